@@ -1,0 +1,92 @@
+/**
+ * The seam between sockets and edges: one request and one response type above every HTTP version, and above an
+ * injected call that has no socket at all. A handler is a function from one to the other.
+ */
+import type { CancelSignal } from '@millrace/protocol';
+
+/** Names are lower-case; a repeated field keeps its order. Pseudo-headers are not among them. */
+export interface HeaderFields {
+  get(name: string): string | undefined;
+  getAll(name: string): readonly string[];
+  has(name: string): boolean;
+  entries(): Iterable<readonly [name: string, value: string]>;
+}
+
+/** Where a request came from, as far as the transport knows. */
+export interface Peer {
+  readonly address: string;
+  readonly port: number;
+  readonly isEncrypted: boolean;
+  /** DER of the client certificate that was verified in the handshake. */
+  readonly certificate?: Uint8Array;
+}
+
+/** A body arrives once: read it whole or piece by piece, not both. Not reading it is fine; the transport discards it. */
+export interface RequestBody extends AsyncIterable<Uint8Array> {
+  /** The declared length, if the client declared one. */
+  readonly lengthBytes: number | undefined;
+  /** The whole body, at most `bytesMax`; more is a `BodyTooLarge`, an early end a `BodyAborted`. */
+  readAll(bytesMax: number): Promise<Uint8Array>;
+}
+
+export interface HttpRequest {
+  readonly method: string;
+  /** As sent, before the question mark, percent-encoding untouched. */
+  readonly path: string;
+  /** As sent, after the question mark; empty when there is none. */
+  readonly query: string;
+  readonly authority: string;
+  readonly version: '1.0' | '1.1' | '2';
+  readonly headers: HeaderFields;
+  readonly body: RequestBody;
+  /** Trailers, complete once the body has been read to its end. */
+  readonly trailers: HeaderFields;
+  /** Fires when the client went away or reset the stream. */
+  readonly signal: CancelSignal;
+  readonly peer: Peer;
+}
+
+export type HeaderList = readonly (readonly [name: string, value: string])[];
+
+/** One piece, several pieces sent in order without joining them, or pieces made as the client takes them. */
+export type ResponseBody = Uint8Array | readonly Uint8Array[] | AsyncIterable<Uint8Array>;
+
+export interface HttpResponse {
+  readonly status: number;
+  /** Lower-case names. `content-length`, `date` and what the version needs for framing are the transport's. */
+  readonly headers: HeaderList;
+  readonly body?: ResponseBody;
+  /** Asked for after the body's last piece. */
+  readonly trailers?: () => HeaderList;
+  /** Called once, when the body has left for the kernel or never will: memory that the body views may be used again. */
+  readonly release?: () => void;
+}
+
+export type HttpHandler = (request: HttpRequest) => HttpResponse | Promise<HttpResponse>;
+
+/** What the transport raises from a body; edges turn them into their own words. */
+export class BodyTooLarge extends Error {
+  readonly bytesMax: number;
+  constructor(bytesMax: number) {
+    super(`the request body is larger than ${bytesMax} bytes`);
+    this.name = 'BodyTooLarge';
+    this.bytesMax = bytesMax;
+  }
+}
+
+export class BodyAborted extends Error {
+  constructor(reason: string) {
+    super(`the request body ended early: ${reason}`);
+    this.name = 'BodyAborted';
+  }
+}
+
+/** A listening server, whatever it speaks. */
+export interface HttpServer {
+  readonly host: string;
+  readonly port: number;
+  /** Takes no new connections or requests, lets those in progress finish, resolves when all are closed. */
+  drain(): Promise<void>;
+  /** Closes everything at once. */
+  close(): Promise<void>;
+}

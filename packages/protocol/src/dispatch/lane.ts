@@ -1,0 +1,26 @@
+/**
+ * The seam between the data plane and whatever runs models. tests/contracts/lane.ts holds every lane to it:
+ * - messages arrive in the order they were sent, each way;
+ * - a worker answers every dispatch exactly once (`answered` or `failed`), in dispatch order, or is `gone`;
+ * - `gone` comes once and last, also after `stop`, `kill` and a start that failed; after it `send` does nothing;
+ * - `receive` is never called from inside `open`, `send`, `stop` or `kill`.
+ */
+import type { FromWorker, Region, ToWorker } from './messages.ts';
+
+export interface WorkerLink {
+  /** The worker's process id where it has one of its own. */
+  readonly pid: number | undefined;
+  /** Memory for the inputs of one batch, laid where the worker will read it. Goes back with the answer. */
+  lend(bytes: number): Region;
+  /** Queues a message; the messages of one tick travel together. */
+  send(message: ToWorker): void;
+  /** Lets the worker finish what it holds and end. */
+  stop(): void;
+  /** Ends the worker now. */
+  kill(): void;
+}
+
+export interface Lane {
+  readonly name: 'inline' | 'local' | 'zeromq';
+  open(receive: (message: FromWorker) => void): WorkerLink;
+}

@@ -1,0 +1,188 @@
+/**
+ * The error catalogue: every way a request can fail, with what each protocol says and what the caller may do next.
+ * The code is also the metric label, the SDK's `error.code` and a heading in docs/reference/errors.md.
+ */
+
+/** The canonical gRPC status numbers the catalogue uses. */
+export const grpcStatus = {
+  CANCELLED: 1,
+  INVALID_ARGUMENT: 3,
+  DEADLINE_EXCEEDED: 4,
+  NOT_FOUND: 5,
+  RESOURCE_EXHAUSTED: 8,
+  FAILED_PRECONDITION: 9,
+  UNIMPLEMENTED: 12,
+  INTERNAL: 13,
+  UNAVAILABLE: 14,
+} as const;
+
+export type GrpcStatusName = keyof typeof grpcStatus;
+
+/**
+ * What the caller may do: `never` repeat the same request; repeat it `after-backoff`; have the router try `other-worker`
+ * (the router does so itself, a caller sees this only when there was no other); `resume` the stream from its last output.
+ */
+export type RetryAdvice = 'never' | 'after-backoff' | 'other-worker' | 'resume';
+
+export interface ErrorKind {
+  readonly grpc: GrpcStatusName;
+  readonly http: number;
+  readonly retry: RetryAdvice;
+  /** One sentence for docs/reference/errors.md. */
+  readonly meaning: string;
+}
+
+export const errorCatalogue = {
+  'invalid-request': {
+    grpc: 'INVALID_ARGUMENT',
+    http: 400,
+    retry: 'never',
+    meaning: 'The request is malformed, or contradicts itself or the model; the message names the field.',
+  },
+  'request-too-large': {
+    grpc: 'RESOURCE_EXHAUSTED',
+    http: 413,
+    retry: 'never',
+    meaning: 'The request, or a part of it, is over a named size limit.',
+  },
+  'unsupported-media': {
+    grpc: 'UNIMPLEMENTED',
+    http: 415,
+    retry: 'never',
+    meaning: 'The content type or content encoding of the request is not one the server reads.',
+  },
+  'not-found': {
+    grpc: 'UNIMPLEMENTED',
+    http: 404,
+    retry: 'never',
+    meaning: 'No such path or method exists on this server.',
+  },
+  'method-not-allowed': {
+    grpc: 'UNIMPLEMENTED',
+    http: 405,
+    retry: 'never',
+    meaning: 'The path exists, but not with this HTTP method.',
+  },
+  'unknown-model': {
+    grpc: 'NOT_FOUND',
+    http: 404,
+    retry: 'never',
+    meaning: 'No model, or no version of it, has the requested name.',
+  },
+  'model-not-ready': {
+    grpc: 'UNAVAILABLE',
+    http: 503,
+    retry: 'after-backoff',
+    meaning: 'The model exists but is still loading, is being unloaded or failed to load.',
+  },
+  'model-full': {
+    grpc: 'UNAVAILABLE',
+    http: 503,
+    retry: 'after-backoff',
+    meaning: 'The queue of this model is at its maximum.',
+  },
+  'server-full': {
+    grpc: 'UNAVAILABLE',
+    http: 503,
+    retry: 'after-backoff',
+    meaning: 'The queues of all models together are at the maximum of this server.',
+  },
+  draining: {
+    grpc: 'UNAVAILABLE',
+    http: 503,
+    retry: 'after-backoff',
+    meaning: 'The server is shutting down and takes no new requests.',
+  },
+  cancelled: {
+    grpc: 'CANCELLED',
+    http: 499,
+    retry: 'never',
+    meaning: 'The caller went away or cancelled the request.',
+  },
+  'deadline-exceeded': {
+    grpc: 'DEADLINE_EXCEEDED',
+    http: 504,
+    retry: 'never',
+    meaning: 'The deadline of the request passed before it was answered.',
+  },
+  'worker-lost': {
+    grpc: 'UNAVAILABLE',
+    http: 503,
+    retry: 'after-backoff',
+    meaning: 'The worker that ran the request died, and so did every further attempt the retry policy allows.',
+  },
+  'poison-request': {
+    grpc: 'INTERNAL',
+    http: 500,
+    retry: 'never',
+    meaning: 'Two workers died while they ran this request; it is not tried a third time.',
+  },
+  'run-time-limit': {
+    grpc: 'DEADLINE_EXCEEDED',
+    http: 504,
+    retry: 'never',
+    meaning: 'The model ran longer than its time limit and its worker was stopped.',
+  },
+  'inference-failed': {
+    grpc: 'INTERNAL',
+    http: 500,
+    retry: 'never',
+    meaning: 'The model itself failed on this request; the message is the engine\u2019s.',
+  },
+  unsupported: {
+    grpc: 'UNIMPLEMENTED',
+    http: 501,
+    retry: 'never',
+    meaning: 'The request asks for something this server, or this model, does not offer.',
+  },
+  internal: {
+    grpc: 'INTERNAL',
+    http: 500,
+    retry: 'after-backoff',
+    meaning: 'A defect of the server; the log has the details under the request id.',
+  },
+} as const satisfies Record<string, ErrorKind>;
+
+export type ErrorCode = keyof typeof errorCatalogue;
+
+/** A request failed. Everything a caller is told about it comes from here. */
+export class InferenceError extends Error {
+  readonly code: ErrorCode;
+
+  constructor(code: ErrorCode, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = 'InferenceError';
+    this.code = code;
+  }
+
+  get kind(): ErrorKind {
+    return errorCatalogue[this.code];
+  }
+}
+
+/** One thing the operator got wrong, with where and what to do. */
+export interface ConfigProblem {
+  /** A file path, an environment variable or a command-line flag. */
+  readonly source: string;
+  readonly line?: number;
+  /** Dotted path of the field, as docs/reference/config.md or the model configuration names it. */
+  readonly field?: string;
+  readonly message: string;
+}
+
+export function formatConfigProblem(problem: ConfigProblem): string {
+  const line = problem.line === undefined ? '' : `:${problem.line}`;
+  const field = problem.field === undefined ? '' : ` ${problem.field}:`;
+  return `${problem.source}${line}:${field} ${problem.message}`;
+}
+
+/** The operator is wrong: every problem at once, raised before anything is opened. */
+export class ConfigError extends Error {
+  readonly problems: readonly ConfigProblem[];
+
+  constructor(problems: readonly ConfigProblem[]) {
+    super(problems.map(formatConfigProblem).join('\n'));
+    this.name = 'ConfigError';
+    this.problems = problems;
+  }
+}

@@ -1,0 +1,27 @@
+import type { Datatype } from './datatypes.ts';
+
+/**
+ * A tensor as it lies on the wire: row-major, little-endian, BYTES elements length-prefixed. `data` is a view of
+ * whatever the bytes arrived in (a socket buffer, shared memory); nobody copies it to look at it.
+ */
+export interface Tensor {
+  readonly name: string;
+  readonly datatype: Datatype;
+  readonly shape: readonly number[];
+  readonly data: Uint8Array;
+}
+
+/** What a model declares of one input or output; a dimension of -1 is free. Shapes include the batch dimension. */
+export interface TensorSpec {
+  readonly name: string;
+  readonly datatype: Datatype;
+  readonly shape: readonly number[];
+  /** An input the engine can do without. */
+  readonly isOptional?: boolean;
+}
+
+export function elementCount(shape: readonly number[]): number {
+  let count = 1;
+  for (const dimension of shape) count *= dimension;
+  return count;
+}

@@ -1,0 +1,28 @@
+/** The seam between the worker host and whatever computes: an engine loads a model into a session that runs batches. */
+import type { BatchTensor, LoadSpec, Region } from '@millrace/protocol';
+
+export interface RunRequest {
+  readonly inputs: readonly BatchTensor[];
+  /** Positions of the wanted outputs, as `LoadSpec.outputs` lists them. */
+  readonly outputs: readonly number[];
+  /** Memory for the outputs, laid where the router will read it. */
+  lend(bytes: number): Region;
+}
+
+export interface RunResult {
+  /** In the order they were asked for, as views of `region`. */
+  readonly outputs: readonly BatchTensor[];
+  readonly region: Region;
+}
+
+export interface Session {
+  /** Runs on the calling thread. Rejects with an `InferenceError`; the session stays usable. */
+  run(request: RunRequest): Promise<RunResult>;
+  unload(): Promise<void>;
+}
+
+export interface Engine {
+  readonly name: LoadSpec['engine'];
+  /** Loads and warms up. Rejects with an error whose message says what the operator can do. */
+  load(spec: LoadSpec): Promise<Session>;
+}
