@@ -11,11 +11,17 @@ export interface Tensor {
   readonly data: Uint8Array;
 }
 
-/** What a model declares of one input or output; a dimension of -1 is free. Shapes include the batch dimension. */
+/**
+ * What a model declares of one input or output. A dimension of -1 is free; a batched model's shape begins with the
+ * batch dimension, which is always -1.
+ */
 export interface TensorSpec {
   readonly name: string;
   readonly datatype: Datatype;
+  /** As callers see it. */
   readonly shape: readonly number[];
+  /** As the engine sees it, where the configuration reshapes: same elements, free dimensions in the same order. */
+  readonly engineShape?: readonly number[];
   /** An input the engine can do without. */
   readonly isOptional?: boolean;
 }

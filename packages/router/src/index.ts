@@ -1,1 +1,2 @@
 export * from './data-plane/infer.ts';
+export * from './registry/catalogue.ts';

@@ -1,0 +1,53 @@
+/** What edges and the data plane may know of the models: who is there, in which state, and what they take and give. */
+import type { TensorSpec } from '@millrace/protocol';
+
+export type JsonValue = null | boolean | number | bigint | string | readonly JsonValue[] | JsonObject;
+export interface JsonObject {
+  readonly [key: string]: JsonValue;
+}
+
+/** One version of a model as its clients see it. */
+export interface ModelView {
+  readonly name: string;
+  readonly version: string;
+  /** As Triton names it, for instance `onnxruntime_onnx`. */
+  readonly platform: string;
+  readonly inputs: readonly TensorSpec[];
+  readonly outputs: readonly TensorSpec[];
+  /** Rows of several requests may share a run: dimension 0 of every tensor is the batch. */
+  readonly isBatched: boolean;
+  /** The most rows one request may bring; 1 when not batched. */
+  readonly rowsMax: number;
+  /** Class names by output, for answers that name classes. */
+  readonly labels: ReadonlyMap<string, readonly string[]>;
+  /** The completed model configuration in Triton's JSON form. */
+  readonly config: JsonObject;
+}
+
+export type ModelState = 'loading' | 'ready' | 'unloading' | 'failed';
+
+export interface ModelStatus {
+  readonly name: string;
+  /** Empty when the model failed before it had a version. */
+  readonly version: string;
+  readonly state: ModelState;
+  /** Why it is not ready; empty when it is. */
+  readonly reason: string;
+}
+
+export interface Catalogue {
+  /**
+   * The named version, or for an empty version the one the model prefers (the highest ready one). Throws an
+   * `InferenceError`: `unknown-model`, or `model-not-ready` with the reason.
+   */
+  mustFind(name: string, version: string): ModelView;
+  /** Versions of the model that are ready, ascending. */
+  readyVersions(name: string): readonly string[];
+  statuses(): readonly ModelStatus[];
+}
+
+/** Whether the process is up, and whether it should be sent traffic: every model ready and no drain under way. */
+export interface Health {
+  readonly isLive: boolean;
+  readonly isReady: boolean;
+}
