@@ -1,3 +1,4 @@
+export * from './event-text.ts';
 export * from './events.ts';
 export * from './restart-policy.ts';
 export { defaultRetryPolicy, type RetryPolicy } from './scheduler/retry-policy.ts';

@@ -50,13 +50,18 @@ function follow(run: { scheduler: Scheduler; nowMs: number; isStarted: boolean }
   run.isStarted = true;
 }
 
+/** Limits of the retry policy are named `retry.requeues-max` and the like. */
 function mustParseOptions(line: string): SchedulerOptions {
   const options: Record<string, number> = {};
+  const retry: Record<string, number> = {};
   for (const word of line.split(' ').slice(1)) {
     const [dashed = '', value] = word.split('=');
-    const name = dashed.replaceAll(/-(\w)/g, (_, letter: string) => letter.toUpperCase());
-    if (!(name in defaultSchedulerConfig)) throw new Error(`no such option: "${word}"`);
-    options[name] = Number(value);
+    const [target, known, prefix] = dashed.startsWith('retry.')
+      ? [retry, defaultSchedulerConfig.retry, 'retry.']
+      : [options, defaultSchedulerConfig, ''];
+    const name = dashed.slice(prefix.length).replaceAll(/-(\w)/g, (_, letter: string) => letter.toUpperCase());
+    if (!(name in known)) throw new Error(`no such option: "${word}"`);
+    target[name] = Number(value);
   }
-  return options;
+  return { ...options, retry };
 }

@@ -157,8 +157,10 @@ export class Scheduler {
       return;
     }
     let full = fullRefusal(arrived, model, this.#requests.waiting, this.#config);
-    if (full !== undefined && this.#workers.freeCount > 0) {
-      // A burst within one turn may be larger than a queue while workers are free: full means full without them.
+    if (full !== undefined) {
+      // Full means that time has freed no place and no worker can take more: a burst within one turn may be larger
+      // than a queue while workers are idle.
+      this.#expire(nowMs);
       this.#dispatcher.dispatchWaiting(nowMs);
       full = fullRefusal(arrived, model, this.#requests.waiting, this.#config);
     }
