@@ -1,1 +1,3 @@
-export {};
+export * from './arena.ts';
+export { blockAlignmentBytes } from './free-list.ts';
+export { type Mapping, takeInheritedMapping, takeNewMapping } from './mapping.ts';
