@@ -28,3 +28,12 @@ test('the other side releases by offset, once', () => {
   expect(arena.lentBytes).toBe(0);
   expect(() => region?.release()).toThrow(/released before/);
 });
+
+test('an arena knows its own regions from those of others', () => {
+  const arena = new Arena(new Uint8Array(256));
+  arena.takeRegion(64);
+  const region = arena.takeRegion(64);
+  expect(arena.offsetOf(region ?? {})).toBe(64);
+  expect(arena.offsetOf(new Arena(new Uint8Array(64)).takeRegion(1) ?? {})).toBeUndefined();
+  expect(arena.offsetOf({ bytes: new Uint8Array(1), offset: 0, release: () => {} })).toBeUndefined();
+});

@@ -28,6 +28,11 @@ export class Arena {
     return new LentRegion(this.#free, offset, this.#bytes.subarray(offset, offset + bytes));
   }
 
+  /** Where a region lies, or undefined when it is not one of this arena's. */
+  offsetOf(region: object): number | undefined {
+    return region instanceof LentRegion && region.isOf(this.#free) ? region.offset : undefined;
+  }
+
   /** For the owner who heard from the other process that it is done with the region at this offset. */
   releaseAt(offset: number): void {
     this.#free.release(offset);
@@ -51,6 +56,10 @@ class LentRegion implements ArenaRegion {
     this.#free = free;
     this.offset = offset;
     this.bytes = bytes;
+  }
+
+  isOf(free: FreeList): boolean {
+    return this.#free === free;
   }
 
   release(): void {

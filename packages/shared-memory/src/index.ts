@@ -1,3 +1,4 @@
 export * from './arena.ts';
 export { blockAlignmentBytes } from './free-list.ts';
+export { inFrameBytesMax } from './in-frame.ts';
 export { type Mapping, takeInheritedMapping, takeNewMapping } from './mapping.ts';
