@@ -9,8 +9,8 @@ import {
   type WorkerLink,
   type WorkerMessage,
 } from '@millrace/protocol';
+import { heapBytes } from '@millrace/shared-memory';
 import type { Engine } from './engine.ts';
-import { heapBytes } from './host/heap-bytes.ts';
 import { batchesMaxDefault, WorkerHost } from './host/worker-host.ts';
 
 export interface InlineLaneOptions {

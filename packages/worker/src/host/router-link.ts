@@ -10,9 +10,8 @@ import {
   type Region,
   type WorkerMessage,
 } from '@millrace/protocol';
-import { Arena, inFrameBytesMax, type Mapping } from '@millrace/shared-memory';
+import { Arena, heapBytes, inFrameBytesMax, type Mapping } from '@millrace/shared-memory';
 import type { Engine } from '../engine.ts';
-import { heapBytes } from './heap-bytes.ts';
 import { batchesMaxDefault, WorkerHost } from './worker-host.ts';
 
 export interface RouterLinkOptions {
