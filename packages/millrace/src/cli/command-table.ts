@@ -216,7 +216,7 @@ export const completionCommand: CommandSpec = {
   summary: 'Print a script that completes commands and flags in your shell.',
   details: [
     'bash: millrace completion bash > ~/.local/share/bash-completion/completions/millrace',
-    'zsh:  millrace completion zsh > "${fpath[1]}/_millrace"',
+    `zsh:  millrace completion zsh > "\${fpath[1]}/_millrace"`,
     'fish: millrace completion fish > ~/.config/fish/completions/millrace.fish',
   ],
   examples: ['source <(millrace completion bash)'],

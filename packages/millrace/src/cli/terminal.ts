@@ -14,7 +14,7 @@ export interface OutputStream {
 /** Colours only on a terminal, and not where NO_COLOR (https://no-color.org) or a dumb terminal says otherwise. */
 export function terminalOf(stream: OutputStream, environment: Readonly<Record<string, string | undefined>>): Terminal {
   const isTerminal = stream.isTTY === true;
-  const isColourRefused = (environment['NO_COLOR'] ?? '') !== '' || environment['TERM'] === 'dumb';
+  const isColourRefused = (environment.NO_COLOR ?? '') !== '' || environment.TERM === 'dumb';
   return { write: (text) => void stream.write(text), isTerminal, hasColours: isTerminal && !isColourRefused };
 }
 
