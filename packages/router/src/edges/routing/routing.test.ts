@@ -135,31 +135,33 @@ describe('the OpenAPI document', () => {
   });
 
   test('describes bodies, and names a schema once that has a name', () => {
-    expect(document.paths['/things/{thing}']?.put).toEqual({
-      operationId: 'PUT /things/{thing}',
-      summary: 'Says what matched',
-      parameters: [{ name: 'thing', in: 'path', required: true, schema: { type: 'string', pattern: '^[0-9]+$' } }],
-      requestBody: {
-        required: true,
-        description: 'A thing',
-        content: {
-          'application/json': {
-            schema: { type: 'object', properties: { n: { type: 'number' } }, required: ['n'] },
+    expect(document.paths['/things/{thing}']).toEqual({
+      put: {
+        operationId: 'PUT /things/{thing}',
+        summary: 'Says what matched',
+        parameters: [{ name: 'thing', in: 'path', required: true, schema: { type: 'string', pattern: '^[0-9]+$' } }],
+        requestBody: {
+          required: true,
+          description: 'A thing',
+          content: {
+            'application/json': {
+              schema: { type: 'object', properties: { n: { type: 'number' } }, required: ['n'] },
+            },
           },
         },
-      },
-      responses: {
-        200: {
-          description: 'Bytes',
-          content: { 'application/octet-stream': { schema: { type: 'string', format: 'binary' } } },
-        },
-        400: {
-          description: 'Refused',
-          content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } },
-        },
-        404: {
-          description: 'Refused',
-          content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } },
+        responses: {
+          200: {
+            description: 'Bytes',
+            content: { 'application/octet-stream': { schema: { type: 'string', format: 'binary' } } },
+          },
+          400: {
+            description: 'Refused',
+            content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } },
+          },
+          404: {
+            description: 'Refused',
+            content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } },
+          },
         },
       },
     });
