@@ -43,15 +43,16 @@ async function callServer() {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   const exit = new Promise((resolve) => server.once('exit', resolve));
-  let url;
-  for await (const line of createInterface({ input: server.stdout })) {
-    const record = JSON.parse(line);
-    if (record.event === 'serving') {
-      url = record.httpUrl;
-      break;
-    }
-  }
+  const lines = createInterface({ input: server.stdout });
+  const url = await new Promise((resolve) => {
+    lines.on('line', (line) => {
+      const record = JSON.parse(line);
+      if (record.message === 'listening') resolve(record.httpUrl);
+    });
+    lines.on('close', () => resolve(undefined));
+  });
   check('the server starts from one file', url !== undefined);
+  while ((await fetch(`${url}/v2/health/ready`)).status !== 200) await new Promise((resolve) => setTimeout(resolve, 100));
   const response = await fetch(`${url}/v2/models/some/infer`, {
     method: 'POST',
     body: JSON.stringify({ inputs: [{ name: 'input', shape: [1, 64], datatype: 'FP32', data: new Array(64).fill(0.5) }] }),
