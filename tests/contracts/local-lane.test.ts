@@ -4,7 +4,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { FrameWriter, type FromWorker, type Lane, type Region } from '@millrace/protocol';
+import { type AnsweredMessage, FrameWriter, type FromWorker, type Lane, type Region } from '@millrace/protocol';
 import { createLocalLane, type LocalLaneOptions } from '@millrace/router';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { LinkProbe } from './link-probe.ts';
