@@ -1,1 +1,4 @@
-export {};
+export type { Config, NamedField, Options } from './config/fields.ts';
+export { configFields } from './config/fields.ts';
+export type { ConfigSources } from './config/resolve-config.ts';
+export { resolveConfig } from './config/resolve-config.ts';
