@@ -5,7 +5,7 @@ import { runCommand } from './cli/run-command.ts';
 
 const manifest = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as { version: string };
 
-process.exitCode = await runCommand({
+const exitCode = await runCommand({
   words: process.argv.slice(2),
   environment: process.env,
   cwd: process.cwd(),
@@ -16,7 +16,9 @@ process.exitCode = await runCommand({
   signals: process,
   startServer: () => Promise.reject(new Error('no server is part of this build')),
   fetch,
-  // Not a reason to stay alive: a drain that ends early ends the process.
-  delay: (ms) => delay(ms, undefined, { ref: false }),
+  delay: (ms, signal) => delay(ms, undefined, signal === undefined ? {} : { signal }),
   exitNow: (code) => process.exit(code),
 });
+
+// Whatever still lingers must not keep a stopped server alive; what was written goes out first.
+process.stdout.write('', () => process.exit(exitCode));

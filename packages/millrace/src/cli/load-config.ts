@@ -22,7 +22,8 @@ export function loadConfig(parsed: ParsedArguments, environment: Environment, cw
       environment,
       flags: flagLayer(parsed, cwd),
       cwd,
-      folderProblem,
+      // Behind a flag nobody knows, its value looks like a folder; one problem is enough for that.
+      ...(parsed.problems.length === 0 ? { folderProblem } : {}),
     });
     if (config.models.paths.length === 0) {
       const message = 'names no folder; run millrace serve ./models, or set it in the configuration file';

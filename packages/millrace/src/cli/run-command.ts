@@ -9,7 +9,7 @@ import { commandHelp, generalHelp } from './help.ts';
 import { loadConfig } from './load-config.ts';
 import { type ParsedArguments, parseArguments } from './parse-arguments.ts';
 import type { StartServer } from './running-server.ts';
-import { type SignalSource, serve } from './serve.ts';
+import { type Delay, type SignalSource, serve } from './serve.ts';
 import { type OutputStream, terminalOf } from './terminal.ts';
 
 export interface CommandContext {
@@ -24,7 +24,7 @@ export interface CommandContext {
   readonly signals: SignalSource;
   readonly startServer: StartServer;
   readonly fetch: typeof fetch;
-  readonly delay: (ms: number) => Promise<void>;
+  readonly delay: Delay;
   readonly exitNow: (code: number) => void;
 }
 

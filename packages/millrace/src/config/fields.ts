@@ -120,7 +120,7 @@ export const fields = {
       description: 'Largest request body, binary tensors included, after decompression.',
       default: 256 * MiB,
       min: KiB,
-      max: 2 * GiB,
+      max: 2 * GiB - 1,
     }),
     inputsMax: integer({
       flag: 'inputs-max',

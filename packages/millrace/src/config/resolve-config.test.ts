@@ -211,7 +211,7 @@ test.each<[string, Sources, string[]]>([
   [
     'a size above the most',
     { environment: { MILLRACE_BODY_BYTES_MAX: '3GiB' } },
-    ['MILLRACE_BODY_BYTES_MAX: http.bodyBytesMax: must be bytes (like 64MiB), 1KiB to 2GiB, not "3GiB"'],
+    ['MILLRACE_BODY_BYTES_MAX: http.bodyBytesMax: must be bytes (like 64MiB), 1KiB to 2147483647, not "3GiB"'],
   ],
   [
     'an open size',
