@@ -115,3 +115,11 @@ export function jsonRequest(json: unknown): InjectedRequest {
 
 export const bytesOf = (typed: { buffer: ArrayBufferLike; byteOffset: number; byteLength: number }): Uint8Array =>
   new Uint8Array(typed.buffer, typed.byteOffset, typed.byteLength);
+
+/** An input as the JSON of a request has it. */
+export function input(name: string, datatype: string, shape: readonly number[], rest: object): object {
+  return { name, datatype, shape, ...rest };
+}
+
+/** What an input says whose data follows the JSON. */
+export const binary = (size: number): object => ({ parameters: { binary_data_size: size } });

@@ -131,21 +131,23 @@ describe('the OpenAPI document', () => {
   test('describes every operation once', async () => {
     const { openapi, info, paths } = await document;
     expect([openapi, info.title, info.version]).toEqual(['3.1.0', 'millrace', '0.0.0']);
-    expect(new Set(Object.keys(paths))).toEqual(new Set([
-      '/healthz',
-      '/openapi.json',
-      '/v2',
-      '/v2/health/live',
-      '/v2/health/ready',
-      '/v2/models/{model}',
-      '/v2/models/{model}/config',
-      '/v2/models/{model}/infer',
-      '/v2/models/{model}/ready',
-      '/v2/models/{model}/versions/{version}',
-      '/v2/models/{model}/versions/{version}/config',
-      '/v2/models/{model}/versions/{version}/infer',
-      '/v2/models/{model}/versions/{version}/ready',
-    ]));
+    expect(new Set(Object.keys(paths))).toEqual(
+      new Set([
+        '/healthz',
+        '/openapi.json',
+        '/v2',
+        '/v2/health/live',
+        '/v2/health/ready',
+        '/v2/models/{model}',
+        '/v2/models/{model}/config',
+        '/v2/models/{model}/infer',
+        '/v2/models/{model}/ready',
+        '/v2/models/{model}/versions/{version}',
+        '/v2/models/{model}/versions/{version}/config',
+        '/v2/models/{model}/versions/{version}/infer',
+        '/v2/models/{model}/versions/{version}/ready',
+      ]),
+    );
   });
 
   test('is well-formed: unique operations, declared parameters, described responses, references that lead somewhere', async () => {

@@ -3,7 +3,22 @@ import { type HttpServer, serveNodeHttp } from '@millrace/http';
 import { errorCatalogue } from '@millrace/protocol';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { echoEdge } from './echo-double.ts';
-import { corpusLimits, malformedCorpus } from './malformed-corpus.ts';
+import { binaryCases } from './malformed/binary.ts';
+import { corpusLimits } from './malformed/case.ts';
+import { dataCases } from './malformed/data.ts';
+import { frameCases } from './malformed/frame.ts';
+import { parametersCases } from './malformed/parameters.ts';
+import { structureCases } from './malformed/structure.ts';
+import { textCases } from './malformed/text.ts';
+
+const malformedCorpus = [
+  ...textCases,
+  ...structureCases,
+  ...dataCases,
+  ...binaryCases,
+  ...parametersCases,
+  ...frameCases,
+];
 
 const { call, dataPlane, errors, handler } = echoEdge({ limits: corpusLimits });
 
