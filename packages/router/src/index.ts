@@ -1,5 +1,12 @@
 export * from './data-plane/infer.ts';
 export * from './dispatch/local-lane/local-lane.ts';
+export { type RestOptions, resolveRestConfig, restDefaults } from './edges/rest/config.ts';
+export { createRestEdge, type RestEdgeOptions } from './edges/rest/edge.ts';
+export { encodeError as encodeRestError } from './edges/rest/encode-error.ts';
+export { type RestDependencies, restRoutes, type ServerIdentity } from './edges/rest/routes.ts';
+export * from './edges/routing/openapi.ts';
+export * from './edges/routing/route.ts';
+export * from './edges/routing/router.ts';
 export * from './registry/catalogue.ts';
 export * from './telemetry/exposition.ts';
 export * from './telemetry/metric-table.ts';

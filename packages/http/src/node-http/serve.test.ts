@@ -1,8 +1,8 @@
 import { connect, type Socket } from 'node:net';
 import { afterEach, describe, expect, test } from 'vitest';
 import { BodyTooLarge, type HttpHandler, type HttpResponse, type HttpServer } from '../exchange.ts';
+import { contractServerOverHttp1 } from '../exchange-contract/http1-client.ts';
 import { describeExchange } from '../exchange-contract.ts';
-import { contractServerOverHttp1 } from '../exchange-contract-http1.ts';
 import { type NodeHttpOptions, resolveNodeHttpConfig } from './config.ts';
 import { splitTarget } from './request.ts';
 import { serveNodeHttp } from './serve.ts';

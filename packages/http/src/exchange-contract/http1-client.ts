@@ -1,7 +1,7 @@
 /** A client for the exchange contract that speaks HTTP/1.1 over one kept-alive connection at a time. */
 import { Agent, type IncomingMessage, request as openRequest } from 'node:http';
-import type { HttpServer } from './exchange.ts';
-import type { ContractCall, ContractReply, ContractServer, SlowReply } from './exchange-contract.ts';
+import type { HttpServer } from '../exchange.ts';
+import type { ContractCall, ContractReply, ContractServer, SlowReply } from './subject.ts';
 
 export function contractServerOverHttp1(server: HttpServer): ContractServer {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
