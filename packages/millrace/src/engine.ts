@@ -54,7 +54,8 @@ export interface Engine {
 
 /** Resolves when every model is ready or has failed. */
 export async function createEngine(options: EngineOptions): Promise<Engine> {
-  const config = resolveConfig({ queue: options.queue, worker: options.worker });
+  const { queue, worker } = options;
+  const config = resolveConfig({ options: { ...(queue && { queue }), ...(worker && { worker }) }, cwd: process.cwd() });
   const paths = typeof options.models === 'string' ? [options.models] : options.models;
   const scan = await scanRepository(paths, { hasGpu: false, defaults: modelDefaultsFrom(config) });
   if (scan.problems.length > 0) throw new ConfigError(scan.problems);
