@@ -1,6 +1,7 @@
 import { mkdir, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { configBytesMax } from './config-text/read-model-config.ts';
 import { labelFileBytesMax } from './label-file.ts';
 import { field, modelBytes, tensorInfo } from './onnx-graph/model-bytes.test.helper.ts';
 import { TestRepository } from './repository.test.helper.ts';
@@ -262,6 +263,22 @@ describe('the model file', () => {
   test('that has no version at all is told', async () => {
     await repository.write('m/config.pbtxt', 'name: "m"');
     expect((await scan()).failures[0]?.problems[0]?.message).toMatch(/no version of m can be served; put one at m\/1/);
+  });
+});
+
+describe('the configuration file', () => {
+  test('that is a folder, a link to nothing or far too large is a failure in words', async () => {
+    for (const name of ['folder', 'linked', 'large']) await repository.write(`${name}/1/model.onnx`, model);
+    await repository.folder('folder/config.pbtxt');
+    await symlink(join(repository.path, 'gone'), join(repository.path, 'linked/config.pbtxt'));
+    await repository.write('large/config.pbtxt', new Uint8Array(configBytesMax + 1));
+    const { models, failures } = await scan();
+    expect(models).toEqual([]);
+    expect(failures.map(({ name, problems }) => [name, problems[0]?.message])).toEqual([
+      ['folder', 'is a folder, not a file'],
+      ['large', expect.stringMatching(/1048577 bytes, more than 1048576/)],
+      ['linked', 'does not exist'],
+    ]);
   });
 });
 
