@@ -49,7 +49,7 @@ export class Traffic {
   }
 
   #request(): void {
-    const { natures, random, timeline, weather } = this.#world;
+    const { truth, random, timeline, weather } = this.#world;
     const { nowMs } = timeline;
     this.#requestCount += 1;
     const request = this.#requestCount;
@@ -63,7 +63,7 @@ export class Traffic {
       group: random.pick(['short', 'short', 'long']),
       deadlineAt: nowMs + timeoutMs,
     };
-    natures.decide(request, random, weather);
+    truth.decide(request, random, weather);
     this.#router.tell({ kind: 'request-arrived', request: arrived });
     if (random.chance(weather.cancelledRequest)) {
       const reason = random.chance(0.8) ? 'cancelled' : 'deadline-exceeded';
