@@ -1,3 +1,4 @@
+import { runScenario } from '@millrace/core/scenarios';
 import { expect, test } from 'vitest';
 import { plantedBugs } from './planted-bugs.ts';
 import { describeFailure, simulate } from './simulation.ts';
@@ -48,6 +49,16 @@ test(`${seedCount} worlds come to rest with every request answered once, and sho
 test('a seed decides everything: the same seed twice gives the same trace', () => {
   for (const seed of [3, 89, 916]) {
     expect(simulate(seed, { isTraced: true })).toEqual(simulate(seed, { isTraced: true }));
+  }
+});
+
+test('a trace is a scenario file: its events alone lead to the same actions again', () => {
+  for (let seed = 0; seed < 50; seed++) {
+    const lines = simulate(seed, { isTraced: true }).trace ?? [];
+    // What follows the last actions had none.
+    const story = lines.slice(0, lines.lastIndexOf('') + 1);
+    expect(story.length).toBeGreaterThan(20);
+    expect(runScenario(story.join('\n')).trimEnd()).toBe(story.join('\n').trimEnd());
   }
 });
 

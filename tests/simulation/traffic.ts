@@ -18,6 +18,9 @@ export class Traffic {
     this.#router = router;
     this.#supervisor = supervisor;
     for (let index = 1; index <= world.weather.modelCount; index++) this.#addModel(`model-${index}:1`);
+    if (world.random.chance(world.weather.earlyDrain)) {
+      world.timeline.at(world.random.integer(0, 500), () => router.tell({ kind: 'drain-started' }));
+    }
     this.#scheduleBurst();
   }
 
