@@ -1,14 +1,16 @@
 /** The data plane's part: carries events to the scheduler, has every decision judged, and does what was decided. */
 import { formatAction, formatEvent, type Scheduler, type SchedulerAction, type SchedulerEvent } from '@millrace/core';
 import type { Referee } from './referee.ts';
-import type { SimulatedWorker } from './simulated-worker.ts';
+import type { SimulatedWorker, SimulatedWorld } from './simulated-worker.ts';
 import type { Timeline } from './timeline.ts';
+import type { Truth } from './truth.ts';
 
 /** As much of a scheduler as the simulation needs, so that one with a planted bug can take its place. */
 export type SimulatedScheduler = Pick<Scheduler, 'handle' | 'pump' | 'takeActions' | 'counts'>;
 
 export class Router {
   readonly #timeline: Timeline;
+  readonly #truth: Truth;
   readonly #scheduler: SimulatedScheduler;
   readonly #referee: Referee;
   readonly #takeProcess: (worker: number) => SimulatedWorker | undefined;
@@ -23,13 +25,14 @@ export class Router {
   readonly seen = new Map<string, number>();
 
   constructor(
-    timeline: Timeline,
+    world: SimulatedWorld,
     scheduler: SimulatedScheduler,
     referee: Referee,
     takeProcess: (worker: number) => SimulatedWorker | undefined,
     trace: string[] | undefined,
   ) {
-    this.#timeline = timeline;
+    this.#timeline = world.timeline;
+    this.#truth = world.truth;
     this.#scheduler = scheduler;
     this.#referee = referee;
     this.#takeProcess = takeProcess;
@@ -39,7 +42,8 @@ export class Router {
   tell(event: SchedulerEvent): void {
     const { nowMs } = this.#timeline;
     this.eventCount += 1;
-    if (event.kind === 'batch-answered' || event.kind === 'batch-failed') this.lastEndedBatch = event.batch;
+    const isEnd = event.kind === 'batch-answered' || event.kind === 'batch-failed';
+    if (isEnd && event.batch <= this.lastBatch) this.lastEndedBatch = event.batch;
     this.#count(event.kind === 'batch-failed' ? `failed: ${event.code}` : event.kind);
     this.#traceLine(formatEvent, event);
     this.#scheduler.handle(event, nowMs);
@@ -71,6 +75,8 @@ export class Router {
         const { batch, model, requests } = action;
         this.lastBatch = batch;
         this.#takeProcess(action.worker)?.send({ kind: 'dispatch', batch, model, requests });
+      } else if (action.kind === 'deliver') {
+        this.#truth.claimTrue(action);
       } else if (action.kind === 'cancel-batch') {
         this.#takeProcess(action.worker)?.send({ kind: 'cancel', batch: action.batch });
       } else if (action.kind === 'kill-worker') {

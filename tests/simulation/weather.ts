@@ -36,6 +36,8 @@ export interface Weather {
   readonly workerUnserves: number;
   readonly strayMessage: number;
   readonly flood: number;
+  /** A drain in the midst of it all; every world is drained at the end in any case. */
+  readonly earlyDrain: number;
   readonly areWorkerIdsUsedAgain: boolean;
 }
 
@@ -74,6 +76,7 @@ export function weatherFrom(random: Random): Weather {
     workerUnserves: trouble(0.2),
     strayMessage: trouble(0.2),
     flood: trouble(0.15),
+    earlyDrain: trouble(0.5),
     areWorkerIdsUsedAgain: random.chance(0.5),
   };
 }
