@@ -7,7 +7,7 @@ function pausesOf(deaths: number, jitter: number): number[] {
   const pauses: number[] = [];
   let record = cleanRestartRecord;
   for (let death = 0; death < deaths; death++) {
-    const restart = restartAfter(record, 0, jitter);
+    const restart = restartAfter(record, { aliveMs: 0, batchesAnswered: 0 }, jitter);
     record = restart.record;
     pauses.push(restart.pauseMs);
   }
@@ -26,7 +26,7 @@ test('jitter spreads a pause over its upper half', () => {
 test('no pause is longer than the maximum, however many deaths and whatever the jitter', () => {
   fc.assert(
     fc.property(fc.nat(5000), fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true }), (deaths, jitter) => {
-      const { pauseMs } = restartAfter({ deaths }, 0, jitter);
+      const { pauseMs } = restartAfter({ deaths }, { aliveMs: 0, batchesAnswered: 0 }, jitter);
       expect(pauseMs).toBeGreaterThanOrEqual(0);
       expect(pauseMs).toBeLessThanOrEqual(defaultRestartPolicy.pauseMsMax);
     }),
@@ -36,8 +36,8 @@ test('no pause is longer than the maximum, however many deaths and whatever the 
 
 test('a stable life clears the record: the next restart is at once again', () => {
   const { stableMs } = defaultRestartPolicy;
-  expect(restartAfter({ deaths: 7 }, stableMs - 1, 0)).toMatchObject({ record: { deaths: 8 } });
-  expect(restartAfter({ deaths: 7 }, stableMs, 0)).toEqual({
+  expect(restartAfter({ deaths: 7 }, { aliveMs: stableMs - 1, batchesAnswered: 0 }, 0)).toMatchObject({ record: { deaths: 8 } });
+  expect(restartAfter({ deaths: 7 }, { aliveMs: stableMs, batchesAnswered: 0 }, 0)).toEqual({
     record: { deaths: 1 },
     pauseMs: 0,
     isCrashLoop: false,
@@ -45,7 +45,12 @@ test('a stable life clears the record: the next restart is at once again', () =>
 });
 
 test('five deaths in a row are a crash loop, and a stable life ends it', () => {
-  expect(restartAfter({ deaths: 3 }, 0, 0).isCrashLoop).toBe(false);
-  expect(restartAfter({ deaths: 4 }, 0, 0).isCrashLoop).toBe(true);
-  expect(restartAfter({ deaths: 100 }, 60_000, 0).isCrashLoop).toBe(false);
+  expect(restartAfter({ deaths: 3 }, { aliveMs: 0, batchesAnswered: 0 }, 0).isCrashLoop).toBe(false);
+  expect(restartAfter({ deaths: 4 }, { aliveMs: 0, batchesAnswered: 0 }, 0).isCrashLoop).toBe(true);
+  expect(restartAfter({ deaths: 100 }, { aliveMs: 60_000, batchesAnswered: 0 }, 0).isCrashLoop).toBe(false);
+});
+
+test('a worker that answered a batch is started again at once, however short its life', () => {
+  const restart = restartAfter({ deaths: 7 }, { aliveMs: 1, batchesAnswered: 1 }, 0);
+  expect(restart).toEqual({ record: { deaths: 1 }, pauseMs: 0, isCrashLoop: false });
 });

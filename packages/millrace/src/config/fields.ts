@@ -34,6 +34,11 @@ export const fields = {
       description: 'Stop when a model fails to load, instead of serving the others.',
       default: false,
     }),
+    strictReadiness: boolean({
+      flag: 'strict-readiness',
+      description: 'Be ready only when every model is; otherwise when none is loading and at least one is ready.',
+      default: true,
+    }),
   },
   server: {
     id: identifier({
