@@ -432,6 +432,8 @@ describe('a configuration that cannot be served is told with line and field', ()
     [whole.replace('[ 4 ]', '[ -2 ]'), 'input[0].dims[0]', /-2 is not a size/],
     [whole.replace('[ 4 ]', '[ 9007199254740993 ]'), 'input[0].dims[0]', /9007199254740993 is not a size/],
     [whole.replace('[ 4 ]', '[ 4 ] reshape { shape: [ 2 ] }'), 'input[0].reshape', /does not hold as many elements/],
+    [whole.replace('[ 4 ]', '[ 4 ] reshape { shape: [ 4, 0 ] }'), 'input[0].reshape.shape[1]', /0 is not a size/],
+    [whole.replace('[ 4 ]', '[ 4 ] reshape { shape: [ 4, -1 ] }'), 'input[0].reshape', /free sizes be as many/],
     [
       whole.replace('[ 4 ]', '[ 2, 2 ] reshape { shape: [ 2, 2 ] }'),
       'input[0].reshape.shape',

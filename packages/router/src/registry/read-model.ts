@@ -1,6 +1,6 @@
 import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { ConfigProblem } from '@millrace/protocol';
+import { type ConfigProblem, formatConfigProblem } from '@millrace/protocol';
 import { backendName, completeConfig, modelFilenameDefault, platformName } from './complete-config.ts';
 import { Findings } from './config-text/findings.ts';
 import type { ModelConfig } from './config-text/model-config-schema.ts';
@@ -47,15 +47,16 @@ export async function readModel(place: ModelPlace, options: ReadModelOptions): P
     version,
     problems: [missingVersion(place, version, findings)],
   }));
-  const warnings: ConfigProblem[] = [...findings.warnings];
+  const warnings = new Map(findings.warnings.map((warning) => [formatConfigProblem(warning), warning]));
   const served: ModelVersionDefinition[] = [];
   for (const version of versions) {
     const read = await readVersion({ place, config, settings, groups, findings }, version);
-    warnings.push(...read.warnings);
+    // Versions that share a configuration mostly share its warnings.
+    for (const warning of read.warnings) warnings.set(formatConfigProblem(warning), warning);
     if (read.definition !== undefined) served.push(read.definition);
     else failures.push({ name: place.name, version, problems: read.problems });
   }
-  if (served.length === 0) return { definition: undefined, failures, warnings };
+  if (served.length === 0) return { definition: undefined, failures, warnings: [...warnings.values()] };
   const definition = {
     name: place.name,
     path: place.path,
@@ -68,7 +69,7 @@ export async function readModel(place: ModelPlace, options: ReadModelOptions): P
     threads: settings.threads,
     isSpinning: settings.isSpinning,
   };
-  return { definition, failures, warnings };
+  return { definition, failures, warnings: [...warnings.values()] };
 }
 
 async function readConfig(place: ModelPlace): Promise<ReadModelConfig> {

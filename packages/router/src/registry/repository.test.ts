@@ -207,6 +207,14 @@ describe('versions', () => {
     expect(failures[0]?.[2]).toMatch(message);
   });
 
+  test('that share a warning give it once', async () => {
+    for (const version of ['1', '2']) await repository.write(`m/${version}/model.onnx`, model);
+    await repository.write('m/config.pbtxt', 'version_policy { all { } } max_batch_size: 4');
+    const { models, warnings } = await scan();
+    expect(models[0]?.versions).toHaveLength(2);
+    expect(warnings).toHaveLength(1);
+  });
+
   test('fail one by one: the sound ones serve', async () => {
     await repository.write('m/1/model.onnx', model);
     await repository.write('m/2/model.onnx', 'rubbish');
