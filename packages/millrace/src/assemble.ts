@@ -73,7 +73,7 @@ function groupsFrom(
     for (const version of definition.versions) {
       handle += 1;
       const model = new ServedModel(version.view, version.limits, handle);
-      const name = definition.workerGroup === '' ? model.key : definition.workerGroup;
+      const name = definition.isGroupShared ? definition.workerGroup : model.key;
       const group = groups.get(name) ?? { lane: lanes[definition.lane], workers: 0, models: [] };
       group.workers = Math.max(group.workers, definition.instanceCount);
       group.models.push({ model, spec: loadSpecFrom(model, definition, version.path, share) });

@@ -54,11 +54,9 @@ export function specFrom(
   } else if (written.data_type !== typeName) {
     findings.problem(`${path}.data_type`, `is ${written.data_type}, but the graph has ${typeName}`);
   }
-  const dims = readDims(written.dims, `${path}.dims`, 1, findings);
+  const dims = readDims(written.dims, `${path}.dims`, findings);
   const reshaped =
-    written.reshape === undefined
-      ? undefined
-      : readDims(written.reshape.shape ?? [], `${path}.reshape.shape`, 0, findings);
+    written.reshape === undefined ? undefined : readDims(written.reshape.shape, `${path}.reshape.shape`, findings);
   const graphShape = freeShape(tensor);
   if (dims !== undefined && dims.length === 0) {
     const shown = writtenFromGraph(tensor, isBatched)?.dims;
@@ -78,15 +76,14 @@ export function specFrom(
 function readDims(
   written: readonly (number | bigint)[] | undefined,
   path: string,
-  sizeMin: number,
   findings: Findings,
 ): readonly number[] | undefined {
   const dims: number[] = [];
   for (const [index, size] of (written ?? []).entries()) {
-    if (typeof size === 'bigint' || (size < sizeMin && size !== -1)) {
+    if (typeof size === 'bigint' || (size < 1 && size !== -1)) {
       findings.problem(
         `${path}[${index}]`,
-        `${size} is not a size; write a whole number from ${sizeMin}, or -1 for a free size`,
+        `${size} is not a size; write a whole number from 1, or -1 for a free size`,
       );
       return undefined;
     }
