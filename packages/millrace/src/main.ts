@@ -17,6 +17,7 @@ const exitCode = await runCommand({
   startServer: () => Promise.reject(new Error('no server is part of this build')),
   fetch,
   delay: (ms, signal) => delay(ms, undefined, signal === undefined ? {} : { signal }),
+  now: () => performance.now(),
   exitNow: (code) => process.exit(code),
 });
 
