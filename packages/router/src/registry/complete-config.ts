@@ -17,8 +17,6 @@ export interface CompletedConfig {
   readonly outputs: readonly TensorSpec[];
   /** 0: the tensors have no batch dimension. */
   readonly rowsMax: number;
-  /** Whether rows of several requests may share a run. */
-  readonly isBatchingRequests: boolean;
 }
 
 /**
@@ -39,8 +37,7 @@ export function completeConfig(
   checkInputs(config.input ?? [], graph, findings);
   const inputs = matchEntries(input, [...graph.inputs, ...graph.defaultedInputs], 'input', isBatched, findings);
   const outputs = matchEntries(output, graph.outputs, 'output', isBatched, findings);
-  const isExplicit = (config.input ?? []).length > 0 && (config.output ?? []).length > 0;
-  const batching = config.dynamic_batching ?? (!isExplicit && rowsMax > 1 ? {} : undefined);
+  const batching = config.dynamic_batching ?? (rowsMax > 1 ? {} : undefined);
   checkBatching(config, rowsMax, findings);
   const completed: ModelConfig = {
     ...config,
@@ -65,7 +62,6 @@ export function completeConfig(
     inputs: inputs.map((spec, index) => (input[index]?.optional === true ? { ...spec, isOptional: true } : spec)),
     outputs,
     rowsMax,
-    isBatchingRequests: isBatched && batching !== undefined,
   };
 }
 
@@ -149,6 +145,12 @@ type DynamicBatching = NonNullable<ModelConfig['dynamic_batching']>;
 
 function checkBatching(config: ModelConfig, rowsMax: number, findings: Findings): void {
   const batching = config.dynamic_batching;
+  if (batching === undefined && (config.max_batch_size ?? 0) > 1) {
+    findings.warning(
+      'max_batch_size',
+      'lets requests that wait together share a run, also without dynamic_batching; set it to 1 if each must run alone',
+    );
+  }
   for (const [index, size] of (batching?.preferred_batch_size ?? []).entries()) {
     if (size < 1 || size > rowsMax) {
       findings.problem(

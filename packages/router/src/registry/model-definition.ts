@@ -13,7 +13,6 @@ export interface ModelVersionDefinition {
   /** Further files that hold its weights. */
   readonly externalPaths: readonly string[];
   readonly view: ModelView;
-  /** `limits.rowsMax` is 1 when rows of several requests must not share a run, even if one request may bring many. */
   readonly limits: ModelLimits;
   readonly graph: OnnxGraph;
 }
@@ -27,6 +26,8 @@ export interface ModelDefinition {
   readonly versions: readonly ModelVersionDefinition[];
   readonly lane: LaneChoice;
   readonly workerGroup: string;
+  /** The group was named, so that other models may be in it. */
+  readonly isGroupShared: boolean;
   readonly instanceGroups: readonly InstanceGroup[];
   /** Instances of all groups together; on GPUs for each GPU. */
   readonly instanceCount: number;

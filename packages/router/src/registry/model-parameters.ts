@@ -5,13 +5,26 @@ import { suggestionFor } from './config-text/suggestion.ts';
 
 export type LaneChoice = 'local' | 'inline';
 
-export interface ModelSettings {
+/** What a model gets that says nothing itself. */
+export interface ModelDefaults {
   readonly lane: LaneChoice;
-  /** Models of one group share worker processes. */
-  readonly workerGroup: string;
   readonly runMsMax: number;
   readonly queueRequestsMax: number;
   readonly queueBytesMax: number;
+}
+
+export const modelDefaults: ModelDefaults = {
+  lane: 'local',
+  runMsMax: 60_000,
+  queueRequestsMax: 4096,
+  queueBytesMax: 256 * 1024 * 1024,
+};
+
+export interface ModelSettings extends ModelDefaults {
+  /** Models of one group share worker processes. */
+  readonly workerGroup: string;
+  /** The group was named, so that other models may be in it. */
+  readonly isGroupShared: boolean;
   /** Threads of one instance; 0: the server divides the machine's cores. */
   readonly threads: number;
   readonly isSpinning: boolean;
@@ -23,7 +36,6 @@ interface ParameterKind {
   readonly range?: readonly [min: number, max: number];
   readonly words?: readonly string[];
   readonly form?: RegExp;
-  readonly default: string;
 }
 
 export const parameterPrefix = 'millrace.';
@@ -32,37 +44,31 @@ export const modelParameters = {
   'millrace.lane': {
     meaning: 'where the model runs: `local`, in a worker process; `inline`, in the server itself, for tiny models only',
     words: ['local', 'inline'],
-    default: 'local',
   },
   'millrace.worker_group': {
-    meaning: 'models with the same group share one worker process; empty: a process of its own',
+    meaning: 'models with the same group share one worker process; without it a model has one of its own',
     form: /^[A-Za-z0-9_.-]{1,64}$/,
-    default: '',
   },
   'millrace.run_ms_max': {
     meaning: 'a run that takes longer, in milliseconds, is ended together with its worker',
     range: [1, 86_400_000],
-    default: '60000',
   },
   'millrace.queue_requests_max': {
     meaning: 'requests that may wait; one more is refused',
     range: [1, 1_000_000],
-    default: '4096',
   },
   'millrace.queue_bytes_max': {
     meaning: 'bytes of input that may wait; a request beyond is refused',
     range: [1, 2 ** 40],
-    default: String(256 * 1024 * 1024),
   },
   'millrace.threads': {
-    meaning: 'threads that one instance computes with; 0: the server divides the cores of the machine',
+    meaning: 'threads that one instance computes with; 0, as without it: the server divides the cores',
     range: [0, 1024],
-    default: '0',
   },
   'millrace.spinning': {
-    meaning: 'whether waiting threads keep their core busy: quicker when alone on the machine, ruinous when not',
+    meaning:
+      'whether waiting threads keep their core busy: quicker when alone on the machine, ruinous when not; false without it',
     words: ['true', 'false'],
-    default: 'false',
   },
 } as const satisfies Record<string, ParameterKind>;
 
@@ -72,7 +78,12 @@ type ParameterName = keyof typeof modelParameters;
 const otherNames: Readonly<Record<string, ParameterName>> = { intra_op_thread_count: 'millrace.threads' };
 
 /** The settings of a model; what cannot be understood is a problem, what is for other servers a warning. */
-export function readModelSettings(config: ModelConfig, modelName: string, findings: Findings): ModelSettings {
+export function readModelSettings(
+  config: ModelConfig,
+  modelName: string,
+  defaults: ModelDefaults,
+  findings: Findings,
+): ModelSettings {
   const written = new Map<ParameterName, string>();
   for (const [key, entry] of Object.entries(config.parameters ?? {})) {
     const path = `parameters[${JSON.stringify(key)}]`;
@@ -89,23 +100,23 @@ export function readModelSettings(config: ModelConfig, modelName: string, findin
       findings.warning(path, 'is not a parameter that Millrace reads; it has no effect');
     }
   }
-  const text = (name: ParameterName): string => written.get(name) ?? modelParameters[name].default;
-  const lane: LaneChoice = text('millrace.lane') === 'inline' ? 'inline' : 'local';
-  const group = text('millrace.worker_group');
-  if (lane === 'inline' && group !== '') {
+  const lane = written.get('millrace.lane') as LaneChoice | undefined;
+  const group = written.get('millrace.worker_group');
+  if (lane === 'inline' && group !== undefined) {
     findings.problem('parameters["millrace.worker_group"]', 'has no meaning with millrace.lane "inline"; remove one');
   }
+  const number = (name: ParameterName, unwritten: number): number => Number(written.get(name) ?? unwritten);
   const queueSize = config.dynamic_batching?.default_queue_policy?.max_queue_size ?? 0;
-  const queueDefault = queueSize > 0 ? queueSize : Number(modelParameters['millrace.queue_requests_max'].default);
   return {
-    lane,
+    lane: lane ?? defaults.lane,
     // A group's name has no slash, so a model without a group can never fall into one.
-    workerGroup: group === '' ? `model/${modelName}` : group,
-    runMsMax: Number(text('millrace.run_ms_max')),
-    queueRequestsMax: Number(written.get('millrace.queue_requests_max') ?? queueDefault),
-    queueBytesMax: Number(text('millrace.queue_bytes_max')),
-    threads: Number(text('millrace.threads')),
-    isSpinning: text('millrace.spinning') === 'true',
+    workerGroup: group ?? `model/${modelName}`,
+    isGroupShared: group !== undefined,
+    runMsMax: number('millrace.run_ms_max', defaults.runMsMax),
+    queueRequestsMax: number('millrace.queue_requests_max', queueSize > 0 ? queueSize : defaults.queueRequestsMax),
+    queueBytesMax: number('millrace.queue_bytes_max', defaults.queueBytesMax),
+    threads: number('millrace.threads', 0),
+    isSpinning: written.get('millrace.spinning') === 'true',
   };
 }
 

@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { ModelReading } from './model-definition.ts';
-import { field, modelBytes, type TestShape, tensorInfo } from './onnx-graph/model-bytes.test.helper.ts';
+import { type ModelDefaults, modelDefaults } from './model-parameters.ts';
 import { readModel } from './read-model.ts';
-import { TestRepository } from './repository.test.helper.ts';
+import { field, modelBytes, type TestShape, tensorInfo } from './testing/model-bytes.ts';
+import { TestRepository } from './testing/test-repository.ts';
 
 let repository: TestRepository;
 let count = 0;
@@ -18,13 +19,21 @@ interface Given {
   readonly outputs?: Tensors;
   readonly graphFields?: readonly Uint8Array[];
   readonly hasGpu?: boolean;
+  readonly defaults?: ModelDefaults;
 }
 
 const infos = (tensors: Tensors) =>
   Object.entries(tensors).map(([name, [type, shape]]) => tensorInfo(name, type, shape));
 
 /** Reads a model `m` with this configuration and graph; by default x FP32 [batch, 4] to y FP32 [batch, 4]. */
-async function read({ config, inputs, outputs, graphFields = [], hasGpu = false }: Given): Promise<ModelReading> {
+async function read({
+  config,
+  inputs,
+  outputs,
+  graphFields = [],
+  hasGpu = false,
+  defaults = modelDefaults,
+}: Given): Promise<ModelReading> {
   count += 1;
   const folder = `${count}/m`;
   const bytes = modelBytes({
@@ -37,7 +46,7 @@ async function read({ config, inputs, outputs, graphFields = [], hasGpu = false 
   const path = `${repository.path}/${folder}`;
   return readModel(
     { name: 'm', path, isSingleFile: false, hasConfig: config !== undefined, versions: ['1'] },
-    { hasGpu },
+    { hasGpu, defaults },
   );
 }
 
@@ -142,10 +151,27 @@ describe('a configuration', () => {
     ]);
   });
 
-  test('without dynamic batching lets a request bring rows, but runs each request alone', async () => {
-    const { view, limits } = await served({ config: whole });
-    expect([view.isBatched, view.rowsMax, limits.rowsMax]).toEqual([true, 8, 1]);
+  test('without dynamic batching is batched all the same, with a warning', async () => {
+    const { view, limits, warnings } = await served({ config: whole });
+    expect([view.isBatched, view.rowsMax, limits.rowsMax]).toEqual([true, 8, 8]);
+    expect(view.config).toHaveProperty('dynamic_batching');
+    expect(warnings.map(({ field: path }) => path)).toEqual(['max_batch_size']);
+    expect(warnings[0]?.message).toMatch(/share a run, also without dynamic_batching; set it to 1/);
+  });
+
+  test('with max_batch_size 1 has the batch dimension, and each request runs alone', async () => {
+    const { view, limits, warnings } = await served({ config: `max_batch_size: 1 ${io}` });
+    expect([view.isBatched, view.rowsMax, limits.rowsMax, warnings]).toEqual([true, 1, 1, []]);
+    expect(view.inputs[0]?.shape).toEqual([-1, 4]);
     expect(view.config).not.toHaveProperty('dynamic_batching');
+  });
+
+  test('that says nothing of limits and lane gets those of the server', async () => {
+    const defaults = { lane: 'inline', runMsMax: 1, queueRequestsMax: 2, queueBytesMax: 3 } as const;
+    const group = 'parameters { key: "millrace.worker_group" value { string_value: "g" } }';
+    const { definition, limits } = await served({ config: group, defaults });
+    expect(limits).toMatchObject({ runMsMax: 1, queueRequestsMax: 2, queueBytesMax: 3 });
+    expect(definition).toMatchObject({ lane: 'inline', workerGroup: 'g', isGroupShared: true });
   });
 
   test('with millrace.queue_requests_max prefers it to the queue policy', async () => {
@@ -165,7 +191,7 @@ describe('a configuration', () => {
   });
 
   test('with max_batch_size alone is completed with it', async () => {
-    const { view } = await served({ config: 'max_batch_size: 5' });
+    const { view } = await served({ config: 'max_batch_size: 5 dynamic_batching { }' });
     expect(view.config).toMatchObject({ max_batch_size: 5, dynamic_batching: { preferred_batch_size: [5] } });
   });
 

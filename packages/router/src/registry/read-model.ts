@@ -1,13 +1,7 @@
 import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ConfigProblem } from '@millrace/protocol';
-import {
-  backendName,
-  type CompletedConfig,
-  completeConfig,
-  modelFilenameDefault,
-  platformName,
-} from './complete-config.ts';
+import { backendName, completeConfig, modelFilenameDefault, platformName } from './complete-config.ts';
 import { Findings } from './config-text/findings.ts';
 import type { ModelConfig } from './config-text/model-config-schema.ts';
 import {
@@ -21,7 +15,7 @@ import { type InstanceGroup, readInstanceGroups } from './instance-groups.ts';
 import { readLabels, staysInside } from './label-file.ts';
 import type { ModelFailure, ModelReading, ModelVersionDefinition } from './model-definition.ts';
 import { readModelFile } from './model-file.ts';
-import { type ModelSettings, readModelSettings } from './model-parameters.ts';
+import { type ModelDefaults, type ModelSettings, readModelSettings } from './model-parameters.ts';
 import { configFilename, type ModelPlace } from './repository-layout.ts';
 import { checkUnservedFields } from './unserved-fields.ts';
 import { chooseVersions } from './version-policy.ts';
@@ -29,6 +23,7 @@ import { chooseVersions } from './version-policy.ts';
 export interface ReadModelOptions {
   /** Whether the engine can use a GPU. Without one, a model that insists on it is a failure. */
   readonly hasGpu: boolean;
+  readonly defaults: ModelDefaults;
 }
 
 /** Reads one model: its configuration, the versions its policy chooses, their graphs, labels and weights' files. */
@@ -36,7 +31,7 @@ export async function readModel(place: ModelPlace, options: ReadModelOptions): P
   const { config, findings } = await readConfig(place);
   checkHead(config, place, findings);
   checkUnservedFields(config, findings);
-  const settings = readModelSettings(config, place.name, findings);
+  const settings = readModelSettings(config, place.name, options.defaults, findings);
   const groups = readInstanceGroups(config, place.name, options.hasGpu, findings);
   const { versions, missing } = chooseVersions(config, place.versions, findings);
   if (!findings.hasProblems && versions.length === 0) {
@@ -67,6 +62,7 @@ export async function readModel(place: ModelPlace, options: ReadModelOptions): P
     versions: served,
     lane: settings.lane,
     workerGroup: settings.workerGroup,
+    isGroupShared: settings.isGroupShared,
     instanceGroups: groups,
     instanceCount: groups.reduce((sum, { count }) => sum + count, 0),
     threads: settings.threads,
@@ -155,18 +151,13 @@ async function readVersion(parts: ModelParts, version: string): Promise<VersionR
       config: jsonFromModelConfig(completed.config),
     },
     limits: {
-      rowsMax: rowsMaxOfBatch(completed),
+      rowsMax: Math.max(1, completed.rowsMax),
       queueRequestsMax: settings.queueRequestsMax,
       queueBytesMax: settings.queueBytesMax,
       runMsMax: settings.runMsMax,
     },
   };
   return { definition, problems, warnings };
-}
-
-/** A configuration that has a batch dimension and leaves dynamic batching out wants each request to run alone. */
-function rowsMaxOfBatch(completed: CompletedConfig): number {
-  return completed.isBatchingRequests ? completed.rowsMax : 1;
 }
 
 async function readAllLabels(

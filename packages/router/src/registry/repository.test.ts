@@ -3,10 +3,10 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { configBytesMax } from './config-text/read-model-config.ts';
 import { labelFileBytesMax } from './label-file.ts';
-import { field, modelBytes, tensorInfo } from './onnx-graph/model-bytes.test.helper.ts';
-import { TestRepository } from './repository.test.helper.ts';
 import { scanRepository } from './repository.ts';
 import { failureReason, linesFromScan } from './scan-report.ts';
+import { field, modelBytes, tensorInfo } from './testing/model-bytes.ts';
+import { TestRepository } from './testing/test-repository.ts';
 
 let repository: TestRepository;
 beforeEach(async () => {
@@ -31,6 +31,7 @@ describe('a repository', () => {
       path: join(repository.path, 'a'),
       lane: 'local',
       workerGroup: 'model/a',
+      isGroupShared: false,
       instanceCount: 1,
       threads: 0,
       isSpinning: false,
@@ -330,7 +331,7 @@ describe('the report', () => {
       'alone:1  not batched, 1 × model/alone',
       '  in   x INT64 [2]',
       '  out  y FP32 [-1, 4]',
-      'good:1  up to 64 rows a request, batches of up to 64, 1 × model/good',
+      'good:1  batches of up to 64 rows, 1 × model/good',
       '  in   x FP32 [-1, 4]',
       '  out  y FP32 [-1, 4]',
       'bad  not served',

@@ -1,5 +1,6 @@
 import type { ConfigProblem } from '@millrace/protocol';
 import type { ModelDefinition, ModelFailure } from './model-definition.ts';
+import { modelDefaults } from './model-parameters.ts';
 import { type ReadModelOptions, readModel } from './read-model.ts';
 import { findModels, type ModelPlace, realPathOf } from './repository-layout.ts';
 
@@ -42,7 +43,10 @@ export async function scanRepository(
       failures.push(namedTwice(name, places));
       continue;
     }
-    const reading = await readModel(place, { hasGpu: options.hasGpu ?? false });
+    const reading = await readModel(place, {
+      hasGpu: options.hasGpu ?? false,
+      defaults: options.defaults ?? modelDefaults,
+    });
     if (reading.definition !== undefined) models.push(reading.definition);
     failures.push(...reading.failures);
     warnings.push(...reading.warnings);

@@ -20,9 +20,8 @@ export function linesFromScan(scan: RepositoryScan): readonly string[] {
 
 function linesFromModel(model: ModelDefinition): string[] {
   const place = model.lane === 'inline' ? 'inline' : `${model.instanceCount} × ${model.workerGroup}`;
-  return model.versions.flatMap(({ version, view, limits }) => {
-    const batch = limits.rowsMax > 1 ? `batches of up to ${limits.rowsMax}` : 'each request by itself';
-    const rows = view.isBatched ? `up to ${view.rowsMax} rows a request, ${batch}` : 'not batched';
+  return model.versions.flatMap(({ version, view }) => {
+    const rows = view.isBatched ? `batches of up to ${view.rowsMax} rows` : 'not batched';
     return [
       `${model.name}:${version}  ${rows}, ${place}`,
       ...view.inputs.map((spec) => `  in   ${lineFromSpec(spec)}`),

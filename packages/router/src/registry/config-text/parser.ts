@@ -159,8 +159,7 @@ class Parser {
 /** A block or a list of blocks, also an empty one: what may follow a name without a colon. */
 function isBlock(value: TextValue): boolean {
   return (
-    value.kind === 'message' ||
-    (value.kind === 'list' && value.elements.every((element) => element.kind === 'message'))
+    value.kind === 'message' || (value.kind === 'list' && value.elements.every((element) => element.kind === 'message'))
   );
 }
 
