@@ -6,7 +6,11 @@ const answersPerKill = 400;
 const killsWanted = 6;
 
 test('workers killed under the load of 64 connections cost no request its answer', async () => {
-  const server = await ServerProcess.start([new URL('../../models/add_sub/1/model.onnx', import.meta.url).pathname, '--id', 'chaos']);
+  const server = await ServerProcess.start([
+    new URL('../../models/add_sub/1/model.onnx', import.meta.url).pathname,
+    '--id',
+    'chaos',
+  ]);
   try {
     const killed = new Set<number>();
     const report = await loadWhile(server, {

@@ -13,7 +13,9 @@ const samples: number[] = [];
 let kills = 0;
 const killer = setInterval(() => {
   samples.push(server.residentBytes());
-  const victims = server.records.filter((record) => record.message === 'worker ready' && record['group'] === 'add_sub:1');
+  const victims = server.records.filter(
+    (record) => record.message === 'worker ready' && record['group'] === 'add_sub:1',
+  );
   const victim = victims.at(-1)?.['pid'] as number | undefined;
   if (victim === undefined) return;
   try {
@@ -35,7 +37,10 @@ const settled = mebibytes.slice(Math.floor(mebibytes.length / 4));
 const growth = (settled.at(-1) ?? 0) / (settled[0] ?? 1);
 for (const failure of report.failures) console.log(failure);
 console.log(`${report.sent} requests, ${report.answered} answered rightly, ${kills} workers killed, exit code ${code}`);
-console.log(`resident MiB, second by second: ${mebibytes.join(' ')}; growth over the last three quarters ${growth.toFixed(2)}x`);
-const isGood = report.failures.length === 0 && report.sent === report.answered && code === 0 && growth < 1.25 && kills > 0;
+console.log(
+  `resident MiB, second by second: ${mebibytes.join(' ')}; growth over the last three quarters ${growth.toFixed(2)}x`,
+);
+const isGood =
+  report.failures.length === 0 && report.sent === report.answered && code === 0 && growth < 1.25 && kills > 0;
 console.log(isGood ? '1 passed, 0 failed' : '0 passed, 1 failed');
 process.exitCode = isGood ? 0 : 1;

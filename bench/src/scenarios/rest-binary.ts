@@ -44,7 +44,8 @@ export const restBinaryScenario: Scenario = {
       statement: 'p99 of the local lane below that of the naive server (ratio)',
       bound: 1,
       isMinimum: false,
-      value: (medians) => (medians['millrace, local lane p99 ms'] as number) / (medians['naive fastify p99 ms'] as number),
+      value: (medians) =>
+        (medians['millrace, local lane p99 ms'] as number) / (medians['naive fastify p99 ms'] as number),
     },
   ],
   open: openScenario,
@@ -103,7 +104,9 @@ async function expectedAnswer(): Promise<Uint8Array> {
 function writeRequest(folder: string): string {
   const rows = mlpRows(1);
   const header = JSON.stringify({
-    inputs: [{ name: 'input', datatype: 'FP32', shape: [1, mlpInputs], parameters: { binary_data_size: rows.byteLength } }],
+    inputs: [
+      { name: 'input', datatype: 'FP32', shape: [1, mlpInputs], parameters: { binary_data_size: rows.byteLength } },
+    ],
     parameters: { binary_data_output: true },
   });
   const body = Buffer.concat([Buffer.from(header), Buffer.from(rows.buffer)]);

@@ -25,7 +25,11 @@ export const saturationScenario: Scenario = {
     Promise.resolve({
       measure: async (): Promise<Sample> => {
         const raw = await runProgram(0, 'programs/raw-session', [String(seconds)]);
-        const plane = await runProgram(0, 'programs/many-callers', [String(seconds), String(inFlight), String(rowsPerCall)]);
+        const plane = await runProgram(0, 'programs/many-callers', [
+          String(seconds),
+          String(inFlight),
+          String(rowsPerCall),
+        ]);
         return {
           'data plane': plane['rowsPerSecond'] as number,
           'raw session.run at its best batch': raw['bestRowsPerSecond'] as number,

@@ -36,7 +36,9 @@ test('no pause is longer than the maximum, however many deaths and whatever the 
 
 test('a stable life clears the record: the next restart is at once again', () => {
   const { stableMs } = defaultRestartPolicy;
-  expect(restartAfter({ deaths: 7 }, { aliveMs: stableMs - 1, batchesAnswered: 0 }, 0)).toMatchObject({ record: { deaths: 8 } });
+  expect(restartAfter({ deaths: 7 }, { aliveMs: stableMs - 1, batchesAnswered: 0 }, 0)).toMatchObject({
+    record: { deaths: 8 },
+  });
   expect(restartAfter({ deaths: 7 }, { aliveMs: stableMs, batchesAnswered: 0 }, 0)).toEqual({
     record: { deaths: 1 },
     pauseMs: 0,

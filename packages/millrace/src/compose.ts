@@ -34,7 +34,8 @@ export const startServer: StartServer = async (config, logger) => {
     config,
     observer,
     listener: watch,
-    onSharedMemoryUnavailable: (reason) => logger.warn({ reason }, 'tensors are copied to workers through their socket'),
+    onSharedMemoryUnavailable: (reason) =>
+      logger.warn({ reason }, 'tensors are copied to workers through their socket'),
   });
   const readiness = new Readiness(assembly, config.models.strictReadiness);
   const rest = restHandler(config, logger, assembly, readiness);
@@ -48,7 +49,14 @@ export const startServer: StartServer = async (config, logger) => {
     throw error;
   }
   assembly.fleet.start();
-  return new ComposedServer({ assembly, watch, readiness, http, metricsServer, stopMetrics: () => processMetrics.stop() });
+  return new ComposedServer({
+    assembly,
+    watch,
+    readiness,
+    http,
+    metricsServer,
+    stopMetrics: () => processMetrics.stop(),
+  });
 };
 
 function restHandler(config: Config, logger: Logger, assembly: Assembly, health: Health): HttpHandler {

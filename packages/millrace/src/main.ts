@@ -16,6 +16,7 @@ const exitCode = await runCommand({
   startServer,
   fetch,
   delay: (ms, signal) => delay(ms, undefined, signal === undefined ? {} : { signal }),
+  now: () => performance.now(),
   exitNow: (code) => process.exit(code),
 });
 

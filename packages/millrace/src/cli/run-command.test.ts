@@ -43,6 +43,7 @@ async function run(words: string[], environment: Record<string, string> = {}) {
     },
     fetch,
     delay: () => new Promise(() => {}),
+    now: () => 0,
     exitNow: () => {},
   });
   return { code, stdout: stdout.join(''), stderr: stderr.join(''), config };

@@ -41,5 +41,6 @@ process.exitCode = await runCommand({
   startServer,
   fetch,
   delay: (ms, signal) => delay(ms, undefined, signal === undefined ? {} : { signal }),
+  now: () => performance.now(),
   exitNow: (code) => process.exit(code),
 });
