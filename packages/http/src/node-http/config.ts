@@ -11,6 +11,8 @@ export interface NodeHttpOptions {
   readonly requestTimeoutMs?: number;
   /** How long a connection may stay open between two requests. */
   readonly keepAliveTimeoutMs?: number;
+  /** How long a client may take nothing of an answer that waits for it. Answers that wait for their source are not meant. */
+  readonly stallTimeoutMs?: number;
   /** Request line and header fields together. */
   readonly headerBytesMax?: number;
   readonly headerFieldsMax?: number;
@@ -29,6 +31,7 @@ export const nodeHttpDefaults: NodeHttpConfig = Object.freeze({
   headersTimeoutMs: 30_000,
   requestTimeoutMs: 300_000,
   keepAliveTimeoutMs: 75_000,
+  stallTimeoutMs: 60_000,
   headerBytesMax: 16 * 1024,
   headerFieldsMax: 200,
   connectionsMax: 10_000,
@@ -41,6 +44,7 @@ const ranges: readonly (readonly [field: keyof NodeHttpOptions, min: number, max
   ['headersTimeoutMs', 1, 86_400_000],
   ['requestTimeoutMs', 1, 86_400_000],
   ['keepAliveTimeoutMs', 1, 86_400_000],
+  ['stallTimeoutMs', 1, 86_400_000],
   ['headerBytesMax', 1024, 1024 * 1024],
   ['headerFieldsMax', 1, 10_000],
   ['connectionsMax', 1, 1_000_000],

@@ -129,6 +129,29 @@ describe('limits', () => {
     expect(await client.closed).toMatch(/^HTTP\/1\.1 200 /);
   });
 
+  test('an answer that its client does not take for stallTimeoutMs is cut off and released', async () => {
+    let release: () => void = () => {};
+    const isReleased = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    const body = new Uint8Array(64 * 1024 * 1024);
+    const client = await dial(await serve(() => ({ status: 200, headers: [], body, release }), { stallTimeoutMs: 50 }));
+    client.socket.pause();
+    client.send('GET / HTTP/1.1\r\nhost: x\r\n\r\n');
+    await isReleased;
+  });
+
+  test('an answer whose source is silent for longer than stallTimeoutMs is not cut off', async () => {
+    async function* slow(): AsyncGenerator<Uint8Array> {
+      yield bytes('first');
+      await new Promise((resolve) => setTimeout(resolve, 120));
+      yield bytes('last');
+    }
+    const client = await dial(await serve(() => ({ status: 200, headers: [], body: slow() }), { stallTimeoutMs: 20 }));
+    client.send('GET / HTTP/1.1\r\nhost: x\r\n\r\n');
+    await client.until('last');
+  });
+
   test('a connection over connectionsMax is closed, and served again when there is room', async () => {
     const listener = await serve(hello, { connectionsMax: 1 });
     const first = await dial(listener);
@@ -254,6 +277,32 @@ describe('odd requests', () => {
     const client = await dial(await serve(({ path }) => ({ status: 200, headers: [], body: bytes(`<${path}>`) })));
     client.send('GET /1 HTTP/1.1\r\nhost: x\r\n\r\nGET /2 HTTP/1.1\r\nhost: x\r\n\r\n');
     expect(await client.until('</2>')).toMatch(/<\/1>[\s\S]*<\/2>/);
+  });
+
+  test('a pipelined request whose turn never came is cancelled and released with its connection', async () => {
+    let release: () => void = () => {};
+    const isReleased = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    let arrive: () => void = () => {};
+    const areBothHere = new Promise<void>((resolve) => {
+      arrive = resolve;
+    });
+    const reasons = new Map<string, string>();
+    const client = await dial(
+      await serve(({ path, signal }) => {
+        signal.onCancel((reason) => reasons.set(path, reason));
+        if (path === '/first') return new Promise<HttpResponse>(() => {});
+        arrive();
+        return { status: 200, headers: [], body: bytes('x'), release };
+      }),
+    );
+    client.send('GET /first HTTP/1.1\r\nhost: x\r\n\r\nGET /second HTTP/1.1\r\nhost: x\r\n\r\n');
+    await areBothHere;
+    client.socket.destroy();
+    await isReleased;
+    await new Promise(setImmediate);
+    expect(Object.fromEntries(reasons)).toEqual({ '/first': 'cancelled', '/second': 'cancelled' });
   });
 
   test('HTTP/1.0 is answered and its connection closed', async () => {

@@ -41,6 +41,8 @@ class NodeHttpListener implements HttpServer {
     this.#server.maxConnections = config.connectionsMax;
     this.#server.on('connection', (socket) => {
       this.#connections.set(socket, 0);
+      // One listener for each of its pipelined requests.
+      socket.setMaxListeners(0);
       socket.once('close', () => this.#connections.delete(socket));
     });
     this.#server.on('request', (message, out) => this.#take(message, out, false));
@@ -84,15 +86,21 @@ class NodeHttpListener implements HttpServer {
   #take(message: IncomingMessage, out: ServerResponse, awaitsContinue: boolean): void {
     const { socket } = message;
     this.#connections.set(socket, (this.#connections.get(socket) ?? 0) + 1);
-    out.once('close', () => this.#letGo(socket));
     // A reset connection is reported through the body and the signal; the streams' own event would only crash us.
     message.on('error', () => {});
     out.on('error', () => {});
+    const cancellation = new Cancellation();
+    whenOver(out, socket, () => {
+      this.#letGo(socket);
+      if (!out.writableFinished) cancellation.cancel('cancelled');
+    });
     if (message.rawHeaders.length / 2 > this.#config.headerFieldsMax) {
       out.writeHead(431, ['connection', 'close']).end();
       return;
     }
-    this.#answer(message, out, awaitsContinue).catch((error: unknown) => {
+    const body = new NodeRequestBody(message, awaitsContinue ? out : undefined);
+    const request = new NodeHttpRequest(message, body, cancellation);
+    this.#answer(request, body, out).catch((error: unknown) => {
       this.#config.onError(error);
       out.destroy();
     });
@@ -105,36 +113,49 @@ class NodeHttpListener implements HttpServer {
     if (this.#isDraining && requests === 0) socket.destroySoon();
   }
 
-  async #answer(message: IncomingMessage, out: ServerResponse, awaitsContinue: boolean): Promise<void> {
-    const cancellation = new Cancellation();
-    const body = new NodeRequestBody(message, awaitsContinue ? out : undefined);
-    out.once('close', () => {
-      if (!out.writableFinished) cancellation.cancel('cancelled');
-    });
-    const request = new NodeHttpRequest(message, body, cancellation);
+  async #answer(request: NodeHttpRequest, body: NodeRequestBody, out: ServerResponse): Promise<void> {
     const response = await answerFrom(this.#handler, request, this.#config.onError);
     const release = releaseOnce(response, this.#config.onError);
-    if (out.destroyed) {
-      release();
-      return;
-    }
     out.once('finish', release);
-    out.once('close', release);
-    await this.#send(response, out, body, message.method ?? 'GET');
-  }
-
-  async #send(response: HttpResponse, out: ServerResponse, body: NodeRequestBody, method: string): Promise<void> {
+    request.signal.onCancel(release);
+    if (request.signal.reason !== undefined) return;
     // A body that is still held back may yet be sent: there is no telling where the next request would begin.
     if (this.#isDraining || body.isHeldBack) out.shouldKeepAlive = false;
     out.prependOnceListener('finish', () => body.discard(this.#config.discardBytesMax));
-    let streamed: AsyncIterable<Uint8Array> | undefined;
+    cutWhenStalled(out, this.#config.stallTimeoutMs);
+    const streamed = this.#sendHead(response, out, request.method);
+    if (streamed !== undefined) await writeStreamedBody(streamed, response, out, request.signal);
+  }
+
+  #sendHead(response: HttpResponse, out: ServerResponse, method: string): AsyncIterable<Uint8Array> | undefined {
     try {
-      streamed = writeHeadAndPieces(response, out, method);
+      return writeHeadAndPieces(response, out, method);
     } catch (error) {
       if (out.headersSent) throw error;
       this.#config.onError(error);
-      streamed = writeHeadAndPieces(internalServerError(), out, method);
+      return writeHeadAndPieces(internalServerError(), out, method);
     }
-    if (streamed !== undefined) await writeStreamedBody(streamed, response, out);
   }
+}
+
+/**
+ * Calls back once, when the response is done or its connection is gone. Both are watched: a response that waits behind
+ * another one on the same connection is not told by node:http when that connection closes.
+ */
+function whenOver(out: ServerResponse, socket: Socket, callback: () => void): void {
+  const over = () => {
+    out.off('close', over);
+    socket.off('close', over);
+    callback();
+  };
+  out.on('close', over);
+  socket.on('close', over);
+}
+
+/** Nothing left for a while is a stall only if something waits to leave; a stream may be silent for as long as it likes. */
+function cutWhenStalled(out: ServerResponse, stallTimeoutMs: number): void {
+  out.setTimeout(stallTimeoutMs, () => {
+    if (out.writableLength > 0) out.socket?.destroy();
+    else out.socket?.setTimeout(stallTimeoutMs);
+  });
 }

@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http';
+import type { CancelSignal } from '@millrace/protocol';
 import { bodyLengthBytes, isPieceList, mayCarryBody, ownFields } from '../answer.ts';
 import type { HttpResponse } from '../exchange.ts';
 
@@ -47,33 +48,29 @@ export function writeStreamedBody(
   pieces: AsyncIterable<Uint8Array>,
   response: HttpResponse,
   out: ServerResponse,
+  signal: CancelSignal,
 ): Promise<void> {
   const iterator = pieces[Symbol.asyncIterator]();
   return new Promise((resolve, reject) => {
-    const abandon = () => {
+    const forget = signal.onCancel(() => {
       iterator.return?.().then(undefined, () => {});
       resolve();
-    };
-    if (out.destroyed) {
-      abandon();
-      return;
-    }
-    out.once('close', abandon);
-    pump(iterator, out).then((isFinished) => {
+    });
+    pump(iterator, out, signal).then((isFinished) => {
       if (!isFinished) return;
-      out.off('close', abandon);
+      forget();
       finish(response, out);
       resolve();
     }, reject);
   });
 }
 
-async function pump(iterator: AsyncIterator<Uint8Array>, out: ServerResponse): Promise<boolean> {
-  while (!out.destroyed) {
+async function pump(iterator: AsyncIterator<Uint8Array>, out: ServerResponse, signal: CancelSignal): Promise<boolean> {
+  while (signal.reason === undefined) {
     const step = await iterator.next();
-    if (out.destroyed) return false;
+    if (signal.reason !== undefined) return false;
     if (step.done === true) return true;
-    if (!writePiece(out, step.value)) await drained(out);
+    if (!writePiece(out, step.value)) await drained(out, signal);
   }
   return false;
 }
@@ -89,14 +86,17 @@ function writePiece(out: ServerResponse, piece: Uint8Array): boolean {
   return piece.byteLength === 0 || out.write(piece);
 }
 
-function drained(out: ServerResponse): Promise<void> {
+function drained(out: ServerResponse, signal: CancelSignal): Promise<void> {
   return new Promise((resolve) => {
     const done = () => {
       out.off('drain', done);
-      out.off('close', done);
+      forget();
       resolve();
     };
     out.on('drain', done);
-    out.on('close', done);
+    const forget = signal.onCancel(() => {
+      out.off('drain', done);
+      resolve();
+    });
   });
 }
