@@ -13,10 +13,8 @@ const samples: number[] = [];
 let kills = 0;
 const killer = setInterval(() => {
   samples.push(server.residentBytes());
-  const victims = server.records.filter(
-    (record) => record.message === 'worker ready' && record['group'] === 'add_sub:1',
-  );
-  const victim = victims.at(-1)?.['pid'] as number | undefined;
+  const victims = server.records.filter((record) => record.message === 'worker ready' && record.group === 'add_sub:1');
+  const victim = victims.at(-1)?.pid as number | undefined;
   if (victim === undefined) return;
   try {
     process.kill(victim, 'SIGKILL');

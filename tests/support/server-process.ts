@@ -22,8 +22,8 @@ export class ServerProcess {
   private constructor(child: ChildProcess, records: LogRecord[], listening: LogRecord) {
     this.child = child;
     this.records = records;
-    this.url = listening['httpUrl'] as string;
-    this.metricsUrl = listening['metricsUrl'] as string;
+    this.url = listening.httpUrl as string;
+    this.metricsUrl = listening.metricsUrl as string;
     this.exit = new Promise((resolve) => child.once('exit', (code) => resolve(code)));
   }
 

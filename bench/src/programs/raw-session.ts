@@ -26,11 +26,11 @@ for (const rows of batches) {
     now = after;
   }
   const rowsPerSecond = (micros.length * rows * 1000) / (now - begin);
-  if (rows === 1) figures['oneRowMicros'] = median(micros);
+  if (rows === 1) figures.oneRowMicros = median(micros);
   if (rowsPerSecond > best) {
     best = rowsPerSecond;
-    figures['bestBatch'] = rows;
-    figures['bestRowsPerSecond'] = rowsPerSecond;
+    figures.bestBatch = rows;
+    figures.bestRowsPerSecond = rowsPerSecond;
   }
 }
 process.stdout.write(`${JSON.stringify(figures)}\n`);

@@ -21,9 +21,9 @@ export const dataPlaneScenario: Scenario = {
       measure: async (): Promise<Sample> => {
         const figures = await runProgram(0, 'programs/many-callers', [String(seconds), String(inFlight), '1']);
         return {
-          'data plane': figures['rowsPerSecond'] as number,
-          'bare loop, same batches': figures['bareRowsPerSecond'] as number,
-          'mean rows of a batch': figures['meanBatchRows'] as number,
+          'data plane': figures.rowsPerSecond as number,
+          'bare loop, same batches': figures.bareRowsPerSecond as number,
+          'mean rows of a batch': figures.meanBatchRows as number,
         };
       },
       close: () => Promise.resolve(),

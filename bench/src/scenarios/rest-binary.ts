@@ -80,9 +80,9 @@ async function openScenario(options: BenchOptions): Promise<OpenScenario> {
       const sample: Record<string, number> = {};
       for (const server of servers) {
         const result = await load(server, options.seconds);
-        if (result['wrong'] !== 0) throw new Error(`${server.name} gave ${result['wrong']} wrong answers`);
-        sample[server.name] = result['requestsPerSecond'] as number;
-        sample[`${server.name} p99 ms`] = result['p99Ms'] as number;
+        if (result.wrong !== 0) throw new Error(`${server.name} gave ${result.wrong} wrong answers`);
+        sample[server.name] = result.requestsPerSecond as number;
+        sample[`${server.name} p99 ms`] = result.p99Ms as number;
       }
       return sample;
     },

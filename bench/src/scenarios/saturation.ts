@@ -31,10 +31,10 @@ export const saturationScenario: Scenario = {
           String(rowsPerCall),
         ]);
         return {
-          'data plane': plane['rowsPerSecond'] as number,
-          'raw session.run at its best batch': raw['bestRowsPerSecond'] as number,
-          'mean rows of a batch': plane['meanBatchRows'] as number,
-          'best batch': raw['bestBatch'] as number,
+          'data plane': plane.rowsPerSecond as number,
+          'raw session.run at its best batch': raw.bestRowsPerSecond as number,
+          'mean rows of a batch': plane.meanBatchRows as number,
+          'best batch': raw.bestBatch as number,
         };
       },
       close: () => Promise.resolve(),

@@ -92,7 +92,7 @@ class Readiness implements Health {
   readonly isLive = true;
   readonly #assembly: Assembly;
   readonly #isStrict: boolean;
-  #isEnding = false;
+  #isEnding: boolean = false;
 
   constructor(assembly: Assembly, isStrict: boolean) {
     this.#assembly = assembly;

@@ -56,7 +56,7 @@ export class LiveDataPlane implements DataPlane {
   readonly #modelObservers = new WeakMap<ServedModel, ModelObserver>();
   readonly #links = new Map<WorkerId, WorkerLink>();
   #requestsSeen = 0;
-  #isPumpDue = false;
+  #isPumpDue: boolean = false;
   #cancelWake: (() => void) | undefined;
   #onDrained: (() => void) | undefined;
   /** The answer the scheduler is being told about; `deliver` hands it out. */

@@ -111,7 +111,7 @@ class WorkerSlot {
   #modelsLoading = 0;
   #cancelRestart: (() => void) | undefined;
   readonly #onGone: (() => void)[] = [];
-  #isStopping = false;
+  #isStopping: boolean = false;
 
   constructor(fleet: WorkerFleet, parts: WorkerFleetParts, group: WorkerGroup, worker: WorkerId) {
     this.#fleet = fleet;
