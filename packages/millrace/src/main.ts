@@ -1,7 +1,6 @@
 /** The command: the one place that reads the process's arguments, environment and signals. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { runCommand } from './cli/run-command.ts';
-import { startServer } from './compose.ts';
 import { version } from './version.ts';
 
 const exitCode = await runCommand({
@@ -13,7 +12,8 @@ const exitCode = await runCommand({
   stdout: process.stdout,
   stderr: process.stderr,
   signals: process,
-  startServer,
+  // Loaded when it is needed: the other commands start quicker without the server.
+  startServer: async (config, logger) => (await import('./compose.ts')).startServer(config, logger),
   fetch,
   delay: (ms, signal) => delay(ms, undefined, signal === undefined ? {} : { signal }),
   now: () => performance.now(),

@@ -100,7 +100,7 @@ test.each<[string, string[], Record<string, string>, RegExp]>([
     'no folder',
     ['serve'],
     {},
-    /^millrace: millrace serve: models\.paths: names no folder; run millrace serve \.\/models/,
+    /^millrace: millrace serve: models\.paths: names no path; run millrace serve \.\/models/,
   ],
   [
     'a folder that is not there',
@@ -112,7 +112,7 @@ test.each<[string, string[], Record<string, string>, RegExp]>([
     'a file for a folder',
     ['serve', 'good.yaml'],
     {},
-    /good\.yaml is a file; name the folder that holds the model folders\n$/,
+    /good\.yaml is neither a folder of models nor an \.onnx file; name one of these\n$/,
   ],
   [
     'a file that is not there',

@@ -9,6 +9,7 @@ import { exitCodes } from './exit-codes.ts';
 import { commandHelp, generalHelp } from './help.ts';
 import { infer } from './infer/infer-command.ts';
 import { loadConfig } from './load-config.ts';
+import { listModels } from './models/models-command.ts';
 import { type ParsedArguments, parseArguments } from './parse-arguments.ts';
 import type { StartServer } from './running-server.ts';
 import { type Delay, type SignalSource, serve } from './serve.ts';
@@ -70,6 +71,8 @@ async function dispatch(command: CommandSpec, parsed: ParsedArguments, context: 
         delay: context.delay,
         exitNow: context.exitNow,
       });
+    case 'models':
+      return listModels(parsed, context);
     case 'infer':
       return infer(parsed, context);
     case 'version':

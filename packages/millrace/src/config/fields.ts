@@ -7,11 +7,11 @@ import {
   bytes,
   choice,
   type Field,
-  folders,
   host,
   identifier,
   integer,
   integerOrAuto,
+  paths,
   seconds,
 } from './field-kinds.ts';
 
@@ -22,10 +22,10 @@ const daySeconds = 86_400;
 
 export const fields = {
   models: {
-    paths: folders({
+    paths: paths({
       flag: 'models',
       synonyms: ['model-repository', 'model-store', 'model-path', 'model-dir'],
-      description: 'Folders to serve models from; also the arguments of `millrace serve`.',
+      description: 'Folders of models, or single .onnx files; also the arguments of `millrace serve`.',
       default: [],
     }),
     exitOnError: boolean({

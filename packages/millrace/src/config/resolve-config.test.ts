@@ -366,7 +366,7 @@ test.each<[string, Sources, string[]]>([
     'a folder that is not there',
     {
       yaml: 'models:\n  paths: [good, bad]\n',
-      folderProblem: (path) => (path.endsWith('bad') ? `${path} does not exist` : undefined),
+      pathProblem: (path) => (path.endsWith('bad') ? `${path} does not exist` : undefined),
     },
     ['etc/m.yaml:2: models.paths: /home/me/etc/bad does not exist'],
   ],
