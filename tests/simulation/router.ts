@@ -3,14 +3,13 @@ import { formatAction, formatEvent, type Scheduler, type SchedulerAction, type S
 import type { Referee } from './referee.ts';
 import type { SimulatedWorker, SimulatedWorld } from './simulated-worker.ts';
 import type { Timeline } from './timeline.ts';
-import type { Truth } from './truth.ts';
 
 /** As much of a scheduler as the simulation needs, so that one with a planted bug can take its place. */
 export type SimulatedScheduler = Pick<Scheduler, 'handle' | 'pump' | 'takeActions' | 'counts'>;
 
 export class Router {
+  readonly #world: SimulatedWorld;
   readonly #timeline: Timeline;
-  readonly #truth: Truth;
   readonly #scheduler: SimulatedScheduler;
   readonly #referee: Referee;
   readonly #takeProcess: (worker: number) => SimulatedWorker | undefined;
@@ -31,8 +30,8 @@ export class Router {
     takeProcess: (worker: number) => SimulatedWorker | undefined,
     trace: string[] | undefined,
   ) {
+    this.#world = world;
     this.#timeline = world.timeline;
-    this.#truth = world.truth;
     this.#scheduler = scheduler;
     this.#referee = referee;
     this.#takeProcess = takeProcess;
@@ -76,7 +75,7 @@ export class Router {
         this.lastBatch = batch;
         this.#takeProcess(action.worker)?.send({ kind: 'dispatch', batch, model, requests });
       } else if (action.kind === 'deliver') {
-        this.#truth.claimTrue(action);
+        this.#world.truth.claimTrue(action);
       } else if (action.kind === 'cancel-batch') {
         this.#takeProcess(action.worker)?.send({ kind: 'cancel', batch: action.batch });
       } else if (action.kind === 'kill-worker') {
@@ -84,11 +83,17 @@ export class Router {
       } else if (action.kind === 'wake-at') {
         this.#wakeUp += 1;
         const wakeUp = this.#wakeUp;
-        this.#timeline.at(action.at, () => {
+        this.#timeline.at(action.at - this.#earlyMs(), () => {
           if (wakeUp === this.#wakeUp) this.tell({ kind: 'tick' });
         });
       }
     }
+  }
+
+  /** Timers of real clocks fire a little early at times. */
+  #earlyMs(): number {
+    const { random, weather } = this.#world;
+    return random.chance(weather.earlyTimer) ? random.next() : 0;
   }
 
   #count(name: string): void {

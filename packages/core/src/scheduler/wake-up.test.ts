@@ -16,3 +16,10 @@ test('after the time asked for has come it asks anew', () => {
   expect(wakeUp.takeTime(170, 100)).toBe(170);
   expect(wakeUp.takeTime(Number.POSITIVE_INFINITY, 170)).toBeUndefined();
 });
+
+test('a timer that fires early does not lose the time it was set for', () => {
+  const wakeUp = new WakeUp();
+  expect(wakeUp.takeTime(100, 0)).toBe(100);
+  wakeUp.woken();
+  expect(wakeUp.takeTime(100, 99.7)).toBe(100);
+});
