@@ -147,6 +147,8 @@ export class LiveDataPlane implements DataPlane {
   }
 
   workerGone(worker: WorkerId): void {
+    // What was decided while the worker lived is carried out before its death is told: the scheduler counts on that.
+    this.#perform();
     this.#links.delete(worker);
     for (const [id, batch] of this.#running) {
       if (batch.worker !== worker) continue;
