@@ -165,9 +165,9 @@ class LogTeller {
       if (this.#toldStates.get(key) === model.state) continue;
       this.#toldStates.set(key, model.state);
       const who = { model: model.name, version: model.version };
-      if (model.state === 'ready') this.#logger.info({ ...who, loadMs: model.loadMs }, 'model ready');
+      if (model.state === 'ready') this.#logger.info({ ...who, loadMs: roundedMs(model.loadMs) }, 'model ready');
       else if (model.state === 'failed') this.#logger.error({ ...who, reason: model.reason }, 'model failed');
-      else this.#logger.info(who, `model ${model.state}`);
+      else this.#logger.debug(who, `model ${model.state}`);
     }
   }
 }
@@ -183,6 +183,10 @@ function deferred<T>(): Deferred<T> {
     resolve = fulfil;
   });
   return { promise, resolve };
+}
+
+function roundedMs(ms: number | undefined): number | undefined {
+  return ms === undefined ? undefined : Math.round(ms * 10) / 10;
 }
 
 function noModelsText(paths: readonly string[]): string {
