@@ -200,6 +200,11 @@ describe('a configuration', () => {
     expect([view.isBatched, view.inputs[0]?.shape]).toEqual([false, [-1, 4]]);
   });
 
+  test('with max_batch_size 0 written out may belong to a graph that cannot be batched', async () => {
+    const { view } = await served({ config: 'max_batch_size: 0', inputs: { x: [1, [1, 4]] } });
+    expect(view.inputs[0]?.shape).toEqual([1, 4]);
+  });
+
   test.each([
     ['dims: [ 4 ]', true],
     ['dims: [ -1, 4 ]', false],
