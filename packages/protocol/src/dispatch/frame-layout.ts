@@ -28,6 +28,12 @@ export const frameHeaderBytes = 8;
 export const frameAlignmentBytes = 8;
 /** The longest frame a link takes unless told otherwise; a batch that does not fit is refused, never split. */
 export const frameBytesMaxDefault = 2 ** 30;
+/** Only a frame with tensors or a model's configuration can be longer than this; the others always fit. */
+export const frameBytesMaxLeast = 16_384;
+/** A failure told at greater length is cut off there. */
+export const textBytesMax = 8192;
+/** More released outputs than this take another frame. */
+export const releaseOffsetsMax = 1024;
 
 export const frameKinds = {
   hello: 1,
@@ -56,6 +62,8 @@ export interface HelloFrame {
   readonly toWorkerBytes: number;
   /** Behind it: what the worker writes and the router reads. */
   readonly toRouterBytes: number;
+  /** The longest frame the sender of this one will take. */
+  readonly frameBytesMax: number;
 }
 
 /** The router has used these outputs; the worker may write there again. */
