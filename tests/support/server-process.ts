@@ -33,7 +33,19 @@ export class ServerProcess {
     if (!existsSync(built)) throw new Error('the server is not built; run npm run build first');
     const child = spawn(
       process.execPath,
-      [millrace, 'serve', ...serveArguments, '--http-port', '0', '--metrics-port', '0', '--log-format', 'json', '--log-level', 'debug'],
+      [
+        millrace,
+        'serve',
+        ...serveArguments,
+        '--http-port',
+        '0',
+        '--metrics-port',
+        '0',
+        '--log-format',
+        'json',
+        '--log-level',
+        'debug',
+      ],
       { stdio: ['ignore', 'pipe', 'inherit'] },
     );
     const records: LogRecord[] = [];
