@@ -70,7 +70,7 @@ for (let index = 0; index < connections; index++) {
     const headerEnd = held.indexOf('\r\n\r\n');
     if (headerEnd < 0) return;
     const head = held.toString('latin1', 0, headerEnd);
-    const length = Number(/content-length: *(\d+)/i.exec(head)?.[1] ?? Number.NaN);
+    const length = Number(/\ncontent-length: *(\d+)/i.exec(head)?.[1] ?? Number.NaN);
     const total = headerEnd + 4 + length;
     if (held.length < total) return;
     const now = performance.now();

@@ -10,25 +10,31 @@ export class RequestTable {
   readonly deadlines = new DeadlineHeap();
   /** What waits in all queues together. */
   readonly waiting = { requestCount: 0, byteCount: 0 };
-  readonly #entries = new Map<RequestId, RequestEntry>();
+  /**
+   * By id. Not a Map: one whose keys come and go is rebuilt all the time, and each dead table keeps the next one and
+   * its requests alive until the next full garbage collection.
+   */
+  readonly #entries: (RequestEntry | undefined)[] = [];
+  #count = 0;
   #arrivalCount = 0;
 
   get count(): number {
-    return this.#entries.size;
+    return this.#count;
   }
 
   has(request: RequestId): boolean {
-    return this.#entries.has(request);
+    return this.#entries[request] !== undefined;
   }
 
   takeKnown(request: RequestId): RequestEntry | undefined {
-    return this.#entries.get(request);
+    return this.#entries[request];
   }
 
   append(arrived: ArrivedRequest, model: ModelEntry): void {
     this.#arrivalCount += 1;
     const entry = new RequestEntry(arrived, model, this.#arrivalCount);
-    this.#entries.set(entry.request, entry);
+    this.#entries[entry.request] = entry;
+    this.#count += 1;
     this.deadlines.add(entry);
     model.queue.append(entry);
     this.waiting.requestCount += 1;
@@ -58,7 +64,9 @@ export class RequestTable {
   /** The request has its one answer; whatever else is said of it is ignored. */
   settle(entry: RequestEntry): void {
     assert(!entry.isWaiting && entry.batch === undefined, 'a settled request waits for nothing');
-    assert(this.#entries.delete(entry.request), 'a request is settled once');
+    assert(this.#entries[entry.request] === entry, 'a request is settled once');
+    this.#entries[entry.request] = undefined;
+    this.#count -= 1;
     this.deadlines.remove(entry);
   }
 }

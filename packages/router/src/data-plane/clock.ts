@@ -4,6 +4,8 @@ export interface Clock {
   now(): number;
   /** Calls back once after the delay; returns the way to call it off. */
   after(delayMs: number, callback: () => void): () => void;
+  /** The same, but a process that waits for nothing else may end before it. */
+  alarm(delayMs: number, callback: () => void): () => void;
   /** Calls back once, after what the current turn of the event loop has brought in. */
   endOfTurn(callback: () => void): void;
 }
@@ -12,6 +14,10 @@ export const systemClock: Clock = {
   now: () => performance.now(),
   after: (delayMs, callback) => {
     const timer = setTimeout(callback, delayMs);
+    return () => clearTimeout(timer);
+  },
+  alarm: (delayMs, callback) => {
+    const timer = setTimeout(callback, delayMs).unref();
     return () => clearTimeout(timer);
   },
   endOfTurn: (callback) => {

@@ -18,6 +18,29 @@ import type { DataPlane, InferAnswer, InferRequest } from './infer.ts';
 import type { ServedModel } from './served-model.ts';
 import { ValidInferRequest } from './valid-request.ts';
 
+/** Requests that are not answered yet. Their ids are places in a list, used again at once: see RequestTable. */
+class PendingTable {
+  readonly #places: (PendingRequest | undefined)[] = [];
+  readonly #free: RequestId[] = [];
+
+  add(pending: PendingRequest): RequestId {
+    const id = this.#free.pop() ?? this.#places.length;
+    this.#places[id] = pending;
+    return id;
+  }
+
+  get(id: RequestId): PendingRequest | undefined {
+    return this.#places[id];
+  }
+
+  take(id: RequestId): PendingRequest {
+    const pending = this.#places[id] as PendingRequest;
+    this.#places[id] = undefined;
+    this.#free.push(id);
+    return pending;
+  }
+}
+
 interface PendingRequest {
   readonly request: ValidInferRequest;
   readonly observer: ModelObserver;
@@ -51,11 +74,10 @@ export class LiveDataPlane implements DataPlane {
   readonly #models: ServedModels;
   readonly #clock: Clock;
   readonly #observer: DataPlaneObserver;
-  readonly #pending = new Map<RequestId, PendingRequest>();
+  readonly #pending = new PendingTable();
   readonly #running = new Map<BatchId, RunningBatch>();
   readonly #modelObservers = new WeakMap<ServedModel, ModelObserver>();
   readonly #links = new Map<WorkerId, WorkerLink>();
-  #requestsSeen = 0;
   #isPumpDue: boolean = false;
   #cancelWake: (() => void) | undefined;
   #onDrained: (() => void) | undefined;
@@ -94,7 +116,6 @@ export class LiveDataPlane implements DataPlane {
     resolve: (answer: InferAnswer) => void,
     reject: (error: InferenceError) => void,
   ): void {
-    const id = ++this.#requestsSeen;
     const now = this.#clock.now();
     const pending: PendingRequest = {
       request,
@@ -107,7 +128,7 @@ export class LiveDataPlane implements DataPlane {
       isWaiting: true,
       stopListening: undefined,
     };
-    this.#pending.set(id, pending);
+    const id = this.#pending.add(pending);
     pending.observer.requestAdmitted(request.bytes);
     this.#scheduler.handle(
       {
@@ -338,15 +359,15 @@ export class LiveDataPlane implements DataPlane {
   }
 
   #take(id: RequestId): PendingRequest {
-    const pending = this.#pending.get(id) as PendingRequest;
-    this.#pending.delete(id);
+    const pending = this.#pending.take(id);
     pending.stopListening?.();
     return pending;
   }
 
   #wakeAt(at: number): void {
     this.#cancelWake?.();
-    this.#cancelWake = this.#clock.after(Math.max(0, at - this.#clock.now()), () => {
+    // While a request waits or runs, its worker or the restart of one keeps the process alive.
+    this.#cancelWake = this.#clock.alarm(Math.max(0, at - this.#clock.now()), () => {
       this.#cancelWake = undefined;
       this.#scheduler.handle({ kind: 'tick' }, this.#clock.now());
       this.#pumpSoon();
