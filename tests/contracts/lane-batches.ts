@@ -24,6 +24,7 @@ export function testBatches({ models, open }: LaneTools): void {
     expect([...(both.outputs[1]?.data ?? [])]).toEqual([...floats(11, 12, 13, 14, 7, 8, 9, 10)]);
     expect(both.runMicros).toBeGreaterThan(0);
     both.region.release();
+    expect(() => both.region.release()).toThrow(/released twice/);
     const one = await probe.answered(probe.dispatch(1, rows(2), [0]));
     expect(one.outputs.map(({ index }) => index)).toEqual([0]);
     one.region.release();

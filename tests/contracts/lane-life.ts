@@ -102,6 +102,24 @@ export function testLife({ name, models, open, createLane, hasProcess }: LaneToo
     for (const { region } of answers) region.release();
   });
 
+  test('a stopping worker takes nothing new, but skips what is cancelled', async () => {
+    const probe = open();
+    await probe.load(models.counting(1));
+    const running = probe.dispatch(1, turns(20_000n), [0]);
+    const waiting = probe.dispatch(1, turns(300_000n), [0]);
+    probe.call((link) => link.stop());
+    probe.call((link) => link.send({ kind: 'cancel', batch: waiting }));
+    let isReleased = false;
+    const late = probe.dispatch(1, turns(1n), [0], () => {
+      isReleased = true;
+    });
+    await probe.until('gone');
+    await probe.answered(running);
+    expect((await probe.failed(waiting)).code).toBe('cancelled');
+    await expect(probe.answer(late)).rejects.toThrow(/is gone/);
+    expect(isReleased).toBe(true);
+  });
+
   test('stop ends an idle worker', async () => {
     const probe = open();
     probe.call((link) => link.stop());
