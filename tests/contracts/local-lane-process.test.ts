@@ -128,6 +128,16 @@ describe('a worker that cannot be started is gone', () => {
 });
 
 describe('the worker process', () => {
+  test('that could not map the memory is told of, and is lent ordinary memory', async () => {
+    const greeting = hexadecimal(hello, { kind: 'credit', batchesMax: 1 });
+    const path = impostor('unmapped', `write('${greeting}'); setInterval(() => {}, 1000);`);
+    const reasons: string[] = [];
+    const probe = open({ workerPath: path, onSharedMemoryUnavailable: (reason) => reasons.push(reason) });
+    await probe.until('credit');
+    expect(reasons).toEqual([`worker process ${probe.link.pid} could not map the shared memory it inherited`]);
+    expect(probe.link.lend(100_000).bytes.buffer.byteLength).toBe(100_000);
+  });
+
   test('has its own name and none of the router’s environment', async () => {
     process.env.MILLRACE_LANE_TEST = 'secret';
     const probe = open({ environment: { TZ: 'UTC' } });
