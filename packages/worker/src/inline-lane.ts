@@ -54,7 +54,8 @@ class InlineLink implements WorkerLink {
       if (this.#isGone) message.region.release();
       else this.#inFlight.push(message);
     }
-    if (!this.#isStopping) this.#host.receive(message);
+    // A worker that is being stopped takes nothing new, but may be spared what nobody waits for any more.
+    if (!this.#isStopping || message.kind === 'cancel') this.#host.receive(message);
   }
 
   stop(): void {

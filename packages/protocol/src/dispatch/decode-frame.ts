@@ -16,11 +16,11 @@ import {
   placementInFrame,
   placementShared,
 } from './frame-layout.ts';
+import { HeapRegion } from './heap-region.ts';
 import { loadSpecFrom } from './load-spec.ts';
 import type { AnsweredMessage, BatchTensor, DispatchMessage, Region } from './messages.ts';
 
 const tensorFieldsBytes = 24;
-const ignoreRelease = (): void => {};
 
 export function decodeToWorker(frame: Uint8Array, findShared: FindShared): FrameToWorker {
   const cursor = new FrameCursor(frame, frameHeaderBytes);
@@ -137,7 +137,7 @@ function regionFrom(cursor: FrameCursor, findShared: FindShared): Region {
   const placement = cursor.frame[5];
   const offset = cursor.u53();
   const bytes = cursor.u53();
-  if (placement === placementInFrame) return { bytes: cursor.frame, release: ignoreRelease };
+  if (placement === placementInFrame) return new HeapRegion(cursor.frame);
   if (placement !== placementShared) throw new MalformedFrame(`tensor data cannot be placed by ${placement}`);
   const region = findShared(offset, bytes);
   if (region === undefined) throw new MalformedFrame(`${bytes} bytes at ${offset} are not in shared memory`);

@@ -48,7 +48,9 @@ test('what is left is released at the end', () => {
   const batches = new BatchesInFlight();
   batches.push(dispatch(7));
   batches.push(dispatch(8));
+  expect(batches.isEmpty).toBe(false);
   batches.clear();
   batches.clear();
+  expect(batches.isEmpty).toBe(true);
   expect(released).toEqual([7, 8]);
 });

@@ -10,6 +10,10 @@ interface Entry {
 export class BatchesInFlight {
   readonly #entries: Entry[] = [];
 
+  get isEmpty(): boolean {
+    return this.#entries.length === 0;
+  }
+
   push(dispatch: DispatchMessage, refusal?: FailedMessage): void {
     this.#entries.push({ dispatch, refusal });
   }

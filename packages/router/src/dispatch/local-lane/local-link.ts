@@ -8,6 +8,7 @@ import {
   type FromWorker,
   frameBytesMaxDefault,
   type HelloFrame,
+  type LoadSpec,
   MalformedFrame,
   type Region,
   releaseOffsetsMax,
@@ -71,12 +72,13 @@ export class LocalLink implements WorkerLink {
   }
 
   send(message: ToWorker): void {
-    if (message.kind === 'dispatch') this.#dispatch(message);
-    else if (!this.#isStopping && !this.#isGone && !this.#append(message) && message.kind === 'load') {
-      const { model, name } = message.spec;
-      const text = `the configuration of model "${name}" is longer than a message to a worker may be`;
-      queueMicrotask(() => this.#isGone || this.#receive({ kind: 'load-failed', model, message: text }));
+    if (message.kind === 'dispatch') {
+      this.#dispatch(message);
+      return;
     }
+    // A worker that is being stopped takes nothing new, but may be spared what nobody waits for any more.
+    if (this.#isGone || (this.#isStopping && message.kind !== 'cancel')) return;
+    if (!this.#append(message) && message.kind === 'load') this.#refuseLoad(message.spec);
   }
 
   stop(): void {
@@ -106,11 +108,17 @@ export class LocalLink implements WorkerLink {
     queueMicrotask(() => this.#deliverRefusals());
   }
 
+  #refuseLoad({ model, name }: LoadSpec): void {
+    const message = `the configuration of model "${name}" is longer than a message to a worker may be`;
+    queueMicrotask(() => this.#isGone || this.#receive({ kind: 'load-failed', model, message }));
+  }
+
   /**
    * What is sent in one turn is written at its end. (At the end of the whole round of events instead, it was no quicker
    * alone, and would wait for every other socket's turn in a busy router.)
    */
   #append(frame: FrameToWorker, sharedOffset?: number): boolean {
+    this.#appendReleases();
     if (!this.#writer.append(frame, sharedOffset)) return false;
     if (!this.#isFlushScheduled) {
       this.#isFlushScheduled = true;
@@ -121,27 +129,33 @@ export class LocalLink implements WorkerLink {
 
   #flush(): void {
     this.#isFlushScheduled = false;
-    if (this.#outputsReleased.length > 0) {
-      const released = this.#outputsReleased;
-      this.#outputsReleased = [];
-      for (let at = 0; at < released.length; at += releaseOffsetsMax) {
-        this.#writer.append({ kind: 'release', offsets: released.slice(at, at + releaseOffsetsMax) });
-      }
-    }
     if (this.#writer.isEmpty) return;
     const bytes = this.#writer.takeBytes();
     if (this.#process.write(bytes)) this.#writer.recycle(bytes);
   }
 
-  /** A release is nothing to wake a worker for: it travels with the next message, or alone if there is none soon. */
+  /**
+   * A worker needs the memory of its old outputs only for new ones, so an idle worker is not woken for it: the releases
+   * travel ahead of the next message. A busy one is told at the end of this round of events.
+   */
   #releaseOutput(offset: number): void {
     this.#outputsReleased.push(offset);
-    if (this.#isReleaseScheduled) return;
+    if (this.#isReleaseScheduled || this.#batches.isEmpty) return;
     this.#isReleaseScheduled = true;
     setImmediate(() => {
       this.#isReleaseScheduled = false;
+      this.#appendReleases();
       this.#flush();
     });
+  }
+
+  #appendReleases(): void {
+    if (this.#outputsReleased.length === 0) return;
+    const released = this.#outputsReleased;
+    this.#outputsReleased = [];
+    for (let at = 0; at < released.length; at += releaseOffsetsMax) {
+      this.#writer.append({ kind: 'release', offsets: released.slice(at, at + releaseOffsetsMax) });
+    }
   }
 
   #onData(chunk: Uint8Array): void {
