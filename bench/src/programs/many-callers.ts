@@ -66,9 +66,9 @@ async function throughDataPlane(): Promise<{ rowsPerSecond: number; meanBatchRow
     timeoutMs: undefined,
   };
   let calls = 0;
-  let end = 0;
+  let isOver = false;
   const caller = async (): Promise<void> => {
-    while (performance.now() < end) {
+    while (!isOver) {
       const answer = await dataPlane.infer(request, neverCancelled);
       answer.release();
       calls += 1;
@@ -76,7 +76,10 @@ async function throughDataPlane(): Promise<{ rowsPerSecond: number; meanBatchRow
   };
   const run = async (milliseconds: number): Promise<number> => {
     const begin = performance.now();
-    end = begin + milliseconds;
+    isOver = false;
+    setTimeout(() => {
+      isOver = true;
+    }, milliseconds);
     calls = 0;
     await Promise.all(Array.from({ length: inFlight }, caller));
     return (calls * rowsPerCall * 1000) / (performance.now() - begin);
@@ -89,6 +92,7 @@ async function throughDataPlane(): Promise<{ rowsPerSecond: number; meanBatchRow
   return { rowsPerSecond, meanBatchRows: batchRows / batches };
 }
 
+/** As many rows in flight as the callers had, in batches of this many. */
 async function bareLoop(rows: number): Promise<number> {
   const version = scan.models[0]?.versions[0];
   if (version === undefined) throw new Error(`no model at ${mlpPath}`);
@@ -97,6 +101,7 @@ async function bareLoop(rows: number): Promise<number> {
     sharedMemoryBytesMax: config.worker.sharedMemoryBytes,
   });
   const data = new Uint8Array(mlpRows(rows).buffer);
+  const outstanding = Math.max(1, Math.round((inFlight * rowsPerCall) / rows));
   let link: WorkerLink | undefined;
   let batch = 0;
   let answered = 0;
@@ -118,7 +123,7 @@ async function bareLoop(rows: number): Promise<number> {
           credit = message.batchesMax;
           break;
         case 'ready':
-          for (let index = 0; index < credit; index++) send();
+          for (let index = 0; index < Math.min(credit, outstanding); index++) send();
           break;
         case 'answered':
           message.region.release();

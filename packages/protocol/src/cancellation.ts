@@ -31,7 +31,7 @@ export class Cancellation implements CancelSignal {
   onCancel(listener: (reason: CancelReason) => void): () => void {
     if (this.#reason !== undefined) {
       listener(this.#reason);
-      return () => {};
+      return doNothing;
     }
     this.#listeners ??= new Set();
     this.#listeners.add(listener);
@@ -39,8 +39,10 @@ export class Cancellation implements CancelSignal {
   }
 }
 
+function doNothing(): void {}
+
 /** A signal that never fires, for callers that cannot go away. */
-export const neverCancelled: CancelSignal = { reason: undefined, onCancel: () => () => {} };
+export const neverCancelled: CancelSignal = { reason: undefined, onCancel: () => doNothing };
 
 /** Lets a standard AbortSignal cancel. */
 export function cancellationFrom(signal: AbortSignal): Cancellation {

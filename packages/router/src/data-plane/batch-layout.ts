@@ -90,31 +90,32 @@ function rearranged(actual: readonly number[], from: readonly number[], to: read
 /** Cuts the answer of a batch into the outputs of its requests, in row order. */
 export class AnswerSplitter {
   readonly #model: ServedModel;
-  readonly #outputs: ReadonlyMap<number, OutputRows>;
+  /** By their position among the model's outputs. */
+  readonly #outputs: (OutputRows | undefined)[] = [];
 
   /** Throws `inference-failed` when the answer cannot be cut: the model is not the batched model its config claims. */
   constructor(model: ServedModel, answer: AnsweredMessage, rows: number) {
     this.#model = model;
-    const outputs = new Map<number, OutputRows>();
-    for (const output of answer.outputs) outputs.set(output.index, outputRowsFrom(model, output, rows));
-    this.#outputs = outputs;
+    for (const output of answer.outputs) this.#outputs[output.index] = outputRowsFrom(model, output, rows);
   }
 
   /** Views of the rows [begin, end) of the wanted outputs. */
   rows(wanted: readonly number[], begin: number, end: number): readonly Tensor[] {
+    const { outputs, isBatched } = this.#model.view;
     const tensors: Tensor[] = [];
     for (const index of wanted) {
-      const { name, datatype } = this.#model.view.outputs[index] as TensorSpec;
-      const output = this.#outputs.get(index);
-      if (output === undefined) throw new InferenceError('inference-failed', `the engine gave no output '${name}'`);
-      if (!this.#model.view.isBatched) tensors.push({ name, datatype, shape: output.shape, data: output.data });
+      const { name, datatype } = outputs[index] as TensorSpec;
+      const output = this.#outputs[index];
+      if (output === undefined) throw new Error(`the worker answered without output '${name}', which was asked for`);
+      if (!isBatched) tensors.push({ name, datatype, shape: output.shape, data: output.data });
       else {
-        const shape = [end - begin, ...output.shape.slice(1)];
+        const shape = output.shape.slice();
+        shape[0] = end - begin;
         tensors.push({
           name,
           datatype,
           shape,
-          data: output.data.subarray(output.offsetOf(begin), output.offsetOf(end)),
+          data: output.data.subarray(offsetOf(output, begin), offsetOf(output, end)),
         });
       }
     }
@@ -123,16 +124,23 @@ export class AnswerSplitter {
 }
 
 interface OutputRows {
+  /** Of the whole batch. */
   readonly shape: readonly number[];
   readonly data: Uint8Array;
-  offsetOf(row: number): number;
+  readonly rowBytes: number;
+  /** Where each row begins, for rows that differ in length. */
+  readonly offsets: Float64Array | undefined;
+}
+
+function offsetOf({ rowBytes, offsets }: OutputRows, row: number): number {
+  return offsets === undefined ? row * rowBytes : (offsets[row] as number);
 }
 
 function outputRowsFrom(model: ServedModel, output: BatchTensor, rows: number): OutputRows {
   const spec = model.view.outputs[output.index] as TensorSpec;
   const shape = callerShapeOf(output.shape, spec);
   const { data } = output;
-  if (!model.view.isBatched) return { shape, data, offsetOf: () => 0 };
+  if (!model.view.isBatched) return { shape, data, rowBytes: data.byteLength, offsets: undefined };
   if (output.shape[0] !== rows) {
     throw new InferenceError(
       'inference-failed',
@@ -140,11 +148,8 @@ function outputRowsFrom(model: ServedModel, output: BatchTensor, rows: number): 
         `${rows} rows; a model that does not keep rows apart needs max_batch_size: 0 in its config.pbtxt`,
     );
   }
-  if (spec.datatype === 'BYTES') {
-    const offsets = takeBytesRowOffsets(data, rows, elementCount(output.shape) / rows);
-    if (offsets === undefined) throw new InferenceError('internal', `output '${spec.name}' is not a BYTES tensor`);
-    return { shape, data, offsetOf: (row) => offsets[row] as number };
-  }
-  const rowBytes = data.byteLength / rows;
-  return { shape, data, offsetOf: (row) => row * rowBytes };
+  if (spec.datatype !== 'BYTES') return { shape, data, rowBytes: data.byteLength / rows, offsets: undefined };
+  const offsets = takeBytesRowOffsets(data, rows, elementCount(output.shape) / rows);
+  if (offsets === undefined) throw new InferenceError('internal', `output '${spec.name}' is not a BYTES tensor`);
+  return { shape, data, rowBytes: 0, offsets };
 }

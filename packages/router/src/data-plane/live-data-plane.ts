@@ -47,9 +47,6 @@ interface PendingRequest {
   readonly resolve: (answer: InferAnswer) => void;
   readonly reject: (error: InferenceError) => void;
   readonly arrivedAt: number;
-  dispatchedAt: number;
-  /** Laying out the batch it is in. */
-  layOutMs: number;
   isWaiting: boolean;
   stopListening: (() => void) | undefined;
 }
@@ -60,6 +57,8 @@ interface RunningBatch {
   readonly requests: readonly RequestId[];
   /** Rows before each request, and the total last. */
   readonly rowOffsets: readonly number[];
+  readonly dispatchedAt: number;
+  readonly layOutMs: number;
 }
 
 export interface LiveDataPlaneParts {
@@ -79,6 +78,8 @@ export class LiveDataPlane implements DataPlane {
   readonly #modelObservers = new WeakMap<ServedModel, ModelObserver>();
   readonly #links = new Map<WorkerId, WorkerLink>();
   #isPumpDue: boolean = false;
+  /** When something first happened in this turn: reading the clock for each request would cost more than it tells. */
+  #turnAt = 0;
   #cancelWake: (() => void) | undefined;
   #onDrained: (() => void) | undefined;
   /** The answer the scheduler is being told about; `deliver` hands it out. */
@@ -116,15 +117,14 @@ export class LiveDataPlane implements DataPlane {
     resolve: (answer: InferAnswer) => void,
     reject: (error: InferenceError) => void,
   ): void {
-    const now = this.#clock.now();
+    this.#pumpSoon();
+    const now = this.#turnAt;
     const pending: PendingRequest = {
       request,
       observer: this.#observerOf(request.model),
       resolve,
       reject,
       arrivedAt: now,
-      dispatchedAt: now,
-      layOutMs: 0,
       isWaiting: true,
       stopListening: undefined,
     };
@@ -149,7 +149,6 @@ export class LiveDataPlane implements DataPlane {
       this.#scheduler.handle({ kind: 'request-cancelled', request: id, reason }, this.#clock.now());
       this.#pumpSoon();
     });
-    this.#pumpSoon();
   }
 
   /** From here on the scheduler may give this worker work. */
@@ -222,6 +221,7 @@ export class LiveDataPlane implements DataPlane {
   #pumpSoon(): void {
     if (this.#isPumpDue) return;
     this.#isPumpDue = true;
+    this.#turnAt = this.#clock.now();
     this.#clock.endOfTurn(() => {
       this.#isPumpDue = false;
       this.#scheduler.pump(this.#clock.now());
@@ -267,7 +267,6 @@ export class LiveDataPlane implements DataPlane {
     let rows = 0;
     for (const id of action.requests) {
       const pending = this.#pending.get(id) as PendingRequest;
-      pending.dispatchedAt = now;
       pending.isWaiting = false;
       requests.push(pending.request);
       rows += pending.request.rows;
@@ -276,9 +275,14 @@ export class LiveDataPlane implements DataPlane {
     const { model } = requests[0] as ValidInferRequest;
     this.#observerOf(model).requestsDispatched(requests.length);
     const { region, inputs, outputs } = layOutBatch(requests, (bytes) => link.lend(bytes));
-    const layOutMs = this.#clock.now() - now;
-    for (const id of action.requests) (this.#pending.get(id) as PendingRequest).layOutMs = layOutMs;
-    this.#running.set(action.batch, { worker: action.worker, model, requests: action.requests, rowOffsets });
+    this.#running.set(action.batch, {
+      worker: action.worker,
+      model,
+      requests: action.requests,
+      rowOffsets,
+      dispatchedAt: now,
+      layOutMs: this.#clock.now() - now,
+    });
     link.send({ kind: 'dispatch', batch: action.batch, model: model.handle, inputs, outputs, region });
   }
 
@@ -286,6 +290,7 @@ export class LiveDataPlane implements DataPlane {
     const answer = this.#answer as AnsweredMessage;
     const batch = this.#running.get(action.batch) as RunningBatch;
     this.#answer = undefined;
+    const receivedAt = this.#clock.now();
     const rows = batch.rowOffsets.at(-1) as number;
     const { name, version } = batch.model.view;
     let splitter: AnswerSplitter;
@@ -302,7 +307,13 @@ export class LiveDataPlane implements DataPlane {
       holders -= 1;
       if (holders === 0) answer.region.release();
     };
-    const runMs = answer.runMicros / 1000;
+    const timing = {
+      queueMs: 0,
+      computeInputMs: batch.layOutMs,
+      computeInferMs: answer.runMicros / 1000,
+      computeOutputMs: now - receivedAt,
+      totalMs: 0,
+    };
     this.#observerOf(batch.model).batchRan(rows);
     let position = 0;
     for (const id of action.requests) {
@@ -316,17 +327,9 @@ export class LiveDataPlane implements DataPlane {
       );
       let outputBytes = 0;
       for (const output of outputs) outputBytes += output.data.byteLength;
-      const endedAt = this.#clock.now();
-      pending.observer.requestAnswered(
-        {
-          queueMs: pending.dispatchedAt - pending.arrivedAt,
-          computeInputMs: pending.layOutMs,
-          computeInferMs: runMs,
-          computeOutputMs: endedAt - now,
-          totalMs: endedAt - pending.arrivedAt,
-        },
-        outputBytes,
-      );
+      timing.queueMs = batch.dispatchedAt - pending.arrivedAt;
+      timing.totalMs = now - pending.arrivedAt;
+      pending.observer.requestAnswered(timing, outputBytes);
       pending.resolve({ model: name, version, id: request.id, outputs, release });
     }
   }

@@ -1,6 +1,6 @@
 /** A model version as the data plane serves it: what its clients see, plus what never changes from request to request. */
 import type { ModelKey, ModelLimits } from '@millrace/core';
-import type { TensorSpec } from '@millrace/protocol';
+import { type TensorSpec, takeByteSize } from '@millrace/protocol';
 import type { ModelView } from '../registry/catalogue.ts';
 
 export class ServedModel {
@@ -15,6 +15,8 @@ export class ServedModel {
   /** Every request has the same inputs and row shapes, so any two may share a batch. */
   readonly isUniform: boolean;
   readonly allOutputs: readonly number[];
+  /** Bytes of one row of each input, or of all of it when not batched; undefined where shapes or elements vary. */
+  readonly inputRowBytes: readonly (number | undefined)[];
 
   constructor(view: ModelView, limits: ModelLimits, handle: number) {
     this.key = modelKeyFrom(view.name, view.version);
@@ -27,6 +29,7 @@ export class ServedModel {
     this.isUniform =
       this.requiredInputs === view.inputs.length && view.inputs.every((input) => !hasFreeRowDimension(input, view));
     this.allOutputs = view.outputs.map((_, index) => index);
+    this.inputRowBytes = view.inputs.map((input) => takeByteSize(input.datatype, rowShapeOf(input, view)));
   }
 }
 
@@ -35,5 +38,9 @@ export function modelKeyFrom(name: string, version: string): ModelKey {
 }
 
 function hasFreeRowDimension(input: TensorSpec, view: ModelView): boolean {
-  return input.shape.some((dimension, axis) => dimension < 0 && !(view.isBatched && axis === 0));
+  return rowShapeOf(input, view).some((dimension) => dimension < 0);
+}
+
+function rowShapeOf(input: TensorSpec, view: ModelView): readonly number[] {
+  return view.isBatched ? input.shape.slice(1) : input.shape;
 }

@@ -120,7 +120,10 @@ test('the refusal carries the id of the request, or says that it has none', () =
 
 test('BYTES elements must be counted right and be UTF-8', () => {
   const bytes = (data: Uint8Array, rows: number) =>
-    ValidInferRequest.from(request([{ name: 't', datatype: 'BYTES', shape: [rows, 1], data }]), text);
+    ValidInferRequest.from(
+      request([{ name: 't', datatype: 'BYTES', shape: [rows, 1], data }], { model: 'text' }),
+      text,
+    );
   expect(bytes(encodeBytesElements(['grüße', '']), 2).rows).toBe(2);
   expect(() => bytes(encodeBytesElements(['a']), 2)).toThrow(
     "input 't' for model 'text': the data has 1 BYTES elements",

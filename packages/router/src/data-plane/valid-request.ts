@@ -8,6 +8,7 @@ import {
   BytesCursor,
   bytesElementsProblem,
   elementCount,
+  formatShape,
   InferenceError,
   shapeProblem,
   type Tensor,
@@ -50,55 +51,60 @@ export class ValidInferRequest {
 
   /** Throws `invalid-request` with the first thing that is wrong. */
   static from(request: InferRequest, model: ServedModel): ValidInferRequest {
-    const refuse = (message: string): never => {
-      throw new InferenceError('invalid-request', `[request id: ${request.id || '<id_unknown>'}] ${message}`);
-    };
-    const inputs = inputsInOrder(request, model, refuse);
+    const { view } = model;
+    const inputs = inputsInOrder(request, model);
     let rows = 1;
     let bytes = 0;
-    let rowsFrom: string | undefined;
+    let areRowsKnown = false;
     for (let index = 0; index < inputs.length; index++) {
       const tensor = inputs[index];
-      const spec = model.view.inputs[index];
-      if (tensor === undefined || spec === undefined) continue;
-      checkTensor(tensor, spec, model, refuse);
+      if (tensor === undefined) continue;
+      if (!isPlainlyRight(tensor, model, index)) checkTensor(request, tensor, view.inputs[index] as TensorSpec);
       bytes += tensor.data.byteLength;
-      if (!model.view.isBatched) continue;
+      if (!view.isBatched) continue;
       const tensorRows = tensor.shape[0] as number;
-      if (rowsFrom !== undefined && tensorRows !== rows) {
-        refuse(`input '${tensor.name}' batch size does not match other inputs for '${model.view.name}'`);
+      if (areRowsKnown && tensorRows !== rows) {
+        throw refusal(request, `input '${tensor.name}' batch size does not match other inputs for '${view.name}'`);
       }
-      rowsFrom = tensor.name;
+      areRowsKnown = true;
       rows = tensorRows;
     }
-    if (rows < 1) refuse(`inference request batch-size must be >= 1 for '${model.view.name}'`);
-    if (rows > model.view.rowsMax) {
-      refuse(`inference request batch-size must be <= ${model.view.rowsMax} for '${model.view.name}'`);
+    if (rows < 1) throw refusal(request, `inference request batch-size must be >= 1 for '${view.name}'`);
+    if (rows > view.rowsMax) {
+      throw refusal(request, `inference request batch-size must be <= ${view.rowsMax} for '${view.name}'`);
     }
-    return new ValidInferRequest(model, request, inputs, outputsFrom(request, model, refuse), rows, bytes);
+    return new ValidInferRequest(model, request, inputs, outputsFrom(request, model), rows, bytes);
   }
 }
 
-type Refuse = (message: string) => never;
+function refusal(request: InferRequest, message: string): InferenceError {
+  return new InferenceError('invalid-request', `[request id: ${request.id || '<id_unknown>'}] ${message}`);
+}
 
-function inputsInOrder(request: InferRequest, model: ServedModel, refuse: Refuse): (Tensor | undefined)[] {
+function inputsInOrder(request: InferRequest, model: ServedModel): readonly (Tensor | undefined)[] {
   const { view } = model;
+  const first = request.inputs[0];
+  // By far the most common request: one input, and it is the one.
+  if (view.inputs.length === 1 && request.inputs.length === 1 && first?.name === view.inputs[0]?.name) {
+    return request.inputs;
+  }
   const inputs = new Array<Tensor | undefined>(view.inputs.length).fill(undefined);
   let required = 0;
   for (const tensor of request.inputs) {
     const index = model.inputIndex.get(tensor.name);
     if (index === undefined) {
       const known = view.inputs.map((input) => `'${input.name}'`).join(', ');
-      refuse(`unexpected inference input '${tensor.name}' for model '${view.name}'; its inputs are ${known}`);
-    } else {
-      if (inputs[index] !== undefined) refuse(`input '${tensor.name}' already exists in request`);
-      inputs[index] = tensor;
-      if (view.inputs[index]?.isOptional !== true) required += 1;
+      const unexpected = `unexpected inference input '${tensor.name}' for model '${view.name}'`;
+      throw refusal(request, `${unexpected}; its inputs are ${known}`);
     }
+    if (inputs[index] !== undefined) throw refusal(request, `input '${tensor.name}' already exists in request`);
+    inputs[index] = tensor;
+    if (view.inputs[index]?.isOptional !== true) required += 1;
   }
   if (required < model.requiredInputs) {
     const missing = view.inputs.filter((input, index) => input.isOptional !== true && inputs[index] === undefined);
-    refuse(
+    throw refusal(
+      request,
       `expected ${model.requiredInputs} inputs but got ${request.inputs.length} inputs for model '${view.name}'. ` +
         `Got input(s) [${quoted(request.inputs)}], but missing required input(s) [${quoted(missing)}]. ` +
         'Please provide all required input(s).',
@@ -111,42 +117,48 @@ function quoted(named: readonly { readonly name: string }[]): string {
   return named.map(({ name }) => `'${name}'`).join(',');
 }
 
-function checkTensor(tensor: Tensor, spec: TensorSpec, model: ServedModel, refuse: Refuse): void {
-  const { name } = model.view;
+/** The quick check for inputs whose rows all have one size; whatever fails it is looked at properly. */
+function isPlainlyRight(tensor: Tensor, model: ServedModel, index: number): boolean {
+  const { datatype, shape } = model.view.inputs[index] as TensorSpec;
+  const rowBytes = model.inputRowBytes[index];
+  if (rowBytes === undefined || tensor.datatype !== datatype || !shapeFits(tensor.shape, shape)) return false;
+  const rows = model.view.isBatched ? (tensor.shape[0] as number) : 1;
+  // Equal to a length, so a whole number that is not negative, unless rows are empty.
+  return rowBytes > 0 && rows * rowBytes === tensor.data.byteLength && Number.isInteger(rows);
+}
+
+function checkTensor(request: InferRequest, tensor: Tensor, spec: TensorSpec): void {
+  const { model } = request;
   if (tensor.datatype !== spec.datatype) {
-    refuse(
-      `inference input '${tensor.name}' data-type is '${tensor.datatype}', but model '${name}' expects '${spec.datatype}'`,
-    );
+    const found = `inference input '${tensor.name}' data-type is '${tensor.datatype}'`;
+    throw refusal(request, `${found}, but model '${model}' expects '${spec.datatype}'`);
   }
   const problem = shapeProblem(tensor.shape);
-  if (problem !== undefined) refuse(`input '${tensor.name}' for model '${name}': ${problem}`);
+  if (problem !== undefined) throw refusal(request, `input '${tensor.name}' for model '${model}': ${problem}`);
   if (!shapeFits(tensor.shape, spec.shape)) {
-    refuse(
-      `unexpected shape for input '${tensor.name}' for model '${name}'. ` +
-        `Expected [${spec.shape.join(',')}], got [${tensor.shape.join(',')}]. `,
-    );
+    const expected = `Expected [${spec.shape.join(',')}], got ${formatShape(tensor.shape)}. `;
+    throw refusal(request, `unexpected shape for input '${tensor.name}' for model '${model}'. ${expected}`);
   }
-  if (tensor.datatype === 'BYTES') checkBytesTensor(tensor, name, refuse);
-  else {
-    const expected = takeByteSize(tensor.datatype, tensor.shape);
-    if (expected !== tensor.data.byteLength) {
-      refuse(
-        `input byte size mismatch for input '${tensor.name}' for model '${name}'. ` +
-          `Expected ${expected}, got ${tensor.data.byteLength}`,
-      );
-    }
+  if (tensor.datatype === 'BYTES') {
+    checkBytesTensor(request, tensor);
+    return;
+  }
+  const expected = takeByteSize(tensor.datatype, tensor.shape);
+  if (expected !== tensor.data.byteLength) {
+    const mismatch = `input byte size mismatch for input '${tensor.name}' for model '${model}'`;
+    throw refusal(request, `${mismatch}. Expected ${expected}, got ${tensor.data.byteLength}`);
   }
 }
 
 /** The engine takes text, not bytes: an element that is not UTF-8 is refused here rather than changed there. */
-function checkBytesTensor(tensor: Tensor, model: string, refuse: Refuse): void {
+function checkBytesTensor(request: InferRequest, tensor: Tensor): void {
   const problem = bytesElementsProblem(tensor.data, elementCount(tensor.shape));
-  if (problem !== undefined) refuse(`input '${tensor.name}' for model '${model}': ${problem}`);
+  if (problem !== undefined) throw refusal(request, `input '${tensor.name}' for model '${request.model}': ${problem}`);
   const cursor = new BytesCursor(tensor.data);
   for (let element = 0; cursor.next(); element++) {
-    if (!isUtf8(cursor.view())) {
-      refuse(`element ${element} of input '${tensor.name}' for model '${model}' is not valid UTF-8`);
-    }
+    if (isUtf8(cursor.view())) continue;
+    const where = `element ${element} of input '${tensor.name}' for model '${request.model}'`;
+    throw refusal(request, `${where} is not valid UTF-8`);
   }
 }
 
@@ -159,18 +171,18 @@ function shapeFits(shape: readonly number[], expected: readonly number[]): boole
   return true;
 }
 
-function outputsFrom(request: InferRequest, model: ServedModel, refuse: Refuse): readonly number[] {
+function outputsFrom(request: InferRequest, model: ServedModel): readonly number[] {
   if (request.outputs.length === 0) return model.allOutputs;
   const outputs: number[] = [];
   for (const name of request.outputs) {
     const index = model.outputIndex.get(name);
     if (index === undefined) {
       const known = model.view.outputs.map((output) => `'${output.name}'`).join(', ');
-      refuse(`unexpected inference output '${name}' for model '${model.view.name}'; its outputs are ${known}`);
-    } else {
-      if (outputs.includes(index)) refuse(`output '${name}' already exists in request`);
-      outputs.push(index);
+      const unexpected = `unexpected inference output '${name}' for model '${model.view.name}'`;
+      throw refusal(request, `${unexpected}; its outputs are ${known}`);
     }
+    if (outputs.includes(index)) throw refusal(request, `output '${name}' already exists in request`);
+    outputs.push(index);
   }
   return outputs;
 }

@@ -12,6 +12,8 @@ interface Entry {
 export class ServedModels implements Catalogue {
   /** By name, versions descending: the first ready one is the preferred one. */
   readonly #entries = new Map<string, Entry[]>();
+  /** The highest ready version of each name. */
+  readonly #preferred = new Map<string, ServedModel>();
   readonly #failures: readonly ModelStatus[];
 
   constructor(models: readonly ServedModel[], failures: readonly { name: string; version: string; reason: string }[]) {
@@ -29,17 +31,15 @@ export class ServedModels implements Catalogue {
   }
 
   mustServe(name: string, version: string): ServedModel {
+    const preferred = version === '' ? this.#preferred.get(name) : undefined;
+    if (preferred !== undefined) return preferred;
     const entries = this.#entries.get(name);
     if (entries === undefined) {
       const failure = this.#failures.find((status) => status.name === name);
       if (failure !== undefined) throw notReady(name, version, failure.reason);
       throw new InferenceError('unknown-model', `Request for unknown model: '${name}' is not found`);
     }
-    if (version === '') {
-      const entry = entries.find(({ state }) => state === 'ready') ?? (entries[0] as Entry);
-      if (entry.state !== 'ready') throw notReady(name, version, entry.reason);
-      return entry.model;
-    }
+    if (version === '') throw notReady(name, version, (entries[0] as Entry).reason);
     const entry = entries.find(({ model }) => model.view.version === version);
     if (entry === undefined) {
       const failure = this.#failures.find((status) => status.name === name && status.version === version);
@@ -78,6 +78,10 @@ export class ServedModels implements Catalogue {
     const entry = this.#entryOf(model);
     entry.state = state;
     entry.reason = reason;
+    const { name } = model.view;
+    const ready = this.#entries.get(name)?.find((candidate) => candidate.state === 'ready');
+    if (ready === undefined) this.#preferred.delete(name);
+    else this.#preferred.set(name, ready.model);
   }
 
   #entryOf(model: ServedModel): Entry {
