@@ -1,4 +1,7 @@
-/** A request that a person can paste: valid JSON for the smallest model that is ready, made from what it takes. */
+/**
+ * A request that a person can paste: valid JSON for a small model that is ready, made from what it takes. One that gives
+ * something other than what it was given is more fun to try.
+ */
 import type { Datatype, TensorSpec } from '@millrace/protocol';
 import type { ServedModel } from './running-server.ts';
 
@@ -30,14 +33,20 @@ function neededInputs(model: ServedModel): readonly TensorSpec[] {
   return model.inputs.filter((input) => input.isOptional !== true);
 }
 
+function isEcho({ inputs, outputs }: ServedModel): boolean {
+  const form = ({ datatype, shape }: TensorSpec): string => `${datatype}[${shape.join(',')}]`;
+  return inputs.length === 1 && outputs.length === 1 && inputs.map(form).join() === outputs.map(form).join();
+}
+
 /** The command line that tries the server out, or undefined when no model is ready. */
 export function exampleCommand(httpUrl: string, models: readonly ServedModel[]): string | undefined {
   const ready = models.filter((model) => model.state === 'ready' && model.inputs.length > 0);
   const bySize = ready.toSorted((left, right) => elementsOf(left) - elementsOf(right));
-  const small = bySize.find(
+  const pasteable = bySize.filter(
     (model) =>
       elementsOf(model) <= exampleElementsMax && neededInputs(model).every((input) => !binaryOnly.has(input.datatype)),
   );
+  const small = pasteable.find((model) => !isEcho(model)) ?? pasteable[0];
   if (small !== undefined) {
     const url = `${httpUrl}/v2/models/${encodeURIComponent(small.name)}/infer`;
     return `curl -s ${shellQuoted(url)} -d ${shellQuoted(JSON.stringify(exampleBody(small)))}`;
