@@ -15,41 +15,9 @@ import type { DataPlaneObserver, ModelObserver } from '../telemetry/observer.ts'
 import { AnswerSplitter, layOutBatch } from './batch-layout.ts';
 import type { Clock } from './clock.ts';
 import type { DataPlane, InferAnswer, InferRequest } from './infer.ts';
+import { type PendingRequest, PendingRequests } from './pending-requests.ts';
 import type { ServedModel } from './served-model.ts';
 import { ValidInferRequest } from './valid-request.ts';
-
-/** Requests that are not answered yet. Their ids are places in a list, used again at once: see RequestTable. */
-class PendingTable {
-  readonly #places: (PendingRequest | undefined)[] = [];
-  readonly #free: RequestId[] = [];
-
-  add(pending: PendingRequest): RequestId {
-    const id = this.#free.pop() ?? this.#places.length;
-    this.#places[id] = pending;
-    return id;
-  }
-
-  get(id: RequestId): PendingRequest | undefined {
-    return this.#places[id];
-  }
-
-  take(id: RequestId): PendingRequest {
-    const pending = this.#places[id] as PendingRequest;
-    this.#places[id] = undefined;
-    this.#free.push(id);
-    return pending;
-  }
-}
-
-interface PendingRequest {
-  readonly request: ValidInferRequest;
-  readonly observer: ModelObserver;
-  readonly resolve: (answer: InferAnswer) => void;
-  readonly reject: (error: InferenceError) => void;
-  readonly arrivedAt: number;
-  isWaiting: boolean;
-  stopListening: (() => void) | undefined;
-}
 
 interface RunningBatch {
   readonly worker: WorkerId;
@@ -73,7 +41,7 @@ export class LiveDataPlane implements DataPlane {
   readonly #models: ServedModels;
   readonly #clock: Clock;
   readonly #observer: DataPlaneObserver;
-  readonly #pending = new PendingTable();
+  readonly #pending = new PendingRequests();
   readonly #running = new Map<BatchId, RunningBatch>();
   readonly #modelObservers = new WeakMap<ServedModel, ModelObserver>();
   readonly #links = new Map<WorkerId, WorkerLink>();
@@ -266,7 +234,7 @@ export class LiveDataPlane implements DataPlane {
     const rowOffsets = [0];
     let rows = 0;
     for (const id of action.requests) {
-      const pending = this.#pending.get(id) as PendingRequest;
+      const pending = this.#pending.mustGet(id);
       pending.isWaiting = false;
       requests.push(pending.request);
       rows += pending.request.rows;
@@ -318,7 +286,7 @@ export class LiveDataPlane implements DataPlane {
     let position = 0;
     for (const id of action.requests) {
       while (batch.requests[position] !== id) position += 1;
-      const pending = this.#take(id);
+      const pending = this.#pending.remove(id);
       const { request } = pending;
       const outputs = splitter.rows(
         request.outputs,
@@ -335,7 +303,7 @@ export class LiveDataPlane implements DataPlane {
   }
 
   #refuse(id: RequestId, error: InferenceError): void {
-    const pending = this.#take(id);
+    const pending = this.#pending.remove(id);
     pending.observer.requestFailed(error.code, this.#clock.now() - pending.arrivedAt, pending.isWaiting);
     pending.reject(error);
   }
@@ -344,7 +312,7 @@ export class LiveDataPlane implements DataPlane {
   #returnToQueue(batch: RunningBatch): void {
     let returned = 0;
     for (const id of batch.requests) {
-      const pending = this.#pending.get(id);
+      const pending = this.#pending.takeKnown(id);
       if (pending === undefined) continue;
       pending.isWaiting = true;
       returned += 1;
@@ -359,12 +327,6 @@ export class LiveDataPlane implements DataPlane {
       this.#modelObservers.set(model, observer);
     }
     return observer;
-  }
-
-  #take(id: RequestId): PendingRequest {
-    const pending = this.#pending.take(id);
-    pending.stopListening?.();
-    return pending;
   }
 
   #wakeAt(at: number): void {
