@@ -2,9 +2,10 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { availableParallelism } from 'node:os';
 
-const canPin = process.platform === 'linux' && spawnSync('taskset', ['-c', '0', 'true']).status === 0;
+export const canPin =
+  process.platform === 'linux' && availableParallelism() > 1 && spawnSync('taskset', ['-c', '0', 'true']).status === 0;
 
-export const pinning = canPin && availableParallelism() > 1 ? 'server on core 0, load on core 1' : 'not pinned';
+export const pinning = canPin ? 'server on core 0, load on core 1' : 'not pinned';
 
 export function startPinned(core: number, command: string, commandArguments: readonly string[]): ChildProcess {
   const stdio: ['ignore', 'pipe', 'inherit'] = ['ignore', 'pipe', 'inherit'];

@@ -1,26 +1,42 @@
 /**
- * Many calls in flight through the data plane, without a socket, on the local lane; then a bare loop that writes
- * batches of the same mean size to the same kind of worker. Arguments: seconds, calls in flight, rows a call. Prints one
- * JSON line.
+ * Many calls in flight through the data plane, without a socket; then, where asked, a bare loop that writes batches of
+ * the same mean size to the same kind of worker over the local lane. Prints one JSON line.
  */
+import { execFileSync } from 'node:child_process';
+import { rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
+import { parseArgs } from 'node:util';
 import { type FromWorker, neverCancelled, type Tensor, type WorkerLink } from '@millrace/protocol';
 import { createLocalLane, type ModelObserver, scanRepository, silentObserver } from '@millrace/router';
 import { resolveConfig } from 'millrace';
 import { assemble, modelDefaultsFrom } from 'millrace/internal';
-import { mlpInputs, mlpPath, mlpRows } from '../mlp.ts';
+import { mlpInputs, mlpRepository, mlpRows } from '../mlp.ts';
 
-const seconds = Number(process.argv[2] ?? '2');
-const inFlight = Number(process.argv[3] ?? '64');
-const rowsPerCall = Number(process.argv[4] ?? '1');
-const config = resolveConfig({ cwd: process.cwd() });
-const scan = await scanRepository([mlpPath], { defaults: modelDefaultsFrom(config) });
+const { values } = parseArgs({
+  options: {
+    seconds: { type: 'string', default: '2' },
+    'in-flight': { type: 'string', default: '64' },
+    'rows-per-call': { type: 'string', default: '1' },
+    'rows-max': { type: 'string', default: '64' },
+    lane: { type: 'string', default: 'local' },
+    /** The worker is moved to this core; without it router and worker share theirs. */
+    'worker-core': { type: 'string' },
+    /** Also run the bare loop. */
+    bare: { type: 'boolean', default: false },
+  },
+});
+const seconds = Number(values.seconds);
+const inFlight = Number(values['in-flight']);
+const rowsPerCall = Number(values['rows-per-call']);
+const config = resolveConfig({ options: { worker: { lane: values.lane as 'local' | 'inline' } }, cwd: process.cwd() });
+const repository = mlpRepository(Number(values['rows-max']));
+const scan = await scanRepository([repository], { defaults: modelDefaultsFrom(config) });
 
 async function throughDataPlane(): Promise<{ rowsPerSecond: number; meanBatchRows: number }> {
   let batches = 0;
   let batchRows = 0;
   const counting: ModelObserver = {
-    ...silentObserver.observerFor('model', '1'),
+    ...silentObserver.observerFor('mlp', '1'),
     batchRan: (rows) => {
       batches += 1;
       batchRows += rows;
@@ -41,7 +57,7 @@ async function throughDataPlane(): Promise<{ rowsPerSecond: number; meanBatchRow
       modelFailed: (_, reason) => {
         throw new Error(reason);
       },
-      workerStarted: nothing,
+      workerStarted: (_group, _worker, pid) => moveToCore(pid),
       workerReady: nothing,
       workerStopping: nothing,
       workerGone: nothing,
@@ -57,7 +73,7 @@ async function throughDataPlane(): Promise<{ rowsPerSecond: number; meanBatchRow
     data: new Uint8Array(mlpRows(rowsPerCall).buffer),
   };
   const request = {
-    model: 'model',
+    model: 'mlp',
     version: '',
     id: '',
     parameters: new Map(),
@@ -87,7 +103,7 @@ async function throughDataPlane(): Promise<{ rowsPerSecond: number; meanBatchRow
   await run(500);
   batches = 0;
   batchRows = 0;
-  const rowsPerSecond = await run((seconds * 1000) / 2);
+  const rowsPerSecond = await run(seconds * 1000);
   await fleet.stop();
   return { rowsPerSecond, meanBatchRows: batchRows / batches };
 }
@@ -95,7 +111,7 @@ async function throughDataPlane(): Promise<{ rowsPerSecond: number; meanBatchRow
 /** As many rows in flight as the callers had, in batches of this many. */
 async function bareLoop(rows: number): Promise<number> {
   const version = scan.models[0]?.versions[0];
-  if (version === undefined) throw new Error(`no model at ${mlpPath}`);
+  if (version === undefined) throw new Error('no model was found');
   const lane = createLocalLane({
     workerPath: createRequire(import.meta.url).resolve('@millrace/worker/main'),
     sharedMemoryBytesMax: config.worker.sharedMemoryBytes,
@@ -130,7 +146,7 @@ async function bareLoop(rows: number): Promise<number> {
           answered += 1;
           if (answered === 2000) {
             begin = performance.now();
-            end = begin + (seconds * 1000) / 2;
+            end = begin + seconds * 1000;
           }
           if (performance.now() < end) send();
           else if (elapsedMs === 0) {
@@ -167,6 +183,14 @@ async function bareLoop(rows: number): Promise<number> {
   return ((answered - 2000) * rows * 1000) / elapsedMs;
 }
 
+function moveToCore(pid: number | undefined): void {
+  const core = values['worker-core'];
+  if (core !== undefined && pid !== undefined)
+    execFileSync('taskset', ['-p', '-a', '-c', core, String(pid)], { stdio: 'ignore' });
+}
+
 const { rowsPerSecond, meanBatchRows } = await throughDataPlane();
-const bareRowsPerSecond = await bareLoop(Math.max(1, Math.round(meanBatchRows)));
-process.stdout.write(`${JSON.stringify({ rowsPerSecond, meanBatchRows, bareRowsPerSecond })}\n`);
+const figures: Record<string, number> = { rowsPerSecond, meanBatchRows };
+if (values.bare) figures.bareRowsPerSecond = await bareLoop(Math.max(1, Math.round(meanBatchRows)));
+process.stdout.write(`${JSON.stringify(figures)}\n`);
+rmSync(repository, { recursive: true });

@@ -19,7 +19,9 @@ export const dataPlaneScenario: Scenario = {
   open: ({ seconds }) =>
     Promise.resolve({
       measure: async (): Promise<Sample> => {
-        const figures = await runProgram(0, 'programs/many-callers', [String(seconds), String(inFlight), '1']);
+        const figures = await runProgram(0, 'programs/many-callers', [
+          ...['--seconds', String(seconds), '--in-flight', String(inFlight), '--bare'],
+        ]);
         return {
           'data plane': figures.rowsPerSecond as number,
           'bare loop, same batches': figures.bareRowsPerSecond as number,
