@@ -48,6 +48,8 @@ interface PendingRequest {
   readonly reject: (error: InferenceError) => void;
   readonly arrivedAt: number;
   isWaiting: boolean;
+  /** Answered or refused: its id may belong to another request by now. */
+  hasEnded: boolean;
   stopListening: (() => void) | undefined;
 }
 
@@ -55,6 +57,8 @@ interface RunningBatch {
   readonly worker: WorkerId;
   readonly model: ServedModel;
   readonly requests: readonly RequestId[];
+  /** The same requests: by their ids, those that ended meanwhile could not be told from later ones. */
+  readonly pending: readonly PendingRequest[];
   /** Rows before each request, and the total last. */
   readonly rowOffsets: readonly number[];
   readonly dispatchedAt: number;
@@ -126,6 +130,7 @@ export class LiveDataPlane implements DataPlane {
       reject,
       arrivedAt: now,
       isWaiting: true,
+      hasEnded: false,
       stopListening: undefined,
     };
     const id = this.#pending.add(pending);
@@ -263,11 +268,13 @@ export class LiveDataPlane implements DataPlane {
     if (link === undefined) throw new Error(`dispatch to worker ${action.worker}, which has no link`);
     const now = this.#clock.now();
     const requests: ValidInferRequest[] = [];
+    const pendingRequests: PendingRequest[] = [];
     const rowOffsets = [0];
     let rows = 0;
     for (const id of action.requests) {
       const pending = this.#pending.get(id) as PendingRequest;
       pending.isWaiting = false;
+      pendingRequests.push(pending);
       requests.push(pending.request);
       rows += pending.request.rows;
       rowOffsets.push(rows);
@@ -279,6 +286,7 @@ export class LiveDataPlane implements DataPlane {
       worker: action.worker,
       model,
       requests: action.requests,
+      pending: pendingRequests,
       rowOffsets,
       dispatchedAt: now,
       layOutMs: this.#clock.now() - now,
@@ -343,9 +351,8 @@ export class LiveDataPlane implements DataPlane {
   /** The requests of a batch that came to nothing wait again, or are refused by the actions that follow. */
   #returnToQueue(batch: RunningBatch): void {
     let returned = 0;
-    for (const id of batch.requests) {
-      const pending = this.#pending.get(id);
-      if (pending === undefined) continue;
+    for (const pending of batch.pending) {
+      if (pending.hasEnded) continue;
       pending.isWaiting = true;
       returned += 1;
     }
@@ -363,6 +370,7 @@ export class LiveDataPlane implements DataPlane {
 
   #take(id: RequestId): PendingRequest {
     const pending = this.#pending.take(id);
+    pending.hasEnded = true;
     pending.stopListening?.();
     return pending;
   }
