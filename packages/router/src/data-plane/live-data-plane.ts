@@ -194,6 +194,8 @@ export class LiveDataPlane implements DataPlane {
   }
 
   batchAnswered(message: AnsweredMessage): void {
+    const running = this.#running.get(message.batch);
+    if (running !== undefined) this.#observerOf(running.model).batchRan(running.rowOffsets.at(-1) as number);
     this.#answer = message;
     this.#scheduler.handle({ kind: 'batch-answered', batch: message.batch }, this.#clock.now());
     this.#perform();
@@ -322,7 +324,6 @@ export class LiveDataPlane implements DataPlane {
       computeOutputMs: now - receivedAt,
       totalMs: 0,
     };
-    this.#observerOf(batch.model).batchRan(rows);
     let position = 0;
     for (const id of action.requests) {
       while (batch.requests[position] !== id) position += 1;
