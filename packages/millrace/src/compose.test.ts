@@ -1,14 +1,17 @@
 import { once } from 'node:events';
 import { connect, createServer } from 'node:net';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { ConfigError } from '@millrace/protocol';
+import { ModelRepository } from '@millrace/worker/testing';
 import { afterEach, expect, test } from 'vitest';
 import type { RunningServer } from './cli/running-server.ts';
 import { startServer } from './compose.ts';
 import type { Options } from './config/fields.ts';
 import { resolveConfig } from './config/resolve-config.ts';
 import { createLogger } from './logging/logger.ts';
-import { ModelRepository } from './testing/model-repository.ts';
 
+const demoModels = fileURLToPath(new URL('../../../models', import.meta.url));
 const repositories: ModelRepository[] = [];
 const servers: RunningServer[] = [];
 const lines: string[] = [];
@@ -19,9 +22,11 @@ afterEach(async () => {
   lines.length = 0;
 });
 
-function repository(): ModelRepository {
+/** With copies of these demo models; removed after the test. */
+function repositoryOf(...names: readonly string[]): ModelRepository {
   const made = new ModelRepository();
   repositories.push(made);
+  for (const name of names) made.copy(join(demoModels, name));
   return made;
 }
 
@@ -67,7 +72,7 @@ function isListening(url: string): Promise<boolean> {
 }
 
 test('a started server says where it listens, what it serves, and serves it with its metrics', async () => {
-  const server = await start(repository().demo('add_sub').path, { server: { id: 'unit' } });
+  const server = await start(repositoryOf('add_sub').path, { server: { id: 'unit' } });
   await settled(server);
   expect(server.models()).toMatchObject([
     { name: 'add_sub', version: '1', state: 'ready', inputs: [{ name: 'INPUT0' }, { name: 'INPUT1' }] },
@@ -80,7 +85,7 @@ test('a started server says where it listens, what it serves, and serves it with
 });
 
 test('readiness is strict unless told otherwise, and ends before the service does', async () => {
-  const path = repository().demo('add_sub').write('torn/1/model.onnx', 'text').path;
+  const path = repositoryOf('add_sub').write('torn/1/model.onnx', 'text').path;
   const strict = await start(path);
   const lax = await start(path, { models: { strictReadiness: false } });
   await Promise.all([settled(strict), settled(lax)]);
@@ -93,7 +98,7 @@ test('readiness is strict unless told otherwise, and ends before the service doe
 });
 
 test('a drain closes the API and leaves the metrics; a close ends both, once for all calls', async () => {
-  const server = await start(repository().demo('add_sub').path);
+  const server = await start(repositoryOf('add_sub').path);
   await settled(server);
   await server.drain();
   expect([await isListening(server.httpUrl), await isListening(server.metricsUrl)]).toEqual([false, true]);
@@ -111,7 +116,7 @@ test('a metrics port that is taken rejects the start and frees the other port', 
   free.close();
   await once(free, 'close');
   const server = { httpPort, metricsPort: portOf(occupant) };
-  await expect(start(repository().demo('add_sub').path, { server })).rejects.toMatchObject({ code: 'EADDRINUSE' });
+  await expect(start(repositoryOf('add_sub').path, { server })).rejects.toMatchObject({ code: 'EADDRINUSE' });
   expect(await isListening(`http://127.0.0.1:${httpPort}`)).toBe(false);
   occupant.close();
 });
@@ -121,7 +126,7 @@ test('a folder that cannot be read rejects the start before anything listens', a
 });
 
 test('what is odd about a model is logged with its place', async () => {
-  const models = repository().demo('add_sub');
+  const models = repositoryOf('add_sub');
   models.write(
     'add_sub/config.pbtxt',
     'max_batch_size: 8\nparameters { key: "someone.else" value { string_value: "1" } }',

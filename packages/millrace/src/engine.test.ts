@@ -1,12 +1,13 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { inject } from '@millrace/http';
 import { ConfigError, type Datatype } from '@millrace/protocol';
+import { binaryModel, ModelRepository } from '@millrace/worker/testing';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { createEngine, type Engine, type EngineOptions } from './engine.ts';
 import type { InputValue, TypedArray } from './tensor-values.ts';
-import { binaryModel, ModelRepository } from './testing/model-repository.ts';
 
 const lanes = ['inline', 'local'] as const;
 
@@ -26,12 +27,19 @@ const everyDatatype: readonly (readonly [Exclude<Datatype, 'BF16' | 'BYTES'>, In
 ];
 const identities = [...everyDatatype.map(([datatype]) => `identity_${datatype.toLowerCase()}`), 'identity_bytes'];
 
+const demoModels = fileURLToPath(new URL('../../../models', import.meta.url));
 const repositories: ModelRepository[] = [];
 const engines: Engine[] = [];
 
-function repository(): ModelRepository {
+/** With copies of these demo models; removed after the test. */
+function repositoryOf(...names: readonly string[]): ModelRepository {
   const made = new ModelRepository();
   repositories.push(made);
+  return withDemo(made, ...names);
+}
+
+function withDemo(made: ModelRepository, ...names: readonly string[]): ModelRepository {
+  for (const name of names) made.copy(join(demoModels, name));
   return made;
 }
 
@@ -47,7 +55,7 @@ afterEach(async () => {
 });
 
 describe.each(lanes)('on the %s lane', (lane) => {
-  const demo = new ModelRepository().demo('add_sub', ...identities);
+  const demo = withDemo(new ModelRepository(), 'add_sub', ...identities);
   let engine: Engine;
   beforeAll(async () => {
     engine = await createEngine({ models: demo.path, worker: { lane } });
@@ -149,7 +157,7 @@ describe.each(lanes)('on the %s lane', (lane) => {
 const slowly = (steps: number): Record<string, InputValue> => ({ steps: { shape: [1], data: [steps] } });
 
 test('a request is given up by its signal or its timeout, and the others are answered', async () => {
-  const engine = await engineOf(repository().demo('slow').path);
+  const engine = await engineOf(repositoryOf('slow').path);
   const controller = new AbortController();
   const { signal } = controller;
   const first = engine.infer('slow', slowly(150));
@@ -168,7 +176,7 @@ test('a request is given up by its signal or its timeout, and the others are ans
 });
 
 test.each(lanes)('close finishes what is in progress on the %s lane, and then refuses by name', async (lane) => {
-  const engine = await engineOf(repository().demo('slow', 'add_sub').path, { worker: { lane } });
+  const engine = await engineOf(repositoryOf('slow', 'add_sub').path, { worker: { lane } });
   const running = Array.from({ length: 4 }, () => engine.infer('slow', slowly(15)));
   const closed = engine.close();
   expect(engine.close()).toBe(closed);
@@ -181,7 +189,7 @@ test.each(lanes)('close finishes what is in progress on the %s lane, and then re
 });
 
 test('versions are addressed by number, and without one the highest answers', async () => {
-  const models = repository()
+  const models = repositoryOf()
     .write('calculator/1/model.onnx', binaryModel('Add'))
     .write('calculator/2/model.onnx', binaryModel('Mul'))
     .write('calculator/config.pbtxt', 'max_batch_size: 8 version_policy { all { } }');
@@ -205,7 +213,7 @@ test.each(lanes)(
     // The graph can be read, but names an operator that no engine has.
     const broken = Buffer.from(binaryModel('Add'));
     broken.write('Axx', broken.indexOf('Add'));
-    const models = repository().demo('add_sub').write('broken/1/model.onnx', broken).write('torn/1/model.onnx', 'text');
+    const models = repositoryOf('add_sub').write('broken/1/model.onnx', broken).write('torn/1/model.onnx', 'text');
     const refused = await createEngine({ models: models.path, worker: { lane } }).catch((error: unknown) => error);
     expect(refused).toBeInstanceOf(ConfigError);
     const sources = (refused as ConfigError).problems.map(({ source }) => source).join(' ');
@@ -232,7 +240,7 @@ test('a folder that is not there and a setting that is wrong reject the engine a
 });
 
 test.each(lanes)('a program with an engine on the %s lane ends by itself after close', async (lane) => {
-  const models = repository().demo('add_sub').path;
+  const models = repositoryOf('add_sub').path;
   const program = `
     import { createEngine } from 'millrace';
     const engine = await createEngine({ models: ${JSON.stringify(models)}, worker: { lane: '${lane}' } });
