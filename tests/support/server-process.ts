@@ -3,6 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { metricFrom } from './metrics.ts';
 import { repositoryRoot } from './repository-root.ts';
 
 const millrace = join(repositoryRoot, 'packages/millrace/bin/millrace.js');
@@ -28,7 +29,7 @@ export class ServerProcess {
     this.exit = new Promise((resolve) => child.once('exit', (code) => resolve(code)));
   }
 
-  /** Resolves when it listens and every model is ready. */
+  /** Resolves when it listens and is ready. */
   static async start(serveArguments: readonly string[]): Promise<ServerProcess> {
     if (!existsSync(built)) throw new Error('the server is not built; run npm run build first');
     const child = spawn(
@@ -67,6 +68,10 @@ export class ServerProcess {
     return this.records
       .filter((record) => record.message === 'worker ready' && record.group === group)
       .map(({ pid }) => pid as number);
+  }
+
+  async metric(name: string, labels: Readonly<Record<string, string>> = {}): Promise<number> {
+    return metricFrom(await (await fetch(this.metricsUrl)).text(), name, labels);
   }
 
   residentBytes(): number {

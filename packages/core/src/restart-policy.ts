@@ -37,7 +37,7 @@ export interface Restart {
 
 /** What a worker did with its life. */
 export interface WorkerLife {
-  /** From its start, so a slow load that fails counts as lived only if it outlasts `stableMs`. */
+  /** From the end of its loads; 0 if it died before. However slow, a load that comes to nothing is no life. */
   readonly aliveMs: number;
   readonly batchesAnswered: number;
 }

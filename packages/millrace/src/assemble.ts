@@ -26,6 +26,8 @@ export interface AssemblyParts {
   readonly config: Pick<Config, 'queue' | 'worker'>;
   readonly observer: DataPlaneObserver;
   readonly listener: FleetListener;
+  /** The program of the worker processes; Millrace's own unless given. */
+  readonly workerPath?: string;
   /** Told why workers copy tensors through their socket although shared memory was asked for. */
   readonly onSharedMemoryUnavailable: (reason: string) => void;
 }
@@ -41,7 +43,7 @@ export function assemble(parts: AssemblyParts): Assembly {
   const lanes: Readonly<Record<ModelDefinition['lane'], Lane>> = {
     inline: createInlineLane({ engines: [onnxruntimeEngine] }),
     local: createLocalLane({
-      workerPath: createRequire(import.meta.url).resolve('@millrace/worker/main'),
+      workerPath: parts.workerPath ?? createRequire(import.meta.url).resolve('@millrace/worker/main'),
       sharedMemoryBytesMax: config.worker.sharedMemory ? config.worker.sharedMemoryBytes : 0,
       onSharedMemoryUnavailable: parts.onSharedMemoryUnavailable,
     }),
@@ -56,7 +58,15 @@ export function assemble(parts: AssemblyParts): Assembly {
     waitingBytesMax: config.queue.serverBytesMax,
   });
   const dataPlane = new LiveDataPlane({ scheduler, models, clock: systemClock, observer });
-  const fleet = new WorkerFleet({ groups, dataPlane, models, clock: systemClock, random: Math.random, listener });
+  const fleet = new WorkerFleet({
+    groups,
+    dataPlane,
+    models,
+    clock: systemClock,
+    random: Math.random,
+    loadMsMax: Math.ceil(config.worker.loadSecondsMax * 1000),
+    listener,
+  });
   return { models, dataPlane, fleet };
 }
 

@@ -1,6 +1,13 @@
 /** The embedding API: the same data plane in the caller's own process, without a socket. */
 import type { HttpHandler } from '@millrace/http';
-import { ConfigError, type ConfigProblem, cancellationFrom, neverCancelled } from '@millrace/protocol';
+import {
+  ConfigError,
+  type ConfigProblem,
+  cancellationFrom,
+  InferenceError,
+  neverCancelled,
+  type Tensor,
+} from '@millrace/protocol';
 import {
   createRestEdge,
   type FleetListener,
@@ -131,8 +138,14 @@ class EmbeddedEngine implements Engine {
     options: InferOptions = {},
   ): Promise<InferResult> {
     const view = this.model(model, options.version);
-    const tensors = Object.entries(inputs).map(([name, value]) => {
-      const datatype = value.datatype ?? view.inputs.find((input) => input.name === name)?.datatype ?? 'FP32';
+    const { timeoutMs } = options;
+    if (timeoutMs !== undefined && !(typeof timeoutMs === 'number' && timeoutMs >= 0)) {
+      throw new InferenceError('invalid-request', `timeoutMs is ${timeoutMs}; it must be a number of milliseconds`);
+    }
+    const tensors = Object.entries(inputs).map(([name, value]): Tensor => {
+      const datatype = value.datatype ?? view.inputs.find((input) => input.name === name)?.datatype;
+      // An input the model does not have is refused by its name, whatever its values are.
+      if (datatype === undefined) return { name, datatype: 'BYTES', shape: [], data: new Uint8Array() };
       return tensorFrom(name, value, datatype);
     });
     const answer = await this.#assembly.dataPlane.infer(
@@ -143,13 +156,16 @@ class EmbeddedEngine implements Engine {
         parameters: new Map(),
         inputs: tensors,
         outputs: options.outputs ?? [],
-        timeoutMs: options.timeoutMs,
+        timeoutMs,
       },
       options.signal === undefined ? neverCancelled : cancellationFrom(options.signal),
     );
-    const outputs = Object.fromEntries(answer.outputs.map((output) => [output.name, outputValueFrom(output)]));
-    answer.release();
-    return { model: answer.model, version: answer.version, id: answer.id, outputs };
+    try {
+      const outputs = Object.fromEntries(answer.outputs.map((output) => [output.name, outputValueFrom(output)]));
+      return { model: answer.model, version: answer.version, id: answer.id, outputs };
+    } finally {
+      answer.release();
+    }
   }
 
   model(name: string, modelVersion = ''): ModelView {

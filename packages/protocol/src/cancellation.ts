@@ -44,10 +44,27 @@ function doNothing(): void {}
 /** A signal that never fires, for callers that cannot go away. */
 export const neverCancelled: CancelSignal = { reason: undefined, onCancel: () => doNothing };
 
-/** Lets a standard AbortSignal cancel. */
-export function cancellationFrom(signal: AbortSignal): Cancellation {
-  const cancellation = new Cancellation();
-  if (signal.aborted) cancellation.cancel('cancelled');
-  else signal.addEventListener('abort', () => cancellation.cancel('cancelled'), { once: true });
-  return cancellation;
+/**
+ * Lets a standard AbortSignal cancel, or an `AbortSignal.timeout` set a deadline. It listens no longer than it is
+ * listened to, so that one signal can serve every request of a program's life.
+ */
+export function cancellationFrom(signal: AbortSignal): CancelSignal {
+  return {
+    get reason() {
+      return signal.aborted ? reasonOf(signal) : undefined;
+    },
+    onCancel(listener) {
+      const onAbort = (): void => listener(reasonOf(signal));
+      if (signal.aborted) {
+        onAbort();
+        return doNothing;
+      }
+      signal.addEventListener('abort', onAbort, { once: true });
+      return () => signal.removeEventListener('abort', onAbort);
+    },
+  };
+}
+
+function reasonOf({ reason }: AbortSignal): CancelReason {
+  return reason instanceof Error && reason.name === 'TimeoutError' ? 'deadline-exceeded' : 'cancelled';
 }

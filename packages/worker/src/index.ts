@@ -2,3 +2,4 @@ export * from './engine.ts';
 export { batchesMaxDefault } from './host/worker-host.ts';
 export * from './inline-lane.ts';
 export { onnxruntimeEngine } from './onnxruntime/onnxruntime-engine.ts';
+export { runWorker } from './run-worker.ts';

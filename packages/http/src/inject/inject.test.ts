@@ -48,8 +48,12 @@ describeExchange('an injected call', (handler, onError) => {
   });
 });
 
-test('the caller keeps its own copy of a body whose memory is used again after the release', async () => {
-  const memory = new TextEncoder().encode('answer');
+test.each([
+  ['bytes', () => new TextEncoder().encode('answer')],
+  // Its `slice` is a view.
+  ['a Buffer', () => Buffer.from('answer')],
+])('the caller keeps its own copy of a body in %s whose memory is used again after the release', async (_, make) => {
+  const memory = make();
   const reply = await inject(() => ({ status: 200, headers: [], body: [memory], release: () => memory.fill(0) }), {
     target: '/',
   });

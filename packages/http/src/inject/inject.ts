@@ -150,9 +150,9 @@ class TakenAnswer implements InjectedStream {
     const { body } = response;
     try {
       if (mayHaveBody && body !== undefined) {
-        // Copied: what the handler answered with may be memory that is used again after its release.
-        if (body instanceof Uint8Array) yield body.slice();
-        else if (isPieceList(body)) for (const piece of body) yield piece.slice();
+        // Copied (not by `slice`, which is a view for a Buffer): the memory may be used again after its release.
+        if (body instanceof Uint8Array) yield new Uint8Array(body);
+        else if (isPieceList(body)) for (const piece of body) yield new Uint8Array(piece);
         else yield* this.#pull(body);
       }
       if (mayHaveBody && response.trailers !== undefined) {
@@ -173,7 +173,7 @@ class TakenAnswer implements InjectedStream {
           isFinished = true;
           return;
         }
-        if (step.value.byteLength > 0) yield step.value.slice();
+        if (step.value.byteLength > 0) yield new Uint8Array(step.value);
       }
     } catch (error) {
       if (error instanceof ExchangeAborted) throw error;

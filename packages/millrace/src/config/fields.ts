@@ -230,6 +230,15 @@ export const fields = {
       min: 0.001,
       max: daySeconds,
     }),
+    loadSecondsMax: seconds({
+      flag: 'load-seconds-max',
+      synonyms: ['model-load-timeout'],
+      description:
+        'How long a worker may take to load its models, warm-up included; one that takes longer is replaced.',
+      default: 300,
+      min: 0.001,
+      max: daySeconds,
+    }),
     sharedMemory: boolean({
       flag: 'shared-memory',
       description: 'Hand tensors to worker processes through shared memory; without it they travel by socket.',

@@ -23,6 +23,8 @@ interface RunningBatch {
   readonly worker: WorkerId;
   readonly model: ServedModel;
   readonly requests: readonly RequestId[];
+  /** The same requests: by their ids, those that ended meanwhile could not be told from later ones. */
+  readonly pending: readonly PendingRequest[];
   /** Rows before each request, and the total last. */
   readonly rowOffsets: readonly number[];
   readonly dispatchedAt: number;
@@ -94,6 +96,7 @@ export class LiveDataPlane implements DataPlane {
       reject,
       arrivedAt: now,
       isWaiting: true,
+      hasEnded: false,
       stopListening: undefined,
     };
     const id = this.#pending.add(pending);
@@ -157,6 +160,8 @@ export class LiveDataPlane implements DataPlane {
   }
 
   batchAnswered(message: AnsweredMessage): void {
+    const running = this.#running.get(message.batch);
+    if (running !== undefined) this.#observerOf(running.model).batchRan(running.rowOffsets.at(-1) as number);
     this.#answer = message;
     this.#scheduler.handle({ kind: 'batch-answered', batch: message.batch }, this.#clock.now());
     this.#perform();
@@ -231,11 +236,13 @@ export class LiveDataPlane implements DataPlane {
     if (link === undefined) throw new Error(`dispatch to worker ${action.worker}, which has no link`);
     const now = this.#clock.now();
     const requests: ValidInferRequest[] = [];
+    const pendingRequests: PendingRequest[] = [];
     const rowOffsets = [0];
     let rows = 0;
     for (const id of action.requests) {
       const pending = this.#pending.mustGet(id);
       pending.isWaiting = false;
+      pendingRequests.push(pending);
       requests.push(pending.request);
       rows += pending.request.rows;
       rowOffsets.push(rows);
@@ -247,6 +254,7 @@ export class LiveDataPlane implements DataPlane {
       worker: action.worker,
       model,
       requests: action.requests,
+      pending: pendingRequests,
       rowOffsets,
       dispatchedAt: now,
       layOutMs: this.#clock.now() - now,
@@ -282,7 +290,6 @@ export class LiveDataPlane implements DataPlane {
       computeOutputMs: now - receivedAt,
       totalMs: 0,
     };
-    this.#observerOf(batch.model).batchRan(rows);
     let position = 0;
     for (const id of action.requests) {
       while (batch.requests[position] !== id) position += 1;
@@ -311,9 +318,8 @@ export class LiveDataPlane implements DataPlane {
   /** The requests of a batch that came to nothing wait again, or are refused by the actions that follow. */
   #returnToQueue(batch: RunningBatch): void {
     let returned = 0;
-    for (const id of batch.requests) {
-      const pending = this.#pending.takeKnown(id);
-      if (pending === undefined) continue;
+    for (const pending of batch.pending) {
+      if (pending.hasEnded) continue;
       pending.isWaiting = true;
       returned += 1;
     }

@@ -12,6 +12,8 @@ export interface PendingRequest {
   readonly reject: (error: InferenceError) => void;
   readonly arrivedAt: number;
   isWaiting: boolean;
+  /** Answered or refused: its id may belong to another request by now. */
+  hasEnded: boolean;
   stopListening: (() => void) | undefined;
 }
 
@@ -26,10 +28,6 @@ export class PendingRequests {
     return id;
   }
 
-  takeKnown(id: RequestId): PendingRequest | undefined {
-    return this.#places[id];
-  }
-
   mustGet(id: RequestId): PendingRequest {
     const pending = this.#places[id];
     if (pending === undefined) throw new Error(`request ${id} is not pending`);
@@ -41,6 +39,7 @@ export class PendingRequests {
     const pending = this.mustGet(id);
     this.#places[id] = undefined;
     this.#free.push(id);
+    pending.hasEnded = true;
     pending.stopListening?.();
     return pending;
   }

@@ -40,6 +40,8 @@ export interface WorkerFleetParts {
   readonly clock: Clock;
   /** In [0, 1): spreads restarts. */
   readonly random: () => number;
+  /** A worker that has not loaded its models by then, or failed to, is killed. */
+  readonly loadMsMax: number;
   readonly listener: FleetListener;
 }
 
@@ -106,9 +108,14 @@ class WorkerSlot {
   readonly #served = new Set<ServedModel>();
   #record = cleanRestartRecord;
   #link: WorkerLink | undefined;
-  #openedAt = 0;
+  /** When its last load ended; undefined before. */
+  #settledAt: number | undefined;
   #batchesAnswered = 0;
-  #modelsLoading = 0;
+  /** Those of its models of which it has not said yet whether they are loaded. */
+  readonly #loading = new Set<ServedModel>();
+  #cancelLoadLimit: (() => void) | undefined;
+  /** What it was killed for while it loaded, if it was. */
+  #loadVerdict: string | undefined;
   #cancelRestart: (() => void) | undefined;
   readonly #onGone: (() => void)[] = [];
   #isStopping: boolean = false;
@@ -121,11 +128,18 @@ class WorkerSlot {
   }
 
   open(): void {
+    const { clock, loadMsMax } = this.#parts;
     const link = this.#group.lane.open((message) => this.#receive(message));
     this.#link = link;
-    this.#openedAt = this.#parts.clock.now();
+    this.#settledAt = undefined;
     this.#batchesAnswered = 0;
-    this.#modelsLoading = this.#group.models.length;
+    for (const { model } of this.#group.models) this.#loading.add(model);
+    this.#loadVerdict = undefined;
+    this.#cancelLoadLimit = clock.after(loadMsMax, () => {
+      const names = [...this.#loading].map(({ key }) => key).join(', ');
+      this.#loadVerdict = `it had not loaded ${names} within worker.loadSecondsMax, ${loadMsMax / 1000} s`;
+      link.kill();
+    });
     this.#parts.dataPlane.attach(this.#worker, link);
     for (const { spec } of this.#group.models) link.send({ kind: 'load', spec });
     this.#parts.listener.workerStarted(this.#group.name, this.#worker, link.pid);
@@ -162,13 +176,15 @@ class WorkerSlot {
         this.#served.add(model);
         this.#parts.listener.modelLoaded(model, message.loadMs);
         this.#fleet.workerServes(this.#worker, model);
-        this.#settled();
+        this.#settled(model);
         break;
       }
-      case 'load-failed':
-        this.#fleet.modelUnservable(this.#modelOf(message.model), message.message);
-        this.#settled();
+      case 'load-failed': {
+        const model = this.#modelOf(message.model);
+        this.#fleet.modelUnservable(model, message.message);
+        this.#settled(model);
         break;
+      }
       case 'answered':
         this.#batchesAnswered += 1;
         dataPlane.batchAnswered(message);
@@ -182,9 +198,12 @@ class WorkerSlot {
     }
   }
 
-  #settled(): void {
-    this.#modelsLoading -= 1;
-    if (this.#modelsLoading === 0) this.#parts.listener.workerReady(this.#group.name, this.#worker, this.#link?.pid);
+  #settled(model: ServedModel): void {
+    this.#loading.delete(model);
+    if (this.#loading.size > 0) return;
+    this.#cancelLoadLimit?.();
+    this.#settledAt = this.#parts.clock.now();
+    this.#parts.listener.workerReady(this.#group.name, this.#worker, this.#link?.pid);
   }
 
   #modelOf(handle: number): ServedModel {
@@ -193,8 +212,11 @@ class WorkerSlot {
     return entry.model;
   }
 
-  #gone(reason: string): void {
+  #gone(lastWords: string): void {
+    const verdict = this.#loadVerdict;
+    const reason = verdict === undefined ? lastWords : `${verdict}, and was killed; ${lastWords}`;
     this.#link = undefined;
+    this.#cancelLoadLimit?.();
     for (const model of this.#served) this.#fleet.workerServedUntilNow(model);
     this.#served.clear();
     const { clock, dataPlane, listener, random } = this.#parts;
@@ -204,10 +226,13 @@ class WorkerSlot {
       for (const listener of this.#onGone.splice(0)) listener();
       return;
     }
-    const life = { aliveMs: clock.now() - this.#openedAt, batchesAnswered: this.#batchesAnswered };
+    const aliveMs = this.#settledAt === undefined ? 0 : clock.now() - this.#settledAt;
+    const life = { aliveMs, batchesAnswered: this.#batchesAnswered };
     const restart = restartAfter(this.#record, life, random());
     this.#record = restart.record;
     listener.workerGone(this.#group.name, this.#worker, reason, restart.pauseMs);
+    // Said at once: a crash loop of such long lives would be found out too late.
+    if (verdict !== undefined) for (const model of this.#loading) this.#fleet.modelUnservable(model, reason);
     if (restart.isCrashLoop) {
       const summary = `its worker died ${restart.record.deaths} times in a row without an answer, last: ${reason}`;
       for (const { model } of this.#group.models) this.#fleet.modelUnservable(model, summary);

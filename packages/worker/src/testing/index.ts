@@ -1,2 +1,3 @@
+export * from './model-repository.ts';
 export * from './onnx-graph.ts';
 export * from './onnx-models.ts';

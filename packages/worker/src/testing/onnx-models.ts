@@ -88,3 +88,13 @@ export function countingModel(): Uint8Array {
     nodes: [{ operator: 'Loop', inputs: ['iterations', 'yes', 'zero'], outputs: ['counted'], attributes: { body } }],
   });
 }
+
+/** `output = left OPERATOR right` on rows of two FP32 numbers: versions of one model that can be told apart. */
+export function binaryModel(operator: 'Add' | 'Sub' | 'Mul'): Uint8Array {
+  const value = (name: string) => ({ name, datatype: 'FP32' as const, shape: ['batch', 2] });
+  return onnxModelFrom({
+    inputs: [value('left'), value('right')],
+    outputs: [value('output')],
+    nodes: [{ operator, inputs: ['left', 'right'], outputs: ['output'] }],
+  });
+}

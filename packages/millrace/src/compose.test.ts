@@ -1,0 +1,140 @@
+import { once } from 'node:events';
+import { connect, createServer } from 'node:net';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { ConfigError } from '@millrace/protocol';
+import { ModelRepository } from '@millrace/worker/testing';
+import { afterEach, expect, test } from 'vitest';
+import type { RunningServer } from './cli/running-server.ts';
+import { startServer } from './compose.ts';
+import type { Options } from './config/fields.ts';
+import { resolveConfig } from './config/resolve-config.ts';
+import { createLogger } from './logging/logger.ts';
+
+const demoModels = fileURLToPath(new URL('../../../models', import.meta.url));
+const repositories: ModelRepository[] = [];
+const servers: RunningServer[] = [];
+const lines: string[] = [];
+
+afterEach(async () => {
+  for (const server of servers.splice(0)) await server.close();
+  for (const made of repositories.splice(0)) made.remove();
+  lines.length = 0;
+});
+
+/** With copies of these demo models; removed after the test. */
+function repositoryOf(...names: readonly string[]): ModelRepository {
+  const made = new ModelRepository();
+  repositories.push(made);
+  for (const name of names) made.copy(join(demoModels, name));
+  return made;
+}
+
+async function start(path: string, options: Options = {}): Promise<RunningServer> {
+  const inline: Options = {
+    ...options,
+    models: { paths: [path], ...options.models },
+    server: { httpPort: 0, metricsPort: 0, ...options.server },
+    worker: { lane: 'inline' },
+  };
+  const config = resolveConfig({ options: inline, cwd: '/' });
+  const write = (text: string) => {
+    lines.push(text);
+  };
+  const server = await startServer(
+    config,
+    createLogger({ config, isTerminal: false, paint: (_, text) => text, write }),
+  );
+  servers.push(server);
+  return server;
+}
+
+/** Resolves when no model is loading any more. */
+function settled(server: RunningServer): Promise<void> {
+  return new Promise((resolve) => {
+    const check = () => {
+      if (server.models().every(({ state }) => state !== 'loading')) resolve();
+    };
+    server.onModelChange(check);
+    check();
+  });
+}
+
+function isListening(url: string): Promise<boolean> {
+  const { hostname, port } = new URL(url);
+  return new Promise((resolve) => {
+    const socket = connect(Number(port), hostname, () => {
+      socket.destroy();
+      resolve(true);
+    });
+    socket.on('error', () => resolve(false));
+  });
+}
+
+test('a started server says where it listens, what it serves, and serves it with its metrics', async () => {
+  const server = await start(repositoryOf('add_sub').path, { server: { id: 'unit' } });
+  await settled(server);
+  expect(server.models()).toMatchObject([
+    { name: 'add_sub', version: '1', state: 'ready', inputs: [{ name: 'INPUT0' }, { name: 'INPUT1' }] },
+  ]);
+  expect(server.models()[0]?.loadMs).toBeGreaterThan(0);
+  expect(await (await fetch(`${server.httpUrl}/v2`)).json()).toMatchObject({ name: 'unit' });
+  expect(await (await fetch(server.metricsUrl)).text()).toContain(
+    'millrace_model_ready{model="add_sub",version="1"} 1',
+  );
+});
+
+test('readiness is strict unless told otherwise, and ends before the service does', async () => {
+  const path = repositoryOf('add_sub').write('torn/1/model.onnx', 'text').path;
+  const strict = await start(path);
+  const lax = await start(path, { models: { strictReadiness: false } });
+  await Promise.all([settled(strict), settled(lax)]);
+  const isReady = async ({ httpUrl }: RunningServer) => (await fetch(`${httpUrl}/v2/health/ready`)).ok;
+  expect([await isReady(strict), await isReady(lax)]).toEqual([false, true]);
+  lax.stopBeingReady();
+  expect(await isReady(lax)).toBe(false);
+  expect((await fetch(`${lax.httpUrl}/v2/health/live`)).ok).toBe(true);
+  expect((await fetch(`${lax.httpUrl}/v2/models/add_sub`)).ok).toBe(true);
+});
+
+test('a drain closes the API and leaves the metrics; a close ends both, once for all calls', async () => {
+  const server = await start(repositoryOf('add_sub').path);
+  await settled(server);
+  await server.drain();
+  expect([await isListening(server.httpUrl), await isListening(server.metricsUrl)]).toEqual([false, true]);
+  await Promise.all([server.close(), server.close()]);
+  expect(await isListening(server.metricsUrl)).toBe(false);
+});
+
+test('a metrics port that is taken rejects the start and frees the other port', async () => {
+  const occupant = createServer().listen(0, '127.0.0.1');
+  await once(occupant, 'listening');
+  const free = createServer().listen(0, '127.0.0.1');
+  await once(free, 'listening');
+  const portOf = (server: typeof free) => (server.address() as { port: number }).port;
+  const httpPort = portOf(free);
+  free.close();
+  await once(free, 'close');
+  const server = { httpPort, metricsPort: portOf(occupant) };
+  await expect(start(repositoryOf('add_sub').path, { server })).rejects.toMatchObject({ code: 'EADDRINUSE' });
+  expect(await isListening(`http://127.0.0.1:${httpPort}`)).toBe(false);
+  occupant.close();
+});
+
+test('a folder that cannot be read rejects the start before anything listens', async () => {
+  await expect(start('/nowhere/at/all')).rejects.toBeInstanceOf(ConfigError);
+});
+
+test('what is odd about a model is logged with its place', async () => {
+  const models = repositoryOf('add_sub');
+  models.write(
+    'add_sub/config.pbtxt',
+    'max_batch_size: 8\nparameters { key: "someone.else" value { string_value: "1" } }',
+  );
+  await start(models.path);
+  const warning = lines
+    .map((line) => JSON.parse(line) as Record<string, unknown>)
+    .find(({ level }) => level === 'warn');
+  expect(warning).toMatchObject({ line: 2, message: expect.stringContaining('not a parameter that Millrace reads') });
+  expect(String(warning?.source)).toMatch(/add_sub\/config\.pbtxt$/);
+});

@@ -1,0 +1,107 @@
+import { MetricsObserver, MetricsRegistry, renderMetrics, ServedModel } from '@millrace/router';
+import { beforeEach, expect, test } from 'vitest';
+import { resolveConfig } from './config/resolve-config.ts';
+import { FleetWatch } from './fleet-watch.ts';
+import { createLogger } from './logging/logger.ts';
+
+const view = {
+  name: 'm',
+  version: '2',
+  platform: 'onnxruntime_onnx',
+  inputs: [],
+  outputs: [],
+  isBatched: false,
+  rowsMax: 1,
+  labels: new Map(),
+  config: {},
+};
+const model = new ServedModel(view, { rowsMax: 1, queueRequestsMax: 1, queueBytesMax: 1, runMsMax: 1 }, 1);
+
+let registry: MetricsRegistry;
+let lines: string[];
+let watch: FleetWatch;
+
+beforeEach(() => {
+  registry = new MetricsRegistry();
+  lines = [];
+  const config = resolveConfig({ options: { log: { level: 'debug', format: 'json' } }, cwd: '/' });
+  const write = (text: string) => {
+    lines.push(text);
+  };
+  const logger = createLogger({ config, isTerminal: false, paint: (_, text) => text, write });
+  watch = new FleetWatch(logger, new MetricsObserver(registry, { version: '0', node: '0' }));
+});
+
+function metric(series: string): number | undefined {
+  const line = renderMetrics(registry, 'prometheus')
+    .split('\n')
+    .find((text) => text.startsWith(`${series} `));
+  return line === undefined ? undefined : Number(line.split(' ')[1]);
+}
+
+function logged(): readonly Record<string, unknown>[] {
+  return lines.splice(0).map((line) => {
+    const { level, message, ...rest } = JSON.parse(line) as Record<string, unknown>;
+    const { time, server, ...fields } = rest;
+    return { level, message, ...fields };
+  });
+}
+
+test('readiness and load time of a model are in its metrics, and listeners hear of each change until they stop', () => {
+  let changes = 0;
+  const stop = watch.onModelChange(() => {
+    changes += 1;
+  });
+  expect(watch.loadMsOf(model)).toBeUndefined();
+  watch.modelLoaded(model, 1500);
+  watch.modelReady(model);
+  expect(watch.loadMsOf(model)).toBe(1500);
+  expect(metric('millrace_model_load_seconds{model="m",version="2"}')).toBe(1.5);
+  expect(metric('millrace_model_ready{model="m",version="2"}')).toBe(1);
+  expect(changes).toBe(1);
+  watch.modelFailed(model);
+  expect(metric('millrace_model_ready{model="m",version="2"}')).toBe(0);
+  expect(changes).toBe(2);
+  stop();
+  watch.modelReady(model);
+  expect(changes).toBe(2);
+});
+
+test('workers are counted by state, and forgotten when they are gone', () => {
+  const counts = () => ['starting', 'ready', 'stopping'].map((state) => metric(`millrace_workers{state="${state}"}`));
+  watch.workerStarted('g', 1, 100);
+  watch.workerStarted('g', 2, 101);
+  expect(counts()).toEqual([2, 0, 0]);
+  watch.workerReady('g', 1, 100);
+  expect(counts()).toEqual([1, 1, 0]);
+  watch.workerStopping(1);
+  expect(counts()).toEqual([1, 0, 1]);
+  watch.workerGone('g', 1, 'stopped', undefined);
+  expect(counts()).toEqual([1, 0, 0]);
+  expect(metric('millrace_worker_restarts_total')).toBe(0);
+});
+
+test('a worker that is lost is a warning with its reason and counted as a restart; one that is stopped is neither', () => {
+  watch.workerStarted('g', 1, 100);
+  watch.workerReady('g', 1, 100);
+  expect(logged()).toEqual([
+    { level: 'debug', message: 'worker started', group: 'g', worker: 1, pid: 100 },
+    { level: 'debug', message: 'worker ready', group: 'g', worker: 1, pid: 100 },
+  ]);
+  watch.workerGone('g', 1, 'ended by SIGKILL', 50);
+  expect(logged()).toEqual([
+    {
+      level: 'warn',
+      message: 'worker lost; another takes its place',
+      group: 'g',
+      worker: 1,
+      reason: 'ended by SIGKILL',
+      restartInMs: 50,
+    },
+  ]);
+  expect(metric('millrace_worker_restarts_total')).toBe(1);
+  watch.workerGone('g', 1, 'the worker was stopped', undefined);
+  expect(logged()).toEqual([
+    { level: 'debug', message: 'worker stopped', group: 'g', worker: 1, reason: 'the worker was stopped' },
+  ]);
+});

@@ -1,0 +1,116 @@
+/** The live data plane with its real scheduler and metrics, between a clock held by the test and scripted workers. */
+import { Scheduler } from '@millrace/core';
+import { Cancellation, type FromWorker, InferenceError } from '@millrace/protocol';
+import { ServedModels } from '../../registry/served-models.ts';
+import { renderMetrics } from '../../telemetry/exposition.ts';
+import { MetricsObserver } from '../../telemetry/metrics-observer.ts';
+import { MetricsRegistry } from '../../telemetry/registry.ts';
+import type { InferAnswer } from '../infer.ts';
+import { LiveDataPlane } from '../live-data-plane.ts';
+import type { ServedModel } from '../served-model.ts';
+import { HeldClock } from './held-clock.ts';
+import { servedModel } from './models.ts';
+import { ScriptedLane, type ScriptedLink } from './scripted-lane.ts';
+
+/** A request that was sent, and what became of it. */
+export interface Sent {
+  readonly cancellation: Cancellation;
+  readonly outcome: Promise<string>;
+  /** 'answered VALUES' or the code of the refusal; undefined while it is open. */
+  result: string | undefined;
+  answer: InferAnswer | undefined;
+}
+
+export class PlaneOnStage {
+  readonly clock = new HeldClock();
+  readonly lane = new ScriptedLane();
+  readonly model: ServedModel;
+  readonly plane: LiveDataPlane;
+  readonly #registry = new MetricsRegistry();
+
+  /** The model takes rows of one INT32 and gives them back. */
+  constructor() {
+    this.model = servedModel(
+      [{ name: 'x', datatype: 'INT32', shape: [-1, 1] }],
+      [{ name: 'y', datatype: 'INT32', shape: [-1, 1] }],
+    );
+    const models = new ServedModels([this.model], []);
+    this.plane = new LiveDataPlane({
+      scheduler: new Scheduler(),
+      models,
+      clock: this.clock,
+      observer: new MetricsObserver(this.#registry, { version: '0', node: '0' }),
+    });
+    this.plane.addModel(this.model);
+    models.setState(this.model, 'ready', '');
+  }
+
+  /** A worker that serves the model and holds that many batches. */
+  worker(id: number, batchesMax = 1): ScriptedLink {
+    const link = this.lane.open((message) => this.#tell(id, message));
+    this.plane.attach(id, link);
+    this.plane.workerCredit(id, batchesMax);
+    this.plane.workerServes(id, this.model);
+    this.clock.endTurn();
+    return link;
+  }
+
+  /** Sends rows with these values; they go out at the end of the turn. */
+  send(values: readonly number[], timeoutMs?: number): Sent {
+    const cancellation = new Cancellation();
+    return this.sendWith(cancellation, values, timeoutMs);
+  }
+
+  sendWith(cancellation: Cancellation, values: readonly number[], timeoutMs?: number): Sent {
+    const data = new Uint8Array(Int32Array.from(values).buffer);
+    const promise = this.plane.infer(
+      {
+        model: 'm',
+        version: '',
+        id: '',
+        parameters: new Map(),
+        inputs: [{ name: 'x', datatype: 'INT32', shape: [values.length, 1], data }],
+        outputs: [],
+        timeoutMs,
+      },
+      cancellation,
+    );
+    const sent: { -readonly [Key in keyof Sent]: Sent[Key] } = {
+      cancellation,
+      outcome: promise.then(
+        (answer) => {
+          const bytes = answer.outputs[0]?.data.slice() ?? new Uint8Array();
+          sent.answer = answer;
+          sent.result = `answered ${[...new Int32Array(bytes.buffer)].join(' ')}`;
+          return sent.result;
+        },
+        (error: unknown) => {
+          if (!(error instanceof InferenceError)) throw error;
+          sent.result = error.code;
+          return sent.result;
+        },
+      ),
+      result: undefined,
+      answer: undefined,
+    };
+    return sent;
+  }
+
+  /** Ends the turn and lets callers hear of it. */
+  async turn(): Promise<void> {
+    this.clock.endTurn();
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+
+  /** A value of the model's metrics; 0 for a series that is not there. */
+  metric(name: string, labels = ''): number {
+    const line = new RegExp(`^${name}\\{model="m",version="1"${labels}\\} (\\S+)$`, 'm');
+    return Number(line.exec(renderMetrics(this.#registry, 'prometheus'))?.[1] ?? 0);
+  }
+
+  #tell(worker: number, message: FromWorker): void {
+    if (message.kind === 'answered') this.plane.batchAnswered(message);
+    else if (message.kind === 'failed') this.plane.batchFailed(message);
+    else if (message.kind === 'gone') this.plane.workerGone(worker);
+  }
+}

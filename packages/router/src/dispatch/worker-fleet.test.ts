@@ -1,0 +1,316 @@
+import { defaultRestartPolicy, Scheduler } from '@millrace/core';
+import { type LoadSpec, neverCancelled } from '@millrace/protocol';
+import { expect, test } from 'vitest';
+import { LiveDataPlane } from '../data-plane/live-data-plane.ts';
+import type { ServedModel } from '../data-plane/served-model.ts';
+import { HeldClock } from '../data-plane/testing/held-clock.ts';
+import { servedModel } from '../data-plane/testing/models.ts';
+import { ScriptedLane } from '../data-plane/testing/scripted-lane.ts';
+import { ServedModels } from '../registry/served-models.ts';
+import { silentObserver } from '../telemetry/observer.ts';
+import { type FleetListener, WorkerFleet, type WorkerGroup } from './worker-fleet.ts';
+
+const loadMsMax = 300_000;
+const { pauseMs, stableMs, crashLoopDeaths } = defaultRestartPolicy;
+
+/** A fleet on one scripted lane, with the shortest pauses that jitter allows, and all it tells written down. */
+class FleetOnStage {
+  readonly clock = new HeldClock();
+  readonly lane = new ScriptedLane();
+  readonly told: string[] = [];
+  readonly models: ServedModels;
+  readonly plane: LiveDataPlane;
+  readonly fleet: WorkerFleet;
+
+  constructor(workers: number, ...groups: readonly (readonly string[])[]) {
+    let handle = 0;
+    const workerGroups = groups.map((names, index): WorkerGroup => {
+      const models = names.map((name) => {
+        handle += 1;
+        const model = modelNamed(name, handle);
+        return { model, spec: specOf(model) };
+      });
+      return { name: `group${index + 1}`, lane: this.lane, workers, models };
+    });
+    this.models = new ServedModels(
+      workerGroups.flatMap(({ models }) => models.map(({ model }) => model)),
+      [],
+    );
+    this.plane = new LiveDataPlane({
+      scheduler: new Scheduler(),
+      models: this.models,
+      clock: this.clock,
+      observer: silentObserver,
+    });
+    this.fleet = new WorkerFleet({
+      groups: workerGroups,
+      dataPlane: this.plane,
+      models: this.models,
+      clock: this.clock,
+      random: () => 0,
+      loadMsMax,
+      listener: this.#listener(),
+    });
+    this.fleet.start();
+  }
+
+  /** Name, state and reason of every model. */
+  states(): readonly string[] {
+    return this.models.statuses().map(({ name, state, reason }) => `${name} ${state}${reason && `: ${reason}`}`);
+  }
+
+  takeTold(): readonly string[] {
+    return this.told.splice(0);
+  }
+
+  async infer(model: string): Promise<string> {
+    const data = new Uint8Array(Int32Array.of(5).buffer);
+    const inputs = [{ name: 'x', datatype: 'INT32' as const, shape: [1, 1], data }];
+    const request = { model, version: '', id: '', parameters: new Map(), inputs, outputs: [], timeoutMs: undefined };
+    try {
+      const answer = await this.plane.infer(request, neverCancelled);
+      answer.release();
+      return 'answered';
+    } catch (error) {
+      return (error as { code: string }).code;
+    }
+  }
+
+  #listener(): FleetListener {
+    const tell = (text: string) => {
+      this.told.push(text);
+    };
+    return {
+      modelReady: ({ key }) => tell(`${key} ready`),
+      modelLoaded: ({ key }, loadMs) => tell(`${key} loaded in ${loadMs}`),
+      modelFailed: ({ key }, reason) => tell(`${key} failed: ${reason}`),
+      workerStarted: (group, worker, pid) => tell(`${group} worker ${worker} started as ${pid}`),
+      workerReady: (group, worker) => tell(`${group} worker ${worker} ready`),
+      workerStopping: (worker) => tell(`worker ${worker} stopping`),
+      workerGone: (group, worker, reason, restartInMs) =>
+        tell(`${group} worker ${worker} gone: ${reason}; ${restartInMs === undefined ? 'for good' : restartInMs}`),
+    };
+  }
+}
+
+function modelNamed(name: string, handle: number): ServedModel {
+  const inputs = [{ name: 'x', datatype: 'INT32' as const, shape: [-1, 1] }];
+  const model = servedModel(inputs, [{ name: 'y', datatype: 'INT32', shape: [-1, 1] }], { name });
+  Object.defineProperty(model, 'handle', { value: handle });
+  return model;
+}
+
+function specOf({ view, handle }: ServedModel): LoadSpec {
+  const { name, version, inputs, outputs, isBatched } = view;
+  const rest = { engine: 'onnxruntime', path: '/nowhere', threads: 1, isSpinning: false } as const;
+  return { model: handle, name, version, inputs, outputs, isBatched, ...rest };
+}
+
+test('a worker is told to load its models, each is ready when loaded, and the worker when all are', () => {
+  const stage = new FleetOnStage(1, ['a', 'b']);
+  const worker = stage.lane.last;
+  expect(worker.sent).toMatchObject([
+    { kind: 'load', spec: { name: 'a' } },
+    { kind: 'load', spec: { name: 'b' } },
+  ]);
+  expect(stage.states()).toEqual(['a loading: the model is loading', 'b loading: the model is loading']);
+  worker.says({ kind: 'ready', model: 1, loadMs: 3, residentBytes: 1 });
+  expect(stage.states()).toEqual(['a ready', 'b loading: the model is loading']);
+  worker.says({ kind: 'ready', model: 2, loadMs: 4, residentBytes: 1 });
+  expect(stage.takeTold()).toEqual([
+    'group1 worker 1 started as 1',
+    'a:1 loaded in 3',
+    'a:1 ready',
+    'b:1 loaded in 4',
+    'b:1 ready',
+    'group1 worker 1 ready',
+  ]);
+});
+
+test('a model that cannot be loaded fails with the reason, and those beside it serve', () => {
+  const stage = new FleetOnStage(1, ['a', 'b']);
+  stage.lane.last.says({ kind: 'load-failed', model: 1, message: 'no such operator' });
+  stage.lane.last.says({ kind: 'ready', model: 2, loadMs: 4, residentBytes: 1 });
+  expect(stage.states()).toEqual(['a failed: no such operator', 'b ready']);
+  expect(stage.takeTold()).toContain('group1 worker 1 ready');
+  expect(stage.lane.last.calls).toEqual([]);
+});
+
+test('a dead worker is started again at once, then after pauses that double, and five deaths fail its models', () => {
+  const stage = new FleetOnStage(1, ['a'], ['b']);
+  stage.lane.links[1]?.loads();
+  const pauses = [0, pauseMs / 2, pauseMs, 2 * pauseMs];
+  stage.lane.links[0]?.dies('it fell');
+  for (const pause of pauses) {
+    const before = stage.lane.links.length;
+    stage.clock.advance(Math.max(0, pause - 1));
+    expect(stage.lane.links.length).toBe(pause === 0 ? before + 1 : before);
+    stage.clock.advance(1);
+    expect(stage.lane.links.length).toBe(before + 1);
+    expect(stage.states()).toEqual(['a loading: the model is loading', 'b ready']);
+    stage.lane.last.dies('it fell');
+  }
+  expect(stage.states()).toEqual([
+    `a failed: its worker died ${crashLoopDeaths} times in a row without an answer, last: it fell`,
+    'b ready',
+  ]);
+  expect(stage.takeTold().filter((text) => text.includes('gone'))).toEqual(
+    [...pauses, 4 * pauseMs].map((pause) => `group1 worker 1 gone: it fell; ${pause}`),
+  );
+});
+
+test('a model that failed by a crash loop serves again when a later worker loads it', async () => {
+  const stage = new FleetOnStage(1, ['a']);
+  for (let death = 0; death < crashLoopDeaths; death++) {
+    stage.lane.last.dies();
+    stage.clock.advance(10_000);
+  }
+  expect(stage.states()[0]).toMatch(/^a failed/);
+  expect(await stage.infer('a')).toBe('model-not-ready');
+  stage.lane.last.says({ kind: 'credit', batchesMax: 2 });
+  stage.lane.last.loads();
+  expect(stage.states()).toEqual(['a ready']);
+  const answer = stage.infer('a');
+  stage.clock.endTurn();
+  stage.lane.last.answers();
+  expect(await answer).toBe('answered');
+});
+
+test('a worker that answered, or lived long after its loads, is started again at once', () => {
+  const stage = new FleetOnStage(1, ['a']);
+  const deathAfter = (life: () => void): string | undefined => {
+    for (let death = 0; death < 3; death++) {
+      stage.lane.last.dies();
+      stage.clock.advance(10_000);
+    }
+    stage.lane.last.says({ kind: 'credit', batchesMax: 2 });
+    stage.lane.last.loads();
+    life();
+    stage.takeTold();
+    stage.lane.last.dies();
+    const told = stage.takeTold().at(-1);
+    stage.clock.advance(10_000);
+    return told;
+  };
+  expect(deathAfter(() => stage.clock.advance(stableMs - 1))).toBe(`group1 worker 1 gone: it died; ${2 * pauseMs}`);
+  expect(deathAfter(() => stage.clock.advance(stableMs))).toBe('group1 worker 1 gone: it died; 0');
+  const answering = () => {
+    void stage.infer('a');
+    stage.clock.endTurn();
+    stage.lane.last.answers();
+  };
+  expect(deathAfter(answering)).toBe('group1 worker 1 gone: it died; 0');
+});
+
+test('a worker that has not loaded its models in time is killed, and says which it was', () => {
+  const stage = new FleetOnStage(1, ['a', 'b']);
+  stage.lane.last.says({ kind: 'ready', model: 1, loadMs: 3, residentBytes: 1 });
+  stage.clock.advance(loadMsMax - 1);
+  expect(stage.lane.last.calls).toEqual([]);
+  stage.clock.advance(1);
+  expect(stage.lane.last.calls).toEqual(['kill']);
+  stage.lane.last.dies('ended by SIGKILL');
+  const reason = 'it had not loaded b:1 within worker.loadSecondsMax, 300 s, and was killed; ended by SIGKILL';
+  expect(stage.states()).toEqual(['a ready', `b failed: ${reason}`]);
+  stage.clock.advance(0);
+  stage.lane.last.loads();
+  expect(stage.states()).toEqual(['a ready', 'b ready']);
+});
+
+test('a load over its limit is a death, however long it lasted', () => {
+  const stage = new FleetOnStage(1, ['a']);
+  stage.clock.advance(loadMsMax);
+  stage.lane.last.dies();
+  stage.clock.advance(0);
+  stage.clock.advance(loadMsMax);
+  stage.lane.last.dies();
+  expect(stage.takeTold().at(-2)).toMatch(new RegExp(`; ${pauseMs / 2}$`));
+});
+
+test('loads that settle in time, failed ones too, end the limit', () => {
+  const stage = new FleetOnStage(1, ['a', 'b']);
+  stage.clock.advance(loadMsMax - 1);
+  stage.lane.last.says({ kind: 'load-failed', model: 1, message: 'no' });
+  stage.lane.last.says({ kind: 'ready', model: 2, loadMs: 4, residentBytes: 1 });
+  stage.clock.advance(10 * loadMsMax);
+  expect(stage.lane.last.calls).toEqual([]);
+  expect(stage.clock.timerCount).toBe(0);
+});
+
+test('while another worker serves a model, the death or failure of one is not the model\u2019s', async () => {
+  const stage = new FleetOnStage(2, ['a']);
+  const [first, second] = stage.lane.links;
+  first?.says({ kind: 'credit', batchesMax: 1 });
+  first?.loads();
+  second?.says({ kind: 'load-failed', model: 1, message: 'out of memory' });
+  expect(stage.states()).toEqual(['a ready']);
+  for (let death = 0; death < crashLoopDeaths; death++) {
+    stage.lane.links.at(death === 0 ? 1 : -1)?.dies();
+    stage.clock.advance(10_000);
+  }
+  expect(stage.states()).toEqual(['a ready']);
+  const answer = stage.infer('a');
+  stage.clock.endTurn();
+  first?.answers();
+  expect(await answer).toBe('answered');
+});
+
+test('requests that a dead worker held are answered by its successor', async () => {
+  const stage = new FleetOnStage(1, ['a']);
+  stage.lane.last.says({ kind: 'credit', batchesMax: 2 });
+  stage.lane.last.loads();
+  const answer = stage.infer('a');
+  stage.clock.endTurn();
+  stage.lane.last.dies();
+  expect(stage.states()).toEqual(['a ready']);
+  stage.clock.advance(0);
+  stage.lane.last.says({ kind: 'credit', batchesMax: 2 });
+  stage.lane.last.loads();
+  stage.clock.endTurn();
+  stage.lane.last.answers();
+  expect(await answer).toBe('answered');
+  expect(stage.lane.releases()).toEqual([1, 1, 1]);
+});
+
+test('a stop lets workers end by themselves, waits for them and starts none again', async () => {
+  const stage = new FleetOnStage(2, ['a']);
+  for (const link of stage.lane.links) link.loads();
+  stage.takeTold();
+  let isStopped = false;
+  const stopped = stage.fleet.stop().then(() => {
+    isStopped = true;
+  });
+  expect(stage.lane.links.map(({ calls }) => calls)).toEqual([['stop'], ['stop']]);
+  stage.lane.links[0]?.dies('the worker was stopped');
+  await Promise.resolve();
+  expect(isStopped).toBe(false);
+  stage.lane.links[1]?.dies('the worker was stopped');
+  await stopped;
+  stage.clock.advance(60_000);
+  expect(stage.lane.links).toHaveLength(2);
+  expect(stage.takeTold()).toEqual([
+    'worker 1 stopping',
+    'worker 2 stopping',
+    'group1 worker 1 gone: the worker was stopped; for good',
+    'group1 worker 2 gone: the worker was stopped; for good',
+  ]);
+});
+
+test('a kill after a stop that takes too long ends the workers, and is told as one stop', async () => {
+  const stage = new FleetOnStage(1, ['a']);
+  stage.takeTold();
+  const both = Promise.all([stage.fleet.stop(), stage.fleet.kill()]);
+  expect(stage.lane.last.calls).toEqual(['stop', 'kill']);
+  stage.lane.last.dies();
+  await both;
+  expect(stage.takeTold()).toEqual(['worker 1 stopping', 'group1 worker 1 gone: it died; for good']);
+});
+
+test('a stop between a death and the restart ends at once, and the restart never comes', async () => {
+  const stage = new FleetOnStage(1, ['a']);
+  stage.lane.last.dies();
+  await stage.fleet.stop();
+  stage.clock.advance(60_000);
+  expect(stage.lane.links).toHaveLength(1);
+  expect(stage.clock.timerCount).toBe(0);
+});
