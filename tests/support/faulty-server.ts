@@ -1,0 +1,77 @@
+/** The server's parts put together as the composition root does, but with workers that can be made to fail. */
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { inject } from '@millrace/http';
+import {
+  createRestEdge,
+  MetricsObserver,
+  MetricsRegistry,
+  type ModelStatus,
+  renderMetrics,
+  scanRepository,
+} from '@millrace/router';
+import { type Options, resolveConfig } from 'millrace';
+import { type Assembly, assemble, createLogger, FleetWatch, modelDefaultsFrom } from 'millrace/internal';
+import type { NamedValues } from './golden.ts';
+import { type Answer, decodeAnswer, encodeCall } from './inference-call.ts';
+import { metricFrom } from './metrics.ts';
+import { repositoryRoot } from './repository-root.ts';
+
+/** Built: a process of its own cannot run from source on every supported Node. */
+const workerPath = join(repositoryRoot, 'tests/dist/support/faulty-worker.js');
+
+export class FaultyServer {
+  readonly #assembly: Assembly;
+  readonly #registry: MetricsRegistry;
+  readonly #handler: ReturnType<typeof createRestEdge>;
+
+  private constructor(assembly: Assembly, registry: MetricsRegistry) {
+    this.#assembly = assembly;
+    this.#registry = registry;
+    const { dataPlane, models } = assembly;
+    const health = { isLive: true, isReady: true };
+    this.#handler = createRestEdge({ dataPlane, catalogue: models, health, server: { name: 'faulty', version: '0' } });
+  }
+
+  static async start(path: string, worker: Options['worker'] = {}): Promise<FaultyServer> {
+    if (!existsSync(workerPath)) throw new Error(`${workerPath} is missing; run npm run build first`);
+    const config = resolveConfig({ options: { worker, log: { level: 'silent' } }, cwd: path });
+    const logger = createLogger({ config, isTerminal: false, paint: (_, text) => text, write: () => {} });
+    const scan = await scanRepository([path], { hasGpu: false, defaults: modelDefaultsFrom(config) });
+    const registry = new MetricsRegistry();
+    const observer = new MetricsObserver(registry, { version: '0', node: '0' });
+    const assembly = assemble({
+      scan,
+      config,
+      observer,
+      listener: new FleetWatch(logger, observer),
+      workerPath,
+      onSharedMemoryUnavailable: () => {},
+    });
+    assembly.fleet.start();
+    return new FaultyServer(assembly, registry);
+  }
+
+  status(model: string): ModelStatus | undefined {
+    return this.#assembly.models.statuses().find(({ name }) => name === model);
+  }
+
+  metric(name: string, labels: Readonly<Record<string, string>> = {}): number {
+    return metricFrom(renderMetrics(this.#registry, 'prometheus'), name, labels);
+  }
+
+  async infer(model: string, inputs: readonly NamedValues[], id = ''): Promise<Answer> {
+    const { body, headers } = encodeCall(inputs, { id });
+    const target = `/v2/models/${model}/infer`;
+    const response = await inject(this.#handler, { method: 'POST', target, headers: Object.entries(headers), body });
+    return decodeAnswer(
+      response.status,
+      new Headers([...response.headers.entries()].map(([n, v]) => [n, v])),
+      response.body,
+    );
+  }
+
+  async close(): Promise<void> {
+    await this.#assembly.fleet.kill();
+  }
+}

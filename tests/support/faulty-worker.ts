@@ -1,0 +1,39 @@
+/**
+ * A worker program with faults: it dies of a magic value among its inputs, and of a load, or hangs in it, when a file
+ * beside the model says so. Otherwise it is the real one. It is given to a lane as the path of its worker.
+ */
+import { existsSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { elementsOf } from '@millrace/protocol';
+import { type Engine, onnxruntimeEngine, runWorker } from '@millrace/worker';
+import { crashFile, hangFile, poisonValue } from './faults.ts';
+
+const faultyEngine: Engine = {
+  name: 'onnxruntime',
+  async load(spec) {
+    const folder = dirname(spec.path);
+    if (existsSync(join(folder, crashFile))) die();
+    if (existsSync(join(folder, hangFile))) await new Promise(() => {});
+    const session = await onnxruntimeEngine.load(spec);
+    return {
+      run(request) {
+        const isPoison = request.inputs.some(({ index, data }) => {
+          const datatype = spec.inputs[index]?.datatype;
+          return datatype === 'FP32' && elementsOf({ datatype, data }).includes(poisonValue);
+        });
+        if (isPoison) die();
+        return session.run(request);
+      },
+      unload: () => session.unload(),
+    };
+  },
+};
+
+/** As a segmentation fault would: without a word, in the midst of things. */
+function die(): void {
+  process.kill(process.pid, 'SIGSEGV');
+  // A debugger or a sanitizer may hold such a signal back; the fault must not.
+  process.kill(process.pid, 'SIGKILL');
+}
+
+runWorker([faultyEngine]);
