@@ -1,0 +1,24 @@
+/**
+ * The server h2spec is run against: answers every request at once, with a body long enough for the flow control cases.
+ * Usage: node server.js [CERTIFICATE KEY]; prints its port, stops on SIGTERM.
+ */
+import { readFileSync } from 'node:fs';
+import { type HttpHandler, serveHttp } from '@millrace/http';
+
+const [certificate, key] = process.argv.slice(2);
+const body = Buffer.from('h2spec wants some bytes to watch the windows with');
+const handler: HttpHandler = () => ({ status: 200, headers: [['content-type', 'text/plain']], body });
+
+const server = await serveHttp(handler, {
+  tls:
+    certificate === undefined || key === undefined
+      ? undefined
+      : { cert: readFileSync(certificate), key: readFileSync(key) },
+});
+process.on('SIGTERM', () => {
+  server.close().then(
+    () => process.exit(0),
+    () => process.exit(1),
+  );
+});
+process.stdout.write(`${server.port}\n`);
