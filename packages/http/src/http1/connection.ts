@@ -15,7 +15,7 @@ import { Http1Exchange } from './exchange.ts';
 import { readFieldLines } from './field-lines.ts';
 import { LineBuffer, type LineResult } from './line-buffer.ts';
 import { Refusal } from './refusal.ts';
-import { readRequestHead } from './request-head.ts';
+import { notHttp, readRequestHead } from './request-head.ts';
 import { responseHead } from './response-head.ts';
 
 /** What is being read: a head; a body of known length; chunks; trailers; nothing until the answer is out; nothing more. */
@@ -351,6 +351,10 @@ export class Http1Connection implements Connection {
     this.#abort(refusal.reason);
     if (isStarted) {
       this.destroy();
+      return;
+    }
+    if (refusal === notHttp) {
+      this.#end();
       return;
     }
     const body = `${refusal.reason}\n`;

@@ -51,12 +51,7 @@ export class LineBuffer {
 
   #scan(bytesMax: number): LineResult {
     const bytes = this.bytes;
-    while (true) {
-      const at = bytes.indexOf(lineFeed, this.#scanned);
-      if (at < 0 || at >= this.#used) {
-        this.#scanned = this.#used;
-        return this.#used - this.start > bytesMax ? 'too-large' : 'more';
-      }
+    for (let at = this.#nextLineFeed(); at >= 0; at = this.#nextLineFeed()) {
       if (at - this.start > bytesMax) return 'too-large';
       if (at === this.start || bytes[at - 1] !== carriageReturn) return 'bare-line-feed';
       this.#scanned = at + 1;
@@ -68,6 +63,13 @@ export class LineBuffer {
       this.lines++;
       this.#lineStart = at + 1;
     }
+    this.#scanned = this.#used;
+    return this.#used - this.start > bytesMax ? 'too-large' : 'more';
+  }
+
+  #nextLineFeed(): number {
+    const at = this.bytes.indexOf(lineFeed, this.#scanned);
+    return at < this.#used ? at : -1;
   }
 
   #own(): void {

@@ -17,6 +17,9 @@ export interface Http1Head extends RequestHead {
   readonly isUpgrade: boolean;
 }
 
+/** What arrived is some other protocol: the connection is closed without a word, which would only be misread. */
+export const notHttp = new Refusal(400, 'not HTTP');
+
 const space = 32;
 const validHost = /^(?:[A-Za-z0-9\-._~!$&'()*+,;=%]*|\[[0-9A-Fa-f:.]+\])(?::[0-9]*)?$/;
 const absoluteTarget = /^https?:\/\/([^/?#]+)([/?].*)?$/i;
@@ -43,6 +46,7 @@ export function readRequestHead(bytes: Buffer, start: number, end: number, listB
   const version = text.slice(at - start, lineEnd - start);
   if (version !== 'HTTP/1.1' && version !== 'HTTP/1.0') {
     if (/^HTTP\/[0-9]\.[0-9]$/.test(version)) return new Refusal(505, 'only HTTP/1.0, 1.1 and 2 are spoken here');
+    if (!/^HTTP\//i.test(version)) return notHttp;
     return new Refusal(400, 'the request line does not end in a version such as HTTP/1.1');
   }
   const fields: Field[] = [];

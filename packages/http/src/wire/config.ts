@@ -54,7 +54,7 @@ export const httpLimits = {
   /** HTTP/2: body bytes of all requests of a connection that may wait for the application. */
   connectionWindowBytes: { default: 2 * mebibyte, min: 65_535, max: 2 ** 31 - 1 },
   /** HTTP/2: the largest frame a client may send. */
-  frameBytesMax: { default: 64 * kibibyte, min: 16_384, max: 2 ** 24 - 1 },
+  frameBytesMax: { default: 16_384, min: 16_384, max: 2 ** 24 - 1 },
   /** Unsent bytes of a connection above which it takes no more from the application, and at twice which it reads no more. */
   outputBytesMax: { default: 256 * kibibyte, min: 16_384, max: unlimited },
   /** HTTP/2: streams a client may have reset, or made us reset, in a burst and then per second. */

@@ -179,7 +179,7 @@ class WireServer implements HttpServer {
     const onUpgrade = this.#onUpgrade;
     if (onUpgrade === undefined) return new Http1Connection(this.#shared, transport);
     return new Http1Connection(this.#shared, transport, (request, head) => {
-      const isTaken = onUpgrade(request, transport.release(), head);
+      const isTaken: boolean = onUpgrade(request, transport.release(), head);
       if (!isTaken) transport.attach();
       return isTaken;
     });
