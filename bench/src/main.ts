@@ -1,1 +1,70 @@
-export {};
+/** `npm run bench [-- NAME… --repetitions N --seconds S]`: runs scenarios, prints ratios, writes bench/results. */
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { availableParallelism, cpus } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { pinning } from './pinned-process.ts';
+import { markdownFrom, resultFrom, type ScenarioResult } from './report.ts';
+import type { Sample, Scenario } from './scenario.ts';
+import { dataPlaneScenario } from './scenarios/data-plane.ts';
+import { inlineOverheadScenario } from './scenarios/inline-overhead.ts';
+import { restBinaryScenario } from './scenarios/rest-binary.ts';
+import { saturationScenario } from './scenarios/saturation.ts';
+
+const scenarios: readonly Scenario[] = [
+  restBinaryScenario,
+  inlineOverheadScenario,
+  dataPlaneScenario,
+  saturationScenario,
+];
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    repetitions: { type: 'string', default: '5' },
+    seconds: { type: 'string', default: '4' },
+    warmup: { type: 'string', default: '2' },
+    list: { type: 'boolean', default: false },
+  },
+});
+
+if (values.list) {
+  for (const { name, title } of scenarios) console.log(`${name.padEnd(18)} ${title}`);
+  process.exit(0);
+}
+const unknown = positionals.filter((name) => !scenarios.some((scenario) => scenario.name === name));
+if (unknown.length > 0) {
+  console.error(`no such scenario: ${unknown.join(', ')}; --list shows them`);
+  process.exit(2);
+}
+
+const chosen = positionals.length === 0 ? scenarios : scenarios.filter(({ name }) => positionals.includes(name));
+const options = { seconds: Number(values.seconds), warmupSeconds: Number(values.warmup) };
+const results: ScenarioResult[] = [];
+for (const scenario of chosen) {
+  console.log(`\n${scenario.title}`);
+  const open = await scenario.open(options);
+  const samples: Sample[] = [];
+  try {
+    for (let repetition = 0; repetition < Number(values.repetitions); repetition++) {
+      const sample = await open.measure(repetition);
+      samples.push(sample);
+      const figures = Object.entries(sample).map(([name, figure]) => `${name} ${figure.toPrecision(4)}`);
+      console.log(`  ${repetition + 1}: ${figures.join(', ')} ${scenario.unit}`);
+    }
+  } finally {
+    await open.close();
+  }
+  results.push(resultFrom(scenario, samples));
+}
+
+const machine = `${cpus()[0]?.model ?? 'unknown processor'}, ${availableParallelism()} cores, Node ${process.versions.node}, ${pinning}`;
+const text = markdownFrom(results, machine);
+console.log(`\n${text}`);
+const folder = fileURLToPath(new URL('../results', import.meta.url));
+mkdirSync(folder, { recursive: true });
+if (positionals.length === 0) {
+  writeFileSync(join(folder, 'latest.md'), text);
+  writeFileSync(join(folder, 'latest.json'), `${JSON.stringify({ machine, results }, undefined, 2)}\n`);
+}

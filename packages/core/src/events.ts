@@ -1,6 +1,12 @@
 /**
  * The seam between the data plane and its decisions: what happened goes in as events, with the time; what to do comes
  * out as actions. No promise, timer, socket or tensor crosses it, so a whole cluster can be simulated, seed by seed.
+ *
+ * What both sides rely on:
+ * - every `request-arrived` leads to exactly one `deliver` or `refuse` that names it, also when it is cancelled;
+ * - events only change what is known; batches are dispatched by `pump`, called once after the events of a turn, so that
+ *   requests which came in together can share a batch;
+ * - a worker runs its batches in the order of their dispatch, so the oldest unanswered one is the one that runs.
  */
 import type { ErrorCode } from '@millrace/protocol';
 
@@ -12,21 +18,25 @@ export type WorkerId = number;
 export type ModelKey = string;
 
 export interface ModelLimits {
-  /** Rows in a batch; 1 means that batches are single requests. */
+  /** Rows in a batch, and so also in one request; 1 means that batches are single requests. */
   readonly rowsMax: number;
   readonly queueRequestsMax: number;
   readonly queueBytesMax: number;
-  /** A run that takes longer costs the worker its life. */
+  /** A run that takes this long costs the worker its life. Infinity: no limit. */
   readonly runMsMax: number;
 }
 
 export type SchedulerEvent =
+  /** Said of a known model, it changes its limits from here on. */
   | { readonly kind: 'model-added'; readonly model: ModelKey; readonly limits: ModelLimits }
-  /** Waiting requests are refused; running ones finish. */
+  /** Waiting requests are refused; running ones finish. No worker serves it any more. */
   | { readonly kind: 'model-removed'; readonly model: ModelKey }
+  /** Batches the worker will hold at once, the running one included. */
   | { readonly kind: 'worker-credit'; readonly worker: WorkerId; readonly batchesMax: number }
+  /** After `model-added`: a worker that finished loading a model which was removed meanwhile serves nothing by it. */
   | { readonly kind: 'worker-serves'; readonly worker: WorkerId; readonly model: ModelKey }
   | { readonly kind: 'worker-unserves'; readonly worker: WorkerId; readonly model: ModelKey }
+  /** The last word of a worker. Its successor may use the id again, and inherits its recent failures. */
   | { readonly kind: 'worker-gone'; readonly worker: WorkerId }
   | { readonly kind: 'request-arrived'; readonly request: ArrivedRequest }
   | {
@@ -34,6 +44,7 @@ export type SchedulerEvent =
       readonly request: RequestId;
       readonly reason: 'cancelled' | 'deadline-exceeded';
     }
+  /** Said of a batch that is not outstanding, `batch-answered` and `batch-failed` change nothing. */
   | { readonly kind: 'batch-answered'; readonly batch: BatchId }
   | { readonly kind: 'batch-failed'; readonly batch: BatchId; readonly code: ErrorCode; readonly message: string }
   | { readonly kind: 'drain-started' }
@@ -41,8 +52,10 @@ export type SchedulerEvent =
   | { readonly kind: 'tick' };
 
 export interface ArrivedRequest {
+  /** Not used by any other request that is not answered yet. */
   readonly request: RequestId;
   readonly model: ModelKey;
+  /** At least 1. A request is never split over batches. */
   readonly rows: number;
   readonly bytes: number;
   /** Requests with equal groups may share a batch: same inputs, same row shapes. */
@@ -54,6 +67,7 @@ export interface ArrivedRequest {
 export type SchedulerAction =
   | {
       readonly kind: 'dispatch';
+      /** Rising from 1. */
       readonly batch: BatchId;
       readonly worker: WorkerId;
       readonly model: ModelKey;
@@ -65,7 +79,9 @@ export type SchedulerAction =
   | { readonly kind: 'refuse'; readonly request: RequestId; readonly code: ErrorCode; readonly message: string }
   /** Nobody waits for this batch any more; its worker may skip it. */
   | { readonly kind: 'cancel-batch'; readonly batch: BatchId; readonly worker: WorkerId }
+  /** Said once; the worker is given nothing more, and its `worker-gone` settles what it held. */
   | { readonly kind: 'kill-worker'; readonly worker: WorkerId; readonly reason: string }
+  /** Replaces the time asked for before: the caller keeps one timer. */
   | { readonly kind: 'wake-at'; readonly at: number }
-  /** After `drain-started`: nothing waits or runs any more. */
+  /** After `drain-started`, once: nothing waits or runs any more. */
   | { readonly kind: 'drained' };

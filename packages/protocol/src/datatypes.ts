@@ -19,6 +19,18 @@ export const datatypes = {
 
 export type Datatype = keyof typeof datatypes;
 
+/** The datatypes whose elements all take the same number of bytes. */
+export type FixedSizeDatatype = Exclude<Datatype, 'BYTES'>;
+
 export function isDatatype(name: string): name is Datatype {
   return Object.hasOwn(datatypes, name);
 }
+
+/** The datatype that a model configuration calls by this `TYPE_…` name. */
+export function takeDatatypeOfConfig(configName: string): Datatype | undefined {
+  return datatypeByConfigName.get(configName);
+}
+
+const datatypeByConfigName = new Map<string, Datatype>(
+  (Object.keys(datatypes) as Datatype[]).map((name) => [datatypes[name].configName, name]),
+);

@@ -25,9 +25,3 @@ export interface TensorSpec {
   /** An input the engine can do without. */
   readonly isOptional?: boolean;
 }
-
-export function elementCount(shape: readonly number[]): number {
-  let count = 1;
-  for (const dimension of shape) count *= dimension;
-  return count;
-}

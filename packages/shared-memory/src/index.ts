@@ -1,1 +1,5 @@
-export {};
+export * from './arena.ts';
+export { blockAlignmentBytes } from './free-list.ts';
+export { heapBytes } from './heap-bytes.ts';
+export { inFrameBytesMax } from './in-frame.ts';
+export { type Mapping, takeInheritedMapping, takeNewMapping } from './mapping.ts';

@@ -14,7 +14,7 @@ const handler: HttpHandler = async (request) => {
 
 const server = await serveHttp(handler, {
   // A stream that the suite breaks off is what it is there for.
-  onHandlerError: () => {},
+  onError: () => {},
   tls:
     certificate === undefined || key === undefined
       ? undefined

@@ -1,5 +1,5 @@
 /** HPACK encoding (RFC 7541) of response fields, straight into the output's buffer. */
-import { mustBeSendable } from '../wire/field.ts';
+import { isTransportField, mustBeSendable } from '../wire/field.ts';
 import { tableBytesDefault } from './decoder.ts';
 import { EncoderTable } from './encoder-table.ts';
 import { encodeHuffman, huffmanBytes } from './huffman-encoder.ts';
@@ -76,8 +76,9 @@ export class HpackEncoder {
     return this.encodeOwn(':status', String(status), into, offset);
   }
 
-  /** Throws when the field is not one that may be sent. */
+  /** An application's field: one that is the transport's is left out, one that may not be sent throws. */
   encode(name: string, value: string, into: Buffer, offset: number): number {
+    if (isTransportField(name)) return offset;
     const age = this.#table.ageOf(name, value);
     if (age >= 0) return encodeInteger(into, offset, 0x80, 0x7f, staticCount + 1 + age);
     mustBeSendable(name, value);

@@ -100,7 +100,7 @@ function completeHead(method: string, target: string, version: '1.0' | '1.1', fi
     authority: place.authority,
     version,
     headers: new FieldList(fields),
-    lengthBytes,
+    lengthBytes: isChunked ? undefined : (lengthBytes ?? 0),
     isChunked,
     isKept:
       version === '1.1' ? !options.includes('close') : options.includes('keep-alive') && !options.includes('close'),

@@ -1,5 +1,5 @@
 import type { HeaderList } from '../exchange.ts';
-import { fieldKind, fieldKindOf, mustBeSendable } from '../wire/field.ts';
+import { isTransportField, mustBeSendable } from '../wire/field.ts';
 import { statusTexts } from './refusal.ts';
 
 /** How the end of a response's body is told. */
@@ -32,11 +32,8 @@ export function fieldLines(headers: HeaderList): string {
     const field = headers[at] as readonly [string, string];
     const name = field[0];
     const value = field[1];
+    if (isTransportField(name)) continue;
     mustBeSendable(name, value);
-    const kind = fieldKindOf(name);
-    if (kind === fieldKind.connectionSpecific || kind === fieldKind.contentLength) {
-      throw new TypeError(`the response field ${name} belongs to the transport; leave it out`);
-    }
     lines += `${name}: ${value}\r\n`;
   }
   return lines;

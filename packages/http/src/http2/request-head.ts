@@ -6,7 +6,7 @@ import { FieldList } from '../wire/field-list.ts';
 import type { RequestHead } from '../wire/wire-exchange.ts';
 
 /** The request, or undefined when the block is malformed: a stream error. */
-export function requestHeadFrom(fields: readonly Field[]): RequestHead | undefined {
+export function requestHeadFrom(fields: readonly Field[], isBodyEmpty: boolean): RequestHead | undefined {
   let method: string | undefined;
   let scheme: string | undefined;
   let path: string | undefined;
@@ -42,6 +42,10 @@ export function requestHeadFrom(fields: readonly Field[]): RequestHead | undefin
       if (host !== undefined && host !== field.value) return undefined;
       host = field.value;
     } else if (kind === fieldKind.cookie) cookies++;
+  }
+  if (isBodyEmpty) {
+    if (lengthBytes !== undefined && lengthBytes > 0) return undefined;
+    lengthBytes = 0;
   }
   if (method === undefined || method === '') return undefined;
   if (method === 'CONNECT') {

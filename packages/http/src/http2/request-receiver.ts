@@ -144,7 +144,7 @@ export class RequestReceiver {
     if (streamId > this.#acceptedMax) return;
     if (streamId > this.lastStreamId + 2) this.closed.addGap(this.lastStreamId + 2, streamId - 2);
     this.lastStreamId = streamId;
-    const head = isSelfDependent ? undefined : requestHeadFrom(fields);
+    const head = isSelfDependent ? undefined : requestHeadFrom(fields, isEnd);
     if (head === undefined && !isTooLarge) {
       connection.rejectStream(streamId, errorCode.protocolError);
       return;
@@ -158,24 +158,12 @@ export class RequestReceiver {
     const stream = new Http2Stream(streamId, connection, head ?? unknownHead, windows, isContinueDue, wheel.nowMs);
     this.streams.set(streamId, stream);
     this.activeCount++;
-    if (isEnd) {
-      if (stream.lengthBytes !== undefined && stream.lengthBytes > 0) {
-        this.#rejectUnseen(stream);
-        return;
-      }
-      stream.acceptEnd(noFields);
-    }
+    if (isEnd) stream.acceptEnd(noFields);
     if (isTooLarge) stream.answer(431, [], undefined, undefined, undefined);
     else if (stream.headers.has('expect') && !isContinueDue) stream.answer(417, [], undefined, undefined, undefined);
     else handler(stream);
     // The numbers of a connection are used up: it is told to go while there are some left.
     if (streamId >= streamIdMax - 2 * limits.streamsMax) connection.drain();
-  }
-
-  /** No application has seen the stream, so none will settle it. */
-  #rejectUnseen(stream: Http2Stream): void {
-    stream.isSettled = true;
-    this.reject(stream, errorCode.protocolError);
   }
 
   #onTrailers(stream: Http2Stream, fields: Field[], isEnd: boolean, isBad: boolean): void {

@@ -64,7 +64,7 @@ export const httpLimits = {
   controlFramesBurstMax: { default: 2_000, min: 10, max: unlimited },
   controlFramesPerSecondMax: { default: 500, min: 1, max: unlimited },
   /** HTTP/1.1: how much of a body nobody reads is read over to keep the connection. */
-  discardBytesMax: { default: 256 * kibibyte, min: 0, max: unlimited },
+  discardBytesMax: { default: mebibyte, min: 0, max: unlimited },
 } as const satisfies Record<string, LimitRule>;
 
 export type HttpLimits = { readonly [Name in keyof typeof httpLimits]: number };

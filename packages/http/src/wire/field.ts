@@ -82,6 +82,21 @@ export function isFieldValue(bytes: Uint8Array, start: number, end: number): boo
   return first !== 32 && first !== 9 && last !== 32 && last !== 9;
 }
 
+const transportFields = new Set([
+  'connection',
+  'content-length',
+  'date',
+  'keep-alive',
+  'proxy-connection',
+  'transfer-encoding',
+  'upgrade',
+]);
+
+/** Fields of a response that the transport sets itself, or that HTTP/2 does not know. */
+export function isTransportField(name: string): boolean {
+  return transportFields.has(name);
+}
+
 // The pattern is about control characters on purpose: they are what must not get out.
 // biome-ignore lint/suspicious/noControlCharactersInRegex: see above
 const unsendableValue = /[\0-\x08\x0a-\x1f\x7f\u0100-\uffff]/;

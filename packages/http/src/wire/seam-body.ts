@@ -43,7 +43,7 @@ export class SeamBody implements RequestBody {
   }
 
   #take(): void {
-    if (this.#isTaken) throw new TypeError('the request body has been read already; keep what the first read returned');
+    if (this.#isTaken) throw new TypeError('a request body can be read once; keep what the first read returned');
     this.#isTaken = true;
   }
 

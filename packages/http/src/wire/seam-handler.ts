@@ -1,11 +1,10 @@
 /** The `HttpHandler` seam above the wire: a value answered at once is sent in the same call, without a promise. */
+import { internalServerError, mayCarryBody, type OnHandlerError, releaseOnce } from '../answer.ts';
 import type { HttpHandler, HttpResponse, ResponseBody } from '../exchange.ts';
 import { SeamRequest } from './seam-request.ts';
 import type { WireExchange, WireHandler } from './wire-exchange.ts';
 
-/** A handler broke: what it threw, and for which request. */
-export type OnHandlerError = (error: unknown, request: { readonly method: string; readonly path: string }) => void;
-
+/** Lets a handler of the seam serve exchanges; what it throws goes to `onError` and becomes a plain 500. */
 export function wireHandlerFrom(handler: HttpHandler, onError: OnHandlerError): WireHandler {
   return (exchange) => {
     const request = new SeamRequest(exchange);
@@ -28,48 +27,59 @@ export function wireHandlerFrom(handler: HttpHandler, onError: OnHandlerError): 
 }
 
 function fail(exchange: WireExchange, error: unknown, onError: OnHandlerError): void {
-  onError(error, exchange);
-  if (exchange.isStarted) exchange.abort();
-  else exchange.answer(500, [], undefined, undefined, undefined);
+  onError(error);
+  if (exchange.isStarted) {
+    exchange.abort();
+    return;
+  }
+  const response = internalServerError();
+  exchange.answer(response.status, response.headers, response.body as Uint8Array, undefined, undefined);
 }
 
 function respond(request: SeamRequest, response: HttpResponse, onError: OnHandlerError): void {
   const { exchange } = request;
   const { body } = response;
-  try {
-    if (body === undefined || isBytes(body)) {
-      const trailers = response.trailers?.();
-      exchange.answer(response.status, response.headers, body, trailers, response.release);
-      return;
-    }
-  } catch (error) {
-    response.release?.();
-    fail(exchange, error, onError);
+  const release = response.release === undefined ? undefined : releaseOnce(response, onError);
+  if (body !== undefined && !isBytes(body)) {
+    stream(request, response, body, release).catch((error: unknown) => fail(exchange, error, onError));
     return;
   }
-  stream(request, response, body).catch((error: unknown) => fail(exchange, error, onError));
+  try {
+    exchange.answer(response.status, response.headers, body, response.trailers?.(), release);
+  } catch (error) {
+    release?.();
+    fail(exchange, error, onError);
+  }
 }
 
-async function stream(request: SeamRequest, response: HttpResponse, body: AsyncIterable<Uint8Array>): Promise<void> {
+async function stream(
+  request: SeamRequest,
+  response: HttpResponse,
+  body: AsyncIterable<Uint8Array>,
+  release: (() => void) | undefined,
+): Promise<void> {
   const { exchange } = request;
   const pieces = body[Symbol.asyncIterator]();
+  let isSourceDone = false;
   try {
     exchange.start(response.status, response.headers);
-    const isBodyless = exchange.method === 'HEAD' || response.status === 204 || response.status === 304;
-    while (exchange.abortReason === undefined && !isBodyless) {
+    while (exchange.abortReason === undefined && mayCarryBody(exchange.method, response.status)) {
       const next = await pieces.next();
+      isSourceDone = next.done === true;
       if (next.done === true) break;
-      if (exchange.abortReason !== undefined) break;
       if (exchange.write(next.value)) continue;
       await new Promise<void>((resolve) => {
         request.onRoom = resolve;
       });
     }
     exchange.end(response.trailers?.());
+  } catch (error) {
+    isSourceDone = true;
+    throw error;
   } finally {
-    if (response.release !== undefined) exchange.whenSent(response.release);
-    // A body that was not read to its end is told so, as `for await` would.
-    await pieces.return?.();
+    if (release !== undefined) exchange.whenSent(release);
+    // A source that was not read to its end is told so, as `for await` would.
+    if (!isSourceDone) await pieces.return?.();
   }
 }
 

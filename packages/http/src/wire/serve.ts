@@ -2,12 +2,13 @@
 import { createServer as createTcpServer, type Server, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { createServer as createTlsServer, type TLSSocket, type TlsOptions } from 'node:tls';
+import type { OnHandlerError } from '../answer.ts';
 import type { HttpHandler, HttpRequest, HttpServer } from '../exchange.ts';
 import { Http1Connection } from '../http1/connection.ts';
 import { Http2Connection } from '../http2/connection.ts';
 import { type HttpLimitOptions, type HttpLimits, resolveHttpLimits } from './config.ts';
 import { SharedHost } from './connection-host.ts';
-import { type OnHandlerError, wireHandlerFrom } from './seam-handler.ts';
+import { wireHandlerFrom } from './seam-handler.ts';
 import { Sniffer } from './sniffer.ts';
 import { SocketTransport } from './socket-transport.ts';
 import type { Connection } from './transport.ts';
@@ -29,13 +30,13 @@ export interface HttpServerOptions extends HttpLimitOptions {
   readonly port?: number | undefined;
   readonly tls?: HttpTlsOptions | undefined;
   readonly onUpgrade?: OnUpgrade | undefined;
-  /** Told of every error a handler throws; the client sees a 500. */
-  readonly onHandlerError?: OnHandlerError | undefined;
+  /** Hears of failures that clients are not told about; unset, they become process warnings. */
+  readonly onError?: OnHandlerError | undefined;
 }
 
 /** Serves a handler of the seam. */
 export function serveHttp(handler: HttpHandler, options: HttpServerOptions = {}): Promise<HttpServer> {
-  return serveWire(wireHandlerFrom(handler, options.onHandlerError ?? warn), options);
+  return serveWire(wireHandlerFrom(handler, options.onError ?? warn), options);
 }
 
 /** Serves a handler of the layer below the seam, which gets plain calls instead of promises. */

@@ -1,0 +1,38 @@
+/** Starts a program on one core where the system lets us, so that server and load do not share one. */
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { availableParallelism } from 'node:os';
+
+const canPin = process.platform === 'linux' && spawnSync('taskset', ['-c', '0', 'true']).status === 0;
+
+export const pinning = canPin && availableParallelism() > 1 ? 'server on core 0, load on core 1' : 'not pinned';
+
+export function startPinned(core: number, command: string, commandArguments: readonly string[]): ChildProcess {
+  const stdio: ['ignore', 'pipe', 'inherit'] = ['ignore', 'pipe', 'inherit'];
+  return canPin && core < availableParallelism()
+    ? spawn('taskset', ['-c', String(core), command, ...commandArguments], { stdio })
+    : spawn(command, commandArguments, { stdio });
+}
+
+/** The first line of standard output that the pattern matches, or an error when the program ends before it. */
+export function firstMatch(child: ChildProcess, pattern: RegExp): Promise<RegExpExecArray> {
+  return new Promise((resolve, reject) => {
+    let text = '';
+    child.stdout?.setEncoding('utf8');
+    child.stdout?.on('data', (chunk: string) => {
+      text += chunk;
+      const match = pattern.exec(text);
+      if (match !== null) resolve(match);
+    });
+    child.once('exit', (code) => reject(new Error(`the program ended with ${code} before it printed ${pattern}: ${text}`)));
+  });
+}
+
+export function stopped(child: ChildProcess): Promise<void> {
+  return new Promise((resolve) => {
+    if (child.exitCode !== null || child.signalCode !== null) resolve();
+    else {
+      child.once('exit', () => resolve());
+      child.kill('SIGTERM');
+    }
+  });
+}

@@ -1,0 +1,48 @@
+/** Medians, ratios and whether the goals were reached, as JSON and as a table for people. */
+import type { Sample, Scenario } from './scenario.ts';
+import { median } from './statistics.ts';
+
+export interface GoalResult {
+  readonly statement: string;
+  readonly value: number;
+  readonly bound: number;
+  readonly isReached: boolean;
+}
+
+export interface ScenarioResult {
+  readonly name: string;
+  readonly title: string;
+  readonly unit: string;
+  readonly medians: Sample;
+  readonly samples: readonly Sample[];
+  readonly goals: readonly GoalResult[];
+}
+
+export function resultFrom(scenario: Scenario, samples: readonly Sample[]): ScenarioResult {
+  const medians: Record<string, number> = {};
+  for (const name of Object.keys(samples[0] ?? {})) medians[name] = median(samples.map((sample) => sample[name] as number));
+  const goals = scenario.goals.map(({ statement, bound, isMinimum, value }) => {
+    const reached = value(medians);
+    return { statement, value: reached, bound, isReached: isMinimum ? reached >= bound : reached <= bound };
+  });
+  const { name, title, unit } = scenario;
+  return { name, title, unit, medians, samples, goals };
+}
+
+export function markdownFrom(results: readonly ScenarioResult[], machine: string): string {
+  const lines = ['# Bench results', '', machine, ''];
+  for (const { title, unit, medians, goals } of results) {
+    lines.push(`## ${title}`, '', `| contestant | median, ${unit} |`, '|---|---|');
+    for (const [name, figure] of Object.entries(medians)) lines.push(`| ${name} | ${formatFigure(figure)} |`);
+    lines.push('');
+    for (const goal of goals) {
+      lines.push(`- ${goal.statement}: ${formatFigure(goal.value)} (${goal.isReached ? 'reached' : '**not reached**'})`);
+    }
+    lines.push('');
+  }
+  return `${lines.join('\n').trimEnd()}\n`;
+}
+
+function formatFigure(figure: number): string {
+  return figure >= 1000 ? Math.round(figure).toLocaleString('en') : figure.toPrecision(3);
+}

@@ -1,0 +1,80 @@
+/** Reads what `formatEvent` writes. Fields a story does not care about may be left out. */
+import { type ErrorCode, errorCatalogue } from '@millrace/protocol';
+import type { SchedulerEvent } from '../events.ts';
+
+export function mustParseEvent(line: string): SchedulerEvent {
+  const words = line.trim().split(/\s+/);
+  const plain = words.filter((word) => !word.includes('='));
+  const [kind, first, second] = plain;
+  const fields = new Map(words.filter((word) => word.includes('=')).map((word) => splitAt(word, '=')));
+  const field = (name: string, fallback: number): number => {
+    const text = fields.get(name);
+    return text === undefined ? fallback : mustParseNumber(text, line);
+  };
+  const number = (word: string | undefined): number => mustParseNumber(word, line);
+  const name = (word: string | undefined): string => word ?? fail(line, 'a name is missing');
+
+  switch (kind) {
+    case 'model-added': {
+      const limits = {
+        rowsMax: field('rows-max', 8),
+        queueRequestsMax: field('queue-requests-max', 1000),
+        queueBytesMax: field('queue-bytes-max', 1_000_000),
+        runMsMax: field('run-ms-max', Number.POSITIVE_INFINITY),
+      };
+      return { kind, model: name(first), limits };
+    }
+    case 'model-removed':
+      return { kind, model: name(first) };
+    case 'worker-credit':
+      return { kind, worker: number(first), batchesMax: field('batches-max', 1) };
+    case 'worker-serves':
+    case 'worker-unserves':
+      return { kind, worker: number(first), model: name(second) };
+    case 'worker-gone':
+      return { kind, worker: number(first) };
+    case 'request-arrived': {
+      const request = {
+        request: number(first),
+        model: name(second),
+        rows: field('rows', 1),
+        bytes: field('bytes', 1),
+        group: fields.get('group') ?? 'a',
+        deadlineAt: field('deadline-at', Number.POSITIVE_INFINITY),
+      };
+      return { kind, request };
+    }
+    case 'request-cancelled':
+      if (second !== 'cancelled' && second !== 'deadline-exceeded') return fail(line, 'a reason is missing');
+      return { kind, request: number(first), reason: second };
+    case 'batch-answered':
+      return { kind, batch: number(first) };
+    case 'batch-failed': {
+      const [head, message] = splitAt(line, ': ');
+      return { kind, batch: number(first), code: mustParseCode(head.split(' ')[2], line), message };
+    }
+    case 'drain-started':
+    case 'tick':
+      return { kind };
+    default:
+      return fail(line, 'no such event');
+  }
+}
+
+function mustParseNumber(word: string | undefined, line: string): number {
+  const value = Number(word);
+  return word === undefined || Number.isNaN(value) ? fail(line, `${word} is not a number`) : value;
+}
+
+function mustParseCode(word: string | undefined, line: string): ErrorCode {
+  return word !== undefined && word in errorCatalogue ? (word as ErrorCode) : fail(line, `${word} is no error code`);
+}
+
+function splitAt(text: string, separator: string): [string, string] {
+  const index = text.indexOf(separator);
+  return index < 0 ? [text, ''] : [text.slice(0, index), text.slice(index + separator.length)];
+}
+
+function fail(line: string, why: string): never {
+  throw new Error(`${why}: "${line}"`);
+}

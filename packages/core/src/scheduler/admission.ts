@@ -1,0 +1,77 @@
+import type { ArrivedRequest } from '../events.ts';
+import type { ModelEntry } from './model-entry.ts';
+import type { Refusal } from './refusal.ts';
+import type { SchedulerConfig } from './scheduler-config.ts';
+
+/** What waits in all queues together. */
+export interface WaitingTotals {
+  readonly requestCount: number;
+  readonly byteCount: number;
+}
+
+/** Refuses a request that no free place could help; undefined when it may wait, if there is room. */
+export function hopelessRefusal(
+  arrived: ArrivedRequest,
+  model: ModelEntry | undefined,
+  config: SchedulerConfig,
+  nowMs: number,
+): Refusal | undefined {
+  if (model === undefined) {
+    return { code: 'unknown-model', message: `no model ${arrived.model} is served here; check its name and version` };
+  }
+  if (model.isRemoved) return removedRefusal(model);
+  if (arrived.rows > model.limits.rowsMax) {
+    const message = `${arrived.rows} rows are more than the ${model.limits.rowsMax} that ${model.key} takes (rowsMax); send fewer a request`;
+    return { code: 'request-too-large', message };
+  }
+  const bytesMax = Math.min(model.limits.queueBytesMax, config.waitingBytesMax);
+  if (arrived.bytes > bytesMax) {
+    const message = `${arrived.bytes} bytes are more than the ${bytesMax} that may wait for ${model.key}; send less a request or raise queueBytesMax`;
+    return { code: 'request-too-large', message };
+  }
+  if (arrived.deadlineAt <= nowMs) return expiredRefusal('before the request came');
+  return undefined;
+}
+
+/** Refuses a request for which there is no room now. */
+export function fullRefusal(
+  arrived: ArrivedRequest,
+  model: ModelEntry,
+  totals: WaitingTotals,
+  config: SchedulerConfig,
+): Refusal | undefined {
+  const { queue, limits, key } = model;
+  if (queue.requestCount >= limits.queueRequestsMax) {
+    const message = `${queue.requestCount} requests wait for ${key}, as many as may (queueRequestsMax); retry after a pause`;
+    return { code: 'model-full', message };
+  }
+  if (queue.byteCount + arrived.bytes > limits.queueBytesMax) {
+    const message = `${queue.byteCount} bytes wait for ${key} and ${arrived.bytes} more are over queueBytesMax, ${limits.queueBytesMax}; retry after a pause`;
+    return { code: 'model-full', message };
+  }
+  if (totals.requestCount >= config.waitingRequestsMax) {
+    const message = `${totals.requestCount} requests wait on this server, as many as may (waitingRequestsMax); retry after a pause`;
+    return { code: 'server-full', message };
+  }
+  if (totals.byteCount + arrived.bytes > config.waitingBytesMax) {
+    const message = `${totals.byteCount} bytes wait on this server and ${arrived.bytes} more are over waitingBytesMax, ${config.waitingBytesMax}; retry after a pause`;
+    return { code: 'server-full', message };
+  }
+  return undefined;
+}
+
+export const drainingRefusal: Refusal = Object.freeze({
+  code: 'draining',
+  message: 'this server is shutting down; send the request to another one',
+});
+
+export function removedRefusal(model: ModelEntry): Refusal {
+  return {
+    code: 'model-not-ready',
+    message: `${model.key} is being unloaded; retry after a pause or ask for another version`,
+  };
+}
+
+export function expiredRefusal(when: string): Refusal {
+  return { code: 'deadline-exceeded', message: `the deadline passed ${when}; give the request more time` };
+}

@@ -1,0 +1,51 @@
+import type { BatchId, RequestId } from '../events.ts';
+import type { ModelEntry } from './model-entry.ts';
+import type { RequestEntry } from './request-entry.ts';
+import type { WorkerEntry } from './worker-entry.ts';
+
+/** Requests that were sent to a worker together. It is outstanding until the worker answers, fails it or dies. */
+export class Batch {
+  readonly id: BatchId;
+  readonly worker: WorkerEntry;
+  readonly model: ModelEntry;
+  /** As dispatched. Some may have left since: `isIn` tells. */
+  readonly entries: readonly RequestEntry[];
+  readonly requests: readonly RequestId[];
+  liveCount: number;
+
+  constructor(id: BatchId, worker: WorkerEntry, model: ModelEntry, entries: readonly RequestEntry[]) {
+    this.id = id;
+    this.worker = worker;
+    this.model = model;
+    this.entries = entries;
+    const requests: RequestId[] = [];
+    for (const entry of entries) {
+      entry.batch = this;
+      requests.push(entry.request);
+    }
+    this.requests = requests;
+    this.liveCount = entries.length;
+  }
+
+  /** Whether the request still waits for this batch. */
+  isIn(entry: RequestEntry): boolean {
+    return entry.batch === this;
+  }
+
+  leave(entry: RequestEntry): void {
+    entry.batch = undefined;
+    this.liveCount -= 1;
+  }
+
+  /** Empties the batch; who was still in it, in row order. */
+  disband(): RequestEntry[] {
+    const live: RequestEntry[] = [];
+    for (const entry of this.entries) {
+      if (!this.isIn(entry)) continue;
+      entry.batch = undefined;
+      live.push(entry);
+    }
+    this.liveCount = 0;
+    return live;
+  }
+}

@@ -1,0 +1,7 @@
+import type { ErrorCode } from '@millrace/protocol';
+
+/** Why a request is not answered. A value, not a throw: refusing must stay cheap when everybody is refused. */
+export interface Refusal {
+  readonly code: ErrorCode;
+  readonly message: string;
+}

@@ -1,0 +1,53 @@
+import { assert } from '../assert.ts';
+import { defaultRetryPolicy, type RetryPolicy } from './retry-policy.ts';
+import { defaultHealthPolicy, type HealthPolicy } from './worker-health.ts';
+
+export interface SchedulerConfig {
+  /** Requests that may wait in the queues of all models together. */
+  readonly waitingRequestsMax: number;
+  /** Bytes of inputs that may wait in the queues of all models together. */
+  readonly waitingBytesMax: number;
+  /** Requests of one queue that are looked at to fill a batch. */
+  readonly lookAheadMax: number;
+  readonly modelsMax: number;
+  readonly workersMax: number;
+  /** A worker that asks for more gets this many: its batches would only wait there instead of here. */
+  readonly batchesPerWorkerMax: number;
+  readonly retry: RetryPolicy;
+  readonly health: HealthPolicy;
+}
+
+export interface SchedulerOptions extends Partial<Omit<SchedulerConfig, 'retry' | 'health'>> {
+  readonly retry?: Partial<RetryPolicy>;
+  readonly health?: Partial<HealthPolicy>;
+}
+
+export const defaultSchedulerConfig: SchedulerConfig = Object.freeze({
+  waitingRequestsMax: 65_536,
+  waitingBytesMax: 1024 ** 3,
+  lookAheadMax: 256,
+  modelsMax: 16_384,
+  workersMax: 4_096,
+  batchesPerWorkerMax: 256,
+  retry: defaultRetryPolicy,
+  health: defaultHealthPolicy,
+});
+
+export function resolveSchedulerConfig(options: SchedulerOptions): SchedulerConfig {
+  const config: SchedulerConfig = Object.freeze({
+    ...defaultSchedulerConfig,
+    ...options,
+    retry: Object.freeze({ ...defaultRetryPolicy, ...options.retry }),
+    health: Object.freeze({ ...defaultHealthPolicy, ...options.health }),
+  });
+  assert(config.waitingRequestsMax >= 1, 'waitingRequestsMax is at least 1');
+  assert(config.waitingBytesMax >= 1, 'waitingBytesMax is at least 1');
+  assert(config.lookAheadMax >= 1, 'lookAheadMax is at least 1');
+  assert(config.modelsMax >= 1, 'modelsMax is at least 1');
+  assert(config.workersMax >= 1, 'workersMax is at least 1');
+  assert(config.batchesPerWorkerMax >= 1, 'batchesPerWorkerMax is at least 1');
+  assert(config.retry.deathsMax >= 1, 'retry.deathsMax is at least 1');
+  assert(config.retry.requeuesMax >= 0, 'retry.requeuesMax is at least 0');
+  assert(config.health.halfLifeMs > 0, 'health.halfLifeMs is above 0');
+  return config;
+}

@@ -1,0 +1,65 @@
+import { assert } from '../assert.ts';
+import type { WorkerId } from '../events.ts';
+import type { Batch } from './batch.ts';
+import type { ModelEntry } from './model-entry.ts';
+import type { HealthRecord } from './worker-health.ts';
+
+/** What the scheduler knows of one worker: what it serves, what it holds and how long the oldest of that has run. */
+export class WorkerEntry {
+  readonly worker: WorkerId;
+  readonly health: HealthRecord;
+  readonly models: ModelEntry[] = [];
+  /** In the order of dispatch; the first one is running. */
+  readonly outstanding: Batch[] = [];
+  batchesMax = 0;
+  /** Kept equal to `isFree()` by the worker table, which counts the free ones. */
+  hasCredit: boolean = false;
+  idleSince: number;
+  /** When the running batch has run too long; Infinity when nothing runs. */
+  runLimitAt = Number.POSITIVE_INFINITY;
+  /** The kill was asked for: it gets nothing more, whatever it still answers. */
+  isCondemned: boolean = false;
+  /** The batch that ran too long, for as long as it is outstanding. */
+  overdueBatch: Batch | undefined = undefined;
+
+  constructor(worker: WorkerId, health: HealthRecord, nowMs: number) {
+    this.worker = worker;
+    this.health = health;
+    this.idleSince = nowMs;
+  }
+
+  isFree(): boolean {
+    return !this.isCondemned && this.outstanding.length < this.batchesMax;
+  }
+
+  begin(batch: Batch, nowMs: number): void {
+    assert(this.isFree(), 'a worker is never given more batches than it asked for');
+    this.outstanding.push(batch);
+    if (this.outstanding.length === 1) this.#startRunClock(nowMs);
+  }
+
+  end(batch: Batch, nowMs: number): void {
+    const index = this.outstanding.indexOf(batch);
+    assert(index >= 0, 'a batch ends on the worker that holds it');
+    this.outstanding.splice(index, 1);
+    if (this.overdueBatch === batch) this.overdueBatch = undefined;
+    if (index === 0) this.#startRunClock(nowMs);
+    if (this.outstanding.length === 0) this.idleSince = nowMs;
+  }
+
+  /** The running batch took too long: the worker gets nothing more. Returns that batch. */
+  condemn(): Batch {
+    const running = this.outstanding[0];
+    assert(running !== undefined, 'only a worker that runs something runs too long');
+    this.isCondemned = true;
+    this.overdueBatch = running;
+    this.runLimitAt = Number.POSITIVE_INFINITY;
+    return running;
+  }
+
+  #startRunClock(nowMs: number): void {
+    const running = this.outstanding[0];
+    const isTimed = running !== undefined && !this.isCondemned;
+    this.runLimitAt = isTimed ? nowMs + running.model.limits.runMsMax : Number.POSITIVE_INFINITY;
+  }
+}

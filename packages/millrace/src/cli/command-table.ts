@@ -1,0 +1,238 @@
+/** Every command with its arguments and flags: the one source of parsing, help and completion. */
+import { configFields, configFlag, type NamedField } from '../config/fields.ts';
+
+export interface FlagSpec {
+  /** Without the dashes. */
+  readonly flag: string;
+  readonly short?: string;
+  readonly description: string;
+  /** What stands for the value in help; a flag without one is a switch. */
+  readonly placeholder?: string;
+  readonly choices?: readonly string[];
+  readonly completes?: 'file' | 'directory';
+  /** May be given more than once; otherwise the last one counts. */
+  readonly isList?: boolean;
+  /** A switch that `--no-…` turns off. */
+  readonly isNegatable?: boolean;
+  readonly defaultText?: string;
+  readonly synonyms?: readonly string[];
+  /** The setting it sets, if it sets one. */
+  readonly setting?: NamedField;
+}
+
+export interface FlagGroup {
+  readonly title: string;
+  readonly flags: readonly FlagSpec[];
+}
+
+export interface CommandSpec {
+  readonly name: string;
+  /** After the name in the usage line. */
+  readonly usage: string;
+  readonly summary: string;
+  /** Paragraphs under the usage line. */
+  readonly details: readonly string[];
+  readonly examples: readonly string[];
+  readonly argumentsMax: number;
+  readonly argumentChoices?: readonly string[];
+  readonly completesArguments?: 'directory';
+  readonly groups: readonly FlagGroup[];
+}
+
+export const generalFlags: readonly FlagSpec[] = [
+  { flag: 'help', short: 'h', description: 'Show this help.' },
+  { flag: 'version', short: 'V', description: 'Show the version.' },
+];
+
+const json: FlagSpec = { flag: 'json', description: 'Print JSON, for programs.' };
+
+function settingFlag(setting: NamedField): FlagSpec {
+  const { field } = setting;
+  return {
+    flag: field.flag,
+    description: field.description,
+    isList: field.isList,
+    isNegatable: field.placeholder === undefined,
+    defaultText: field.format(field.default),
+    setting,
+    ...(field.placeholder === undefined ? {} : { placeholder: field.placeholder }),
+    ...(field.choices === undefined ? {} : { choices: field.choices }),
+    ...(field.completes === undefined ? {} : { completes: field.completes }),
+    ...(field.synonyms === undefined ? {} : { synonyms: field.synonyms }),
+  };
+}
+
+const groupTitles: Readonly<Record<string, string>> = {
+  models: 'Models',
+  server: 'Server',
+  log: 'Logs',
+  shutdown: 'Shutdown',
+  http: 'Limits of HTTP',
+  queue: 'Queues',
+  worker: 'Workers',
+};
+
+function settingGroups(): FlagGroup[] {
+  const groups = new Map<string, FlagSpec[]>();
+  for (const setting of configFields) {
+    const flags = groups.get(setting.group) ?? [];
+    flags.push(settingFlag(setting));
+    groups.set(setting.group, flags);
+  }
+  return [...groups].map(([group, flags]) => ({ title: groupTitles[group] ?? group, flags }));
+}
+
+export const serveCommand: CommandSpec = {
+  name: 'serve',
+  usage: '[PATH…] [flags]',
+  summary: 'Serve the models of one or more folders.',
+  details: [
+    'Starts answering at once and loads the models meanwhile; a model answers as soon as it is ready.',
+    'Every flag is also a MILLRACE_… variable and a field of the configuration file; flags win over variables,',
+    'variables over the file. docs/reference/config.md lists them all.',
+    'SIGTERM and SIGINT (Ctrl-C) let requests in progress finish; a second one ends the server at once.',
+  ],
+  examples: [
+    'millrace serve ./models',
+    'millrace serve ./models --host 0.0.0.0 --http-port 9000',
+    'millrace serve --config millrace.yaml',
+  ],
+  argumentsMax: 256,
+  completesArguments: 'directory',
+  groups: [
+    {
+      title: 'Configuration',
+      flags: [
+        {
+          flag: configFlag,
+          placeholder: 'FILE',
+          description: 'Read settings from a YAML file.',
+          completes: 'file',
+          defaultText: 'none',
+        },
+      ],
+    },
+    ...settingGroups(),
+  ],
+};
+
+export const modelsCommand: CommandSpec = {
+  name: 'models',
+  usage: 'PATH… [flags]',
+  summary: 'Show what would be served from these folders, and why something would not.',
+  details: ['Reads folders and model configurations; loads and starts nothing. Exits with 1 if a model has a problem.'],
+  examples: ['millrace models ./models', 'millrace models ./models --json'],
+  argumentsMax: 256,
+  completesArguments: 'directory',
+  groups: [{ title: 'Output', flags: [json] }],
+};
+
+export const inferCommand: CommandSpec = {
+  name: 'infer',
+  usage: 'MODEL [flags]',
+  summary: 'Send one request to a running server and print the answer.',
+  details: [
+    'Asks the server what the model takes, so values need no types: a flat list or a nested one will do.',
+    'Inputs come from --input, from --random (for those not given), or as a whole request body from --data.',
+  ],
+  examples: [
+    'millrace infer mlp --random',
+    `millrace infer add --input 'a=[1, 2]' --input 'b=[3, 4]'`,
+    'millrace infer mlp --data request.json --json',
+  ],
+  argumentsMax: 1,
+  groups: [
+    {
+      title: 'Server',
+      flags: [
+        {
+          flag: 'url',
+          placeholder: 'URL',
+          description: 'Where the server is.',
+          defaultText: 'http://127.0.0.1:8000',
+          synonyms: ['host', 'server', 'address'],
+        },
+        {
+          flag: 'model-version',
+          placeholder: 'VERSION',
+          description: 'Version of the model.',
+          defaultText: 'preferred',
+        },
+        { flag: 'timeout', placeholder: 'SECONDS', description: 'How long to wait for answers.', defaultText: '60' },
+      ],
+    },
+    {
+      title: 'Request',
+      flags: [
+        { flag: 'input', placeholder: 'NAME=JSON', description: 'Values of one input.', isList: true },
+        {
+          flag: 'shape',
+          placeholder: 'NAME=N,N,…',
+          description: 'Shape of one input, where its values or the model leave it open.',
+          isList: true,
+        },
+        {
+          flag: 'data',
+          placeholder: 'FILE',
+          description: 'A whole JSON request body; - reads it from standard input.',
+          completes: 'file',
+        },
+        { flag: 'random', description: 'Make up the inputs that are not given.' },
+        {
+          flag: 'seed',
+          placeholder: 'N',
+          description: 'Seed of --random; the same seed makes the same inputs.',
+          defaultText: '1',
+        },
+        {
+          flag: 'rows',
+          placeholder: 'N',
+          description: 'Rows that --random makes for a batched model.',
+          defaultText: '1',
+        },
+        { flag: 'binary', description: 'Send and receive tensors as bytes instead of JSON.' },
+      ],
+    },
+    { title: 'Output', flags: [json] },
+  ],
+};
+
+export const versionCommand: CommandSpec = {
+  name: 'version',
+  usage: '[flags]',
+  summary: 'Show the versions of Millrace and Node.js.',
+  details: [],
+  examples: ['millrace version', 'millrace version --json'],
+  argumentsMax: 0,
+  groups: [{ title: 'Output', flags: [json] }],
+};
+
+export const shells = ['bash', 'zsh', 'fish'] as const;
+export type Shell = (typeof shells)[number];
+
+export const completionCommand: CommandSpec = {
+  name: 'completion',
+  usage: 'bash|zsh|fish',
+  summary: 'Print a script that completes commands and flags in your shell.',
+  details: [
+    'bash: millrace completion bash > ~/.local/share/bash-completion/completions/millrace',
+    `zsh:  millrace completion zsh > "\${fpath[1]}/_millrace"`,
+    'fish: millrace completion fish > ~/.config/fish/completions/millrace.fish',
+  ],
+  examples: ['source <(millrace completion bash)'],
+  argumentsMax: 1,
+  argumentChoices: shells,
+  groups: [],
+};
+
+export const commands: readonly CommandSpec[] = [
+  serveCommand,
+  modelsCommand,
+  inferCommand,
+  versionCommand,
+  completionCommand,
+];
+
+export function flagsOf(command: CommandSpec): readonly FlagSpec[] {
+  return [...command.groups.flatMap((group) => group.flags), ...generalFlags];
+}

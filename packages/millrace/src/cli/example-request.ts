@@ -1,0 +1,63 @@
+/** A request that a person can paste: valid JSON for the smallest model that is ready, made from what it takes. */
+import type { Datatype, TensorSpec } from '@millrace/protocol';
+import type { ServedModel } from './running-server.ts';
+
+/** More numbers than this are nothing to paste. */
+export const exampleElementsMax = 128;
+
+const exampleValues: Readonly<Partial<Record<Datatype, unknown>>> = {
+  BOOL: true,
+  BYTES: 'hello',
+  FP32: 0.5,
+  FP64: 0.5,
+};
+
+/** What JSON cannot carry to every server. */
+const binaryOnly: ReadonlySet<Datatype> = new Set(['FP16', 'BF16']);
+
+/** Free dimensions are one. */
+function exampleShape(spec: TensorSpec): number[] {
+  return spec.shape.map((dimension) => (dimension < 0 ? 1 : dimension));
+}
+
+function elementsOf(model: ServedModel): number {
+  let count = 0;
+  for (const input of neededInputs(model)) count += exampleShape(input).reduce((product, size) => product * size, 1);
+  return count;
+}
+
+function neededInputs(model: ServedModel): readonly TensorSpec[] {
+  return model.inputs.filter((input) => input.isOptional !== true);
+}
+
+/** The command line that tries the server out, or undefined when no model is ready. */
+export function exampleCommand(httpUrl: string, models: readonly ServedModel[]): string | undefined {
+  const ready = models.filter((model) => model.state === 'ready' && model.inputs.length > 0);
+  const bySize = ready.toSorted((left, right) => elementsOf(left) - elementsOf(right));
+  const small = bySize.find(
+    (model) =>
+      elementsOf(model) <= exampleElementsMax && neededInputs(model).every((input) => !binaryOnly.has(input.datatype)),
+  );
+  if (small !== undefined) {
+    const url = `${httpUrl}/v2/models/${encodeURIComponent(small.name)}/infer`;
+    return `curl -s ${shellQuoted(url)} -d ${shellQuoted(JSON.stringify(exampleBody(small)))}`;
+  }
+  const first = bySize[0];
+  if (first === undefined) return undefined;
+  return `millrace infer ${shellQuoted(first.name)} --url ${shellQuoted(httpUrl)} --random --binary`;
+}
+
+function exampleBody(model: ServedModel): unknown {
+  return {
+    inputs: neededInputs(model).map((input) => {
+      const shape = exampleShape(input);
+      const length = shape.reduce((product, size) => product * size, 1);
+      const data = new Array<unknown>(length).fill(exampleValues[input.datatype] ?? 1);
+      return { name: input.name, shape, datatype: input.datatype, data };
+    }),
+  };
+}
+
+export function shellQuoted(text: string): string {
+  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+}

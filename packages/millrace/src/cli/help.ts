@@ -1,0 +1,75 @@
+/** Help, made from the command table. */
+import { type CommandSpec, commands, type FlagSpec, generalFlags } from './command-table.ts';
+import { wrapped } from './text-layout.ts';
+
+const widthMax = 100;
+
+export const exitCodeHelp = [
+  ['0', 'done; a server that was told to stop has finished its requests'],
+  ['1', 'something failed: a start, a model, a request'],
+  ['2', 'the configuration or the command line is wrong; nothing was opened'],
+  ['130, 143', 'ended at once by a second SIGINT or SIGTERM'],
+] as const;
+
+export function generalHelp(): string {
+  const nameWidth = Math.max(...commands.map((command) => command.name.length));
+  return [
+    'Millrace, the inference server whose streams do not break.',
+    '',
+    'Usage: millrace COMMAND [flags]',
+    '',
+    'Commands:',
+    ...commands.map((command) => `  ${command.name.padEnd(nameWidth)}  ${command.summary}`),
+    '',
+    'Start here:',
+    '  millrace serve ./models',
+    '',
+    ...flagSection('Flags', generalFlags),
+    'Exit codes:',
+    ...exitCodeHelp.map(([code, meaning]) => `  ${code.padEnd(8)}  ${meaning}`),
+    '',
+    'millrace COMMAND --help says more about each command.',
+    '',
+  ].join('\n');
+}
+
+export function commandHelp(command: CommandSpec): string {
+  return [
+    command.summary,
+    '',
+    `Usage: millrace ${command.name} ${command.usage}`,
+    '',
+    ...(command.details.length === 0 ? [] : [...command.details, '']),
+    'Examples:',
+    ...command.examples.map((example) => `  ${example}`),
+    '',
+    ...command.groups.flatMap((group) => flagSection(group.title, group.flags)),
+    ...flagSection('General', generalFlags),
+  ].join('\n');
+}
+
+function flagSection(title: string, flags: readonly FlagSpec[]): string[] {
+  const heads = flags.map(headOf);
+  const headWidth = Math.max(...heads.map((head) => head.length));
+  const lines = flags.flatMap((flag, index) => {
+    const [first = '', ...more] = wrapped(bodyOf(flag), widthMax - headWidth - 4);
+    return [
+      `  ${(heads[index] as string).padEnd(headWidth)}  ${first}`,
+      ...more.map((line) => `  ${' '.repeat(headWidth)}  ${line}`),
+    ];
+  });
+  return [`${title}:`, ...lines, ''];
+}
+
+function headOf(flag: FlagSpec): string {
+  const short = flag.short === undefined ? '' : `-${flag.short}, `;
+  const name = flag.isNegatable === true ? `[no-]${flag.flag}` : flag.flag;
+  return `${short}--${name}${flag.placeholder === undefined ? '' : ` ${flag.placeholder}`}`;
+}
+
+function bodyOf(flag: FlagSpec): string {
+  const choices = flag.choices === undefined ? '' : ` One of ${flag.choices.join(', ')}.`;
+  const repeat = flag.isList === true ? ' May be repeated.' : '';
+  const fallback = flag.defaultText === undefined || flag.defaultText === 'none' ? '' : ` [${flag.defaultText}]`;
+  return `${flag.description}${choices}${repeat}${fallback}`;
+}

@@ -1,0 +1,103 @@
+/** Finds the command that was asked for and runs it. Everything it touches of the process is handed in. */
+import { ConfigError, formatConfigProblem } from '@millrace/protocol';
+import type { Environment } from '../config/environment-layer.ts';
+import { didYouMean } from '../config/suggest.ts';
+import { type CommandSpec, commands, type Shell, shells } from './command-table.ts';
+import { completionScript } from './completion.ts';
+import { exitCodes } from './exit-codes.ts';
+import { commandHelp, generalHelp } from './help.ts';
+import { loadConfig } from './load-config.ts';
+import { type ParsedArguments, parseArguments } from './parse-arguments.ts';
+import type { StartServer } from './running-server.ts';
+import { type SignalSource, serve } from './serve.ts';
+import { type OutputStream, terminalOf } from './terminal.ts';
+
+export interface CommandContext {
+  /** The words after `millrace`. */
+  readonly words: readonly string[];
+  readonly environment: Environment;
+  readonly cwd: string;
+  readonly version: string;
+  readonly stdin: AsyncIterable<Uint8Array>;
+  readonly stdout: OutputStream;
+  readonly stderr: OutputStream;
+  readonly signals: SignalSource;
+  readonly startServer: StartServer;
+  readonly fetch: typeof fetch;
+  readonly delay: (ms: number) => Promise<void>;
+  readonly exitNow: (code: number) => void;
+}
+
+/** Resolves with the exit code. */
+export async function runCommand(context: CommandContext): Promise<number> {
+  const [name = '', ...words] = context.words;
+  if (name === '' || name === '--help' || name === '-h' || name === 'help') return help(context, words[0]);
+  if (name === '--version' || name === '-V') return say(context, `${context.version}\n`);
+  const command = commands.find((one) => one.name === name);
+  if (command === undefined) {
+    const what = name.startsWith('-') ? 'flag' : 'command';
+    const near = didYouMean(name, [...commands.map((one) => one.name), 'help']);
+    return complain(context, [`${name} is not a ${what} of millrace.${near} millrace --help lists them.`]);
+  }
+  const parsed = parseArguments(command, words);
+  if (parsed.flags.isOn('help')) return say(context, commandHelp(command));
+  if (parsed.flags.isOn('version')) return say(context, `${context.version}\n`);
+  try {
+    if (command.name !== 'serve' && parsed.problems.length > 0) throw new ConfigError(parsed.problems);
+    return await dispatch(command, parsed, context);
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    return complain(context, error.problems.map(formatConfigProblem));
+  }
+}
+
+async function dispatch(command: CommandSpec, parsed: ParsedArguments, context: CommandContext): Promise<number> {
+  switch (command.name) {
+    case 'serve':
+      return serve({
+        config: loadConfig(parsed, context.environment, context.cwd),
+        version: context.version,
+        startServer: context.startServer,
+        terminal: terminalOf(context.stdout, context.environment),
+        complain: (text) => void context.stderr.write(`millrace: ${text}\n`),
+        signals: context.signals,
+        delay: context.delay,
+        exitNow: context.exitNow,
+      });
+    case 'version':
+      return printVersion(parsed, context);
+    case 'completion':
+      return printCompletion(parsed, context);
+    default:
+      throw new Error(`no such command: ${command.name}`);
+  }
+}
+
+function help(context: CommandContext, about: string | undefined): number {
+  const command = commands.find((one) => one.name === about);
+  return say(context, command === undefined ? generalHelp() : commandHelp(command));
+}
+
+function printVersion(parsed: ParsedArguments, context: CommandContext): number {
+  const versions = { millrace: context.version, node: process.version };
+  if (parsed.flags.isOn('json')) return say(context, `${JSON.stringify(versions)}\n`);
+  return say(context, `millrace ${versions.millrace} (Node.js ${versions.node})\n`);
+}
+
+function printCompletion(parsed: ParsedArguments, context: CommandContext): number {
+  const written = parsed.positionals[0];
+  const shell = shells.find((one): one is Shell => one === written);
+  if (shell !== undefined) return say(context, completionScript(shell));
+  const what = written === undefined ? 'needs the name of a shell' : `knows no ${written}`;
+  throw new ConfigError([{ source: 'millrace completion', message: `${what}: ${shells.join(', ')}` }]);
+}
+
+function say(context: CommandContext, text: string): number {
+  context.stdout.write(text);
+  return exitCodes.ok;
+}
+
+function complain(context: CommandContext, lines: readonly string[]): number {
+  context.stderr.write(lines.map((line) => `millrace: ${line}\n`).join(''));
+  return exitCodes.configuration;
+}

@@ -1,0 +1,189 @@
+/** `millrace serve`: start, tell how it goes, and stop when told: not ready, drained, closed. */
+import { ConfigError } from '@millrace/protocol';
+import type { Config } from '../config/fields.ts';
+import { createLogger, isPretty, type Logger } from '../logging/logger.ts';
+import { exitCodes } from './exit-codes.ts';
+import type { RunningServer, ServedModel, StartServer } from './running-server.ts';
+import { startFailureText } from './start-failure.ts';
+import { StartScreen } from './start-screen.ts';
+import { paintOf, type Terminal } from './terminal.ts';
+
+export type StopSignal = 'SIGINT' | 'SIGTERM';
+
+/** The part of `process` that tells of signals. */
+export interface SignalSource {
+  on(signal: StopSignal, listener: () => void): unknown;
+  off(signal: StopSignal, listener: () => void): unknown;
+}
+
+export interface ServeContext {
+  readonly config: Config;
+  readonly version: string;
+  readonly startServer: StartServer;
+  readonly terminal: Terminal;
+  /** Writes one line where people look for what went wrong. */
+  readonly complain: (text: string) => void;
+  readonly signals: SignalSource;
+  /** Resolves after so many milliseconds. */
+  readonly delay: (ms: number) => Promise<void>;
+  /** Ends the process at once. */
+  readonly exitNow: (code: number) => void;
+}
+
+type EndReason = { readonly kind: 'signal'; readonly signal: StopSignal } | { readonly kind: 'model-failed' };
+
+/** Resolves with the exit code when the server has stopped. */
+export async function serve(context: ServeContext): Promise<number> {
+  const { config, terminal, signals } = context;
+  const logger = createLogger({
+    config,
+    isTerminal: terminal.isTerminal,
+    paint: paintOf(terminal),
+    write: (text) => terminal.write(text),
+  });
+  const end = deferred<EndReason>();
+  const unlisten = listenForSignals(signals, end.resolve, context.exitNow);
+  try {
+    let server: RunningServer;
+    try {
+      server = await context.startServer(config, logger);
+    } catch (error) {
+      if (error instanceof ConfigError) throw error;
+      context.complain(startFailureText(error, config));
+      logger.debug({ error: errorOf(error) }, 'the start failed');
+      return exitCodes.failure;
+    }
+    try {
+      return await runUntilEnd(context, logger, server, end);
+    } finally {
+      await server.close();
+    }
+  } finally {
+    unlisten();
+  }
+}
+
+async function runUntilEnd(
+  context: ServeContext,
+  logger: Logger,
+  server: RunningServer,
+  end: Deferred<EndReason>,
+): Promise<number> {
+  const { config, terminal } = context;
+  if (server.models().length === 0) {
+    context.complain(noModelsText(config.models.paths));
+    return exitCodes.failure;
+  }
+  const hasScreen = terminal.isTerminal && isPretty({ config, isTerminal: true });
+  const screen = hasScreen ? new StartScreen(terminal, server) : undefined;
+  const teller = new LogTeller(logger, server);
+  const update = (): void => {
+    if (screen === undefined) teller.update();
+    else screen.update();
+    if (config.models.exitOnError && server.models().some((model) => model.state === 'failed')) {
+      end.resolve({ kind: 'model-failed' });
+    }
+  };
+  if (screen === undefined) teller.begin(context.version);
+  else screen.begin(context.version);
+  const stopUpdates = server.onModelChange(update);
+  update();
+
+  const reason = await end.promise;
+  stopUpdates();
+  if (reason.kind === 'model-failed') {
+    const failed = server.models().find((model) => model.state === 'failed');
+    context.complain(`model ${failed?.name} failed to load, and models.exitOnError says to stop: ${failed?.reason}`);
+    return exitCodes.failure;
+  }
+  if (screen === undefined) logger.info({ signal: reason.signal }, 'stopping');
+  else screen.stopping(reason.signal, config.shutdown.drainSecondsMax);
+  await stop(context, logger, server);
+  return exitCodes.ok;
+}
+
+async function stop(context: ServeContext, logger: Logger, server: RunningServer): Promise<void> {
+  const { noticeSeconds, drainSecondsMax } = context.config.shutdown;
+  server.stopBeingReady();
+  if (noticeSeconds > 0) await context.delay(noticeSeconds * 1000);
+  const isDrained = await Promise.race([
+    server.drain().then(() => true),
+    context.delay(drainSecondsMax * 1000).then(() => false),
+  ]);
+  if (!isDrained) {
+    const advice = 'requests were still in progress; raise shutdown.drainSecondsMax if they may take longer';
+    logger.warn({ drainSecondsMax }, advice);
+  }
+}
+
+/** The first signal ends the server in order, the second at once. */
+function listenForSignals(
+  signals: SignalSource,
+  end: (reason: EndReason) => void,
+  exitNow: (code: number) => void,
+): () => void {
+  let isEnding = false;
+  const listenerOf = (signal: StopSignal, code: number) => (): void => {
+    if (isEnding) exitNow(code);
+    isEnding = true;
+    end({ kind: 'signal', signal });
+  };
+  const onInterrupt = listenerOf('SIGINT', exitCodes.interrupted);
+  const onTerminate = listenerOf('SIGTERM', exitCodes.terminated);
+  signals.on('SIGINT', onInterrupt);
+  signals.on('SIGTERM', onTerminate);
+  return () => {
+    signals.off('SIGINT', onInterrupt);
+    signals.off('SIGTERM', onTerminate);
+  };
+}
+
+/** What the screen shows, as log lines. */
+class LogTeller {
+  readonly #logger: Logger;
+  readonly #server: RunningServer;
+  readonly #toldStates = new Map<string, ServedModel['state']>();
+
+  constructor(logger: Logger, server: RunningServer) {
+    this.#logger = logger;
+    this.#server = server;
+  }
+
+  begin(version: string): void {
+    const { httpUrl, metricsUrl } = this.#server;
+    this.#logger.info({ version, httpUrl, metricsUrl }, 'listening');
+  }
+
+  update(): void {
+    for (const model of this.#server.models()) {
+      const key = JSON.stringify([model.name, model.version]);
+      if (this.#toldStates.get(key) === model.state) continue;
+      this.#toldStates.set(key, model.state);
+      const who = { model: model.name, version: model.version };
+      if (model.state === 'ready') this.#logger.info({ ...who, loadMs: model.loadMs }, 'model ready');
+      else if (model.state === 'failed') this.#logger.error({ ...who, reason: model.reason }, 'model failed');
+      else this.#logger.info(who, `model ${model.state}`);
+    }
+  }
+}
+
+interface Deferred<T> {
+  readonly promise: Promise<T>;
+  readonly resolve: (value: T) => void;
+}
+
+function deferred<T>(): Deferred<T> {
+  let resolve: (value: T) => void = () => {};
+  const promise = new Promise<T>((fulfil) => {
+    resolve = fulfil;
+  });
+  return { promise, resolve };
+}
+
+function noModelsText(paths: readonly string[]): string {
+  return `no models found in ${paths.join(', ')}: a model is a folder with a version folder in it, like mlp/1/model.onnx; millrace models PATH says what is missing`;
+}
+
+function errorOf(error: unknown): Error {
+  return error instanceof Error ? error : new Error(String(error));
+}

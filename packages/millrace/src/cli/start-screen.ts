@@ -1,0 +1,98 @@
+/**
+ * What a person sees when the server starts: name, addresses, a line for each model as it becomes ready, and a command
+ * to paste. Lines are only ever added, so log lines may come between them.
+ */
+import type { TensorSpec } from '@millrace/protocol';
+import { exampleCommand } from './example-request.ts';
+import type { RunningServer, ServedModel } from './running-server.ts';
+import { type Paint, paintOf, type Terminal } from './terminal.ts';
+
+const tensorsShownMax = 4;
+
+export class StartScreen {
+  readonly #terminal: Terminal;
+  readonly #paint: Paint;
+  readonly #server: RunningServer;
+  readonly #shownStates = new Map<string, ServedModel['state']>();
+  #nameWidth = 0;
+  #phase: 'starting' | 'started' = 'starting';
+
+  constructor(terminal: Terminal, server: RunningServer) {
+    this.#terminal = terminal;
+    this.#paint = paintOf(terminal);
+    this.#server = server;
+  }
+
+  begin(version: string): void {
+    const paint = this.#paint;
+    this.#lines(
+      '',
+      `  ${paint('bold', 'Millrace')} ${paint('dim', version)}`,
+      '',
+      `  ${paint('dim', 'API')}      ${paint('cyan', this.#server.httpUrl)}`,
+      `  ${paint('dim', 'Metrics')}  ${paint('cyan', this.#server.metricsUrl)}`,
+      '',
+    );
+    const loading = this.#server.models().filter((model) => model.state === 'loading');
+    if (loading.length > 0) {
+      this.#lines(`  ${paint('dim', `loading ${loading.map(titleOf).join(', ')}`)}`, '');
+    }
+    this.update();
+  }
+
+  /** Shows the models that became ready or failed since the last call and, once none is loading, what to try. */
+  update(): void {
+    const models = this.#server.models();
+    this.#nameWidth = Math.max(this.#nameWidth, ...models.map((model) => titleOf(model).length));
+    for (const model of models) {
+      const title = titleOf(model);
+      if (this.#shownStates.get(title) === model.state) continue;
+      this.#shownStates.set(title, model.state);
+      if (model.state !== 'loading') this.#lines(this.#modelLine(model));
+    }
+    if (this.#phase === 'starting' && models.every((model) => model.state !== 'loading')) this.#complete(models);
+  }
+
+  stopping(signal: string, drainSecondsMax: number): void {
+    const again = this.#paint('dim', 'again to stop at once');
+    this.#lines('', `  ${signal}: finishing requests in progress, at most ${drainSecondsMax} s; ${again}`);
+  }
+
+  #complete(models: readonly ServedModel[]): void {
+    this.#phase = 'started';
+    const command = exampleCommand(this.#server.httpUrl, models);
+    const paint = this.#paint;
+    if (command === undefined) this.#lines('', `  ${paint('yellow', 'No model is ready to answer.')}`);
+    else this.#lines('', `  ${paint('dim', 'Try it')}`, `  ${command}`);
+    this.#lines('', `  ${paint('dim', 'Ctrl-C stops the server.')}`, '');
+  }
+
+  #modelLine(model: ServedModel): string {
+    const paint = this.#paint;
+    const title = titleOf(model).padEnd(this.#nameWidth);
+    if (model.state === 'failed') return `  ${paint('red', '✗')} ${title}  ${paint('red', model.reason)}`;
+    if (model.state === 'unloading') return `  ${paint('yellow', '–')} ${title}  ${paint('dim', 'unloading')}`;
+    const time = model.loadMs === undefined ? '' : `${(model.loadMs / 1000).toFixed(2)} s`;
+    const shapes = `${tensorsText(model.inputs)} ${paint('dim', '→')} ${tensorsText(model.outputs)}`;
+    return `  ${paint('green', '✓')} ${title}  ${paint('dim', time.padStart(7))}  ${shapes}`;
+  }
+
+  #lines(...lines: string[]): void {
+    this.#terminal.write(`${lines.join('\n')}\n`);
+  }
+}
+
+function titleOf(model: ServedModel): string {
+  return model.version === '' ? model.name : `${model.name}:${model.version}`;
+}
+
+export function tensorsText(specs: readonly TensorSpec[]): string {
+  const shown = specs.slice(0, tensorsShownMax).map(tensorText).join(', ');
+  return specs.length > tensorsShownMax ? `${shown} and ${specs.length - tensorsShownMax} more` : shown;
+}
+
+/** `images FP32[?,3,224,224]` */
+export function tensorText(spec: TensorSpec): string {
+  const shape = spec.shape.map((dimension) => (dimension < 0 ? '?' : String(dimension))).join(',');
+  return `${spec.name} ${spec.datatype}[${shape}]`;
+}

@@ -1,0 +1,27 @@
+/** The screen a command writes to, and whether it may use colours there. */
+
+export interface Terminal {
+  write(text: string): void;
+  readonly isTerminal: boolean;
+  readonly hasColours: boolean;
+}
+
+export interface OutputStream {
+  write(text: string): unknown;
+  readonly isTTY?: boolean | undefined;
+}
+
+/** Colours only on a terminal, and not where NO_COLOR (https://no-color.org) or a dumb terminal says otherwise. */
+export function terminalOf(stream: OutputStream, environment: Readonly<Record<string, string | undefined>>): Terminal {
+  const isTerminal = stream.isTTY === true;
+  const isColourRefused = (environment.NO_COLOR ?? '') !== '' || environment.TERM === 'dumb';
+  return { write: (text) => void stream.write(text), isTerminal, hasColours: isTerminal && !isColourRefused };
+}
+
+const codes = { bold: 1, dim: 2, red: 31, green: 32, yellow: 33, cyan: 36 } as const;
+
+export type Paint = (style: keyof typeof codes, text: string) => string;
+
+export function paintOf(terminal: Pick<Terminal, 'hasColours'>): Paint {
+  return terminal.hasColours ? (style, text) => `\u001b[${codes[style]}m${text}\u001b[0m` : (_style, text) => text;
+}

@@ -1,0 +1,216 @@
+/** The kinds of value a configuration field can hold: how each is read from text, YAML or code, and how it is described. */
+import { isIP } from 'node:net';
+import path from 'node:path';
+import { inspect } from 'node:util';
+import { formatBytes, takeBytes, takeSeconds } from './units.ts';
+
+export type Parsed<T> = { readonly value: T } | { readonly problem: string };
+
+export interface FieldNaming {
+  /** Without the dashes. The environment variable is made from it. */
+  readonly flag: string;
+  /** One line: what it is for. */
+  readonly description: string;
+  /** Names people try instead; used to suggest this one. */
+  readonly synonyms?: readonly string[];
+}
+
+export interface Field<T> extends FieldNaming {
+  readonly default: T;
+  /** What may be written, for help and reference. */
+  readonly takes: string;
+  /** What stands for the value in help; a boolean has none. */
+  readonly placeholder: string | undefined;
+  readonly choices?: readonly string[];
+  readonly isList: boolean;
+  readonly completes?: 'directory';
+  /** `folder` is where relative paths start. */
+  parse(written: unknown, folder: string): Parsed<T>;
+  format(value: T): string;
+}
+
+type Naming<T> = FieldNaming & { readonly default: T };
+
+const unbounded = Number.MAX_SAFE_INTEGER;
+
+export function integer(naming: Naming<number> & { min: number; max: number; placeholder?: string }): Field<number> {
+  const { min, max, placeholder = 'N', ...rest } = naming;
+  const takes = `whole number, ${min} to ${max}`;
+  return {
+    ...rest,
+    takes,
+    placeholder,
+    isList: false,
+    parse(written) {
+      const value = typeof written === 'string' && /^-?\d+$/.test(written) ? Number(written) : written;
+      if (typeof value === 'number' && Number.isInteger(value) && value >= min && value <= max) return { value };
+      return { problem: `must be a ${takes}, not ${quoted(written)}` };
+    },
+    format: String,
+  };
+}
+
+export function integerOrAuto(naming: Naming<number | 'auto'> & { min: number; max: number }): Field<number | 'auto'> {
+  const { default: fallback, ...rest } = naming;
+  const whole = integer({ ...rest, default: rest.min });
+  const takes = `\`auto\` or a ${whole.takes}`;
+  return {
+    ...whole,
+    default: fallback,
+    takes,
+    parse(written, folder) {
+      if (written === 'auto') return { value: 'auto' };
+      const parsed = whole.parse(written, folder);
+      return 'value' in parsed ? parsed : { problem: `must be ${takes}, not ${quoted(written)}` };
+    },
+    format: String,
+  };
+}
+
+export function bytes(naming: Naming<number> & { min: number; max?: number }): Field<number> {
+  const { min, max = unbounded, ...rest } = naming;
+  const upTo = max === unbounded ? ' or more' : ` to ${formatBytes(max)}`;
+  const takes = `bytes (like 64MiB), ${formatBytes(min)}${upTo}`;
+  return {
+    ...rest,
+    takes,
+    placeholder: 'BYTES',
+    isList: false,
+    parse(written) {
+      const value = typeof written === 'string' ? takeBytes(written) : written;
+      if (typeof value === 'number' && Number.isSafeInteger(value) && value >= min && value <= max) return { value };
+      return { problem: `must be ${takes}, not ${quoted(written)}` };
+    },
+    format: formatBytes,
+  };
+}
+
+export function seconds(naming: Naming<number> & { min: number; max: number }): Field<number> {
+  const { min, max, ...rest } = naming;
+  const takes = `seconds (or like 500ms, 2min), ${min} to ${max}`;
+  return {
+    ...rest,
+    takes,
+    placeholder: 'SECONDS',
+    isList: false,
+    parse(written) {
+      const value = typeof written === 'string' ? takeSeconds(written) : written;
+      if (typeof value === 'number' && value >= min && value <= max) return { value };
+      return { problem: `must be ${takes}, not ${quoted(written)}` };
+    },
+    format: String,
+  };
+}
+
+const booleanWords: Readonly<Record<string, boolean>> = {
+  true: true,
+  yes: true,
+  on: true,
+  '1': true,
+  false: false,
+  no: false,
+  off: false,
+  '0': false,
+};
+
+export function boolean(naming: Naming<boolean>): Field<boolean> {
+  return {
+    ...naming,
+    takes: '`true` or `false`',
+    placeholder: undefined,
+    isList: false,
+    parse(written) {
+      if (typeof written === 'boolean') return { value: written };
+      const word = typeof written === 'string' ? written.toLowerCase() : '';
+      const value = Object.hasOwn(booleanWords, word) ? booleanWords[word] : undefined;
+      return value === undefined ? { problem: `must be true or false, not ${quoted(written)}` } : { value };
+    },
+    format: String,
+  };
+}
+
+export function choice<const Choice extends string>(
+  naming: Naming<NoInfer<Choice>> & { choices: readonly Choice[]; placeholder: string },
+): Field<Choice> {
+  const { choices } = naming;
+  return {
+    ...naming,
+    takes: choices.map((one) => `\`${one}\``).join(', '),
+    isList: false,
+    parse(written) {
+      const value = choices.find((one) => one === written);
+      return value === undefined
+        ? { problem: `must be one of ${choices.join(', ')}, not ${quoted(written)}` }
+        : { value };
+    },
+    format: String,
+  };
+}
+
+export function identifier(naming: Naming<string>): Field<string> {
+  return {
+    ...naming,
+    takes: '1 to 64 letters, digits, dots, dashes or underscores',
+    placeholder: 'NAME',
+    isList: false,
+    parse(written) {
+      if (typeof written === 'string' && /^[\w.-]{1,64}$/.test(written)) return { value: written };
+      return { problem: `must be 1 to 64 letters, digits, dots, dashes or underscores, not ${quoted(written)}` };
+    },
+    format: String,
+  };
+}
+
+const hostNameForm = /^(?=.{1,253}$)[a-z0-9]([a-z0-9-]{0,62})(\.[a-z0-9]([a-z0-9-]{0,62}))*\.?$/i;
+
+export function host(naming: Naming<string>): Field<string> {
+  return {
+    ...naming,
+    takes: 'IP address or host name',
+    placeholder: 'HOST',
+    isList: false,
+    parse(written) {
+      if (typeof written === 'string') {
+        if (isIP(written) !== 0) return { value: written };
+        // A dotted number that is no IP address is a mistyped one, not a host name.
+        if (hostNameForm.test(written) && !/^[\d.]+$/.test(written)) return { value: written };
+      }
+      return {
+        problem: `must be an IP address or a host name without scheme, brackets or port, not ${quoted(written)}`,
+      };
+    },
+    format: String,
+  };
+}
+
+/** In a variable, paths stand between colons (semicolons on Windows); a flag is repeated. */
+export function folders(naming: Naming<readonly string[]>): Field<readonly string[]> {
+  return {
+    ...naming,
+    takes: 'folders; relative ones start at the file that names them, or where the command runs',
+    placeholder: 'PATH',
+    isList: true,
+    completes: 'directory',
+    parse(written, folder) {
+      const list = Array.isArray(written) ? (written as unknown[]) : [written];
+      const value: string[] = [];
+      for (const one of list) {
+        if (typeof one !== 'string' || one === '' || one.includes('\0')) {
+          return { problem: `must be a path or a list of paths, not ${quoted(one)}` };
+        }
+        value.push(path.resolve(folder, one));
+      }
+      return { value };
+    },
+    format: (value) => (value.length === 0 ? 'none' : value.join(', ')),
+  };
+}
+
+const quotedCharsMax = 60;
+
+/** What was written, short enough to stand in a message. */
+export function quoted(written: unknown): string {
+  const text =
+    typeof written === 'string' ? JSON.stringify(written) : inspect(written, { depth: 1, breakLength: Infinity });
+  return text.length > quotedCharsMax ? `${text.slice(0, quotedCharsMax)}…` : text;
+}

@@ -1,0 +1,280 @@
+/**
+ * Every setting of the server, once: from this table come the defaults, the YAML keys (`group.field`), the MILLRACE_*
+ * variables, the flags, their help and completion, and docs/reference/config.md.
+ */
+import {
+  boolean,
+  bytes,
+  choice,
+  type Field,
+  folders,
+  host,
+  identifier,
+  integer,
+  integerOrAuto,
+  seconds,
+} from './field-kinds.ts';
+
+const KiB = 1024;
+const MiB = 1024 * KiB;
+const GiB = 1024 * MiB;
+const daySeconds = 86_400;
+
+export const fields = {
+  models: {
+    paths: folders({
+      flag: 'models',
+      synonyms: ['model-repository', 'model-store', 'model-path', 'model-dir'],
+      description: 'Folders to serve models from; also the arguments of `millrace serve`.',
+      default: [],
+    }),
+    exitOnError: boolean({
+      flag: 'exit-on-model-error',
+      synonyms: ['exit-on-error'],
+      description: 'Stop when a model fails to load, instead of serving the others.',
+      default: false,
+    }),
+  },
+  server: {
+    id: identifier({
+      flag: 'id',
+      synonyms: ['name', 'server-name'],
+      description: 'Name of this server, in its metadata and logs.',
+      default: 'millrace',
+    }),
+    host: host({
+      flag: 'host',
+      synonyms: ['http-address', 'address', 'bind', 'listen'],
+      description: 'Address to listen on. The default is reachable from this machine only; containers set 0.0.0.0.',
+      default: '127.0.0.1',
+    }),
+    httpPort: integer({
+      flag: 'http-port',
+      synonyms: ['port', 'p'],
+      description: 'Port of the inference API; 0 takes any free one and prints it.',
+      default: 8000,
+      min: 0,
+      max: 65_535,
+      placeholder: 'PORT',
+    }),
+    metricsPort: integer({
+      flag: 'metrics-port',
+      description: 'Port of /metrics; 0 takes any free one and prints it.',
+      default: 8002,
+      min: 0,
+      max: 65_535,
+      placeholder: 'PORT',
+    }),
+  },
+  log: {
+    level: choice({
+      flag: 'log-level',
+      synonyms: ['verbosity', 'log-verbose'],
+      description: 'Least severe messages to log.',
+      default: 'info',
+      choices: ['trace', 'debug', 'info', 'warn', 'error', 'silent'],
+      placeholder: 'LEVEL',
+    }),
+    format: choice({
+      flag: 'log-format',
+      description: 'JSON lines, or lines for people; auto means pretty on a terminal and JSON elsewhere.',
+      default: 'auto',
+      choices: ['auto', 'json', 'pretty'],
+      placeholder: 'FORMAT',
+    }),
+    requests: boolean({
+      flag: 'log-requests',
+      synonyms: ['access-log'],
+      description: 'Log a line for every request.',
+      default: false,
+    }),
+  },
+  shutdown: {
+    noticeSeconds: seconds({
+      flag: 'shutdown-notice-seconds',
+      description: 'How long to go on serving, not ready, after SIGTERM, so that load balancers look away first.',
+      default: 0,
+      min: 0,
+      max: 600,
+    }),
+    drainSecondsMax: seconds({
+      flag: 'drain-seconds-max',
+      synonyms: ['exit-timeout-secs', 'grace-period', 'shutdown-timeout'],
+      description: 'How long requests in progress may take to finish before the server closes anyway.',
+      default: 30,
+      min: 0,
+      max: 3600,
+    }),
+  },
+  http: {
+    jsonBytesMax: bytes({
+      flag: 'json-bytes-max',
+      synonyms: ['http-max-input-size'],
+      description: 'Largest JSON part of a request.',
+      default: 64 * MiB,
+      min: KiB,
+      max: 512 * MiB,
+    }),
+    bodyBytesMax: bytes({
+      flag: 'body-bytes-max',
+      description: 'Largest request body, binary tensors included, after decompression.',
+      default: 256 * MiB,
+      min: KiB,
+      max: 2 * GiB,
+    }),
+    inputsMax: integer({
+      flag: 'inputs-max',
+      description: 'Most input tensors in one request.',
+      default: 256,
+      min: 1,
+      max: 65_536,
+    }),
+    headerBytesMax: bytes({
+      flag: 'header-bytes-max',
+      description: 'Largest request line and header fields together.',
+      default: 16 * KiB,
+      min: KiB,
+      max: MiB,
+    }),
+    headerFieldsMax: integer({
+      flag: 'header-fields-max',
+      description: 'Most header fields in one request.',
+      default: 200,
+      min: 1,
+      max: 10_000,
+    }),
+    connectionsMax: integer({
+      flag: 'connections-max',
+      description: 'Most open connections; more are closed at once.',
+      default: 10_000,
+      min: 1,
+      max: 1_000_000,
+    }),
+    headerSecondsMax: seconds({
+      flag: 'header-seconds-max',
+      description: 'How long a client may take to send its header fields.',
+      default: 30,
+      min: 0.001,
+      max: daySeconds,
+    }),
+    requestSecondsMax: seconds({
+      flag: 'request-seconds-max',
+      description: 'How long a client may take to send a whole request.',
+      default: 300,
+      min: 0.001,
+      max: daySeconds,
+    }),
+    keepAliveSecondsMax: seconds({
+      flag: 'keep-alive-seconds-max',
+      description: 'How long a connection may stay open without a request.',
+      default: 75,
+      min: 0.001,
+      max: daySeconds,
+    }),
+  },
+  queue: {
+    serverRequestsMax: integer({
+      flag: 'queue-server-requests-max',
+      description: 'Most requests waiting on this server; more are refused as `server-full`.',
+      default: 16_384,
+      min: 1,
+      max: 10_000_000,
+    }),
+    serverBytesMax: bytes({
+      flag: 'queue-server-bytes-max',
+      description: 'Most bytes of inputs waiting on this server; more are refused as `server-full`.',
+      default: 1 * GiB,
+      min: KiB,
+    }),
+    modelRequestsMax: integer({
+      flag: 'queue-model-requests-max',
+      synonyms: ['max-queue-size'],
+      description: 'Most requests waiting for one model that sets no limit itself; more are refused as `model-full`.',
+      default: 4096,
+      min: 1,
+      max: 10_000_000,
+    }),
+    modelBytesMax: bytes({
+      flag: 'queue-model-bytes-max',
+      description: 'Most bytes of inputs waiting for one model that sets no limit itself.',
+      default: 512 * MiB,
+      min: KiB,
+    }),
+  },
+  worker: {
+    lane: choice({
+      flag: 'lane',
+      description: 'Where models run: in worker processes on this host, or inline in the server process.',
+      default: 'local',
+      choices: ['local', 'inline'],
+      placeholder: 'LANE',
+    }),
+    threads: integerOrAuto({
+      flag: 'worker-threads',
+      synonyms: ['threads', 'intra-op-threads'],
+      description:
+        'Threads a model may compute with when it sets no number itself; auto shares the cores among workers.',
+      default: 'auto',
+      min: 1,
+      max: 1024,
+    }),
+    runSecondsMax: seconds({
+      flag: 'run-seconds-max',
+      description: 'How long one batch may run when its model sets no limit; a worker that takes longer is replaced.',
+      default: 60,
+      min: 0.001,
+      max: daySeconds,
+    }),
+    sharedMemory: boolean({
+      flag: 'shared-memory',
+      description: 'Hand tensors to worker processes through shared memory; without it they travel by socket.',
+      default: true,
+    }),
+    sharedMemoryBytes: bytes({
+      flag: 'shared-memory-bytes',
+      description: 'Shared memory of each worker, taken as it is needed.',
+      default: 256 * MiB,
+      min: MiB,
+      max: 64 * GiB,
+    }),
+  },
+} as const satisfies Readonly<Record<string, Readonly<Record<string, AnyField>>>>;
+
+// biome-ignore lint/suspicious/noExplicitAny: a field is invariant in its value, and a table holds fields of every kind
+export type AnyField = Field<any>;
+
+type ValueOf<F> = F extends Field<infer T> ? T : never;
+
+/** Complete, checked and frozen: the only form of configuration that code reads. */
+export type Config = {
+  readonly [Group in keyof typeof fields]: {
+    readonly [Name in keyof (typeof fields)[Group]]: ValueOf<(typeof fields)[Group][Name]>;
+  };
+};
+
+/** What people write in code: any part of it. */
+export type Options = {
+  readonly [Group in keyof Config]?: { readonly [Name in keyof Config[Group]]?: Config[Group][Name] | undefined };
+};
+
+export interface NamedField {
+  /** `group.name`, as in YAML, problems and docs. */
+  readonly path: string;
+  readonly group: string;
+  readonly name: string;
+  readonly variable: string;
+  readonly field: AnyField;
+}
+
+export const configFields: readonly NamedField[] = Object.entries(fields).flatMap(([group, members]) =>
+  Object.entries(members).map(([name, field]: [string, AnyField]) => ({
+    path: `${group}.${name}`,
+    group,
+    name,
+    variable: `MILLRACE_${field.flag.replaceAll('-', '_').toUpperCase()}`,
+    field,
+  })),
+);
+
+export const configFlag = 'config';
+export const configVariable = 'MILLRACE_CONFIG';

@@ -1,0 +1,137 @@
+/**
+ * From what people wrote to what code reads: defaults, then options given in code, the file, the variables, the flags,
+ * each over the one before. Every value is checked, also one that a later layer overrides, and every problem is told.
+ */
+import { ConfigError, type ConfigProblem } from '@millrace/protocol';
+import { type Environment, readEnvironmentLayer } from './environment-layer.ts';
+import { type Config, configFields, type NamedField, type Options } from './fields.ts';
+import { didYouMean } from './suggest.ts';
+import { type Layer, problemAt, type WrittenValue } from './written-value.ts';
+import { type ConfigFile, readYamlLayer } from './yaml-layer.ts';
+
+export interface ConfigSources {
+  readonly options?: Options;
+  readonly file?: ConfigFile;
+  readonly environment?: Environment;
+  /** From the command line; the flags have been matched with fields there. */
+  readonly flags?: readonly WrittenValue[];
+  /** Where relative paths start. */
+  readonly cwd: string;
+  /** Says what is wrong with a folder of models, if anything; where this is absent, folders are not looked at. */
+  readonly folderProblem?: (path: string) => string | undefined;
+}
+
+/** Throws a `ConfigError` that lists every problem of every layer. */
+export function resolveConfig(sources: ConfigSources): Config {
+  const resolution = new Resolution();
+  if (sources.options !== undefined) resolution.add(readOptions(sources.options, sources.cwd));
+  if (sources.file !== undefined) resolution.add(readYamlLayer(sources.file, sources.cwd));
+  if (sources.environment !== undefined) resolution.add(readEnvironmentLayer(sources.environment, sources.cwd));
+  if (sources.flags !== undefined) resolution.add({ values: sources.flags, problems: [] });
+  return resolution.finish(sources.folderProblem);
+}
+
+class Resolution {
+  readonly #problems: ConfigProblem[] = [];
+  readonly #values = new Map<string, unknown>(configFields.map(({ path, field }) => [path, field.default]));
+  /** Who wrote the value that counts; nobody, for a default. */
+  readonly #writers = new Map<string, WrittenValue>();
+
+  add(layer: Layer): void {
+    this.#problems.push(...layer.problems);
+    for (const written of layer.values) {
+      const { path, field } = written.field;
+      const parsed = field.parse(written.value, written.folder);
+      if ('problem' in parsed) {
+        this.#problems.push(problemAt(written, parsed.problem));
+      } else {
+        this.#values.set(path, parsed.value);
+        this.#writers.set(path, written);
+      }
+    }
+  }
+
+  finish(folderProblem: ((path: string) => string | undefined) | undefined): Config {
+    const config = this.#config();
+    this.#checkTogether(config);
+    if (folderProblem !== undefined) this.#checkFolders(config, folderProblem);
+    if (this.#problems.length > 0) throw new ConfigError(this.#problems);
+    return config;
+  }
+
+  #config(): Config {
+    const config: Record<string, Record<string, unknown>> = {};
+    for (const { group, name, path } of configFields) {
+      config[group] ??= {};
+      const value = this.#values.get(path);
+      config[group][name] = Array.isArray(value) ? Object.freeze([...(value as unknown[])]) : value;
+    }
+    for (const group of Object.values(config)) Object.freeze(group);
+    return Object.freeze(config) as Config;
+  }
+
+  /** What no field can see alone. */
+  #checkTogether(config: Config): void {
+    const { http, server } = config;
+    if (http.jsonBytesMax > http.bodyBytesMax) {
+      this.#conflict(
+        'http.jsonBytesMax',
+        'http.bodyBytesMax',
+        'must not be above http.bodyBytesMax, which includes it; lower it or raise the other',
+      );
+    }
+    if (http.headerSecondsMax > http.requestSecondsMax) {
+      const message = 'must not be above http.requestSecondsMax, which includes it; lower it or raise the other';
+      this.#conflict('http.headerSecondsMax', 'http.requestSecondsMax', message);
+    }
+    if (server.httpPort !== 0 && server.httpPort === server.metricsPort) {
+      this.#conflict(
+        'server.metricsPort',
+        'server.httpPort',
+        `must differ from server.httpPort, which is ${server.httpPort} too`,
+      );
+    }
+  }
+
+  /** Told where either was written: one of the two was, for the defaults agree. */
+  #conflict(path: string, other: string, message: string): void {
+    const written = this.#writers.get(path) ?? this.#writers.get(other);
+    if (written === undefined) return;
+    this.#problems.push(problemAt({ ...written, field: mustFindField(path) }, message));
+  }
+
+  #checkFolders(config: Config, folderProblem: (path: string) => string | undefined): void {
+    const written = this.#writers.get('models.paths');
+    if (written === undefined) return;
+    for (const folder of config.models.paths) {
+      const problem = folderProblem(folder);
+      if (problem !== undefined) this.#problems.push(problemAt(written, problem));
+    }
+  }
+}
+
+function mustFindField(path: string): NamedField {
+  const field = configFields.find((one) => one.path === path);
+  if (field === undefined) throw new Error(`no field ${path}`);
+  return field;
+}
+
+const optionsSource = 'options';
+
+function readOptions(options: Options, cwd: string): Layer {
+  const values: WrittenValue[] = [];
+  const problems: ConfigProblem[] = [];
+  for (const [group, members] of Object.entries(options)) {
+    for (const [name, value] of Object.entries(members ?? {})) {
+      if (value === undefined) continue;
+      const path = `${group}.${name}`;
+      const field = configFields.find((one) => one.path === path);
+      if (field !== undefined) values.push({ field, value, source: optionsSource, folder: cwd });
+      else {
+        const known = configFields.map((one) => one.path);
+        problems.push({ source: optionsSource, field: path, message: `is not a field.${didYouMean(path, known)}` });
+      }
+    }
+  }
+  return { values, problems };
+}

@@ -1,0 +1,24 @@
+/** One value somebody wrote for one field, and where: what every layer of configuration is made of. */
+import type { ConfigProblem } from '@millrace/protocol';
+import type { NamedField } from './fields.ts';
+
+export interface WrittenValue {
+  readonly field: NamedField;
+  readonly value: unknown;
+  /** A file, a variable or a flag, as a problem names it. */
+  readonly source: string;
+  readonly line?: number;
+  /** Where relative paths start. */
+  readonly folder: string;
+}
+
+export interface Layer {
+  readonly values: readonly WrittenValue[];
+  readonly problems: readonly ConfigProblem[];
+}
+
+/** A problem at the place where the value was written. */
+export function problemAt(written: Pick<WrittenValue, 'field' | 'source' | 'line'>, message: string): ConfigProblem {
+  const line = written.line === undefined ? {} : { line: written.line };
+  return { source: written.source, ...line, field: written.field.path, message };
+}

@@ -1,0 +1,39 @@
+/** A log line for every request, when the operator asked for it (`log.requests`). */
+import type { HttpHandler, HttpResponse } from '@millrace/http';
+import type { Logger } from './logger.ts';
+
+/** `now` gives milliseconds on a clock that only goes forward. */
+export function withAccessLog(handler: HttpHandler, logger: Logger, now: () => number): HttpHandler {
+  return async (request) => {
+    const startedAt = now();
+    const finish = (status: number | undefined, error?: unknown): void => {
+      logger.info(
+        {
+          method: request.method,
+          path: request.path,
+          status,
+          durationMs: Math.round((now() - startedAt) * 1000) / 1000,
+          peer: request.peer.address,
+          ...(error === undefined ? {} : { error }),
+        },
+        'request',
+      );
+    };
+    let response: HttpResponse;
+    try {
+      response = await handler(request);
+    } catch (error) {
+      finish(undefined, error);
+      throw error;
+    }
+    const { release } = response;
+    // The line is written when the answer has left, so that a long stream is timed to its end.
+    return {
+      ...response,
+      release: () => {
+        release?.();
+        finish(response.status);
+      },
+    };
+  };
+}

@@ -1,0 +1,141 @@
+/**
+ * The encoding of BYTES tensors: each element is its length, 32 bits little-endian, and its bytes, one after another
+ * without padding.
+ */
+
+/** What precedes every element. */
+export const bytesPrefixBytes = 4;
+/** The longest element that its prefix can state. */
+export const bytesElementBytesMax = 0xffff_ffff;
+
+const textEncoder = new TextEncoder();
+
+/** Encodes elements; text is encoded as UTF-8. */
+export function encodeBytesElements(elements: readonly (string | Uint8Array)[]): Uint8Array {
+  const parts = elements.map((element) => (typeof element === 'string' ? textEncoder.encode(element) : element));
+  let size = 0;
+  for (const part of parts) size += bytesPrefixBytes + part.length;
+  const data = new Uint8Array(size);
+  let offset = 0;
+  for (const part of parts) {
+    if (part.length > bytesElementBytesMax) throw new RangeError('a BYTES element is longer than its prefix can say');
+    writeUint32(data, offset, part.length);
+    data.set(part, offset + bytesPrefixBytes);
+    offset += bytesPrefixBytes + part.length;
+  }
+  return data;
+}
+
+/**
+ * Walks the elements without making anything: `while (cursor.next()) use(cursor.offset, cursor.length)`. Malformed data
+ * ends the walk early with `isMalformed`.
+ */
+export class BytesCursor {
+  readonly data: Uint8Array;
+  /** Where the bytes of the current element begin. */
+  offset = 0;
+  /** How many bytes the current element has. */
+  length = 0;
+  isMalformed: boolean = false;
+
+  constructor(data: Uint8Array) {
+    this.data = data;
+  }
+
+  next(): boolean {
+    const prefix = this.offset + this.length;
+    const available = this.data.length - prefix - bytesPrefixBytes;
+    if (available < 0) {
+      if (available !== -bytesPrefixBytes) this.isMalformed = true;
+      return false;
+    }
+    const length = readUint32(this.data, prefix);
+    if (length > available) {
+      this.isMalformed = true;
+      return false;
+    }
+    this.offset = prefix + bytesPrefixBytes;
+    this.length = length;
+    return true;
+  }
+
+  /** The current element, as a view. */
+  view(): Uint8Array {
+    return this.data.subarray(this.offset, this.offset + this.length);
+  }
+}
+
+/** The elements as views of the data; nothing when the data is malformed. */
+export function takeBytesElements(data: Uint8Array): Uint8Array[] | undefined {
+  const cursor = new BytesCursor(data);
+  const elements: Uint8Array[] = [];
+  while (cursor.next()) elements.push(cursor.view());
+  return cursor.isMalformed ? undefined : elements;
+}
+
+/** The number of elements; nothing when the data is malformed. */
+export function takeBytesElementCount(data: Uint8Array): number | undefined {
+  const cursor = new BytesCursor(data);
+  let count = 0;
+  while (cursor.next()) count += 1;
+  return cursor.isMalformed ? undefined : count;
+}
+
+/** What is wrong with data that claims to be this many elements, if anything. */
+export function bytesElementsProblem(data: Uint8Array, elements: number): string | undefined {
+  let offset = 0;
+  for (let element = 0; element < elements; element += 1) {
+    const available = data.length - offset - bytesPrefixBytes;
+    if (available === -bytesPrefixBytes) {
+      return `the data has ${element} BYTES elements, but the shape has ${elements}`;
+    }
+    if (available < 0) {
+      return `BYTES element ${element} is truncated: ${available + bytesPrefixBytes} of the 4 bytes of its length are there`;
+    }
+    const length = readUint32(data, offset);
+    if (length > available) {
+      return `BYTES element ${element} says it has ${length} bytes, but only ${available} bytes follow`;
+    }
+    offset += bytesPrefixBytes + length;
+  }
+  if (offset === data.length) return undefined;
+  return `${data.length - offset} bytes follow the ${elements} BYTES elements that the shape has`;
+}
+
+/**
+ * Where each row of an encoded BYTES tensor begins, found in one pass: row i is `data.subarray(offsets[i],
+ * offsets[i + 1])`. Nothing when the data is not exactly `rows` rows of `elementsPerRow` elements. `rows` is allocated
+ * for, so it must be a bounded number, as the rows of a batch are.
+ */
+export function takeBytesRowOffsets(data: Uint8Array, rows: number, elementsPerRow: number): Float64Array | undefined {
+  // Every element takes a prefix: without this check a lie about the rows would choose how much is allocated.
+  if (elementsPerRow > 0 && rows * elementsPerRow > data.length / bytesPrefixBytes) return undefined;
+  const offsets = new Float64Array(rows + 1);
+  let offset = 0;
+  for (let row = 0; row < rows; row += 1) {
+    for (let element = 0; element < elementsPerRow; element += 1) {
+      if (offset + bytesPrefixBytes > data.length) return undefined;
+      offset += bytesPrefixBytes + readUint32(data, offset);
+    }
+    if (offset > data.length) return undefined;
+    offsets[row + 1] = offset;
+  }
+  return offset === data.length ? offsets : undefined;
+}
+
+export function writeUint32(into: Uint8Array, offset: number, value: number): void {
+  into[offset] = value;
+  into[offset + 1] = value >>> 8;
+  into[offset + 2] = value >>> 16;
+  into[offset + 3] = value >>> 24;
+}
+
+function readUint32(data: Uint8Array, offset: number): number {
+  return (
+    ((data[offset] as number) |
+      ((data[offset + 1] as number) << 8) |
+      ((data[offset + 2] as number) << 16) |
+      ((data[offset + 3] as number) << 24)) >>>
+    0
+  );
+}

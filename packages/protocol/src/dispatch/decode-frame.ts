@@ -1,0 +1,168 @@
+/** Frames back into messages, one function each way, so that a frame going the wrong way is refused like any other. */
+import { FrameCursor } from './frame-cursor.ts';
+import {
+  alignedLength,
+  type FindShared,
+  type FrameFromWorker,
+  type FrameToWorker,
+  failureCodes,
+  frameHeaderBytes,
+  frameKinds,
+  frameMagic,
+  frameVersion,
+  type HelloFrame,
+  MalformedFrame,
+  placementInFrame,
+  placementShared,
+} from './frame-layout.ts';
+import { loadSpecFrom } from './load-spec.ts';
+import type { AnsweredMessage, BatchTensor, DispatchMessage, Region } from './messages.ts';
+
+const tensorFieldsBytes = 24;
+const ignoreRelease = (): void => {};
+
+export function decodeToWorker(frame: Uint8Array, findShared: FindShared): FrameToWorker {
+  const cursor = new FrameCursor(frame, frameHeaderBytes);
+  const kind = frame[4];
+  switch (kind) {
+    case frameKinds.dispatch:
+      return dispatchFrom(cursor, findShared);
+    case frameKinds.cancel:
+      return ended(cursor, { kind: 'cancel', batch: cursor.u53() });
+    case frameKinds.release:
+      return ended(cursor, { kind: 'release', offsets: offsetsFrom(cursor) });
+    case frameKinds.load: {
+      cursor.skip(4);
+      return { kind: 'load', spec: loadSpecFrom(cursor.lastText(cursor.u32())) };
+    }
+    case frameKinds.unload: {
+      const model = cursor.u32();
+      cursor.skip(4);
+      return ended(cursor, { kind: 'unload', model });
+    }
+    case frameKinds.stop:
+      return ended(cursor, { kind: 'stop' });
+    case frameKinds.hello:
+      return helloFrom(cursor);
+    default:
+      throw new MalformedFrame(`no frame of kind ${kind} goes to a worker`);
+  }
+}
+
+export function decodeFromWorker(frame: Uint8Array, findShared: FindShared): FrameFromWorker {
+  const cursor = new FrameCursor(frame, frameHeaderBytes);
+  const kind = frame[4];
+  switch (kind) {
+    case frameKinds.answered:
+      return answeredFrom(cursor, findShared);
+    case frameKinds.failed: {
+      const batch = cursor.u53();
+      const code = failureCodes[cursor.u32()];
+      if (code === undefined) throw new MalformedFrame('a batch failed with an unknown code');
+      return { kind: 'failed', batch, code, message: cursor.lastText(cursor.u32()) };
+    }
+    case frameKinds.credit: {
+      const batchesMax = cursor.u32();
+      cursor.skip(4);
+      return ended(cursor, { kind: 'credit', batchesMax });
+    }
+    case frameKinds.ready: {
+      const model = cursor.u32();
+      cursor.skip(4);
+      return ended(cursor, { kind: 'ready', model, loadMs: cursor.f64(), residentBytes: cursor.u53() });
+    }
+    case frameKinds['load-failed']: {
+      const model = cursor.u32();
+      return { kind: 'load-failed', model, message: cursor.lastText(cursor.u32()) };
+    }
+    case frameKinds.hello:
+      return helloFrom(cursor);
+    default:
+      throw new MalformedFrame(`no frame of kind ${kind} comes from a worker`);
+  }
+}
+
+function ended<Frame>(cursor: FrameCursor, frame: Frame): Frame {
+  cursor.mustEnd();
+  return frame;
+}
+
+function helloFrom(cursor: FrameCursor): HelloFrame {
+  if (cursor.u32() !== frameMagic) throw new MalformedFrame('the other side does not speak the dispatch protocol');
+  const version = cursor.u32();
+  if (version !== frameVersion) {
+    throw new MalformedFrame(
+      `the other side speaks version ${version} of the dispatch protocol, this one ${frameVersion}: ` +
+        'run router and workers of the same release',
+    );
+  }
+  return ended(cursor, { kind: 'hello', toWorkerBytes: cursor.u53(), toRouterBytes: cursor.u53() });
+}
+
+function offsetsFrom(cursor: FrameCursor): number[] {
+  const count = cursor.u32();
+  cursor.skip(4);
+  cursor.mustHold(count, 8);
+  const offsets: number[] = [];
+  for (let index = 0; index < count; index++) offsets.push(cursor.u53());
+  return offsets;
+}
+
+function dispatchFrom(cursor: FrameCursor, findShared: FindShared): DispatchMessage {
+  const batch = cursor.u53();
+  const model = cursor.u32();
+  const outputCount = cursor.u32();
+  const region = regionFrom(cursor, findShared);
+  cursor.mustHold(outputCount, 4);
+  const outputs: number[] = [];
+  for (let index = 0; index < outputCount; index++) outputs.push(cursor.u32());
+  if (outputCount % 2 === 1) cursor.skip(4);
+  return { kind: 'dispatch', batch, model, inputs: tensorsFrom(cursor, region), outputs, region };
+}
+
+function answeredFrom(cursor: FrameCursor, findShared: FindShared): AnsweredMessage {
+  const batch = cursor.u53();
+  const runMicros = cursor.f64();
+  const region = regionFrom(cursor, findShared);
+  return { kind: 'answered', batch, outputs: tensorsFrom(cursor, region), region, runMicros };
+}
+
+function regionFrom(cursor: FrameCursor, findShared: FindShared): Region {
+  const placement = cursor.frame[5];
+  const offset = cursor.u53();
+  const bytes = cursor.u53();
+  if (placement === placementInFrame) return { bytes: cursor.frame, release: ignoreRelease };
+  if (placement !== placementShared) throw new MalformedFrame(`tensor data cannot be placed by ${placement}`);
+  const region = findShared(offset, bytes);
+  if (region === undefined) throw new MalformedFrame(`${bytes} bytes at ${offset} are not in shared memory`);
+  return region;
+}
+
+function tensorsFrom(cursor: FrameCursor, region: Region): BatchTensor[] {
+  const isInFrame = region.bytes === cursor.frame;
+  const count = cursor.u16At(6);
+  cursor.mustHold(count, tensorFieldsBytes);
+  const tensors: BatchTensor[] = [];
+  let dataBytes = 0;
+  let firstOffset = Number.POSITIVE_INFINITY;
+  for (let position = 0; position < count; position++) {
+    const index = cursor.u32();
+    const rank = cursor.u32();
+    const offset = cursor.u53();
+    const bytes = cursor.u53();
+    cursor.mustHold(rank, 8);
+    const shape: number[] = [];
+    for (let axis = 0; axis < rank; axis++) shape.push(cursor.u53());
+    if (offset + bytes > region.bytes.length) throw new MalformedFrame('a tensor lies outside of its region');
+    if (isInFrame && offset % 8 !== 0) throw new MalformedFrame('a tensor in a frame must begin at a multiple of 8');
+    tensors.push({ index, shape, data: region.bytes.subarray(offset, offset + bytes) });
+    dataBytes += alignedLength(bytes);
+    firstOffset = Math.min(firstOffset, offset);
+  }
+  if (isInFrame) {
+    if (firstOffset < cursor.at) throw new MalformedFrame('a tensor lies on top of the fields of its frame');
+    cursor.skip(dataBytes);
+  }
+  cursor.mustEnd();
+  return tensors;
+}

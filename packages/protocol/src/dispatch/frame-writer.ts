@@ -1,0 +1,253 @@
+import {
+  alignedLength,
+  type FrameFromWorker,
+  type FrameToWorker,
+  failureCodes,
+  frameBytesMaxDefault,
+  frameHeaderBytes,
+  frameKinds,
+  frameMagic,
+  frameVersion,
+  placementInFrame,
+  placementShared,
+} from './frame-layout.ts';
+import type { AnsweredMessage, BatchTensor, DispatchMessage } from './messages.ts';
+
+const initialBytes = 16_384;
+const tensorFieldsBytes = 24;
+const tensorsMax = 2 ** 16 - 1;
+/** Frames without text or tensors are shorter than this, so they can always be written. */
+const frameBytesMaxLeast = 64;
+/** A buffer grown past this for one large frame is not kept for the small ones that follow. */
+const recycledBytesMax = 2 ** 20;
+const uint32Range = 2 ** 32;
+const encoder = new TextEncoder();
+
+/** Gathers the frames of one tick in one buffer, to be written to the socket at once. */
+export class FrameWriter {
+  readonly #frameBytesMax: number;
+  #bytes = new Uint8Array(initialBytes);
+  #view = new DataView(this.#bytes.buffer);
+  #length = 0;
+  /** Where the frame being written began, and where its next field goes. */
+  #start = 0;
+  #at = 0;
+
+  constructor(frameBytesMax: number = frameBytesMaxDefault) {
+    if (!(frameBytesMax >= frameBytesMaxLeast && frameBytesMax < uint32Range)) {
+      throw new RangeError(`the maximum of a frame must be from ${frameBytesMaxLeast} to 2^32 - 1 bytes`);
+    }
+    this.#frameBytesMax = frameBytesMax;
+  }
+
+  get isEmpty(): boolean {
+    return this.#length === 0;
+  }
+
+  /**
+   * Adds a frame; false, and nothing added, when it would be longer than allowed. `sharedOffset` is where the region of
+   * a dispatch or an answer lies in shared memory; without it the tensors' bytes travel in the frame.
+   */
+  append(frame: FrameToWorker | FrameFromWorker, sharedOffset?: number): boolean {
+    switch (frame.kind) {
+      case 'dispatch':
+        return this.#appendDispatch(frame, sharedOffset);
+      case 'answered':
+        return this.#appendAnswered(frame, sharedOffset);
+      case 'failed':
+        return this.#appendFailed(frame.batch, failureCodes.indexOf(frame.code), frame.message);
+      case 'cancel':
+        this.#begin(frameKinds.cancel, 16);
+        this.#u53(frame.batch);
+        return this.#end();
+      case 'release':
+        if (!this.#begin(frameKinds.release, 16 + 8 * frame.offsets.length)) return false;
+        this.#u32(frame.offsets.length);
+        this.#u32(0);
+        for (const offset of frame.offsets) this.#u53(offset);
+        return this.#end();
+      case 'credit':
+        this.#begin(frameKinds.credit, 16);
+        this.#u32(frame.batchesMax);
+        this.#u32(0);
+        return this.#end();
+      case 'load':
+        return this.#appendText(frameKinds.load, 0, JSON.stringify(frame.spec));
+      case 'load-failed':
+        return this.#appendText(frameKinds['load-failed'], frame.model, frame.message);
+      case 'unload':
+        this.#begin(frameKinds.unload, 16);
+        this.#u32(frame.model);
+        this.#u32(0);
+        return this.#end();
+      case 'ready':
+        this.#begin(frameKinds.ready, 32);
+        this.#u32(frame.model);
+        this.#u32(0);
+        this.#f64(frame.loadMs);
+        this.#u53(frame.residentBytes);
+        return this.#end();
+      case 'stop':
+        this.#begin(frameKinds.stop, frameHeaderBytes);
+        return this.#end();
+      case 'hello':
+        this.#begin(frameKinds.hello, 32);
+        this.#u32(frameMagic);
+        this.#u32(frameVersion);
+        this.#u53(frame.toWorkerBytes);
+        this.#u53(frame.toRouterBytes);
+        return this.#end();
+    }
+  }
+
+  /** All frames since the last call. The bytes are the caller's, who may `recycle` them once they are sent. */
+  takeBytes(): Uint8Array<ArrayBuffer> {
+    const taken = this.#bytes.subarray(0, this.#length);
+    this.#replaceBuffer(new Uint8Array(0));
+    this.#length = 0;
+    return taken;
+  }
+
+  /** Lets the writer use this memory for the next frames. */
+  recycle(taken: Uint8Array<ArrayBuffer>): void {
+    if (this.#length > 0 || taken.buffer.byteLength > recycledBytesMax) return;
+    this.#replaceBuffer(new Uint8Array(taken.buffer));
+  }
+
+  #appendDispatch(message: DispatchMessage, sharedOffset: number | undefined): boolean {
+    const fieldsBytes = 40 + alignedLength(4 * message.outputs.length);
+    const { inputs, region } = message;
+    if (!this.#beginTensors(frameKinds.dispatch, fieldsBytes, inputs, sharedOffset)) return false;
+    this.#u53(message.batch);
+    this.#u32(message.model);
+    this.#u32(message.outputs.length);
+    this.#u53(sharedOffset ?? 0);
+    this.#u53(sharedOffset === undefined ? 0 : region.bytes.length);
+    for (const output of message.outputs) this.#u32(output);
+    if (message.outputs.length % 2 === 1) this.#u32(0);
+    this.#tensors(inputs, sharedOffset === undefined ? undefined : region.bytes);
+    return this.#end();
+  }
+
+  #appendAnswered(message: AnsweredMessage, sharedOffset: number | undefined): boolean {
+    const { outputs, region } = message;
+    if (!this.#beginTensors(frameKinds.answered, 40, outputs, sharedOffset)) return false;
+    this.#u53(message.batch);
+    this.#f64(message.runMicros);
+    this.#u53(sharedOffset ?? 0);
+    this.#u53(sharedOffset === undefined ? 0 : region.bytes.length);
+    this.#tensors(outputs, sharedOffset === undefined ? undefined : region.bytes);
+    return this.#end();
+  }
+
+  #appendFailed(batch: number, code: number, message: string): boolean {
+    const text = encoder.encode(message);
+    if (!this.#begin(frameKinds.failed, 24 + alignedLength(text.length))) return false;
+    this.#u53(batch);
+    this.#u32(code);
+    this.#u32(text.length);
+    this.#padded(text);
+    return this.#end();
+  }
+
+  #appendText(kind: number, model: number, message: string): boolean {
+    const text = encoder.encode(message);
+    if (!this.#begin(kind, 16 + alignedLength(text.length))) return false;
+    this.#u32(model);
+    this.#u32(text.length);
+    this.#padded(text);
+    return this.#end();
+  }
+
+  #beginTensors(
+    kind: number,
+    fieldsBytes: number,
+    tensors: readonly BatchTensor[],
+    sharedOffset: number | undefined,
+  ): boolean {
+    let bytes = fieldsBytes;
+    for (const { shape, data } of tensors) {
+      bytes += tensorFieldsBytes + 8 * shape.length;
+      if (sharedOffset === undefined) bytes += alignedLength(data.length);
+    }
+    if (tensors.length > tensorsMax || !this.#begin(kind, bytes)) return false;
+    this.#view.setUint8(this.#start + 5, sharedOffset === undefined ? placementInFrame : placementShared);
+    this.#view.setUint16(this.#start + 6, tensors.length, true);
+    return true;
+  }
+
+  /** `regionBytes` is given when the data lies there already. */
+  #tensors(tensors: readonly BatchTensor[], regionBytes: Uint8Array | undefined): void {
+    let dataOffset = this.#at - this.#start;
+    for (const { shape } of tensors) dataOffset += tensorFieldsBytes + 8 * shape.length;
+    for (const { index, shape, data } of tensors) {
+      this.#u32(index);
+      this.#u32(shape.length);
+      this.#u53(regionBytes === undefined ? dataOffset : offsetWithin(regionBytes, data));
+      this.#u53(data.length);
+      for (const dimension of shape) this.#u53(dimension);
+      if (regionBytes === undefined) dataOffset += alignedLength(data.length);
+    }
+    if (regionBytes === undefined) for (const { data } of tensors) this.#padded(data);
+  }
+
+  #begin(kind: number, frameBytes: number): boolean {
+    if (frameBytes > this.#frameBytesMax) return false;
+    this.#start = this.#length;
+    this.#at = this.#start + frameHeaderBytes;
+    this.#length += frameBytes;
+    if (this.#length > this.#bytes.length) this.#grow();
+    this.#view.setUint32(this.#start, frameBytes, true);
+    this.#view.setUint32(this.#start + 4, kind, true);
+    return true;
+  }
+
+  #end(): true {
+    if (this.#at !== this.#length)
+      throw new Error(`a frame of ${this.#length - this.#start} bytes was laid out wrongly`);
+    return true;
+  }
+
+  #grow(): void {
+    const kept = this.#bytes.subarray(0, this.#start);
+    this.#replaceBuffer(new Uint8Array(Math.max(this.#length, 2 * this.#bytes.length, initialBytes)));
+    this.#bytes.set(kept);
+  }
+
+  #replaceBuffer(bytes: Uint8Array<ArrayBuffer>): void {
+    this.#bytes = bytes;
+    this.#view = new DataView(bytes.buffer);
+  }
+
+  #u32(value: number): void {
+    this.#view.setUint32(this.#at, value, true);
+    this.#at += 4;
+  }
+
+  #u53(value: number): void {
+    this.#view.setUint32(this.#at, value % uint32Range, true);
+    this.#view.setUint32(this.#at + 4, Math.floor(value / uint32Range), true);
+    this.#at += 8;
+  }
+
+  #f64(value: number): void {
+    this.#view.setFloat64(this.#at, value, true);
+    this.#at += 8;
+  }
+
+  /** The gap up to the alignment is cleared: recycled memory must not carry old bytes to the other side. */
+  #padded(bytes: Uint8Array): void {
+    this.#bytes.set(bytes, this.#at);
+    const end = this.#at + bytes.length;
+    this.#at += alignedLength(bytes.length);
+    this.#bytes.fill(0, end, this.#at);
+  }
+}
+
+function offsetWithin(region: Uint8Array, data: Uint8Array): number {
+  const offset = data.byteOffset - region.byteOffset;
+  if (data.buffer !== region.buffer || offset < 0 || offset + data.length > region.length) {
+    throw new Error('the data of a tensor must be a view of its message\u2019s region');
+  }
+  return offset;
+}

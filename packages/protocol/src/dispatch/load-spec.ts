@@ -1,0 +1,75 @@
+import { isDatatype } from '../datatypes.ts';
+import type { TensorSpec } from '../tensor.ts';
+import { MalformedFrame } from './frame-layout.ts';
+import type { LoadSpec } from './messages.ts';
+
+/** The JSON of a load frame, checked field by field: what comes out is a `LoadSpec` and nothing more. */
+export function loadSpecFrom(json: string): LoadSpec {
+  let value: unknown;
+  try {
+    value = JSON.parse(json);
+  } catch {
+    throw new MalformedFrame('a load frame does not hold JSON');
+  }
+  const spec = objectFrom(value, 'the model');
+  if (spec.engine !== 'onnxruntime') throw new MalformedFrame(`there is no engine ${JSON.stringify(spec.engine)}`);
+  return {
+    model: countFrom(spec.model, 'model'),
+    name: textFrom(spec.name, 'name'),
+    version: textFrom(spec.version, 'version'),
+    engine: spec.engine,
+    path: textFrom(spec.path, 'path'),
+    inputs: listFrom(spec.inputs, 'inputs').map(tensorSpecFrom),
+    outputs: listFrom(spec.outputs, 'outputs').map(tensorSpecFrom),
+    isBatched: flagFrom(spec.isBatched, 'isBatched'),
+    threads: countFrom(spec.threads, 'threads'),
+    isSpinning: flagFrom(spec.isSpinning, 'isSpinning'),
+  };
+}
+
+function tensorSpecFrom(value: unknown): TensorSpec {
+  const spec = objectFrom(value, 'a tensor');
+  const name = textFrom(spec.name, 'name');
+  const datatype = textFrom(spec.datatype, 'datatype');
+  if (!isDatatype(datatype)) throw new MalformedFrame(`there is no datatype ${JSON.stringify(datatype)}`);
+  return {
+    name,
+    datatype,
+    shape: shapeFrom(spec.shape, 'shape'),
+    ...(spec.engineShape === undefined ? {} : { engineShape: shapeFrom(spec.engineShape, 'engineShape') }),
+    ...(spec.isOptional === undefined ? {} : { isOptional: flagFrom(spec.isOptional, 'isOptional') }),
+  };
+}
+
+function shapeFrom(value: unknown, field: string): number[] {
+  return listFrom(value, field).map((dimension) => (dimension === -1 ? -1 : countFrom(dimension, field)));
+}
+
+function objectFrom(value: unknown, field: string): Record<string, unknown> {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw wrong(field, 'an object');
+  return value as Record<string, unknown>;
+}
+
+function listFrom(value: unknown, field: string): readonly unknown[] {
+  if (!Array.isArray(value)) throw wrong(field, 'a list');
+  return value;
+}
+
+function textFrom(value: unknown, field: string): string {
+  if (typeof value !== 'string') throw wrong(field, 'a string');
+  return value;
+}
+
+function flagFrom(value: unknown, field: string): boolean {
+  if (typeof value !== 'boolean') throw wrong(field, 'true or false');
+  return value;
+}
+
+function countFrom(value: unknown, field: string): number {
+  if (typeof value !== 'number' || !Number.isSafeInteger(value) || value < 0) throw wrong(field, 'a whole number');
+  return value;
+}
+
+function wrong(field: string, expected: string): MalformedFrame {
+  return new MalformedFrame(`in a load frame, ${field} must be ${expected}`);
+}

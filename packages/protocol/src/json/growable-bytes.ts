@@ -1,0 +1,44 @@
+/** What a writer takes from the system at a time; small texts share one slab. */
+const slabBytes = 64 * 1024;
+
+/** Where text and elements of unknown length are written. Whoever writes reserves first, then advances `end`. */
+export class GrowableBytes {
+  bytes: Uint8Array;
+  /** Where the current piece begins. */
+  start = 0;
+  /** Where it ends so far. */
+  end = 0;
+
+  readonly #growthBytesMin: number;
+
+  constructor(initialBytes: number = slabBytes) {
+    this.#growthBytesMin = initialBytes;
+    this.bytes = new Uint8Array(initialBytes);
+  }
+
+  /** Makes room for so many more bytes; `bytes`, `start` and `end` may be others afterwards. */
+  reserve(count: number): void {
+    if (this.end + count > this.bytes.length) this.#grow(count);
+  }
+
+  /** The piece written since the last call. It stays intact: later pieces go behind it or elsewhere. */
+  take(): Uint8Array {
+    const piece = this.bytes.subarray(this.start, this.end);
+    this.start = this.end;
+    return piece;
+  }
+
+  /** Forgets what was written since the last `take`. */
+  discard(): void {
+    this.end = this.start;
+  }
+
+  #grow(count: number): void {
+    const length = this.end - this.start;
+    const bytes = new Uint8Array(Math.max(this.#growthBytesMin, 2 * (length + count)));
+    bytes.set(this.bytes.subarray(this.start, this.end));
+    this.bytes = bytes;
+    this.start = 0;
+    this.end = length;
+  }
+}

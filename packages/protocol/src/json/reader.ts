@@ -1,0 +1,296 @@
+import { jsonError, jsonErrorAt } from './json-error.ts';
+import { ObjectKeys } from './object-keys.ts';
+import { StringScan, scanString, textOfString } from './read-string.ts';
+import { isWordAt, NumberScan, scanNumber, textOfNumber } from './scan-number.ts';
+
+/** How deep arrays and objects may nest. */
+export const jsonDepthMax = 100;
+
+export type JsonKind = 'object' | 'array' | 'string' | 'number' | 'boolean' | 'null';
+
+/** Where a value lies, so that it can be read when more is known: see `JsonReader.takeSpan`. */
+export interface JsonSpan {
+  readonly start: number;
+  readonly end: number;
+  /** How deep the value is nested, so that the limit holds inside it. */
+  readonly depth: number;
+}
+
+/**
+ * Walks JSON text as it lies in memory, one value at a time, in the order of the text. Beyond the standard it reads NaN,
+ * Infinity and -Infinity; it refuses duplicate keys, invalid UTF-8 and lone surrogates. Every refusal is an
+ * `InferenceError` with code `invalid-request` that says where and what was expected.
+ *
+ *     reader.beginObject();
+ *     for (let key = reader.nextKey(); key !== undefined; key = reader.nextKey()) {
+ *       if (key === 'id') id = reader.readString(); else reader.skipValue();
+ *     }
+ *     reader.expectEnd();
+ *
+ * Every value must be read or skipped before the next key or element is asked for.
+ */
+export class JsonReader {
+  readonly bytes: Uint8Array;
+  readonly end: number;
+  /** Of the next byte to read. Codecs that read values on their own (see tensor-reader.ts) move it. */
+  position: number;
+  /** The number last read by `scanNumber`. */
+  readonly number = new NumberScan();
+  readonly #string = new StringScan();
+  #depth: number;
+  readonly #keys = new ObjectKeys();
+  /** An array or object was just begun: no comma comes before what follows. */
+  #isFirst: boolean = false;
+
+  constructor(bytes: Uint8Array, span?: JsonSpan) {
+    this.bytes = bytes;
+    this.position = span === undefined ? 0 : span.start;
+    this.end = span === undefined ? bytes.length : span.end;
+    this.#depth = span === undefined ? 0 : span.depth;
+  }
+
+  /** A reader for a value that was spanned before. */
+  readerOf(span: JsonSpan): JsonReader {
+    return new JsonReader(this.bytes, span);
+  }
+
+  /** What the next value is, by its first byte. */
+  peekKind(): JsonKind {
+    const byte = this.#skipSpace();
+    switch (byte) {
+      case 0x7b:
+        return 'object';
+      case 0x5b:
+        return 'array';
+      case 0x22:
+        return 'string';
+      case 0x74:
+      case 0x66:
+        return 'boolean';
+      case 0x6e:
+        return 'null';
+      case 0x2d:
+      case 0x49:
+      case 0x4e:
+        return 'number';
+      default:
+        if (byte >= 0x30 && byte <= 0x39) return 'number';
+        throw this.#expected('a value');
+    }
+  }
+
+  /** Whether the next value is an array; asks less than `peekKind`, so also where no value may follow. */
+  isAtArray(): boolean {
+    return this.#skipSpace() === 0x5b;
+  }
+
+  beginObject(): void {
+    this.#begin(0x7b, 'an object');
+    this.#keys.open();
+  }
+
+  /** The next key of the object, its colon passed; nothing at the end of the object, which is passed too. */
+  nextKey(): string | undefined {
+    let byte = this.#skipSpace();
+    if (byte === 0x7d) {
+      this.#finish();
+      this.#keys.close();
+      return undefined;
+    }
+    if (this.#isFirst) {
+      this.#isFirst = false;
+      if (byte !== 0x22) throw this.#expected("a key in double quotes or '}'");
+    } else {
+      if (byte !== 0x2c) throw this.#expected("',' or '}' after a member");
+      this.position += 1;
+      byte = this.#skipSpace();
+      if (byte !== 0x22) throw this.#expected('a key in double quotes');
+    }
+    const start = this.position;
+    const key = this.readString();
+    if (!this.#keys.add(key)) throw jsonErrorAt(this.bytes, start, `the key ${JSON.stringify(key)} is there twice`);
+    if (this.#skipSpace() !== 0x3a) throw this.#expected("':' after a key");
+    this.position += 1;
+    return key;
+  }
+
+  beginArray(): void {
+    this.#begin(0x5b, 'an array');
+  }
+
+  /** Whether another element follows, its comma passed; at the end of the array, that is passed too. */
+  nextElement(): boolean {
+    const byte = this.#skipSpace();
+    if (byte === 0x5d) {
+      this.#finish();
+      return false;
+    }
+    if (this.#isFirst) {
+      this.#isFirst = false;
+      return true;
+    }
+    if (byte !== 0x2c) throw this.#expected("',' or ']' after an element");
+    this.position += 1;
+    if (this.#skipSpace() === 0x5d) throw this.#expected("a value after ','");
+    return true;
+  }
+
+  readString(): string {
+    this.#scanString();
+    const start = this.position;
+    this.position = this.#string.end;
+    return textOfString(this.bytes, start, this.#string);
+  }
+
+  /** Scans a string and leaves the position at its opening quote: for codecs that take its bytes themselves. */
+  scanString(): StringScan {
+    this.#scanString();
+    return this.#string;
+  }
+
+  /** An exact number: a bigint where it is an integer that a double does not hold exactly. */
+  readNumber(): number | bigint {
+    if (!this.scanNumber()) throw this.#expected('a number');
+    const { number } = this;
+    if (number.isInteger && !Number.isSafeInteger(number.value)) return BigInt(textOfNumber(this.bytes, number));
+    if (!Number.isFinite(number.value) && !number.isWord) {
+      throw jsonErrorAt(this.bytes, number.start, 'a number is too large for a 64-bit float');
+    }
+    return number.value;
+  }
+
+  /** Scans a number into `number` and passes it; false, with nothing passed, where no number begins. */
+  scanNumber(): boolean {
+    this.#skipSpace();
+    if (!scanNumber(this.bytes, this.position, this.end, this.number)) return false;
+    this.position = this.number.end;
+    return true;
+  }
+
+  readBoolean(): boolean {
+    const byte = this.#skipSpace();
+    if (byte === 0x74 && isWordAt(this.bytes, this.position, this.end, 'true')) {
+      this.position += 4;
+      return true;
+    }
+    if (byte === 0x66 && isWordAt(this.bytes, this.position, this.end, 'false')) {
+      this.position += 5;
+      return false;
+    }
+    throw this.#expected('true or false');
+  }
+
+  readNull(): void {
+    this.#skipSpace();
+    if (!isWordAt(this.bytes, this.position, this.end, 'null')) throw this.#expected('null');
+    this.position += 4;
+  }
+
+  /** Passes a value, checking all of it. */
+  skipValue(): void {
+    switch (this.peekKind()) {
+      case 'object':
+        this.beginObject();
+        while (this.nextKey() !== undefined) this.skipValue();
+        return;
+      case 'array':
+        this.beginArray();
+        while (this.nextElement()) this.skipValue();
+        return;
+      case 'string':
+        this.#scanString();
+        this.position = this.#string.end;
+        return;
+      case 'boolean':
+        this.readBoolean();
+        return;
+      case 'null':
+        this.readNull();
+        return;
+      case 'number':
+        if (!this.scanNumber()) throw this.#expected('a value');
+    }
+  }
+
+  /**
+   * Passes a value quickly and says where it lies. It is checked only so far as to find its end: whoever takes a span
+   * must read it later with `readerOf`, or refuse the text.
+   */
+  takeSpan(): JsonSpan {
+    const first = this.#skipSpace();
+    const start = this.position;
+    if (first === 0x5b || first === 0x7b) this.#passBrackets();
+    else this.skipValue();
+    return { start, end: this.position, depth: this.#depth };
+  }
+
+  /** Refuses anything but white space after the value. */
+  expectEnd(): void {
+    this.#skipSpace();
+    if (this.position < this.end) throw this.#expected('the end of the text');
+  }
+
+  #begin(bracket: number, what: string): void {
+    if (this.#skipSpace() !== bracket) throw this.#expected(what);
+    if (this.#depth === jsonDepthMax) {
+      throw jsonErrorAt(this.bytes, this.position, `arrays and objects are nested more than ${jsonDepthMax} deep`);
+    }
+    this.#depth += 1;
+    this.position += 1;
+    this.#isFirst = true;
+  }
+
+  #finish(): void {
+    this.#depth -= 1;
+    this.position += 1;
+    this.#isFirst = false;
+  }
+
+  #passBrackets(): void {
+    const { bytes, end } = this;
+    let position = this.position;
+    let open = 0;
+    while (position < end) {
+      const byte = bytes[position] as number;
+      position += 1;
+      if (byte < 0x5b) {
+        if (byte !== 0x22) continue;
+        while (position < end && bytes[position] !== 0x22) position += bytes[position] === 0x5c ? 2 : 1;
+        position += 1;
+      } else if ((byte | 0x20) === 0x7b) open += 1;
+      else if ((byte | 0x20) === 0x7d) {
+        open -= 1;
+        if (open > 0) continue;
+        this.position = position;
+        return;
+      }
+    }
+    throw jsonErrorAt(bytes, this.position, 'an array or object is not closed');
+  }
+
+  #scanString(): void {
+    if (this.#skipSpace() !== 0x22) throw this.#expected('a string');
+    scanString(this.bytes, this.position, this.end, this.#string);
+  }
+
+  /** Passes white space and returns the byte after it, -1 at the end. */
+  #skipSpace(): number {
+    const { bytes, end } = this;
+    let position = this.position;
+    if (position < end && (bytes[position] as number) > 0x20) return bytes[position] as number;
+    while (position < end) {
+      const byte = bytes[position] as number;
+      if (byte > 0x20 || (byte !== 0x20 && byte !== 0x0a && byte !== 0x0d && byte !== 0x09)) {
+        this.position = position;
+        return byte;
+      }
+      position += 1;
+    }
+    this.position = position;
+    return -1;
+  }
+
+  #expected(what: string): Error {
+    return jsonError(this.bytes, this.position, this.end, what);
+  }
+}

@@ -1,0 +1,152 @@
+/**
+ * One reader a group of datatypes for the elements of one array: the innermost loops of reading tensors. Each reads up to
+ * `count` elements to where element `first` lies, and returns how many it found before the array ended.
+ */
+import { bytesPrefixBytes, writeUint32 } from '../bytes-elements.ts';
+import type { Datatype } from '../datatypes.ts';
+import { bf16From, fp16From } from '../float16.ts';
+import { appendString } from './read-string.ts';
+import { textOfNumber } from './scan-number.ts';
+import type { TensorTarget } from './tensor-target.ts';
+
+type RowReader = (target: TensorTarget, first: number, count: number) => number;
+
+export const rowReaders: Readonly<Record<Datatype, RowReader>> = {
+  BOOL: readBooleans,
+  UINT8: (target, first, count) => readIntegers(target, first, count, 0, 0xff),
+  UINT16: (target, first, count) => readIntegers(target, first, count, 0, 0xffff),
+  UINT32: (target, first, count) => readIntegers(target, first, count, 0, 0xffff_ffff),
+  INT8: (target, first, count) => readIntegers(target, first, count, -0x80, 0x7f),
+  INT16: (target, first, count) => readIntegers(target, first, count, -0x8000, 0x7fff),
+  INT32: (target, first, count) => readIntegers(target, first, count, -0x8000_0000, 0x7fff_ffff),
+  UINT64: (target, first, count) => readIntegers64(target, first, count, 0n, (1n << 64n) - 1n),
+  INT64: (target, first, count) => readIntegers64(target, first, count, -(1n << 63n), (1n << 63n) - 1n),
+  FP16: (target, first, count) => readHalves(target, first, count, fp16From, 0x7c00),
+  BF16: (target, first, count) => readHalves(target, first, count, bf16From, 0x7f80),
+  FP32: readSingles,
+  FP64: readDoubles,
+  BYTES: readTexts,
+};
+
+function readSingles(target: TensorTarget, first: number, count: number): number {
+  const { reader, singles } = target;
+  const { number } = reader;
+  for (let index = 0; index < count; index += 1) {
+    if (!reader.nextElement()) return index;
+    if (!reader.scanNumber()) throw target.wrongKind(first + index, 'numbers');
+    const single = Math.fround(number.value);
+    if (Math.abs(single) === Number.POSITIVE_INFINITY && !number.isWord) throw tooLarge(target, first + index);
+    singles[first + index] = single;
+  }
+  return count;
+}
+
+function readDoubles(target: TensorTarget, first: number, count: number): number {
+  const { reader, doubles } = target;
+  const { number } = reader;
+  for (let index = 0; index < count; index += 1) {
+    if (!reader.nextElement()) return index;
+    if (!reader.scanNumber()) throw target.wrongKind(first + index, 'numbers');
+    if (Math.abs(number.value) === Number.POSITIVE_INFINITY && !number.isWord) throw tooLarge(target, first + index);
+    doubles[first + index] = number.value;
+  }
+  return count;
+}
+
+function readHalves(
+  target: TensorTarget,
+  first: number,
+  count: number,
+  bitsFrom: (value: number) => number,
+  infinity: number,
+): number {
+  const { reader, halves } = target;
+  for (let index = 0; index < count; index += 1) {
+    if (!reader.nextElement()) return index;
+    if (!reader.scanNumber()) throw target.wrongKind(first + index, 'numbers');
+    const bits = bitsFrom(reader.number.value);
+    if ((bits & 0x7fff) === infinity && !reader.number.isWord) throw tooLarge(target, first + index);
+    halves[first + index] = bits;
+  }
+  return count;
+}
+
+function readIntegers(target: TensorTarget, first: number, count: number, min: number, max: number): number {
+  const { reader, bytes, halves, words } = target;
+  const { number } = reader;
+  const width = max - min;
+  for (let index = 0; index < count; index += 1) {
+    if (!reader.nextElement()) return index;
+    if (!reader.scanNumber()) throw target.wrongKind(first + index, 'integers');
+    const { value } = number;
+    if (!number.isInteger) throw notAnInteger(target, first + index);
+    if (value < min || value > max) throw tooLarge(target, first + index);
+    // Signed and unsigned elements have the same bits.
+    if (width === 0xff) bytes[first + index] = value;
+    else if (width === 0xffff) halves[first + index] = value;
+    else words[first + index] = value;
+  }
+  return count;
+}
+
+function readIntegers64(target: TensorTarget, first: number, count: number, min: bigint, max: bigint): number {
+  const { reader, words } = target;
+  const { number } = reader;
+  for (let index = 0; index < count; index += 1) {
+    if (!reader.nextElement()) return index;
+    if (!reader.scanNumber()) throw target.wrongKind(first + index, 'integers');
+    if (!number.isInteger) throw notAnInteger(target, first + index);
+    const at = 2 * (first + index);
+    const { value } = number;
+    // Within 2^53 the double is exact, and dividing it by a power of two is too: no bigint is made.
+    if (Number.isSafeInteger(value) && (value >= 0 || min < 0n)) {
+      words[at] = value;
+      words[at + 1] = Math.floor(value / 0x1_0000_0000);
+      continue;
+    }
+    const exact = BigInt(textOfNumber(reader.bytes, number));
+    if (exact < min || exact > max) throw tooLarge(target, first + index);
+    words[at] = Number(exact & 0xffff_ffffn);
+    words[at + 1] = Number((exact >> 32n) & 0xffff_ffffn);
+  }
+  return count;
+}
+
+function readBooleans(target: TensorTarget, first: number, count: number): number {
+  const { reader, bytes } = target;
+  for (let index = 0; index < count; index += 1) {
+    if (!reader.nextElement()) return index;
+    if (reader.peekKind() !== 'boolean') throw target.wrongKind(first + index, 'true and false');
+    bytes[first + index] = reader.readBoolean() ? 1 : 0;
+  }
+  return count;
+}
+
+function readTexts(target: TensorTarget, first: number, count: number): number {
+  const { reader, growable } = target;
+  for (let index = 0; index < count; index += 1) {
+    if (!reader.nextElement()) return index;
+    if (reader.peekKind() !== 'string') throw target.wrongKind(first + index, 'strings');
+    const scan = reader.scanString();
+    growable.reserve(bytesPrefixBytes);
+    // Counted from the start of the piece: appending may move it.
+    const prefix = growable.end - growable.start;
+    growable.end += bytesPrefixBytes;
+    appendString(reader.bytes, reader.position, scan, growable);
+    const at = growable.start + prefix;
+    writeUint32(growable.bytes, at, growable.end - at - bytesPrefixBytes);
+    reader.position = scan.end;
+  }
+  return count;
+}
+
+function tooLarge(target: TensorTarget, element: number): Error {
+  return target.wrongNumber(element, `does not fit ${target.datatype}`);
+}
+
+function notAnInteger(target: TensorTarget, element: number): Error {
+  return target.wrongNumber(
+    element,
+    `is not an integer; ${target.datatype} takes integers, written without point or exponent`,
+  );
+}

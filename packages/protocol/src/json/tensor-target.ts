@@ -1,0 +1,118 @@
+import { type Datatype, datatypes } from '../datatypes.ts';
+import { InferenceError } from '../errors.ts';
+import { elementCount, formatShape } from '../tensor-shape.ts';
+import { GrowableBytes } from './growable-bytes.ts';
+import type { JsonKind, JsonReader } from './reader.ts';
+import { textOfNumber } from './scan-number.ts';
+
+const noBytes = new Uint8Array(0);
+const noHalves = new Uint16Array(0);
+const noWords = new Uint32Array(0);
+const noSingles = new Float32Array(0);
+const noDoubles = new Float64Array(0);
+const noGrowable = new GrowableBytes(0);
+
+/** A bound on what a message quotes of the caller's text. */
+const quotedCharactersMax = 40;
+
+/**
+ * Where the elements of one tensor are read to. Each kind of array has its own field, so that each place in the code
+ * that stores an element only ever sees one kind.
+ */
+export class TensorTarget {
+  readonly reader: JsonReader;
+  readonly name: string;
+  readonly datatype: Datatype;
+  readonly shape: readonly number[];
+  bytes: Uint8Array = noBytes;
+  halves: Uint16Array = noHalves;
+  /** 32-bit integers; for 64-bit ones two each, the lower first. */
+  words: Uint32Array = noWords;
+  singles: Float32Array = noSingles;
+  doubles: Float64Array = noDoubles;
+  growable: GrowableBytes = noGrowable;
+
+  constructor(
+    reader: JsonReader,
+    header: { readonly name: string; readonly datatype: Datatype; readonly shape: readonly number[] },
+    count: number,
+  ) {
+    this.reader = reader;
+    this.name = header.name;
+    this.datatype = header.datatype;
+    this.shape = header.shape;
+    switch (header.datatype) {
+      case 'FP32':
+        this.singles = new Float32Array(count);
+        this.bytes = new Uint8Array(this.singles.buffer);
+        return;
+      case 'FP64':
+        this.doubles = new Float64Array(count);
+        this.bytes = new Uint8Array(this.doubles.buffer);
+        return;
+      case 'BYTES':
+        this.growable = new GrowableBytes(count * 8 + 64);
+        return;
+      default: {
+        const elementBytes = datatypes[header.datatype].bytes;
+        if (elementBytes === 1) this.bytes = new Uint8Array(count);
+        else if (elementBytes === 2) {
+          this.halves = new Uint16Array(count);
+          this.bytes = new Uint8Array(this.halves.buffer);
+        } else {
+          this.words = new Uint32Array((count * elementBytes) / 4);
+          this.bytes = new Uint8Array(this.words.buffer);
+        }
+      }
+    }
+  }
+
+  /** The finished data. */
+  take(): Uint8Array {
+    return this.datatype === 'BYTES' ? this.growable.take() : this.bytes;
+  }
+
+  /** The element at the reader's position is not of the datatype at all. */
+  wrongKind(element: number, wanted: string): InferenceError {
+    const kind = this.reader.peekKind();
+    if (kind === 'array') return this.wrongNesting(element, kind);
+    return this.refusal(
+      `element ${element} of input '${this.name}' is ${describeKind(kind)}; ${this.datatype} takes ${wanted}`,
+    );
+  }
+
+  /** The number just read is of the wrong sort or size. */
+  wrongNumber(element: number, problem: string): InferenceError {
+    const text = textOfNumber(this.reader.bytes, this.reader.number);
+    const quoted = text.length > quotedCharactersMax ? `${text.slice(0, quotedCharactersMax)}…` : text;
+    return this.refusal(`element ${element} of input '${this.name}' is ${quoted}, which ${problem}`);
+  }
+
+  /** An array has another length than its dimension, or, for axis -1, flat data than the whole shape. */
+  wrongLength(axis: number, isLonger: boolean, found: number, firstElement: number): InferenceError {
+    const wanted = axis < 0 ? elementCount(this.shape) : (this.shape[axis] as number);
+    const where = axis < 0 ? 'the data' : `the array of dimension ${axis} from element ${firstElement} in the data`;
+    return this.refusal(
+      `${where} of input '${this.name}' has ${isLonger ? `more than ${wanted}` : found} elements; ` +
+        `shape ${formatShape(this.shape)} takes ${wanted}`,
+    );
+  }
+
+  /** An array where a value was due, or the other way round. */
+  wrongNesting(element: number, found: JsonKind): InferenceError {
+    return this.refusal(
+      `element ${element} of input '${this.name}' is ${describeKind(found)} where the nesting of its data does not allow ` +
+        `one; data must be flat or nested exactly as shape ${formatShape(this.shape)}`,
+    );
+  }
+
+  refusal(message: string): InferenceError {
+    return new InferenceError('invalid-request', message);
+  }
+}
+
+/** A kind of value as messages name it. */
+export function describeKind(kind: JsonKind): string {
+  if (kind === 'null') return kind;
+  return kind === 'array' || kind === 'object' ? `an ${kind}` : `a ${kind}`;
+}

@@ -1,0 +1,145 @@
+/**
+ * Where the rows of a batch lie: inputs of several requests side by side in one region, so that the engine reads them
+ * as one tensor; outputs cut back into each request's rows as views, nothing copied.
+ */
+import {
+  type AnsweredMessage,
+  type BatchTensor,
+  elementCount,
+  InferenceError,
+  type Region,
+  type Tensor,
+  type TensorSpec,
+  takeBytesRowOffsets,
+} from '@millrace/protocol';
+import type { ServedModel } from './served-model.ts';
+import type { ValidInferRequest } from './valid-request.ts';
+
+/** Every tensor begins on a cache line, so any typed view of it is aligned. */
+const alignmentBytes = 64;
+
+export interface LaidOutBatch {
+  readonly region: Region;
+  readonly inputs: readonly BatchTensor[];
+  readonly outputs: readonly number[];
+}
+
+/** Writes the inputs of all requests into memory the worker reads; each byte is copied once. */
+export function layOutBatch(requests: readonly ValidInferRequest[], lend: (bytes: number) => Region): LaidOutBatch {
+  const first = requests[0] as ValidInferRequest;
+  const { model } = first;
+  const offsets: number[] = [];
+  let regionBytes = 0;
+  for (let index = 0; index < first.inputs.length; index++) {
+    offsets.push(regionBytes);
+    if (first.inputs[index] === undefined) continue;
+    let inputBytes = 0;
+    for (const request of requests) inputBytes += (request.inputs[index] as Tensor).data.byteLength;
+    regionBytes += Math.ceil(inputBytes / alignmentBytes) * alignmentBytes;
+  }
+  const region = lend(regionBytes);
+  const rows = totalRows(requests);
+  const inputs: BatchTensor[] = [];
+  for (let index = 0; index < first.inputs.length; index++) {
+    const tensor = first.inputs[index];
+    if (tensor === undefined) continue;
+    const begin = offsets[index] as number;
+    let end = begin;
+    for (const request of requests) {
+      const { data } = request.inputs[index] as Tensor;
+      region.bytes.set(data, end);
+      end += data.byteLength;
+    }
+    const shape = engineShapeOf(tensor.shape, model.view.inputs[index] as TensorSpec);
+    if (model.view.isBatched) shape[0] = rows;
+    inputs.push({ index, shape, data: region.bytes.subarray(begin, end) });
+  }
+  return { region, inputs, outputs: outputsOf(requests) };
+}
+
+function totalRows(requests: readonly ValidInferRequest[]): number {
+  let rows = 0;
+  for (const request of requests) rows += request.rows;
+  return rows;
+}
+
+/** The outputs that at least one request of the batch asked for. */
+function outputsOf(requests: readonly ValidInferRequest[]): readonly number[] {
+  const first = requests[0] as ValidInferRequest;
+  if (requests.every((request) => request.outputs === first.outputs)) return first.outputs;
+  const wanted = new Set<number>();
+  for (const request of requests) for (const output of request.outputs) wanted.add(output);
+  return [...wanted].sort((a, b) => a - b);
+}
+
+/** The caller's dimensions in the engine's arrangement: free ones keep their order. */
+function engineShapeOf(shape: readonly number[], spec: TensorSpec): number[] {
+  return spec.engineShape === undefined ? [...shape] : rearranged(shape, spec.shape, spec.engineShape);
+}
+
+function callerShapeOf(shape: readonly number[], spec: TensorSpec): readonly number[] {
+  return spec.engineShape === undefined ? shape : rearranged(shape, spec.engineShape, spec.shape);
+}
+
+function rearranged(actual: readonly number[], from: readonly number[], to: readonly number[]): number[] {
+  const free = actual.filter((_, axis) => (from[axis] as number) < 0);
+  let next = 0;
+  return to.map((dimension) => (dimension < 0 ? (free[next++] ?? 1) : dimension));
+}
+
+/** Cuts the answer of a batch into the outputs of its requests, in row order. */
+export class AnswerSplitter {
+  readonly #model: ServedModel;
+  readonly #outputs: ReadonlyMap<number, OutputRows>;
+
+  /** Throws `inference-failed` when the answer cannot be cut: the model is not the batched model its config claims. */
+  constructor(model: ServedModel, answer: AnsweredMessage, rows: number) {
+    this.#model = model;
+    const outputs = new Map<number, OutputRows>();
+    for (const output of answer.outputs) outputs.set(output.index, outputRowsFrom(model, output, rows));
+    this.#outputs = outputs;
+  }
+
+  /** Views of the rows [begin, end) of the wanted outputs. */
+  rows(wanted: readonly number[], begin: number, end: number): readonly Tensor[] {
+    const tensors: Tensor[] = [];
+    for (const index of wanted) {
+      const { name, datatype } = this.#model.view.outputs[index] as TensorSpec;
+      const output = this.#outputs.get(index);
+      if (output === undefined) throw new InferenceError('inference-failed', `the engine gave no output '${name}'`);
+      if (!this.#model.view.isBatched) tensors.push({ name, datatype, shape: output.shape, data: output.data });
+      else {
+        const shape = [end - begin, ...output.shape.slice(1)];
+        tensors.push({ name, datatype, shape, data: output.data.subarray(output.offsetOf(begin), output.offsetOf(end)) });
+      }
+    }
+    return tensors;
+  }
+}
+
+interface OutputRows {
+  readonly shape: readonly number[];
+  readonly data: Uint8Array;
+  offsetOf(row: number): number;
+}
+
+function outputRowsFrom(model: ServedModel, output: BatchTensor, rows: number): OutputRows {
+  const spec = model.view.outputs[output.index] as TensorSpec;
+  const shape = callerShapeOf(output.shape, spec);
+  const { data } = output;
+  if (!model.view.isBatched) return { shape, data, offsetOf: () => 0 };
+  if (output.shape[0] !== rows) {
+    throw new InferenceError(
+      'inference-failed',
+      `output '${spec.name}' of model '${model.view.name}' has shape [${output.shape.join(',')}] for a batch of ` +
+        `${rows} rows; a model that does not keep rows apart needs max_batch_size: 0 in its config.pbtxt`,
+    );
+  }
+  if (spec.datatype === 'BYTES') {
+    const offsets = takeBytesRowOffsets(data, rows, elementCount(output.shape) / rows);
+    if (offsets === undefined) throw new InferenceError('internal', `output '${spec.name}' is not a BYTES tensor`);
+    return { shape, data, offsetOf: (row) => offsets[row] as number };
+  }
+  const rowBytes = data.byteLength / rows;
+  return { shape, data, offsetOf: (row) => row * rowBytes };
+}

@@ -1,0 +1,353 @@
+/**
+ * The data plane as it runs: turns calls and worker messages into the scheduler's events, and carries out the actions
+ * that come back. It decides nothing itself.
+ */
+import type { BatchId, RequestId, Scheduler, SchedulerAction, WorkerId } from '@millrace/core';
+import {
+  type AnsweredMessage,
+  type CancelSignal,
+  type FailedMessage,
+  InferenceError,
+  type WorkerLink,
+} from '@millrace/protocol';
+import type { ServedModels } from '../registry/served-models.ts';
+import type { DataPlaneObserver, ModelObserver } from '../telemetry/observer.ts';
+import { AnswerSplitter, layOutBatch } from './batch-layout.ts';
+import type { Clock } from './clock.ts';
+import type { DataPlane, InferAnswer, InferRequest } from './infer.ts';
+import type { ServedModel } from './served-model.ts';
+import { ValidInferRequest } from './valid-request.ts';
+
+interface PendingRequest {
+  readonly request: ValidInferRequest;
+  readonly observer: ModelObserver;
+  readonly resolve: (answer: InferAnswer) => void;
+  readonly reject: (error: InferenceError) => void;
+  readonly arrivedAt: number;
+  dispatchedAt: number;
+  /** Laying out the batch it is in. */
+  layOutMs: number;
+  isWaiting: boolean;
+  stopListening: (() => void) | undefined;
+}
+
+interface RunningBatch {
+  readonly worker: WorkerId;
+  readonly model: ServedModel;
+  readonly requests: readonly RequestId[];
+  /** Rows before each request, and the total last. */
+  readonly rowOffsets: readonly number[];
+}
+
+export interface LiveDataPlaneParts {
+  readonly scheduler: Scheduler;
+  readonly models: ServedModels;
+  readonly clock: Clock;
+  readonly observer: DataPlaneObserver;
+}
+
+export class LiveDataPlane implements DataPlane {
+  readonly #scheduler: Scheduler;
+  readonly #models: ServedModels;
+  readonly #clock: Clock;
+  readonly #observer: DataPlaneObserver;
+  readonly #pending = new Map<RequestId, PendingRequest>();
+  readonly #running = new Map<BatchId, RunningBatch>();
+  readonly #modelObservers = new WeakMap<ServedModel, ModelObserver>();
+  readonly #links = new Map<WorkerId, WorkerLink>();
+  #requestsSeen = 0;
+  #isPumpDue = false;
+  #cancelWake: (() => void) | undefined;
+  #onDrained: (() => void) | undefined;
+  /** The answer the scheduler is being told about; `deliver` hands it out. */
+  #answer: AnsweredMessage | undefined;
+
+  constructor(parts: LiveDataPlaneParts) {
+    this.#scheduler = parts.scheduler;
+    this.#models = parts.models;
+    this.#clock = parts.clock;
+    this.#observer = parts.observer;
+  }
+
+  infer(request: InferRequest, signal: CancelSignal): Promise<InferAnswer> {
+    return new Promise((resolve, reject) => {
+      let model: ServedModel | undefined;
+      let valid: ValidInferRequest;
+      try {
+        model = this.#models.mustServe(request.model, request.version);
+        valid = ValidInferRequest.from(request, model);
+      } catch (error) {
+        if (error instanceof InferenceError) {
+          if (model === undefined) this.#observer.requestRefused(error.code);
+          else this.#observerOf(model).requestRefused(error.code);
+        }
+        reject(error);
+        return;
+      }
+      this.#submit(valid, signal, resolve, reject);
+    });
+  }
+
+  #submit(
+    request: ValidInferRequest,
+    signal: CancelSignal,
+    resolve: (answer: InferAnswer) => void,
+    reject: (error: InferenceError) => void,
+  ): void {
+    const id = ++this.#requestsSeen;
+    const now = this.#clock.now();
+    const pending: PendingRequest = {
+      request,
+      observer: this.#observerOf(request.model),
+      resolve,
+      reject,
+      arrivedAt: now,
+      dispatchedAt: now,
+      layOutMs: 0,
+      isWaiting: true,
+      stopListening: undefined,
+    };
+    this.#pending.set(id, pending);
+    pending.observer.requestAdmitted(request.bytes);
+    this.#scheduler.handle(
+      {
+        kind: 'request-arrived',
+        request: {
+          request: id,
+          model: request.model.key,
+          rows: request.rows,
+          bytes: request.bytes,
+          group: request.group,
+          deadlineAt: request.timeoutMs === undefined ? Number.POSITIVE_INFINITY : now + request.timeoutMs,
+        },
+      },
+      now,
+    );
+    // Listening comes last: an already cancelled signal calls back at once, and the scheduler must know the request by then.
+    pending.stopListening = signal.onCancel((reason) => {
+      this.#scheduler.handle({ kind: 'request-cancelled', request: id, reason }, this.#clock.now());
+      this.#pumpSoon();
+    });
+    this.#pumpSoon();
+  }
+
+  /** From here on the scheduler may give this worker work. */
+  attach(worker: WorkerId, link: WorkerLink): void {
+    this.#links.set(worker, link);
+  }
+
+  workerCredit(worker: WorkerId, batchesMax: number): void {
+    this.#scheduler.handle({ kind: 'worker-credit', worker, batchesMax }, this.#clock.now());
+    this.#pumpSoon();
+  }
+
+  workerServes(worker: WorkerId, model: ServedModel): void {
+    this.#scheduler.handle({ kind: 'worker-serves', worker, model: model.key }, this.#clock.now());
+    this.#pumpSoon();
+  }
+
+  workerGone(worker: WorkerId): void {
+    this.#links.delete(worker);
+    for (const [id, batch] of this.#running) {
+      if (batch.worker !== worker) continue;
+      this.#running.delete(id);
+      this.#returnToQueue(batch);
+    }
+    this.#scheduler.handle({ kind: 'worker-gone', worker }, this.#clock.now());
+    this.#pumpSoon();
+  }
+
+  addModel(model: ServedModel): void {
+    this.#scheduler.handle({ kind: 'model-added', model: model.key, limits: model.limits }, this.#clock.now());
+  }
+
+  removeModel(model: ServedModel): void {
+    this.#scheduler.handle({ kind: 'model-removed', model: model.key }, this.#clock.now());
+    this.#pumpSoon();
+  }
+
+  batchAnswered(message: AnsweredMessage): void {
+    this.#answer = message;
+    this.#scheduler.handle({ kind: 'batch-answered', batch: message.batch }, this.#clock.now());
+    this.#perform();
+    // Nobody waited for it any more.
+    if (this.#answer !== undefined) message.region.release();
+    this.#answer = undefined;
+    this.#running.delete(message.batch);
+    this.#pumpSoon();
+  }
+
+  batchFailed(message: FailedMessage): void {
+    const { batch, code } = message;
+    const running = this.#running.get(batch);
+    this.#running.delete(batch);
+    if (running !== undefined) this.#returnToQueue(running);
+    this.#scheduler.handle({ kind: 'batch-failed', batch, code, message: message.message }, this.#clock.now());
+    this.#pumpSoon();
+  }
+
+  /** Refuses new requests; resolves when the last one is answered. */
+  drain(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#onDrained = resolve;
+      this.#scheduler.handle({ kind: 'drain-started' }, this.#clock.now());
+      this.#pumpSoon();
+    });
+  }
+
+  /** Batches form once per turn, from everything the turn brought in. */
+  #pumpSoon(): void {
+    if (this.#isPumpDue) return;
+    this.#isPumpDue = true;
+    this.#clock.endOfTurn(() => {
+      this.#isPumpDue = false;
+      this.#scheduler.pump(this.#clock.now());
+      this.#perform();
+    });
+  }
+
+  #perform(): void {
+    for (const action of this.#scheduler.takeActions()) {
+      switch (action.kind) {
+        case 'dispatch':
+          this.#dispatch(action);
+          break;
+        case 'deliver':
+          this.#deliver(action);
+          break;
+        case 'refuse':
+          this.#refuse(action.request, new InferenceError(action.code, action.message));
+          break;
+        case 'cancel-batch':
+          this.#links.get(action.worker)?.send({ kind: 'cancel', batch: action.batch });
+          break;
+        case 'kill-worker':
+          this.#links.get(action.worker)?.kill();
+          break;
+        case 'wake-at':
+          this.#wakeAt(action.at);
+          break;
+        case 'drained':
+          this.#onDrained?.();
+          break;
+      }
+    }
+  }
+
+  #dispatch(action: Extract<SchedulerAction, { kind: 'dispatch' }>): void {
+    const link = this.#links.get(action.worker);
+    // The scheduler was told that the worker is gone before the link left the table.
+    if (link === undefined) throw new Error(`dispatch to worker ${action.worker}, which has no link`);
+    const now = this.#clock.now();
+    const requests: ValidInferRequest[] = [];
+    const rowOffsets = [0];
+    let rows = 0;
+    for (const id of action.requests) {
+      const pending = this.#pending.get(id) as PendingRequest;
+      pending.dispatchedAt = now;
+      pending.isWaiting = false;
+      requests.push(pending.request);
+      rows += pending.request.rows;
+      rowOffsets.push(rows);
+    }
+    const { model } = requests[0] as ValidInferRequest;
+    this.#observerOf(model).requestsDispatched(requests.length);
+    const { region, inputs, outputs } = layOutBatch(requests, (bytes) => link.lend(bytes));
+    const layOutMs = this.#clock.now() - now;
+    for (const id of action.requests) (this.#pending.get(id) as PendingRequest).layOutMs = layOutMs;
+    this.#running.set(action.batch, { worker: action.worker, model, requests: action.requests, rowOffsets });
+    link.send({ kind: 'dispatch', batch: action.batch, model: model.handle, inputs, outputs, region });
+  }
+
+  #deliver(action: Extract<SchedulerAction, { kind: 'deliver' }>): void {
+    const answer = this.#answer as AnsweredMessage;
+    const batch = this.#running.get(action.batch) as RunningBatch;
+    this.#answer = undefined;
+    const rows = batch.rowOffsets.at(-1) as number;
+    const { name, version } = batch.model.view;
+    let splitter: AnswerSplitter;
+    try {
+      splitter = new AnswerSplitter(batch.model, answer, rows);
+    } catch (error) {
+      answer.region.release();
+      for (const id of action.requests) this.#refuse(id, error as InferenceError);
+      return;
+    }
+    const now = this.#clock.now();
+    let holders = action.requests.length;
+    const release = (): void => {
+      holders -= 1;
+      if (holders === 0) answer.region.release();
+    };
+    const runMs = answer.runMicros / 1000;
+    this.#observerOf(batch.model).batchRan(rows);
+    let position = 0;
+    for (const id of action.requests) {
+      while (batch.requests[position] !== id) position += 1;
+      const pending = this.#take(id);
+      const { request } = pending;
+      const outputs = splitter.rows(
+        request.outputs,
+        batch.rowOffsets[position] as number,
+        batch.rowOffsets[position + 1] as number,
+      );
+      let outputBytes = 0;
+      for (const output of outputs) outputBytes += output.data.byteLength;
+      const endedAt = this.#clock.now();
+      pending.observer.requestAnswered(
+        {
+          queueMs: pending.dispatchedAt - pending.arrivedAt,
+          computeInputMs: pending.layOutMs,
+          computeInferMs: runMs,
+          computeOutputMs: endedAt - now,
+          totalMs: endedAt - pending.arrivedAt,
+        },
+        outputBytes,
+      );
+      pending.resolve({ model: name, version, id: request.id, outputs, release });
+    }
+  }
+
+  #refuse(id: RequestId, error: InferenceError): void {
+    const pending = this.#take(id);
+    pending.observer.requestFailed(error.code, this.#clock.now() - pending.arrivedAt, pending.isWaiting);
+    pending.reject(error);
+  }
+
+  /** The requests of a batch that came to nothing wait again, or are refused by the actions that follow. */
+  #returnToQueue(batch: RunningBatch): void {
+    let returned = 0;
+    for (const id of batch.requests) {
+      const pending = this.#pending.get(id);
+      if (pending === undefined) continue;
+      pending.isWaiting = true;
+      returned += 1;
+    }
+    this.#observerOf(batch.model).requestsRequeued(returned);
+  }
+
+  #observerOf(model: ServedModel): ModelObserver {
+    let observer = this.#modelObservers.get(model);
+    if (observer === undefined) {
+      observer = this.#observer.observerFor(model.view.name, model.view.version);
+      this.#modelObservers.set(model, observer);
+    }
+    return observer;
+  }
+
+  #take(id: RequestId): PendingRequest {
+    const pending = this.#pending.get(id) as PendingRequest;
+    this.#pending.delete(id);
+    pending.stopListening?.();
+    return pending;
+  }
+
+  #wakeAt(at: number): void {
+    this.#cancelWake?.();
+    this.#cancelWake = this.#clock.after(Math.max(0, at - this.#clock.now()), () => {
+      this.#cancelWake = undefined;
+      this.#scheduler.handle({ kind: 'tick' }, this.#clock.now());
+      this.#pumpSoon();
+    });
+  }
+}

@@ -1,0 +1,27 @@
+/** Models for the tests of the data plane. */
+import type { ModelLimits } from '@millrace/core';
+import type { TensorSpec } from '@millrace/protocol';
+import type { ModelView } from '../../registry/catalogue.ts';
+import { ServedModel } from '../served-model.ts';
+
+export const testLimits: ModelLimits = { rowsMax: 8, queueRequestsMax: 100, queueBytesMax: 1e6, runMsMax: 1000 };
+
+export function servedModel(
+  inputs: readonly TensorSpec[],
+  outputs: readonly TensorSpec[],
+  overrides: Partial<ModelView> = {},
+): ServedModel {
+  const view: ModelView = {
+    name: 'm',
+    version: '1',
+    platform: 'onnxruntime_onnx',
+    inputs,
+    outputs,
+    isBatched: true,
+    rowsMax: 8,
+    labels: new Map(),
+    config: {},
+    ...overrides,
+  };
+  return new ServedModel(view, { ...testLimits, rowsMax: view.rowsMax }, 1);
+}

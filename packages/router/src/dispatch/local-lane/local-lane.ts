@@ -1,0 +1,24 @@
+/** The lane to worker processes on this host: messages over a Unix socket, tensors in memory both sides map. */
+import type { Lane } from '@millrace/protocol';
+import { LocalLink } from './local-link.ts';
+
+export interface LocalLaneOptions {
+  /** The program of the worker: what `@millrace/worker/main` resolves to. */
+  readonly workerPath: string;
+  /** The Node that runs it; the one that runs this process unless given. */
+  readonly execPath?: string;
+  /** The worker's environment, all of it: nothing is inherited. */
+  readonly environment?: Readonly<Record<string, string>>;
+  /**
+   * Shared memory of one worker, half of it each way; 0 for none. Pages cost nothing until they are used, and a message
+   * that finds no room in it is copied through the socket instead.
+   */
+  readonly sharedMemoryBytesMax: number;
+  /** Told why, for each worker that works without shared memory although some was asked for. */
+  readonly onSharedMemoryUnavailable?: (reason: string) => void;
+}
+
+/** Each `open` starts a process of its own. */
+export function createLocalLane(options: LocalLaneOptions): Lane {
+  return { name: 'local', open: (receive) => new LocalLink(options, receive) };
+}

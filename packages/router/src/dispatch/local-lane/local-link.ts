@@ -1,0 +1,185 @@
+import {
+  type DispatchMessage,
+  decodeFromWorker,
+  type FrameFromWorker,
+  FrameReader,
+  type FrameToWorker,
+  FrameWriter,
+  type FromWorker,
+  type HelloFrame,
+  MalformedFrame,
+  type Region,
+  type ToWorker,
+  type WorkerLink,
+} from '@millrace/protocol';
+import { BatchesInFlight } from './batches-in-flight.ts';
+import type { LocalLaneOptions } from './local-lane.ts';
+import { WorkerMemory } from './worker-memory.ts';
+import { WorkerProcess } from './worker-process.ts';
+
+/** The router's end of the local lane: one worker process, its socket and the memory shared with it. */
+export class LocalLink implements WorkerLink {
+  readonly #receive: (message: FromWorker) => void;
+  readonly #process: WorkerProcess;
+  readonly #memory: WorkerMemory;
+  readonly #writer = new FrameWriter();
+  readonly #reader = new FrameReader((frame) => this.#onFrame(frame));
+  readonly #batches = new BatchesInFlight();
+  readonly #findOutput = (offset: number, bytes: number): Region | undefined => this.#memory.takeOutput(offset, bytes);
+  #outputsReleased: number[] = [];
+  /** A flush at the end of this turn, or only of this loop of events; see `#scheduleRelease`. */
+  #isFlushScheduled: boolean = false;
+  #isReleaseScheduled: boolean = false;
+  #hasGreeted: boolean = false;
+  #isStopping: boolean = false;
+  #isGone: boolean = false;
+  /** Why this side ended the worker, if it did. */
+  #verdict: string | undefined;
+
+  constructor(options: LocalLaneOptions, receive: (message: FromWorker) => void) {
+    this.#receive = receive;
+    const onUnavailable = options.onSharedMemoryUnavailable ?? (() => {});
+    this.#memory = new WorkerMemory(
+      options.sharedMemoryBytesMax,
+      (offset) => this.#releaseOutput(offset),
+      onUnavailable,
+    );
+    this.#process = new WorkerProcess({
+      workerPath: options.workerPath,
+      execPath: options.execPath ?? process.execPath,
+      environment: options.environment ?? {},
+      memoryDescriptor: this.#memory.descriptor,
+      onData: (chunk) => this.#onData(chunk),
+      onEnd: (reason) => this.#end(reason),
+    });
+    this.#memory.closeDescriptor();
+    const { bytes } = this.#memory;
+    this.#append({ kind: 'hello', toWorkerBytes: bytes, toRouterBytes: bytes });
+  }
+
+  get pid(): number | undefined {
+    return this.#process.pid;
+  }
+
+  lend(bytes: number): Region {
+    return this.#memory.lend(bytes);
+  }
+
+  send(message: ToWorker): void {
+    if (message.kind === 'dispatch') this.#dispatch(message);
+    else if (!this.#isStopping && !this.#isGone) this.#append(message);
+  }
+
+  stop(): void {
+    if (this.#isStopping || this.#isGone) return;
+    this.#isStopping = true;
+    this.#append({ kind: 'stop' });
+  }
+
+  kill(): void {
+    if (this.#isGone) return;
+    this.#isStopping = true;
+    this.#process.kill();
+  }
+
+  #dispatch(message: DispatchMessage): void {
+    if (this.#isGone) {
+      message.region.release();
+      this.#memory.discardIfUnused();
+      return;
+    }
+    if (this.#isStopping || this.#append(message, this.#memory.offsetOf(message.region))) {
+      this.#batches.push(message);
+      return;
+    }
+    const text = `a batch of ${message.region.bytes.length} bytes is longer than a message to a worker may be`;
+    this.#batches.push(message, { kind: 'failed', batch: message.batch, code: 'unsupported', message: text });
+    queueMicrotask(() => this.#deliverRefusals());
+  }
+
+  #append(frame: FrameToWorker, sharedOffset?: number): boolean {
+    if (!this.#writer.append(frame, sharedOffset)) return false;
+    if (!this.#isFlushScheduled) {
+      this.#isFlushScheduled = true;
+      queueMicrotask(() => this.#flush());
+    }
+    return true;
+  }
+
+  #flush(): void {
+    this.#isFlushScheduled = false;
+    if (this.#outputsReleased.length > 0) {
+      const offsets = this.#outputsReleased;
+      this.#outputsReleased = [];
+      this.#writer.append({ kind: 'release', offsets });
+    }
+    if (this.#writer.isEmpty) return;
+    const bytes = this.#writer.takeBytes();
+    if (this.#process.write(bytes)) this.#writer.recycle(bytes);
+  }
+
+  /** A release is nothing to wake a worker for: it travels with the next message, or alone if there is none soon. */
+  #releaseOutput(offset: number): void {
+    this.#outputsReleased.push(offset);
+    if (this.#isReleaseScheduled) return;
+    this.#isReleaseScheduled = true;
+    setImmediate(() => {
+      this.#isReleaseScheduled = false;
+      this.#flush();
+    });
+  }
+
+  #onData(chunk: Uint8Array): void {
+    if (this.#verdict !== undefined) return;
+    try {
+      this.#reader.push(chunk);
+    } catch (error) {
+      if (!(error instanceof MalformedFrame)) throw error;
+      this.#verdict = `it broke the protocol and was killed: ${error.message}`;
+      this.#process.kill();
+    }
+  }
+
+  #onFrame(frame: Uint8Array): void {
+    const message = decodeFromWorker(frame, this.#findOutput);
+    if (this.#hasGreeted) this.#onMessage(message);
+    else if (message.kind === 'hello') this.#onHello(message);
+    else throw new MalformedFrame(`the first frame is a ${message.kind}, not a hello`);
+  }
+
+  #onHello({ toWorkerBytes, toRouterBytes }: HelloFrame): void {
+    this.#hasGreeted = true;
+    const { bytes } = this.#memory;
+    if (bytes > 0 && toWorkerBytes === bytes && toRouterBytes === bytes) this.#memory.share();
+  }
+
+  #onMessage(message: FrameFromWorker): void {
+    switch (message.kind) {
+      case 'hello':
+        throw new MalformedFrame('a second hello');
+      case 'answered':
+      case 'failed':
+        this.#batches.mustTake(message.batch);
+        this.#receive(message);
+        this.#deliverRefusals();
+        break;
+      case 'ready':
+      case 'load-failed':
+      case 'credit':
+        this.#receive(message);
+    }
+  }
+
+  #deliverRefusals(): void {
+    for (let refusal = this.#batches.takeRefusal(); refusal !== undefined; refusal = this.#batches.takeRefusal()) {
+      this.#receive(refusal);
+    }
+  }
+
+  #end(reason: string): void {
+    this.#isGone = true;
+    this.#batches.clear();
+    this.#memory.close();
+    this.#receive({ kind: 'gone', reason: this.#verdict === undefined ? reason : `${reason}; ${this.#verdict}` });
+  }
+}

@@ -1,0 +1,20 @@
+import { expect, test } from 'vitest';
+import { TextTail } from './text-tail.ts';
+
+test('the tail is the last lines without the empty ones', () => {
+  const tail = new TextTail(1000);
+  tail.push('one\ntw');
+  tail.push('o\n\n  three \n');
+  expect(tail.lastLines(2)).toBe('two | three');
+  expect(tail.lastLines(9)).toBe('one | two | three');
+});
+
+test('the tail of an endless text stays within its maximum', () => {
+  const tail = new TextTail(10);
+  for (let index = 0; index < 1000; index++) tail.push('0123456789abcdef');
+  expect(tail.lastLines(9)).toBe('6789abcdef');
+});
+
+test('the tail of nothing is empty', () => {
+  expect(new TextTail(10).lastLines(3)).toBe('');
+});

@@ -1,0 +1,23 @@
+/** Keeps the end of a text that may be endless: what a process said last is why it died. */
+export class TextTail {
+  readonly #charactersMax: number;
+  #text = '';
+
+  constructor(charactersMax: number) {
+    this.#charactersMax = charactersMax;
+  }
+
+  push(text: string): void {
+    this.#text = (this.#text + text).slice(-this.#charactersMax);
+  }
+
+  /** The last lines, at most so many, joined by a bar. */
+  lastLines(linesMax: number): string {
+    return this.#text
+      .split('\n')
+      .map((line) => line.trim())
+      .filter((line) => line !== '')
+      .slice(-linesMax)
+      .join(' | ');
+  }
+}

@@ -1,0 +1,103 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import type { Socket } from 'node:net';
+import type { Readable } from 'node:stream';
+import { TextTail } from './text-tail.ts';
+
+/** How much of what a worker printed last is kept, and how many lines of it a reason shows. */
+export const standardErrorCharactersMax = 4096;
+export const standardErrorLinesMax = 5;
+/** After its socket closed a worker has this long to exit by itself, after its exit its pipes have it to run dry. */
+export const endMsMax = 2000;
+
+const socketPosition = 3;
+
+export interface WorkerProcessOptions {
+  readonly workerPath: string;
+  readonly execPath: string;
+  readonly environment: Readonly<Record<string, string>>;
+  /** Inherited by the worker as descriptor 4. */
+  readonly memoryDescriptor: number | undefined;
+  readonly onData: (chunk: Uint8Array) => void;
+  /** Once, when the process has ended and all it sent has been read; or when it could not be started. */
+  readonly onEnd: (reason: string) => void;
+}
+
+/** A worker as a process: started, spoken to, ended, and its end told in words. */
+export class WorkerProcess {
+  readonly #options: WorkerProcessOptions;
+  readonly #child: ChildProcess | undefined;
+  readonly #socket: Socket | undefined;
+  readonly #standardError = new TextTail(standardErrorCharactersMax);
+  #timer: NodeJS.Timeout | undefined;
+  #hasEnded: boolean = false;
+
+  constructor(options: WorkerProcessOptions) {
+    this.#options = options;
+    try {
+      this.#child = spawn(options.execPath, [options.workerPath], {
+        stdio: ['ignore', 'ignore', 'pipe', 'pipe', options.memoryDescriptor ?? 'ignore'],
+        env: { ...options.environment },
+      });
+    } catch (error) {
+      const reason = startFailure(options, error);
+      queueMicrotask(() => this.#end(reason));
+      return;
+    }
+    const child = this.#child;
+    child.on('error', (error) => this.#end(startFailure(options, error)));
+    child.on('exit', () => this.#limit(() => this.#destroyPipes()));
+    child.on('close', (code, signal) => this.#end(this.#exitReason(code, signal)));
+    const standardError = child.stderr as Readable | null | undefined;
+    standardError?.setEncoding('utf8').on('data', (text: string) => this.#standardError.push(text));
+    this.#socket = child.stdio?.[socketPosition] as Socket | undefined;
+    this.#socket?.on('data', options.onData);
+    // Its close follows, and says all there is to say.
+    this.#socket?.on('error', () => {});
+    this.#socket?.on('close', () => this.#limit(() => this.kill()));
+  }
+
+  get pid(): number | undefined {
+    return this.#child?.pid;
+  }
+
+  /** True when the kernel took all of it at once, so that the memory may be used again. */
+  write(bytes: Uint8Array): boolean {
+    if (this.#socket === undefined || this.#socket.destroyed) return false;
+    this.#socket.write(bytes);
+    return this.#socket.writableLength === 0;
+  }
+
+  kill(): void {
+    this.#child?.kill('SIGKILL');
+  }
+
+  /** A process that holds its pipes open in children of its own must not keep its end from being told. */
+  #destroyPipes(): void {
+    this.#socket?.destroy();
+    this.#child?.stderr?.destroy();
+  }
+
+  #limit(action: () => void): void {
+    if (this.#hasEnded) return;
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(action, endMsMax);
+  }
+
+  #exitReason(code: number | null, signal: NodeJS.Signals | null): string {
+    const how = signal === null ? `exited with code ${code}` : `was ended by ${signal}`;
+    const lines = this.#standardError.lastLines(standardErrorLinesMax);
+    return `worker process ${this.pid} ${how}${lines === '' ? '' : `; it said: ${lines}`}`;
+  }
+
+  #end(reason: string): void {
+    if (this.#hasEnded) return;
+    this.#hasEnded = true;
+    clearTimeout(this.#timer);
+    this.#options.onEnd(reason);
+  }
+}
+
+function startFailure({ execPath, workerPath }: WorkerProcessOptions, error: unknown): string {
+  const message = error instanceof Error ? error.message : String(error);
+  return `the worker process (${execPath} ${workerPath}) could not be started: ${message}`;
+}

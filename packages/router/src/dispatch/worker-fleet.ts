@@ -1,0 +1,197 @@
+/**
+ * Keeps the workers alive: opens links, has models loaded, tells the data plane who serves what, and starts a worker
+ * anew when one is gone, as the restart policy says.
+ */
+import { cleanRestartRecord, restartAfter, type WorkerId } from '@millrace/core';
+import type { FromWorker, Lane, LoadSpec, WorkerLink } from '@millrace/protocol';
+import type { Clock } from '../data-plane/clock.ts';
+import type { LiveDataPlane } from '../data-plane/live-data-plane.ts';
+import type { ServedModel } from '../data-plane/served-model.ts';
+import type { ServedModels } from '../registry/served-models.ts';
+
+/** Models that share worker processes: usually one model, or several small ones in a named group. */
+export interface WorkerGroup {
+  readonly name: string;
+  readonly lane: Lane;
+  /** How many workers hold all of the models each. */
+  readonly workers: number;
+  readonly models: readonly { readonly model: ServedModel; readonly spec: LoadSpec }[];
+}
+
+/** What the fleet tells whoever watches it: the log, the metrics, the start-up screen. */
+export interface FleetListener {
+  modelReady(model: ServedModel, loadMs: number): void;
+  modelFailed(model: ServedModel, reason: string): void;
+  workerStarted(group: string, worker: WorkerId, pid: number | undefined): void;
+  workerGone(group: string, worker: WorkerId, reason: string, restartInMs: number | undefined): void;
+}
+
+export interface WorkerFleetParts {
+  readonly groups: readonly WorkerGroup[];
+  readonly dataPlane: LiveDataPlane;
+  readonly models: ServedModels;
+  readonly clock: Clock;
+  /** In [0, 1): spreads restarts. */
+  readonly random: () => number;
+  readonly listener: FleetListener;
+}
+
+export class WorkerFleet {
+  readonly #parts: WorkerFleetParts;
+  readonly #slots: WorkerSlot[] = [];
+  readonly #serving = new Map<ServedModel, number>();
+
+  constructor(parts: WorkerFleetParts) {
+    this.#parts = parts;
+    for (const group of parts.groups) {
+      for (let index = 0; index < group.workers; index++) {
+        this.#slots.push(new WorkerSlot(this, parts, group, this.#slots.length + 1));
+      }
+    }
+  }
+
+  start(): void {
+    for (const slot of this.#slots) slot.open();
+  }
+
+  /** Lets every worker finish what it holds; resolves when all are gone. */
+  async stop(): Promise<void> {
+    await Promise.all(this.#slots.map((slot) => slot.stop()));
+  }
+
+  /** Ends every worker now. */
+  kill(): void {
+    for (const slot of this.#slots) slot.kill();
+  }
+
+  workerServes(worker: WorkerId, model: ServedModel, loadMs: number): void {
+    const serving = this.#serving.get(model) ?? 0;
+    this.#serving.set(model, serving + 1);
+    const { dataPlane, models, listener } = this.#parts;
+    if (!models.isReady(model)) {
+      dataPlane.addModel(model);
+      models.setState(model, 'ready', '');
+      listener.modelReady(model, loadMs);
+    }
+    dataPlane.workerServes(worker, model);
+  }
+
+  workerServedUntilNow(model: ServedModel): void {
+    this.#serving.set(model, (this.#serving.get(model) ?? 1) - 1);
+  }
+
+  /** A load failed or the workers keep dying. Where another worker serves the model, callers notice nothing. */
+  modelUnservable(model: ServedModel, reason: string): void {
+    if ((this.#serving.get(model) ?? 0) > 0) return;
+    const { dataPlane, models, listener } = this.#parts;
+    if (models.isReady(model)) dataPlane.removeModel(model);
+    models.setState(model, 'failed', reason);
+    listener.modelFailed(model, reason);
+  }
+}
+
+/** One place in the fleet: always the same models under the same id, a new worker whenever the last one is gone. */
+class WorkerSlot {
+  readonly #fleet: WorkerFleet;
+  readonly #parts: WorkerFleetParts;
+  readonly #group: WorkerGroup;
+  readonly #worker: WorkerId;
+  readonly #served = new Set<ServedModel>();
+  #record = cleanRestartRecord;
+  #link: WorkerLink | undefined;
+  #openedAt = 0;
+  #batchesAnswered = 0;
+  #cancelRestart: (() => void) | undefined;
+  #onGone: (() => void) | undefined;
+  #isStopping = false;
+
+  constructor(fleet: WorkerFleet, parts: WorkerFleetParts, group: WorkerGroup, worker: WorkerId) {
+    this.#fleet = fleet;
+    this.#parts = parts;
+    this.#group = group;
+    this.#worker = worker;
+  }
+
+  open(): void {
+    const link = this.#group.lane.open((message) => this.#receive(message));
+    this.#link = link;
+    this.#openedAt = this.#parts.clock.now();
+    this.#batchesAnswered = 0;
+    this.#parts.dataPlane.attach(this.#worker, link);
+    for (const { spec } of this.#group.models) link.send({ kind: 'load', spec });
+    this.#parts.listener.workerStarted(this.#group.name, this.#worker, link.pid);
+  }
+
+  stop(): Promise<void> {
+    this.#isStopping = true;
+    this.#cancelRestart?.();
+    const link = this.#link;
+    if (link === undefined) return Promise.resolve();
+    return new Promise((resolve) => {
+      this.#onGone = resolve;
+      link.stop();
+    });
+  }
+
+  kill(): void {
+    this.#isStopping = true;
+    this.#cancelRestart?.();
+    this.#link?.kill();
+  }
+
+  #receive(message: FromWorker): void {
+    const { dataPlane } = this.#parts;
+    switch (message.kind) {
+      case 'credit':
+        dataPlane.workerCredit(this.#worker, message.batchesMax);
+        break;
+      case 'ready': {
+        const model = this.#modelOf(message.model);
+        this.#served.add(model);
+        this.#fleet.workerServes(this.#worker, model, message.loadMs);
+        break;
+      }
+      case 'load-failed':
+        this.#fleet.modelUnservable(this.#modelOf(message.model), message.message);
+        break;
+      case 'answered':
+        this.#batchesAnswered += 1;
+        dataPlane.batchAnswered(message);
+        break;
+      case 'failed':
+        dataPlane.batchFailed(message);
+        break;
+      case 'gone':
+        this.#gone(message.reason);
+        break;
+    }
+  }
+
+  #modelOf(handle: number): ServedModel {
+    const entry = this.#group.models.find(({ spec }) => spec.model === handle);
+    if (entry === undefined) throw new Error(`a worker of group ${this.#group.name} speaks of unknown model ${handle}`);
+    return entry.model;
+  }
+
+  #gone(reason: string): void {
+    this.#link = undefined;
+    for (const model of this.#served) this.#fleet.workerServedUntilNow(model);
+    this.#served.clear();
+    const { clock, dataPlane, listener, random } = this.#parts;
+    dataPlane.workerGone(this.#worker);
+    if (this.#isStopping) {
+      listener.workerGone(this.#group.name, this.#worker, reason, undefined);
+      this.#onGone?.();
+      return;
+    }
+    const life = { aliveMs: clock.now() - this.#openedAt, batchesAnswered: this.#batchesAnswered };
+    const restart = restartAfter(this.#record, life, random());
+    this.#record = restart.record;
+    listener.workerGone(this.#group.name, this.#worker, reason, restart.pauseMs);
+    if (restart.isCrashLoop) {
+      const summary = `its worker died ${restart.record.deaths} times in a row without an answer, last: ${reason}`;
+      for (const { model } of this.#group.models) this.#fleet.modelUnservable(model, summary);
+    }
+    this.#cancelRestart = clock.after(restart.pauseMs, () => this.open());
+  }
+}

@@ -1,0 +1,40 @@
+import { InferenceError } from '@millrace/protocol';
+
+/** The bytes behind the JSON of a request, handed out as views in the order of the inputs. */
+export class BinaryTail {
+  readonly #bytes: Uint8Array;
+  readonly #model: string;
+  /** Whether the client said where the JSON ends; otherwise all of the body was JSON. */
+  readonly #isDeclared: boolean;
+  #offset = 0;
+
+  constructor(bytes: Uint8Array, model: string, isDeclared: boolean) {
+    this.#bytes = bytes;
+    this.#model = model;
+    this.#isDeclared = isDeclared;
+  }
+
+  take(sizeBytes: number, input: string): Uint8Array {
+    const left = this.#bytes.byteLength - this.#offset;
+    if (sizeBytes > left) {
+      const hint = this.#isDeclared ? '' : '; binary data needs the Inference-Header-Content-Length header';
+      throw new InferenceError(
+        'invalid-request',
+        `unexpected size for input '${input}', expecting ${sizeBytes - left} additional bytes for model '${this.#model}'${hint}`,
+      );
+    }
+    const view = this.#bytes.subarray(this.#offset, this.#offset + sizeBytes);
+    this.#offset += sizeBytes;
+    return view;
+  }
+
+  expectEnd(): void {
+    const left = this.#bytes.byteLength - this.#offset;
+    if (left > 0) {
+      throw new InferenceError(
+        'invalid-request',
+        `unexpected additional input data for model '${this.#model}': ${left} bytes follow the last input`,
+      );
+    }
+  }
+}

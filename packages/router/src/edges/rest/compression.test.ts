@@ -1,0 +1,76 @@
+import { deflateRawSync, deflateSync, gunzipSync, gzipSync, inflateSync } from 'node:zlib';
+import { describe, expect, test } from 'vitest';
+import { compress } from './compress.ts';
+import { decompress, requestPackingFrom } from './decompress.ts';
+
+const limits = { bodyBytesMax: 100_000, zlibSyncBytesMax: 1000 };
+const small = Buffer.from('a small body');
+const large = Buffer.from(Array.from({ length: 50_000 }, (_, index) => (index * index * 7) & 0xff));
+
+describe('requests', () => {
+  test.each([
+    ['gzip', gzipSync],
+    ['deflate', deflateSync],
+  ] as const)('%s unpacks at once and off the event loop', async (packing, pack) => {
+    expect(Buffer.compare(await decompress(pack(small), packing, limits), small)).toBe(0);
+    const packed = pack(large, { level: 0 });
+    expect(packed.byteLength).toBeGreaterThan(limits.zlibSyncBytesMax);
+    expect(Buffer.compare(await decompress(packed, packing, limits), large)).toBe(0);
+  });
+
+  test('a small body that unpacks to much is still unpacked, off the event loop', async () => {
+    const packed = gzipSync(new Uint8Array(90_000));
+    expect(packed.byteLength).toBeLessThan(limits.zlibSyncBytesMax);
+    expect((await decompress(packed, 'gzip', limits)).byteLength).toBe(90_000);
+  });
+
+  test.each([
+    ['a bomb small enough to unpack at once', gzipSync(new Uint8Array(500_000))],
+    ['a bomb that is not', gzipSync(new Uint8Array(5_000_000))],
+  ])('%s stops at bodyBytesMax', async (_, bomb) => {
+    await expect(decompress(bomb, 'gzip', limits)).rejects.toMatchObject({
+      code: 'request-too-large',
+      message: expect.stringContaining('larger than 100000 bytes when decompressed'),
+    });
+  });
+
+  test.each([
+    ['not packed at all', small, 'gzip'],
+    ['cut short', gzipSync(small).subarray(0, 20), 'gzip'],
+    ['cut short and large', gzipSync(large, { level: 0 }).subarray(0, 40_000), 'gzip'],
+    ['with a broken checksum', Buffer.concat([gzipSync(small).subarray(0, -8), Buffer.alloc(8)]), 'gzip'],
+    ['gzip named deflate', gzipSync(small), 'deflate'],
+    ['deflate without its zlib frame', deflateRawSync(large), 'deflate'],
+    ['empty', Buffer.alloc(0), 'gzip'],
+  ] as const)('a body that is %s is refused', async (_, body, packing) => {
+    await expect(decompress(body, packing, limits)).rejects.toMatchObject({
+      code: 'invalid-request',
+      message: expect.stringContaining(`not valid ${packing} data`),
+    });
+  });
+
+  test('codings are recognised by name, and others refused with the ones to use', () => {
+    expect(requestPackingFrom(undefined)).toBeUndefined();
+    expect(requestPackingFrom('identity')).toBeUndefined();
+    expect(requestPackingFrom(' GZip ')).toBe('gzip');
+    expect(requestPackingFrom('x-gzip')).toBe('gzip');
+    expect(requestPackingFrom('deflate')).toBe('deflate');
+    for (const other of ['br', 'zstd', 'gzip, deflate', 'gzip,gzip']) {
+      expect(() => requestPackingFrom(other)).toThrow(/gzip, deflate or identity/);
+    }
+  });
+});
+
+describe('answers', () => {
+  test.each([
+    ['gzip', gunzipSync],
+    ['deflate', inflateSync],
+  ] as const)('%s packs pieces in order, small and large', async (coding, unpack) => {
+    const options = { zlibSyncBytesMax: 1000, compressionLevel: 1 };
+    const now = compress([small, new Uint8Array(0), small], small.byteLength * 2, coding, options);
+    expect(now).toBeInstanceOf(Uint8Array);
+    expect(unpack(now as Uint8Array).toString()).toBe('a small bodya small body');
+    const later = await compress([small, large], small.byteLength + large.byteLength, coding, options);
+    expect(Buffer.compare(unpack(Buffer.concat(later as Uint8Array[])), Buffer.concat([small, large]))).toBe(0);
+  });
+});

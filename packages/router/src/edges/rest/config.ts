@@ -1,0 +1,69 @@
+import { ConfigError, type ConfigProblem } from '@millrace/protocol';
+
+/** What people write; everything is optional. */
+export interface RestOptions {
+  /** The JSON of a request: all of it, or the part before binary tensor data. */
+  readonly jsonBytesMax?: number;
+  /** A request body as sent, and again after decompression. */
+  readonly bodyBytesMax?: number;
+  readonly inputsMax?: number;
+  readonly outputsMax?: number;
+  readonly dimensionsMax?: number;
+  /** Elements of an output that classification may have to sort. */
+  readonly classificationElementsMax?: number;
+  /** Answers smaller than this are never compressed. */
+  readonly compressBytesMin?: number;
+  /** Up to this size a body is (de)compressed at once, above it off the event loop. */
+  readonly zlibSyncBytesMax?: number;
+  /** Of answers: 1 is fastest, 9 smallest. */
+  readonly compressionLevel?: number;
+  /** What `retry-after` says where the error catalogue advises a later attempt. */
+  readonly retryAfterSeconds?: number;
+}
+
+export type RestConfig = Required<RestOptions>;
+
+export const restDefaults: RestConfig = Object.freeze({
+  jsonBytesMax: 64 * 1024 * 1024,
+  bodyBytesMax: 256 * 1024 * 1024,
+  inputsMax: 256,
+  outputsMax: 256,
+  dimensionsMax: 64,
+  classificationElementsMax: 1_000_000,
+  compressBytesMin: 1024,
+  zlibSyncBytesMax: 16 * 1024,
+  compressionLevel: 1,
+  retryAfterSeconds: 1,
+});
+
+/** What a buffer in Node and an `Inference-Header-Content-Length` can both say. */
+const bytesMaxMax = 2 ** 31 - 1;
+
+const ranges: Readonly<Record<keyof RestOptions, readonly [min: number, max: number]>> = {
+  jsonBytesMax: [1, bytesMaxMax],
+  bodyBytesMax: [1, bytesMaxMax],
+  inputsMax: [1, 65_536],
+  outputsMax: [1, 65_536],
+  dimensionsMax: [1, 1024],
+  classificationElementsMax: [1, 100_000_000],
+  compressBytesMin: [0, bytesMaxMax],
+  zlibSyncBytesMax: [0, 16 * 1024 * 1024],
+  compressionLevel: [1, 9],
+  retryAfterSeconds: [0, 86_400],
+};
+
+/** Completes the options with defaults, or raises a `ConfigError` with everything that is wrong. */
+export function resolveRestConfig(options: RestOptions): RestConfig {
+  const given = Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
+  const config: RestConfig = { ...restDefaults, ...given };
+  const problems: ConfigProblem[] = [];
+  for (const field of Object.keys(ranges) as (keyof RestOptions)[]) {
+    const [min, max] = ranges[field];
+    const value = config[field];
+    if (!Number.isInteger(value) || value < min || value > max) {
+      problems.push({ source: 'rest', field, message: `must be a whole number from ${min} to ${max}, not ${value}` });
+    }
+  }
+  if (problems.length > 0) throw new ConfigError(problems);
+  return Object.freeze(config);
+}

@@ -1,0 +1,37 @@
+import { InferenceError, type JsonReader } from '@millrace/protocol';
+import { binaryForm, jsonForm, type OutputForm } from './answer-form.ts';
+import { readParameters, refuseSharedMemory, takeBoolean, takeNatural } from './parameters.ts';
+
+/** Reads the `outputs` of a request: which are wanted, and in which form. */
+export function readOutputs(reader: JsonReader, outputsMax: number): Map<string, OutputForm> {
+  const outputs = new Map<string, OutputForm>();
+  reader.beginArray();
+  while (reader.nextElement()) {
+    if (outputs.size === outputsMax) {
+      throw new InferenceError('request-too-large', `the request names more than ${outputsMax} outputs`);
+    }
+    const [name, form] = readOutput(reader, outputs.size);
+    if (outputs.has(name)) throw new InferenceError('invalid-request', `output '${name}' already exists in request`);
+    outputs.set(name, form);
+  }
+  return outputs;
+}
+
+function readOutput(reader: JsonReader, index: number): readonly [name: string, form: OutputForm] {
+  let name: string | undefined;
+  let form = jsonForm;
+  reader.beginObject();
+  for (let key = reader.nextKey(); key !== undefined; key = reader.nextKey()) {
+    if (key === 'name') name = reader.readString();
+    else if (key === 'parameters') {
+      const what = `output '${name ?? `#${index}`}'`;
+      const parameters = readParameters(reader, `${what}: `);
+      refuseSharedMemory(parameters, what);
+      const isBinary = takeBoolean(parameters, 'binary_data', `${what}: `) ?? false;
+      const classes = takeNatural(parameters, 'classification', 1, `${what}: `) ?? 0;
+      form = classes > 0 ? { isBinary, classes } : isBinary ? binaryForm : jsonForm;
+    } else reader.skipValue();
+  }
+  if (name === undefined || name === '') throw new InferenceError('invalid-request', `output #${index} has no 'name'`);
+  return [name, form];
+}

@@ -1,0 +1,112 @@
+import { gzipSync } from 'node:zlib';
+import { encodeBytesElements } from '@millrace/protocol';
+import { describe, expect, test } from 'vitest';
+import { binary, binaryRequest, bytesOf, catalogueOf, echoEdge, input, jsonRequest, viewOf } from './echo-double.ts';
+
+const floats = bytesOf(new Float32Array([1.5, -2]));
+const longs = bytesOf(new BigInt64Array([2n ** 62n + 1n]));
+
+describe('requests', () => {
+  test('JSON data reaches the data plane as little-endian bytes, flat or nested, in any key order', async () => {
+    const { call, dataPlane } = echoEdge();
+    const flat = await call(jsonRequest({ id: 'r1', inputs: [input('x', 'FP32', [1, 2], { data: [1.5, -2] })] }));
+    expect(flat.status).toBe(200);
+    await call(jsonRequest('{"inputs":[{"data":[[1.5,-2]],"shape":[1,2],"name":"x","datatype":"FP32"}]}'));
+    for (const request of dataPlane.requests) {
+      expect(request.inputs).toMatchObject([{ name: 'x', datatype: 'FP32', shape: [1, 2] }]);
+      expect(Buffer.compare(request.inputs[0]?.data ?? floats.subarray(1), floats)).toBe(0);
+    }
+    expect(dataPlane.requests.map(({ id }) => id)).toEqual(['r1', '']);
+  });
+
+  test('binary data reaches the data plane as views of the body', async () => {
+    const { call, dataPlane } = echoEdge();
+    const request = binaryRequest(
+      { inputs: [input('a', 'FP32', [2], binary(8)), input('b', 'INT64', [1], binary(8))] },
+      floats,
+      longs,
+    );
+    expect((await call(request)).status).toBe(200);
+    const inputs = dataPlane.requests[0]?.inputs ?? [];
+    expect(inputs.map(({ data }) => data.buffer === request.body.buffer)).toEqual([true, true]);
+    expect(Buffer.compare(inputs[1]?.data ?? floats, longs)).toBe(0);
+  });
+
+  test('JSON and binary inputs may alternate', async () => {
+    const { call, dataPlane } = echoEdge();
+    await call(
+      binaryRequest(
+        {
+          inputs: [
+            input('a', 'FP32', [2], binary(8)),
+            input('b', 'INT64', [2], { data: [1, -9] }),
+            input('c', 'BYTES', [1], binary(6)),
+          ],
+        },
+        floats,
+        encodeBytesElements(['hi']),
+      ),
+    );
+    expect(dataPlane.requests[0]?.inputs.map(({ data }) => data.byteLength)).toEqual([8, 16, 6]);
+  });
+
+  test('64-bit integers, NaN and infinities are exact', async () => {
+    const { call } = echoEdge();
+    const text =
+      '{"inputs":[{"name":"i","datatype":"INT64","shape":[2],"data":[9223372036854775807,-9223372036854775808]},' +
+      '{"name":"u","datatype":"UINT64","shape":[1],"data":[18446744073709551615]},' +
+      '{"name":"f","datatype":"FP64","shape":[3],"data":[NaN,Infinity,-Infinity]}]}';
+    const reply = await call(jsonRequest(text));
+    expect(reply.text()).toContain('"data":[9223372036854775807,-9223372036854775808]');
+    expect(reply.text()).toContain('"data":[18446744073709551615]');
+    expect(reply.text()).toContain('"data":[NaN,Infinity,-Infinity]');
+  });
+
+  test('parameters, wanted outputs and the version are passed on; what the edge understood is not', async () => {
+    const { call, dataPlane } = echoEdge({ catalogue: catalogueOf(viewOf('a/b')) });
+    const request = jsonRequest(
+      '{"parameters":{"priority":3,"sequence_id":18446744073709551615,"note":"n","flag":true,"timeout":2500,"binary_data_output":false},' +
+        '"outputs":[{"name":"y"},{"name":"x"}],"unknown":{"deep":[1]},' +
+        '"inputs":[{"name":"x","datatype":"BOOL","shape":[],"data":[true],"extra":null},{"name":"y","datatype":"UINT8","shape":[0],"data":[]}]}',
+    );
+    const reply = await call({ ...request, target: '/v2/models/a%2Fb/versions/7/infer/' });
+    expect(reply.status).toBe(200);
+    expect(dataPlane.requests).toMatchObject([
+      { model: 'a/b', version: '7', outputs: ['y', 'x'], timeoutMs: 2.5, inputs: [{ shape: [] }, { shape: [0] }] },
+    ]);
+    expect(Object.fromEntries(dataPlane.requests[0]?.parameters ?? [])).toEqual({
+      priority: 3,
+      sequence_id: 2n ** 64n - 1n,
+      note: 'n',
+      flag: true,
+    });
+  });
+
+  test('the tighter of the two timeouts counts, and zero is none', async () => {
+    const { call, dataPlane } = echoEdge();
+    const request = (timeout: number) =>
+      jsonRequest({ parameters: { timeout }, inputs: [input('x', 'INT8', [1], { data: [1] })] });
+    await call({ ...request(9000), headers: [['millrace-timeout-ms', '4']] });
+    await call({ ...request(9000), headers: [['millrace-timeout-ms', '40']] });
+    await call({ ...request(0), headers: [['millrace-timeout-ms', '40']] });
+    await call({ ...request(0), headers: [['millrace-timeout-ms', '0']] });
+    expect(dataPlane.requests.map(({ timeoutMs }) => timeoutMs)).toEqual([4, 9, 40, undefined]);
+  });
+
+  test('content type does not matter', async () => {
+    const { call } = echoEdge();
+    for (const type of ['text/plain', 'application/x-www-form-urlencoded', 'nonsense']) {
+      const request = jsonRequest({ inputs: [input('x', 'INT8', [1], { data: [1] })] });
+      expect((await call({ ...request, headers: [['content-type', type]] })).status).toBe(200);
+    }
+  });
+
+  test('packed bodies are unpacked; the header length is that of the JSON inside', async () => {
+    const { call } = echoEdge();
+    const plain = binaryRequest({ inputs: [input('x', 'FP32', [2], binary(8))] }, floats);
+    const headers = [...(plain.headers ?? []), ['content-encoding', 'gzip'] as const];
+    const reply = await call({ ...plain, headers, body: gzipSync(plain.body) });
+    expect(reply.status).toBe(200);
+    expect(JSON.parse(reply.text()).outputs[0].data).toEqual([1.5, -2]);
+  });
+});

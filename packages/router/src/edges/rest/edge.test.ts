@@ -1,0 +1,212 @@
+import { InferenceError } from '@millrace/protocol';
+import { describe, expect, test } from 'vitest';
+import { resolveRestConfig, restDefaults } from './config.ts';
+import { catalogueOf, echoEdge, viewOf } from './echo-double.ts';
+import { inferRequestSchema, inferResponseSchema } from './schemas.ts';
+
+const views = [viewOf('m', { version: '3' }), viewOf('m', { version: '4' }), viewOf('a b', { isBatched: false })];
+
+describe('server', () => {
+  test('/v2 names the server and its extensions, with or without a slash', async () => {
+    const { call } = echoEdge({ server: { name: 'n', version: '1.2', extensions: ['statistics', 'parameters'] } });
+    for (const target of ['/v2', '/v2/']) {
+      expect(JSON.parse((await call({ target })).text())).toEqual({
+        name: 'n',
+        version: '1.2',
+        extensions: ['binary_tensor_data', 'classification', 'model_configuration', 'parameters', 'statistics'],
+      });
+    }
+  });
+
+  test.each([
+    [true, true, 200, 200, 200],
+    [true, false, 200, 400, 200],
+    [false, false, 400, 400, 503],
+  ])('live %s and ready %s', async (isLive, isReady, live, ready, healthz) => {
+    const { call } = echoEdge({ health: { isLive, isReady } });
+    const liveReply = await call({ target: '/v2/health/live' });
+    expect([liveReply.status, liveReply.text(), liveReply.headers.get('content-type')]).toEqual([
+      live,
+      '',
+      'text/plain',
+    ]);
+    expect((await call({ target: '/v2/health/ready' })).status).toBe(ready);
+    const process = await call({ target: '/healthz' });
+    expect(process.status).toBe(healthz);
+    expect(JSON.parse(process.text())).toEqual({ live: isLive, ready: isReady });
+  });
+
+  test('unknown paths and methods are answered in the words of the protocol', async () => {
+    const { call } = echoEdge();
+    const missing = await call({ target: '/v2/nothing' });
+    expect([missing.status, missing.text()]).toEqual([404, '{"error":"Not Found"}']);
+    expect(missing.headers.get('millrace-error-code')).toBe('not-found');
+    const wrong = await call({ target: '/v2/models/m/infer' });
+    expect([wrong.status, wrong.text()]).toEqual([405, '{"error":"Method Not Allowed"}']);
+    expect(wrong.headers.get('allow')).toBe('POST');
+    expect((await call({ target: '/v2/models/m/versions/x/ready' })).status).toBe(404);
+  });
+});
+
+describe('models', () => {
+  const { call } = echoEdge({ catalogue: catalogueOf(...views) });
+
+  test('metadata lists every ready version, or the one asked for', async () => {
+    expect(JSON.parse((await call({ target: '/v2/models/m' })).text())).toEqual({
+      name: 'm',
+      versions: ['3', '4'],
+      platform: 'onnxruntime_onnx',
+      inputs: [{ name: 'x', datatype: 'FP32', shape: [-1, 2] }],
+      outputs: [{ name: 'x', datatype: 'FP32', shape: [-1, 2] }],
+    });
+    expect(JSON.parse((await call({ target: '/v2/models/m/versions/4/' })).text()).versions).toEqual(['4']);
+    expect((await call({ target: '/v2/models/a%20b' })).status).toBe(200);
+  });
+
+  test('a model that is not there is a 404 with its name', async () => {
+    const unknown = await call({ target: '/v2/models/no' });
+    expect([unknown.status, unknown.text()]).toEqual([404, `{"error":"Request for unknown model: 'no' is not found"}`]);
+    expect((await call({ target: '/v2/models/m/versions/99' })).text()).toContain(`'m' version 99 is not found`);
+    expect((await call({ target: '/v2/models/m/versions/99/config' })).status).toBe(404);
+  });
+
+  test('readiness is 200 without a body, or 400', async () => {
+    const ready = await call({ target: '/v2/models/m/ready' });
+    expect([ready.status, ready.text()]).toEqual([200, '']);
+    for (const target of ['/v2/models/no/ready', '/v2/models/m/versions/99/ready']) {
+      const reply = await call({ target });
+      expect([reply.status, reply.text()]).toEqual([400, '{"error":"Model version not ready"}']);
+      expect(reply.headers.get('millrace-error-code')).toBe('unknown-model');
+    }
+  });
+
+  test('a catalogue that fails is a defect, not a model that is not ready', async () => {
+    const mustFind = () => {
+      throw new TypeError('secret detail');
+    };
+    const edge = echoEdge({ catalogue: { ...catalogueOf(), mustFind } });
+    const reply = await edge.call({ target: '/v2/models/m/ready' });
+    expect(reply.status).toBe(500);
+    expect(reply.text()).not.toContain('secret');
+    expect(edge.errors).toHaveLength(1);
+  });
+
+  test('a model that is loading says so, and when to ask again', async () => {
+    const mustFind = () => {
+      throw new InferenceError('model-not-ready', 'the model is loading');
+    };
+    const edge = echoEdge({ catalogue: { ...catalogueOf(), mustFind } });
+    const reply = await edge.call({ target: '/v2/models/m' });
+    expect([reply.status, reply.headers.get('retry-after')]).toEqual([503, '1']);
+  });
+
+  test('the configuration keeps integers that a double does not hold', async () => {
+    const config = { name: 'm', big: 2n ** 63n, nested: [{ max_batch_size: 8 }] };
+    const edge = echoEdge({ catalogue: catalogueOf(viewOf('m', { config })) });
+    expect((await edge.call({ target: '/v2/models/m/config' })).text()).toBe(
+      '{"name":"m","big":9223372036854775808,"nested":[{"max_batch_size":8}]}',
+    );
+  });
+
+  test('HEAD is served wherever GET is', async () => {
+    for (const target of [
+      '/v2',
+      '/v2/health/live',
+      '/v2/models/m',
+      '/v2/models/m/config',
+      '/openapi.json',
+      '/healthz',
+    ]) {
+      const reply = await call({ method: 'HEAD', target });
+      expect([reply.status, reply.body.byteLength]).toEqual([200, 0]);
+    }
+  });
+});
+
+describe('the OpenAPI document', () => {
+  const document = echoEdge()
+    .call({ target: '/openapi.json' })
+    .then((reply) => JSON.parse(reply.text()));
+
+  test('describes every operation once', async () => {
+    const { openapi, info, paths } = await document;
+    expect([openapi, info.title, info.version]).toEqual(['3.1.0', 'millrace', '0.0.0']);
+    expect(new Set(Object.keys(paths))).toEqual(
+      new Set([
+        '/healthz',
+        '/openapi.json',
+        '/v2',
+        '/v2/health/live',
+        '/v2/health/ready',
+        '/v2/models/{model}',
+        '/v2/models/{model}/config',
+        '/v2/models/{model}/infer',
+        '/v2/models/{model}/ready',
+        '/v2/models/{model}/versions/{version}',
+        '/v2/models/{model}/versions/{version}/config',
+        '/v2/models/{model}/versions/{version}/infer',
+        '/v2/models/{model}/versions/{version}/ready',
+      ]),
+    );
+  });
+
+  test('is well-formed: unique operations, declared parameters, described responses, references that lead somewhere', async () => {
+    const { paths, components } = await document;
+    const operationIds = new Set<string>();
+    for (const [path, item] of Object.entries<Record<string, Operation>>(paths)) {
+      for (const [method, operation] of Object.entries(item)) {
+        expect(['get', 'post']).toContain(method);
+        expect(operationIds.has(operation.operationId)).toBe(false);
+        operationIds.add(operation.operationId);
+        const names = [...path.matchAll(/\{(\w+)\}/g)].map((match) => match[1]);
+        expect((operation.parameters ?? []).map(({ name }) => name)).toEqual(names);
+        for (const parameter of operation.parameters ?? [])
+          expect(parameter).toMatchObject({ in: 'path', required: true });
+        expect(Object.keys(operation.responses).length).toBeGreaterThan(0);
+        for (const response of Object.values(operation.responses)) expect(response.description).not.toBe('');
+      }
+    }
+    const text = JSON.stringify(await document);
+    for (const [, name] of text.matchAll(/"\$ref":"#\/components\/schemas\/(\w+)"/g)) {
+      expect(Object.keys(components.schemas)).toContain(name);
+    }
+    expect(text).not.toContain('$defs');
+    expect(text).not.toContain('"$schema"');
+  });
+
+  test('its schemas accept what the edge takes and gives', async () => {
+    const request = {
+      id: 'q',
+      parameters: { timeout: 1000 },
+      inputs: [{ name: 'x', shape: [1, 2], datatype: 'FP32', data: [[1, 2]] }],
+      outputs: [{ name: 'x', parameters: { binary_data: false } }],
+    };
+    expect(inferRequestSchema.safeParse(request).success).toBe(true);
+    const reply = await echoEdge().call({
+      method: 'POST',
+      target: '/v2/models/m/infer',
+      body: JSON.stringify(request),
+    });
+    expect(reply.status).toBe(200);
+    expect(inferResponseSchema.strict().safeParse(JSON.parse(reply.text())).success).toBe(true);
+  });
+});
+
+interface Operation {
+  readonly operationId: string;
+  readonly parameters?: readonly { readonly name: string }[];
+  readonly responses: Record<string, { readonly description: string }>;
+}
+
+describe('options', () => {
+  test('have defaults', () => {
+    expect(resolveRestConfig({})).toEqual(restDefaults);
+    expect(resolveRestConfig({ inputsMax: undefined as never }).inputsMax).toBe(256);
+  });
+
+  test('out of range are all reported at once', () => {
+    expect(() => resolveRestConfig({ inputsMax: 0, compressionLevel: 10, bodyBytesMax: 2 ** 31 })).toThrow(
+      /bodyBytesMax[\s\S]*inputsMax: must be a whole number from 1 to 65536, not 0[\s\S]*compressionLevel/,
+    );
+  });
+});

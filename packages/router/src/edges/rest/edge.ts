@@ -1,0 +1,26 @@
+import type { HttpHandler } from '@millrace/http';
+import { openApiRoute } from '../routing/openapi.ts';
+import { createRouter } from '../routing/router.ts';
+import { type RestOptions, resolveRestConfig } from './config.ts';
+import { encodeError } from './encode-error.ts';
+import { type RestDependencies, restRoutes } from './routes.ts';
+
+export interface RestEdgeOptions extends Pick<RestDependencies, 'catalogue' | 'dataPlane' | 'health' | 'server'> {
+  readonly limits?: RestOptions;
+  /** Hears of defects; clients are told only that there was one. */
+  readonly onError?: (error: unknown) => void;
+}
+
+/** The whole REST edge as one handler, with its OpenAPI document at /openapi.json. */
+export function createRestEdge(options: RestEdgeOptions): HttpHandler {
+  const { catalogue, dataPlane, health, server } = options;
+  const config = resolveRestConfig(options.limits ?? {});
+  const onError = options.onError ?? (() => {});
+  const routes = restRoutes({ catalogue, dataPlane, health, server, config, onError });
+  const document = openApiRoute(
+    { title: server.name, version: server.version, description: 'The Open Inference Protocol over REST' },
+    routes,
+  );
+  const { retryAfterSeconds } = config;
+  return createRouter([...routes, document], (error) => encodeError(error, { retryAfterSeconds, onError }));
+}

@@ -1,0 +1,35 @@
+import { InferenceError } from '@millrace/protocol';
+import { describe, expect, test } from 'vitest';
+import { echoEdge, jsonRequest } from './echo-double.ts';
+
+describe('failures', () => {
+  const request = jsonRequest({ inputs: [] });
+  const failing = (error: unknown, retryAfterSeconds = 1) =>
+    echoEdge({ dataPlane: { infer: () => Promise.reject(error) }, limits: { retryAfterSeconds } });
+
+  test('an InferenceError keeps its message, status and code', async () => {
+    const { call, errors } = failing(new InferenceError('model-full', 'Exceeds maximum queue size'), 3);
+    const reply = await call(request);
+    expect(reply.status).toBe(503);
+    expect(reply.text()).toBe('{"error":"Exceeds maximum queue size"}');
+    expect(reply.headers.get('millrace-error-code')).toBe('model-full');
+    expect(reply.headers.get('retry-after')).toBe('3');
+    expect(errors).toEqual([]);
+  });
+
+  test('an error that a repetition does not mend says nothing of one', async () => {
+    const reply = await failing(new InferenceError('deadline-exceeded', 'too late')).call(request);
+    expect(reply.status).toBe(504);
+    expect(reply.headers.has('retry-after')).toBe(false);
+  });
+
+  test('a defect is reported inside and hidden outside', async () => {
+    const { call, errors } = failing(new TypeError('secret detail'));
+    const reply = await call(request);
+    expect(reply.status).toBe(500);
+    expect(reply.text()).not.toContain('secret');
+    expect(reply.text()).not.toContain('at ');
+    expect(reply.headers.get('millrace-error-code')).toBe('internal');
+    expect(errors).toMatchObject([{ message: 'secret detail' }]);
+  });
+});

@@ -1,0 +1,40 @@
+import { BodyAborted, BodyTooLarge, type HeaderList, type HttpResponse } from '@millrace/http';
+import { InferenceError } from '@millrace/protocol';
+
+/** Carries the code of the error catalogue beside the message, for programs. */
+export const errorCodeField = 'millrace-error-code';
+
+const utf8 = new TextEncoder();
+
+export interface EncodeErrorOptions {
+  readonly retryAfterSeconds: number;
+  /** Hears of defects; the caller is told only that there was one. */
+  readonly onError: (error: unknown) => void;
+}
+
+/** `{"error": …}` as Triton's clients expect it. Nothing but the message of an `InferenceError` ever leaves. */
+export function encodeError(error: unknown, options: EncodeErrorOptions): HttpResponse {
+  const { code, kind, message } = inferenceErrorFrom(error, options.onError);
+  const headers: [string, string][] = [
+    ['content-type', 'application/json'],
+    [errorCodeField, code],
+  ];
+  if (kind.retry === 'after-backoff') headers.push(['retry-after', String(options.retryAfterSeconds)]);
+  if (code === 'unsupported-media') headers.push(['accept-encoding', 'gzip, deflate']);
+  return { status: kind.http, headers, body: utf8.encode(JSON.stringify({ error: message })) };
+}
+
+function inferenceErrorFrom(error: unknown, onError: (error: unknown) => void): InferenceError {
+  if (error instanceof InferenceError) return error;
+  if (error instanceof BodyTooLarge) {
+    return new InferenceError('request-too-large', `${error.message}; send a smaller one`);
+  }
+  if (error instanceof BodyAborted) return new InferenceError('cancelled', error.message);
+  onError(error);
+  return new InferenceError('internal', 'the server failed on this request; its log says why');
+}
+
+/** The same answer without a body: what Triton says where only the status counts. */
+export function withoutBody(status: number, headers: HeaderList = []): HttpResponse {
+  return { status, headers: [['content-type', 'text/plain'], ...headers] };
+}

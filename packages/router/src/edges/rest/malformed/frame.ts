@@ -1,0 +1,53 @@
+/** What goes wrong around the body: codings, paths, methods. */
+import { deflateSync, gzipSync } from 'node:zlib';
+import type { InjectedRequest } from '@millrace/http';
+import { good, type MalformedCase, post, target, withOutput, zeros } from './case.ts';
+
+const coded = (body: Uint8Array, encoding: string): InjectedRequest => post(body, [['content-encoding', encoding]]);
+const goodBody = Buffer.from(`{"inputs":[${good}]}`);
+
+export const frameCases: readonly MalformedCase[] = [
+  ['brotli', coded(goodBody, 'br'), 415, "unsupported Content-Encoding 'br'"],
+  ['two codings', coded(gzipSync(deflateSync(goodBody)), 'deflate, gzip'), 415, 'gzip, deflate or identity'],
+  ['gzip that is not', coded(goodBody, 'gzip'), 400, 'not valid gzip data'],
+  ['deflate that is not', coded(goodBody, 'deflate'), 400, 'not valid deflate data'],
+  ['gzip cut short', coded(gzipSync(goodBody).subarray(0, 30), 'gzip'), 400, 'not valid gzip data'],
+  ['an empty gzip body', coded(zeros(0), 'gzip'), 400, 'not valid gzip data'],
+  ['a small bomb', coded(gzipSync(zeros(2_000_000)), 'gzip'), 413, 'larger than 30000 bytes when decompressed'],
+  [
+    'a deflate bomb',
+    coded(deflateSync(zeros(20_000_000)), 'deflate'),
+    413,
+    'larger than 30000 bytes when decompressed',
+  ],
+  [
+    'JSON over its limit once unpacked',
+    coded(gzipSync(Buffer.from(`{"a":"${'a'.repeat(25_000)}","inputs":[]}`)), 'gzip'),
+    413,
+    'more than the 20000 allowed',
+  ],
+  [
+    'a raw request for an unknown model',
+    { ...post(zeros(8), [['inference-header-content-length', '0']]), target: '/v2/models/no/infer' },
+    404,
+    "unknown model: 'no'",
+  ],
+  [
+    'a raw request of the wrong size',
+    post(zeros(7), [['inference-header-content-length', '0']]),
+    400,
+    'takes 8 bytes, and the body has 7',
+  ],
+  [
+    'a classification of an unknown model',
+    { ...withOutput('{"classification":1}'), target: '/v2/models/no/infer' },
+    404,
+    "unknown model: 'no'",
+  ],
+  ['GET', { target }, 405, 'Method Not Allowed'],
+  ['a version that is a word', { ...post(goodBody), target: '/v2/models/m/versions/one/infer' }, 404, 'Not Found'],
+  ['a version that is negative', { ...post(goodBody), target: '/v2/models/m/versions/-1/infer' }, 404, 'Not Found'],
+  ['no model', { ...post(goodBody), target: '/v2/models//infer' }, 404, 'Not Found'],
+  ['a model that cannot be decoded', { ...post(goodBody), target: '/v2/models/%ff/infer' }, 400, 'percent-encoded'],
+  ['a longer path', { ...post(goodBody), target: '/v2/models/m/infer/more' }, 404, 'Not Found'],
+];

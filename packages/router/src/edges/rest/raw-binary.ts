@@ -1,0 +1,59 @@
+/** A request that is nothing but the bytes of its one input: everything else is taken from the model. */
+import { type Datatype, datatypes, encodeBytesElements, InferenceError, type Tensor } from '@millrace/protocol';
+import type { ModelView } from '../../registry/catalogue.ts';
+
+export function rawBinaryInput(view: ModelView, body: Uint8Array): Tensor {
+  const [input] = view.inputs;
+  if (view.inputs.length !== 1 || input === undefined) {
+    throw refusal(view, `it has ${view.inputs.length} inputs, and a raw binary request carries exactly one`);
+  }
+  const { name, datatype } = input;
+  // The whole request is one row.
+  const shape = view.isBatched ? [1, ...input.shape.slice(1)] : [...input.shape];
+  if (datatype === 'BYTES') return bytesInput(view, name, shape, body);
+  const free = shape.indexOf(-1);
+  if (free >= 0) {
+    if (shape.indexOf(-1, free + 1) >= 0) {
+      throw refusal(view, `input '${name}' has more than one free dimension, which the bytes alone do not determine`);
+    }
+    shape[free] = freeDimension(view, name, shape, datatype, body.byteLength);
+  }
+  const sizeBytes = shape.reduce((count, dimension) => count * dimension, datatypes[datatype].bytes);
+  if (sizeBytes !== body.byteLength) {
+    throw refusal(view, `input '${name}' takes ${sizeBytes} bytes, and the body has ${body.byteLength}`);
+  }
+  return { name, datatype, shape, data: body };
+}
+
+/** One element: the body. Its length is put before it, as the data of BYTES has it. */
+function bytesInput(view: ModelView, name: string, shape: number[], body: Uint8Array): Tensor {
+  const ones = shape.map((dimension) => (dimension === -1 ? 1 : dimension));
+  if (ones.some((dimension) => dimension !== 1)) {
+    throw refusal(view, `BYTES input '${name}' has more than one element, and a raw binary request carries one`);
+  }
+  return { name, datatype: 'BYTES', shape: ones, data: encodeBytesElements([body]) };
+}
+
+function freeDimension(
+  view: ModelView,
+  name: string,
+  shape: readonly number[],
+  datatype: Exclude<Datatype, 'BYTES'>,
+  bodyBytes: number,
+): number {
+  const stepBytes = shape.reduce(
+    (count, dimension) => count * (dimension === -1 ? 1 : dimension),
+    datatypes[datatype].bytes,
+  );
+  if (stepBytes === 0 || bodyBytes % stepBytes !== 0) {
+    throw refusal(
+      view,
+      `the ${bodyBytes} bytes of the body are not a multiple of the ${stepBytes} that input '${name}' takes`,
+    );
+  }
+  return bodyBytes / stepBytes;
+}
+
+function refusal(view: ModelView, reason: string): InferenceError {
+  return new InferenceError('invalid-request', `raw binary request for model '${view.name}': ${reason}`);
+}

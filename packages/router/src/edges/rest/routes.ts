@@ -1,0 +1,185 @@
+/** The operations of the Open Inference Protocol over REST. */
+import type { HttpResponse } from '@millrace/http';
+import { InferenceError } from '@millrace/protocol';
+import { z } from 'zod';
+import type { DataPlane } from '../../data-plane/infer.ts';
+import type { Catalogue, Health } from '../../registry/catalogue.ts';
+import type { Route, RoutedRequest } from '../routing/route.ts';
+import type { RestConfig } from './config.ts';
+import { encodeError, errorCodeField, withoutBody } from './encode-error.ts';
+import { encodeModelConfig, encodeModelMetadata, jsonResponse } from './encode-model.ts';
+import { InferOperation } from './infer.ts';
+import * as schemas from './schemas.ts';
+
+export interface RestDependencies {
+  readonly dataPlane: DataPlane;
+  readonly catalogue: Catalogue;
+  readonly health: Health;
+  readonly server: ServerIdentity;
+  readonly config: RestConfig;
+  /** Hears of defects; clients are told only that there was one. */
+  readonly onError: (error: unknown) => void;
+}
+
+export interface ServerIdentity {
+  readonly name: string;
+  readonly version: string;
+  /** Protocol extensions that other parts of the server offer, named as in Triton's server metadata. */
+  readonly extensions?: readonly string[];
+}
+
+/** What this edge itself offers beyond the protocol's core. */
+const ownExtensions: readonly string[] = ['binary_tensor_data', 'classification', 'model_configuration', 'parameters'];
+
+const json = (schema: z.ZodType) => ({ 'application/json': schema });
+const refusals = {
+  400: { description: 'The request is malformed', content: json(schemas.errorSchema) },
+  404: { description: 'There is no such model or version', content: json(schemas.errorSchema) },
+  503: { description: 'The model is not ready or full; try again later', content: json(schemas.errorSchema) },
+};
+const versionSchema = z.string().regex(/^[0-9]+$/);
+
+export function restRoutes(dependencies: RestDependencies): readonly Route[] {
+  return [...serverRoutes(dependencies), ...modelRoutes(dependencies)];
+}
+
+function serverRoutes({ health, server }: RestDependencies): readonly Route[] {
+  const extensions = [...new Set([...ownExtensions, ...(server.extensions ?? [])])];
+  const { name, version } = server;
+  const probe = (path: string, operationId: string, summary: string, isHealthy: () => boolean): Route => ({
+    method: 'GET',
+    path,
+    operationId,
+    summary,
+    responses: { 200: { description: 'Yes' }, 400: { description: 'No' } },
+    handler: () => withoutBody(isHealthy() ? 200 : 400),
+  });
+  return [
+    probe('/v2/health/live', 'serverLive', 'Whether the server is up', () => health.isLive),
+    probe('/v2/health/ready', 'serverReady', 'Whether every model is ready', () => health.isReady),
+    {
+      method: 'GET',
+      path: '/healthz',
+      operationId: 'healthz',
+      summary: 'Whether the process is up, for probes that know no protocol',
+      responses: {
+        200: { description: 'It is', content: json(schemas.healthSchema) },
+        503: { description: 'It is not', content: json(schemas.healthSchema) },
+      },
+      handler: () => jsonResponse({ live: health.isLive, ready: health.isReady }, health.isLive ? 200 : 503),
+    },
+    {
+      method: 'GET',
+      path: '/v2',
+      operationId: 'serverMetadata',
+      summary: 'What the server is and which extensions it offers',
+      responses: { 200: { description: 'The metadata', content: json(schemas.serverMetadataSchema) } },
+      handler: () => jsonResponse({ name, version, extensions }),
+    },
+  ];
+}
+
+function modelRoutes(dependencies: RestDependencies): readonly Route[] {
+  const { catalogue } = dependencies;
+  const operation = new InferOperation(dependencies);
+  return [
+    ...modelOperation(dependencies, {
+      method: 'GET',
+      suffix: '',
+      name: 'Metadata',
+      summary: 'What a model takes and gives',
+      responses: {
+        200: { description: 'The metadata', content: json(schemas.modelMetadataSchema) },
+        404: refusals[404],
+        503: refusals[503],
+      },
+      run: (_, model, version) => {
+        const view = catalogue.mustFind(model, version);
+        return encodeModelMetadata(view, version === '' ? catalogue.readyVersions(model) : [view.version]);
+      },
+    }),
+    ...modelOperation(dependencies, {
+      method: 'GET',
+      suffix: '/ready',
+      name: 'Ready',
+      summary: 'Whether a model is ready',
+      responses: { 200: { description: 'Yes' }, 400: { description: 'No', content: json(schemas.errorSchema) } },
+      run: (_, model, version) => modelReady(catalogue, model, version),
+    }),
+    ...modelOperation(dependencies, {
+      method: 'GET',
+      suffix: '/config',
+      name: 'Config',
+      summary: 'The completed configuration of a model, in Triton\u2019s form',
+      responses: {
+        200: { description: 'The configuration', content: json(z.looseObject({})) },
+        404: refusals[404],
+        503: refusals[503],
+      },
+      run: (_, model, version) => encodeModelConfig(catalogue.mustFind(model, version)),
+    }),
+    ...modelOperation(dependencies, {
+      method: 'POST',
+      suffix: '/infer',
+      name: 'Infer',
+      summary: 'Run a model',
+      request: {
+        description: 'JSON, or JSON followed by binary tensors as Inference-Header-Content-Length says',
+        content: { ...json(schemas.inferRequestSchema), 'application/octet-stream': undefined },
+      },
+      responses: {
+        200: {
+          description: 'JSON, or JSON followed by binary tensors as Inference-Header-Content-Length says',
+          content: { ...json(schemas.inferResponseSchema), 'application/octet-stream': undefined },
+        },
+        ...refusals,
+      },
+      run: ({ request }, model, version) => operation.run(request, model, version),
+    }),
+  ];
+}
+
+/** A model that is not there is as little ready as one that is loading: the status is the same, as probes expect. */
+function modelReady(catalogue: Catalogue, model: string, version: string): HttpResponse {
+  try {
+    catalogue.mustFind(model, version);
+    return withoutBody(200);
+  } catch (error) {
+    if (!(error instanceof InferenceError)) throw error;
+    const refusal = jsonResponse({ error: 'Model version not ready' }, 400);
+    return { ...refusal, headers: [...refusal.headers, [errorCodeField, error.code]] };
+  }
+}
+
+interface ModelOperation extends Pick<Route, 'method' | 'summary' | 'request' | 'responses'> {
+  readonly suffix: string;
+  readonly name: string;
+  run(routed: RoutedRequest, model: string, version: string): HttpResponse | Promise<HttpResponse>;
+}
+
+/** Every operation on a model exists for the version it prefers and for a named one. */
+function modelOperation(dependencies: RestDependencies, operation: ModelOperation): readonly Route[] {
+  const { name, suffix, run, ...declared } = operation;
+  const encode = {
+    retryAfterSeconds: dependencies.config.retryAfterSeconds,
+    onError: dependencies.onError,
+  };
+  const handler = async (routed: RoutedRequest): Promise<HttpResponse> => {
+    try {
+      return await run(routed, routed.parameters.get('model') ?? '', routed.parameters.get('version') ?? '');
+    } catch (error) {
+      return encodeError(error, encode);
+    }
+  };
+  const versioned = { version: versionSchema };
+  return [
+    { ...declared, path: `/v2/models/{model}${suffix}`, operationId: `model${name}`, handler },
+    {
+      ...declared,
+      path: `/v2/models/{model}/versions/{version}${suffix}`,
+      operationId: `modelVersion${name}`,
+      parameters: versioned,
+      handler,
+    },
+  ];
+}

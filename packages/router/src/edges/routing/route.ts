@@ -1,0 +1,45 @@
+/** What an edge declares of one operation. The declaration is data: the router matches it, OpenAPI describes it. */
+import type { HttpRequest, HttpResponse } from '@millrace/http';
+import type { z } from 'zod';
+
+export type RouteMethod = 'DELETE' | 'GET' | 'PATCH' | 'POST' | 'PUT';
+
+export interface BodyDeclaration {
+  readonly description: string;
+  /** By media type; without a schema the body is bytes. */
+  readonly content?: Readonly<Record<string, z.ZodType | undefined>>;
+}
+
+/** A request that matched, with what the path and the query said. */
+export interface RoutedRequest {
+  readonly request: HttpRequest;
+  /** By name as in the template, percent-decoded. */
+  readonly parameters: ReadonlyMap<string, string>;
+  /** As the route's query schema made it; an empty object without one. */
+  readonly query: Readonly<Record<string, unknown>>;
+}
+
+export interface Route {
+  readonly method: RouteMethod;
+  /** Segments separated by slashes; `{name}` matches one segment that is not empty. */
+  readonly path: string;
+  readonly operationId: string;
+  readonly summary: string;
+  /** Schemas of path parameters. A segment that does not fit is another path: the answer is 404. */
+  readonly parameters?: Readonly<Record<string, z.ZodType<string>>>;
+  /** Schema of the query. A query that does not fit is a 400; what it does not name is let through. */
+  readonly query?: z.ZodObject;
+  readonly request?: BodyDeclaration;
+  readonly responses: Readonly<Record<number, BodyDeclaration>>;
+  readonly handler: (routed: RoutedRequest) => HttpResponse | Promise<HttpResponse>;
+}
+
+/** `/v2/models/{model}` as `['v2', 'models', '{model}']`. */
+export function templateSegments(path: string): readonly string[] {
+  return path.split('/').slice(1);
+}
+
+/** The name inside `{name}`; undefined for a literal segment. */
+export function takeParameterName(segment: string): string | undefined {
+  return segment.startsWith('{') && segment.endsWith('}') ? segment.slice(1, -1) : undefined;
+}

@@ -1,0 +1,65 @@
+import type { HttpHandler, HttpRequest, HttpResponse } from '@millrace/http';
+import { InferenceError } from '@millrace/protocol';
+import { z } from 'zod';
+import { type PathMatch, PathTree } from './match-path.ts';
+import type { Route, RoutedRequest } from './route.ts';
+
+/** How a path that leads nowhere is answered: in the words of the edge that owns the router. */
+export type EncodeRefusal = (error: InferenceError, request: HttpRequest) => HttpResponse;
+
+const noQuery: Readonly<Record<string, unknown>> = Object.freeze({});
+
+/** One handler for all routes: 404 for an unknown path, 405 with `allow` for a known one, HEAD wherever GET is. */
+export function createRouter(routes: readonly Route[], encodeRefusal: EncodeRefusal): HttpHandler {
+  const tree = new PathTree();
+  for (const route of routes) tree.add(route);
+
+  return (request) => {
+    const match = tree.take(request.path);
+    if (match === undefined) return encodeRefusal(new InferenceError('not-found', 'Not Found'), request);
+    const { byMethod } = match.routes;
+    const route = byMethod.get(request.method) ?? (request.method === 'HEAD' ? byMethod.get('GET') : undefined);
+    if (route === undefined) {
+      const refusal = encodeRefusal(new InferenceError('method-not-allowed', 'Method Not Allowed'), request);
+      return { ...refusal, headers: [...refusal.headers, ['allow', allowedMethods([...byMethod.keys()])]] };
+    }
+    const routed = routedFrom(route, match, request);
+    return routed instanceof InferenceError ? encodeRefusal(routed, request) : route.handler(routed);
+  };
+}
+
+function allowedMethods(methods: readonly string[]): string {
+  const all = methods.includes('GET') ? [...methods, 'HEAD'] : methods;
+  return all.toSorted().join(', ');
+}
+
+function routedFrom(route: Route, match: PathMatch, request: HttpRequest): RoutedRequest | InferenceError {
+  const parameters = new Map<string, string>();
+  for (const [index, name] of match.routes.parameterNames.entries()) {
+    const value = takePercentDecoded(match.values[index] ?? '');
+    if (value === undefined) {
+      return new InferenceError(
+        'invalid-request',
+        `the ${name} in the path is not valid percent-encoded UTF-8; encode it with encodeURIComponent or its like`,
+      );
+    }
+    const schema = route.parameters?.[name];
+    if (schema !== undefined && !schema.safeParse(value).success) return new InferenceError('not-found', 'Not Found');
+    parameters.set(name, value);
+  }
+  if (route.query === undefined) return { request, parameters, query: noQuery };
+  const query = route.query.safeParse(Object.fromEntries(new URLSearchParams(request.query)));
+  if (!query.success) {
+    return new InferenceError('invalid-request', `the query does not fit: ${z.prettifyError(query.error)}`);
+  }
+  return { request, parameters, query: query.data };
+}
+
+function takePercentDecoded(segment: string): string | undefined {
+  if (!segment.includes('%')) return segment;
+  try {
+    return decodeURIComponent(segment);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,91 @@
+/** The catalogue as it lives: every model version found, its state, and how a name and a version resolve. */
+import { InferenceError } from '@millrace/protocol';
+import type { ServedModel } from '../data-plane/served-model.ts';
+import type { Catalogue, ModelState, ModelStatus, ModelView } from './catalogue.ts';
+
+interface Entry {
+  readonly model: ServedModel;
+  state: ModelState;
+  reason: string;
+}
+
+export class ServedModels implements Catalogue {
+  /** By name, versions descending: the first ready one is the preferred one. */
+  readonly #entries = new Map<string, Entry[]>();
+  readonly #failures: readonly ModelStatus[];
+
+  constructor(models: readonly ServedModel[], failures: readonly { name: string; reason: string }[]) {
+    for (const model of models) {
+      const entries = this.#entries.get(model.view.name) ?? [];
+      entries.push({ model, state: 'loading', reason: 'the model is loading' });
+      entries.sort((a, b) => Number(b.model.view.version) - Number(a.model.view.version));
+      this.#entries.set(model.view.name, entries);
+    }
+    this.#failures = failures.map(({ name, reason }) => ({ name, version: '', state: 'failed', reason }));
+  }
+
+  mustFind(name: string, version: string): ModelView {
+    return this.mustServe(name, version).view;
+  }
+
+  mustServe(name: string, version: string): ServedModel {
+    const entries = this.#entries.get(name);
+    if (entries === undefined) {
+      const failure = this.#failures.find((status) => status.name === name);
+      if (failure !== undefined) throw notReady(name, version, failure.reason);
+      throw new InferenceError('unknown-model', `Request for unknown model: '${name}' is not found`);
+    }
+    if (version === '') {
+      const entry = entries.find(({ state }) => state === 'ready') ?? (entries[0] as Entry);
+      if (entry.state !== 'ready') throw notReady(name, version, entry.reason);
+      return entry.model;
+    }
+    const entry = entries.find(({ model }) => model.view.version === version);
+    if (entry === undefined) {
+      throw new InferenceError('unknown-model', `Request for unknown model: '${name}' version ${version} is not found`);
+    }
+    if (entry.state !== 'ready') throw notReady(name, version, entry.reason);
+    return entry.model;
+  }
+
+  readyVersions(name: string): readonly string[] {
+    const ready = (this.#entries.get(name) ?? []).filter(({ state }) => state === 'ready');
+    return ready.map(({ model }) => model.view.version).reverse();
+  }
+
+  statuses(): readonly ModelStatus[] {
+    const statuses: ModelStatus[] = [];
+    for (const [name, entries] of this.#entries) {
+      for (const { model, state, reason } of entries) {
+        statuses.push({ name, version: model.view.version, state, reason: state === 'ready' ? '' : reason });
+      }
+    }
+    return [...statuses, ...this.#failures].sort(byNameThenVersion);
+  }
+
+  isReady(model: ServedModel): boolean {
+    return this.#entryOf(model).state === 'ready';
+  }
+
+  setState(model: ServedModel, state: ModelState, reason: string): void {
+    const entry = this.#entryOf(model);
+    entry.state = state;
+    entry.reason = reason;
+  }
+
+  #entryOf(model: ServedModel): Entry {
+    const entry = this.#entries.get(model.view.name)?.find((candidate) => candidate.model === model);
+    if (entry === undefined) throw new Error(`model ${model.key} is not in the catalogue`);
+    return entry;
+  }
+}
+
+function notReady(name: string, version: string, reason: string): InferenceError {
+  const which = version === '' ? `'${name}'` : `'${name}' version ${version}`;
+  return new InferenceError('model-not-ready', `Request for model ${which} cannot be served now: ${reason}`);
+}
+
+function byNameThenVersion(a: ModelStatus, b: ModelStatus): number {
+  if (a.name !== b.name) return a.name < b.name ? -1 : 1;
+  return Number(a.version) - Number(b.version);
+}

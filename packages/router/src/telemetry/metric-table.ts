@@ -1,0 +1,266 @@
+/**
+ * Every metric Millrace shows: name, type, meaning, labels. The one source of the registry and of
+ * docs/reference/metrics.md. One word per concept, as everywhere: request, batch, rows, worker, model, version.
+ */
+import type { FamilyOf, MetricSpec, MetricsRegistry } from './registry.ts';
+
+/** 50 µs (a small model, nothing waiting) to 60 s (a large one under load), two or three steps a decade. */
+export const latencyBucketsSeconds = [
+  0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60,
+] as const;
+
+export const batchRowsBuckets = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024] as const;
+
+const ofModel = ['model', 'version'] as const;
+
+export const modelMetrics = {
+  requests: {
+    name: 'millrace_requests_total',
+    type: 'counter',
+    help: 'Requests that ended, answered or failed. Requests that named no known model have empty labels.',
+    labels: ofModel,
+  },
+  failures: {
+    name: 'millrace_failures_total',
+    type: 'counter',
+    help: 'Requests that failed, by their code in the error catalogue.',
+    labels: ['model', 'version', 'code'],
+  },
+  requestSeconds: {
+    name: 'millrace_request_seconds',
+    type: 'histogram',
+    help: 'Time of answered requests from admission to answer.',
+    labels: ofModel,
+    buckets: latencyBucketsSeconds,
+  },
+  queueSeconds: {
+    name: 'millrace_queue_seconds',
+    type: 'histogram',
+    help: 'Time that answered requests waited for a batch.',
+    labels: ofModel,
+    buckets: latencyBucketsSeconds,
+  },
+  computeSeconds: {
+    name: 'millrace_compute_seconds',
+    type: 'histogram',
+    help: 'Time the engine ran the batch of each answered request.',
+    labels: ofModel,
+    buckets: latencyBucketsSeconds,
+  },
+  batchRows: {
+    name: 'millrace_batch_rows',
+    type: 'histogram',
+    help: 'Rows of each batch that was run.',
+    labels: ofModel,
+    buckets: batchRowsBuckets,
+  },
+  queueRequests: {
+    name: 'millrace_queue_requests',
+    type: 'gauge',
+    help: 'Requests waiting for a batch.',
+    labels: ofModel,
+  },
+  outstandingRequests: {
+    name: 'millrace_outstanding_requests',
+    type: 'gauge',
+    help: 'Requests admitted and not yet ended: waiting or running.',
+    labels: ofModel,
+  },
+  inputBytes: {
+    name: 'millrace_input_bytes_total',
+    type: 'counter',
+    help: 'Bytes of the input tensors of admitted requests.',
+    labels: ofModel,
+  },
+  outputBytes: {
+    name: 'millrace_output_bytes_total',
+    type: 'counter',
+    help: 'Bytes of the output tensors of answered requests.',
+    labels: ofModel,
+  },
+  modelReady: {
+    name: 'millrace_model_ready',
+    type: 'gauge',
+    help: '1 while the model version takes requests, 0 while it does not.',
+    labels: ofModel,
+  },
+  modelLoadSeconds: {
+    name: 'millrace_model_load_seconds',
+    type: 'gauge',
+    help: 'Time the last load of the model version took, warm-up included.',
+    labels: ofModel,
+  },
+} as const satisfies Record<string, MetricSpec>;
+
+/** The names Triton gives to the same facts, so that dashboards and autoscalers made for it keep working. */
+export const tritonMetrics = {
+  success: {
+    name: 'nv_inference_request_success',
+    type: 'counter',
+    help: 'Requests answered (Triton name).',
+    labels: ofModel,
+  },
+  failure: {
+    name: 'nv_inference_request_failure',
+    type: 'counter',
+    help: 'Requests failed, by reason: REJECTED, CANCELED, BACKEND or OTHER (Triton name).',
+    labels: ['model', 'version', 'reason'],
+  },
+  count: {
+    name: 'nv_inference_count',
+    type: 'counter',
+    help: 'Rows run (Triton name).',
+    labels: ofModel,
+  },
+  executions: {
+    name: 'nv_inference_exec_count',
+    type: 'counter',
+    help: 'Batches run (Triton name).',
+    labels: ofModel,
+  },
+  requestMicros: {
+    name: 'nv_inference_request_duration_us',
+    type: 'counter',
+    help: 'Cumulative time of answered requests in microseconds (Triton name).',
+    labels: ofModel,
+  },
+  queueMicros: {
+    name: 'nv_inference_queue_duration_us',
+    type: 'counter',
+    help: 'Cumulative waiting time of answered requests in microseconds (Triton name).',
+    labels: ofModel,
+  },
+  computeInputMicros: {
+    name: 'nv_inference_compute_input_duration_us',
+    type: 'counter',
+    help: 'Cumulative time to lay out inputs, per answered request, in microseconds (Triton name).',
+    labels: ofModel,
+  },
+  computeInferMicros: {
+    name: 'nv_inference_compute_infer_duration_us',
+    type: 'counter',
+    help: 'Cumulative engine time, per answered request, in microseconds (Triton name).',
+    labels: ofModel,
+  },
+  computeOutputMicros: {
+    name: 'nv_inference_compute_output_duration_us',
+    type: 'counter',
+    help: 'Cumulative time to hand out outputs, per answered request, in microseconds (Triton name).',
+    labels: ofModel,
+  },
+  pending: {
+    name: 'nv_inference_pending_request_count',
+    type: 'gauge',
+    help: 'Requests waiting for a batch (Triton name).',
+    labels: ofModel,
+  },
+} as const satisfies Record<string, MetricSpec>;
+
+export const serverMetrics = {
+  buildInfo: {
+    name: 'millrace_build_info',
+    type: 'gauge',
+    help: 'Always 1; the labels say which Millrace on which Node.js this is.',
+    labels: ['version', 'node'],
+  },
+  workers: {
+    name: 'millrace_workers',
+    type: 'gauge',
+    help: 'Worker processes by state: starting, ready or stopping.',
+    labels: ['state'],
+  },
+  workerRestarts: {
+    name: 'millrace_worker_restarts_total',
+    type: 'counter',
+    help: 'Workers started in place of one that died or was stopped for running too long.',
+    labels: [],
+  },
+  seriesDropped: {
+    name: 'millrace_metric_series_dropped_total',
+    type: 'counter',
+    help: 'Series not shown because their metric is at its maximum of series.',
+    labels: [],
+  },
+} as const satisfies Record<string, MetricSpec>;
+
+/** Under the names every Node.js dashboard already reads. */
+export const processMetrics = {
+  cpuSeconds: {
+    name: 'process_cpu_seconds_total',
+    type: 'counter',
+    help: 'User and system CPU time of the router process.',
+    labels: [],
+  },
+  startSeconds: {
+    name: 'process_start_time_seconds',
+    type: 'gauge',
+    help: 'Start of the router process in seconds since the Unix epoch.',
+    labels: [],
+  },
+  residentBytes: {
+    name: 'process_resident_memory_bytes',
+    type: 'gauge',
+    help: 'Resident memory of the router process.',
+    labels: [],
+  },
+  openFiles: {
+    name: 'process_open_fds',
+    type: 'gauge',
+    help: 'Open file descriptors of the router process (Linux).',
+    labels: [],
+  },
+  openFilesMax: {
+    name: 'process_max_fds',
+    type: 'gauge',
+    help: 'Most file descriptors the router process may open (Linux).',
+    labels: [],
+  },
+  heapUsedBytes: {
+    name: 'nodejs_heap_size_used_bytes',
+    type: 'gauge',
+    help: 'JavaScript heap in use.',
+    labels: [],
+  },
+  heapTotalBytes: {
+    name: 'nodejs_heap_size_total_bytes',
+    type: 'gauge',
+    help: 'JavaScript heap reserved.',
+    labels: [],
+  },
+  externalBytes: {
+    name: 'nodejs_external_memory_bytes',
+    type: 'gauge',
+    help: 'Memory of buffers outside the JavaScript heap.',
+    labels: [],
+  },
+  loopLagMean: {
+    name: 'nodejs_eventloop_lag_mean_seconds',
+    type: 'gauge',
+    help: 'Mean delay of the event loop since the scrape before.',
+    labels: [],
+  },
+  loopLagP99: {
+    name: 'nodejs_eventloop_lag_p99_seconds',
+    type: 'gauge',
+    help: '99th percentile of the delay of the event loop since the scrape before.',
+    labels: [],
+  },
+  loopLagMax: {
+    name: 'nodejs_eventloop_lag_max_seconds',
+    type: 'gauge',
+    help: 'Longest delay of the event loop since the scrape before.',
+    labels: [],
+  },
+} as const satisfies Record<string, MetricSpec>;
+
+export type Families<Table extends Record<string, MetricSpec>> = {
+  readonly [Key in keyof Table]: FamilyOf<Table[Key]>;
+};
+
+export function registerAll<Table extends Record<string, MetricSpec>>(
+  registry: MetricsRegistry,
+  table: Table,
+): Families<Table> {
+  const families = Object.entries(table).map(([key, spec]) => [key, registry.register(spec)] as const);
+  return Object.fromEntries(families) as Families<Table>;
+}

@@ -1,0 +1,84 @@
+/** The data plane's observer that keeps Prometheus metrics. */
+import { type ErrorCode, errorCatalogue } from '@millrace/protocol';
+import { modelMetrics, registerAll, serverMetrics, tritonMetrics } from './metric-table.ts';
+import { ModelSeries, type ModelStatistics } from './model-series.ts';
+import type { DataPlaneObserver, ModelObserver, WorkerState } from './observer.ts';
+import type { MetricFamily, MetricsRegistry } from './registry.ts';
+
+export interface BuildInfo {
+  readonly version: string;
+  readonly node: string;
+}
+
+const tritonFailureReasons = ['REJECTED', 'CANCELED', 'BACKEND', 'OTHER'] as const;
+
+export class MetricsObserver implements DataPlaneObserver {
+  readonly #models;
+  readonly #triton;
+  readonly #server;
+  readonly #byVersion = new Map<string, ModelSeries>();
+
+  constructor(registry: MetricsRegistry, build: BuildInfo) {
+    this.#server = registerAll(registry, serverMetrics);
+    this.#models = registerAll(registry, modelMetrics);
+    this.#triton = registerAll(registry, tritonMetrics);
+    this.#server.buildInfo.bind(build.version, build.node).set(1);
+    this.#server.workerRestarts.bind();
+    this.workersChanged({ starting: 0, ready: 0, stopping: 0 });
+    const dropped = this.#server.seriesDropped.bind();
+    registry.onCollect(() => {
+      for (const series of this.#byVersion.values()) series.mirrorToTriton();
+      let droppedCount = 0;
+      for (const family of registry.families()) droppedCount += family.seriesDropped;
+      dropped.value = droppedCount;
+    });
+  }
+
+  observerFor(model: string, version: string): ModelObserver {
+    return this.#seriesOf(model, version);
+  }
+
+  /** Totals of a version that is observed; undefined for any other. */
+  statisticsOf(model: string, version: string): ModelStatistics | undefined {
+    return this.#byVersion.get(keyOf(model, version))?.statistics();
+  }
+
+  modelForgotten(model: string, version: string): void {
+    this.#byVersion.delete(keyOf(model, version));
+    const { failures, ...plain } = this.#models;
+    const { failure, ...plainTriton } = this.#triton;
+    const families: readonly MetricFamily[] = [...Object.values(plain), ...Object.values(plainTriton)];
+    for (const family of families) family.remove(model, version);
+    for (const code of Object.keys(errorCatalogue)) failures.remove(model, version, code);
+    for (const reason of tritonFailureReasons) failure.remove(model, version, reason);
+  }
+
+  requestRefused(code: ErrorCode): void {
+    this.#models.requests.bind('', '').add(1);
+    this.#models.failures.bind('', '', code).add(1);
+  }
+
+  workersChanged(counts: Readonly<Record<WorkerState, number>>): void {
+    this.#server.workers.bind('starting').set(counts.starting);
+    this.#server.workers.bind('ready').set(counts.ready);
+    this.#server.workers.bind('stopping').set(counts.stopping);
+  }
+
+  workerRestarted(): void {
+    this.#server.workerRestarts.bind().add(1);
+  }
+
+  #seriesOf(model: string, version: string): ModelSeries {
+    const key = keyOf(model, version);
+    let series = this.#byVersion.get(key);
+    if (series === undefined) {
+      series = new ModelSeries(this.#models, this.#triton, model, version);
+      this.#byVersion.set(key, series);
+    }
+    return series;
+  }
+}
+
+function keyOf(model: string, version: string): string {
+  return JSON.stringify([model, version]);
+}

@@ -1,0 +1,166 @@
+/** The bound series of one model version: what the data plane's calls become. */
+import type { ErrorCode } from '@millrace/protocol';
+import type { Families, modelMetrics, tritonMetrics } from './metric-table.ts';
+import type { ModelObserver, RequestTiming } from './observer.ts';
+import type { Counter, Gauge, Histogram } from './series.ts';
+
+export type ModelFamilies = Families<typeof modelMetrics>;
+export type TritonFamilies = Families<typeof tritonMetrics>;
+
+export type TritonFailureReason = 'REJECTED' | 'CANCELED' | 'BACKEND' | 'OTHER';
+
+/** Triton's four reasons for the codes of the catalogue. */
+const tritonReasons: Readonly<Partial<Record<ErrorCode, TritonFailureReason>>> = {
+  'model-not-ready': 'REJECTED',
+  'model-full': 'REJECTED',
+  'server-full': 'REJECTED',
+  draining: 'REJECTED',
+  'deadline-exceeded': 'REJECTED',
+  cancelled: 'CANCELED',
+  'worker-lost': 'BACKEND',
+  'poison-request': 'BACKEND',
+  'run-time-limit': 'BACKEND',
+  'inference-failed': 'BACKEND',
+};
+
+export function tritonReasonOf(code: ErrorCode): TritonFailureReason {
+  return tritonReasons[code] ?? 'OTHER';
+}
+
+/** Totals since the version was first observed, for statistics calls. */
+export interface ModelStatistics {
+  readonly requestsAnswered: number;
+  readonly requestsFailed: number;
+  readonly rowsRun: number;
+  readonly batchesRun: number;
+  readonly requestSeconds: number;
+  readonly failureSeconds: number;
+  readonly queueSeconds: number;
+  readonly computeInputSeconds: number;
+  readonly computeInferSeconds: number;
+  readonly computeOutputSeconds: number;
+}
+
+export class ModelSeries implements ModelObserver {
+  readonly #families: ModelFamilies;
+  readonly #triton: TritonFamilies;
+  readonly #labels: readonly [model: string, version: string];
+  readonly #requests: Counter;
+  readonly #requestSeconds: Histogram;
+  readonly #queueSeconds: Histogram;
+  readonly #computeSeconds: Histogram;
+  readonly #batchRows: Histogram;
+  readonly #queueRequests: Gauge;
+  readonly #outstanding: Gauge;
+  readonly #inputBytes: Counter;
+  readonly #outputBytes: Counter;
+  readonly #ready: Gauge;
+  readonly #loadSeconds: Gauge;
+  #answered = 0;
+  #computeInputMs = 0;
+  #computeOutputMs = 0;
+  #failureMs = 0;
+
+  constructor(families: ModelFamilies, triton: TritonFamilies, model: string, version: string) {
+    this.#families = families;
+    this.#triton = triton;
+    this.#labels = [model, version];
+    this.#requests = families.requests.bind(model, version);
+    this.#requestSeconds = families.requestSeconds.bind(model, version);
+    this.#queueSeconds = families.queueSeconds.bind(model, version);
+    this.#computeSeconds = families.computeSeconds.bind(model, version);
+    this.#batchRows = families.batchRows.bind(model, version);
+    this.#queueRequests = families.queueRequests.bind(model, version);
+    this.#outstanding = families.outstandingRequests.bind(model, version);
+    this.#inputBytes = families.inputBytes.bind(model, version);
+    this.#outputBytes = families.outputBytes.bind(model, version);
+    this.#ready = families.modelReady.bind(model, version);
+    this.#loadSeconds = families.modelLoadSeconds.bind(model, version);
+  }
+
+  requestAdmitted(inputBytes: number): void {
+    this.#inputBytes.add(inputBytes);
+    this.#queueRequests.add(1);
+    this.#outstanding.add(1);
+  }
+
+  requestsDispatched(requests: number): void {
+    this.#queueRequests.add(-requests);
+  }
+
+  requestsRequeued(requests: number): void {
+    this.#queueRequests.add(requests);
+  }
+
+  requestAnswered(timing: RequestTiming, outputBytes: number): void {
+    this.#answered += 1;
+    this.#requests.add(1);
+    this.#outstanding.add(-1);
+    this.#outputBytes.add(outputBytes);
+    this.#requestSeconds.observe(timing.totalMs / 1000);
+    this.#queueSeconds.observe(timing.queueMs / 1000);
+    this.#computeSeconds.observe(timing.computeInferMs / 1000);
+    this.#computeInputMs += timing.computeInputMs;
+    this.#computeOutputMs += timing.computeOutputMs;
+  }
+
+  requestFailed(code: ErrorCode, totalMs: number, wasWaiting: boolean): void {
+    this.#outstanding.add(-1);
+    if (wasWaiting) this.#queueRequests.add(-1);
+    this.#failureMs += totalMs;
+    this.requestRefused(code);
+  }
+
+  requestRefused(code: ErrorCode): void {
+    this.#requests.add(1);
+    this.#families.failures.bind(...this.#labels, code).add(1);
+    this.#triton.failure.bind(...this.#labels, tritonReasonOf(code)).add(1);
+  }
+
+  batchRan(rows: number): void {
+    this.#batchRows.observe(rows);
+  }
+
+  modelLoaded(loadMs: number): void {
+    this.#loadSeconds.set(loadMs / 1000);
+  }
+
+  readinessChanged(isReady: boolean): void {
+    this.#ready.set(isReady ? 1 : 0);
+  }
+
+  statistics(): ModelStatistics {
+    return {
+      requestsAnswered: this.#answered,
+      requestsFailed: this.#requests.value - this.#answered,
+      rowsRun: this.#batchRows.sum,
+      batchesRun: this.#batchRows.count,
+      requestSeconds: this.#requestSeconds.sum,
+      failureSeconds: this.#failureMs / 1000,
+      queueSeconds: this.#queueSeconds.sum,
+      computeInputSeconds: this.#computeInputMs / 1000,
+      computeInferSeconds: this.#computeSeconds.sum,
+      computeOutputSeconds: this.#computeOutputMs / 1000,
+    };
+  }
+
+  /** Triton's counters say what the series above already know, so they are written when somebody looks. */
+  mirrorToTriton(): void {
+    const triton = this.#triton;
+    const [model, version] = this.#labels;
+    const totals = this.statistics();
+    triton.success.bind(model, version).value = totals.requestsAnswered;
+    triton.count.bind(model, version).value = totals.rowsRun;
+    triton.executions.bind(model, version).value = totals.batchesRun;
+    triton.requestMicros.bind(model, version).value = microsFrom(totals.requestSeconds);
+    triton.queueMicros.bind(model, version).value = microsFrom(totals.queueSeconds);
+    triton.computeInputMicros.bind(model, version).value = microsFrom(totals.computeInputSeconds);
+    triton.computeInferMicros.bind(model, version).value = microsFrom(totals.computeInferSeconds);
+    triton.computeOutputMicros.bind(model, version).value = microsFrom(totals.computeOutputSeconds);
+    triton.pending.bind(model, version).set(this.#queueRequests.value);
+  }
+}
+
+function microsFrom(seconds: number): number {
+  return Math.round(seconds * 1e6);
+}

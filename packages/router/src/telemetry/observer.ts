@@ -1,0 +1,72 @@
+/**
+ * Where the data plane tells what happens to requests, batches and workers. Metrics listen here, and so will tracing.
+ * The methods are called on the hot path: plain calls that never throw, bound to a model version beforehand.
+ */
+import type { ErrorCode } from '@millrace/protocol';
+
+export type WorkerState = 'starting' | 'ready' | 'stopping';
+
+/** Where the time of one answered request went. What is in no part is the way between router and worker. */
+export interface RequestTiming {
+  /** From admission to the dispatch of the batch that answered it. */
+  readonly queueMs: number;
+  /** Laying the rows of its batch side by side. */
+  readonly computeInputMs: number;
+  /** The engine's run, as the worker measured it. */
+  readonly computeInferMs: number;
+  /** Handing out its part of the answer. */
+  readonly computeOutputMs: number;
+  /** From admission to answer. */
+  readonly totalMs: number;
+}
+
+/** One version of one model. */
+export interface ModelObserver {
+  /** The request is valid and waits for a batch. */
+  requestAdmitted(inputBytes: number): void;
+  /** Requests left the queue for a worker. */
+  requestsDispatched(requests: number): void;
+  /** Their worker died, or gave the batch back: they wait again. */
+  requestsRequeued(requests: number): void;
+  requestAnswered(timing: RequestTiming, outputBytes: number): void;
+  /** An admitted request ended without an answer. */
+  requestFailed(code: ErrorCode, totalMs: number, wasWaiting: boolean): void;
+  /** The request never entered the queue: full, not ready, invalid for this model. */
+  requestRefused(code: ErrorCode): void;
+  /** A worker ran a batch to its end. */
+  batchRan(rows: number): void;
+  modelLoaded(loadMs: number): void;
+  readinessChanged(isReady: boolean): void;
+}
+
+export interface DataPlaneObserver {
+  /** Bind once per model version and keep it; asking again gives the same one. */
+  observerFor(model: string, version: string): ModelObserver;
+  /** The version is served no more. */
+  modelForgotten(model: string, version: string): void;
+  /** A request failed before any known model was found for it. Names that callers make up are never labels. */
+  requestRefused(code: ErrorCode): void;
+  workersChanged(counts: Readonly<Record<WorkerState, number>>): void;
+  workerRestarted(): void;
+}
+
+const silentModelObserver: ModelObserver = {
+  requestAdmitted() {},
+  requestsDispatched() {},
+  requestsRequeued() {},
+  requestAnswered() {},
+  requestFailed() {},
+  requestRefused() {},
+  batchRan() {},
+  modelLoaded() {},
+  readinessChanged() {},
+};
+
+/** For programs that embed the engine and want no metrics. */
+export const silentObserver: DataPlaneObserver = {
+  observerFor: () => silentModelObserver,
+  modelForgotten() {},
+  requestRefused() {},
+  workersChanged() {},
+  workerRestarted() {},
+};

@@ -1,0 +1,66 @@
+/** What the process itself costs, read when somebody scrapes. */
+import { readdir, readFile } from 'node:fs/promises';
+import { monitorEventLoopDelay } from 'node:perf_hooks';
+import { processMetrics, registerAll } from './metric-table.ts';
+import type { MetricsRegistry } from './registry.ts';
+
+const lagResolutionMs = 10;
+
+export interface ProcessMetrics {
+  /** Stops the sampling of the event loop. */
+  stop(): void;
+}
+
+/** `startedAtMs` is when the process began, in milliseconds since the Unix epoch. */
+export function startProcessMetrics(registry: MetricsRegistry, startedAtMs: number): ProcessMetrics {
+  const families = registerAll(registry, processMetrics);
+  const delay = monitorEventLoopDelay({ resolution: lagResolutionMs });
+  delay.enable();
+  families.startSeconds.bind().set(startedAtMs / 1000);
+
+  const stopCollecting = registry.onCollect(async () => {
+    const cpu = process.cpuUsage();
+    families.cpuSeconds.bind().value = (cpu.user + cpu.system) / 1e6;
+    const memory = process.memoryUsage();
+    families.residentBytes.bind().set(memory.rss);
+    families.heapUsedBytes.bind().set(memory.heapUsed);
+    families.heapTotalBytes.bind().set(memory.heapTotal);
+    families.externalBytes.bind().set(memory.external);
+    // A sample includes the sampling interval itself; an idle loop has no lag.
+    families.loopLagMean.bind().set(lagSecondsFrom(delay.mean));
+    families.loopLagP99.bind().set(lagSecondsFrom(delay.percentile(99)));
+    families.loopLagMax.bind().set(lagSecondsFrom(delay.max));
+    delay.reset();
+
+    const files = await openFileCounts();
+    if (files !== undefined) {
+      families.openFiles.bind().set(files.open);
+      families.openFilesMax.bind().set(files.max);
+    }
+  });
+
+  return {
+    stop() {
+      stopCollecting();
+      delay.disable();
+    },
+  };
+}
+
+// Without a sample since the last scrape the histogram's mean is NaN and its maximum 0.
+function lagSecondsFrom(nanoseconds: number): number {
+  const lag = nanoseconds / 1e9 - lagResolutionMs / 1000;
+  return lag > 0 ? lag : 0;
+}
+
+/** Undefined where there is no /proc. */
+async function openFileCounts(): Promise<{ open: number; max: number } | undefined> {
+  try {
+    const [names, limits] = await Promise.all([readdir('/proc/self/fd'), readFile('/proc/self/limits', 'utf8')]);
+    const max = /^Max open files\s+(\d+|unlimited)/m.exec(limits)?.[1];
+    // Reading the folder opened one more.
+    return { open: names.length - 1, max: max === undefined || max === 'unlimited' ? Infinity : Number(max) };
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,57 @@
+import { expect, test } from 'vitest';
+import { MetricsRegistry } from './registry.ts';
+
+const spec = { name: 'a_total', type: 'counter', help: 'A.', labels: ['model', 'version'] } as const;
+
+test('binding the same labels twice gives the same series', () => {
+  const family = new MetricsRegistry().register(spec);
+  family.bind('m', '1').add(1);
+  family.bind('m', '1').add(1);
+  family.bind('m', '2').add(1);
+  expect([...family.entries()].map(({ labelValues, series }) => [...labelValues, series.value])).toEqual([
+    ['m', '1', 2],
+    ['m', '2', 1],
+  ]);
+});
+
+test('label values that run together are still different series', () => {
+  const family = new MetricsRegistry().register(spec);
+  expect(family.bind('a', '1:b')).not.toBe(family.bind('a1:', 'b'));
+  expect(family.bind('', '1:x')).not.toBe(family.bind('1:x', ''));
+});
+
+test('a full family hands out series that work but are not shown, and counts them', () => {
+  const family = new MetricsRegistry({ seriesMax: 2 }).register(spec);
+  family.bind('a', '1');
+  family.bind('b', '1');
+  family.bind('c', '1').add(1);
+  expect([...family.entries()]).toHaveLength(2);
+  expect(family.seriesDropped).toBe(1);
+  family.remove('a', '1');
+  family.bind('c', '1');
+  expect([...family.entries()].map(({ labelValues }) => labelValues[0])).toEqual(['b', 'c']);
+});
+
+test('mistakes of the programmer are caught when a metric is registered or bound', () => {
+  const registry = new MetricsRegistry();
+  const family = registry.register(spec);
+  expect(() => registry.register(spec)).toThrow('registered twice');
+  expect(() => registry.register({ ...spec, name: 'a-b' })).toThrow('metric name');
+  expect(() => registry.register({ ...spec, name: 'b', labels: ['__x'] })).toThrow('label name');
+  expect(() => registry.register({ ...spec, name: 'c', type: 'histogram' })).toThrow('no buckets');
+  expect(() => registry.register({ ...spec, name: 'd', type: 'histogram', buckets: [2, 1] })).toThrow('ascend');
+  expect(() => family.bind('only-one')).toThrow('label values');
+});
+
+test('collectors run before a scrape until they are stopped', async () => {
+  const registry = new MetricsRegistry();
+  let calls = 0;
+  const stop = registry.onCollect(async () => {
+    await Promise.resolve();
+    calls += 1;
+  });
+  await registry.collect();
+  stop();
+  await registry.collect();
+  expect(calls).toBe(1);
+});

@@ -1,0 +1,89 @@
+import assert from 'node:assert';
+import { closeSync, fstatSync } from 'node:fs';
+import { loadSystemCalls, type SystemCalls } from './system-calls.ts';
+
+/**
+ * Memory that this process and another have mapped. It has no name in any file system, so nothing is left behind when
+ * both have ended, however they ended.
+ *
+ * When it is unmapped: a read of unmapped memory is a segmentation fault, not an exception, so no code decides it. The
+ * mapping goes when the garbage collector has seen that the ArrayBuffer, and with it every view, is unreachable.
+ * `discard` gives the pages back before that, and is harmless: a late reader sees zeros.
+ * Never transfer the buffer to another thread: it would outlive the one whose end is waited for.
+ */
+export class Mapping {
+  readonly bytes: Uint8Array;
+  readonly #system: SystemCalls;
+  readonly #address: bigint;
+  #descriptor: number | undefined;
+
+  constructor(system: SystemCalls, descriptor: number, bytes: number) {
+    this.#system = system;
+    this.#address = system.map(descriptor, bytes);
+    const buffer = system.view(this.#address, bytes);
+    unmapWhenUnreachable.register(buffer, { system, address: this.#address, bytes });
+    this.bytes = new Uint8Array(buffer);
+    this.#descriptor = descriptor;
+  }
+
+  /** For handing to a child process that is being spawned. */
+  get descriptor(): number {
+    assert(this.#descriptor !== undefined, 'the descriptor of this mapping has been closed');
+    return this.#descriptor;
+  }
+
+  /** The mapping stays; only nobody else can be given it. */
+  closeDescriptor(): void {
+    if (this.#descriptor !== undefined) closeSync(this.#descriptor);
+    this.#descriptor = undefined;
+  }
+
+  /** Gives the memory back to the system, in both processes, while views may still exist. */
+  discard(): void {
+    this.#system.discard(this.#address, this.bytes.length);
+  }
+}
+
+const unmapWhenUnreachable = new FinalizationRegistry<{ system: SystemCalls; address: bigint; bytes: number }>(
+  ({ system, address, bytes }) => system.unmap(address, bytes),
+);
+
+let system: SystemCalls | undefined;
+
+/** New memory to share, or undefined (and the reason told) where that cannot be had: then bytes are copied instead. */
+export function takeNewMapping(bytes: number, onUnavailable: (reason: string) => void): Mapping | undefined {
+  let descriptor: number | undefined;
+  try {
+    system ??= loadSystemCalls();
+    descriptor = system.createMemory(bytes);
+    return new Mapping(system, descriptor, bytes);
+  } catch (error) {
+    if (descriptor !== undefined) closeSync(descriptor);
+    onUnavailable(reasonFrom(error));
+    return undefined;
+  }
+}
+
+/** Memory that another process made, by the descriptor inherited from it. The descriptor is closed. */
+export function takeInheritedMapping(
+  descriptor: number,
+  bytes: number,
+  onUnavailable: (reason: string) => void,
+): Mapping | undefined {
+  try {
+    system ??= loadSystemCalls();
+    const { size } = fstatSync(descriptor);
+    // Reading past the end of the file would be a SIGBUS.
+    if (size < bytes) throw new Error(`descriptor ${descriptor} has ${size} bytes of memory, not ${bytes}`);
+    const mapping = new Mapping(system, descriptor, bytes);
+    mapping.closeDescriptor();
+    return mapping;
+  } catch (error) {
+    onUnavailable(reasonFrom(error));
+    return undefined;
+  }
+}
+
+function reasonFrom(error: unknown): string {
+  return `shared memory is not available: ${error instanceof Error ? error.message : String(error)}`;
+}

@@ -1,0 +1,137 @@
+import type { Socket } from 'node:net';
+import {
+  decodeToWorker,
+  type FindShared,
+  FrameReader,
+  FrameWriter,
+  HeapRegion,
+  type HelloFrame,
+  MalformedFrame,
+  type Region,
+  type WorkerMessage,
+} from '@millrace/protocol';
+import { Arena, heapBytes, inFrameBytesMax, type Mapping } from '@millrace/shared-memory';
+import type { Engine } from '../engine.ts';
+import { batchesMaxDefault, WorkerHost } from './worker-host.ts';
+
+export interface RouterLinkOptions {
+  readonly socket: Socket;
+  readonly engines: readonly Engine[];
+  /** Maps the memory the router announced; undefined where that cannot be had. */
+  readonly takeMapping: (bytes: number) => Mapping | undefined;
+  /** All that was asked before a stop has been answered and written. */
+  readonly onStopped: () => void;
+}
+
+/** The worker's end of the local lane: frames in, host, frames out. A protocol error is thrown: the process ends by it. */
+export class RouterLink {
+  readonly #options: RouterLinkOptions;
+  readonly #host: WorkerHost;
+  readonly #writer = new FrameWriter();
+  #isFlushScheduled: boolean = false;
+  #findShared: FindShared | undefined;
+  #outputs: Arena | undefined;
+
+  constructor(options: RouterLinkOptions) {
+    this.#options = options;
+    this.#host = new WorkerHost({
+      engines: options.engines,
+      batchesMax: batchesMaxDefault,
+      now: () => performance.now(),
+      residentBytes: () => process.memoryUsage.rss(),
+      lend: (bytes) => this.#lend(bytes),
+      send: (message) => this.#send(message),
+    });
+    const reader = new FrameReader((frame) => this.#onFrame(frame));
+    options.socket.on('data', (chunk: Buffer) => reader.push(chunk));
+  }
+
+  #onFrame(frame: Uint8Array): void {
+    const message = decodeToWorker(frame, this.#findShared ?? findNothing);
+    if (this.#findShared === undefined) {
+      if (message.kind !== 'hello') throw new MalformedFrame(`the first frame is a ${message.kind}, not a hello`);
+      this.#onHello(message);
+      return;
+    }
+    switch (message.kind) {
+      case 'release':
+        for (const offset of message.offsets) this.#outputs?.releaseAt(offset);
+        break;
+      case 'stop':
+        this.#host.finish(() => {
+          this.#flush();
+          this.#options.onStopped();
+        });
+        break;
+      case 'hello':
+        throw new MalformedFrame('a second hello');
+      case 'load':
+      case 'unload':
+      case 'dispatch':
+      case 'cancel':
+        this.#host.receive(message);
+    }
+  }
+
+  #onHello({ toWorkerBytes, toRouterBytes }: HelloFrame): void {
+    const bytes = toWorkerBytes + toRouterBytes;
+    const mapping = bytes === 0 ? undefined : this.#options.takeMapping(bytes);
+    if (mapping === undefined) {
+      this.#findShared = findNothing;
+      this.#append({ kind: 'hello', toWorkerBytes: 0, toRouterBytes: 0 });
+    } else {
+      const inputs = mapping.bytes.subarray(0, toWorkerBytes);
+      this.#findShared = (offset, bytes) =>
+        offset + bytes <= inputs.length
+          ? { bytes: inputs.subarray(offset, offset + bytes), release: ignoreRelease }
+          : undefined;
+      this.#outputs = new Arena(mapping.bytes.subarray(toWorkerBytes));
+      this.#append({ kind: 'hello', toWorkerBytes, toRouterBytes });
+    }
+    this.#host.start();
+  }
+
+  #lend(bytes: number): Region {
+    const shared = bytes > inFrameBytesMax ? this.#outputs?.takeRegion(bytes) : undefined;
+    return shared ?? new HeapRegion(heapBytes(bytes));
+  }
+
+  #send(message: WorkerMessage): void {
+    if (message.kind !== 'answered') {
+      this.#append(message);
+      return;
+    }
+    const { batch, region } = message;
+    const sharedOffset = this.#outputs?.offsetOf(region);
+    if (this.#append(message, sharedOffset)) {
+      if (sharedOffset === undefined) region.release();
+      return;
+    }
+    region.release();
+    const text = `the answer of ${region.bytes.length} bytes is longer than a message to the router may be`;
+    this.#append({ kind: 'failed', batch, code: 'unsupported', message: text });
+  }
+
+  /** What is said in one turn is written at its end, before the next run blocks this thread. */
+  #append(message: HelloFrame | WorkerMessage, sharedOffset?: number): boolean {
+    if (!this.#writer.append(message, sharedOffset)) return false;
+    if (!this.#isFlushScheduled) {
+      this.#isFlushScheduled = true;
+      queueMicrotask(() => this.#flush());
+    }
+    return true;
+  }
+
+  #flush(): void {
+    this.#isFlushScheduled = false;
+    if (this.#writer.isEmpty) return;
+    const { socket } = this.#options;
+    const bytes = this.#writer.takeBytes();
+    socket.write(bytes);
+    // Nothing left to write: the kernel has it all, so the memory can be used again.
+    if (socket.writableLength === 0) this.#writer.recycle(bytes);
+  }
+}
+
+const findNothing: FindShared = () => undefined;
+const ignoreRelease = (): void => {};

@@ -1,0 +1,2 @@
+export * from './onnx-graph.ts';
+export * from './onnx-models.ts';

@@ -1,0 +1,104 @@
+/** ONNX models small enough to write by hand, for tests that need a real engine and a model that does one known thing. */
+import type { Datatype } from '@millrace/protocol';
+import { ProtobufWriter } from './protobuf-writer.ts';
+
+/** Element types as ONNX numbers them (TensorProto.DataType). */
+export const onnxElementTypes: Readonly<Record<Datatype, number>> = {
+  FP32: 1,
+  UINT8: 2,
+  INT8: 3,
+  UINT16: 4,
+  INT16: 5,
+  INT32: 6,
+  INT64: 7,
+  BYTES: 8,
+  BOOL: 9,
+  FP16: 10,
+  FP64: 11,
+  UINT32: 12,
+  UINT64: 13,
+  BF16: 16,
+};
+
+/** A dimension that is a string is free and has that name. */
+export interface OnnxValue {
+  readonly name: string;
+  readonly datatype: Datatype;
+  readonly shape: readonly (number | string)[];
+}
+
+export interface OnnxNode {
+  readonly operator: string;
+  readonly inputs: readonly string[];
+  readonly outputs: readonly string[];
+  /** Attributes that are an integer or a graph: all that these models need. */
+  readonly attributes?: Readonly<Record<string, number | OnnxGraph>>;
+}
+
+export interface OnnxConstant {
+  readonly name: string;
+  readonly datatype: Datatype;
+  readonly shape: readonly number[];
+  readonly data: Uint8Array;
+}
+
+export interface OnnxGraph {
+  readonly inputs: readonly OnnxValue[];
+  readonly outputs: readonly OnnxValue[];
+  readonly nodes: readonly OnnxNode[];
+  readonly constants?: readonly OnnxConstant[];
+}
+
+const irVersion = 8;
+const operatorSetVersion = 17;
+
+export function onnxModelFrom(graph: OnnxGraph): Uint8Array {
+  return new ProtobufWriter()
+    .integer(1, irVersion)
+    .string(2, 'millrace')
+    .message(7, graphMessage(graph))
+    .message(8, new ProtobufWriter().string(1, '').integer(2, operatorSetVersion))
+    .finish();
+}
+
+function graphMessage(graph: OnnxGraph): ProtobufWriter {
+  const message = new ProtobufWriter();
+  for (const node of graph.nodes) message.message(1, nodeMessage(node));
+  message.string(2, 'graph');
+  for (const constant of graph.constants ?? []) message.message(5, constantMessage(constant));
+  for (const value of graph.inputs) message.message(11, valueMessage(value));
+  for (const value of graph.outputs) message.message(12, valueMessage(value));
+  return message;
+}
+
+function nodeMessage(node: OnnxNode): ProtobufWriter {
+  const message = new ProtobufWriter();
+  for (const input of node.inputs) message.string(1, input);
+  for (const output of node.outputs) message.string(2, output);
+  message.string(4, node.operator);
+  for (const [name, value] of Object.entries(node.attributes ?? {})) {
+    const attribute = new ProtobufWriter().string(1, name);
+    if (typeof value === 'number') attribute.integer(3, value).integer(20, 2);
+    else attribute.message(6, graphMessage(value)).integer(20, 5);
+    message.message(5, attribute);
+  }
+  return message;
+}
+
+function constantMessage(constant: OnnxConstant): ProtobufWriter {
+  const message = new ProtobufWriter();
+  for (const dimension of constant.shape) message.integer(1, dimension);
+  return message.integer(2, onnxElementTypes[constant.datatype]).string(8, constant.name).raw(9, constant.data);
+}
+
+function valueMessage(value: OnnxValue): ProtobufWriter {
+  const shape = new ProtobufWriter();
+  for (const dimension of value.shape) {
+    const message = new ProtobufWriter();
+    if (typeof dimension === 'number') message.integer(1, dimension);
+    else message.string(2, dimension);
+    shape.message(1, message);
+  }
+  const tensorType = new ProtobufWriter().integer(1, onnxElementTypes[value.datatype]).message(2, shape);
+  return new ProtobufWriter().string(1, value.name).message(2, new ProtobufWriter().message(1, tensorType));
+}

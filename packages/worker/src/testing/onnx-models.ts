@@ -1,0 +1,81 @@
+/** The models the tests run, each named after the one thing it does. */
+import type { Datatype } from '@millrace/protocol';
+import { type OnnxGraph, onnxModelFrom } from './onnx-graph.ts';
+
+/** `output0 = input0`, one pair a datatype. */
+export function identityModel(
+  tensors: readonly { readonly datatype: Datatype; readonly shape: readonly (number | string)[] }[],
+): Uint8Array {
+  return onnxModelFrom({
+    inputs: tensors.map(({ datatype, shape }, index) => ({ name: `input${index}`, datatype, shape })),
+    outputs: tensors.map(({ datatype, shape }, index) => ({ name: `output${index}`, datatype, shape })),
+    nodes: tensors.map((_, index) => ({
+      operator: 'Identity',
+      inputs: [`input${index}`],
+      outputs: [`output${index}`],
+    })),
+  });
+}
+
+/** `sum = left + right` and `product = left x right` on rows of FP32. */
+export function arithmeticModel(columns: number): Uint8Array {
+  const value = (name: string) => ({ name, datatype: 'FP32' as const, shape: ['batch', columns] });
+  return onnxModelFrom({
+    inputs: [value('left'), value('right')],
+    outputs: [value('sum'), value('product')],
+    nodes: [
+      { operator: 'Add', inputs: ['left', 'right'], outputs: ['sum'] },
+      { operator: 'Mul', inputs: ['left', 'right'], outputs: ['product'] },
+    ],
+  });
+}
+
+/** Where `flags` is not zero, gives its positions: an output whose size only the run knows. */
+export function positionsModel(): Uint8Array {
+  return onnxModelFrom({
+    inputs: [{ name: 'flags', datatype: 'FP32', shape: ['length'] }],
+    outputs: [{ name: 'positions', datatype: 'INT64', shape: [1, 'found'] }],
+    nodes: [{ operator: 'NonZero', inputs: ['flags'], outputs: ['positions'] }],
+  });
+}
+
+/** Takes `items[index]`; an index outside fails in the middle of a run, as models do. */
+export function gatherModel(): Uint8Array {
+  return onnxModelFrom({
+    inputs: [
+      { name: 'items', datatype: 'FP32', shape: ['length'] },
+      { name: 'index', datatype: 'INT64', shape: [1] },
+    ],
+    outputs: [{ name: 'item', datatype: 'FP32', shape: [1] }],
+    nodes: [{ operator: 'Gather', inputs: ['items', 'index'], outputs: ['item'], attributes: { axis: 0 } }],
+  });
+}
+
+/** Counts to `iterations` one loop turn at a time: a run that takes as long as the caller says. */
+export function countingModel(): Uint8Array {
+  const body: OnnxGraph = {
+    inputs: [
+      { name: 'turn', datatype: 'INT64', shape: [] },
+      { name: 'again', datatype: 'BOOL', shape: [] },
+      { name: 'count', datatype: 'INT64', shape: [1] },
+    ],
+    outputs: [
+      { name: 'again_out', datatype: 'BOOL', shape: [] },
+      { name: 'count_out', datatype: 'INT64', shape: [1] },
+    ],
+    nodes: [
+      { operator: 'Identity', inputs: ['again'], outputs: ['again_out'] },
+      { operator: 'Add', inputs: ['count', 'one'], outputs: ['count_out'] },
+    ],
+  };
+  return onnxModelFrom({
+    inputs: [{ name: 'iterations', datatype: 'INT64', shape: [1] }],
+    outputs: [{ name: 'counted', datatype: 'INT64', shape: [1] }],
+    constants: [
+      { name: 'one', datatype: 'INT64', shape: [1], data: Uint8Array.of(1, 0, 0, 0, 0, 0, 0, 0) },
+      { name: 'zero', datatype: 'INT64', shape: [1], data: new Uint8Array(8) },
+      { name: 'yes', datatype: 'BOOL', shape: [], data: Uint8Array.of(1) },
+    ],
+    nodes: [{ operator: 'Loop', inputs: ['iterations', 'yes', 'zero'], outputs: ['counted'], attributes: { body } }],
+  });
+}

@@ -1,0 +1,137 @@
+/**
+ * What the router has been told and has decided so far, kept in the plainest way: arrays that are searched, no count
+ * that could be derived. The referee judges the scheduler against it, so nothing here is shared with the scheduler.
+ */
+import type { ArrivedRequest, BatchId, ModelKey, ModelLimits, RequestId, WorkerId } from '@millrace/core';
+import type { WorldLimits } from './weather.ts';
+
+export interface LedgerRequest {
+  readonly arrived: ArrivedRequest;
+  readonly model: LedgerModel;
+  readonly arrival: number;
+  batch: LedgerBatch | undefined;
+  isAlone: boolean;
+  deaths: number;
+  requeues: number;
+}
+
+export interface LedgerBatch {
+  readonly id: BatchId;
+  readonly worker: LedgerWorker;
+  readonly model: LedgerModel;
+  readonly requests: readonly LedgerRequest[];
+}
+
+export interface LedgerModel {
+  readonly key: ModelKey;
+  limits: ModelLimits;
+  isRemoved: boolean;
+  /** In order of arrival. */
+  waiting: LedgerRequest[];
+}
+
+export interface LedgerWorker {
+  readonly id: WorkerId;
+  readonly models: Set<LedgerModel>;
+  readonly outstanding: LedgerBatch[];
+  batchesMax: number;
+  runLimitAt: number;
+  isCondemned: boolean;
+  overdue: LedgerBatch | undefined;
+}
+
+export class Ledger {
+  readonly limits: WorldLimits;
+  readonly models = new Map<ModelKey, LedgerModel>();
+  readonly workers = new Map<WorkerId, LedgerWorker>();
+  readonly requests = new Map<RequestId, LedgerRequest>();
+  readonly batches = new Map<BatchId, LedgerBatch>();
+  arrivalCount = 0;
+  isDraining: boolean = false;
+  isDrained: boolean = false;
+
+  constructor(limits: WorldLimits) {
+    this.limits = limits;
+  }
+
+  waitingCount(): number {
+    return [...this.models.values()].reduce((sum, model) => sum + model.waiting.length, 0);
+  }
+
+  waitingBytes(): number {
+    return [...this.models.values()].reduce((sum, model) => sum + bytesOf(model), 0);
+  }
+
+  workerOf(id: WorkerId): LedgerWorker {
+    let worker = this.workers.get(id);
+    if (worker === undefined) {
+      worker = {
+        id,
+        models: new Set(),
+        outstanding: [],
+        batchesMax: 0,
+        runLimitAt: Number.POSITIVE_INFINITY,
+        isCondemned: false,
+        overdue: undefined,
+      };
+      this.workers.set(id, worker);
+    }
+    return worker;
+  }
+
+  live(batch: LedgerBatch): LedgerRequest[] {
+    return batch.requests.filter((request) => request.batch === batch);
+  }
+
+  wait(request: LedgerRequest): void {
+    request.batch = undefined;
+    request.model.waiting.push(request);
+    request.model.waiting.sort((left, right) => left.arrival - right.arrival);
+  }
+
+  settle(request: LedgerRequest): void {
+    request.batch = undefined;
+    request.model.waiting = request.model.waiting.filter((other) => other !== request);
+    this.requests.delete(request.arrived.request);
+  }
+
+  /** A batch was answered or failed; what its worker holds next begins to run. */
+  endBatch(batch: LedgerBatch, nowMs: number): void {
+    const { worker } = batch;
+    const wasRunning = worker.outstanding[0] === batch;
+    worker.outstanding.splice(worker.outstanding.indexOf(batch), 1);
+    if (worker.overdue === batch) worker.overdue = undefined;
+    if (wasRunning) this.startRunClock(worker, nowMs);
+    this.forget(batch);
+  }
+
+  forget(batch: LedgerBatch): void {
+    this.batches.delete(batch.id);
+    this.forgetIfOver(batch.model);
+  }
+
+  /** A removed model is remembered for as long as batches of it are out. */
+  forgetIfOver(model: LedgerModel): void {
+    const isOut = [...this.batches.values()].some((batch) => batch.model === model);
+    if (model.isRemoved && !isOut && this.models.get(model.key) === model) this.models.delete(model.key);
+  }
+
+  startRunClock(worker: LedgerWorker, nowMs: number): void {
+    const running = worker.outstanding[0];
+    const isTimed = running !== undefined && !worker.isCondemned;
+    worker.runLimitAt = isTimed ? nowMs + running.model.limits.runMsMax : Number.POSITIVE_INFINITY;
+  }
+
+  hasRoom(worker: LedgerWorker): boolean {
+    return !worker.isCondemned && worker.outstanding.length < worker.batchesMax;
+  }
+
+  /** Workers that could take a batch of the model now. */
+  freeFor(model: LedgerModel): LedgerWorker[] {
+    return [...this.workers.values()].filter((worker) => worker.models.has(model) && this.hasRoom(worker));
+  }
+}
+
+export function bytesOf(model: LedgerModel): number {
+  return model.waiting.reduce((sum, request) => sum + request.arrived.bytes, 0);
+}

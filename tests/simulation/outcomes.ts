@@ -1,0 +1,185 @@
+/** The rules: what must come of an event, by the ledger. Says nothing of dispatching, which is the referee's. */
+import type { RequestId, SchedulerEvent, WorkerId } from '@millrace/core';
+import type { ErrorCode } from '@millrace/protocol';
+import { bytesOf, type Ledger, type LedgerBatch, type LedgerRequest } from './ledger.ts';
+
+/** What the scheduler owes after an event. It must do all of it and nothing else. */
+export interface Owed {
+  readonly refusals: Map<RequestId, ErrorCode>;
+  readonly deliveries: Map<RequestId, LedgerBatch>;
+  readonly cancels: Set<LedgerBatch>;
+  readonly kills: Set<WorkerId>;
+}
+
+export function nothingOwed(): Owed {
+  return { refusals: new Map(), deliveries: new Map(), cancels: new Set(), kills: new Set() };
+}
+
+/** Why a request that arrives now is refused; undefined when it has to be let in. */
+export function admissionCode(
+  ledger: Ledger,
+  event: Extract<SchedulerEvent, { kind: 'request-arrived' }>,
+  nowMs: number,
+): ErrorCode | undefined {
+  const { model: key, rows, bytes, deadlineAt } = event.request;
+  const { limits } = ledger;
+  if (ledger.isDraining) return 'draining';
+  const model = ledger.models.get(key);
+  if (model === undefined) return 'unknown-model';
+  if (model.isRemoved) return 'model-not-ready';
+  if (rows > model.limits.rowsMax) return 'request-too-large';
+  if (bytes > model.limits.queueBytesMax || bytes > limits.waitingBytesMax) return 'request-too-large';
+  if (deadlineAt <= nowMs) return 'deadline-exceeded';
+  if (model.waiting.length >= model.limits.queueRequestsMax) return 'model-full';
+  if (bytesOf(model) + bytes > model.limits.queueBytesMax) return 'model-full';
+  if (ledger.waitingCount() >= limits.waitingRequestsMax) return 'server-full';
+  if (ledger.waitingBytes() + bytes > limits.waitingBytesMax) return 'server-full';
+  return undefined;
+}
+
+/** Takes note of an event other than an arrival, and says what is owed for it. */
+export function settleEvent(ledger: Ledger, event: SchedulerEvent, nowMs: number): Owed {
+  const owed = nothingOwed();
+  switch (event.kind) {
+    case 'batch-answered': {
+      const batch = ledger.batches.get(event.batch);
+      if (batch === undefined) break;
+      for (const request of ledger.live(batch)) {
+        owed.deliveries.set(request.arrived.request, batch);
+        ledger.settle(request);
+      }
+      ledger.endBatch(batch, nowMs);
+      break;
+    }
+    case 'batch-failed':
+      batchFailed(ledger, owed, event, nowMs);
+      break;
+    case 'request-cancelled': {
+      const request = ledger.requests.get(event.request);
+      if (request !== undefined) abandon(ledger, owed, request, event.reason);
+      break;
+    }
+    case 'tick':
+      expire(ledger, owed, nowMs);
+      break;
+    case 'worker-gone':
+      workerGone(ledger, owed, event.worker);
+      break;
+    case 'worker-credit':
+      ledger.workerOf(event.worker).batchesMax = event.batchesMax;
+      break;
+    case 'worker-serves': {
+      const worker = ledger.workerOf(event.worker);
+      const model = ledger.models.get(event.model);
+      if (model !== undefined && !model.isRemoved) worker.models.add(model);
+      break;
+    }
+    case 'worker-unserves': {
+      const model = ledger.models.get(event.model);
+      if (model !== undefined) ledger.workers.get(event.worker)?.models.delete(model);
+      break;
+    }
+    case 'model-added': {
+      const known = ledger.models.get(event.model);
+      if (known !== undefined && !known.isRemoved) known.limits = event.limits;
+      else ledger.models.set(event.model, { key: event.model, limits: event.limits, isRemoved: false, waiting: [] });
+      break;
+    }
+    case 'model-removed':
+      modelRemoved(ledger, owed, event.model);
+      break;
+    case 'drain-started':
+      ledger.isDraining = true;
+      break;
+    case 'request-arrived':
+      throw new Error('arrivals are judged by the referee');
+  }
+  return owed;
+}
+
+/** What is owed because of the time alone. */
+export function expire(ledger: Ledger, owed: Owed, nowMs: number): void {
+  for (const request of [...ledger.requests.values()]) {
+    if (request.arrived.deadlineAt <= nowMs) abandon(ledger, owed, request, 'deadline-exceeded');
+  }
+  for (const worker of ledger.workers.values()) {
+    if (worker.runLimitAt > nowMs) continue;
+    owed.kills.add(worker.id);
+    worker.isCondemned = true;
+    worker.overdue = worker.outstanding[0];
+    worker.runLimitAt = Number.POSITIVE_INFINITY;
+  }
+}
+
+function abandon(ledger: Ledger, owed: Owed, request: LedgerRequest, code: ErrorCode): void {
+  const { batch } = request;
+  ledger.settle(request);
+  owed.refusals.set(request.arrived.request, code);
+  if (batch !== undefined && ledger.live(batch).length === 0) owed.cancels.add(batch);
+}
+
+function batchFailed(
+  ledger: Ledger,
+  owed: Owed,
+  event: Extract<SchedulerEvent, { kind: 'batch-failed' }>,
+  nowMs: number,
+): void {
+  const batch = ledger.batches.get(event.batch);
+  if (batch === undefined) return;
+  const live = ledger.live(batch);
+  ledger.endBatch(batch, nowMs);
+  if (event.code === 'unknown-model') batch.worker.models.delete(batch.model);
+  for (const request of live) {
+    if (event.code === 'unknown-model' || event.code === 'cancelled') {
+      requeue(ledger, owed, request);
+    } else {
+      request.isAlone = true;
+      retry(ledger, owed, request, batch.requests.length === 1 ? event.code : undefined);
+    }
+  }
+}
+
+function workerGone(ledger: Ledger, owed: Owed, id: WorkerId): void {
+  const worker = ledger.workers.get(id);
+  if (worker === undefined) return;
+  ledger.workers.delete(id);
+  for (const [index, batch] of worker.outstanding.entries()) {
+    const live = ledger.live(batch);
+    ledger.forget(batch);
+    for (const request of live) {
+      if (worker.isCondemned && batch === worker.overdue) {
+        retry(ledger, owed, request, 'run-time-limit');
+      } else if (!worker.isCondemned && index === 0) {
+        request.deaths += 1;
+        request.isAlone = true;
+        retry(ledger, owed, request, request.deaths >= ledger.limits.retry.deathsMax ? 'poison-request' : undefined);
+      } else {
+        requeue(ledger, owed, request);
+      }
+    }
+  }
+}
+
+function modelRemoved(ledger: Ledger, owed: Owed, key: string): void {
+  const model = ledger.models.get(key);
+  if (model === undefined) return;
+  model.isRemoved = true;
+  for (const worker of ledger.workers.values()) worker.models.delete(model);
+  for (const request of [...model.waiting]) abandon(ledger, owed, request, 'model-not-ready');
+  ledger.forgetIfOver(model);
+}
+
+function requeue(ledger: Ledger, owed: Owed, request: LedgerRequest): void {
+  request.requeues += 1;
+  retry(ledger, owed, request, request.requeues > ledger.limits.retry.requeuesMax ? 'worker-lost' : undefined);
+}
+
+function retry(ledger: Ledger, owed: Owed, request: LedgerRequest, code: ErrorCode | undefined): void {
+  const verdict = code ?? (request.model.isRemoved ? 'model-not-ready' : undefined);
+  if (verdict === undefined) {
+    ledger.wait(request);
+  } else {
+    ledger.settle(request);
+    owed.refusals.set(request.arrived.request, verdict);
+  }
+}

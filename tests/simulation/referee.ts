@@ -1,0 +1,220 @@
+/** Compares every action with the rules, and looks after each turn whether anything is left undone. */
+import type { SchedulerAction, SchedulerCounts, SchedulerEvent } from '@millrace/core';
+import { formatAction } from '@millrace/core';
+import { errorCatalogue } from '@millrace/protocol';
+import { Ledger, type LedgerBatch, type LedgerModel, type LedgerRequest } from './ledger.ts';
+import { admissionCode, expire, nothingOwed, type Owed, settleEvent } from './outcomes.ts';
+import type { WorldLimits } from './weather.ts';
+
+type Dispatch = Extract<SchedulerAction, { kind: 'dispatch' }>;
+
+/** The scheduler did something it must not, or failed to do something it must. */
+export class Violation extends Error {}
+
+function claim(isTrue: boolean, what: string): asserts isTrue {
+  if (!isTrue) throw new Violation(what);
+}
+
+export class Referee {
+  readonly #ledger: Ledger;
+  readonly #seen = new Set<number>();
+  #batchIdMax = 0;
+  #wakeAt = Number.POSITIVE_INFINITY;
+  drainedCount = 0;
+
+  constructor(limits: WorldLimits) {
+    this.#ledger = new Ledger(limits);
+  }
+
+  afterEvent(event: SchedulerEvent, actions: readonly SchedulerAction[], nowMs: number): void {
+    if (event.kind === 'request-arrived') {
+      this.#judgeArrival(event, actions, nowMs);
+      return;
+    }
+    const owed = settleEvent(this.#ledger, event, nowMs);
+    for (const action of actions) {
+      claim(action.kind !== 'dispatch', `an event other than a pump dispatched: ${formatAction(action)}`);
+      this.#judge(action, owed, nowMs);
+      if (event.kind === 'batch-failed' && action.kind === 'refuse' && action.code === event.code) {
+        claim(action.message === event.message, 'the caller is told what the model said');
+      }
+    }
+    claimNothingOwed(owed);
+  }
+
+  afterPump(actions: readonly SchedulerAction[], nowMs: number): void {
+    const owed = nothingOwed();
+    expire(this.#ledger, owed, nowMs);
+    if (this.#wakeAt <= nowMs) this.#wakeAt = Number.POSITIVE_INFINITY;
+    for (const action of actions) this.#judge(action, owed, nowMs);
+    claimNothingOwed(owed);
+    this.#claimWorkConserved();
+    this.#claimWoken();
+    const isEmpty = this.#ledger.requests.size === 0 && this.#ledger.batches.size === 0;
+    claim(!(this.#ledger.isDraining && isEmpty) || this.#ledger.isDrained, 'a drain is over but nobody was told');
+  }
+
+  atEnd(counts: SchedulerCounts): void {
+    const left = [...this.#ledger.requests.keys()];
+    claim(left.length === 0, `requests without an answer at the end: ${left.join(' ')}`);
+    claim(this.#ledger.batches.size === 0, 'batches are out at the end');
+    claim(this.drainedCount === 1, `drained was said ${this.drainedCount} times`);
+    const { waitingRequests, waitingBytes, runningRequests, outstandingBatches } = counts;
+    const sum = waitingRequests + waitingBytes + runningRequests + outstandingBatches;
+    claim(sum === 0, `the scheduler still counts something: ${JSON.stringify(counts)}`);
+    claim(counts.models === this.#ledger.models.size, 'the scheduler remembers models that are gone');
+    claim(counts.workers === this.#ledger.workers.size, 'the scheduler remembers workers that are gone');
+  }
+
+  #judgeArrival(
+    event: Extract<SchedulerEvent, { kind: 'request-arrived' }>,
+    actions: readonly SchedulerAction[],
+    nowMs: number,
+  ): void {
+    const { request: id, model: key } = event.request;
+    claim(!this.#seen.has(id), 'the simulator uses a request id once');
+    this.#seen.add(id);
+    const early = admissionCode(this.#ledger, event, nowMs);
+    const owed = nothingOwed();
+    const others = actions.filter((action) => action.kind !== 'refuse' || action.request !== id);
+    if (early === 'model-full' || early === 'server-full') {
+      expire(this.#ledger, owed, nowMs);
+      for (const action of others) this.#judge(action, owed, nowMs);
+      this.#claimWorkConserved();
+    } else {
+      claim(others.length === 0, 'an arrival had consequences for others although it was not about room');
+    }
+
+    const code = admissionCode(this.#ledger, event, nowMs);
+    if (code !== undefined) owed.refusals.set(id, code);
+    for (const action of actions) if (!others.includes(action)) this.#judge(action, owed, nowMs);
+    claimNothingOwed(owed);
+    if (code !== undefined) return;
+
+    const model = this.#ledger.models.get(key);
+    claim(model !== undefined, 'only a known model lets requests in');
+    this.#ledger.arrivalCount += 1;
+    const request: LedgerRequest = {
+      arrived: event.request,
+      model,
+      arrival: this.#ledger.arrivalCount,
+      batch: undefined,
+      isAlone: false,
+      deaths: 0,
+      requeues: 0,
+    };
+    this.#ledger.requests.set(id, request);
+    this.#ledger.wait(request);
+  }
+
+  #judge(action: SchedulerAction, owed: Owed, nowMs: number): void {
+    const said = formatAction(action);
+    switch (action.kind) {
+      case 'dispatch':
+        this.#judgeDispatch(action, nowMs);
+        break;
+      case 'deliver':
+        claim(action.requests.length > 0, `nobody is delivered to: ${said}`);
+        for (const request of action.requests) {
+          claim(owed.deliveries.get(request)?.id === action.batch, `request ${request} has no part in: ${said}`);
+          owed.deliveries.delete(request);
+        }
+        break;
+      case 'refuse': {
+        const code = owed.refusals.get(action.request);
+        claim(code === action.code, `expected ${code ?? 'no refusal'}, but: ${said}`);
+        claim(action.code in errorCatalogue && action.message !== '', `not an error of the catalogue: ${said}`);
+        owed.refusals.delete(action.request);
+        break;
+      }
+      case 'cancel-batch': {
+        const batch = [...owed.cancels].find((cancelled) => cancelled.id === action.batch);
+        claim(batch !== undefined && batch.worker.id === action.worker, `somebody waits, or it is known: ${said}`);
+        owed.cancels.delete(batch);
+        break;
+      }
+      case 'kill-worker':
+        claim(owed.kills.delete(action.worker), `nothing ran too long: ${said}`);
+        break;
+      case 'wake-at':
+        claim(action.at > nowMs && action.at < this.#wakeAt, `asked for without need: ${said}`);
+        this.#wakeAt = action.at;
+        break;
+      case 'drained':
+        claim(this.#ledger.isDraining, 'drained without a drain');
+        claim(this.#ledger.requests.size === 0 && this.#ledger.batches.size === 0, 'drained while something is left');
+        this.#ledger.isDrained = true;
+        this.drainedCount += 1;
+        break;
+    }
+  }
+
+  #judgeDispatch(action: Dispatch, nowMs: number): void {
+    const said = formatAction(action);
+    const worker = this.#ledger.workers.get(action.worker);
+    const model = this.#ledger.models.get(action.model);
+    claim(worker !== undefined, `to a worker that is gone: ${said}`);
+    claim(model !== undefined && worker.models.has(model), `to a worker that does not serve the model: ${said}`);
+    claim(this.#ledger.hasRoom(worker), `to a worker without credit: ${said}`);
+    const fewest = Math.min(...this.#ledger.freeFor(model).map((free) => free.outstanding.length));
+    claim(worker.outstanding.length === fewest, `another worker holds fewer batches: ${said}`);
+    claim(action.batch > this.#batchIdMax, `batch ids rise: ${said}`);
+    this.#batchIdMax = action.batch;
+
+    const expected = nextBatch(model, this.#ledger.limits.lookAheadMax);
+    const ids = expected.map((request) => request.arrived.request);
+    claim(ids.join(' ') === action.requests.join(' '), `expected requests ${ids.join(' ')}: ${said}`);
+    for (const request of expected) claim(request.arrived.deadlineAt > nowMs, `a deadline has passed: ${said}`);
+    const head = expected[0]?.arrival ?? 0;
+    for (const other of worker.models) {
+      claim((other.waiting[0]?.arrival ?? head) >= head, `model ${other.key} has waited longer: ${said}`);
+    }
+
+    const batch: LedgerBatch = { id: action.batch, worker, model, requests: expected };
+    for (const request of expected) request.batch = batch;
+    model.waiting = model.waiting.filter((request) => request.batch === undefined);
+    this.#ledger.batches.set(batch.id, batch);
+    worker.outstanding.push(batch);
+    if (worker.outstanding.length === 1) this.#ledger.startRunClock(worker, nowMs);
+  }
+
+  #claimWorkConserved(): void {
+    for (const model of this.#ledger.models.values()) {
+      const [free] = model.waiting.length === 0 ? [] : this.#ledger.freeFor(model);
+      claim(free === undefined, `worker ${free?.id} is free while ${model.waiting.length} wait for ${model.key}`);
+    }
+  }
+
+  #claimWoken(): void {
+    for (const request of this.#ledger.requests.values()) {
+      const { deadlineAt } = request.arrived;
+      claim(this.#wakeAt <= deadlineAt, `nobody will wake for the deadline of request ${request.arrived.request}`);
+    }
+    for (const worker of this.#ledger.workers.values()) {
+      claim(this.#wakeAt <= worker.runLimitAt, `nobody will wake for the run time limit of worker ${worker.id}`);
+    }
+  }
+}
+
+/** The batch that the rules form: the oldest request, and those of its group behind it while they fit. */
+function nextBatch(model: LedgerModel, lookAheadMax: number): LedgerRequest[] {
+  const [head, ...behind] = model.waiting.slice(0, lookAheadMax);
+  if (head === undefined) return [];
+  const batch = [head];
+  let rows = head.arrived.rows;
+  for (const request of head.isAlone ? [] : behind) {
+    if (request.isAlone || request.arrived.group !== head.arrived.group) continue;
+    rows += request.arrived.rows;
+    if (rows > model.limits.rowsMax) break;
+    batch.push(request);
+  }
+  return batch;
+}
+
+function claimNothingOwed(owed: Owed): void {
+  for (const [request, code] of owed.refusals) throw new Violation(`request ${request} was not refused with ${code}`);
+  for (const [request, batch] of owed.deliveries)
+    throw new Violation(`request ${request} of ${batch.id} got no answer`);
+  for (const batch of owed.cancels) throw new Violation(`nobody waits for batch ${batch.id}, but it is not cancelled`);
+  for (const worker of owed.kills) throw new Violation(`worker ${worker} runs too long, but is not killed`);
+}

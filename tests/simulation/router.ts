@@ -1,0 +1,105 @@
+/** The data plane's part: carries events to the scheduler, has every decision judged, and does what was decided. */
+import { formatAction, formatEvent, type Scheduler, type SchedulerAction, type SchedulerEvent } from '@millrace/core';
+import type { Referee } from './referee.ts';
+import type { SimulatedWorker } from './simulated-worker.ts';
+import type { Timeline } from './timeline.ts';
+
+/** As much of a scheduler as the simulation needs, so that one with a planted bug can take its place. */
+export type SimulatedScheduler = Pick<Scheduler, 'handle' | 'pump' | 'takeActions' | 'counts'>;
+
+export class Router {
+  readonly #timeline: Timeline;
+  readonly #scheduler: SimulatedScheduler;
+  readonly #referee: Referee;
+  readonly #takeProcess: (worker: number) => SimulatedWorker | undefined;
+  readonly #trace: string[] | undefined;
+  #isPumpDue: boolean = false;
+  #wakeUp = 0;
+  #tracedAt = 0;
+  eventCount = 0;
+  lastBatch = 0;
+  lastEndedBatch = 0;
+  /** How often each kind of event and action was seen; failures and refusals by code. */
+  readonly seen = new Map<string, number>();
+
+  constructor(
+    timeline: Timeline,
+    scheduler: SimulatedScheduler,
+    referee: Referee,
+    takeProcess: (worker: number) => SimulatedWorker | undefined,
+    trace: string[] | undefined,
+  ) {
+    this.#timeline = timeline;
+    this.#scheduler = scheduler;
+    this.#referee = referee;
+    this.#takeProcess = takeProcess;
+    this.#trace = trace;
+  }
+
+  tell(event: SchedulerEvent): void {
+    const { nowMs } = this.#timeline;
+    this.eventCount += 1;
+    if (event.kind === 'batch-answered' || event.kind === 'batch-failed') this.lastEndedBatch = event.batch;
+    this.#count(event.kind === 'batch-failed' ? `failed: ${event.code}` : event.kind);
+    this.#traceLine(formatEvent, event);
+    this.#scheduler.handle(event, nowMs);
+    const actions = this.#scheduler.takeActions();
+    this.#traceActions(actions);
+    this.#referee.afterEvent(event, actions, nowMs);
+    this.#act(actions);
+    if (this.#isPumpDue) return;
+    // Whatever else happens at this moment is of the same turn.
+    this.#isPumpDue = true;
+    this.#timeline.after(0, () => this.#pump());
+  }
+
+  #pump(): void {
+    const { nowMs } = this.#timeline;
+    this.#isPumpDue = false;
+    this.#traceLine(() => 'pump', undefined);
+    this.#scheduler.pump(nowMs);
+    const actions = this.#scheduler.takeActions();
+    this.#traceActions(actions);
+    this.#referee.afterPump(actions, nowMs);
+    this.#act(actions);
+  }
+
+  #act(actions: readonly SchedulerAction[]): void {
+    for (const action of actions) {
+      this.#count(action.kind === 'refuse' ? `refuse: ${action.code}` : action.kind);
+      if (action.kind === 'dispatch') {
+        const { batch, model, requests } = action;
+        this.lastBatch = batch;
+        this.#takeProcess(action.worker)?.send({ kind: 'dispatch', batch, model, requests });
+      } else if (action.kind === 'cancel-batch') {
+        this.#takeProcess(action.worker)?.send({ kind: 'cancel', batch: action.batch });
+      } else if (action.kind === 'kill-worker') {
+        this.#takeProcess(action.worker)?.kill();
+      } else if (action.kind === 'wake-at') {
+        this.#wakeUp += 1;
+        const wakeUp = this.#wakeUp;
+        this.#timeline.at(action.at, () => {
+          if (wakeUp === this.#wakeUp) this.tell({ kind: 'tick' });
+        });
+      }
+    }
+  }
+
+  #count(name: string): void {
+    this.seen.set(name, (this.seen.get(name) ?? 0) + 1);
+  }
+
+  /** The trace is a scenario file: a failing seed can be made one by copying it. */
+  #traceLine<T>(format: (value: T) => string, value: T): void {
+    if (this.#trace === undefined) return;
+    if (this.#tracedAt !== this.#timeline.nowMs) {
+      this.#tracedAt = this.#timeline.nowMs;
+      this.#trace.push(`at ${this.#tracedAt}`);
+    }
+    this.#trace.push(format(value));
+  }
+
+  #traceActions(actions: readonly SchedulerAction[]): void {
+    if (actions.length > 0) this.#trace?.push('----', ...actions.map(formatAction), '');
+  }
+}

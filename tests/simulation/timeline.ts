@@ -1,0 +1,67 @@
+interface Appointment {
+  readonly at: number;
+  readonly order: number;
+  readonly happen: () => void;
+}
+
+/** The virtual clock: it stands still while things happen and jumps to the next appointment. Ties happen in order. */
+export class Timeline {
+  #nowMs = 0;
+  #orderCount = 0;
+  readonly #heap: Appointment[] = [];
+
+  get nowMs(): number {
+    return this.#nowMs;
+  }
+
+  after(delayMs: number, happen: () => void): void {
+    this.at(this.#nowMs + delayMs, happen);
+  }
+
+  at(at: number, happen: () => void): void {
+    this.#orderCount += 1;
+    const appointment = { at: Math.max(at, this.#nowMs), order: this.#orderCount, happen };
+    let index = this.#heap.length;
+    while (index > 0) {
+      const parentIndex = (index - 1) >> 1;
+      const parent = this.#heap[parentIndex] as Appointment;
+      if (!isBefore(appointment, parent)) break;
+      this.#heap[index] = parent;
+      index = parentIndex;
+    }
+    this.#heap[index] = appointment;
+  }
+
+  /** Lets the next thing happen; false when nothing is left. */
+  step(): boolean {
+    const next = this.#heap[0];
+    const last = this.#heap.pop();
+    if (next === undefined || last === undefined) return false;
+    if (this.#heap.length > 0) this.#sink(last);
+    this.#nowMs = next.at;
+    next.happen();
+    return true;
+  }
+
+  #sink(appointment: Appointment): void {
+    let index = 0;
+    for (;;) {
+      let childIndex = 2 * index + 1;
+      let child = this.#heap[childIndex];
+      if (child === undefined) break;
+      const sibling = this.#heap[childIndex + 1];
+      if (sibling !== undefined && isBefore(sibling, child)) {
+        child = sibling;
+        childIndex += 1;
+      }
+      if (!isBefore(child, appointment)) break;
+      this.#heap[index] = child;
+      index = childIndex;
+    }
+    this.#heap[index] = appointment;
+  }
+}
+
+function isBefore(left: Appointment, right: Appointment): boolean {
+  return left.at < right.at || (left.at === right.at && left.order < right.order);
+}

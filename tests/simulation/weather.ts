@@ -1,0 +1,79 @@
+import type { RetryPolicy, SchedulerConfig } from '@millrace/core';
+import type { Random } from './random.ts';
+
+/** The limits of the scheduler that differ from seed to seed. */
+export interface WorldLimits extends Pick<SchedulerConfig, 'waitingRequestsMax' | 'waitingBytesMax' | 'lookAheadMax'> {
+  readonly retry: Pick<RetryPolicy, 'deathsMax' | 'requeuesMax'>;
+}
+
+/**
+ * What a seed's world is like. Each kind of trouble is absent from about half of the seeds, so that the others are seen
+ * in all combinations and none drowns the rest.
+ */
+export interface Weather {
+  readonly limits: WorldLimits;
+  readonly modelCount: number;
+  readonly workerCount: number;
+  readonly requestCount: number;
+  readonly burstMax: number;
+  readonly gapMsMax: number;
+  readonly latencyMsMax: number;
+  readonly runMsMax: number;
+  readonly loadMsMax: number;
+  /** Probabilities, each for one request, one run, one life or one burst, as named. */
+  readonly poisonRequest: number;
+  readonly hangingRequest: number;
+  readonly failingRequest: number;
+  readonly cancelledRequest: number;
+  readonly deadlineRequest: number;
+  readonly oddRequest: number;
+  readonly crashInRun: number;
+  readonly crashAfterAnswer: number;
+  readonly crashWhileIdle: number;
+  readonly crashInLoad: number;
+  readonly creditChange: number;
+  readonly modelChange: number;
+  readonly workerUnserves: number;
+  readonly strayMessage: number;
+  readonly flood: number;
+  readonly areWorkerIdsUsedAgain: boolean;
+}
+
+export function weatherFrom(random: Random): Weather {
+  const trouble = (probabilityMax: number): number => (random.chance(0.5) ? random.next() * probabilityMax : 0);
+  return {
+    limits: {
+      waitingRequestsMax: random.chance(0.2) ? random.integer(4, 30) : 10_000,
+      waitingBytesMax: random.chance(0.2) ? random.integer(200, 2000) : 1_000_000,
+      lookAheadMax: random.chance(0.3) ? random.integer(1, 6) : 256,
+      retry: {
+        deathsMax: random.chance(0.2) ? random.integer(1, 3) : 2,
+        requeuesMax: random.chance(0.4) ? random.integer(0, 2) : 8,
+      },
+    },
+    modelCount: random.integer(1, 4),
+    workerCount: random.integer(1, 5),
+    requestCount: random.integer(20, 160),
+    burstMax: random.integer(1, 10),
+    gapMsMax: random.integer(1, 30),
+    latencyMsMax: random.integer(0, 5),
+    runMsMax: random.integer(1, 40),
+    loadMsMax: random.integer(1, 300),
+    poisonRequest: trouble(0.1),
+    hangingRequest: trouble(0.05),
+    failingRequest: trouble(0.2),
+    cancelledRequest: trouble(0.4),
+    deadlineRequest: trouble(0.8),
+    oddRequest: trouble(0.1),
+    crashInRun: trouble(0.15),
+    crashAfterAnswer: trouble(0.15),
+    crashWhileIdle: trouble(0.8),
+    crashInLoad: trouble(0.3),
+    creditChange: trouble(0.5),
+    modelChange: trouble(0.2),
+    workerUnserves: trouble(0.2),
+    strayMessage: trouble(0.2),
+    flood: trouble(0.15),
+    areWorkerIdsUsedAgain: random.chance(0.5),
+  };
+}

@@ -1,0 +1,50 @@
+import { type ErrorKind, errorCatalogue, grpcStatus, type RetryAdvice } from '@millrace/protocol';
+import { expect, test } from 'vitest';
+
+const advice: Readonly<Record<RetryAdvice, string>> = {
+  never: 'Do not repeat the same request: it would fail the same way, or nobody waits for it any more.',
+  'after-backoff': 'Repeat the request after a pause that grows with every attempt.',
+  'other-worker': 'The router tries another worker itself; a caller sees this only when there was none.',
+  resume: 'Resume the stream after the last output that arrived.',
+};
+
+function entry(code: string, kind: ErrorKind): string {
+  return [
+    `## ${code}`,
+    '',
+    kind.meaning,
+    '',
+    `- HTTP ${kind.http}, gRPC ${kind.grpc} (${grpcStatus[kind.grpc]})`,
+    `- ${advice[kind.retry]} (\`${kind.retry}\`)`,
+    '',
+  ].join('\n');
+}
+
+const kinds: [string, ErrorKind][] = Object.entries(errorCatalogue);
+
+const reference = [
+  '# Errors',
+  '',
+  '<!-- Made from packages/protocol/src/errors.ts by `npm run reference`; a test keeps both equal. -->',
+  '',
+  'Every way a request can fail has one code, the same on every protocol. It is the `code` label of',
+  '`millrace_failures_total` and the heading here. The message of an error says more than its code; programs should',
+  'decide by the code.',
+  '',
+  '| Code | HTTP | gRPC | Retry |',
+  '|---|---|---|---|',
+  ...kinds.map(([code, kind]) => `| [\`${code}\`](#${code}) | ${kind.http} | ${kind.grpc} | ${kind.retry} |`),
+  '',
+  ...kinds.map(([code, kind]) => entry(code, kind)),
+].join('\n');
+
+test('docs/reference/errors.md says what the error catalogue says', async () => {
+  await expect(reference).toMatchFileSnapshot('../../docs/reference/errors.md');
+});
+
+test('every entry of the catalogue is a kebab-case code with one whole sentence', () => {
+  for (const [code, kind] of kinds) {
+    expect(code).toMatch(/^[a-z]+(-[a-z]+)*$/);
+    expect(kind.meaning, code).toMatch(/^[A-Z].*\.$/);
+  }
+});

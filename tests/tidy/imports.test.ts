@@ -1,0 +1,95 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { root, type SourceFile, sourceFiles } from './source-files.ts';
+
+/** Which packages a package may import: the arrows of ARCHITECTURE.md. */
+const arrows: Readonly<Record<string, readonly string[]>> = {
+  protocol: [],
+  'shared-memory': [],
+  http: ['protocol'],
+  core: ['protocol'],
+  worker: ['protocol', 'shared-memory'],
+  router: ['core', 'http', 'protocol', 'shared-memory'],
+  millrace: ['core', 'http', 'protocol', 'router', 'worker'],
+};
+
+/** Heavy dependencies, and the one package that may import each. */
+const fences: Readonly<Record<string, string>> = { 'onnxruntime-node': 'worker', koffi: 'shared-memory', pino: 'millrace' };
+
+const files = sourceFiles();
+const shipped = files.filter((file) => !file.isTest);
+
+test('the rules look at every package', () => {
+  const { workspaces } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { workspaces: string[] };
+  expect(Object.keys(arrows).map((name) => `packages/${name}`).sort()).toEqual([...workspaces].sort());
+  for (const name of Object.keys(arrows)) expect(files.some((file) => file.package === name)).toBe(true);
+});
+
+test('packages import only what their arrows allow, and declare it', () => {
+  const problems: string[] = [];
+  for (const file of shipped) {
+    const manifest = JSON.parse(readFileSync(join(root, 'packages', file.package, 'package.json'), 'utf8')) as {
+      dependencies?: Record<string, string>;
+    };
+    for (const { specifier } of file.imports) {
+      if (specifier.startsWith('.') || specifier.startsWith('node:')) continue;
+      const name = specifier.startsWith('@') ? specifier.split('/').slice(0, 2).join('/') : specifier.split('/')[0];
+      if (!Object.hasOwn(manifest.dependencies ?? {}, name as string)) problems.push(`${file.path}: ${name} is not declared`);
+      const workspace = /^@millrace\/(.+)$/.exec(name as string)?.[1];
+      if (workspace !== undefined && !arrows[file.package]?.includes(workspace)) {
+        problems.push(`${file.path}: ${file.package} may not import ${workspace}`);
+      }
+      const owner = fences[name as string];
+      if (owner !== undefined && owner !== file.package) problems.push(`${file.path}: only ${owner} may import ${name}`);
+    }
+  }
+  expect(problems).toEqual([]);
+});
+
+test('no file imports itself through others', () => {
+  const byPath = new Map(shipped.map((file) => [file.path, file]));
+  const done = new Set<string>();
+  const cycles: string[] = [];
+  const visit = (file: SourceFile, trail: readonly string[]): void => {
+    if (trail.includes(file.path)) cycles.push([...trail.slice(trail.indexOf(file.path)), file.path].join(' > '));
+    if (done.has(file.path)) return;
+    done.add(file.path);
+    for (const { file: target, isTypeOnly } of file.imports) {
+      const next = target === undefined || isTypeOnly ? undefined : byPath.get(target);
+      if (next !== undefined) visit(next, [...trail, file.path]);
+    }
+  };
+  for (const file of shipped) visit(file, []);
+  expect(cycles).toEqual([]);
+});
+
+test('only the composition root reads the environment', () => {
+  const readers = shipped.filter((file) => /\bprocess\.(env|argv)\b/.test(file.text)).map((file) => file.path);
+  expect(readers).toEqual(['packages/millrace/src/main.ts']);
+});
+
+test('core reads no clock, draws no randomness and does no I/O', () => {
+  const impure = /\b(Date\.now|new Date|performance\.now|Math\.random|setTimeout|setImmediate|queueMicrotask|Promise|async)\b/;
+  const problems = shipped
+    .filter((file) => file.package === 'core')
+    .filter((file) => impure.test(codeOf(file)) || file.imports.some(({ specifier }) => specifier.startsWith('node:')));
+  expect(problems.map((file) => file.path)).toEqual([]);
+});
+
+test('protocol loads in a browser', () => {
+  const problems = shipped
+    .filter((file) => file.package === 'protocol')
+    .filter((file) => /\b(Buffer|process|require)\b/.test(codeOf(file)) || file.imports.some(({ specifier }) => specifier.startsWith('node:')));
+  expect(problems.map((file) => file.path)).toEqual([]);
+});
+
+test('no unfinished marks stand in the sources', () => {
+  const marks = files.filter((file) => /\b(TODO|FIXME|XXX)\b/.test(file.text)).map((file) => file.path);
+  expect(marks).toEqual([]);
+});
+
+/** The text without comments, so that prose may name what code may not use. */
+function codeOf(file: SourceFile): string {
+  return file.text.replaceAll(/\/\*[\s\S]*?\*\//g, '').replaceAll(/(^|\s)\/\/.*$/gm, '');
+}

@@ -1,0 +1,59 @@
+import {
+  batchRowsBuckets,
+  latencyBucketsSeconds,
+  type MetricSpec,
+  modelMetrics,
+  processMetrics,
+  serverMetrics,
+  tritonMetrics,
+} from '@millrace/router';
+import { expect, test } from 'vitest';
+
+function section(title: string, table: Readonly<Record<string, MetricSpec>>): string {
+  const rows = Object.values(table).map((spec) => {
+    const labels = spec.labels.map((label) => `\`${label}\``).join(', ');
+    return `| \`${spec.name}\` | ${spec.type} | ${labels} | ${spec.help} |`;
+  });
+  return [`## ${title}`, '', '| Name | Type | Labels | Meaning |', '|---|---|---|---|', ...rows, ''].join('\n');
+}
+
+const reference = [
+  '# Metrics',
+  '',
+  '<!-- Made from packages/router/src/telemetry/metric-table.ts by `npm run reference`; a test keeps both equal. -->',
+  '',
+  '`GET /metrics` on the metrics port (8002 unless configured) answers in the Prometheus text format, or in',
+  'OpenMetrics 1.0 when the scraper asks for `application/openmetrics-text`.',
+  '',
+  'Labels take their values from the operator (models, versions) and from closed lists (error codes, states); a name',
+  'that a caller makes up never becomes one. The series of a model version end when it is unloaded.',
+  '',
+  section('Models', modelMetrics),
+  `Buckets of times, in seconds: ${latencyBucketsSeconds.join(', ')}.`,
+  '',
+  `Buckets of \`${modelMetrics.batchRows.name}\`: ${batchRowsBuckets.join(', ')}.`,
+  '',
+  section('Server', serverMetrics),
+  section('Process', processMetrics),
+  section('Triton names', tritonMetrics),
+  'The last table repeats facts of the first one under the names Triton gives them, for the dashboards and autoscalers',
+  'that already read those. Its counters do not end in `_total`, so OpenMetrics shows them as `unknown`.',
+  '',
+].join('\n');
+
+test('docs/reference/metrics.md says what the metric table says', async () => {
+  await expect(reference).toMatchFileSnapshot('../../docs/reference/metrics.md');
+});
+
+test('every metric is named once, and with the ending its type asks for', () => {
+  const all = [modelMetrics, serverMetrics, processMetrics].flatMap((table): MetricSpec[] => Object.values(table));
+  const names = [...all, ...Object.values(tritonMetrics)].map((spec) => spec.name);
+  expect(new Set(names).size).toBe(names.length);
+  for (const spec of all) {
+    expect(spec.name.endsWith('_total'), spec.name).toBe(spec.type === 'counter');
+    expect(spec.help, spec.name).toMatch(/\.$/);
+    if (spec.type === 'histogram' && spec.name !== modelMetrics.batchRows.name) {
+      expect(spec.name).toMatch(/_seconds$/);
+    }
+  }
+});
