@@ -8,7 +8,9 @@ let passed = 0;
 let failed = 0;
 for (const line of text.split('\n')) {
   const isVitest = /^\s*Tests\s+\d+/.test(line);
-  const isPytest = /^=* ?(\d+ (passed|failed|error|errors|skipped|warnings?|deselected|xfailed),? ?)+in [\d.]+s/.test(line);
+  const isPytest = /^=* ?(\d+ (passed|failed|error|errors|skipped|warnings?|deselected|xfailed),? ?)+in [\d.]+s/.test(
+    line,
+  );
   const isPlain = /^(\w+: )?\d+ passed, \d+ failed$/.test(line);
   if (!isVitest && !isPytest && !isPlain) continue;
   passed += number(/(\d+) passed/, line);

@@ -23,7 +23,9 @@ export function firstMatch(child: ChildProcess, pattern: RegExp): Promise<RegExp
       const match = pattern.exec(text);
       if (match !== null) resolve(match);
     });
-    child.once('exit', (code) => reject(new Error(`the program ended with ${code} before it printed ${pattern}: ${text}`)));
+    child.once('exit', (code) =>
+      reject(new Error(`the program ended with ${code} before it printed ${pattern}: ${text}`)),
+    );
   });
 }
 

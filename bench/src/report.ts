@@ -20,7 +20,8 @@ export interface ScenarioResult {
 
 export function resultFrom(scenario: Scenario, samples: readonly Sample[]): ScenarioResult {
   const medians: Record<string, number> = {};
-  for (const name of Object.keys(samples[0] ?? {})) medians[name] = median(samples.map((sample) => sample[name] as number));
+  for (const name of Object.keys(samples[0] ?? {}))
+    medians[name] = median(samples.map((sample) => sample[name] as number));
   const goals = scenario.goals.map(({ statement, bound, isMinimum, value }) => {
     const reached = value(medians);
     return { statement, value: reached, bound, isReached: isMinimum ? reached >= bound : reached <= bound };
@@ -36,7 +37,9 @@ export function markdownFrom(results: readonly ScenarioResult[], machine: string
     for (const [name, figure] of Object.entries(medians)) lines.push(`| ${name} | ${formatFigure(figure)} |`);
     lines.push('');
     for (const goal of goals) {
-      lines.push(`- ${goal.statement}: ${formatFigure(goal.value)} (${goal.isReached ? 'reached' : '**not reached**'})`);
+      lines.push(
+        `- ${goal.statement}: ${formatFigure(goal.value)} (${goal.isReached ? 'reached' : '**not reached**'})`,
+      );
     }
     lines.push('');
   }

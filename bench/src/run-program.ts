@@ -6,7 +6,11 @@ export function programPath(name: string): string {
   return fileURLToPath(new URL(`./${name}.js`, import.meta.url));
 }
 
-export async function runProgram(core: number, name: string, programArguments: readonly string[]): Promise<Record<string, number>> {
+export async function runProgram(
+  core: number,
+  name: string,
+  programArguments: readonly string[],
+): Promise<Record<string, number>> {
   const child = startPinned(core, process.execPath, [programPath(name), ...programArguments]);
   let text = '';
   child.stdout?.setEncoding('utf8');

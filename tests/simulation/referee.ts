@@ -31,6 +31,7 @@ export class Referee {
       this.#judgeArrival(event, actions, nowMs);
       return;
     }
+    if (event.kind === 'tick') this.#wakeAt = Number.POSITIVE_INFINITY;
     const owed = settleEvent(this.#ledger, event, nowMs);
     for (const action of actions) {
       claim(action.kind !== 'dispatch', `an event other than a pump dispatched: ${formatAction(action)}`);

@@ -1,13 +1,14 @@
 /** The data plane's part: carries events to the scheduler, has every decision judged, and does what was decided. */
 import { formatAction, formatEvent, type Scheduler, type SchedulerAction, type SchedulerEvent } from '@millrace/core';
 import type { Referee } from './referee.ts';
-import type { SimulatedWorker } from './simulated-worker.ts';
+import type { SimulatedWorker, SimulatedWorld } from './simulated-worker.ts';
 import type { Timeline } from './timeline.ts';
 
 /** As much of a scheduler as the simulation needs, so that one with a planted bug can take its place. */
 export type SimulatedScheduler = Pick<Scheduler, 'handle' | 'pump' | 'takeActions' | 'counts'>;
 
 export class Router {
+  readonly #world: SimulatedWorld;
   readonly #timeline: Timeline;
   readonly #scheduler: SimulatedScheduler;
   readonly #referee: Referee;
@@ -23,13 +24,14 @@ export class Router {
   readonly seen = new Map<string, number>();
 
   constructor(
-    timeline: Timeline,
+    world: SimulatedWorld,
     scheduler: SimulatedScheduler,
     referee: Referee,
     takeProcess: (worker: number) => SimulatedWorker | undefined,
     trace: string[] | undefined,
   ) {
-    this.#timeline = timeline;
+    this.#world = world;
+    this.#timeline = world.timeline;
     this.#scheduler = scheduler;
     this.#referee = referee;
     this.#takeProcess = takeProcess;
@@ -39,7 +41,8 @@ export class Router {
   tell(event: SchedulerEvent): void {
     const { nowMs } = this.#timeline;
     this.eventCount += 1;
-    if (event.kind === 'batch-answered' || event.kind === 'batch-failed') this.lastEndedBatch = event.batch;
+    const isEnd = event.kind === 'batch-answered' || event.kind === 'batch-failed';
+    if (isEnd && event.batch <= this.lastBatch) this.lastEndedBatch = event.batch;
     this.#count(event.kind === 'batch-failed' ? `failed: ${event.code}` : event.kind);
     this.#traceLine(formatEvent, event);
     this.#scheduler.handle(event, nowMs);
@@ -71,6 +74,8 @@ export class Router {
         const { batch, model, requests } = action;
         this.lastBatch = batch;
         this.#takeProcess(action.worker)?.send({ kind: 'dispatch', batch, model, requests });
+      } else if (action.kind === 'deliver') {
+        this.#world.truth.claimTrue(action);
       } else if (action.kind === 'cancel-batch') {
         this.#takeProcess(action.worker)?.send({ kind: 'cancel', batch: action.batch });
       } else if (action.kind === 'kill-worker') {
@@ -78,11 +83,17 @@ export class Router {
       } else if (action.kind === 'wake-at') {
         this.#wakeUp += 1;
         const wakeUp = this.#wakeUp;
-        this.#timeline.at(action.at, () => {
+        this.#timeline.at(action.at - this.#earlyMs(), () => {
           if (wakeUp === this.#wakeUp) this.tell({ kind: 'tick' });
         });
       }
     }
+  }
+
+  /** Timers of real clocks fire a little early at times. */
+  #earlyMs(): number {
+    const { random, weather } = this.#world;
+    return random.chance(weather.earlyTimer) ? random.next() : 0;
   }
 
   #count(name: string): void {

@@ -3,9 +3,9 @@
  * Messages take time, keep their order, and are lost only when the worker dies; `gone` is the last one.
  */
 import type { BatchId, ModelKey, RequestId } from '@millrace/core';
-import type { Natures } from './nature.ts';
 import type { Random } from './random.ts';
 import type { Timeline } from './timeline.ts';
+import type { Truth } from './truth.ts';
 import type { Weather } from './weather.ts';
 
 export type ToSimulatedWorker =
@@ -35,7 +35,7 @@ export interface SimulatedWorld {
   readonly timeline: Timeline;
   readonly random: Random;
   readonly weather: Weather;
-  readonly natures: Natures;
+  readonly truth: Truth;
   /** After this moment nothing breaks any more that a request does not break, so that everything can come to rest. */
   readonly calmAt: number;
 }
@@ -124,7 +124,7 @@ export class SimulatedWorker {
 
   #run(task: Extract<Task, { kind: 'dispatch' }>): void {
     const { batch, model, requests } = task;
-    const { natures, random, timeline, weather } = this.#world;
+    const { truth, random, timeline, weather } = this.#world;
     if (this.#cancelled.has(batch)) {
       this.#end({ kind: 'failed', batch, code: 'cancelled', message: 'skipped' });
       return;
@@ -135,14 +135,15 @@ export class SimulatedWorker {
     }
     const isFatal = random.chance(weather.crashInRun);
     const isFatalAfterwards = random.chance(weather.crashAfterAnswer);
-    if (natures.has(requests, 'hanging')) return;
+    if (truth.has(requests, 'hanging')) return;
     timeline.after(random.integer(1, weather.runMsMax), () => {
-      if (natures.has(requests, 'poison')) this.#die();
+      if (truth.has(requests, 'poison')) this.#die();
       else if (isFatal) this.#trouble();
       if (!this.#isAlive) return;
-      if (natures.has(requests, 'failing')) {
+      if (truth.has(requests, 'failing')) {
         this.#end({ kind: 'failed', batch, code: 'inference-failed', message: `no answer for ${requests.join(' ')}` });
       } else {
+        truth.complete(batch, requests);
         this.#end({ kind: 'answered', batch });
       }
       if (isFatalAfterwards) this.#trouble();

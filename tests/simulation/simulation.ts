@@ -3,13 +3,13 @@
  * judged when it is made; at the end nothing may be left.
  */
 import { Scheduler, type SchedulerOptions } from '@millrace/core';
-import { Natures } from './nature.ts';
 import { Random } from './random.ts';
 import { Referee } from './referee.ts';
 import { Router, type SimulatedScheduler } from './router.ts';
 import { Supervisor } from './supervisor.ts';
 import { Timeline } from './timeline.ts';
 import { Traffic } from './traffic.ts';
+import { Truth } from './truth.ts';
 import { type WorldLimits, weatherFrom } from './weather.ts';
 
 /** A world that is not at rest by then never will be. */
@@ -35,13 +35,13 @@ export interface SimulationOptions {
 export function simulate(seed: number, options: SimulationOptions = {}): SimulationResult {
   const random = new Random(seed);
   const weather = weatherFrom(random);
-  const world = { timeline: new Timeline(), random, weather, natures: new Natures(), calmAt };
+  const world = { timeline: new Timeline(), random, weather, truth: new Truth(), calmAt };
   const trace = options.isTraced ? [optionsLine(weather.limits)] : undefined;
   const create = options.createScheduler ?? ((schedulerOptions) => new Scheduler(schedulerOptions));
   const scheduler = create(weather.limits);
   const referee = new Referee(weather.limits);
   const supervisor: Supervisor = new Supervisor(world, (event) => router.tell(event));
-  const router = new Router(world.timeline, scheduler, referee, (worker) => supervisor.takeProcess(worker), trace);
+  const router = new Router(world, scheduler, referee, (worker) => supervisor.takeProcess(worker), trace);
 
   let failure: string | undefined;
   try {

@@ -13,6 +13,7 @@ interface Slot {
   worker: WorkerId;
   process: SimulatedWorker | undefined;
   record: RestartRecord;
+  batchesAnswered: number;
   /** What it is to serve; the number tells one load of a model from the next. */
   readonly loads: Map<ModelKey, number>;
 }
@@ -28,7 +29,7 @@ export class Supervisor {
     this.#world = world;
     this.#tell = tell;
     for (let index = 0; index < world.weather.workerCount; index++) {
-      const slot = { worker: 0, process: undefined, record: cleanRestartRecord, loads: new Map() };
+      const slot = { worker: 0, process: undefined, record: cleanRestartRecord, batchesAnswered: 0, loads: new Map() };
       this.#slots.push(slot);
       this.#start(slot);
     }
@@ -77,6 +78,7 @@ export class Supervisor {
   #start(slot: Slot): void {
     this.#workerCount += 1;
     if (slot.worker === 0 || !this.#world.weather.areWorkerIdsUsedAgain) slot.worker = this.#workerCount;
+    slot.batchesAnswered = 0;
     slot.process = new SimulatedWorker(this.#world, (message) => this.#receive(slot, message));
     for (const model of [...slot.loads.keys()]) this.#load(slot, model);
   }
@@ -99,6 +101,7 @@ export class Supervisor {
         break;
       }
       case 'answered':
+        slot.batchesAnswered += 1;
         this.#tell({ kind: 'batch-answered', batch: message.batch });
         break;
       case 'failed':
@@ -114,7 +117,8 @@ export class Supervisor {
   #restart(slot: Slot): void {
     const { timeline, random } = this.#world;
     const aliveMs = timeline.nowMs - (slot.process?.startedAt ?? 0);
-    const restart = restartAfter(slot.record, aliveMs, random.next());
+    const life = { aliveMs, batchesAnswered: slot.batchesAnswered };
+    const restart = restartAfter(slot.record, life, random.next());
     slot.record = restart.record;
     slot.process = undefined;
     timeline.after(Math.ceil(restart.pauseMs), () => this.#start(slot));

@@ -18,6 +18,9 @@ export class Traffic {
     this.#router = router;
     this.#supervisor = supervisor;
     for (let index = 1; index <= world.weather.modelCount; index++) this.#addModel(`model-${index}:1`);
+    if (world.random.chance(world.weather.earlyDrain)) {
+      world.timeline.at(world.random.integer(0, 500), () => router.tell({ kind: 'drain-started' }));
+    }
     this.#scheduleBurst();
   }
 
@@ -49,7 +52,7 @@ export class Traffic {
   }
 
   #request(): void {
-    const { natures, random, timeline, weather } = this.#world;
+    const { truth, random, timeline, weather } = this.#world;
     const { nowMs } = timeline;
     this.#requestCount += 1;
     const request = this.#requestCount;
@@ -63,7 +66,7 @@ export class Traffic {
       group: random.pick(['short', 'short', 'long']),
       deadlineAt: nowMs + timeoutMs,
     };
-    natures.decide(request, random, weather);
+    truth.decide(request, random, weather);
     this.#router.tell({ kind: 'request-arrived', request: arrived });
     if (random.chance(weather.cancelledRequest)) {
       const reason = random.chance(0.8) ? 'cancelled' : 'deadline-exceeded';

@@ -20,7 +20,7 @@ export interface Weather {
   readonly latencyMsMax: number;
   readonly runMsMax: number;
   readonly loadMsMax: number;
-  /** Probabilities, each for one request, one run, one life or one burst, as named. */
+  /** Probabilities, each for one request, one run, one life, one timer or one burst, as named. */
   readonly poisonRequest: number;
   readonly hangingRequest: number;
   readonly failingRequest: number;
@@ -35,7 +35,10 @@ export interface Weather {
   readonly modelChange: number;
   readonly workerUnserves: number;
   readonly strayMessage: number;
+  readonly earlyTimer: number;
   readonly flood: number;
+  /** A drain in the midst of it all; every world is drained at the end in any case. */
+  readonly earlyDrain: number;
   readonly areWorkerIdsUsedAgain: boolean;
 }
 
@@ -73,7 +76,9 @@ export function weatherFrom(random: Random): Weather {
     modelChange: trouble(0.2),
     workerUnserves: trouble(0.2),
     strayMessage: trouble(0.2),
+    earlyTimer: trouble(0.8),
     flood: trouble(0.15),
+    earlyDrain: trouble(0.5),
     areWorkerIdsUsedAgain: random.chance(0.5),
   };
 }

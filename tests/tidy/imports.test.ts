@@ -15,14 +15,22 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** Heavy dependencies, and the one package that may import each. */
-const fences: Readonly<Record<string, string>> = { 'onnxruntime-node': 'worker', koffi: 'shared-memory', pino: 'millrace' };
+const fences: Readonly<Record<string, string>> = {
+  'onnxruntime-node': 'worker',
+  koffi: 'shared-memory',
+  pino: 'millrace',
+};
 
 const files = sourceFiles();
 const shipped = files.filter((file) => !file.isTest);
 
 test('the rules look at every package', () => {
   const { workspaces } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { workspaces: string[] };
-  expect(Object.keys(arrows).map((name) => `packages/${name}`).sort()).toEqual([...workspaces].sort());
+  expect(
+    Object.keys(arrows)
+      .map((name) => `packages/${name}`)
+      .sort(),
+  ).toEqual([...workspaces].sort());
   for (const name of Object.keys(arrows)) expect(files.some((file) => file.package === name)).toBe(true);
 });
 
@@ -35,13 +43,15 @@ test('packages import only what their arrows allow, and declare it', () => {
     for (const { specifier } of file.imports) {
       if (specifier.startsWith('.') || specifier.startsWith('node:')) continue;
       const name = specifier.startsWith('@') ? specifier.split('/').slice(0, 2).join('/') : specifier.split('/')[0];
-      if (!Object.hasOwn(manifest.dependencies ?? {}, name as string)) problems.push(`${file.path}: ${name} is not declared`);
+      if (!Object.hasOwn(manifest.dependencies ?? {}, name as string))
+        problems.push(`${file.path}: ${name} is not declared`);
       const workspace = /^@millrace\/(.+)$/.exec(name as string)?.[1];
       if (workspace !== undefined && !arrows[file.package]?.includes(workspace)) {
         problems.push(`${file.path}: ${file.package} may not import ${workspace}`);
       }
       const owner = fences[name as string];
-      if (owner !== undefined && owner !== file.package) problems.push(`${file.path}: only ${owner} may import ${name}`);
+      if (owner !== undefined && owner !== file.package)
+        problems.push(`${file.path}: only ${owner} may import ${name}`);
     }
   }
   expect(problems).toEqual([]);
@@ -70,7 +80,8 @@ test('only the composition root reads the environment', () => {
 });
 
 test('core reads no clock, draws no randomness and does no I/O', () => {
-  const impure = /\b(Date\.now|new Date|performance\.now|Math\.random|setTimeout|setImmediate|queueMicrotask|Promise|async)\b/;
+  const impure =
+    /\b(Date\.now|new Date|performance\.now|Math\.random|setTimeout|setImmediate|queueMicrotask|Promise|async)\b/;
   const problems = shipped
     .filter((file) => file.package === 'core')
     .filter((file) => impure.test(codeOf(file)) || file.imports.some(({ specifier }) => specifier.startsWith('node:')));
@@ -80,7 +91,11 @@ test('core reads no clock, draws no randomness and does no I/O', () => {
 test('protocol loads in a browser', () => {
   const problems = shipped
     .filter((file) => file.package === 'protocol')
-    .filter((file) => /\b(Buffer|process|require)\b/.test(codeOf(file)) || file.imports.some(({ specifier }) => specifier.startsWith('node:')));
+    .filter(
+      (file) =>
+        /\b(Buffer|process|require)\b/.test(codeOf(file)) ||
+        file.imports.some(({ specifier }) => specifier.startsWith('node:')),
+    );
   expect(problems.map((file) => file.path)).toEqual([]);
 });
 

@@ -24,10 +24,18 @@ test('the section names ten steps', () => {
   expect(steps).toHaveLength(10);
 });
 
-test.each(steps.map((step, index) => ({ ...step, index })))('step $index defines $definition in $file', ({ file, definition }) => {
-  const text = readFileSync(join(root, file), 'utf8');
-  expect(text).toMatch(new RegExp(`(function|class|const|interface|type)\\s+${definition}\\b|^\\s+(async |static |private |#)?#?${definition}[(<]`, 'm'));
-});
+test.each(steps.map((step, index) => ({ ...step, index })))(
+  'step $index defines $definition in $file',
+  ({ file, definition }) => {
+    const text = readFileSync(join(root, file), 'utf8');
+    expect(text).toMatch(
+      new RegExp(
+        `(function|class|const|interface|type)\\s+${definition}\\b|^\\s+(async |static |private |#)?#?${definition}[(<]`,
+        'm',
+      ),
+    );
+  },
+);
 
 test.each(steps.slice(1).map((step, index) => ({ caller: steps[index] as Step, callee: step })))(
   '$caller.file hands over to $callee.definition',

@@ -6,6 +6,8 @@
  * - every `request-arrived` leads to exactly one `deliver` or `refuse` that names it, also when it is cancelled;
  * - events only change what is known; batches are dispatched by `pump`, called once after the events of a turn, so that
  *   requests which came in together can share a batch;
+ * - actions are carried out in their order, before the caller speaks of a worker's death: a `dispatch` may be decided
+ *   in the midst of a turn, when a queue would overflow while a worker is free;
  * - a worker runs its batches in the order of their dispatch, so the oldest unanswered one is the one that runs.
  */
 import type { ErrorCode } from '@millrace/protocol';
@@ -48,7 +50,7 @@ export type SchedulerEvent =
   | { readonly kind: 'batch-answered'; readonly batch: BatchId }
   | { readonly kind: 'batch-failed'; readonly batch: BatchId; readonly code: ErrorCode; readonly message: string }
   | { readonly kind: 'drain-started' }
-  /** The time asked for by `wake-at` has come (or any other time: it does no harm). */
+  /** The time asked for by `wake-at` has come. At any other time it does no harm: a timer that fires early is set anew. */
   | { readonly kind: 'tick' };
 
 export interface ArrivedRequest {

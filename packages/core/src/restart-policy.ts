@@ -1,7 +1,7 @@
 /**
  * When a dead worker is started again: the first time at once, because one death is an accident; then after pauses that
  * double, because several are a pattern, and a machine busy with starting doomed processes serves nobody. A worker that
- * stayed alive for a while is forgiven. A pattern that holds on is called a crash loop: its model should be reported not
+ * stayed alive for a while, or answered a batch, is forgiven. A pattern that holds on is called a crash loop: its model should be reported not
  * ready, while the attempts go on at the longest pause.
  */
 export interface RestartPolicy {
@@ -23,7 +23,7 @@ export const defaultRestartPolicy: RestartPolicy = Object.freeze({
 
 /** What is remembered of a worker between its lives. */
 export interface RestartRecord {
-  /** Deaths in a row, none of them after a stable life. */
+  /** Deaths in a row, none of them after a useful life. */
   readonly deaths: number;
 }
 
@@ -35,18 +35,26 @@ export interface Restart {
   readonly isCrashLoop: boolean;
 }
 
+/** What a worker did with its life. */
+export interface WorkerLife {
+  /** From its start, so a slow load that fails counts as lived only if it outlasts `stableMs`. */
+  readonly aliveMs: number;
+  readonly batchesAnswered: number;
+}
+
 /**
- * What to do about a death. `aliveMs` is how long that life lasted, from its start, so a slow load that fails counts as
- * lived only if it outlasts `stableMs`. `jitter`, in [0, 1), spreads a pause over its upper half, so that workers which
+ * What to do about a death. A life that was stable, or answered anything, wipes the record: something killed a worker
+ * that works, and its callers should not wait for another. `jitter`, in [0, 1), spreads a pause over its upper half, so that workers which
  * died together do not come back together.
  */
 export function restartAfter(
   record: RestartRecord,
-  aliveMs: number,
+  life: WorkerLife,
   jitter: number,
   policy: RestartPolicy = defaultRestartPolicy,
 ): Restart {
-  const deaths = aliveMs >= policy.stableMs ? 1 : record.deaths + 1;
+  const wasUseful = life.aliveMs >= policy.stableMs || life.batchesAnswered > 0;
+  const deaths = wasUseful ? 1 : record.deaths + 1;
   return {
     record: { deaths },
     pauseMs: pauseBefore(deaths, jitter, policy),

@@ -1,22 +1,24 @@
 /** The command: the one place that reads the process's arguments, environment and signals. */
-import { readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { runCommand } from './cli/run-command.ts';
+import { version } from './version.ts';
 
-const manifest = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as { version: string };
-
-process.exitCode = await runCommand({
+const exitCode = await runCommand({
   words: process.argv.slice(2),
   environment: process.env,
   cwd: process.cwd(),
-  version: manifest.version,
+  version,
   stdin: process.stdin,
   stdout: process.stdout,
   stderr: process.stderr,
   signals: process,
-  startServer: () => Promise.reject(new Error('no server is part of this build')),
+  // Loaded when it is needed: the other commands start quicker without the server.
+  startServer: async (config, logger) => (await import('./compose.ts')).startServer(config, logger),
   fetch,
-  // Not a reason to stay alive: a drain that ends early ends the process.
-  delay: (ms) => delay(ms, undefined, { ref: false }),
+  delay: (ms, signal) => delay(ms, undefined, signal === undefined ? {} : { signal }),
+  now: () => performance.now(),
   exitNow: (code) => process.exit(code),
 });
+
+// Whatever still lingers must not keep a stopped server alive; what was written goes out first.
+process.stdout.write('', () => process.exit(exitCode));

@@ -3,6 +3,8 @@
  * without padding.
  */
 
+import { readUint32, writeUint32 } from './little-endian.ts';
+
 /** What precedes every element. */
 export const bytesPrefixBytes = 4;
 /** The longest element that its prefix can state. */
@@ -121,21 +123,4 @@ export function takeBytesRowOffsets(data: Uint8Array, rows: number, elementsPerR
     offsets[row + 1] = offset;
   }
   return offset === data.length ? offsets : undefined;
-}
-
-export function writeUint32(into: Uint8Array, offset: number, value: number): void {
-  into[offset] = value;
-  into[offset + 1] = value >>> 8;
-  into[offset + 2] = value >>> 16;
-  into[offset + 3] = value >>> 24;
-}
-
-function readUint32(data: Uint8Array, offset: number): number {
-  return (
-    ((data[offset] as number) |
-      ((data[offset + 1] as number) << 8) |
-      ((data[offset + 2] as number) << 16) |
-      ((data[offset + 3] as number) << 24)) >>>
-    0
-  );
 }

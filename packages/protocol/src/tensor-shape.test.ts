@@ -54,6 +54,7 @@ test('every problem of a tensor is said in its own words', () => {
   expect(tensorProblem('BYTES', [2], encodeBytesElements(['a', 'b']))).toBeUndefined();
   expect(tensorProblem('BYTES', [3], encodeBytesElements(['a', 'b']))).toMatch(/has 2 BYTES elements/);
   expect(shapeProblem([])).toBeUndefined();
+  expect(shapeProblem([2 ** 60])).toBe(`shape [${2 ** 60}] has too many elements to count`);
 });
 
 test('a shape of many dimensions is cut short in messages', () => {

@@ -43,7 +43,7 @@ export function takeByteSize(datatype: Datatype, shape: readonly number[]): numb
 export function shapeProblem(shape: readonly number[]): string | undefined {
   for (let axis = 0; axis < shape.length; axis += 1) {
     const dimension = shape[axis] as number;
-    if (!Number.isSafeInteger(dimension)) return `dimension ${axis} of shape ${formatShape(shape)} is not an integer`;
+    if (!Number.isInteger(dimension)) return `dimension ${axis} of shape ${formatShape(shape)} is not an integer`;
     if (dimension < 0) return `dimension ${axis} of shape ${formatShape(shape)} is negative; send the actual size`;
   }
   if (takeElementCount(shape) === undefined) return `shape ${formatShape(shape)} has too many elements to count`;

@@ -1,6 +1,6 @@
 import assert from 'node:assert';
 import { closeSync, fstatSync } from 'node:fs';
-import { loadSystemCalls, type SystemCalls } from './system-calls.ts';
+import { type SystemCalls, systemCalls } from './system-calls.ts';
 
 /**
  * Memory that this process and another have mapped. It has no name in any file system, so nothing is left behind when
@@ -48,13 +48,11 @@ const unmapWhenUnreachable = new FinalizationRegistry<{ system: SystemCalls; add
   ({ system, address, bytes }) => system.unmap(address, bytes),
 );
 
-let system: SystemCalls | undefined;
-
 /** New memory to share, or undefined (and the reason told) where that cannot be had: then bytes are copied instead. */
 export function takeNewMapping(bytes: number, onUnavailable: (reason: string) => void): Mapping | undefined {
   let descriptor: number | undefined;
   try {
-    system ??= loadSystemCalls();
+    const system = systemCalls();
     descriptor = system.createMemory(bytes);
     return new Mapping(system, descriptor, bytes);
   } catch (error) {
@@ -71,7 +69,7 @@ export function takeInheritedMapping(
   onUnavailable: (reason: string) => void,
 ): Mapping | undefined {
   try {
-    system ??= loadSystemCalls();
+    const system = systemCalls();
     const { size } = fstatSync(descriptor);
     // Reading past the end of the file would be a SIGBUS.
     if (size < bytes) throw new Error(`descriptor ${descriptor} has ${size} bytes of memory, not ${bytes}`);

@@ -1,4 +1,4 @@
-/** The five calls of the C library this package stands on; the only place that imports koffi. */
+/** The calls of the C library this package stands on; the only place that imports koffi. */
 import { createRequire } from 'node:module';
 
 export interface SystemCalls {
@@ -10,6 +10,8 @@ export interface SystemCalls {
   /** Gives the pages back; what is read there afterwards is zero. */
   discard(address: bigint, bytes: number): void;
   unmap(address: bigint, bytes: number): void;
+  /** Has the kernel kill this process when the thread that started it ends. */
+  endWithParent(): void;
 }
 
 const closeOnExec = 1;
@@ -21,10 +23,19 @@ const sealGrow = 4;
 const readAndWrite = 3;
 const isShared = 1;
 const removePages = 9;
+const setParentDeathSignal = 1;
+const signalKill = 9;
 const mapFailed = 0xffff_ffff_ffff_ffffn;
 
+let loaded: SystemCalls | undefined;
+
 /** Throws where the calls cannot be had: another platform, or a machine koffi has no binary for. */
-export function loadSystemCalls(): SystemCalls {
+export function systemCalls(): SystemCalls {
+  loaded ??= loadSystemCalls();
+  return loaded;
+}
+
+function loadSystemCalls(): SystemCalls {
   if (process.platform !== 'linux') throw new Error(`memfd_create is Linux's, this is ${process.platform}`);
   const koffi = createRequire(import.meta.url)('koffi') as typeof import('koffi');
   const library = koffi.load(null);
@@ -36,6 +47,7 @@ export function loadSystemCalls(): SystemCalls {
   );
   const madvise = library.func('int madvise(void *at, size_t bytes, int advice)');
   const munmap = library.func('int munmap(void *at, size_t bytes)');
+  const prctl = library.func('int prctl(int option, ...)');
   const must = (result: number, call: string): number => {
     if (result < 0) throw new Error(`${call} failed with errno ${koffi.errno()}`);
     return result;
@@ -56,5 +68,6 @@ export function loadSystemCalls(): SystemCalls {
     view: (address, bytes) => koffi.view(address, bytes),
     discard: (address, bytes) => void must(madvise(address, bytes, removePages), 'madvise(MADV_REMOVE)'),
     unmap: (address, bytes) => void must(munmap(address, bytes), 'munmap'),
+    endWithParent: () => void must(prctl(setParentDeathSignal, 'unsigned long', signalKill), 'prctl(PR_SET_PDEATHSIG)'),
   };
 }

@@ -3,7 +3,7 @@
  * lives as long as that socket and no longer.
  */
 import { Socket } from 'node:net';
-import { takeInheritedMapping } from '@millrace/shared-memory';
+import { endWithParent, takeInheritedMapping } from '@millrace/shared-memory';
 import { RouterLink } from './host/router-link.ts';
 import { onnxruntimeEngine } from './onnxruntime/onnxruntime-engine.ts';
 
@@ -11,11 +11,21 @@ const socketDescriptor = 3;
 const memoryDescriptor = 4;
 const exitCodeStopped = 0;
 const exitCodeRouterLost = 1;
+const exitCodeDefect = 2;
 
 process.title = 'millrace-worker';
 // Ctrl-C reaches the whole process group, and a supervisor may signal it too: when a worker ends is the router's decision.
 process.on('SIGINT', () => {});
 process.on('SIGTERM', () => {});
+
+// A run blocks this thread, so the socket's end may be seen only after it: a long one must not outlive the router.
+endWithParent();
+
+// Said in few words: the router puts the last of them into its reason.
+process.on('uncaughtException', (error) => {
+  process.stderr.write(`${error.stack ?? error}\n`);
+  process.exit(exitCodeDefect);
+});
 
 let isStopped = false;
 const socket = new Socket({ fd: socketDescriptor, readable: true, writable: true });

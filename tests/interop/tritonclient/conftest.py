@@ -4,6 +4,10 @@ import json
 import pathlib
 import signal
 import subprocess
+import threading
+import time
+import urllib.error
+import urllib.request
 
 import pytest
 
@@ -17,11 +21,23 @@ def server_url():
     url = None
     for line in process.stdout:
         record = json.loads(line)
-        if record.get("event") == "serving":
+        if record["message"] == "listening":
             url = record["httpUrl"]
             break
-    assert url is not None, "the server ended before it served"
+    assert url is not None, "the server ended before it listened"
+    threading.Thread(target=process.stdout.read, daemon=True).start()
+    wait_until_ready(url)
     yield url.removeprefix("http://")
     process.send_signal(signal.SIGTERM)
-    process.stdout.read()
     assert process.wait(timeout=60) == 0
+
+
+def wait_until_ready(url):
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        try:
+            with urllib.request.urlopen(f"{url}/v2/health/ready"):
+                return
+        except urllib.error.HTTPError:
+            time.sleep(0.1)
+    raise AssertionError("the models were not ready within a minute")

@@ -10,17 +10,30 @@ import { Scheduler } from './scheduler.ts';
 const inFlight = 64;
 const limits = { rowsMax: 64, queueRequestsMax: 1024, queueBytesMax: 1e9, runMsMax: 60_000 };
 
-function arrivedRequest(request: number, deadlineAt: number): ArrivedRequest {
-  return { request, model: 'mlp:1', rows: 1, bytes: 256, group: 'input:FP32:64', deadlineAt };
+function arrivedRequest(request: number, model: string, deadlineAt: number): ArrivedRequest {
+  return { request, model, rows: 1, bytes: 256, group: 'input:FP32:64', deadlineAt };
 }
 
-/** A turn on four workers: 64 requests arrive, are dispatched and answered. */
-function turnOf(rowsMax: number, timeoutMs: number): () => void {
+interface Shape {
+  readonly rowsMax: number;
+  readonly models: number;
+  readonly workers: number;
+  readonly batchesMax: number;
+  readonly timeoutMs: number;
+}
+
+const usual: Shape = { rowsMax: 64, models: 1, workers: 4, batchesMax: 64, timeoutMs: 30_000 };
+
+/** A turn: 64 requests arrive, are dispatched and answered, in as many rounds as the workers' credit makes of it. */
+function turnOf(shape: Shape): () => void {
   const scheduler = new Scheduler();
-  scheduler.handle({ kind: 'model-added', model: 'mlp:1', limits: { ...limits, rowsMax } }, 0);
-  for (let worker = 1; worker <= 4; worker++) {
-    scheduler.handle({ kind: 'worker-credit', worker, batchesMax: 64 }, 0);
-    scheduler.handle({ kind: 'worker-serves', worker, model: 'mlp:1' }, 0);
+  const models = Array.from({ length: shape.models }, (_, index) => `mlp:${index}`);
+  for (const model of models) {
+    scheduler.handle({ kind: 'model-added', model, limits: { ...limits, rowsMax: shape.rowsMax } }, 0);
+    for (let worker = 1; worker <= shape.workers; worker++) {
+      scheduler.handle({ kind: 'worker-credit', worker, batchesMax: shape.batchesMax }, 0);
+      scheduler.handle({ kind: 'worker-serves', worker, model }, 0);
+    }
   }
   let request = 0;
   let nowMs = 0;
@@ -28,12 +41,13 @@ function turnOf(rowsMax: number, timeoutMs: number): () => void {
     nowMs += 1;
     for (let index = 0; index < inFlight; index++) {
       request += 1;
-      scheduler.handle({ kind: 'request-arrived', request: arrivedRequest(request, nowMs + timeoutMs) }, nowMs);
+      const arrived = arrivedRequest(request, models[index % models.length] ?? '', nowMs + shape.timeoutMs);
+      scheduler.handle({ kind: 'request-arrived', request: arrived }, nowMs);
     }
-    scheduler.pump(nowMs);
-    for (const action of scheduler.takeActions()) answer(scheduler, action, nowMs);
-    scheduler.pump(nowMs);
-    scheduler.takeActions();
+    do {
+      scheduler.pump(nowMs);
+      for (const action of scheduler.takeActions()) answer(scheduler, action, nowMs);
+    } while (scheduler.counts().waitingRequests > 0);
   };
 }
 
@@ -48,7 +62,7 @@ function yardstick(): () => void {
     const queue: ArrivedRequest[] = [];
     for (let index = 0; index < inFlight; index++) {
       request += 1;
-      const arrived = arrivedRequest(request, 30_000);
+      const arrived = arrivedRequest(request, 'mlp:0', 30_000);
       requests.set(request, arrived);
       queue.push(arrived);
     }
@@ -57,9 +71,10 @@ function yardstick(): () => void {
 }
 
 describe('64 requests arrive, run and are answered', () => {
-  bench('in one batch', turnOf(64, Number.POSITIVE_INFINITY));
-  bench('in one batch, with deadlines', turnOf(64, 30_000));
-  bench('in batches of 8', turnOf(8, 30_000));
-  bench('in batches of 1', turnOf(1, 30_000));
+  bench('in one batch', turnOf({ ...usual, timeoutMs: Number.POSITIVE_INFINITY }));
+  bench('in one batch, with deadlines', turnOf(usual));
+  bench('in batches of 8', turnOf({ ...usual, rowsMax: 8 }));
+  bench('in batches of 1', turnOf({ ...usual, rowsMax: 1 }));
+  bench('for 64 models that share one worker', turnOf({ ...usual, models: 64, workers: 1, batchesMax: 1 }));
   bench('yardstick: a map and an array', yardstick());
 });

@@ -84,6 +84,7 @@ export class Scheduler {
         this.#cancelled(event.request, event.reason);
         break;
       case 'tick':
+        this.#wakeUp.woken();
         this.#expire(nowMs);
         break;
       case 'worker-credit':

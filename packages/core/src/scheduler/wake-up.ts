@@ -5,6 +5,11 @@
 export class WakeUp {
   #askedAt = Number.POSITIVE_INFINITY;
 
+  /** The caller woke, be it early: timers of real clocks may be. What was asked for counts no more. */
+  woken(): void {
+    this.#askedAt = Number.POSITIVE_INFINITY;
+  }
+
   /** The time to ask for; undefined when the last one asked for will do. `dueAt` is Infinity when nothing is due. */
   takeTime(dueAt: number, nowMs: number): number | undefined {
     if (this.#askedAt <= nowMs) this.#askedAt = Number.POSITIVE_INFINITY;

@@ -85,7 +85,7 @@ function settingGroups(): FlagGroup[] {
 export const serveCommand: CommandSpec = {
   name: 'serve',
   usage: '[PATH…] [flags]',
-  summary: 'Serve the models of one or more folders.',
+  summary: 'Serve the models of one or more folders, or single .onnx files.',
   details: [
     'Starts answering at once and loads the models meanwhile; a model answers as soon as it is ready.',
     'Every flag is also a MILLRACE_… variable and a field of the configuration file; flags win over variables,',
@@ -119,8 +119,11 @@ export const serveCommand: CommandSpec = {
 export const modelsCommand: CommandSpec = {
   name: 'models',
   usage: 'PATH… [flags]',
-  summary: 'Show what would be served from these folders, and why something would not.',
-  details: ['Reads folders and model configurations; loads and starts nothing. Exits with 1 if a model has a problem.'],
+  summary: 'Show what would be served from these paths, and why something would not.',
+  details: [
+    'Reads folders and model configurations; loads and starts nothing.',
+    'Exits with 1 if something would not be served.',
+  ],
   examples: ['millrace models ./models', 'millrace models ./models --json'],
   argumentsMax: 256,
   completesArguments: 'directory',

@@ -10,7 +10,7 @@ import { type ConfigFile, configFileBytesMax } from '../config/yaml-layer.ts';
 import { failureReason } from './failure-reason.ts';
 import type { ParsedArguments } from './parse-arguments.ts';
 
-/** The arguments of `serve` are the folders; they count as flags. */
+/** The arguments of `serve` are model paths; they count as flags. */
 const argumentsSource = 'millrace serve';
 
 export function loadConfig(parsed: ParsedArguments, environment: Environment, cwd: string): Config {
@@ -22,10 +22,11 @@ export function loadConfig(parsed: ParsedArguments, environment: Environment, cw
       environment,
       flags: flagLayer(parsed, cwd),
       cwd,
-      folderProblem,
+      // Behind a flag nobody knows, its value looks like a path; one problem is enough for that.
+      ...(parsed.problems.length === 0 ? { pathProblem } : {}),
     });
     if (config.models.paths.length === 0) {
-      const message = 'names no folder; run millrace serve ./models, or set it in the configuration file';
+      const message = 'names no path; run millrace serve ./models, or set it in the configuration file';
       problems.push({ source: argumentsSource, field: 'models.paths', message });
     }
     if (problems.length === 0) return config;
@@ -62,26 +63,29 @@ function takeConfigFile(
 
 function flagLayer(parsed: ParsedArguments, cwd: string): WrittenValue[] {
   const values: WrittenValue[] = [];
-  const folders = [...parsed.positionals];
+  const modelPaths = [...parsed.positionals];
   for (const { spec, value } of parsed.flags.given()) {
     if (spec.setting === undefined) continue;
-    if (spec.setting.path === 'models.paths') folders.push(String(value));
+    if (spec.setting.path === 'models.paths') modelPaths.push(String(value));
     else values.push({ field: spec.setting, value, source: `--${spec.flag}`, folder: cwd });
   }
   const field = configFields.find((one) => one.path === 'models.paths');
-  if (folders.length > 0 && field !== undefined) {
-    values.push({ field, value: folders, source: argumentsSource, folder: cwd });
+  if (modelPaths.length > 0 && field !== undefined) {
+    values.push({ field, value: modelPaths, source: argumentsSource, folder: cwd });
   }
   return values;
 }
 
-/** What keeps a folder from being served, if anything. */
-export function folderProblem(folder: string): string | undefined {
+/** What keeps a path from being served, if anything. */
+export function pathProblem(modelPath: string): string | undefined {
   try {
-    if (!statSync(folder).isDirectory()) return `${folder} is a file; name the folder that holds the model folders`;
-    accessSync(folder, constants.R_OK | constants.X_OK);
+    const isFolder = statSync(modelPath).isDirectory();
+    if (!isFolder && !modelPath.endsWith('.onnx')) {
+      return `${modelPath} is neither a folder of models nor an .onnx file; name one of these`;
+    }
+    accessSync(modelPath, isFolder ? constants.R_OK | constants.X_OK : constants.R_OK);
     return undefined;
   } catch (error) {
-    return `cannot read ${folder}: ${failureReason(error)}`;
+    return `cannot read ${modelPath}: ${failureReason(error)}`;
   }
 }

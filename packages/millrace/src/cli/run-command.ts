@@ -2,14 +2,17 @@
 import { ConfigError, formatConfigProblem } from '@millrace/protocol';
 import type { Environment } from '../config/environment-layer.ts';
 import { didYouMean } from '../config/suggest.ts';
+import { CommandFailure } from './command-failure.ts';
 import { type CommandSpec, commands, type Shell, shells } from './command-table.ts';
 import { completionScript } from './completion.ts';
 import { exitCodes } from './exit-codes.ts';
 import { commandHelp, generalHelp } from './help.ts';
+import { infer } from './infer/infer-command.ts';
 import { loadConfig } from './load-config.ts';
+import { listModels } from './models/models-command.ts';
 import { type ParsedArguments, parseArguments } from './parse-arguments.ts';
 import type { StartServer } from './running-server.ts';
-import { type SignalSource, serve } from './serve.ts';
+import { type Delay, type SignalSource, serve } from './serve.ts';
 import { type OutputStream, terminalOf } from './terminal.ts';
 
 export interface CommandContext {
@@ -24,7 +27,9 @@ export interface CommandContext {
   readonly signals: SignalSource;
   readonly startServer: StartServer;
   readonly fetch: typeof fetch;
-  readonly delay: (ms: number) => Promise<void>;
+  readonly delay: Delay;
+  /** Milliseconds on a clock that only goes forward. */
+  readonly now: () => number;
   readonly exitNow: (code: number) => void;
 }
 
@@ -46,8 +51,10 @@ export async function runCommand(context: CommandContext): Promise<number> {
     if (command.name !== 'serve' && parsed.problems.length > 0) throw new ConfigError(parsed.problems);
     return await dispatch(command, parsed, context);
   } catch (error) {
-    if (!(error instanceof ConfigError)) throw error;
-    return complain(context, error.problems.map(formatConfigProblem));
+    if (error instanceof ConfigError) return complain(context, error.problems.map(formatConfigProblem));
+    if (!(error instanceof CommandFailure)) throw error;
+    complain(context, [error.message]);
+    return exitCodes.failure;
   }
 }
 
@@ -64,6 +71,10 @@ async function dispatch(command: CommandSpec, parsed: ParsedArguments, context: 
         delay: context.delay,
         exitNow: context.exitNow,
       });
+    case 'models':
+      return listModels(parsed, context);
+    case 'infer':
+      return infer(parsed, context);
     case 'version':
       return printVersion(parsed, context);
     case 'completion':

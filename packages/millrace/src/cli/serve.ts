@@ -16,6 +16,9 @@ export interface SignalSource {
   off(signal: StopSignal, listener: () => void): unknown;
 }
 
+/** Resolves after so many milliseconds; rejects when the signal says that nobody waits any more. */
+export type Delay = (ms: number, signal?: AbortSignal) => Promise<void>;
+
 export interface ServeContext {
   readonly config: Config;
   readonly version: string;
@@ -24,8 +27,7 @@ export interface ServeContext {
   /** Writes one line where people look for what went wrong. */
   readonly complain: (text: string) => void;
   readonly signals: SignalSource;
-  /** Resolves after so many milliseconds. */
-  readonly delay: (ms: number) => Promise<void>;
+  readonly delay: Delay;
   /** Ends the process at once. */
   readonly exitNow: (code: number) => void;
 }
@@ -106,10 +108,13 @@ async function stop(context: ServeContext, logger: Logger, server: RunningServer
   const { noticeSeconds, drainSecondsMax } = context.config.shutdown;
   server.stopBeingReady();
   if (noticeSeconds > 0) await context.delay(noticeSeconds * 1000);
-  const isDrained = await Promise.race([
-    server.drain().then(() => true),
-    context.delay(drainSecondsMax * 1000).then(() => false),
-  ]);
+  const isOver = new AbortController();
+  const timeLimit = context.delay(drainSecondsMax * 1000, isOver.signal).then(
+    () => false,
+    () => true,
+  );
+  const isDrained = await Promise.race([server.drain().then(() => true), timeLimit]);
+  isOver.abort();
   if (!isDrained) {
     const advice = 'requests were still in progress; raise shutdown.drainSecondsMax if they may take longer';
     logger.warn({ drainSecondsMax }, advice);

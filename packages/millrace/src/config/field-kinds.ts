@@ -184,10 +184,10 @@ export function host(naming: Naming<string>): Field<string> {
 }
 
 /** In a variable, paths stand between colons (semicolons on Windows); a flag is repeated. */
-export function folders(naming: Naming<readonly string[]>): Field<readonly string[]> {
+export function paths(naming: Naming<readonly string[]>): Field<readonly string[]> {
   return {
     ...naming,
-    takes: 'folders; relative ones start at the file that names them, or where the command runs',
+    takes: 'paths; relative ones start at the file that names them, or where the command runs',
     placeholder: 'PATH',
     isList: true,
     completes: 'directory',

@@ -7,11 +7,11 @@ import {
   bytes,
   choice,
   type Field,
-  folders,
   host,
   identifier,
   integer,
   integerOrAuto,
+  paths,
   seconds,
 } from './field-kinds.ts';
 
@@ -22,10 +22,10 @@ const daySeconds = 86_400;
 
 export const fields = {
   models: {
-    paths: folders({
+    paths: paths({
       flag: 'models',
       synonyms: ['model-repository', 'model-store', 'model-path', 'model-dir'],
-      description: 'Folders to serve models from; also the arguments of `millrace serve`.',
+      description: 'Folders of models, or single .onnx files; also the arguments of `millrace serve`.',
       default: [],
     }),
     exitOnError: boolean({
@@ -33,6 +33,11 @@ export const fields = {
       synonyms: ['exit-on-error'],
       description: 'Stop when a model fails to load, instead of serving the others.',
       default: false,
+    }),
+    strictReadiness: boolean({
+      flag: 'strict-readiness',
+      description: 'Be ready only when every model is; otherwise when none is loading and at least one is ready.',
+      default: true,
     }),
   },
   server: {
@@ -120,7 +125,7 @@ export const fields = {
       description: 'Largest request body, binary tensors included, after decompression.',
       default: 256 * MiB,
       min: KiB,
-      max: 2 * GiB,
+      max: 2 * GiB - 1,
     }),
     inputsMax: integer({
       flag: 'inputs-max',

@@ -211,7 +211,7 @@ test.each<[string, Sources, string[]]>([
   [
     'a size above the most',
     { environment: { MILLRACE_BODY_BYTES_MAX: '3GiB' } },
-    ['MILLRACE_BODY_BYTES_MAX: http.bodyBytesMax: must be bytes (like 64MiB), 1KiB to 2GiB, not "3GiB"'],
+    ['MILLRACE_BODY_BYTES_MAX: http.bodyBytesMax: must be bytes (like 64MiB), 1KiB to 2147483647, not "3GiB"'],
   ],
   [
     'an open size',
@@ -366,7 +366,7 @@ test.each<[string, Sources, string[]]>([
     'a folder that is not there',
     {
       yaml: 'models:\n  paths: [good, bad]\n',
-      folderProblem: (path) => (path.endsWith('bad') ? `${path} does not exist` : undefined),
+      pathProblem: (path) => (path.endsWith('bad') ? `${path} does not exist` : undefined),
     },
     ['etc/m.yaml:2: models.paths: /home/me/etc/bad does not exist'],
   ],

@@ -17,8 +17,8 @@ export interface ConfigSources {
   readonly flags?: readonly WrittenValue[];
   /** Where relative paths start. */
   readonly cwd: string;
-  /** Says what is wrong with a folder of models, if anything; where this is absent, folders are not looked at. */
-  readonly folderProblem?: (path: string) => string | undefined;
+  /** Says what is wrong with a path of models, if anything; where this is absent, paths are not looked at. */
+  readonly pathProblem?: (path: string) => string | undefined;
 }
 
 /** Throws a `ConfigError` that lists every problem of every layer. */
@@ -28,7 +28,7 @@ export function resolveConfig(sources: ConfigSources): Config {
   if (sources.file !== undefined) resolution.add(readYamlLayer(sources.file, sources.cwd));
   if (sources.environment !== undefined) resolution.add(readEnvironmentLayer(sources.environment, sources.cwd));
   if (sources.flags !== undefined) resolution.add({ values: sources.flags, problems: [] });
-  return resolution.finish(sources.folderProblem);
+  return resolution.finish(sources.pathProblem);
 }
 
 class Resolution {
@@ -51,10 +51,10 @@ class Resolution {
     }
   }
 
-  finish(folderProblem: ((path: string) => string | undefined) | undefined): Config {
+  finish(pathProblem: ((path: string) => string | undefined) | undefined): Config {
     const config = this.#config();
     this.#checkTogether(config);
-    if (folderProblem !== undefined) this.#checkFolders(config, folderProblem);
+    if (pathProblem !== undefined) this.#checkPaths(config, pathProblem);
     if (this.#problems.length > 0) throw new ConfigError(this.#problems);
     return config;
   }
@@ -100,11 +100,11 @@ class Resolution {
     this.#problems.push(problemAt({ ...written, field: mustFindField(path) }, message));
   }
 
-  #checkFolders(config: Config, folderProblem: (path: string) => string | undefined): void {
+  #checkPaths(config: Config, pathProblem: (path: string) => string | undefined): void {
     const written = this.#writers.get('models.paths');
     if (written === undefined) return;
-    for (const folder of config.models.paths) {
-      const problem = folderProblem(folder);
+    for (const path of config.models.paths) {
+      const problem = pathProblem(path);
       if (problem !== undefined) this.#problems.push(problemAt(written, problem));
     }
   }

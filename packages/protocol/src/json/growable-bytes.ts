@@ -1,5 +1,6 @@
 /** What a writer takes from the system at a time; small texts share one slab. */
 const slabBytes = 64 * 1024;
+const noBytes = new Uint8Array(0);
 
 /** Where text and elements of unknown length are written. Whoever writes reserves first, then advances `end`. */
 export class GrowableBytes {
@@ -24,6 +25,11 @@ export class GrowableBytes {
   /** The piece written since the last call. It stays intact: later pieces go behind it or elsewhere. */
   take(): Uint8Array {
     const piece = this.bytes.subarray(this.start, this.end);
+    if (this.bytes.length > this.#growthBytesMin) {
+      // It was grown for one large piece: small ones put behind it would keep all of it alive.
+      this.bytes = noBytes;
+      this.end = 0;
+    }
     this.start = this.end;
     return piece;
   }

@@ -5,7 +5,7 @@ export function jsonError(bytes: Uint8Array, offset: number, end: number, expect
   return jsonErrorAt(bytes, offset, `expected ${expected}, found ${describeByte(bytes, offset, end)}`);
 }
 
-/** A refusal that says where in the text, and a problem in its own words. */
+/** A refusal that says where in the text (columns count bytes), and a problem in its own words. */
 export function jsonErrorAt(bytes: Uint8Array, offset: number, problem: string): InferenceError {
   let line = 1;
   let lineStart = 0;

@@ -2,9 +2,10 @@
  * One reader a group of datatypes for the elements of one array: the innermost loops of reading tensors. Each reads up to
  * `count` elements to where element `first` lies, and returns how many it found before the array ended.
  */
-import { bytesPrefixBytes, writeUint32 } from '../bytes-elements.ts';
+import { bytesPrefixBytes } from '../bytes-elements.ts';
 import type { Datatype } from '../datatypes.ts';
 import { bf16From, fp16From } from '../float16.ts';
+import { writeUint32 } from '../little-endian.ts';
 import { appendString } from './read-string.ts';
 import { textOfNumber } from './scan-number.ts';
 import type { TensorTarget } from './tensor-target.ts';

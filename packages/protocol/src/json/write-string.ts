@@ -8,6 +8,8 @@ const quote = 0x22;
 const backslash = 0x5c;
 /** The longest escape: \u and four digits. */
 const escapeBytesMax = 6;
+/** Room for the longest thing written at once, and for the quotes. */
+const roomBytesMin = escapeBytesMax + 2;
 /** Strings up to this length are tried character by character before the encoder is called. */
 const shortCharactersMax = 64;
 
@@ -27,16 +29,26 @@ export function appendQuoted(into: GrowableBytes, text: string): void {
 
 /** Appends UTF-8 in quotes; false, with nothing appended, when the bytes are not valid UTF-8. */
 export function appendQuotedUtf8(into: GrowableBytes, text: Uint8Array, from = 0, to = text.length): boolean {
-  into.reserve(escapeBytesMax * (to - from) + 2);
-  const { bytes } = into;
-  let written = into.end;
+  const lengthBefore = into.end - into.start;
+  into.reserve(to - from + roomBytesMin);
+  let { bytes, end: written } = into;
   bytes[written++] = quote;
   let position = from;
   while (position < to) {
+    if (written + roomBytesMin > bytes.length) {
+      // Escapes have taken more room than the text has bytes.
+      into.end = written;
+      into.reserve(to - position + roomBytesMin);
+      bytes = into.bytes;
+      written = into.end;
+    }
     const byte = text[position] as number;
     if (byte >= 0x80) {
       const length = multibyteLength(text, position, to);
-      if (length === 0) return false;
+      if (length === 0) {
+        into.end = into.start + lengthBefore;
+        return false;
+      }
       for (let index = 0; index < length; index += 1) bytes[written + index] = text[position + index] as number;
       written += length;
       position += length;

@@ -1,4 +1,11 @@
-import { type AnsweredMessage, type BatchTensor, elementsOf, encodeBytesElements, type Region, type Tensor } from '@millrace/protocol';
+import {
+  type AnsweredMessage,
+  type BatchTensor,
+  elementsOf,
+  encodeBytesElements,
+  type Region,
+  type Tensor,
+} from '@millrace/protocol';
 import { expect, test } from 'vitest';
 import { AnswerSplitter, layOutBatch } from './batch-layout.ts';
 import type { ServedModel } from './served-model.ts';

@@ -110,7 +110,12 @@ export class AnswerSplitter {
       if (!this.#model.view.isBatched) tensors.push({ name, datatype, shape: output.shape, data: output.data });
       else {
         const shape = [end - begin, ...output.shape.slice(1)];
-        tensors.push({ name, datatype, shape, data: output.data.subarray(output.offsetOf(begin), output.offsetOf(end)) });
+        tensors.push({
+          name,
+          datatype,
+          shape,
+          data: output.data.subarray(output.offsetOf(begin), output.offsetOf(end)),
+        });
       }
     }
     return tensors;

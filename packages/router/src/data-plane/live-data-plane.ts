@@ -56,7 +56,7 @@ export class LiveDataPlane implements DataPlane {
   readonly #modelObservers = new WeakMap<ServedModel, ModelObserver>();
   readonly #links = new Map<WorkerId, WorkerLink>();
   #requestsSeen = 0;
-  #isPumpDue = false;
+  #isPumpDue: boolean = false;
   #cancelWake: (() => void) | undefined;
   #onDrained: (() => void) | undefined;
   /** The answer the scheduler is being told about; `deliver` hands it out. */
@@ -147,6 +147,8 @@ export class LiveDataPlane implements DataPlane {
   }
 
   workerGone(worker: WorkerId): void {
+    // What was decided while the worker lived is carried out before its death is told: the scheduler counts on that.
+    this.#perform();
     this.#links.delete(worker);
     for (const [id, batch] of this.#running) {
       if (batch.worker !== worker) continue;

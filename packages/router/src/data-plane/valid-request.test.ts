@@ -28,7 +28,16 @@ const b = (rows: number, width = 3): Tensor => ({
 const c: Tensor = { name: 'c', datatype: 'BOOL', shape: [1, 1], data: new Uint8Array(1) };
 
 function request(inputs: readonly Tensor[], changes: Partial<InferRequest> = {}): InferRequest {
-  return { model: 'm', version: '', id: '', parameters: new Map(), inputs, outputs: [], timeoutMs: undefined, ...changes };
+  return {
+    model: 'm',
+    version: '',
+    id: '',
+    parameters: new Map(),
+    inputs,
+    outputs: [],
+    timeoutMs: undefined,
+    ...changes,
+  };
 }
 
 test('a valid request has its inputs in the order of the model, its rows and its bytes', () => {
@@ -57,19 +66,44 @@ test('a model that is not batched takes the tensor as it is, as one row', () => 
 
 const wrong: readonly (readonly [string, readonly Tensor[], Partial<InferRequest>, string])[] = [
   ['an unknown input', [a(1), b(1), { ...c, name: 'z' }], {}, "unexpected inference input 'z' for model 'm'"],
-  ['a missing input', [a(1)], {}, "expected 2 inputs but got 1 inputs for model 'm'. Got input(s) ['a'], but missing required input(s) ['b']"],
+  [
+    'a missing input',
+    [a(1)],
+    {},
+    "expected 2 inputs but got 1 inputs for model 'm'. Got input(s) ['a'], but missing required input(s) ['b']",
+  ],
   ['an input given twice', [a(1), a(1), b(1)], {}, "input 'a' already exists in request"],
-  ['another datatype', [{ ...a(1), datatype: 'FP64' }, b(1)], {}, "inference input 'a' data-type is 'FP64', but model 'm' expects 'FP32'"],
-  ['another rank', [{ ...a(1), shape: [2] }, b(1)], {}, "unexpected shape for input 'a' for model 'm'. Expected [-1,2], got [2]"],
+  [
+    'another datatype',
+    [{ ...a(1), datatype: 'FP64' }, b(1)],
+    {},
+    "inference input 'a' data-type is 'FP64', but model 'm' expects 'FP32'",
+  ],
+  [
+    'another rank',
+    [{ ...a(1), shape: [2] }, b(1)],
+    {},
+    "unexpected shape for input 'a' for model 'm'. Expected [-1,2], got [2]",
+  ],
   ['another dimension', [{ ...a(1), shape: [1, 3] }, b(1)], {}, 'Expected [-1,2], got [1,3]'],
   ['a negative dimension', [{ ...b(1), shape: [1, -3] }, a(1)], {}, "input 'b' for model 'm'"],
   ['a dimension beyond counting', [{ ...b(1), shape: [1, 2 ** 60] }, a(1)], {}, "input 'b' for model 'm'"],
-  ['too few bytes', [{ ...a(1), data: new Uint8Array(7) }, b(1)], {}, "input byte size mismatch for input 'a' for model 'm'. Expected 8, got 7"],
+  [
+    'too few bytes',
+    [{ ...a(1), data: new Uint8Array(7) }, b(1)],
+    {},
+    "input byte size mismatch for input 'a' for model 'm'. Expected 8, got 7",
+  ],
   ['too many bytes', [{ ...a(1), data: new Uint8Array(9) }, b(1)], {}, 'Expected 8, got 9'],
   ['no rows', [a(0), b(0)], {}, "batch-size must be >= 1 for 'm'"],
   ['too many rows', [a(9), b(9)], {}, "inference request batch-size must be <= 8 for 'm'"],
   ['rows that differ', [a(2), b(3)], {}, "input 'b' batch size does not match other inputs for 'm'"],
-  ['an unknown output', [a(1), b(1)], { outputs: ['q'] }, "unexpected inference output 'q' for model 'm'; its outputs are 'x', 'y'"],
+  [
+    'an unknown output',
+    [a(1), b(1)],
+    { outputs: ['q'] },
+    "unexpected inference output 'q' for model 'm'; its outputs are 'x', 'y'",
+  ],
   ['an output asked for twice', [a(1), b(1)], { outputs: ['x', 'x'] }, "output 'x' already exists in request"],
 ];
 
@@ -88,6 +122,8 @@ test('BYTES elements must be counted right and be UTF-8', () => {
   const bytes = (data: Uint8Array, rows: number) =>
     ValidInferRequest.from(request([{ name: 't', datatype: 'BYTES', shape: [rows, 1], data }]), text);
   expect(bytes(encodeBytesElements(['grüße', '']), 2).rows).toBe(2);
-  expect(() => bytes(encodeBytesElements(['a']), 2)).toThrow("input 't' for model 'text': the data has 1 BYTES elements");
+  expect(() => bytes(encodeBytesElements(['a']), 2)).toThrow(
+    "input 't' for model 'text': the data has 1 BYTES elements",
+  );
   expect(() => bytes(encodeBytesElements(['a', Uint8Array.of(0xff)]), 2)).toThrow("element 1 of input 't'");
 });

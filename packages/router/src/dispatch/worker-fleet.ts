@@ -20,9 +20,16 @@ export interface WorkerGroup {
 
 /** What the fleet tells whoever watches it: the log, the metrics, the start-up screen. */
 export interface FleetListener {
-  modelReady(model: ServedModel, loadMs: number): void;
+  /** The model takes requests from now on. */
+  modelReady(model: ServedModel): void;
+  /** A worker, the first or a later one, has loaded the model. */
+  modelLoaded(model: ServedModel, loadMs: number): void;
   modelFailed(model: ServedModel, reason: string): void;
   workerStarted(group: string, worker: WorkerId, pid: number | undefined): void;
+  /** Every model of its group is loaded, or has failed to. */
+  workerReady(group: string, worker: WorkerId, pid: number | undefined): void;
+  workerStopping(worker: WorkerId): void;
+  /** `restartInMs` is undefined when nothing takes its place. */
   workerGone(group: string, worker: WorkerId, reason: string, restartInMs: number | undefined): void;
 }
 
@@ -59,19 +66,19 @@ export class WorkerFleet {
     await Promise.all(this.#slots.map((slot) => slot.stop()));
   }
 
-  /** Ends every worker now. */
-  kill(): void {
-    for (const slot of this.#slots) slot.kill();
+  /** Ends every worker now; resolves when all are gone. */
+  async kill(): Promise<void> {
+    await Promise.all(this.#slots.map((slot) => slot.kill()));
   }
 
-  workerServes(worker: WorkerId, model: ServedModel, loadMs: number): void {
+  workerServes(worker: WorkerId, model: ServedModel): void {
     const serving = this.#serving.get(model) ?? 0;
     this.#serving.set(model, serving + 1);
     const { dataPlane, models, listener } = this.#parts;
     if (!models.isReady(model)) {
       dataPlane.addModel(model);
       models.setState(model, 'ready', '');
-      listener.modelReady(model, loadMs);
+      listener.modelReady(model);
     }
     dataPlane.workerServes(worker, model);
   }
@@ -101,9 +108,10 @@ class WorkerSlot {
   #link: WorkerLink | undefined;
   #openedAt = 0;
   #batchesAnswered = 0;
+  #modelsLoading = 0;
   #cancelRestart: (() => void) | undefined;
-  #onGone: (() => void) | undefined;
-  #isStopping = false;
+  readonly #onGone: (() => void)[] = [];
+  #isStopping: boolean = false;
 
   constructor(fleet: WorkerFleet, parts: WorkerFleetParts, group: WorkerGroup, worker: WorkerId) {
     this.#fleet = fleet;
@@ -117,26 +125,30 @@ class WorkerSlot {
     this.#link = link;
     this.#openedAt = this.#parts.clock.now();
     this.#batchesAnswered = 0;
+    this.#modelsLoading = this.#group.models.length;
     this.#parts.dataPlane.attach(this.#worker, link);
     for (const { spec } of this.#group.models) link.send({ kind: 'load', spec });
     this.#parts.listener.workerStarted(this.#group.name, this.#worker, link.pid);
   }
 
   stop(): Promise<void> {
-    this.#isStopping = true;
+    return this.#end((link) => link.stop());
+  }
+
+  kill(): Promise<void> {
+    return this.#end((link) => link.kill());
+  }
+
+  #end(how: (link: WorkerLink) => void): Promise<void> {
     this.#cancelRestart?.();
     const link = this.#link;
     if (link === undefined) return Promise.resolve();
-    return new Promise((resolve) => {
-      this.#onGone = resolve;
-      link.stop();
-    });
-  }
-
-  kill(): void {
+    if (!this.#isStopping) this.#parts.listener.workerStopping(this.#worker);
     this.#isStopping = true;
-    this.#cancelRestart?.();
-    this.#link?.kill();
+    how(link);
+    return new Promise((resolve) => {
+      this.#onGone.push(resolve);
+    });
   }
 
   #receive(message: FromWorker): void {
@@ -148,11 +160,14 @@ class WorkerSlot {
       case 'ready': {
         const model = this.#modelOf(message.model);
         this.#served.add(model);
-        this.#fleet.workerServes(this.#worker, model, message.loadMs);
+        this.#parts.listener.modelLoaded(model, message.loadMs);
+        this.#fleet.workerServes(this.#worker, model);
+        this.#settled();
         break;
       }
       case 'load-failed':
         this.#fleet.modelUnservable(this.#modelOf(message.model), message.message);
+        this.#settled();
         break;
       case 'answered':
         this.#batchesAnswered += 1;
@@ -165,6 +180,11 @@ class WorkerSlot {
         this.#gone(message.reason);
         break;
     }
+  }
+
+  #settled(): void {
+    this.#modelsLoading -= 1;
+    if (this.#modelsLoading === 0) this.#parts.listener.workerReady(this.#group.name, this.#worker, this.#link?.pid);
   }
 
   #modelOf(handle: number): ServedModel {
@@ -181,7 +201,7 @@ class WorkerSlot {
     dataPlane.workerGone(this.#worker);
     if (this.#isStopping) {
       listener.workerGone(this.#group.name, this.#worker, reason, undefined);
-      this.#onGone?.();
+      for (const listener of this.#onGone.splice(0)) listener();
       return;
     }
     const life = { aliveMs: clock.now() - this.#openedAt, batchesAnswered: this.#batchesAnswered };

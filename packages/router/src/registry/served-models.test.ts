@@ -6,7 +6,10 @@ const versions = ['2', '10', '1'].map((version) => servedModel([], [], { version
 const [two, ten, one] = versions as [(typeof versions)[0], (typeof versions)[0], (typeof versions)[0]];
 
 function catalogue(): ServedModels {
-  return new ServedModels(versions, [{ name: 'broken', reason: 'config.pbtxt:3: no such field' }]);
+  return new ServedModels(versions, [
+    { name: 'broken', version: '', reason: 'config.pbtxt:3: no such field' },
+    { name: 'm', version: '4', reason: 'model.onnx is truncated' },
+  ]);
 }
 
 test('without a version the highest ready one answers, by number', () => {
@@ -29,6 +32,7 @@ test('unknown names and versions, loading and failed models are told apart', () 
   code('m', '3').toThrow("Request for unknown model: 'm' version 3 is not found");
   code('m', '2').toThrow("'m' version 2 cannot be served now: the model is loading");
   code('m', '1').toThrow('out of memory');
+  code('m', '4').toThrow('model.onnx is truncated');
   code('broken', '').toThrow('config.pbtxt:3: no such field');
   code('m', '').toThrow(expect.objectContaining({ code: 'model-not-ready' }));
   code('m', '3').toThrow(expect.objectContaining({ code: 'unknown-model' }));
@@ -41,6 +45,7 @@ test('statuses list every version and every failure, by name and number', () => 
     'broken: failed config.pbtxt:3: no such field',
     'm:1 loading the model is loading',
     'm:2 ready ',
+    'm:4 failed model.onnx is truncated',
     'm:10 loading the model is loading',
   ]);
 });

@@ -14,14 +14,14 @@ export class ServedModels implements Catalogue {
   readonly #entries = new Map<string, Entry[]>();
   readonly #failures: readonly ModelStatus[];
 
-  constructor(models: readonly ServedModel[], failures: readonly { name: string; reason: string }[]) {
+  constructor(models: readonly ServedModel[], failures: readonly { name: string; version: string; reason: string }[]) {
     for (const model of models) {
       const entries = this.#entries.get(model.view.name) ?? [];
       entries.push({ model, state: 'loading', reason: 'the model is loading' });
       entries.sort((a, b) => Number(b.model.view.version) - Number(a.model.view.version));
       this.#entries.set(model.view.name, entries);
     }
-    this.#failures = failures.map(({ name, reason }) => ({ name, version: '', state: 'failed', reason }));
+    this.#failures = failures.map((failure) => ({ ...failure, state: 'failed' }));
   }
 
   mustFind(name: string, version: string): ModelView {
@@ -42,6 +42,8 @@ export class ServedModels implements Catalogue {
     }
     const entry = entries.find(({ model }) => model.view.version === version);
     if (entry === undefined) {
+      const failure = this.#failures.find((status) => status.name === name && status.version === version);
+      if (failure !== undefined) throw notReady(name, version, failure.reason);
       throw new InferenceError('unknown-model', `Request for unknown model: '${name}' version ${version} is not found`);
     }
     if (entry.state !== 'ready') throw notReady(name, version, entry.reason);
@@ -61,6 +63,11 @@ export class ServedModels implements Catalogue {
       }
     }
     return [...statuses, ...this.#failures].sort(byNameThenVersion);
+  }
+
+  /** The model of a listed version; undefined for one that never could be served. */
+  takeModel(name: string, version: string): ServedModel | undefined {
+    return this.#entries.get(name)?.find(({ model }) => model.view.version === version)?.model;
   }
 
   isReady(model: ServedModel): boolean {

@@ -11,12 +11,12 @@ export class TextTail {
     this.#text = (this.#text + text).slice(-this.#charactersMax);
   }
 
-  /** The last lines, at most so many, joined by a bar. */
+  /** The last lines, at most so many, joined by a bar. Stack frames are left out: they push out what they explain. */
   lastLines(linesMax: number): string {
     return this.#text
       .split('\n')
       .map((line) => line.trim())
-      .filter((line) => line !== '')
+      .filter((line) => line !== '' && !line.startsWith('at '))
       .slice(-linesMax)
       .join(' | ');
   }

@@ -1,0 +1,167 @@
+/**
+ * Many calls in flight through the data plane, without a socket, on the local lane; then a bare loop that writes
+ * batches of the same mean size to the same kind of worker. Arguments: seconds, calls in flight, rows a call. Prints one
+ * JSON line.
+ */
+import { createRequire } from 'node:module';
+import { type FromWorker, neverCancelled, type Tensor, type WorkerLink } from '@millrace/protocol';
+import { createLocalLane, type ModelObserver, scanRepository, silentObserver } from '@millrace/router';
+import { resolveConfig } from 'millrace';
+import { assemble, modelDefaultsFrom } from 'millrace/internal';
+import { mlpInputs, mlpPath, mlpRows } from '../mlp.ts';
+
+const seconds = Number(process.argv[2] ?? '2');
+const inFlight = Number(process.argv[3] ?? '64');
+const rowsPerCall = Number(process.argv[4] ?? '1');
+const config = resolveConfig({ cwd: process.cwd() });
+const scan = await scanRepository([mlpPath], { defaults: modelDefaultsFrom(config) });
+
+async function throughDataPlane(): Promise<{ rowsPerSecond: number; meanBatchRows: number }> {
+  let batches = 0;
+  let batchRows = 0;
+  const counting: ModelObserver = {
+    ...silentObserver.observerFor('model', '1'),
+    batchRan: (rows) => {
+      batches += 1;
+      batchRows += rows;
+    },
+  };
+  let modelReady: () => void = () => {};
+  const ready = new Promise<void>((resolve) => {
+    modelReady = resolve;
+  });
+  const nothing = (): void => {};
+  const { dataPlane, fleet } = assemble({
+    scan,
+    config,
+    observer: { ...silentObserver, observerFor: () => counting },
+    listener: {
+      modelReady,
+      modelLoaded: nothing,
+      modelFailed: (_, reason) => {
+        throw new Error(reason);
+      },
+      workerStarted: nothing,
+      workerReady: nothing,
+      workerStopping: nothing,
+      workerGone: nothing,
+    },
+    onSharedMemoryUnavailable: nothing,
+  });
+  fleet.start();
+  await ready;
+  const input: Tensor = {
+    name: 'input',
+    datatype: 'FP32',
+    shape: [rowsPerCall, mlpInputs],
+    data: new Uint8Array(mlpRows(rowsPerCall).buffer),
+  };
+  const request = {
+    model: 'model',
+    version: '',
+    id: '',
+    parameters: new Map(),
+    inputs: [input],
+    outputs: [],
+    timeoutMs: undefined,
+  };
+  let calls = 0;
+  let end = 0;
+  const caller = async (): Promise<void> => {
+    while (performance.now() < end) {
+      const answer = await dataPlane.infer(request, neverCancelled);
+      answer.release();
+      calls += 1;
+    }
+  };
+  const run = async (milliseconds: number): Promise<number> => {
+    const begin = performance.now();
+    end = begin + milliseconds;
+    calls = 0;
+    await Promise.all(Array.from({ length: inFlight }, caller));
+    return (calls * rowsPerCall * 1000) / (performance.now() - begin);
+  };
+  await run(500);
+  batches = 0;
+  batchRows = 0;
+  const rowsPerSecond = await run((seconds * 1000) / 2);
+  await fleet.stop();
+  return { rowsPerSecond, meanBatchRows: batchRows / batches };
+}
+
+async function bareLoop(rows: number): Promise<number> {
+  const version = scan.models[0]?.versions[0];
+  if (version === undefined) throw new Error(`no model at ${mlpPath}`);
+  const lane = createLocalLane({
+    workerPath: createRequire(import.meta.url).resolve('@millrace/worker/main'),
+    sharedMemoryBytesMax: config.worker.sharedMemoryBytes,
+  });
+  const data = new Uint8Array(mlpRows(rows).buffer);
+  let link: WorkerLink | undefined;
+  let batch = 0;
+  let answered = 0;
+  let end = Number.POSITIVE_INFINITY;
+  const send = (): void => {
+    batch += 1;
+    const region = (link as WorkerLink).lend(data.byteLength);
+    region.bytes.set(data);
+    const inputs = [{ index: 0, shape: [rows, mlpInputs], data: region.bytes }];
+    (link as WorkerLink).send({ kind: 'dispatch', batch, model: 1, inputs, outputs: [0], region });
+  };
+  let begin = 0;
+  let elapsedMs = 0;
+  await new Promise<void>((resolve) => {
+    let credit = 0;
+    const receive = (message: FromWorker): void => {
+      switch (message.kind) {
+        case 'credit':
+          credit = message.batchesMax;
+          break;
+        case 'ready':
+          for (let index = 0; index < credit; index++) send();
+          break;
+        case 'answered':
+          message.region.release();
+          answered += 1;
+          if (answered === 2000) {
+            begin = performance.now();
+            end = begin + (seconds * 1000) / 2;
+          }
+          if (performance.now() < end) send();
+          else if (elapsedMs === 0) {
+            elapsedMs = performance.now() - begin;
+            link?.stop();
+          }
+          break;
+        case 'gone':
+          resolve();
+          break;
+        case 'failed':
+        case 'load-failed':
+          throw new Error(message.message);
+      }
+    };
+    link = lane.open(receive);
+    const { name, inputs, outputs, isBatched } = version.view;
+    link.send({
+      kind: 'load',
+      spec: {
+        model: 1,
+        name,
+        version: '1',
+        engine: 'onnxruntime',
+        path: version.path,
+        inputs,
+        outputs,
+        isBatched,
+        threads: 1,
+        isSpinning: false,
+      },
+    });
+  });
+  return ((answered - 2000) * rows * 1000) / elapsedMs;
+}
+
+const { rowsPerSecond, meanBatchRows } = await throughDataPlane();
+const bareRowsPerSecond = await bareLoop(Math.max(1, Math.round(meanBatchRows)));
+process.stdout.write(`${JSON.stringify({ rowsPerSecond, meanBatchRows, bareRowsPerSecond })}\n`);

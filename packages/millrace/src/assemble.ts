@@ -1,0 +1,105 @@
+/** Puts the router's parts together: models found, lanes, workers, data plane. Both the server and the embedding API stand on it. */
+import { createRequire } from 'node:module';
+import { availableParallelism } from 'node:os';
+import { Scheduler } from '@millrace/core';
+import type { Lane, LoadSpec } from '@millrace/protocol';
+import {
+  createLocalLane,
+  type DataPlaneObserver,
+  type FleetListener,
+  failureReason,
+  LiveDataPlane,
+  type ModelDefinition,
+  type RepositoryScan,
+  ServedModel,
+  ServedModels,
+  systemClock,
+  WorkerFleet,
+  type WorkerGroup,
+} from '@millrace/router';
+import { createInlineLane, onnxruntimeEngine } from '@millrace/worker';
+import type { Config } from './config/fields.ts';
+import { shareThreads } from './share-threads.ts';
+
+export interface AssemblyParts {
+  readonly scan: RepositoryScan;
+  readonly config: Pick<Config, 'queue' | 'worker'>;
+  readonly observer: DataPlaneObserver;
+  readonly listener: FleetListener;
+  /** Told why workers copy tensors through their socket although shared memory was asked for. */
+  readonly onSharedMemoryUnavailable: (reason: string) => void;
+}
+
+export interface Assembly {
+  readonly models: ServedModels;
+  readonly dataPlane: LiveDataPlane;
+  readonly fleet: WorkerFleet;
+}
+
+export function assemble(parts: AssemblyParts): Assembly {
+  const { scan, config, observer, listener } = parts;
+  const lanes: Readonly<Record<ModelDefinition['lane'], Lane>> = {
+    inline: createInlineLane({ engines: [onnxruntimeEngine] }),
+    local: createLocalLane({
+      workerPath: createRequire(import.meta.url).resolve('@millrace/worker/main'),
+      sharedMemoryBytesMax: config.worker.sharedMemory ? config.worker.sharedMemoryBytes : 0,
+      onSharedMemoryUnavailable: parts.onSharedMemoryUnavailable,
+    }),
+  };
+  const groups = groupsFrom(scan.models, lanes, config.worker.threads);
+  const models = new ServedModels(
+    groups.flatMap((group) => group.models.map(({ model }) => model)),
+    scan.failures.map((failure) => ({ name: failure.name, version: failure.version, reason: failureReason(failure) })),
+  );
+  const scheduler = new Scheduler({
+    waitingRequestsMax: config.queue.serverRequestsMax,
+    waitingBytesMax: config.queue.serverBytesMax,
+  });
+  const dataPlane = new LiveDataPlane({ scheduler, models, clock: systemClock, observer });
+  const fleet = new WorkerFleet({ groups, dataPlane, models, clock: systemClock, random: Math.random, listener });
+  return { models, dataPlane, fleet };
+}
+
+/** Versions of one model have workers of their own; models of a named group share theirs. */
+function groupsFrom(
+  definitions: readonly ModelDefinition[],
+  lanes: Readonly<Record<ModelDefinition['lane'], Lane>>,
+  threads: number | 'auto',
+): readonly WorkerGroup[] {
+  const share = shareThreads(definitions, availableParallelism(), threads);
+  const groups = new Map<string, { lane: Lane; workers: number; models: { model: ServedModel; spec: LoadSpec }[] }>();
+  let handle = 0;
+  for (const definition of definitions) {
+    for (const version of definition.versions) {
+      handle += 1;
+      const model = new ServedModel(version.view, version.limits, handle);
+      const name = definition.isGroupShared ? definition.workerGroup : model.key;
+      const group = groups.get(name) ?? { lane: lanes[definition.lane], workers: 0, models: [] };
+      group.workers = Math.max(group.workers, definition.instanceCount);
+      group.models.push({ model, spec: loadSpecFrom(model, definition, version.path, share) });
+      groups.set(name, group);
+    }
+  }
+  return [...groups].map(([name, group]) => ({ name, ...group }));
+}
+
+function loadSpecFrom(
+  model: ServedModel,
+  definition: ModelDefinition,
+  path: string,
+  share: { readonly threads: number; readonly isSpinning: boolean },
+): LoadSpec {
+  const { name, version, inputs, outputs, isBatched } = model.view;
+  return {
+    model: model.handle,
+    name,
+    version,
+    engine: 'onnxruntime',
+    path,
+    inputs,
+    outputs,
+    isBatched,
+    threads: definition.threads > 0 ? definition.threads : share.threads,
+    isSpinning: definition.isSpinning || share.isSpinning,
+  };
+}

@@ -1,0 +1,51 @@
+import { spawnSync } from 'node:child_process';
+import { expect, test } from 'vitest';
+import { commands, flagsOf, shells } from './command-table.ts';
+import { completionScript } from './completion.ts';
+
+function bash(script: string): { code: number | null; output: string } {
+  const { status, stdout, stderr } = spawnSync('bash', ['--norc', '--noprofile'], { input: script, encoding: 'utf8' });
+  return { code: status, output: stdout + stderr };
+}
+
+/** What bash would offer for the last of these words. */
+function offers(...words: string[]): string[] {
+  const list = words.map((word) => `'${word}'`).join(' ');
+  const call = `COMP_WORDS=(${list}); COMP_CWORD=${words.length - 1}; _millrace; printf '%s\\n' "\${COMPREPLY[@]}"`;
+  const { code, output } = bash(`${completionScript('bash')}\n${call}\n`);
+  expect(code, output).toBe(0);
+  return output.split('\n').filter((line) => line !== '');
+}
+
+test('bash finds no mistake in the script for bash', () => {
+  const { status, stderr } = spawnSync('bash', ['-n'], { input: completionScript('bash'), encoding: 'utf8' });
+  expect([status, stderr]).toEqual([0, '']);
+});
+
+test('bash offers commands, flags, choices and shells', () => {
+  expect(offers('millrace', '')).toEqual(expect.arrayContaining(commands.map((command) => command.name)));
+  expect(offers('millrace', 's')).toEqual(['serve']);
+  expect(offers('millrace', 'serve', '--log-')).toEqual(['--log-level', '--log-format', '--log-requests']);
+  expect(offers('millrace', 'serve', '--no-sh')).toEqual(['--no-shared-memory']);
+  expect(offers('millrace', 'serve', '--lane', '')).toEqual(['local', 'inline']);
+  expect(offers('millrace', 'serve', '--http-port', '')).toEqual([]);
+  expect(offers('millrace', 'completion', '')).toEqual([...shells]);
+  expect(offers('millrace', 'infer', '--bi')).toEqual(['--binary']);
+  expect(offers('millrace', 'serve', '/us')).toContain('/usr');
+});
+
+test.each(shells)('the script for %s names every command and every flag', (shell) => {
+  const script = completionScript(shell);
+  for (const command of commands) {
+    expect(script).toContain(command.name);
+    for (const { flag } of flagsOf(command)) expect(script).toContain(shell === 'fish' ? `-l ${flag}` : `--${flag}`);
+  }
+});
+
+test('quotes and brackets in descriptions cannot end a word of the zsh or fish script early', () => {
+  for (const shell of ['zsh', 'fish'] as const) {
+    const lines = completionScript(shell).split('\n');
+    const odd = lines.filter((line) => (line.replaceAll("\\'", '').match(/'/g)?.length ?? 0) % 2 === 1);
+    expect(odd).toEqual([]);
+  }
+});

@@ -1,0 +1,66 @@
+import { spawnSync } from 'node:child_process';
+import type { TensorSpec } from '@millrace/protocol';
+import { expect, test } from 'vitest';
+import { servedModel } from '../testing/server-double.ts';
+import { exampleCommand, shellQuoted } from './example-request.ts';
+
+const url = 'http://127.0.0.1:8000';
+
+function input(datatype: TensorSpec['datatype'], shape: number[], more: Partial<TensorSpec> = {}): TensorSpec {
+  return { name: 'x', datatype, shape, ...more };
+}
+
+/** The arguments as a shell splits them. */
+function shellWords(command: string): string[] {
+  const { stdout } = spawnSync('sh', [
+    '-c',
+    `for word in "$@"; do printf '%s\\0' "$word"; done; set -- ${command}; printf '%s\\0' "$@"`,
+  ]);
+  return stdout.toString().split('\0').slice(0, -1);
+}
+
+test('the smallest ready model is chosen, and its body is valid JSON for it', () => {
+  const models = [
+    servedModel({ name: 'large', inputs: [input('FP32', [-1, 100])] }),
+    servedModel({ name: 'tiny but loading', state: 'loading', inputs: [input('FP32', [1])] }),
+    servedModel({
+      name: "it's",
+      inputs: [
+        input('INT64', [-1, 2]),
+        input('BYTES', [1], { name: "o'clock" }),
+        input('BOOL', [-1, 1], { name: 'flag' }),
+        input('FP64', [-1, 50], { name: 'extra', isOptional: true }),
+      ],
+    }),
+  ];
+  const words = shellWords(exampleCommand(url, models) ?? '');
+  expect(words.slice(0, 4)).toEqual(['curl', '-s', `${url}/v2/models/it's/infer`, '-d']);
+  expect(JSON.parse(words[4] ?? '')).toEqual({
+    inputs: [
+      { name: 'x', shape: [1, 2], datatype: 'INT64', data: [1, 1] },
+      { name: "o'clock", shape: [1], datatype: 'BYTES', data: ['hello'] },
+      { name: 'flag', shape: [1, 1], datatype: 'BOOL', data: [true] },
+    ],
+  });
+});
+
+test.each([
+  ['large', input('FP32', [-1, 3, 224, 224])],
+  ['one that JSON cannot carry', input('FP16', [-1, 4])],
+])('%s models are tried with millrace infer', (_title, spec) => {
+  expect(exampleCommand(url, [servedModel({ inputs: [spec] })])).toBe(
+    'millrace infer mlp --url http://127.0.0.1:8000 --random --binary',
+  );
+});
+
+test('there is nothing to paste while no model is ready', () => {
+  expect(exampleCommand(url, [])).toBeUndefined();
+  expect(exampleCommand(url, [servedModel({ state: 'failed' })])).toBeUndefined();
+});
+
+test.each(['plain', 'two words', "it's", '$HOME', 'a"b', '', '*', 'back\\slash', 'semi;colon'])(
+  '%j survives the shell',
+  (text) => {
+    expect(shellWords(shellQuoted(text))).toEqual([text]);
+  },
+);

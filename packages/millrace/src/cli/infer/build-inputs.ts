@@ -1,0 +1,103 @@
+/** Turns what the person wrote into the tensors the model takes: values get their type from the model, shapes if they can. */
+import {
+  InferenceError,
+  JsonReader,
+  type JsonValue,
+  parseJson,
+  readTensorData,
+  type Tensor,
+  type TensorSpec,
+} from '@millrace/protocol';
+import { CommandFailure } from '../command-failure.ts';
+import { tensorText } from '../start-screen.ts';
+import { randomTensor } from './random-tensor.ts';
+
+export interface WantedInputs {
+  /** JSON text by input. */
+  readonly values: ReadonlyMap<string, string>;
+  readonly shapes: ReadonlyMap<string, readonly number[]>;
+  /** Make up the inputs without values. */
+  readonly random: { readonly seed: number; readonly rows: number } | undefined;
+}
+
+const encoder = new TextEncoder();
+
+export function buildInputs(specs: readonly TensorSpec[], wanted: WantedInputs): Tensor[] {
+  const names = specs.map((spec) => spec.name);
+  for (const name of [...wanted.values.keys(), ...wanted.shapes.keys()]) {
+    if (!names.includes(name))
+      throw new CommandFailure(`the model has no input ${name}; it takes ${specs.map(tensorText).join(', ')}`);
+  }
+  const inputs: Tensor[] = [];
+  for (const [index, spec] of specs.entries()) {
+    const text = wanted.values.get(spec.name);
+    if (text !== undefined) inputs.push(tensorFrom(spec, text, wanted.shapes.get(spec.name)));
+    else if (wanted.random !== undefined) {
+      const { seed, rows } = wanted.random;
+      const shape =
+        wanted.shapes.get(spec.name) ?? spec.shape.map((size, axis) => (size >= 0 ? size : axis === 0 ? rows : 1));
+      // Every input has its own sequence: adding one does not change the others.
+      inputs.push(randomTensor(spec, shape, seed + index));
+    } else {
+      throw new CommandFailure(`input ${tensorText(spec)} has no values; give --input '${spec.name}=[…]', or --random`);
+    }
+  }
+  return inputs;
+}
+
+function tensorFrom(spec: TensorSpec, text: string, wantedShape: readonly number[] | undefined): Tensor {
+  let value: JsonValue;
+  try {
+    value = parseJson(encoder.encode(text));
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    throw new CommandFailure(`--input ${spec.name} is not JSON (${why}); write --input '${spec.name}=[1, 2]'`);
+  }
+  const { shape, depth } = placed(spec, sizesOf(value), wantedShape);
+  const data = `${'['.repeat(depth)}${text}${']'.repeat(depth)}`;
+  try {
+    const bytes = readTensorData(
+      new JsonReader(encoder.encode(data)),
+      { name: spec.name, datatype: spec.datatype, shape },
+      { acceptsHalfPrecision: true },
+    );
+    return { name: spec.name, datatype: spec.datatype, shape, data: bytes };
+  } catch (error) {
+    if (error instanceof InferenceError) throw new CommandFailure(error.message);
+    throw error;
+  }
+}
+
+/** The length of every level of nesting, as the first element of each has it. */
+function sizesOf(value: JsonValue): number[] {
+  const sizes: number[] = [];
+  for (let level: JsonValue | undefined = value; Array.isArray(level); level = level[0]) sizes.push(level.length);
+  return sizes;
+}
+
+/** The shape the values stand for, and how many brackets are missing around them. */
+function placed(
+  spec: TensorSpec,
+  sizes: readonly number[],
+  wantedShape: readonly number[] | undefined,
+): { shape: readonly number[]; depth: number } {
+  const depth = sizes.length === 0 ? 1 : 0;
+  const given = sizes.length === 0 ? [1] : sizes;
+  if (wantedShape !== undefined) return { shape: wantedShape, depth };
+  if (given.length === spec.shape.length) return { shape: given, depth };
+  // One row of a batched model, written without the batch around it.
+  if (given.length > 1 && given.length === spec.shape.length - 1 && spec.shape[0] === -1) {
+    return { shape: [1, ...given], depth: depth + 1 };
+  }
+  const free = spec.shape.filter((size) => size < 0).length;
+  const known = spec.shape.filter((size) => size >= 0).reduce((product, size) => product * size, 1);
+  const count = given[0] as number;
+  if (given.length === 1 && free === 0) return { shape: spec.shape, depth };
+  if (given.length === 1 && free === 1 && known > 0 && count % known === 0) {
+    return { shape: spec.shape.map((size) => (size < 0 ? count / known : size)), depth };
+  }
+  const written = `[${given.join(',')}]`;
+  throw new CommandFailure(
+    `values of shape ${written} do not fit ${tensorText(spec)}; say how with --shape ${spec.name}=N,N`,
+  );
+}

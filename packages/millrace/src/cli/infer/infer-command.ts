@@ -1,0 +1,152 @@
+/** `millrace infer`: one request to a running server, its answer on the screen. */
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import { ConfigError, type ConfigProblem } from '@millrace/protocol';
+import { takeSeconds } from '../../config/units.ts';
+import { CommandFailure } from '../command-failure.ts';
+import { exitCodes } from '../exit-codes.ts';
+import { failureReason } from '../failure-reason.ts';
+import type { FlagValues, ParsedArguments } from '../parse-arguments.ts';
+import type { CommandContext } from '../run-command.ts';
+import { paintOf, terminalOf } from '../terminal.ts';
+import { buildInputs, type WantedInputs } from './build-inputs.ts';
+import { decodeInferAnswer, encodeInferRequest } from './infer-messages.ts';
+import { type EncodedRequest, InferenceClient } from './inference-client.ts';
+import { answerJson, answerText } from './print-answer.ts';
+
+const defaultUrl = 'http://127.0.0.1:8000';
+const defaultTimeoutSeconds = 60;
+
+interface InferPlan {
+  readonly model: string;
+  readonly version: string | undefined;
+  readonly url: string;
+  readonly timeoutMs: number;
+  readonly dataFile: string | undefined;
+  readonly inputs: WantedInputs;
+  readonly isBinary: boolean;
+  readonly isJson: boolean;
+}
+
+export async function infer(parsed: ParsedArguments, context: CommandContext): Promise<number> {
+  const plan = planFrom(parsed);
+  const client = new InferenceClient({ url: plan.url, fetch: context.fetch, timeoutMs: plan.timeoutMs });
+  const request = await requestFrom(plan, client, context);
+  const startedAt = context.now();
+  const raw = await client.infer(plan.model, plan.version, request);
+  const durationMs = context.now() - startedAt;
+  const answer = decodeInferAnswer(raw);
+  const paint = paintOf(terminalOf(context.stdout, context.environment));
+  context.stdout.write(plan.isJson ? answerJson(answer) : answerText(answer, durationMs, paint));
+  return exitCodes.ok;
+}
+
+async function requestFrom(plan: InferPlan, client: InferenceClient, context: CommandContext): Promise<EncodedRequest> {
+  if (plan.dataFile !== undefined) return { body: await readData(plan.dataFile, context), jsonBytes: undefined };
+  const { inputs } = await client.metadata(plan.model, plan.version);
+  return encodeInferRequest(buildInputs(inputs, plan.inputs), plan.isBinary);
+}
+
+async function readData(file: string, context: CommandContext): Promise<Uint8Array> {
+  if (file !== '-') {
+    try {
+      return readFileSync(path.resolve(context.cwd, file));
+    } catch (error) {
+      throw new CommandFailure(`cannot read ${file}: ${failureReason(error)}`);
+    }
+  }
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of context.stdin) chunks.push(chunk);
+  return Buffer.concat(chunks);
+}
+
+function planFrom({ positionals, flags }: ParsedArguments): InferPlan {
+  const problems: ConfigProblem[] = [];
+  const model = positionals[0] ?? '';
+  if (model === '')
+    problems.push({ source: 'millrace infer', message: 'needs the name of a model: millrace infer mlp --random' });
+  const plan: InferPlan = {
+    model,
+    version: flags.takeText('model-version'),
+    url: urlFrom(flags, problems),
+    timeoutMs: timeoutFrom(flags, problems),
+    dataFile: flags.takeText('data'),
+    inputs: {
+      values: namedValues(flags, 'input', 'NAME=JSON', problems),
+      shapes: shapesFrom(flags, problems),
+      random: flags.isOn('random')
+        ? { seed: wholeNumber(flags, 'seed', 1, 0, problems), rows: wholeNumber(flags, 'rows', 1, 1, problems) }
+        : undefined,
+    },
+    isBinary: flags.isOn('binary'),
+    isJson: flags.isOn('json'),
+  };
+  if (
+    plan.dataFile !== undefined &&
+    (plan.inputs.values.size > 0 || plan.inputs.random !== undefined || plan.isBinary)
+  ) {
+    problems.push({ source: '--data', message: 'is a whole request; leave out --input, --random and --binary' });
+  }
+  if (plan.inputs.random === undefined) {
+    for (const flag of ['seed', 'rows']) {
+      if (flags.takeText(flag) !== undefined)
+        problems.push({ source: `--${flag}`, message: 'has no meaning without --random' });
+    }
+  }
+  if (problems.length > 0) throw new ConfigError(problems);
+  return plan;
+}
+
+function urlFrom(flags: FlagValues, problems: ConfigProblem[]): string {
+  const written = flags.takeText('url') ?? defaultUrl;
+  const url = URL.canParse(written) ? new URL(written) : undefined;
+  if (url === undefined || (url.protocol !== 'http:' && url.protocol !== 'https:')) {
+    problems.push({ source: '--url', message: `must be like ${defaultUrl}, not "${written}"` });
+  }
+  return written.replace(/\/+$/, '');
+}
+
+function timeoutFrom(flags: FlagValues, problems: ConfigProblem[]): number {
+  const written = flags.takeText('timeout');
+  const seconds = written === undefined ? defaultTimeoutSeconds : takeSeconds(written);
+  if (seconds !== undefined && seconds > 0 && seconds <= 86_400) return Math.ceil(seconds * 1000);
+  problems.push({ source: '--timeout', message: `must be seconds above 0 and up to 86400, not "${written}"` });
+  return 0;
+}
+
+function wholeNumber(
+  flags: FlagValues,
+  flag: string,
+  fallback: number,
+  min: number,
+  problems: ConfigProblem[],
+): number {
+  const written = flags.takeText(flag);
+  if (written === undefined) return fallback;
+  const value = /^\d+$/.test(written) ? Number(written) : Number.NaN;
+  if (value >= min && value <= 0xffff_ffff) return value;
+  problems.push({
+    source: `--${flag}`,
+    message: `must be a whole number from ${min} to ${0xffff_ffff}, not "${written}"`,
+  });
+  return fallback;
+}
+
+function namedValues(flags: FlagValues, flag: string, form: string, problems: ConfigProblem[]): Map<string, string> {
+  const values = new Map<string, string>();
+  for (const written of flags.allTexts(flag)) {
+    const equals = written.indexOf('=');
+    if (equals < 1) problems.push({ source: `--${flag}`, message: `must be ${form}, not "${written}"` });
+    else values.set(written.slice(0, equals), written.slice(equals + 1));
+  }
+  return values;
+}
+
+function shapesFrom(flags: FlagValues, problems: ConfigProblem[]): Map<string, readonly number[]> {
+  const shapes = new Map<string, readonly number[]>();
+  for (const [name, text] of namedValues(flags, 'shape', 'NAME=N,N', problems)) {
+    if (/^\d{1,10}(,\d{1,10})*$/.test(text)) shapes.set(name, text.split(',').map(Number));
+    else problems.push({ source: '--shape', message: `must be NAME=N,N, like x=1,3,224,224, not "${name}=${text}"` });
+  }
+  return shapes;
+}

@@ -1,0 +1,59 @@
+/** Tensors made up from a seed: the same seed gives the same bytes, everywhere. */
+import {
+  type Datatype,
+  elementCount,
+  JsonReader,
+  readTensorData,
+  shapeProblem,
+  stringifyJson,
+  type Tensor,
+  type TensorSpec,
+} from '@millrace/protocol';
+import { CommandFailure } from '../command-failure.ts';
+
+/** 64 Mi elements: more is a typing mistake in a shape. */
+export const randomElementsMax = 64 * 1024 * 1024;
+
+export function randomTensor(spec: TensorSpec, shape: readonly number[], seed: number): Tensor {
+  const problem = shapeProblem(shape);
+  if (problem !== undefined) throw new CommandFailure(`input ${spec.name}: ${problem}`);
+  const count = elementCount(shape);
+  if (count > randomElementsMax) {
+    throw new CommandFailure(
+      `input ${spec.name} would have ${count} elements, more than ${randomElementsMax}; give a smaller --shape`,
+    );
+  }
+  const next = generatorOf(seed);
+  const values = Array.from({ length: count }, () => valueFrom(spec.datatype, next()));
+  const header = { name: spec.name, datatype: spec.datatype, shape };
+  const reader = new JsonReader(new TextEncoder().encode(stringifyJson(values)));
+  return { ...header, data: readTensorData(reader, header, { acceptsHalfPrecision: true }) };
+}
+
+/** Numbers around zero, small whole numbers that also serve as token ids, short words. */
+function valueFrom(datatype: Datatype, random: number): number | boolean | string {
+  switch (datatype) {
+    case 'BOOL':
+      return random < 0.5;
+    case 'BYTES':
+      return `word-${Math.floor(random * 1000)}`;
+    case 'FP16':
+    case 'BF16':
+    case 'FP32':
+    case 'FP64':
+      return Math.round((random * 2 - 1) * 1e4) / 1e4;
+    default:
+      return Math.floor(random * 10);
+  }
+}
+
+/** Mulberry32: small, and good enough to look random. Numbers from 0 to below 1. */
+function generatorOf(seed: number): () => number {
+  let state = seed >>> 0;
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}

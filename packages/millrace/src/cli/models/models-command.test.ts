@@ -1,0 +1,95 @@
+import { copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { runCommand } from '../run-command.ts';
+
+const addSub = fileURLToPath(new URL('../../../../../models/add_sub', import.meta.url));
+let folder = '';
+
+function add(repository: string, name: string, config: string): void {
+  mkdirSync(path.join(folder, repository, name, '1'), { recursive: true });
+  copyFileSync(path.join(addSub, '1/model.onnx'), path.join(folder, repository, name, '1/model.onnx'));
+  writeFileSync(path.join(folder, repository, name, 'config.pbtxt'), config);
+}
+
+beforeAll(() => {
+  folder = mkdtempSync(path.join(tmpdir(), 'millrace-models-'));
+  add('good', 'sum', 'max_batch_size: 8\n');
+  add('mixed', 'fine', '');
+  add('mixed', 'odd', 'max_batch_size: 8\nmax_batch_sze: 8\n');
+  mkdirSync(path.join(folder, 'empty'));
+});
+
+afterAll(() => rmSync(folder, { recursive: true }));
+
+async function models(...words: string[]) {
+  const stdout: string[] = [];
+  const stderr: string[] = [];
+  const code = await runCommand({
+    words: ['models', ...words],
+    environment: {},
+    cwd: folder,
+    version: '0.1.0',
+    stdin: (async function* () {})(),
+    stdout: { write: (text) => stdout.push(text) },
+    stderr: { write: (text) => stderr.push(text) },
+    signals: { on: () => undefined, off: () => undefined },
+    startServer: () => Promise.reject(new Error('not here')),
+    fetch,
+    delay: () => Promise.resolve(),
+    now: () => 0,
+    exitNow: () => {},
+  });
+  return { code, stdout: stdout.join(''), stderr: stderr.join('') };
+}
+
+test('what would be served is a table', async () => {
+  const { code, stdout } = await models('good');
+  const [head, row] = stdout.split('\n');
+  expect(head).toMatch(/^MODEL +VERSION +ROWS +RUNS +INPUTS +OUTPUTS$/);
+  expect(row).toMatch(/^sum +1 +≤ 8 +1 × \S+ +\S+ (FP32|INT32)\[\?,16\].*/);
+  expect(code).toBe(0);
+});
+
+test('what would not be served is told with file, line and reason, and ends with 1', async () => {
+  const { code, stdout } = await models('mixed');
+  expect(stdout).toContain('fine');
+  expect(stdout).toMatch(/✗ odd would not be served\n {2}.*config\.pbtxt:2: .*max_batch_sze/);
+  expect(code).toBe(1);
+});
+
+test('--json says the same to programs', async () => {
+  const { code, stdout } = await models('mixed', 'good', '--json');
+  const scan = JSON.parse(stdout) as { models: { name: string }[]; failures: { name: string; problems: unknown[] }[] };
+  expect(scan.models.map((model) => model.name)).toEqual(['fine', 'sum']);
+  expect(scan.failures.map((failure) => failure.name)).toEqual(['odd']);
+  expect(scan.failures[0]?.problems).toMatchObject([{ line: 2 }]);
+  expect(scan.models[1]).toMatchObject({
+    lane: 'local',
+    versions: [{ version: '1', isBatched: true, batchRowsMax: 8 }],
+  });
+  expect(code).toBe(1);
+});
+
+test('a single file is a model too', async () => {
+  const { code, stdout } = await models('good/sum/1/model.onnx');
+  expect(stdout).toMatch(/\nmodel +1 /);
+  expect(code).toBe(0);
+});
+
+test('a folder without models says how they are laid out', async () => {
+  const { code, stdout, stderr } = await models('empty');
+  expect(stdout + stderr).toMatch(/1\/model\.onnx/);
+  expect(code).toBe(1);
+});
+
+test.each([
+  [[], 'millrace: millrace models: needs a path: millrace models ./models\n'],
+  [['nope', 'good'], /^millrace: millrace models: cannot read .*nope: it does not exist; check the path\n$/],
+])('%j is refused with 2', async (words, expected) => {
+  const { code, stderr } = await models(...words);
+  expect(code).toBe(2);
+  expect(stderr).toMatch(expected);
+});

@@ -1,0 +1,56 @@
+/** What a scan of model folders found, as a table for people or JSON for programs. */
+import { type ConfigProblem, formatConfigProblem } from '@millrace/protocol';
+import type { ModelDefinition, ModelVersionDefinition, RepositoryScan } from '@millrace/router';
+import { tensorsText } from '../start-screen.ts';
+import type { Paint } from '../terminal.ts';
+import { table } from '../text-layout.ts';
+
+export function scanText(scan: RepositoryScan, paint: Paint): string {
+  const lines: string[] = [];
+  const rows = scan.models.flatMap((model) => model.versions.map((version) => rowOf(model, version)));
+  if (rows.length > 0) {
+    const [head = '', ...body] = table([['MODEL', 'VERSION', 'ROWS', 'RUNS', 'INPUTS', 'OUTPUTS'], ...rows]);
+    lines.push(paint('dim', head), ...body);
+  }
+  for (const { name, version, problems } of scan.failures) {
+    const title = version === '' ? name : `${name}:${version}`;
+    lines.push('', `${paint('red', '✗')} ${paint('bold', title)} would not be served`, ...problemLines(problems));
+  }
+  if (scan.problems.length > 0) lines.push('', paint('red', 'Problems'), ...problemLines(scan.problems));
+  if (scan.warnings.length > 0) lines.push('', paint('yellow', 'Warnings'), ...problemLines(scan.warnings));
+  if (rows.length + scan.failures.length + scan.problems.length === 0) {
+    lines.push('No models: a model is a folder with a version folder in it, like mlp/1/model.onnx.');
+  }
+  return `${lines.join('\n').replace(/^\n/, '')}\n`;
+}
+
+function rowOf(model: ModelDefinition, { version, view, limits }: ModelVersionDefinition): string[] {
+  const rows = !view.isBatched ? '-' : limits.rowsMax > 1 ? `≤ ${limits.rowsMax}` : `≤ ${view.rowsMax}, alone`;
+  const runs = model.lane === 'inline' ? 'inline' : `${model.instanceCount} × ${model.workerGroup}`;
+  return [model.name, version, rows, runs, tensorsText(view.inputs), tensorsText(view.outputs)];
+}
+
+function problemLines(problems: readonly ConfigProblem[]): string[] {
+  return problems.map((problem) => `  ${formatConfigProblem(problem)}`);
+}
+
+export function scanJson(scan: RepositoryScan): string {
+  const models = scan.models.map(({ name, path, lane, workerGroup, instanceCount, versions }) => ({
+    name,
+    path,
+    lane,
+    workerGroup,
+    instanceCount,
+    versions: versions.map(({ version, path: file, view, limits }) => ({
+      version,
+      path: file,
+      inputs: view.inputs,
+      outputs: view.outputs,
+      isBatched: view.isBatched,
+      requestRowsMax: view.rowsMax,
+      batchRowsMax: limits.rowsMax,
+    })),
+  }));
+  const { failures, problems, warnings } = scan;
+  return `${JSON.stringify({ models, failures, problems, warnings }, undefined, 2)}\n`;
+}

@@ -1,0 +1,181 @@
+import { EventEmitter } from 'node:events';
+import { ConfigError } from '@millrace/protocol';
+import { expect, test } from 'vitest';
+import type { Options } from '../config/fields.ts';
+import { resolveConfig } from '../config/resolve-config.ts';
+import { ServerDouble, servedModel } from '../testing/server-double.ts';
+import type { StartServer } from './running-server.ts';
+import { type ServeContext, serve } from './serve.ts';
+
+interface Setup {
+  readonly options?: Options;
+  readonly startServer?: StartServer;
+  readonly isTerminal?: boolean;
+  readonly delay?: ServeContext['delay'];
+}
+
+function serving(server: ServerDouble, setup: Setup = {}) {
+  const signals = new EventEmitter();
+  const told: string[] = [];
+  const exits: number[] = [];
+  const complaints: string[] = [];
+  const exitCode = serve({
+    config: resolveConfig({ options: { models: { paths: ['/models'] }, ...setup.options }, cwd: '/' }),
+    version: '0.1.0',
+    startServer: setup.startServer ?? (() => Promise.resolve(server)),
+    terminal: { write: (text) => void told.push(text), isTerminal: setup.isTerminal ?? false, hasColours: false },
+    complain: (text) => void complaints.push(text),
+    signals,
+    delay: setup.delay ?? (() => new Promise(() => {})),
+    exitNow: (code) => void exits.push(code),
+  });
+  const entries = () => told.map((line) => JSON.parse(line) as Record<string, unknown>);
+  return { exitCode, signals, told, entries, exits, complaints };
+}
+
+test.each(['SIGINT', 'SIGTERM'] as const)('%s stops the server in order and ends with 0', async (signal) => {
+  const server = new ServerDouble([servedModel()]);
+  const { exitCode, signals, entries } = serving(server);
+  signals.emit(signal);
+  expect(await exitCode).toBe(0);
+  expect(server.calls).toEqual(['stop-being-ready', 'drain', 'close']);
+  expect(entries().map((entry) => entry.message)).toEqual(['listening', 'model ready', 'stopping']);
+  expect(signals.listenerCount('SIGINT') + signals.listenerCount('SIGTERM')).toBe(0);
+});
+
+test('requests that take too long are cut off after the drain time, with a warning', async () => {
+  const server = new ServerDouble([servedModel()], new Promise(() => {}));
+  const waits: number[] = [];
+  const delay = async (ms: number): Promise<void> => void waits.push(ms);
+  const { exitCode, signals, entries } = serving(server, { delay, options: { shutdown: { drainSecondsMax: 2.5 } } });
+  signals.emit('SIGTERM');
+  expect(await exitCode).toBe(0);
+  expect(waits).toEqual([2500]);
+  expect(server.calls).toEqual(['stop-being-ready', 'drain', 'close']);
+  expect(entries().at(-1)).toMatchObject({ level: 'warn', drainSecondsMax: 2.5 });
+});
+
+test('a drain that ends early gives up the wait', async () => {
+  const server = new ServerDouble([servedModel()]);
+  let isAborted = false;
+  const delay: ServeContext['delay'] = (_ms, signal) =>
+    new Promise((_resolve, reject) => {
+      signal?.addEventListener('abort', () => {
+        isAborted = true;
+        reject(new Error('aborted'));
+      });
+    });
+  const { exitCode, signals } = serving(server, { delay });
+  signals.emit('SIGTERM');
+  expect(await exitCode).toBe(0);
+  expect(isAborted).toBe(true);
+});
+
+test('the server goes on serving, not ready, for the notice time', async () => {
+  const server = new ServerDouble([servedModel()]);
+  const waits: number[] = [];
+  const delay: ServeContext['delay'] = async (ms) => {
+    if (waits.length === 0) expect(server.calls).toEqual(['stop-being-ready']);
+    waits.push(ms);
+  };
+  const { exitCode, signals } = serving(server, { delay, options: { shutdown: { noticeSeconds: 5 } } });
+  signals.emit('SIGTERM');
+  await exitCode;
+  expect(waits).toEqual([5000, 30_000]);
+});
+
+test.each([
+  ['SIGINT', 130],
+  ['SIGTERM', 143],
+] as const)('a second signal, %s, ends the process with %d at once', async (second, code) => {
+  const server = new ServerDouble([servedModel()], new Promise(() => {}));
+  const { signals, exits } = serving(server);
+  signals.emit('SIGTERM');
+  expect(exits).toEqual([]);
+  signals.emit(second);
+  expect(exits).toEqual([code]);
+});
+
+test('a signal during the start stops the server as soon as it has started', async () => {
+  const server = new ServerDouble([servedModel()]);
+  let started: (server: ServerDouble) => void = () => {};
+  const startServer = (): Promise<ServerDouble> =>
+    new Promise((resolve) => {
+      started = resolve;
+    });
+  const { exitCode, signals } = serving(server, { startServer });
+  signals.emit('SIGINT');
+  started(server);
+  expect(await exitCode).toBe(0);
+  expect(server.calls).toEqual(['stop-being-ready', 'drain', 'close']);
+});
+
+test('a start that fails ends with 1 and one line that says what to do', async () => {
+  const error = Object.assign(new Error('listen EADDRINUSE'), { code: 'EADDRINUSE', port: 8000 });
+  const { exitCode, complaints, signals, told } = serving(new ServerDouble([]), {
+    startServer: () => Promise.reject(error),
+  });
+  expect(await exitCode).toBe(1);
+  expect(complaints).toEqual([expect.stringMatching(/^port 8000 on 127\.0\.0\.1 is in use: .*--http-port/)]);
+  expect(told).toEqual([]);
+  expect(signals.listenerCount('SIGTERM')).toBe(0);
+});
+
+test('a configuration problem found during the start is told as one', async () => {
+  const error = new ConfigError([{ source: 'models/mlp/config.pbtxt', line: 3, message: 'x' }]);
+  const { exitCode } = serving(new ServerDouble([]), { startServer: () => Promise.reject(error) });
+  await expect(exitCode).rejects.toBe(error);
+});
+
+test('without any model the server closes and says how models are laid out', async () => {
+  const server = new ServerDouble([]);
+  const { exitCode, complaints } = serving(server);
+  expect(await exitCode).toBe(1);
+  expect(server.calls).toEqual(['close']);
+  expect(complaints).toEqual([expect.stringMatching(/^no models found in \/models: .*mlp\/1\/model\.onnx/)]);
+});
+
+test('models are told as they change', async () => {
+  const loading = servedModel({ state: 'loading', loadMs: undefined });
+  const server = new ServerDouble([loading, { ...loading, name: 'bad' }]);
+  const { exitCode, signals, entries } = serving(server);
+  await Promise.resolve();
+  server.become([servedModel(), { ...loading, name: 'bad' }]);
+  server.become([servedModel(), servedModel({ name: 'bad', state: 'failed', reason: 'not ONNX' })]);
+  signals.emit('SIGTERM');
+  await exitCode;
+  expect(entries().map(({ level, message, model, reason }) => [level, message, model, reason])).toEqual([
+    ['info', 'listening', undefined, undefined],
+    ['info', 'model loading', 'mlp', undefined],
+    ['info', 'model loading', 'bad', undefined],
+    ['info', 'model ready', 'mlp', undefined],
+    ['error', 'model failed', 'bad', 'not ONNX'],
+    ['info', 'stopping', undefined, undefined],
+  ]);
+});
+
+test('a model that fails stops the server only where the operator wants it', async () => {
+  const failed = servedModel({ name: 'bad', state: 'failed', reason: 'not ONNX' });
+  const strict = serving(new ServerDouble([servedModel(), failed]), {
+    options: { models: { paths: ['/m'], exitOnError: true } },
+  });
+  expect(await strict.exitCode).toBe(1);
+  expect(strict.complaints).toEqual(['model bad failed to load, and models.exitOnError says to stop: not ONNX']);
+  const lenient = serving(new ServerDouble([servedModel(), failed]));
+  lenient.signals.emit('SIGTERM');
+  expect(await lenient.exitCode).toBe(0);
+});
+
+test('on a terminal the screen is shown instead of log lines, unless JSON was asked for', async () => {
+  const shown = serving(new ServerDouble([servedModel()]), { isTerminal: true });
+  shown.signals.emit('SIGINT');
+  await shown.exitCode;
+  expect(shown.told.join('')).toMatch(/Millrace 0\.1\.0[\s\S]*✓ mlp:1[\s\S]*Try it\n {2}curl[\s\S]*SIGINT: finishing/);
+  const json = serving(new ServerDouble([servedModel()]), {
+    isTerminal: true,
+    options: { models: { paths: ['/m'] }, log: { format: 'json' } },
+  });
+  json.signals.emit('SIGINT');
+  await json.exitCode;
+  expect(json.entries()[0]).toMatchObject({ message: 'listening' });
+});

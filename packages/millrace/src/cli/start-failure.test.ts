@@ -1,0 +1,59 @@
+import { expect, test } from 'vitest';
+import { resolveConfig } from '../config/resolve-config.ts';
+import { failureReason } from './failure-reason.ts';
+import { serverUrl } from './server-url.ts';
+import { startFailureText } from './start-failure.ts';
+
+const config = resolveConfig({ cwd: '/' });
+
+test.each([
+  [
+    { code: 'EADDRINUSE', port: 8000 },
+    'port 8000 on 127.0.0.1 is in use: stop what listens there, or take another one with --http-port (0 takes any free one)',
+  ],
+  [
+    { code: 'EADDRINUSE', port: 8002 },
+    'port 8002 on 127.0.0.1 is in use: stop what listens there, or take another one with --metrics-port (0 takes any free one)',
+  ],
+  [
+    { code: 'EACCES', port: 80 },
+    'may not listen on port 80 on 127.0.0.1: ports below 1024 need privileges; take a higher one with --http-port',
+  ],
+  [
+    { code: 'EACCES', message: "open '/models'" },
+    "permission denied: open '/models'; make the path readable for this user",
+  ],
+  [{ code: 'ENOTFOUND' }, '127.0.0.1 is no address of this machine: give one with --host (0.0.0.0 means all of them)'],
+  [
+    { code: 'EADDRNOTAVAIL' },
+    '127.0.0.1 is no address of this machine: give one with --host (0.0.0.0 means all of them)',
+  ],
+  [new Error('no space left'), 'no space left'],
+  ['a string', 'a string'],
+  [undefined, 'undefined'],
+])('%o is told in one line', (error, text) => {
+  expect(startFailureText(error, config)).toBe(text);
+});
+
+test('what the operating system says is told in words', () => {
+  const words = ['ENOENT', 'EACCES', 'EPERM', 'ENOTDIR', 'EISDIR'].map((code) => failureReason({ code }));
+  expect(words).toEqual([
+    'it does not exist; check the path',
+    'permission denied; make it readable for this user',
+    'permission denied; make it readable for this user',
+    'a part of the path is a file, not a folder',
+    'it is a folder; name a file',
+  ]);
+  expect(failureReason(new Error('else'))).toBe('else');
+  expect(failureReason(7)).toBe('7');
+});
+
+test.each([
+  ['127.0.0.1', 'http://127.0.0.1:80'],
+  ['0.0.0.0', 'http://127.0.0.1:80'],
+  ['::', 'http://[::1]:80'],
+  ['fe80::1', 'http://[fe80::1]:80'],
+  ['example.com', 'http://example.com:80'],
+])('a server on %s is reached at %s', (host, url) => {
+  expect(serverUrl(host, 80)).toBe(url);
+});

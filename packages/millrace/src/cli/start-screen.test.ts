@@ -1,0 +1,94 @@
+import { expect, test } from 'vitest';
+import { ServerDouble, servedModel } from '../testing/server-double.ts';
+import { StartScreen, tensorsText } from './start-screen.ts';
+import { terminalOf } from './terminal.ts';
+
+function screenOf(server: ServerDouble, environment: Record<string, string> = { NO_COLOR: '1' }) {
+  let text = '';
+  const write = (more: string): void => {
+    text += more;
+  };
+  const screen = new StartScreen(terminalOf({ write, isTTY: true }, environment), server);
+  return { screen, taken: () => text };
+}
+
+test('the screen shows addresses at once, each model when it is ready, and a command to paste at the end', () => {
+  const loading = servedModel({ state: 'loading', loadMs: undefined, inputs: [], outputs: [] });
+  const server = new ServerDouble([loading, { ...loading, name: 'resnet50' }, { ...loading, name: 'broken' }]);
+  const { screen, taken } = screenOf(server);
+  screen.begin('0.1.0');
+  server.become([servedModel(), { ...loading, name: 'resnet50' }, { ...loading, name: 'broken' }]);
+  screen.update();
+  screen.update();
+  const image = { name: 'image', datatype: 'FP32', shape: [-1, 3, 224, 224] } as const;
+  server.become([
+    servedModel(),
+    servedModel({ name: 'resnet50', loadMs: 12_345, inputs: [image] }),
+    servedModel({ name: 'broken', state: 'failed', reason: 'model.onnx is not an ONNX file' }),
+  ]);
+  screen.update();
+  screen.update();
+  screen.stopping('SIGINT', 30);
+  expect(taken()).toBe(`
+  Millrace 0.1.0
+
+  API      http://127.0.0.1:8000
+  Metrics  http://127.0.0.1:8002/metrics
+
+  loading mlp:1, resnet50:1, broken:1
+
+  ✓ mlp:1        0.21 s  x FP32[?,4] → y FP32[?,2]
+  ✓ resnet50:1  12.35 s  image FP32[?,3,224,224] → y FP32[?,2]
+  ✗ broken:1    model.onnx is not an ONNX file
+
+  Try it
+  curl -s http://127.0.0.1:8000/v2/models/mlp/infer -d '{"inputs":[{"name":"x","shape":[1,4],"datatype":"FP32","data":[0.5,0.5,0.5,0.5]}]}'
+
+  Ctrl-C stops the server.
+
+
+  SIGINT: finishing requests in progress, at most 30 s; again to stop at once
+`);
+});
+
+test('a model that fails later, or comes back, is shown again', () => {
+  const server = new ServerDouble([servedModel()]);
+  const { screen, taken } = screenOf(server);
+  screen.begin('0.1.0');
+  server.become([servedModel({ state: 'failed', reason: 'its worker died' })]);
+  screen.update();
+  server.become([servedModel()]);
+  screen.update();
+  expect(taken().match(/✓ mlp:1/g)).toHaveLength(2);
+  expect(taken()).toContain('✗ mlp:1  its worker died');
+  expect(taken().match(/Try it/g)).toHaveLength(1);
+});
+
+test('without a ready model the screen says so', () => {
+  const server = new ServerDouble([servedModel({ state: 'failed', reason: 'no' })]);
+  const { screen, taken } = screenOf(server);
+  screen.begin('0.1.0');
+  expect(taken()).toContain('No model is ready to answer.');
+});
+
+test('colours are used on a terminal, unless NO_COLOR or TERM=dumb asks for none', () => {
+  const server = new ServerDouble([servedModel()]);
+  const colourful = (environment: Record<string, string>): boolean => {
+    const { screen, taken } = screenOf(server, environment);
+    screen.begin('0.1.0');
+    return taken().includes('\u001b[');
+  };
+  expect(colourful({})).toBe(true);
+  expect(colourful({ NO_COLOR: '' })).toBe(true);
+  expect(colourful({ NO_COLOR: '1' })).toBe(false);
+  expect(colourful({ TERM: 'dumb' })).toBe(false);
+  expect(terminalOf({ write: () => true }, {}).hasColours).toBe(false);
+});
+
+test('a long list of tensors is cut short', () => {
+  const specs = Array.from(
+    { length: 6 },
+    (_, index) => ({ name: `t${index}`, datatype: 'INT64', shape: [1] }) as const,
+  );
+  expect(tensorsText(specs)).toBe('t0 INT64[1], t1 INT64[1], t2 INT64[1], t3 INT64[1] and 2 more');
+});

@@ -1,0 +1,172 @@
+/** The embedding API: the same data plane in the caller's own process, without a socket. */
+import type { HttpHandler } from '@millrace/http';
+import { ConfigError, type ConfigProblem, cancellationFrom, neverCancelled } from '@millrace/protocol';
+import {
+  createRestEdge,
+  type FleetListener,
+  type ModelStatus,
+  type ModelView,
+  type ServedModel,
+  scanRepository,
+  silentObserver,
+} from '@millrace/router';
+import { type Assembly, assemble } from './assemble.ts';
+import type { Options } from './config/fields.ts';
+import { resolveConfig } from './config/resolve-config.ts';
+import { modelDefaultsFrom } from './model-defaults.ts';
+import { type InputValue, type OutputValue, outputValueFrom, tensorFrom } from './tensor-values.ts';
+import { version } from './version.ts';
+
+export interface EngineOptions extends Pick<Options, 'queue' | 'worker'> {
+  /** Model repositories and single `.onnx` files. */
+  readonly models: string | readonly string[];
+  /** Serve the models that load although others do not; otherwise one that fails rejects `createEngine`. */
+  readonly allowFailures?: boolean;
+}
+
+export interface InferOptions {
+  readonly version?: string;
+  readonly id?: string;
+  /** Only these, in this order; all when left out. */
+  readonly outputs?: readonly string[];
+  readonly timeoutMs?: number;
+  readonly signal?: AbortSignal;
+}
+
+export interface InferResult {
+  readonly model: string;
+  readonly version: string;
+  readonly id: string;
+  readonly outputs: Readonly<Record<string, OutputValue>>;
+}
+
+export interface Engine {
+  /** Rejects with an `InferenceError` whose `code` is in docs/reference/errors.md. */
+  infer(model: string, inputs: Readonly<Record<string, InputValue>>, options?: InferOptions): Promise<InferResult>;
+  /** What a model takes and gives. */
+  model(name: string, version?: string): ModelView;
+  statuses(): readonly ModelStatus[];
+  /** The REST protocol as a function from request to response, to mount in a server of your own. */
+  readonly handler: HttpHandler;
+  /** Finishes what is in progress, then ends the workers. */
+  close(): Promise<void>;
+}
+
+/** Resolves when every model is ready or has failed. */
+export async function createEngine(options: EngineOptions): Promise<Engine> {
+  const { queue, worker } = options;
+  const config = resolveConfig({ options: { ...(queue && { queue }), ...(worker && { worker }) }, cwd: process.cwd() });
+  const paths = typeof options.models === 'string' ? [options.models] : options.models;
+  const scan = await scanRepository(paths, { hasGpu: false, defaults: modelDefaultsFrom(config) });
+  if (scan.problems.length > 0) throw new ConfigError(scan.problems);
+  const settled = new SettledModels();
+  const assembly = assemble({
+    scan,
+    config,
+    observer: silentObserver,
+    listener: settled,
+    onSharedMemoryUnavailable: () => {},
+  });
+  assembly.fleet.start();
+  await settled.wait(assembly);
+  const problems = [...scan.failures.flatMap((failure) => failure.problems), ...settled.problems];
+  if (problems.length > 0 && options.allowFailures !== true) {
+    await assembly.fleet.stop();
+    throw new ConfigError(problems);
+  }
+  return new EmbeddedEngine(assembly);
+}
+
+/** Waits until no model is loading any more. */
+class SettledModels implements FleetListener {
+  readonly problems: ConfigProblem[] = [];
+  #check: () => void = () => {};
+
+  wait({ models }: Assembly): Promise<void> {
+    return new Promise((resolve) => {
+      this.#check = () => {
+        if (models.statuses().every(({ state }) => state !== 'loading')) resolve();
+      };
+      this.#check();
+    });
+  }
+
+  modelReady(): void {
+    this.#check();
+  }
+
+  modelFailed(model: ServedModel, reason: string): void {
+    this.problems.push({ source: `${model.view.name}/${model.view.version}`, message: reason });
+    this.#check();
+  }
+
+  modelLoaded(): void {}
+  workerStarted(): void {}
+  workerReady(): void {}
+  workerStopping(): void {}
+  workerGone(): void {}
+}
+
+class EmbeddedEngine implements Engine {
+  readonly handler: HttpHandler;
+  readonly #assembly: Assembly;
+  #closed: Promise<void> | undefined;
+
+  constructor(assembly: Assembly) {
+    this.#assembly = assembly;
+    const { dataPlane, models } = assembly;
+    const engine = this;
+    const health = {
+      isLive: true,
+      get isReady() {
+        return engine.#closed === undefined && models.statuses().every(({ state }) => state === 'ready');
+      },
+    };
+    this.handler = createRestEdge({ dataPlane, catalogue: models, health, server: { name: 'millrace', version } });
+  }
+
+  async infer(
+    model: string,
+    inputs: Readonly<Record<string, InputValue>>,
+    options: InferOptions = {},
+  ): Promise<InferResult> {
+    const view = this.model(model, options.version);
+    const tensors = Object.entries(inputs).map(([name, value]) => {
+      const datatype = value.datatype ?? view.inputs.find((input) => input.name === name)?.datatype ?? 'FP32';
+      return tensorFrom(name, value, datatype);
+    });
+    const answer = await this.#assembly.dataPlane.infer(
+      {
+        model,
+        version: view.version,
+        id: options.id ?? '',
+        parameters: new Map(),
+        inputs: tensors,
+        outputs: options.outputs ?? [],
+        timeoutMs: options.timeoutMs,
+      },
+      options.signal === undefined ? neverCancelled : cancellationFrom(options.signal),
+    );
+    const outputs = Object.fromEntries(answer.outputs.map((output) => [output.name, outputValueFrom(output)]));
+    answer.release();
+    return { model: answer.model, version: answer.version, id: answer.id, outputs };
+  }
+
+  model(name: string, modelVersion = ''): ModelView {
+    return this.#assembly.models.mustFind(name, modelVersion);
+  }
+
+  statuses(): readonly ModelStatus[] {
+    return this.#assembly.models.statuses();
+  }
+
+  close(): Promise<void> {
+    this.#closed ??= this.#close();
+    return this.#closed;
+  }
+
+  async #close(): Promise<void> {
+    await this.#assembly.dataPlane.drain();
+    await this.#assembly.fleet.stop();
+  }
+}

@@ -1,0 +1,82 @@
+/** Tells log, metrics and start-up screen what becomes of models and workers. */
+import type { WorkerId } from '@millrace/core';
+import type { DataPlaneObserver, FleetListener, ServedModel, WorkerState } from '@millrace/router';
+import type { Logger } from './logging/logger.ts';
+
+export class FleetWatch implements FleetListener {
+  readonly #logger: Logger;
+  readonly #observer: DataPlaneObserver;
+  readonly #loadMs = new Map<ServedModel, number>();
+  readonly #workers = new Map<WorkerId, WorkerState>();
+  readonly #listeners = new Set<() => void>();
+
+  constructor(logger: Logger, observer: DataPlaneObserver) {
+    this.#logger = logger;
+    this.#observer = observer;
+  }
+
+  /** How long the last load took; undefined before the first. */
+  loadMsOf(model: ServedModel): number | undefined {
+    return this.#loadMs.get(model);
+  }
+
+  onModelChange(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  modelReady(model: ServedModel): void {
+    this.#observerOf(model).readinessChanged(true);
+    this.#tell();
+  }
+
+  modelLoaded(model: ServedModel, loadMs: number): void {
+    this.#loadMs.set(model, loadMs);
+    this.#observerOf(model).modelLoaded(loadMs);
+  }
+
+  modelFailed(model: ServedModel): void {
+    this.#observerOf(model).readinessChanged(false);
+    this.#tell();
+  }
+
+  workerStarted(group: string, worker: WorkerId, pid: number | undefined): void {
+    this.#logger.debug({ group, worker, pid }, 'worker started');
+    this.#setState(worker, 'starting');
+  }
+
+  workerReady(group: string, worker: WorkerId, pid: number | undefined): void {
+    this.#logger.info({ group, worker, pid }, 'worker ready');
+    this.#setState(worker, 'ready');
+  }
+
+  workerStopping(worker: WorkerId): void {
+    this.#setState(worker, 'stopping');
+  }
+
+  workerGone(group: string, worker: WorkerId, reason: string, restartInMs: number | undefined): void {
+    this.#setState(worker, undefined);
+    if (restartInMs === undefined) {
+      this.#logger.debug({ group, worker, reason }, 'worker stopped');
+      return;
+    }
+    this.#observer.workerRestarted();
+    this.#logger.warn({ group, worker, reason, restartInMs }, 'worker lost; another takes its place');
+  }
+
+  #setState(worker: WorkerId, state: WorkerState | undefined): void {
+    if (state === undefined) this.#workers.delete(worker);
+    else this.#workers.set(worker, state);
+    const counts = { starting: 0, ready: 0, stopping: 0 };
+    for (const one of this.#workers.values()) counts[one] += 1;
+    this.#observer.workersChanged(counts);
+  }
+
+  #observerOf(model: ServedModel) {
+    return this.#observer.observerFor(model.view.name, model.view.version);
+  }
+
+  #tell(): void {
+    for (const listener of this.#listeners) listener();
+  }
+}

@@ -1,0 +1,3 @@
+/** The inner door: parts that benches and tests put together their own way. No promise of stability. */
+export * from './assemble.ts';
+export { modelDefaultsFrom } from './model-defaults.ts';

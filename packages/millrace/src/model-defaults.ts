@@ -1,0 +1,12 @@
+import type { ModelDefaults } from '@millrace/router';
+import type { Config } from './config/fields.ts';
+
+/** What a model gets that says nothing itself. */
+export function modelDefaultsFrom(config: Pick<Config, 'queue' | 'worker'>): ModelDefaults {
+  return {
+    lane: config.worker.lane,
+    runMsMax: Math.ceil(config.worker.runSecondsMax * 1000),
+    queueRequestsMax: config.queue.modelRequestsMax,
+    queueBytesMax: config.queue.modelBytesMax,
+  };
+}

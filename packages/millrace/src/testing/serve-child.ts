@@ -1,0 +1,46 @@
+/** The command in a process of its own, with a server that listens but serves nothing: for tests of signals. */
+import { createServer } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
+import { runCommand } from '../cli/run-command.ts';
+import type { StartServer } from '../cli/running-server.ts';
+import { serverUrl } from '../cli/server-url.ts';
+import { ServerDouble, servedModel } from './server-double.ts';
+
+/** `hangs` as the first argument: a request that never ends. */
+const [mode, ...words] = process.argv.slice(2);
+
+const startServer: StartServer = async (config) => {
+  const listener = createServer();
+  await new Promise<void>((resolve, reject) => {
+    listener.once('error', reject);
+    listener.listen(config.server.httpPort, config.server.host, resolve);
+  });
+  const address = listener.address();
+  const port = typeof address === 'object' && address !== null ? address.port : 0;
+  const double = new ServerDouble([servedModel()], mode === 'hangs' ? new Promise(() => {}) : Promise.resolve());
+  return {
+    ...double,
+    httpUrl: serverUrl(config.server.host, port),
+    models: () => double.models(),
+    onModelChange: (listen) => double.onModelChange(listen),
+    stopBeingReady: () => double.stopBeingReady(),
+    drain: () => double.drain(),
+    close: () => new Promise((resolve) => listener.close(() => resolve())),
+  };
+};
+
+process.exitCode = await runCommand({
+  words,
+  environment: {},
+  cwd: process.cwd(),
+  version: '0.0.0',
+  stdin: process.stdin,
+  stdout: process.stdout,
+  stderr: process.stderr,
+  signals: process,
+  startServer,
+  fetch,
+  delay: (ms, signal) => delay(ms, undefined, signal === undefined ? {} : { signal }),
+  now: () => performance.now(),
+  exitNow: (code) => process.exit(code),
+});

@@ -1,0 +1,60 @@
+/** A server for tests of the command: listens to nobody, and does what the test tells it. */
+import type { TensorSpec } from '@millrace/protocol';
+import type { RunningServer, ServedModel } from '../cli/running-server.ts';
+
+export function servedModel(changes: Partial<ServedModel> = {}): ServedModel {
+  const input: TensorSpec = { name: 'x', datatype: 'FP32', shape: [-1, 4] };
+  const output: TensorSpec = { name: 'y', datatype: 'FP32', shape: [-1, 2] };
+  return {
+    name: 'mlp',
+    version: '1',
+    state: 'ready',
+    reason: '',
+    loadMs: 210,
+    inputs: [input],
+    outputs: [output],
+    ...changes,
+  };
+}
+
+export class ServerDouble implements RunningServer {
+  readonly httpUrl = 'http://127.0.0.1:8000';
+  readonly metricsUrl = 'http://127.0.0.1:8002/metrics';
+  /** What was asked of it, in order. */
+  readonly calls: string[] = [];
+  #models: readonly ServedModel[];
+  readonly #listeners = new Set<() => void>();
+  readonly #drained: Promise<void>;
+
+  constructor(models: readonly ServedModel[], drained: Promise<void> = Promise.resolve()) {
+    this.#models = models;
+    this.#drained = drained;
+  }
+
+  become(models: readonly ServedModel[]): void {
+    this.#models = models;
+    for (const listener of this.#listeners) listener();
+  }
+
+  models(): readonly ServedModel[] {
+    return this.#models;
+  }
+
+  onModelChange(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  stopBeingReady(): void {
+    this.calls.push('stop-being-ready');
+  }
+
+  drain(): Promise<void> {
+    this.calls.push('drain');
+    return this.#drained;
+  }
+
+  async close(): Promise<void> {
+    this.calls.push('close');
+  }
+}

@@ -1,0 +1,185 @@
+import type { TensorSpec } from '@millrace/protocol';
+import { chooseRowsMax } from './batching-choice.ts';
+import type { Findings } from './config-text/findings.ts';
+import type { ModelConfig, ModelConfigInput, ModelConfigOutput } from './config-text/model-config-schema.ts';
+import { suggestionFor } from './config-text/suggestion.ts';
+import type { InstanceGroup } from './instance-groups.ts';
+import type { OnnxGraph, OnnxTensor } from './onnx-graph/onnx-graph.ts';
+import { carryingProblem, specFrom, type WrittenTensor, writtenFromGraph } from './tensor-config.ts';
+
+export const platformName = 'onnxruntime_onnx';
+export const backendName = 'onnxruntime';
+export const modelFilenameDefault = 'model.onnx';
+
+export interface CompletedConfig {
+  readonly config: ModelConfig;
+  readonly inputs: readonly TensorSpec[];
+  readonly outputs: readonly TensorSpec[];
+  /** 0: the tensors have no batch dimension. */
+  readonly rowsMax: number;
+}
+
+/**
+ * Completes a configuration from the graph of one version and checks it against that graph. Problems go to `findings`;
+ * the result is of use only when there are none.
+ */
+export function completeConfig(
+  config: ModelConfig,
+  graph: OnnxGraph,
+  modelName: string,
+  groups: readonly InstanceGroup[],
+  findings: Findings,
+): CompletedConfig {
+  const rowsMax = chooseRowsMax(config, graph, findings);
+  const isBatched = rowsMax > 0;
+  const input = completeEntries(config.input, graph.inputs, isBatched, findings) as readonly ModelConfigInput[];
+  const output = completeEntries(config.output, graph.outputs, isBatched, findings) as readonly ModelConfigOutput[];
+  checkInputs(config.input ?? [], graph, findings);
+  const inputs = matchEntries(input, [...graph.inputs, ...graph.defaultedInputs], 'input', isBatched, findings);
+  const outputs = matchEntries(output, graph.outputs, 'output', isBatched, findings);
+  const batching = config.dynamic_batching ?? (rowsMax > 1 ? {} : undefined);
+  checkBatching(config, rowsMax, findings);
+  const completed: ModelConfig = {
+    ...config,
+    name: modelName,
+    platform: platformName,
+    backend: backendName,
+    version_policy: config.version_policy ?? { latest: { num_versions: 1 } },
+    max_batch_size: rowsMax,
+    input,
+    output,
+    optimization: {
+      ...config.optimization,
+      input_pinned_memory: config.optimization?.input_pinned_memory ?? { enable: true },
+      output_pinned_memory: config.optimization?.output_pinned_memory ?? { enable: true },
+    },
+    ...(batching === undefined ? {} : { dynamic_batching: completeBatching(batching, rowsMax) }),
+    instance_group: completeGroups(config, groups),
+    default_model_filename: config.default_model_filename ?? modelFilenameDefault,
+  };
+  return {
+    config: completed,
+    inputs: inputs.map((spec, index) => (input[index]?.optional === true ? { ...spec, isOptional: true } : spec)),
+    outputs,
+    rowsMax,
+  };
+}
+
+function completeEntries(
+  written: readonly WrittenTensor[] | undefined,
+  tensors: readonly OnnxTensor[],
+  isBatched: boolean,
+  findings: Findings,
+): readonly WrittenTensor[] {
+  if (written !== undefined && written.length > 0) return written;
+  const entries: WrittenTensor[] = [];
+  for (const tensor of tensors) {
+    const problem = carryingProblem(tensor);
+    const entry = writtenFromGraph(tensor, isBatched);
+    if (entry !== undefined) entries.push(entry);
+    else if (problem !== undefined) findings.problem('', problem);
+    else {
+      findings.problem(
+        '',
+        `the graph does not state the shape of ${JSON.stringify(tensor.name)}; write all inputs and outputs in config.pbtxt`,
+      );
+    }
+  }
+  return entries;
+}
+
+function matchEntries(
+  entries: readonly WrittenTensor[],
+  tensors: readonly OnnxTensor[],
+  field: 'input' | 'output',
+  isBatched: boolean,
+  findings: Findings,
+): readonly TensorSpec[] {
+  const specs: TensorSpec[] = [];
+  const seen = new Set<string>();
+  for (const [index, entry] of entries.entries()) {
+    const path = `${field}[${index}]`;
+    const name = entry.name ?? '';
+    const tensor = tensors.find((candidate) => candidate.name === name);
+    const names = tensors.map((candidate) => candidate.name);
+    if (name === '') findings.problem(`${path}.name`, `is missing; the graph has ${names.join(', ')}`);
+    else if (seen.has(name)) findings.problem(`${path}.name`, `${JSON.stringify(name)} is listed twice`);
+    else if (tensor === undefined) {
+      const hint = suggestionFor(name, names) || `; it has ${names.join(', ')}`;
+      findings.problem(`${path}.name`, `the graph has no ${field} ${JSON.stringify(name)}${hint}`);
+    } else {
+      const problem = carryingProblem(tensor);
+      if (problem !== undefined) findings.problem(`${path}.name`, problem);
+      const spec = specFrom(entry, tensor, isBatched, path, findings);
+      if (spec !== undefined) specs.push(spec);
+    }
+    seen.add(name);
+  }
+  return specs;
+}
+
+const formatDims = 3;
+
+function checkInputs(written: readonly ModelConfigInput[], graph: OnnxGraph, findings: Findings): void {
+  for (const [index, input] of written.entries()) {
+    if (input.optional === true && graph.inputs.some(({ name }) => name === input.name)) {
+      findings.problem(`input[${index}].optional`, 'the graph has no value of its own for this input; remove optional');
+    }
+    const format = input.format ?? 'FORMAT_NONE';
+    if (format !== 'FORMAT_NONE' && input.dims?.length !== formatDims) {
+      findings.problem(
+        `input[${index}].format`,
+        `${format} needs ${formatDims} dims; write FORMAT_NONE or all of them`,
+      );
+    }
+  }
+  if (written.length === 0) return;
+  const missing = graph.inputs.filter(({ name }) => !written.some((input) => input.name === name));
+  if (missing.length > 0) {
+    const names = missing.map(({ name }) => JSON.stringify(name)).join(', ');
+    findings.problem('input', `does not list ${names}, which the graph cannot do without`);
+  }
+}
+
+type DynamicBatching = NonNullable<ModelConfig['dynamic_batching']>;
+
+function checkBatching(config: ModelConfig, rowsMax: number, findings: Findings): void {
+  const batching = config.dynamic_batching;
+  if (batching === undefined && (config.max_batch_size ?? 0) > 1) {
+    findings.warning(
+      'max_batch_size',
+      'lets requests that wait together share a run, also without dynamic_batching; set it to 1 if each must run alone',
+    );
+  }
+  for (const [index, size] of (batching?.preferred_batch_size ?? []).entries()) {
+    if (size < 1 || size > rowsMax) {
+      findings.problem(
+        `dynamic_batching.preferred_batch_size[${index}]`,
+        `${size} is out of range; it must be from 1 to max_batch_size (${rowsMax})`,
+      );
+    }
+  }
+  const levels = batching?.priority_levels ?? 0;
+  const level = batching?.default_priority_level ?? 0;
+  if (levels > 0 ? level < 1 || level > levels : level > 0) {
+    findings.problem('dynamic_batching.default_priority_level', `must be from 1 to priority_levels (${levels})`);
+  }
+}
+
+function completeBatching(batching: DynamicBatching, rowsMax: number): DynamicBatching {
+  if ((batching.preferred_batch_size ?? []).length > 0 || rowsMax < 1) return batching;
+  return { ...batching, preferred_batch_size: [rowsMax] };
+}
+
+function completeGroups(
+  config: ModelConfig,
+  groups: readonly InstanceGroup[],
+): NonNullable<ModelConfig['instance_group']> {
+  return groups.map((group, index) => ({
+    ...config.instance_group?.[index],
+    name: group.name,
+    kind: group.device === 'gpu' ? 'KIND_GPU' : 'KIND_CPU',
+    count: group.count,
+    gpus: group.gpus,
+  }));
+}

@@ -1,0 +1,60 @@
+import type { ConfigProblem } from '@millrace/protocol';
+import type { TextPosition } from './parser.ts';
+
+/** More problems than anyone reads at once; the rest is counted. */
+export const problemsMax = 100;
+
+/** What was found wrong (`problems`) or worth knowing (`warnings`) in one file, and where its fields stand. */
+export class Findings {
+  readonly source: string;
+  readonly problems: ConfigProblem[] = [];
+  readonly warnings: ConfigProblem[] = [];
+  /** By dotted path, for instance `input[0].dims`. */
+  readonly positions: Map<string, TextPosition>;
+
+  constructor(source: string, positions: ReadonlyMap<string, TextPosition> = new Map()) {
+    this.source = source;
+    this.positions = new Map(positions);
+  }
+
+  /** For findings about the same file that belong to one version only. */
+  fork(): Findings {
+    return new Findings(this.source, this.positions);
+  }
+
+  problem(field: string, message: string): void {
+    this.#add(this.problems, field, message);
+  }
+
+  warning(field: string, message: string): void {
+    this.#add(this.warnings, field, message);
+  }
+
+  get hasProblems(): boolean {
+    return this.problems.length > 0;
+  }
+
+  #add(list: ConfigProblem[], field: string, message: string): void {
+    if (list.length > problemsMax) return;
+    if (list.length === problemsMax) {
+      list.push({ source: this.source, message: `there are more than ${problemsMax}; the others are not shown` });
+      return;
+    }
+    const position = this.#nearest(field);
+    list.push({
+      source: this.source,
+      ...(position === undefined ? {} : { line: position.line }),
+      ...(field === '' ? {} : { field }),
+      message,
+    });
+  }
+
+  /** A field that is missing is told at the block where it belongs. */
+  #nearest(field: string): TextPosition | undefined {
+    for (let path = field; path !== ''; path = path.slice(0, Math.max(0, path.search(/(?:\.|\[)[^.[]*$/)))) {
+      const position = this.positions.get(path);
+      if (position !== undefined) return position;
+    }
+    return undefined;
+  }
+}

@@ -1,0 +1,51 @@
+import type { ModelLimits } from '@millrace/core';
+import type { ConfigProblem } from '@millrace/protocol';
+import type { ModelView } from './catalogue.ts';
+import type { InstanceGroup } from './instance-groups.ts';
+import type { LaneChoice } from './model-parameters.ts';
+import type { OnnxGraph } from './onnx-graph/onnx-graph.ts';
+
+/** One version of a model, checked, with all that is needed to load and serve it. */
+export interface ModelVersionDefinition {
+  readonly version: string;
+  /** The model file itself. */
+  readonly path: string;
+  /** Further files that hold its weights. */
+  readonly externalPaths: readonly string[];
+  readonly view: ModelView;
+  readonly limits: ModelLimits;
+  readonly graph: OnnxGraph;
+}
+
+/** A model that can be served. */
+export interface ModelDefinition {
+  readonly name: string;
+  /** Its folder, or its file when it was given as one. */
+  readonly path: string;
+  /** Ascending, at least one. */
+  readonly versions: readonly ModelVersionDefinition[];
+  readonly lane: LaneChoice;
+  readonly workerGroup: string;
+  /** The group was named, so that other models may be in it. */
+  readonly isGroupShared: boolean;
+  readonly instanceGroups: readonly InstanceGroup[];
+  /** Instances of all groups together; on GPUs for each GPU. */
+  readonly instanceCount: number;
+  /** Threads of one instance; 0: the server divides the machine's cores. */
+  readonly threads: number;
+  readonly isSpinning: boolean;
+}
+
+/** A model, or one version of it, that cannot be served. */
+export interface ModelFailure {
+  readonly name: string;
+  /** Empty when no version can be served. */
+  readonly version: string;
+  readonly problems: readonly ConfigProblem[];
+}
+
+export interface ModelReading {
+  readonly definition: ModelDefinition | undefined;
+  readonly failures: readonly ModelFailure[];
+  readonly warnings: readonly ConfigProblem[];
+}

@@ -1,0 +1,136 @@
+/** The `parameters` of a model configuration that Millrace reads, and what they mean. */
+import type { Findings } from './config-text/findings.ts';
+import type { ModelConfig } from './config-text/model-config-schema.ts';
+import { suggestionFor } from './config-text/suggestion.ts';
+
+export type LaneChoice = 'local' | 'inline';
+
+/** What a model gets that says nothing itself. */
+export interface ModelDefaults {
+  readonly lane: LaneChoice;
+  readonly runMsMax: number;
+  readonly queueRequestsMax: number;
+  readonly queueBytesMax: number;
+}
+
+export const modelDefaults: ModelDefaults = {
+  lane: 'local',
+  runMsMax: 60_000,
+  queueRequestsMax: 4096,
+  queueBytesMax: 256 * 1024 * 1024,
+};
+
+export interface ModelSettings extends ModelDefaults {
+  /** Models of one group share worker processes. */
+  readonly workerGroup: string;
+  /** The group was named, so that other models may be in it. */
+  readonly isGroupShared: boolean;
+  /** Threads of one instance; 0: the server divides the machine's cores. */
+  readonly threads: number;
+  readonly isSpinning: boolean;
+}
+
+interface ParameterKind {
+  readonly meaning: string;
+  /** Range of a whole number, the allowed words, or the form of a name. */
+  readonly range?: readonly [min: number, max: number];
+  readonly words?: readonly string[];
+  readonly form?: RegExp;
+}
+
+export const parameterPrefix = 'millrace.';
+
+export const modelParameters = {
+  'millrace.lane': {
+    meaning: 'where the model runs: `local`, in a worker process; `inline`, in the server itself, for tiny models only',
+    words: ['local', 'inline'],
+  },
+  'millrace.worker_group': {
+    meaning: 'models with the same group share one worker process; without it a model has one of its own',
+    form: /^[A-Za-z0-9_.-]{1,64}$/,
+  },
+  'millrace.run_ms_max': {
+    meaning: 'a run that takes longer, in milliseconds, is ended together with its worker',
+    range: [1, 86_400_000],
+  },
+  'millrace.queue_requests_max': {
+    meaning: 'requests that may wait; one more is refused',
+    range: [1, 1_000_000],
+  },
+  'millrace.queue_bytes_max': {
+    meaning: 'bytes of input that may wait; a request beyond is refused',
+    range: [1, 2 ** 40],
+  },
+  'millrace.threads': {
+    meaning: 'threads that one instance computes with; 0, as without it: the server divides the cores',
+    range: [0, 1024],
+  },
+  'millrace.spinning': {
+    meaning:
+      'whether waiting threads keep their core busy: quicker when alone on the machine, ruinous when not; false without it',
+    words: ['true', 'false'],
+  },
+} as const satisfies Record<string, ParameterKind>;
+
+type ParameterName = keyof typeof modelParameters;
+
+/** Triton's ONNX Runtime backend knows these under other names. */
+const otherNames: Readonly<Record<string, ParameterName>> = { intra_op_thread_count: 'millrace.threads' };
+
+/** The settings of a model; what cannot be understood is a problem, what is for other servers a warning. */
+export function readModelSettings(
+  config: ModelConfig,
+  modelName: string,
+  defaults: ModelDefaults,
+  findings: Findings,
+): ModelSettings {
+  const written = new Map<ParameterName, string>();
+  for (const [key, entry] of Object.entries(config.parameters ?? {})) {
+    const path = `parameters[${JSON.stringify(key)}]`;
+    const name = Object.hasOwn(otherNames, key) ? otherNames[key] : key;
+    if (name !== undefined && Object.hasOwn(modelParameters, name)) {
+      const known = name as ParameterName;
+      const text = entry.string_value ?? '';
+      const problem = valueProblem(text, modelParameters[known]);
+      if (problem !== undefined) findings.problem(path, problem);
+      else if (key === name || !written.has(known)) written.set(known, text);
+    } else if (key.startsWith(parameterPrefix)) {
+      findings.problem(path, `there is no such parameter${suggestionFor(key, Object.keys(modelParameters))}`);
+    } else {
+      findings.warning(path, 'is not a parameter that Millrace reads; it has no effect');
+    }
+  }
+  const lane = written.get('millrace.lane') as LaneChoice | undefined;
+  const group = written.get('millrace.worker_group');
+  if (lane === 'inline' && group !== undefined) {
+    findings.problem('parameters["millrace.worker_group"]', 'has no meaning with millrace.lane "inline"; remove one');
+  }
+  const number = (name: ParameterName, unwritten: number): number => Number(written.get(name) ?? unwritten);
+  const queueSize = config.dynamic_batching?.default_queue_policy?.max_queue_size ?? 0;
+  return {
+    lane: lane ?? defaults.lane,
+    // A group's name has no slash, so a model without a group can never fall into one.
+    workerGroup: group ?? `model/${modelName}`,
+    isGroupShared: group !== undefined,
+    runMsMax: number('millrace.run_ms_max', defaults.runMsMax),
+    queueRequestsMax: number('millrace.queue_requests_max', queueSize > 0 ? queueSize : defaults.queueRequestsMax),
+    queueBytesMax: number('millrace.queue_bytes_max', defaults.queueBytesMax),
+    threads: number('millrace.threads', 0),
+    isSpinning: written.get('millrace.spinning') === 'true',
+  };
+}
+
+function valueProblem(text: string, kind: ParameterKind): string | undefined {
+  if (kind.words !== undefined && !kind.words.includes(text)) {
+    return `${JSON.stringify(text)} is none of ${kind.words.join(', ')}${suggestionFor(text, kind.words)}`;
+  }
+  if (kind.form !== undefined && !kind.form.test(text)) {
+    return `${JSON.stringify(text)} is not a name; use up to 64 letters, digits, '_', '.' and '-'`;
+  }
+  if (kind.range !== undefined) {
+    const [min, max] = kind.range;
+    const value = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN;
+    if (!(value >= min && value <= max)) return `${JSON.stringify(text)} is not a whole number from ${min} to ${max}`;
+  }
+  return undefined;
+}

@@ -1,0 +1,191 @@
+import { readFile, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type ConfigProblem, formatConfigProblem } from '@millrace/protocol';
+import { backendName, completeConfig, modelFilenameDefault, platformName } from './complete-config.ts';
+import { Findings } from './config-text/findings.ts';
+import type { ModelConfig } from './config-text/model-config-schema.ts';
+import {
+  configBytesMax,
+  jsonFromModelConfig,
+  type ReadModelConfig,
+  readModelConfig,
+} from './config-text/read-model-config.ts';
+import { wordsFromFileError } from './file-system-words.ts';
+import { type InstanceGroup, readInstanceGroups } from './instance-groups.ts';
+import { readLabels, staysInside } from './label-file.ts';
+import type { ModelFailure, ModelReading, ModelVersionDefinition } from './model-definition.ts';
+import { readModelFile } from './model-file.ts';
+import { type ModelDefaults, type ModelSettings, readModelSettings } from './model-parameters.ts';
+import { configFilename, type ModelPlace } from './repository-layout.ts';
+import { checkUnservedFields } from './unserved-fields.ts';
+import { chooseVersions } from './version-policy.ts';
+
+export interface ReadModelOptions {
+  /** Whether the engine can use a GPU. Without one, a model that insists on it is a failure. */
+  readonly hasGpu: boolean;
+  readonly defaults: ModelDefaults;
+}
+
+/** Reads one model: its configuration, the versions its policy chooses, their graphs, labels and weights' files. */
+export async function readModel(place: ModelPlace, options: ReadModelOptions): Promise<ModelReading> {
+  const { config, findings } = await readConfig(place);
+  checkHead(config, place, findings);
+  checkUnservedFields(config, findings);
+  const settings = readModelSettings(config, place.name, options.defaults, findings);
+  const groups = readInstanceGroups(config, place.name, options.hasGpu, findings);
+  const { versions, missing } = chooseVersions(config, place.versions, findings);
+  if (!findings.hasProblems && versions.length === 0) {
+    findings.problem(
+      '',
+      `no version of ${place.name} can be served; put one at ${place.name}/1/${modelFilenameDefault}`,
+    );
+  }
+  if (findings.hasProblems) return failedModel(place.name, findings);
+
+  const failures: ModelFailure[] = missing.map((version) => ({
+    name: place.name,
+    version,
+    problems: [missingVersion(place, version, findings)],
+  }));
+  const warnings = new Map(findings.warnings.map((warning) => [formatConfigProblem(warning), warning]));
+  const served: ModelVersionDefinition[] = [];
+  for (const version of versions) {
+    const read = await readVersion({ place, config, settings, groups, findings }, version);
+    // Versions that share a configuration mostly share its warnings.
+    for (const warning of read.warnings) warnings.set(formatConfigProblem(warning), warning);
+    if (read.definition !== undefined) served.push(read.definition);
+    else failures.push({ name: place.name, version, problems: read.problems });
+  }
+  if (served.length === 0) return { definition: undefined, failures, warnings: [...warnings.values()] };
+  const definition = {
+    name: place.name,
+    path: place.path,
+    versions: served,
+    lane: settings.lane,
+    workerGroup: settings.workerGroup,
+    isGroupShared: settings.isGroupShared,
+    instanceGroups: groups,
+    instanceCount: groups.reduce((sum, { count }) => sum + count, 0),
+    threads: settings.threads,
+    isSpinning: settings.isSpinning,
+  };
+  return { definition, failures, warnings: [...warnings.values()] };
+}
+
+async function readConfig(place: ModelPlace): Promise<ReadModelConfig> {
+  const path = join(place.path, configFilename);
+  if (!place.hasConfig) return { config: {}, findings: new Findings(place.path) };
+  try {
+    const { size } = await stat(path);
+    // A file that is far too large is refused by its size, before it is in memory.
+    if (size > configBytesMax) return readModelConfig(new Uint8Array(configBytesMax + 1), path);
+    return readModelConfig(await readFile(path), path);
+  } catch (error) {
+    const findings = new Findings(path);
+    findings.problem('', wordsFromFileError(error));
+    return { config: {}, findings };
+  }
+}
+
+function checkHead(config: ModelConfig, place: ModelPlace, findings: Findings): void {
+  const { name = '', platform = '', backend = '' } = config;
+  if (name !== '' && name !== place.name) {
+    findings.problem(
+      'name',
+      `is ${JSON.stringify(name)}, but the folder is ${JSON.stringify(place.name)}; make them equal`,
+    );
+  }
+  if (platform !== '' && platform !== platformName) {
+    findings.problem('platform', `${JSON.stringify(platform)} is not supported yet; only ${platformName} is`);
+  }
+  if (backend !== '' && backend !== backendName) {
+    findings.problem('backend', `${JSON.stringify(backend)} is not supported yet; only ${backendName} is`);
+  }
+  if (config.default_model_filename !== undefined && !staysInside(config.default_model_filename)) {
+    findings.problem('default_model_filename', 'must be the name of a file inside the version folder');
+  }
+  if (place.name === 'stats') {
+    findings.warning('name', 'the path /v2/models/stats means the statistics of all models; rename this one');
+  }
+}
+
+interface ModelParts {
+  readonly place: ModelPlace;
+  readonly config: ModelConfig;
+  readonly settings: ModelSettings;
+  readonly groups: readonly InstanceGroup[];
+  readonly findings: Findings;
+}
+
+interface VersionReading {
+  readonly definition: ModelVersionDefinition | undefined;
+  readonly problems: readonly ConfigProblem[];
+  readonly warnings: readonly ConfigProblem[];
+}
+
+async function readVersion(parts: ModelParts, version: string): Promise<VersionReading> {
+  const { place, config, settings, groups } = parts;
+  const filename = config.default_model_filename ?? modelFilenameDefault;
+  const file = await readModelFile(place.isSingleFile ? place.path : join(place.path, version, filename));
+  if ('problem' in file) {
+    return { definition: undefined, problems: [{ source: file.path, message: file.problem }], warnings: [] };
+  }
+  const findings = place.hasConfig ? parts.findings.fork() : new Findings(file.path);
+  const completed = completeConfig(config, file.graph, place.name, groups, findings);
+  const labels = await readAllLabels(place, config, findings);
+  const { problems, warnings } = findings;
+  if (findings.hasProblems) return { definition: undefined, problems, warnings };
+  const definition: ModelVersionDefinition = {
+    version,
+    path: file.path,
+    externalPaths: file.externalPaths,
+    graph: file.graph,
+    view: {
+      name: place.name,
+      version,
+      platform: platformName,
+      inputs: completed.inputs,
+      outputs: completed.outputs,
+      isBatched: completed.rowsMax > 0,
+      rowsMax: Math.max(1, completed.rowsMax),
+      labels,
+      config: jsonFromModelConfig(completed.config),
+    },
+    limits: {
+      rowsMax: Math.max(1, completed.rowsMax),
+      queueRequestsMax: settings.queueRequestsMax,
+      queueBytesMax: settings.queueBytesMax,
+      runMsMax: settings.runMsMax,
+    },
+  };
+  return { definition, problems, warnings };
+}
+
+async function readAllLabels(
+  place: ModelPlace,
+  config: ModelConfig,
+  findings: Findings,
+): Promise<ReadonlyMap<string, readonly string[]>> {
+  const labels = new Map<string, readonly string[]>();
+  for (const [index, output] of (config.output ?? []).entries()) {
+    if (output.label_filename === undefined || output.label_filename === '') continue;
+    const read = await readLabels(place.path, output.label_filename);
+    if ('problem' in read) findings.problem(`output[${index}].label_filename`, read.problem);
+    else labels.set(output.name ?? '', read.labels);
+  }
+  return labels;
+}
+
+function failedModel(name: string, { problems, warnings }: Findings): ModelReading {
+  return { definition: undefined, failures: [{ name, version: '', problems }], warnings };
+}
+
+function missingVersion(place: ModelPlace, version: string, findings: Findings): ConfigProblem {
+  const line = findings.positions.get('version_policy.specific.versions')?.line;
+  return {
+    source: findings.source,
+    ...(line === undefined ? {} : { line }),
+    field: 'version_policy.specific.versions',
+    message: `names version ${version}, and there is no folder ${join(place.path, version)}`,
+  };
+}

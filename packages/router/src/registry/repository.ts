@@ -1,0 +1,75 @@
+import type { ConfigProblem } from '@millrace/protocol';
+import type { ModelDefinition, ModelFailure } from './model-definition.ts';
+import { modelDefaults } from './model-parameters.ts';
+import { type ReadModelOptions, readModel } from './read-model.ts';
+import { findModels, type ModelPlace, realPathOf } from './repository-layout.ts';
+
+export interface RepositoryScan {
+  /** Models with at least one version that can be served, by name. */
+  readonly models: readonly ModelDefinition[];
+  /** Models and versions that cannot, by name; the others serve. */
+  readonly failures: readonly ModelFailure[];
+  /** What is wrong with the paths that were given. */
+  readonly problems: readonly ConfigProblem[];
+  readonly warnings: readonly ConfigProblem[];
+}
+
+/**
+ * Finds and checks the models of all `paths`: model repositories and single `.onnx` files. Nothing is loaded. Whatever
+ * is wrong is in the result, with file, line and field; this never throws.
+ */
+export async function scanRepository(
+  paths: readonly string[],
+  options: Partial<ReadModelOptions> = {},
+): Promise<RepositoryScan> {
+  const problems: ConfigProblem[] = [];
+  const warnings: ConfigProblem[] = [];
+  const failures: ModelFailure[] = [];
+  const placesByName = new Map<string, ModelPlace[]>();
+  for (const path of await distinctPaths(paths)) {
+    const layout = await findModels(path);
+    problems.push(...layout.problems);
+    warnings.push(...layout.warnings);
+    for (const { name, problem } of layout.bad) failures.push({ name, version: '', problems: [problem] });
+    for (const place of layout.places) {
+      placesByName.set(place.name, [...(placesByName.get(place.name) ?? []), place]);
+    }
+  }
+  const models: ModelDefinition[] = [];
+  for (const [name, places] of placesByName) {
+    const [place, ...others] = places;
+    if (place === undefined) continue;
+    if (others.length > 0) {
+      failures.push(namedTwice(name, places));
+      continue;
+    }
+    const reading = await readModel(place, {
+      hasGpu: options.hasGpu ?? false,
+      defaults: options.defaults ?? modelDefaults,
+    });
+    if (reading.definition !== undefined) models.push(reading.definition);
+    failures.push(...reading.failures);
+    warnings.push(...reading.warnings);
+  }
+  return { models: models.sort(byName), failures: failures.sort(byName), problems, warnings };
+}
+
+async function distinctPaths(paths: readonly string[]): Promise<readonly string[]> {
+  const byRealPath = new Map<string, string>();
+  for (const path of paths) {
+    const real = await realPathOf(path);
+    if (!byRealPath.has(real)) byRealPath.set(real, path);
+  }
+  return [...byRealPath.values()];
+}
+
+/** Which of them a caller would get must not depend on the order of the paths, so none is served. */
+function namedTwice(name: string, places: readonly ModelPlace[]): ModelFailure {
+  const all = places.map(({ path }) => path);
+  const message = `the name ${JSON.stringify(name)} is used by several models (${all.join(', ')}); rename all but one`;
+  return { name, version: '', problems: [{ source: all[0] ?? '', message }] };
+}
+
+function byName(a: { readonly name: string }, b: { readonly name: string }): number {
+  return a.name < b.name ? -1 : a.name > b.name ? 1 : 0;
+}

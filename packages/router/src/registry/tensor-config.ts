@@ -1,0 +1,130 @@
+/** One input or output: as the graph has it, as a configuration writes it, and whether the two agree. */
+import { datatypes, type TensorSpec } from '@millrace/protocol';
+import type { Findings } from './config-text/findings.ts';
+import type { ModelConfigInput, ModelConfigOutput } from './config-text/model-config-schema.ts';
+import { datatypeFromElementType, elementTypeName } from './onnx-graph/element-types.ts';
+import type { OnnxTensor } from './onnx-graph/onnx-graph.ts';
+
+/** What inputs and outputs have in common. */
+export type WrittenTensor = Pick<ModelConfigInput & ModelConfigOutput, 'name' | 'data_type' | 'dims' | 'reshape'>;
+
+/** The graph's shape with -1 for every free size; undefined when the graph does not state one. */
+export function freeShape(tensor: OnnxTensor): readonly number[] | undefined {
+  return tensor.shape?.map((dimension) => (typeof dimension === 'number' ? dimension : -1));
+}
+
+/** Why the engine could not be given this tensor, or undefined when it can. */
+export function carryingProblem(tensor: OnnxTensor): string | undefined {
+  if (tensor.kind !== 'tensor') {
+    const kind = tensor.kind === 'unknown' ? 'of unknown type' : `a ${tensor.kind}`;
+    return `${JSON.stringify(tensor.name)} is ${kind}; only plain tensors can be served: export the model with tensors`;
+  }
+  if (datatypeFromElementType(tensor.elementType) !== undefined) return undefined;
+  return (
+    `${JSON.stringify(tensor.name)} has the element type ${elementTypeName(tensor.elementType)}, which ONNX Runtime ` +
+    'in Node cannot carry; export the model with another type at its edges'
+  );
+}
+
+/** The entry that a configuration would have for this tensor; undefined when the graph states no rank. */
+export function writtenFromGraph(tensor: OnnxTensor, isBatched: boolean): WrittenTensor | undefined {
+  const shape = freeShape(tensor);
+  const datatype = datatypeFromElementType(tensor.elementType);
+  if (shape === undefined || datatype === undefined) return undefined;
+  const dims = isBatched ? shape.slice(1) : shape;
+  const entry = { name: tensor.name, data_type: datatypes[datatype].configName };
+  // The protocol has no tensor without dimensions, so that a single value is shown as a list of one.
+  return dims.length === 0 ? { ...entry, dims: [1], reshape: { shape: [] } } : { ...entry, dims };
+}
+
+/** Checks a written entry against the graph. The spec is what callers see; undefined when a problem was found. */
+export function specFrom(
+  written: WrittenTensor,
+  tensor: OnnxTensor,
+  isBatched: boolean,
+  path: string,
+  findings: Findings,
+): TensorSpec | undefined {
+  const datatype = datatypeFromElementType(tensor.elementType);
+  if (datatype === undefined) return undefined;
+  const typeName = datatypes[datatype].configName;
+  const problemsBefore = findings.problems.length;
+  if (written.data_type === undefined || written.data_type === 'TYPE_INVALID') {
+    findings.problem(`${path}.data_type`, `is missing; the graph has ${typeName}`);
+  } else if (written.data_type !== typeName) {
+    findings.problem(`${path}.data_type`, `is ${written.data_type}, but the graph has ${typeName}`);
+  }
+  const dims = readDims(written.dims, `${path}.dims`, findings);
+  const reshaped =
+    written.reshape === undefined ? undefined : readDims(written.reshape.shape, `${path}.reshape.shape`, findings);
+  const graphShape = freeShape(tensor);
+  if (dims !== undefined && dims.length === 0) {
+    const shown = writtenFromGraph(tensor, isBatched)?.dims;
+    const hint = shown === undefined ? '' : `; the graph has [ ${shown.join(', ')} ]`;
+    findings.problem(`${path}.dims`, `is missing${hint}`);
+  } else if (dims !== undefined) {
+    if (reshaped !== undefined) checkReshape(dims, reshaped, `${path}.reshape`, findings);
+    const shapePath = written.reshape === undefined ? `${path}.dims` : `${path}.reshape.shape`;
+    checkShape(reshaped ?? dims, graphShape, isBatched, shapePath, findings);
+  }
+  if (dims === undefined || findings.problems.length > problemsBefore) return undefined;
+  const withRows = (shape: readonly number[]) => (isBatched ? [-1, ...shape] : shape);
+  const spec = { name: tensor.name, datatype, shape: withRows(dims) };
+  return reshaped === undefined ? spec : { ...spec, engineShape: withRows(reshaped) };
+}
+
+function readDims(
+  written: readonly (number | bigint)[] | undefined,
+  path: string,
+  findings: Findings,
+): readonly number[] | undefined {
+  const dims: number[] = [];
+  for (const [index, size] of (written ?? []).entries()) {
+    if (typeof size === 'bigint' || (size < 1 && size !== -1)) {
+      findings.problem(
+        `${path}[${index}]`,
+        `${size} is not a size; write a whole number from 1, or -1 for a free size`,
+      );
+      return undefined;
+    }
+    dims.push(size);
+  }
+  return dims;
+}
+
+function checkReshape(dims: readonly number[], shape: readonly number[], path: string, findings: Findings): void {
+  const fixed = (sizes: readonly number[]) =>
+    sizes.filter((size) => size !== -1).reduce((product, size) => product * BigInt(size), 1n);
+  const free = (sizes: readonly number[]) => sizes.filter((size) => size === -1).length;
+  if (fixed(dims) !== fixed(shape) || free(dims) !== free(shape)) {
+    findings.problem(
+      path,
+      `[ ${shape.join(', ')} ] does not hold as many elements as dims [ ${dims.join(', ')} ]; fixed sizes must ` +
+        'multiply to the same, and free sizes be as many',
+    );
+  }
+}
+
+function checkShape(
+  dims: readonly number[],
+  graphShape: readonly number[] | undefined,
+  isBatched: boolean,
+  path: string,
+  findings: Findings,
+): void {
+  if (graphShape === undefined) return;
+  if (isBatched && graphShape[0] !== -1) {
+    findings.problem(
+      path,
+      `max_batch_size is above 0, but the graph's shape [ ${graphShape.join(', ')} ] does not begin with a free size; ` +
+        'set max_batch_size to 0 and write all of it, or export the model with a free first size',
+    );
+    return;
+  }
+  const wanted = isBatched ? graphShape.slice(1) : graphShape;
+  const matches =
+    dims.length === wanted.length && dims.every((size, index) => wanted[index] === -1 || wanted[index] === size);
+  if (matches) return;
+  const rows = isBatched ? ' (after the batch dimension, which is not written)' : '';
+  findings.problem(path, `is [ ${dims.join(', ')} ], but the graph has [ ${wanted.join(', ')} ]${rows}`);
+}

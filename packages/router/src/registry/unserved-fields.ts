@@ -1,0 +1,192 @@
+/** What a configuration may ask for that Millrace does not do, and whether serving without it is still right. */
+import type { Findings } from './config-text/findings.ts';
+import type { ModelConfig } from './config-text/model-config-schema.ts';
+
+interface Rule {
+  readonly field: string;
+  readonly isSet: (config: ModelConfig) => boolean;
+  /** Why, and what to do. */
+  readonly message: string;
+}
+
+/** Answers would be wrong, or the operator would believe in a protection that is not there: the model is not served. */
+const refusals: readonly Rule[] = [
+  {
+    field: 'sequence_batching',
+    isSet: (config) => config.sequence_batching !== undefined,
+    message: 'sequence batching is not supported yet; pass the state as explicit inputs and outputs, or remove it',
+  },
+  {
+    field: 'ensemble_scheduling',
+    isSet: (config) => config.ensemble_scheduling !== undefined,
+    message: 'ensembles are not supported yet; serve the steps as models of their own',
+  },
+  {
+    field: 'model_transaction_policy.decoupled',
+    isSet: (config) => config.model_transaction_policy?.decoupled === true,
+    message: 'decoupled models are not supported yet: an ONNX model answers each request once; set it to false',
+  },
+  {
+    field: 'batch_input',
+    isSet: (config) => isFilled(config.batch_input),
+    message: 'batch inputs (ragged batching) are not supported yet; export the model with padded inputs',
+  },
+  {
+    field: 'batch_output',
+    isSet: (config) => isFilled(config.batch_output),
+    message: 'batch outputs (ragged batching) are not supported yet; export the model with padded outputs',
+  },
+  {
+    field: 'model_operations.op_library_filename',
+    isSet: (config) => isFilled(config.model_operations?.op_library_filename),
+    message: 'custom operator libraries are not supported; export the model with standard operators',
+  },
+  {
+    field: 'model_repository_agents.agents',
+    isSet: (config) => isFilled(config.model_repository_agents?.agents),
+    message: 'repository agents are not supported, so their checks would be skipped; remove them to serve without',
+  },
+];
+
+/** The answers are the same without it. */
+const warnings: readonly Rule[] = [
+  {
+    field: 'response_cache.enable',
+    isSet: (config) => config.response_cache?.enable === true,
+    message: 'responses are not cached yet; every request runs',
+  },
+  {
+    field: 'model_warmup',
+    isSet: (config) => isFilled(config.model_warmup),
+    message: 'these warm-up requests are not run; each instance warms itself with zeros when it loads',
+  },
+  {
+    field: 'runtime',
+    isSet: (config) => isWritten(config.runtime),
+    message: 'has no effect: the engine is the ONNX Runtime that Millrace carries',
+  },
+  {
+    field: 'cc_model_filenames',
+    isSet: (config) => isFilledMap(config.cc_model_filenames),
+    message: 'has no effect: every device runs default_model_filename',
+  },
+  {
+    field: 'metric_tags',
+    isSet: (config) => isFilledMap(config.metric_tags),
+    message: 'is not added to the metrics yet',
+  },
+  {
+    field: 'model_metrics',
+    isSet: (config) => isFilled(config.model_metrics?.metric_control),
+    message: 'has no effect: histogram buckets are the same for all models',
+  },
+  {
+    field: 'dynamic_batching.preferred_batch_size',
+    isSet: (config) => isFilled(config.dynamic_batching?.preferred_batch_size),
+    message: 'is not aimed for: a free instance takes what waits, up to max_batch_size',
+  },
+  {
+    field: 'dynamic_batching.max_queue_delay_microseconds',
+    isSet: (config) => isPositive(config.dynamic_batching?.max_queue_delay_microseconds),
+    message: 'is not waited for: a free instance takes what waits at once, a busy one lets the batch grow',
+  },
+  {
+    field: 'dynamic_batching.preserve_ordering',
+    isSet: (config) => config.dynamic_batching?.preserve_ordering === true,
+    message: 'holds with one instance only; answers of several instances may overtake each other',
+  },
+  {
+    field: 'dynamic_batching.priority_levels',
+    isSet: (config) => isPositive(config.dynamic_batching?.priority_levels),
+    message: 'priorities are not kept yet; requests run in the order of their arrival',
+  },
+  {
+    field: 'dynamic_batching.default_queue_policy.default_timeout_microseconds',
+    isSet: (config) => isPositive(config.dynamic_batching?.default_queue_policy?.default_timeout_microseconds),
+    message: 'has no effect yet; a request waits as long as its own deadline allows',
+  },
+  {
+    field: 'dynamic_batching.default_queue_policy.timeout_action',
+    isSet: (config) => config.dynamic_batching?.default_queue_policy?.timeout_action === 'DELAY',
+    message: 'DELAY is not supported: a request whose time has passed is refused',
+  },
+  {
+    field: 'dynamic_batching.priority_queue_policy',
+    isSet: (config) => isFilledMap(config.dynamic_batching?.priority_queue_policy),
+    message: 'has no effect: there is one queue, with default_queue_policy',
+  },
+  {
+    field: 'optimization.graph',
+    isSet: (config) => (config.optimization?.graph?.level ?? 0) !== 0,
+    message: 'has no effect: every graph optimisation is on',
+  },
+  {
+    field: 'optimization.priority',
+    isSet: (config) => (config.optimization?.priority ?? 'PRIORITY_DEFAULT') !== 'PRIORITY_DEFAULT',
+    message: 'has no effect: instances run at the priority of the process',
+  },
+  {
+    field: 'optimization.cuda',
+    isSet: (config) => config.optimization?.cuda !== undefined,
+    message: 'has no effect: CUDA graphs and streams are left to the engine',
+  },
+  {
+    field: 'optimization.execution_accelerators',
+    isSet: (config) => config.optimization?.execution_accelerators !== undefined,
+    message: 'has no effect yet: the model runs on the engine’s own provider, without an accelerator',
+  },
+  {
+    field: 'optimization.gather_kernel_buffer_threshold',
+    isSet: (config) => isPositive(config.optimization?.gather_kernel_buffer_threshold),
+    message: 'has no effect: inputs are gathered on the CPU',
+  },
+  {
+    field: 'optimization.eager_batching',
+    isSet: (config) => config.optimization?.eager_batching === true,
+    message: 'has no effect: rows of a batch are laid side by side as they arrive anyway',
+  },
+];
+
+/** Pinned memory is deliberately not here: it changes nothing but speed on a GPU, and it is Triton's default. */
+export function checkUnservedFields(config: ModelConfig, findings: Findings): void {
+  for (const { field, isSet, message } of refusals) if (isSet(config)) findings.problem(field, message);
+  for (const { field, isSet, message } of warnings) if (isSet(config)) findings.warning(field, message);
+  config.input?.forEach((input, index) => {
+    if (input.is_shape_tensor === true) {
+      findings.problem(`input[${index}].is_shape_tensor`, 'shape tensors exist in TensorRT only; remove it');
+    }
+    if (input.is_non_linear_format_io === true) {
+      findings.problem(`input[${index}].is_non_linear_format_io`, 'exists in TensorRT only; remove it');
+    }
+    if (input.allow_ragged_batch === true) {
+      findings.problem(
+        `input[${index}].allow_ragged_batch`,
+        'ragged batches are not supported yet; remove it, and requests of unequal shapes run apart',
+      );
+    }
+  });
+  config.output?.forEach((output, index) => {
+    if (output.is_shape_tensor === true) {
+      findings.problem(`output[${index}].is_shape_tensor`, 'shape tensors exist in TensorRT only; remove it');
+    }
+    if (output.is_non_linear_format_io === true) {
+      findings.problem(`output[${index}].is_non_linear_format_io`, 'exists in TensorRT only; remove it');
+    }
+  });
+}
+
+function isWritten(text: string | undefined): boolean {
+  return text !== undefined && text !== '';
+}
+
+function isFilled(list: readonly unknown[] | undefined): boolean {
+  return list !== undefined && list.length > 0;
+}
+
+function isFilledMap(map: object | undefined): boolean {
+  return map !== undefined && Object.keys(map).length > 0;
+}
+
+function isPositive(value: number | bigint | undefined): boolean {
+  return value !== undefined && value > 0;
+}

@@ -1,0 +1,46 @@
+import type { Findings } from './config-text/findings.ts';
+import type { ModelConfig } from './config-text/model-config-schema.ts';
+
+const versionMax = 2n ** 63n - 1n;
+
+/** Versions are folders named by a whole number that does not begin with 0; everything else in the folder is not one. */
+export function isVersionName(name: string): boolean {
+  return /^[1-9][0-9]{0,18}$/.test(name) && BigInt(name) <= versionMax;
+}
+
+/** By number, oldest first. */
+export function compareVersions(a: string, b: string): number {
+  const difference = BigInt(a) - BigInt(b);
+  return difference < 0n ? -1 : difference > 0n ? 1 : 0;
+}
+
+export interface ChosenVersions {
+  /** Ascending. */
+  readonly versions: readonly string[];
+  /** Asked for by number and not there. */
+  readonly missing: readonly string[];
+}
+
+/** The versions a configuration's `version_policy` wants of those that are there. Without a policy: the latest one. */
+export function chooseVersions(config: ModelConfig, present: readonly string[], findings: Findings): ChosenVersions {
+  const ascending = [...present].sort(compareVersions);
+  const policy = config.version_policy ?? {};
+  if (policy.all !== undefined) return { versions: ascending, missing: [] };
+  if (policy.specific !== undefined) {
+    const wanted = [...new Set((policy.specific.versions ?? []).map(String))];
+    if (wanted.length === 0) {
+      findings.problem('version_policy.specific', 'names no version; write versions: [ 1 ]');
+    }
+    const impossible = wanted.filter((version) => !isVersionName(version));
+    if (impossible.length > 0) {
+      findings.problem('version_policy.specific.versions', `${impossible.join(', ')}: versions count from 1`);
+    }
+    return {
+      versions: ascending.filter((version) => wanted.includes(version)),
+      missing: wanted.filter((version) => isVersionName(version) && !ascending.includes(version)).sort(compareVersions),
+    };
+  }
+  const count = policy.latest?.num_versions ?? (policy.latest === undefined ? 1 : 0);
+  if (count < 1) findings.problem('version_policy.latest.num_versions', 'must be at least 1');
+  return { versions: count < 1 ? [] : ascending.slice(-count), missing: [] };
+}

@@ -1,0 +1,14 @@
+import { createLocalLane } from '@millrace/router';
+import { createInlineLane, onnxruntimeEngine } from '@millrace/worker';
+import { describeLane } from './lane.ts';
+import { mustFindWorker } from './worker-path.ts';
+
+describeLane('inline', {
+  createLane: () => createInlineLane({ engines: [onnxruntimeEngine] }),
+  hasProcess: false,
+});
+
+describeLane('local', {
+  createLane: () => createLocalLane({ workerPath: mustFindWorker(), sharedMemoryBytesMax: 2 ** 26 }),
+  hasProcess: true,
+});

@@ -1,0 +1,70 @@
+/** A real server in a process of its own, on free ports, for tests that kill things. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+
+const millrace = fileURLToPath(new URL('../../packages/millrace/bin/millrace.js', import.meta.url));
+const built = fileURLToPath(new URL('../../packages/millrace/dist/main.js', import.meta.url));
+
+export interface LogRecord {
+  readonly message: string;
+  readonly [field: string]: unknown;
+}
+
+export class ServerProcess {
+  readonly url: string;
+  readonly metricsUrl: string;
+  readonly child: ChildProcess;
+  readonly records: LogRecord[];
+  readonly exit: Promise<number | null>;
+
+  private constructor(child: ChildProcess, records: LogRecord[], listening: LogRecord) {
+    this.child = child;
+    this.records = records;
+    this.url = listening.httpUrl as string;
+    this.metricsUrl = listening.metricsUrl as string;
+    this.exit = new Promise((resolve) => child.once('exit', (code) => resolve(code)));
+  }
+
+  /** Resolves when it listens and every model is ready. */
+  static async start(serveArguments: readonly string[]): Promise<ServerProcess> {
+    if (!existsSync(built)) throw new Error('the server is not built; run npm run build first');
+    const child = spawn(
+      process.execPath,
+      [millrace, 'serve', ...serveArguments, '--http-port', '0', '--metrics-port', '0', '--log-format', 'json'],
+      { stdio: ['ignore', 'pipe', 'inherit'] },
+    );
+    const records: LogRecord[] = [];
+    const listening = await new Promise<LogRecord>((resolve, reject) => {
+      createInterface({ input: child.stdout as NodeJS.ReadableStream }).on('line', (line) => {
+        const record = JSON.parse(line) as LogRecord;
+        records.push(record);
+        if (record.message === 'listening') resolve(record);
+      });
+      child.once('exit', (code) => reject(new Error(`the server ended with ${code} before it listened`)));
+    });
+    const server = new ServerProcess(child, records, listening);
+    while ((await fetch(`${server.url}/v2/health/ready`)).status !== 200) await nextTurn();
+    return server;
+  }
+
+  /** Process ids of the workers that have been ready, in the order in which they were. */
+  workerPids(): readonly number[] {
+    return this.records.filter(({ message }) => message === 'worker ready').map(({ pid }) => pid as number);
+  }
+
+  residentBytes(): number {
+    const status = readFileSync(`/proc/${this.child.pid}/status`, 'utf8');
+    return Number(/VmRSS:\s+(\d+) kB/.exec(status)?.[1]) * 1024;
+  }
+
+  async stop(): Promise<number | null> {
+    this.child.kill('SIGTERM');
+    return this.exit;
+  }
+}
+
+function nextTurn(): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, 20));
+}
