@@ -18,21 +18,23 @@ export abstract class WheelEntry {
 }
 
 const slotCount = 256;
-/** Deadlines are kept to this resolution. */
+/** Deadlines are kept to this resolution unless a wheel is given another. */
 export const tickMs = 100;
 
 export class TimingWheel {
   nowMs: number;
   readonly #clock: Clock;
+  readonly #tickMs: number;
   readonly #slots: (WheelEntry | undefined)[] = new Array<WheelEntry | undefined>(slotCount).fill(undefined);
   #tick: number;
   #count = 0;
   #interval: NodeJS.Timeout | undefined;
 
-  constructor(clock: Clock) {
+  constructor(clock: Clock, resolutionMs: number = tickMs) {
     this.#clock = clock;
+    this.#tickMs = resolutionMs;
     this.nowMs = clock.nowMs();
-    this.#tick = Math.floor(this.nowMs / tickMs);
+    this.#tick = Math.floor(this.nowMs / resolutionMs);
   }
 
   get count(): number {
@@ -41,7 +43,7 @@ export class TimingWheel {
 
   /** Ticks by itself from now on, without keeping the process alive. */
   start(): void {
-    this.#interval ??= setInterval(() => this.advance(), tickMs).unref();
+    this.#interval ??= setInterval(() => this.advance(), this.#tickMs).unref();
   }
 
   stop(): void {
@@ -54,7 +56,7 @@ export class TimingWheel {
     if (entry.slot >= 0) this.#unlink(entry);
     entry.dueMs = dueMs;
     // What is due later than one turn lies in the slot of the turn's end and is looked at again there.
-    const ticks = Math.min(Math.max(Math.ceil(dueMs / tickMs), this.#tick + 1), this.#tick + slotCount - 1);
+    const ticks = Math.min(Math.max(Math.ceil(dueMs / this.#tickMs), this.#tick + 1), this.#tick + slotCount - 1);
     const slot = ticks % slotCount;
     entry.slot = slot;
     const head = this.#slots[slot];
@@ -71,7 +73,7 @@ export class TimingWheel {
   /** Moves to the clock's time and wakes what is due. */
   advance(): void {
     this.nowMs = this.#clock.nowMs();
-    const target = Math.floor(this.nowMs / tickMs);
+    const target = Math.floor(this.nowMs / this.#tickMs);
     // After a long stall every slot is looked at once, not once per missed turn.
     if (target - this.#tick > slotCount) this.#tick = target - slotCount;
     while (this.#tick < target) {
