@@ -80,6 +80,10 @@ export class Call extends WheelEntry implements ExchangeListener, MessageSink, U
     return this.exchange.peer;
   }
 
+  get query(): string {
+    return this.exchange.query;
+  }
+
   get metadata(): RequestMetadata {
     this.#metadata ??= new RequestMetadata(this.exchange.headers);
     return this.#metadata;
@@ -372,14 +376,14 @@ export class Call extends WheelEntry implements ExchangeListener, MessageSink, U
       this.fail(error);
       return true;
     }
-    this.#start();
+    this.start();
     if (packed === undefined) return this.#dialect.send(this, bytes, false, release);
     release?.();
     return this.#dialect.send(this, packed, true, undefined);
   }
 
-  #start(): void {
-    if (this.isStarted) return;
+  start(): void {
+    if (this.isStarted || this.#isEnded) return;
     this.isStarted = true;
     this.#dialect.start(this);
   }
@@ -408,7 +412,7 @@ export class Call extends WheelEntry implements ExchangeListener, MessageSink, U
       this.#settle(undefined);
       return;
     }
-    this.#start();
+    this.start();
     this.#dialect.end(this, undefined);
     this.#finish(undefined);
   }

@@ -7,6 +7,7 @@ import { ConnectGetDialect } from './connect-get-dialect.ts';
 import { connectUnaryPosts, contentTypesFor, dialectOf, isGrpcType } from './content-types.ts';
 import { Cors, type CorsOptions, isPreflight } from './cors.ts';
 import { Deadlines } from './deadlines.ts';
+import type { Dialect } from './dialect.ts';
 import { RpcError } from './rpc-error.ts';
 import type { AnswerCompression, RpcHost } from './rpc-host.ts';
 import { type Interceptor, type RpcService, unary } from './service.ts';
@@ -46,7 +47,7 @@ export function createRpcHandler(services: readonly RpcService[], options: RpcHa
       const dialect = dialectOf(contentType);
       if (dialect !== undefined) {
         if (method === undefined && dialect.protocol === 'connect') next(exchange);
-        else if (method === undefined) new Call(exchange, host, unknownMethod(exchange.path), dialect).open();
+        else if (method === undefined) refuseMethod(exchange, host, dialect);
         else if (dialect.protocol === 'connect' && method.definition.kind === 'unary') refuseType(exchange, method);
         else new Call(exchange, host, method, dialect).open();
         return;
@@ -101,20 +102,19 @@ function methodsOf(services: readonly RpcService[]): ReadonlyMap<string, BoundMe
   return methods;
 }
 
-/** Stands in for a method that does not exist, so that callers hear of it in their own protocol. */
-function unknownMethod(path: string): BoundMethod {
-  const [, service = '', name = ''] = path.split('/', 3);
-  const refuse = (): never => {
-    throw new RpcError('unimplemented', `there is no method ${path} here`);
-  };
-  const definition = unary<unknown, unknown>({
-    name,
-    request: { fromProto: refuse, fromJson: refuse },
-    response: { toProto: refuse },
-    handle: refuse,
-  });
-  return { service, definition };
+/** Callers of a method that does not exist hear of it in their own protocol. */
+function refuseMethod(exchange: WireExchange, host: RpcHost, dialect: Dialect): void {
+  const [, service = '', name = ''] = exchange.path.split('/', 3);
+  const call = new Call(exchange, host, { service, definition: { ...noMethod, name } }, dialect);
+  call.fail(new RpcError('unimplemented', `there is no method ${exchange.path} here`));
 }
+
+const noMethod = unary<unknown, unknown>({
+  name: '',
+  request: { fromProto: (bytes) => bytes },
+  response: { toProto: () => [] },
+  handle: () => undefined,
+});
 
 function refuseType(exchange: WireExchange, method: BoundMethod): void {
   answerPlain(exchange, 415, [['accept-post', contentTypesFor(method.definition.kind)]]);

@@ -38,6 +38,8 @@ export interface RpcCall {
   /** The time the caller allowed from the call's arrival on. */
   readonly timeoutMs: number | undefined;
   readonly peer: Peer;
+  /** The query of the request, which Connect calls by GET have; empty elsewhere. */
+  readonly query: string;
   /** Ends the call with an error. */
   fail(error: unknown): void;
   /** Calls back once, when the call has ended, however it did. */
@@ -50,6 +52,8 @@ export interface UnaryCall<O> extends RpcCall {
 }
 
 export interface StreamCall<O> extends RpcCall {
+  /** Sends the leading metadata now; the first message does so anyway. */
+  start(): void;
   /** Sends at once. False: wait for `onRoom` (or `whenRoom`) before sending more, or memory grows. */
   send(message: O, release?: () => void): boolean;
   /** Called when there is room again, and when the call has ended. */
