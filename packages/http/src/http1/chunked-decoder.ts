@@ -1,6 +1,9 @@
 /** A chunked body (RFC 9112, 7.1), byte for byte strict, its data passed on in place. */
+import { tokenBytes } from '../wire/field.ts';
+
 const carriageReturn = 13;
 const lineFeed = 10;
+const quote = 34;
 /** Hexadecimal digits of a chunk's size, leading zeros included. */
 const sizeDigitsMax = 12;
 /** Characters of one chunk's extensions; nobody uses them, so few are read over. */
@@ -13,7 +16,27 @@ for (let value = 0; value < 16; value++) {
   digits[value.toString(16).toUpperCase().charCodeAt(0)] = value;
 }
 
-type State = 'size' | 'space' | 'extension' | 'size-end' | 'data' | 'data-return' | 'data-end' | 'last' | 'broken';
+/** A token, the signs between tokens, and the white space that may surround them. */
+function isExtensionByte(byte: number): boolean {
+  return (tokenBytes[byte] as number) > 0 || byte === 59 || byte === 61 || byte === 32 || byte === 9;
+}
+
+function isTextByte(byte: number): boolean {
+  return (byte >= 32 && byte !== 127) || byte === 9;
+}
+
+type State =
+  | 'size'
+  | 'space'
+  | 'extension'
+  | 'quoted'
+  | 'escaped'
+  | 'size-end'
+  | 'data'
+  | 'data-return'
+  | 'data-end'
+  | 'last'
+  | 'broken';
 
 export class ChunkedDecoder {
   #state: State = 'size';
@@ -57,8 +80,19 @@ export class ChunkedDecoder {
         return;
       case 'extension':
         if (byte === carriageReturn) this.#state = 'size-end';
-        else if ((byte < 32 && byte !== 9) || byte === 127) this.#state = 'broken';
-        else this.#countExtension();
+        else if (byte === quote) this.#state = 'quoted';
+        else if (!isExtensionByte(byte)) this.#state = 'broken';
+        this.#countExtension();
+        return;
+      case 'quoted':
+        if (byte === quote) this.#state = 'extension';
+        else if (byte === 92) this.#state = 'escaped';
+        else if (!isTextByte(byte)) this.#state = 'broken';
+        this.#countExtension();
+        return;
+      case 'escaped':
+        this.#state = isTextByte(byte) ? 'quoted' : 'broken';
+        this.#countExtension();
         return;
       case 'size-end':
         if (byte !== lineFeed) this.#state = 'broken';

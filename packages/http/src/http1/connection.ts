@@ -108,7 +108,7 @@ export class Http1Connection implements Connection {
     if (this.#reading === 'head' && lines.isEmpty) this.#times.onHeadBegins();
     const result = lines.add(bytes, at, this.host.limits.headBytesMax);
     if (result !== 'complete') {
-      if (result !== 'more') this.#refuse(lineRefusal(result, lines.lines));
+      if (result !== 'more') this.#refuse(lineRefusal(result, this.#reading === 'head' && lines.lines === 0));
       return undefined;
     }
     const rest = lines.rest();
@@ -374,9 +374,9 @@ export class Http1Connection implements Connection {
   }
 }
 
-function lineRefusal(result: LineResult, lines: number): Refusal {
+function lineRefusal(result: LineResult, isRequestLine: boolean): Refusal {
   if (result === 'bare-line-feed') return new Refusal(400, 'a line ends without a carriage return; end lines in CRLF');
-  return lines === 0
+  return isRequestLine
     ? new Refusal(414, 'the request line is too long; shorten it')
-    : new Refusal(431, 'the head of the request is too large; send fewer or shorter fields');
+    : new Refusal(431, 'the fields of the request are too large; send fewer or shorter ones');
 }

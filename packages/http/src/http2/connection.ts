@@ -220,6 +220,7 @@ export class Http2Connection implements Connection, FrameSink {
 
   /** The stream is over; a reason says it was cut short. */
   close(stream: Http2Stream, reason: string): void {
+    if (stream.isClosed) return;
     stream.isClosed = true;
     this.receiver.streams.delete(stream.id);
     stream.dropPending();

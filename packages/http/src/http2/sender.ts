@@ -119,7 +119,8 @@ export class Http2Sender {
       const stream = this.#ready.take();
       if (stream === undefined) return;
       stream.isReady = false;
-      if (stream.isClosed || stream.pendingBytes === 0) continue;
+      // New settings may have closed its window while it waited; an update will bring it back.
+      if (stream.isClosed || stream.pendingBytes === 0 || stream.sendWindow <= 0) continue;
       const limit = Math.min(this.peerSettings.frameBytesMax, frameBytesSentMax, this.windowBytes);
       this.#sendFrame(stream, Math.min(stream.pendingBytes, stream.sendWindow, limit));
       if (stream.pendingBytes > 0) this.#makeReady(stream);

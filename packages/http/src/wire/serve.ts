@@ -16,7 +16,8 @@ import type { WireHandler } from './wire-exchange.ts';
 
 /**
  * Takes over an HTTP/1.1 connection whose client asked for another protocol. `head` is what came behind the request.
- * False declines: the request is then served as if it had not asked.
+ * False declines: the request is then served as if it had not asked. The socket reads on: listen to it, or pause it,
+ * before returning. It is the taker's to end, and `drain` waits for that.
  */
 export type OnUpgrade = (request: HttpRequest, socket: Duplex, head: Uint8Array) => boolean;
 

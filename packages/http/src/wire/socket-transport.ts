@@ -89,14 +89,13 @@ export class SocketTransport implements Transport {
     this.socket.destroy();
   }
 
-  /** Leaves the socket to somebody else, as it was found. */
+  /** Leaves the socket to somebody else, who must listen before the next tick or pause it: it goes on reading. */
   release(): Socket {
     const socket = this.socket;
     socket.off('data', onData);
     socket.off('end', onEnd);
     socket.off('drain', onDrain);
     socket.off('error', onError);
-    socket.pause();
     return socket;
   }
 
