@@ -1,4 +1,6 @@
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { repositoryRoot } from '../support/repository-root.ts';
 import { ServerProcess } from '../support/server-process.ts';
 import { loadWhile } from './kill-workers.ts';
 
@@ -6,19 +8,16 @@ const answersPerKill = 400;
 const killsWanted = 6;
 
 test('workers killed under the load of 64 connections cost no request its answer', async () => {
-  const server = await ServerProcess.start([
-    new URL('../../models/add_sub/1/model.onnx', import.meta.url).pathname,
-    '--id',
-    'chaos',
-  ]);
+  const server = await ServerProcess.start([join(repositoryRoot, 'models')]);
   try {
     const killed = new Set<number>();
     const report = await loadWhile(server, {
       connections: 64,
       afterAnswer: (answered) => {
         // Enough answers for the next kill, and the worker that replaced the last one is there to be killed.
-        const victim = server.workerPids().at(-1);
-        if (victim !== undefined && !killed.has(victim) && answered >= (killed.size + 1) * answersPerKill) {
+        const victim = server.workerPids('add_sub:1').at(-1);
+        const isDue = killed.size < killsWanted && answered >= (killed.size + 1) * answersPerKill;
+        if (isDue && victim !== undefined && !killed.has(victim)) {
           killed.add(victim);
           process.kill(victim, 'SIGKILL');
         }

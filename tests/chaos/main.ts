@@ -1,6 +1,7 @@
 /** `node tests/dist/chaos/main.js [--seconds 60] [--connections 64]`: a worker is killed every second under load. Prints a verdict. */
-import { fileURLToPath } from 'node:url';
+import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { repositoryRoot } from '../support/repository-root.ts';
 import { ServerProcess } from '../support/server-process.ts';
 import { loadWhile } from './kill-workers.ts';
 
@@ -8,13 +9,12 @@ const { values } = parseArgs({
   options: { seconds: { type: 'string', default: '60' }, connections: { type: 'string', default: '64' } },
 });
 const seconds = Number(values.seconds);
-const server = await ServerProcess.start([fileURLToPath(new URL('../../../models', import.meta.url)), '--id', 'chaos']);
+const server = await ServerProcess.start([join(repositoryRoot, 'models'), '--id', 'chaos']);
 const samples: number[] = [];
 let kills = 0;
 const killer = setInterval(() => {
   samples.push(server.residentBytes());
-  const victims = server.records.filter((record) => record.message === 'worker ready' && record.group === 'add_sub:1');
-  const victim = victims.at(-1)?.pid as number | undefined;
+  const victim = server.workerPids('add_sub:1').at(-1);
   if (victim === undefined) return;
   try {
     process.kill(victim, 'SIGKILL');

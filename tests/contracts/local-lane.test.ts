@@ -62,7 +62,7 @@ function hexadecimal(...frames: Parameters<FrameWriter['append']>[0][]): string 
   return Buffer.from(writer.takeBytes()).toString('hex');
 }
 
-const hello = { kind: 'hello', toWorkerBytes: 0, toRouterBytes: 0 } as const;
+const hello = { kind: 'hello', toWorkerBytes: 0, toRouterBytes: 0, frameBytesMax: 16_384 } as const;
 const columns = 25_000;
 const input = (fill: number) => [{ index: 0, shape: [1, columns], data: new Uint8Array(4 * columns).fill(fill) }];
 const isShared = (region: Region): boolean => region.bytes.buffer.byteLength === 2 * halfBytes;
@@ -162,6 +162,48 @@ describe('shared memory', () => {
     expect(isShared(answer.region)).toBe(true);
     expect(answer.outputs[0]?.data.every((byte) => byte === 77)).toBe(true);
     answer.region.release();
+  });
+});
+
+describe('a message over its maximum', () => {
+  const options = { sharedMemoryBytesMax: 0, messageBytesMax: 65_536 };
+
+  test('to the worker is refused in its turn, and the next batch runs', async () => {
+    const probe = open(options);
+    await probe.load(models.counting(1));
+    const first = probe.dispatch(1, [{ index: 0, shape: [1], data: int64(20_000n) }], [0]);
+    let isReleased = false;
+    const large = probe.dispatch(1, input(1), [0], () => {
+      isReleased = true;
+    });
+    const failure = await probe.failed(large);
+    expect(failure).toMatchObject({ code: 'unsupported', message: expect.stringMatching(/100000 bytes is longer/) });
+    expect(isReleased).toBe(true);
+    const batches = probe.received.flatMap((message) => ('batch' in message ? [message.batch] : []));
+    expect(batches).toEqual([first, large]);
+    const alone = probe.dispatch(1, input(1), [0]);
+    expect((await probe.failed(alone)).code).toBe('unsupported');
+    await probe.answered(probe.dispatch(1, [{ index: 0, shape: [1], data: int64(1n) }], [0]));
+  });
+
+  test('with a model’s configuration is a failed load', async () => {
+    const probe = open(options);
+    const spec = { ...models.counting(1), path: 'x'.repeat(70_000) };
+    probe.call((link) => link.send({ kind: 'load', spec }));
+    expect((await probe.until('load-failed')).message).toMatch(/longer than a message to a worker may be/);
+    await probe.load(models.counting(2));
+  });
+
+  test('from the worker is a failure of its batch, and the next batch runs', async () => {
+    const probe = open(options);
+    await probe.load(models.identity(1, 1000));
+    const rows = (count: number) => [{ index: 0, shape: [count, 1000], data: new Uint8Array(4000 * count) }];
+    const fits = await probe.answered(probe.dispatch(1, rows(16), [0]));
+    expect(fits.outputs[0]?.data.length).toBe(64_000);
+    await probe.load(models.doubling(2, 1000));
+    const failure = await probe.failed(probe.dispatch(2, rows(16), [0]));
+    expect(failure).toMatchObject({ code: 'unsupported', message: expect.stringMatching(/answer of 128000 bytes/) });
+    await probe.answered(probe.dispatch(2, rows(4), [0]));
   });
 });
 

@@ -3,7 +3,14 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { LoadSpec, TensorSpec } from '@millrace/protocol';
-import { arithmeticModel, countingModel, gatherModel, identityModel, positionsModel } from '@millrace/worker/testing';
+import {
+  arithmeticModel,
+  countingModel,
+  doublingModel,
+  gatherModel,
+  identityModel,
+  positionsModel,
+} from '@millrace/worker/testing';
 
 export const numericDatatypes = [
   'BOOL',
@@ -43,6 +50,15 @@ export class ModelFolder {
     return this.#spec(model, `identity${columns}`, identityModel([{ datatype: 'FP32', shape: ['batch', columns] }]), {
       inputs: [tensor('input0')],
       outputs: [tensor('output0')],
+      isBatched: true,
+    });
+  }
+
+  /** Rows of FP32 that come out twice, side by side: an answer larger than its question. */
+  doubling(model: number, columns: number): LoadSpec {
+    return this.#spec(model, 'doubling', doublingModel(columns), {
+      inputs: [{ name: 'input', datatype: 'FP32', shape: [-1, columns] }],
+      outputs: [{ name: 'output', datatype: 'FP32', shape: [-1, 2 * columns] }],
       isBatched: true,
     });
   }

@@ -1,11 +1,12 @@
 /** A real server in a process of its own, on free ports, for tests that kill things. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { fileURLToPath } from 'node:url';
+import { repositoryRoot } from './repository-root.ts';
 
-const millrace = fileURLToPath(new URL('../../packages/millrace/bin/millrace.js', import.meta.url));
-const built = fileURLToPath(new URL('../../packages/millrace/dist/main.js', import.meta.url));
+const millrace = join(repositoryRoot, 'packages/millrace/bin/millrace.js');
+const built = join(repositoryRoot, 'packages/millrace/dist/main.js');
 
 export interface LogRecord {
   readonly message: string;
@@ -32,7 +33,19 @@ export class ServerProcess {
     if (!existsSync(built)) throw new Error('the server is not built; run npm run build first');
     const child = spawn(
       process.execPath,
-      [millrace, 'serve', ...serveArguments, '--http-port', '0', '--metrics-port', '0', '--log-format', 'json'],
+      [
+        millrace,
+        'serve',
+        ...serveArguments,
+        '--http-port',
+        '0',
+        '--metrics-port',
+        '0',
+        '--log-format',
+        'json',
+        '--log-level',
+        'debug',
+      ],
       { stdio: ['ignore', 'pipe', 'inherit'] },
     );
     const records: LogRecord[] = [];
@@ -49,9 +62,11 @@ export class ServerProcess {
     return server;
   }
 
-  /** Process ids of the workers that have been ready, in the order in which they were. */
-  workerPids(): readonly number[] {
-    return this.records.filter(({ message }) => message === 'worker ready').map(({ pid }) => pid as number);
+  /** Process ids of the group's workers that have been ready, in the order in which they were. */
+  workerPids(group: string): readonly number[] {
+    return this.records
+      .filter((record) => record.message === 'worker ready' && record.group === group)
+      .map(({ pid }) => pid as number);
   }
 
   residentBytes(): number {

@@ -26,11 +26,7 @@ const shipped = files.filter((file) => !file.isTest);
 
 test('the rules look at every package', () => {
   const { workspaces } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { workspaces: string[] };
-  expect(
-    Object.keys(arrows)
-      .map((name) => `packages/${name}`)
-      .sort(),
-  ).toEqual([...workspaces].sort());
+  expect(new Set(Object.keys(arrows).map((name) => `packages/${name}`))).toEqual(new Set(workspaces));
   for (const name of Object.keys(arrows)) expect(files.some((file) => file.package === name)).toBe(true);
 });
 

@@ -40,7 +40,8 @@ function sourceFileFrom(absolute: string): SourceFile {
   };
   for (const [, , type, specifier] of text.matchAll(importPattern)) add(specifier as string, type !== undefined);
   for (const [, specifier] of text.matchAll(dynamicImportPattern)) add(specifier as string, false);
-  const isTest = /\.(test|bench|test\.helper)\.ts$/.test(path) || /-contract(\.ts$|\/)/.test(path) || path.includes('/testing/');
+  const isTest =
+    /\.(test|bench|test\.helper)\.ts$/.test(path) || /-contract(\.ts$|\/)/.test(path) || path.includes('/testing/');
   return { path, package: path.split('/')[1] as string, isTest, text, imports };
 }
 

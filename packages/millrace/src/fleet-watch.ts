@@ -46,7 +46,7 @@ export class FleetWatch implements FleetListener {
   }
 
   workerReady(group: string, worker: WorkerId, pid: number | undefined): void {
-    this.#logger.info({ group, worker, pid }, 'worker ready');
+    this.#logger.debug({ group, worker, pid }, 'worker ready');
     this.#setState(worker, 'ready');
   }
 

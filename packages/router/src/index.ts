@@ -24,6 +24,7 @@ export * from './registry/repository.ts';
 export * from './registry/scan-report.ts';
 export * from './registry/served-models.ts';
 export * from './telemetry/exposition.ts';
+export * from './telemetry/failure-counters.ts';
 export * from './telemetry/metric-table.ts';
 export * from './telemetry/metrics-handler.ts';
 export * from './telemetry/metrics-observer.ts';

@@ -152,6 +152,20 @@ describe('limits', () => {
     await client.until('last');
   });
 
+  test('a pipelined request may take longer than stallTimeoutMs', async () => {
+    const client = await dial(
+      await serve(
+        async ({ path }) => {
+          if (path === '/second') await new Promise((resolve) => setTimeout(resolve, 120));
+          return { status: 200, headers: [], body: bytes(`<${path}>`) };
+        },
+        { stallTimeoutMs: 20 },
+      ),
+    );
+    client.send('GET /first HTTP/1.1\r\nhost: x\r\n\r\nGET /second HTTP/1.1\r\nhost: x\r\n\r\n');
+    await client.until('</second>');
+  });
+
   test('a connection over connectionsMax is closed, and served again when there is room', async () => {
     const listener = await serve(hello, { connectionsMax: 1 });
     const first = await dial(listener);
@@ -194,17 +208,16 @@ describe('limits', () => {
 describe('drain and close', () => {
   test('drain lets the request in progress finish, says so, and takes no new connection', async () => {
     let finish: (response: HttpResponse) => void = () => {};
+    let begin: () => void = () => {};
     const begun = new Promise<void>((resolve) => {
-      server = undefined;
-      void serve(() => {
-        resolve();
-        return new Promise<HttpResponse>((answer) => {
-          finish = answer;
-        });
+      begin = resolve;
+    });
+    const listener = await serve(() => {
+      begin();
+      return new Promise<HttpResponse>((answer) => {
+        finish = answer;
       });
     });
-    while (server === undefined) await new Promise(setImmediate);
-    const listener: HttpServer = server;
     const idle = await dial(listener);
     const busy = await dial(listener);
     busy.send('GET / HTTP/1.1\r\nhost: x\r\n\r\n');
@@ -258,6 +271,25 @@ describe('drain and close', () => {
     await listener.close();
     await client.closed;
     expect(reason).toBe('cancelled');
+  });
+
+  test('close ends a drain that waits for a request, and both may be called again', async () => {
+    let begin: () => void = () => {};
+    const begun = new Promise<void>((resolve) => {
+      begin = resolve;
+    });
+    const listener = await serve(() => {
+      begin();
+      return new Promise<HttpResponse>(() => {});
+    });
+    const client = await dial(listener);
+    client.send('GET / HTTP/1.1\r\nhost: x\r\n\r\n');
+    await begun;
+    const drained = listener.drain();
+    await listener.close();
+    await drained;
+    await listener.drain();
+    await listener.close();
   });
 
   test('a port that is taken is an error of the start', async () => {

@@ -158,4 +158,6 @@ function cutWhenStalled(out: ServerResponse, stallTimeoutMs: number): void {
     if (out.writableLength > 0) out.socket?.destroy();
     else out.socket?.setTimeout(stallTimeoutMs);
   });
+  // The timer is the connection's: left running, it would cut a pipelined request that is still being answered.
+  out.prependOnceListener('finish', () => out.socket?.setTimeout(0));
 }

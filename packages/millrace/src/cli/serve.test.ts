@@ -138,7 +138,7 @@ test('without any model the server closes and says how models are laid out', asy
 test('models are told as they change', async () => {
   const loading = servedModel({ state: 'loading', loadMs: undefined });
   const server = new ServerDouble([loading, { ...loading, name: 'bad' }]);
-  const { exitCode, signals, entries } = serving(server);
+  const { exitCode, signals, entries } = serving(server, { options: { log: { level: 'debug' } } });
   await Promise.resolve();
   server.become([servedModel(), { ...loading, name: 'bad' }]);
   server.become([servedModel(), servedModel({ name: 'bad', state: 'failed', reason: 'not ONNX' })]);
@@ -146,8 +146,8 @@ test('models are told as they change', async () => {
   await exitCode;
   expect(entries().map(({ level, message, model, reason }) => [level, message, model, reason])).toEqual([
     ['info', 'listening', undefined, undefined],
-    ['info', 'model loading', 'mlp', undefined],
-    ['info', 'model loading', 'bad', undefined],
+    ['debug', 'model loading', 'mlp', undefined],
+    ['debug', 'model loading', 'bad', undefined],
     ['info', 'model ready', 'mlp', undefined],
     ['error', 'model failed', 'bad', 'not ONNX'],
     ['info', 'stopping', undefined, undefined],

@@ -3,7 +3,8 @@ import { ConfigError } from '@millrace/protocol';
 import type { Config } from '../config/fields.ts';
 import { createLogger, isPretty, type Logger } from '../logging/logger.ts';
 import { exitCodes } from './exit-codes.ts';
-import type { RunningServer, ServedModel, StartServer } from './running-server.ts';
+import { LogTeller } from './log-teller.ts';
+import type { RunningServer, StartServer } from './running-server.ts';
 import { startFailureText } from './start-failure.ts';
 import { StartScreen } from './start-screen.ts';
 import { paintOf, type Terminal } from './terminal.ts';
@@ -141,35 +142,6 @@ function listenForSignals(
     signals.off('SIGINT', onInterrupt);
     signals.off('SIGTERM', onTerminate);
   };
-}
-
-/** What the screen shows, as log lines. */
-class LogTeller {
-  readonly #logger: Logger;
-  readonly #server: RunningServer;
-  readonly #toldStates = new Map<string, ServedModel['state']>();
-
-  constructor(logger: Logger, server: RunningServer) {
-    this.#logger = logger;
-    this.#server = server;
-  }
-
-  begin(version: string): void {
-    const { httpUrl, metricsUrl } = this.#server;
-    this.#logger.info({ version, httpUrl, metricsUrl }, 'listening');
-  }
-
-  update(): void {
-    for (const model of this.#server.models()) {
-      const key = JSON.stringify([model.name, model.version]);
-      if (this.#toldStates.get(key) === model.state) continue;
-      this.#toldStates.set(key, model.state);
-      const who = { model: model.name, version: model.version };
-      if (model.state === 'ready') this.#logger.info({ ...who, loadMs: model.loadMs }, 'model ready');
-      else if (model.state === 'failed') this.#logger.error({ ...who, reason: model.reason }, 'model failed');
-      else this.#logger.info(who, `model ${model.state}`);
-    }
-  }
 }
 
 interface Deferred<T> {

@@ -37,7 +37,7 @@ test('the screen shows addresses at once, each model when it is ready, and a com
 
   loading mlp:1, resnet50:1, broken:1
 
-  ✓ mlp:1        0.21 s  x FP32[?,4] → y FP32[?,2]
+  ✓ mlp:1        210 ms  x FP32[?,4] → y FP32[?,2]
   ✓ resnet50:1  12.35 s  image FP32[?,3,224,224] → y FP32[?,2]
   ✗ broken:1    model.onnx is not an ONNX file
 
@@ -83,6 +83,14 @@ test('colours are used on a terminal, unless NO_COLOR or TERM=dumb asks for none
   expect(colourful({ NO_COLOR: '1' })).toBe(false);
   expect(colourful({ TERM: 'dumb' })).toBe(false);
   expect(terminalOf({ write: () => true }, {}).hasColours).toBe(false);
+});
+
+test('a long list of models that are loading is cut short', () => {
+  const names = Array.from({ length: 8 }, (_, index) => `m${index}`);
+  const server = new ServerDouble(names.map((name) => servedModel({ name, state: 'loading' })));
+  const { screen, taken } = screenOf(server);
+  screen.begin('0.1.0');
+  expect(taken()).toContain('  loading m0:1, m1:1, m2:1, m3:1, m4:1, m5:1 and 2 more\n');
 });
 
 test('a long list of tensors is cut short', () => {

@@ -8,6 +8,7 @@ import type { RunningServer, ServedModel } from './running-server.ts';
 import { type Paint, paintOf, type Terminal } from './terminal.ts';
 
 const tensorsShownMax = 4;
+const namesShownMax = 6;
 
 export class StartScreen {
   readonly #terminal: Terminal;
@@ -35,7 +36,7 @@ export class StartScreen {
     );
     const loading = this.#server.models().filter((model) => model.state === 'loading');
     if (loading.length > 0) {
-      this.#lines(`  ${paint('dim', `loading ${loading.map(titleOf).join(', ')}`)}`, '');
+      this.#lines(`  ${paint('dim', `loading ${namesText(loading.map(titleOf))}`)}`, '');
     }
     this.update();
   }
@@ -72,7 +73,7 @@ export class StartScreen {
     const title = titleOf(model).padEnd(this.#nameWidth);
     if (model.state === 'failed') return `  ${paint('red', '✗')} ${title}  ${paint('red', model.reason)}`;
     if (model.state === 'unloading') return `  ${paint('yellow', '–')} ${title}  ${paint('dim', 'unloading')}`;
-    const time = model.loadMs === undefined ? '' : `${(model.loadMs / 1000).toFixed(2)} s`;
+    const time = model.loadMs === undefined ? '' : loadTimeText(model.loadMs);
     const shapes = `${tensorsText(model.inputs)} ${paint('dim', '→')} ${tensorsText(model.outputs)}`;
     return `  ${paint('green', '✓')} ${title}  ${paint('dim', time.padStart(7))}  ${shapes}`;
   }
@@ -80,6 +81,15 @@ export class StartScreen {
   #lines(...lines: string[]): void {
     this.#terminal.write(`${lines.join('\n')}\n`);
   }
+}
+
+function namesText(names: readonly string[]): string {
+  const shown = names.slice(0, namesShownMax).join(', ');
+  return names.length > namesShownMax ? `${shown} and ${names.length - namesShownMax} more` : shown;
+}
+
+function loadTimeText(ms: number): string {
+  return ms < 1000 ? `${Math.ceil(ms)} ms` : `${(ms / 1000).toFixed(2)} s`;
 }
 
 function titleOf(model: ServedModel): string {

@@ -6,6 +6,7 @@ import {
   type FrameFromWorker,
   type FrameToWorker,
   failureCodes,
+  frameBytesMaxLeast,
   frameHeaderBytes,
   frameKinds,
   frameMagic,
@@ -96,7 +97,12 @@ function helloFrom(cursor: FrameCursor): HelloFrame {
         'run router and workers of the same release',
     );
   }
-  return ended(cursor, { kind: 'hello', toWorkerBytes: cursor.u53(), toRouterBytes: cursor.u53() });
+  const toWorkerBytes = cursor.u53();
+  const toRouterBytes = cursor.u53();
+  const frameBytesMax = cursor.u53();
+  if (frameBytesMax < frameBytesMaxLeast)
+    throw new MalformedFrame(`the other side takes frames of ${frameBytesMax} bytes at most`);
+  return ended(cursor, { kind: 'hello', toWorkerBytes, toRouterBytes, frameBytesMax });
 }
 
 function offsetsFrom(cursor: FrameCursor): number[] {

@@ -8,6 +8,24 @@
  *     6  u16  number of tensors
  *     8       the fields of the kind
  *
+ * Fields by kind, in order (`text` is UTF-8, filled up to a multiple of 8):
+ *
+ *     1 hello        u32 magic, u32 version, u64 bytes to the worker, u64 bytes to the router, u64 longest frame
+ *     2 load         u32 0, u32 length, text: the LoadSpec as JSON
+ *     3 unload       u32 model, u32 0
+ *     4 dispatch     u64 batch, u32 model, u32 number of outputs, u64 region offset, u64 region length,
+ *                    u32 for each output, filled up; tensors
+ *     5 cancel       u64 batch
+ *     6 release      u32 number, u32 0, u64 region offset for each
+ *     7 stop
+ *     8 ready        u32 model, u32 0, f64 milliseconds, u64 resident bytes
+ *     9 load-failed  u32 model, u32 length, text
+ *    10 credit       u32 batches, u32 0
+ *    11 answered     u64 batch, f64 microseconds, u64 region offset, u64 region length; tensors
+ *    12 failed       u64 batch, u32 code, u32 length, text
+ *    a tensor        u32 index, u32 rank, u64 data offset, u64 data length, u64 for each dimension; the data of all
+ *                    tensors follows the last of these. Offsets count from the frame, or from the region if shared.
+ *
  * The first frame each way is `hello`. A tensor in the frame begins at a multiple of 8 from the frame's start, so that a
  * typed array can be laid over it. Integers of 64 bits stay below 2^53.
  */
@@ -28,6 +46,12 @@ export const frameHeaderBytes = 8;
 export const frameAlignmentBytes = 8;
 /** The longest frame a link takes unless told otherwise; a batch that does not fit is refused, never split. */
 export const frameBytesMaxDefault = 2 ** 30;
+/** Only a frame with tensors or a model's configuration can be longer than this; the others always fit. */
+export const frameBytesMaxLeast = 16_384;
+/** A failure told at greater length is cut off there. */
+export const textBytesMax = 8192;
+/** More released outputs than this take another frame. */
+export const releaseOffsetsMax = 1024;
 
 export const frameKinds = {
   hello: 1,
@@ -56,6 +80,8 @@ export interface HelloFrame {
   readonly toWorkerBytes: number;
   /** Behind it: what the worker writes and the router reads. */
   readonly toRouterBytes: number;
+  /** The longest frame the sender of this one will take. */
+  readonly frameBytesMax: number;
 }
 
 /** The router has used these outputs; the worker may write there again. */

@@ -4,20 +4,21 @@ import {
   type FrameToWorker,
   failureCodes,
   frameBytesMaxDefault,
+  frameBytesMaxLeast,
   frameHeaderBytes,
   frameKinds,
   frameMagic,
   frameVersion,
   placementInFrame,
   placementShared,
+  releaseOffsetsMax,
+  textBytesMax,
 } from './frame-layout.ts';
 import type { AnsweredMessage, BatchTensor, DispatchMessage } from './messages.ts';
 
 const initialBytes = 16_384;
 const tensorFieldsBytes = 24;
 const tensorsMax = 2 ** 16 - 1;
-/** Frames without text or tensors are shorter than this, so they can always be written. */
-const frameBytesMaxLeast = 64;
 /** A buffer grown past this for one large frame is not kept for the small ones that follow. */
 const recycledBytesMax = 2 ** 20;
 const uint32Range = 2 ** 32;
@@ -45,7 +46,8 @@ export class FrameWriter {
   }
 
   /**
-   * Adds a frame; false, and nothing added, when it would be longer than allowed. `sharedOffset` is where the region of
+   * Adds a frame; false, and nothing added, when it would be longer than allowed, which only a `load`, a `dispatch` or
+   * an `answered` can be. `sharedOffset` is where the region of
    * a dispatch or an answer lies in shared memory; without it the tensors' bytes travel in the frame.
    */
   append(frame: FrameToWorker | FrameFromWorker, sharedOffset?: number): boolean {
@@ -55,13 +57,14 @@ export class FrameWriter {
       case 'answered':
         return this.#appendAnswered(frame, sharedOffset);
       case 'failed':
-        return this.#appendFailed(frame.batch, failureCodes.indexOf(frame.code), frame.message);
+        return this.#appendFailed(frame.batch, failureCodes.indexOf(frame.code), cut(frame.message));
       case 'cancel':
         this.#begin(frameKinds.cancel, 16);
         this.#u53(frame.batch);
         return this.#end();
       case 'release':
-        if (!this.#begin(frameKinds.release, 16 + 8 * frame.offsets.length)) return false;
+        if (frame.offsets.length > releaseOffsetsMax) throw new Error(`over ${releaseOffsetsMax} releases in a frame`);
+        this.#begin(frameKinds.release, 16 + 8 * frame.offsets.length);
         this.#u32(frame.offsets.length);
         this.#u32(0);
         for (const offset of frame.offsets) this.#u53(offset);
@@ -72,9 +75,9 @@ export class FrameWriter {
         this.#u32(0);
         return this.#end();
       case 'load':
-        return this.#appendText(frameKinds.load, 0, JSON.stringify(frame.spec));
+        return this.#appendText(frameKinds.load, 0, encoder.encode(JSON.stringify(frame.spec)));
       case 'load-failed':
-        return this.#appendText(frameKinds['load-failed'], frame.model, frame.message);
+        return this.#appendText(frameKinds['load-failed'], frame.model, cut(frame.message));
       case 'unload':
         this.#begin(frameKinds.unload, 16);
         this.#u32(frame.model);
@@ -91,11 +94,12 @@ export class FrameWriter {
         this.#begin(frameKinds.stop, frameHeaderBytes);
         return this.#end();
       case 'hello':
-        this.#begin(frameKinds.hello, 32);
+        this.#begin(frameKinds.hello, 40);
         this.#u32(frameMagic);
         this.#u32(frameVersion);
         this.#u53(frame.toWorkerBytes);
         this.#u53(frame.toRouterBytes);
+        this.#u53(frame.frameBytesMax);
         return this.#end();
     }
   }
@@ -140,9 +144,8 @@ export class FrameWriter {
     return this.#end();
   }
 
-  #appendFailed(batch: number, code: number, message: string): boolean {
-    const text = encoder.encode(message);
-    if (!this.#begin(frameKinds.failed, 24 + alignedLength(text.length))) return false;
+  #appendFailed(batch: number, code: number, text: Uint8Array): boolean {
+    this.#begin(frameKinds.failed, 24 + alignedLength(text.length));
     this.#u53(batch);
     this.#u32(code);
     this.#u32(text.length);
@@ -150,8 +153,7 @@ export class FrameWriter {
     return this.#end();
   }
 
-  #appendText(kind: number, model: number, message: string): boolean {
-    const text = encoder.encode(message);
+  #appendText(kind: number, model: number, text: Uint8Array): boolean {
     if (!this.#begin(kind, 16 + alignedLength(text.length))) return false;
     this.#u32(model);
     this.#u32(text.length);
@@ -210,7 +212,8 @@ export class FrameWriter {
 
   #grow(): void {
     const kept = this.#bytes.subarray(0, this.#start);
-    this.#replaceBuffer(new Uint8Array(Math.max(this.#length, 2 * this.#bytes.length, initialBytes)));
+    const doubled = Math.min(2 * this.#bytes.length, recycledBytesMax);
+    this.#replaceBuffer(new Uint8Array(Math.max(this.#length, doubled, initialBytes)));
     this.#bytes.set(kept);
   }
 
@@ -242,6 +245,13 @@ export class FrameWriter {
     this.#at += alignedLength(bytes.length);
     this.#bytes.fill(0, end, this.#at);
   }
+}
+
+const cutText = new Uint8Array(textBytesMax);
+
+/** UTF-8 of as many whole characters as fit; valid until the next call. */
+function cut(text: string): Uint8Array {
+  return cutText.subarray(0, encoder.encodeInto(text, cutText).written);
 }
 
 function offsetWithin(region: Uint8Array, data: Uint8Array): number {

@@ -35,6 +35,12 @@ const tensorSpec: fc.Arbitrary<TensorSpec> = fc.record(
   },
   { requiredKeys: ['name', 'datatype', 'shape'], noNullPrototype: true },
 );
+const hello = fc.record({
+  kind: fc.constant('hello' as const),
+  toWorkerBytes: u53,
+  toRouterBytes: u53,
+  frameBytesMax: fc.maxSafeNat().map((bytes) => Math.max(bytes, 16_384)),
+});
 const loadSpec: fc.Arbitrary<LoadSpec> = fc.record(
   {
     model: u32,
@@ -69,7 +75,7 @@ function inRegion(parts: readonly BatchTensor[]): { tensors: BatchTensor[]; regi
 }
 
 const toWorker: fc.Arbitrary<FrameToWorker> = fc.oneof(
-  fc.record({ kind: fc.constant('hello' as const), toWorkerBytes: u53, toRouterBytes: u53 }),
+  hello,
   loadSpec.map((spec) => ({ kind: 'load' as const, spec })),
   fc.record({ kind: fc.constant('unload' as const), model: u32 }),
   fc.record({ kind: fc.constant('cancel' as const), batch: u53 }),
@@ -84,7 +90,7 @@ const toWorker: fc.Arbitrary<FrameToWorker> = fc.oneof(
 );
 
 const fromWorker: fc.Arbitrary<FrameFromWorker> = fc.oneof(
-  fc.record({ kind: fc.constant('hello' as const), toWorkerBytes: u53, toRouterBytes: u53 }),
+  hello,
   fc.record({
     kind: fc.constant('ready' as const),
     model: u32,
@@ -222,18 +228,38 @@ describe('alignment and lifetime', () => {
 
 describe('limits', () => {
   test('a frame over the maximum is not written, and what was written before stays', () => {
-    const writer = new FrameWriter(128);
+    const writer = new FrameWriter(16_384);
+    const dispatch = (bytes: number): FrameToWorker => {
+      const region = { bytes: new Uint8Array(bytes), release };
+      const inputs = [{ index: 0, shape: [], data: region.bytes }];
+      return { kind: 'dispatch', batch: 1, model: 1, inputs, outputs: [], region };
+    };
     expect(writer.append({ kind: 'cancel', batch: 3 })).toBe(true);
-    expect(writer.append({ kind: 'load-failed', model: 1, message: 'x'.repeat(200) })).toBe(false);
-    expect(writer.append({ kind: 'release', offsets: new Array(15).fill(0) })).toBe(false);
-    expect(writer.append({ kind: 'release', offsets: new Array(14).fill(0) })).toBe(true);
-    expect(writer.takeBytes().length).toBe(16 + 128);
+    expect(writer.append(dispatch(16_384 - 64 + 1))).toBe(false);
+    expect(writer.append(dispatch(16_384 - 64 + 1), 0)).toBe(true);
+    expect(writer.append(dispatch(16_384 - 64))).toBe(true);
+    expect(writer.takeBytes().length).toBe(16 + 64 + 16_384);
     expect(writer.isEmpty).toBe(true);
   });
 
-  test('a maximum that no frame could keep is refused at once', () => {
-    expect(() => new FrameWriter(63)).toThrow(/maximum of a frame must be from 64/);
-    expect(() => new FrameWriter(2 ** 32)).toThrow(/maximum of a frame must be from 64/);
+  test('every frame without tensors fits in the least maximum, a long failure cut between two characters', () => {
+    const writer = new FrameWriter(16_384);
+    const message = 'ż'.repeat(20_000);
+    expect(writer.append({ kind: 'failed', batch: 1, code: 'inference-failed', message })).toBe(true);
+    expect(writer.append({ kind: 'load-failed', model: 1, message: `x${message}` })).toBe(true);
+    expect(writer.append({ kind: 'release', offsets: new Array(1024).fill(0) })).toBe(true);
+    expect(() => writer.append({ kind: 'release', offsets: new Array(1025).fill(0) })).toThrow(/over 1024 releases/);
+    const read: FrameFromWorker[] = [];
+    const bytes = writer.takeBytes();
+    new FrameReader((frame) => {
+      if (frame[4] !== frameKinds.release) read.push(decodeFromWorker(frame, noShared));
+    }).push(bytes);
+    expect(read).toMatchObject([{ message: 'ż'.repeat(4096) }, { message: `x${'ż'.repeat(4095)}` }]);
+  });
+
+  test('a maximum that ordinary frames could not keep is refused at once', () => {
+    expect(() => new FrameWriter(16_383)).toThrow(/maximum of a frame must be from 16384/);
+    expect(() => new FrameWriter(2 ** 32)).toThrow(/maximum of a frame must be from 16384/);
   });
 
   test('a frame announced as longer than the maximum is refused before memory is taken for it', () => {
@@ -257,7 +283,7 @@ describe('limits', () => {
 });
 
 describe('malformed frames', () => {
-  const hello = bytesOf({ kind: 'hello', toWorkerBytes: 1, toRouterBytes: 2 });
+  const hello = bytesOf({ kind: 'hello', toWorkerBytes: 1, toRouterBytes: 2, frameBytesMax: 16_384 });
   const changed = (bytes: Uint8Array, at: number, value: number): Uint8Array => {
     const copy = Uint8Array.from(bytes);
     copy[at] = value;
@@ -270,6 +296,10 @@ describe('malformed frames', () => {
     expect(() => decodeToWorker(changed(hello, 12, 9), noShared)).toThrow(
       /version 9 of the dispatch protocol, this one 1/,
     );
+  });
+
+  test('a peer that takes no ordinary frame is refused', () => {
+    expect(() => decodeToWorker(changed(hello, 33, 0), noShared)).toThrow(/takes frames of 0 bytes at most/);
   });
 
   test('a frame that goes the wrong way is refused', () => {

@@ -1,8 +1,8 @@
 import { errorCatalogue } from '@millrace/protocol';
 import { expect, test } from 'vitest';
 import { renderMetrics } from './exposition.ts';
+import { tritonReasonOf } from './failure-counters.ts';
 import { MetricsObserver } from './metrics-observer.ts';
-import { tritonReasonOf } from './model-series.ts';
 import { silentObserver } from './observer.ts';
 import { MetricsRegistry } from './registry.ts';
 

@@ -1,9 +1,11 @@
 /** The data plane's observer that keeps Prometheus metrics. */
 import { type ErrorCode, errorCatalogue } from '@millrace/protocol';
+import { FailureCounters } from './failure-counters.ts';
 import { modelMetrics, registerAll, serverMetrics, tritonMetrics } from './metric-table.ts';
 import { ModelSeries, type ModelStatistics } from './model-series.ts';
 import type { DataPlaneObserver, ModelObserver, WorkerState } from './observer.ts';
 import type { MetricFamily, MetricsRegistry } from './registry.ts';
+import type { Counter } from './series.ts';
 
 export interface BuildInfo {
   readonly version: string;
@@ -16,12 +18,16 @@ export class MetricsObserver implements DataPlaneObserver {
   readonly #models;
   readonly #triton;
   readonly #server;
+  /** Of requests that named no known model; shown once there is one. */
+  readonly #unknownFailures: FailureCounters;
+  #unknownRequests: Counter | undefined;
   readonly #byVersion = new Map<string, ModelSeries>();
 
   constructor(registry: MetricsRegistry, build: BuildInfo) {
     this.#server = registerAll(registry, serverMetrics);
     this.#models = registerAll(registry, modelMetrics);
     this.#triton = registerAll(registry, tritonMetrics);
+    this.#unknownFailures = new FailureCounters(this.#models.failures, this.#triton.failure, '', '');
     this.#server.buildInfo.bind(build.version, build.node).set(1);
     this.#server.workerRestarts.bind();
     this.workersChanged({ starting: 0, ready: 0, stopping: 0 });
@@ -54,8 +60,9 @@ export class MetricsObserver implements DataPlaneObserver {
   }
 
   requestRefused(code: ErrorCode): void {
-    this.#models.requests.bind('', '').add(1);
-    this.#models.failures.bind('', '', code).add(1);
+    this.#unknownRequests ??= this.#models.requests.bind('', '');
+    this.#unknownRequests.add(1);
+    this.#unknownFailures.add(code);
   }
 
   workersChanged(counts: Readonly<Record<WorkerState, number>>): void {

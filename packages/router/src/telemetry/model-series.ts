@@ -1,31 +1,12 @@
 /** The bound series of one model version: what the data plane's calls become. */
 import type { ErrorCode } from '@millrace/protocol';
+import { FailureCounters } from './failure-counters.ts';
 import type { Families, modelMetrics, tritonMetrics } from './metric-table.ts';
 import type { ModelObserver, RequestTiming } from './observer.ts';
 import type { Counter, Gauge, Histogram } from './series.ts';
 
 export type ModelFamilies = Families<typeof modelMetrics>;
 export type TritonFamilies = Families<typeof tritonMetrics>;
-
-export type TritonFailureReason = 'REJECTED' | 'CANCELED' | 'BACKEND' | 'OTHER';
-
-/** Triton's four reasons for the codes of the catalogue. */
-const tritonReasons: Readonly<Partial<Record<ErrorCode, TritonFailureReason>>> = {
-  'model-not-ready': 'REJECTED',
-  'model-full': 'REJECTED',
-  'server-full': 'REJECTED',
-  draining: 'REJECTED',
-  'deadline-exceeded': 'REJECTED',
-  cancelled: 'CANCELED',
-  'worker-lost': 'BACKEND',
-  'poison-request': 'BACKEND',
-  'run-time-limit': 'BACKEND',
-  'inference-failed': 'BACKEND',
-};
-
-export function tritonReasonOf(code: ErrorCode): TritonFailureReason {
-  return tritonReasons[code] ?? 'OTHER';
-}
 
 /** Totals since the version was first observed, for statistics calls. */
 export interface ModelStatistics {
@@ -42,9 +23,9 @@ export interface ModelStatistics {
 }
 
 export class ModelSeries implements ModelObserver {
-  readonly #families: ModelFamilies;
   readonly #triton: TritonFamilies;
   readonly #labels: readonly [model: string, version: string];
+  readonly #failures: FailureCounters;
   readonly #requests: Counter;
   readonly #requestSeconds: Histogram;
   readonly #queueSeconds: Histogram;
@@ -62,9 +43,9 @@ export class ModelSeries implements ModelObserver {
   #failureMs = 0;
 
   constructor(families: ModelFamilies, triton: TritonFamilies, model: string, version: string) {
-    this.#families = families;
     this.#triton = triton;
     this.#labels = [model, version];
+    this.#failures = new FailureCounters(families.failures, triton.failure, model, version);
     this.#requests = families.requests.bind(model, version);
     this.#requestSeconds = families.requestSeconds.bind(model, version);
     this.#queueSeconds = families.queueSeconds.bind(model, version);
@@ -113,8 +94,7 @@ export class ModelSeries implements ModelObserver {
 
   requestRefused(code: ErrorCode): void {
     this.#requests.add(1);
-    this.#families.failures.bind(...this.#labels, code).add(1);
-    this.#triton.failure.bind(...this.#labels, tritonReasonOf(code)).add(1);
+    this.#failures.add(code);
   }
 
   batchRan(rows: number): void {

@@ -32,4 +32,8 @@ describe(`per ${callsPerSample} calls`, () => {
       model.requestAnswered(timing, 40);
     }
   });
+
+  bench('one refusal', () => {
+    for (let call = 0; call < callsPerSample; call += 1) model.requestRefused('model-full');
+  });
 });

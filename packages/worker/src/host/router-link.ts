@@ -4,6 +4,7 @@ import {
   type FindShared,
   FrameReader,
   FrameWriter,
+  frameBytesMaxDefault,
   HeapRegion,
   type HelloFrame,
   MalformedFrame,
@@ -27,7 +28,7 @@ export interface RouterLinkOptions {
 export class RouterLink {
   readonly #options: RouterLinkOptions;
   readonly #host: WorkerHost;
-  readonly #writer = new FrameWriter();
+  #writer = new FrameWriter();
   #isFlushScheduled: boolean = false;
   #findShared: FindShared | undefined;
   #outputs: Arena | undefined;
@@ -73,12 +74,13 @@ export class RouterLink {
     }
   }
 
-  #onHello({ toWorkerBytes, toRouterBytes }: HelloFrame): void {
+  #onHello({ toWorkerBytes, toRouterBytes, frameBytesMax }: HelloFrame): void {
+    this.#writer = new FrameWriter(Math.min(frameBytesMax, frameBytesMaxDefault));
     const bytes = toWorkerBytes + toRouterBytes;
     const mapping = bytes === 0 ? undefined : this.#options.takeMapping(bytes);
     if (mapping === undefined) {
       this.#findShared = findNothing;
-      this.#append({ kind: 'hello', toWorkerBytes: 0, toRouterBytes: 0 });
+      this.#append({ kind: 'hello', toWorkerBytes: 0, toRouterBytes: 0, frameBytesMax: frameBytesMaxDefault });
     } else {
       const inputs = mapping.bytes.subarray(0, toWorkerBytes);
       this.#findShared = (offset, bytes) =>
@@ -86,7 +88,7 @@ export class RouterLink {
           ? { bytes: inputs.subarray(offset, offset + bytes), release: ignoreRelease }
           : undefined;
       this.#outputs = new Arena(mapping.bytes.subarray(toWorkerBytes));
-      this.#append({ kind: 'hello', toWorkerBytes, toRouterBytes });
+      this.#append({ kind: 'hello', toWorkerBytes, toRouterBytes, frameBytesMax: frameBytesMaxDefault });
     }
     this.#host.start();
   }

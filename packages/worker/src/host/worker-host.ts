@@ -9,7 +9,7 @@ import type {
   WorkerMessage,
 } from '@millrace/protocol';
 import { InferenceError } from '@millrace/protocol';
-import type { Engine, Session } from '../engine.ts';
+import type { Engine, RunResult, Session } from '../engine.ts';
 
 /** One batch runs while the next one waits, so that a worker is never idle for as long as an answer travels. */
 export const batchesMaxDefault = 2;
@@ -113,17 +113,18 @@ export class WorkerHost {
     if (isCancelled) return this.#fail(batch, 'cancelled', 'the batch was cancelled before it began');
     if (session === undefined) return this.#fail(batch, 'unknown-model', `model ${dispatch.model} is not loaded here`);
     const startedAt = this.#options.now();
+    let result: RunResult;
     try {
-      const result = await session.run({ inputs, outputs, lend: this.#lendOutputs });
-      const runMicros = (this.#options.now() - startedAt) * 1000;
-      this.#batchesHeld--;
-      const message = { kind: 'answered', batch, outputs: result.outputs, region: result.region, runMicros } as const;
-      if (this.#isClosed) result.region.release();
-      else this.#options.send(message);
+      result = await session.run({ inputs, outputs, lend: this.#lendOutputs });
     } catch (error) {
       if (!(error instanceof InferenceError)) throw error;
       this.#fail(batch, failureCodeFrom(error), error.message);
+      return;
     }
+    const runMicros = (this.#options.now() - startedAt) * 1000;
+    this.#batchesHeld--;
+    if (this.#isClosed) result.region.release();
+    else this.#send({ kind: 'answered', batch, outputs: result.outputs, region: result.region, runMicros });
   }
 
   #fail(batch: number, code: FailedMessage['code'], message: string): void {
@@ -139,12 +140,13 @@ export class WorkerHost {
       const engine = this.#options.engines.find(({ name }) => name === spec.engine);
       if (engine === undefined) throw new Error(`this worker has no engine "${spec.engine}"`);
       this.#sessions.set(model, await engine.load(spec));
-      const loadMs = this.#options.now() - startedAt;
-      this.#send({ kind: 'ready', model, loadMs, residentBytes: this.#options.residentBytes() });
     } catch (error) {
       const message = error instanceof Error ? error.message : String(error);
       this.#send({ kind: 'load-failed', model, message });
+      return;
     }
+    const loadMs = this.#options.now() - startedAt;
+    this.#send({ kind: 'ready', model, loadMs, residentBytes: this.#options.residentBytes() });
   }
 
   async #unload(model: number): Promise<void> {

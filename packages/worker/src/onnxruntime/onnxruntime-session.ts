@@ -66,8 +66,9 @@ export class OnnxruntimeSession implements Session {
     request: RunRequest,
     places: readonly OutputPlace[],
   ): Promise<RunResult> {
-    const region = request.lend(totalBytes(places));
+    let region: Region | undefined;
     try {
+      region = request.lend(totalBytes(places));
       const fetches: Record<string, Tensor> = {};
       for (const place of places) {
         const { spec, shape, bytes, offset } = place;
@@ -76,36 +77,37 @@ export class OnnxruntimeSession implements Session {
       await this.#session.run(feeds, fetches);
       return resultFrom(places, region);
     } catch (error) {
-      region.release();
+      region?.release();
       throw inferenceErrorFrom(error);
     }
   }
 
   async #runThenCopy(feeds: Record<string, Tensor>, request: RunRequest): Promise<RunResult> {
-    const names = request.outputs.map((index) => this.#mustFind(this.#spec.outputs, index, 'output').name);
-    let results: InferenceSession.OnnxValueMapType;
+    const specs = request.outputs.map((index) => this.#mustFind(this.#spec.outputs, index, 'output'));
     try {
-      results = await this.#session.run(feeds, names);
+      const results = await this.#session.run(
+        feeds,
+        specs.map(({ name }) => name),
+      );
+      const places: OutputPlace[] = [];
+      let end = 0;
+      for (const [position, spec] of specs.entries()) {
+        const { data, dims } = results[spec.name] as Tensor;
+        const bytes = ArrayBuffer.isView(data) ? data.byteLength : textBytes(data as string[]);
+        places.push({ spec, index: request.outputs[position] as number, shape: dims, bytes, offset: end });
+        end += aligned(bytes);
+      }
+      const region = request.lend(end);
+      for (const { spec, bytes, offset } of places) {
+        const { data } = results[spec.name] as Tensor;
+        const target = region.bytes.subarray(offset, offset + bytes);
+        if (ArrayBuffer.isView(data)) target.set(new Uint8Array(data.buffer, data.byteOffset, data.byteLength));
+        else writeTexts(data as string[], target);
+      }
+      return resultFrom(places, region);
     } catch (error) {
       throw inferenceErrorFrom(error);
     }
-    const places: OutputPlace[] = [];
-    let offset = 0;
-    for (const index of request.outputs) {
-      const spec = this.#mustFind(this.#spec.outputs, index, 'output');
-      const { data, dims } = results[spec.name] as Tensor;
-      const bytes = ArrayBuffer.isView(data) ? data.byteLength : textBytes(data as string[]);
-      places.push({ spec, index, shape: dims, bytes, offset });
-      offset += aligned(bytes);
-    }
-    const region = request.lend(offset);
-    for (const { spec, bytes, offset } of places) {
-      const { data } = results[spec.name] as Tensor;
-      const target = region.bytes.subarray(offset, offset + bytes);
-      if (ArrayBuffer.isView(data)) target.set(new Uint8Array(data.buffer, data.byteOffset, data.byteLength));
-      else writeTexts(data as string[], target);
-    }
-    return resultFrom(places, region);
   }
 
   /** Where each output will lie, or undefined when only the run can tell. */

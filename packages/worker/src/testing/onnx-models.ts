@@ -30,6 +30,15 @@ export function arithmeticModel(columns: number): Uint8Array {
   });
 }
 
+/** `output` is `input` twice, side by side. */
+export function doublingModel(columns: number): Uint8Array {
+  return onnxModelFrom({
+    inputs: [{ name: 'input', datatype: 'FP32', shape: ['batch', columns] }],
+    outputs: [{ name: 'output', datatype: 'FP32', shape: ['batch', 2 * columns] }],
+    nodes: [{ operator: 'Concat', inputs: ['input', 'input'], outputs: ['output'], attributes: { axis: 1 } }],
+  });
+}
+
 /** Where `flags` is not zero, gives its positions: an output whose size only the run knows. */
 export function positionsModel(): Uint8Array {
   return onnxModelFrom({

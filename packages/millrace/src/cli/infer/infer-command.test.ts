@@ -159,6 +159,16 @@ test('--random fills in only what is not given', async () => {
   expect(received[1]?.path).toBe('/v2/models/echo/versions/3/infer');
 });
 
+test('16-bit floats travel as bytes without being told', async () => {
+  answerWith = (response) => {
+    answerWith = undefined;
+    response.end('{"name":"half","inputs":[{"name":"h","datatype":"FP16","shape":[2]}]}');
+  };
+  const { stdout } = await infer('half', '--input', 'h=[0.5, -2]');
+  expect(stdout).toContain('h FP16[2]\n    0.5, -2\n');
+  expect(received[1]?.headers['content-type']).toBe('application/octet-stream');
+});
+
 test('--data sends a file or standard input as it is', async () => {
   const body = '{"inputs":[{"name":"f","shape":[1],"datatype":"BOOL","data":[true]}]}';
   writeFileSync(path.join(folder, 'request.json'), body);

@@ -44,7 +44,9 @@ export async function infer(parsed: ParsedArguments, context: CommandContext): P
 async function requestFrom(plan: InferPlan, client: InferenceClient, context: CommandContext): Promise<EncodedRequest> {
   if (plan.dataFile !== undefined) return { body: await readData(plan.dataFile, context), jsonBytes: undefined };
   const { inputs } = await client.metadata(plan.model, plan.version);
-  return encodeInferRequest(buildInputs(inputs, plan.inputs), plan.isBinary);
+  // Servers take 16-bit floats as bytes only.
+  const isBinary = plan.isBinary || inputs.some(({ datatype }) => datatype === 'FP16' || datatype === 'BF16');
+  return encodeInferRequest(buildInputs(inputs, plan.inputs), isBinary);
 }
 
 async function readData(file: string, context: CommandContext): Promise<Uint8Array> {

@@ -14,6 +14,8 @@ export interface LocalLaneOptions {
    * that finds no room in it is copied through the socket instead.
    */
   readonly sharedMemoryBytesMax: number;
+  /** The longest message either way, tensors included that are not in shared memory; 1 GiB unless given. */
+  readonly messageBytesMax?: number;
   /** Told why, for each worker that works without shared memory although some was asked for. */
   readonly onSharedMemoryUnavailable?: (reason: string) => void;
 }

@@ -6,9 +6,11 @@ import {
   type FrameToWorker,
   FrameWriter,
   type FromWorker,
+  frameBytesMaxDefault,
   type HelloFrame,
   MalformedFrame,
   type Region,
+  releaseOffsetsMax,
   type ToWorker,
   type WorkerLink,
 } from '@millrace/protocol';
@@ -20,14 +22,14 @@ import { WorkerProcess } from './worker-process.ts';
 /** The router's end of the local lane: one worker process, its socket and the memory shared with it. */
 export class LocalLink implements WorkerLink {
   readonly #receive: (message: FromWorker) => void;
+  readonly #onUnavailable: (reason: string) => void;
   readonly #process: WorkerProcess;
   readonly #memory: WorkerMemory;
-  readonly #writer = new FrameWriter();
-  readonly #reader = new FrameReader((frame) => this.#onFrame(frame));
+  readonly #writer: FrameWriter;
+  readonly #reader: FrameReader;
   readonly #batches = new BatchesInFlight();
   readonly #findOutput = (offset: number, bytes: number): Region | undefined => this.#memory.takeOutput(offset, bytes);
   #outputsReleased: number[] = [];
-  /** A flush at the end of this turn, or only of this loop of events; see `#scheduleRelease`. */
   #isFlushScheduled: boolean = false;
   #isReleaseScheduled: boolean = false;
   #hasGreeted: boolean = false;
@@ -37,12 +39,15 @@ export class LocalLink implements WorkerLink {
   #verdict: string | undefined;
 
   constructor(options: LocalLaneOptions, receive: (message: FromWorker) => void) {
+    const frameBytesMax = options.messageBytesMax ?? frameBytesMaxDefault;
     this.#receive = receive;
-    const onUnavailable = options.onSharedMemoryUnavailable ?? (() => {});
+    this.#onUnavailable = options.onSharedMemoryUnavailable ?? (() => {});
+    this.#writer = new FrameWriter(frameBytesMax);
+    this.#reader = new FrameReader((frame) => this.#onFrame(frame), frameBytesMax);
     this.#memory = new WorkerMemory(
       options.sharedMemoryBytesMax,
       (offset) => this.#releaseOutput(offset),
-      onUnavailable,
+      this.#onUnavailable,
     );
     this.#process = new WorkerProcess({
       workerPath: options.workerPath,
@@ -54,7 +59,7 @@ export class LocalLink implements WorkerLink {
     });
     this.#memory.closeDescriptor();
     const { bytes } = this.#memory;
-    this.#append({ kind: 'hello', toWorkerBytes: bytes, toRouterBytes: bytes });
+    this.#append({ kind: 'hello', toWorkerBytes: bytes, toRouterBytes: bytes, frameBytesMax });
   }
 
   get pid(): number | undefined {
@@ -67,7 +72,11 @@ export class LocalLink implements WorkerLink {
 
   send(message: ToWorker): void {
     if (message.kind === 'dispatch') this.#dispatch(message);
-    else if (!this.#isStopping && !this.#isGone) this.#append(message);
+    else if (!this.#isStopping && !this.#isGone && !this.#append(message) && message.kind === 'load') {
+      const { model, name } = message.spec;
+      const text = `the configuration of model "${name}" is longer than a message to a worker may be`;
+      queueMicrotask(() => this.#isGone || this.#receive({ kind: 'load-failed', model, message: text }));
+    }
   }
 
   stop(): void {
@@ -97,6 +106,10 @@ export class LocalLink implements WorkerLink {
     queueMicrotask(() => this.#deliverRefusals());
   }
 
+  /**
+   * What is sent in one turn is written at its end. (At the end of the whole round of events instead, it was no quicker
+   * alone, and would wait for every other socket's turn in a busy router.)
+   */
   #append(frame: FrameToWorker, sharedOffset?: number): boolean {
     if (!this.#writer.append(frame, sharedOffset)) return false;
     if (!this.#isFlushScheduled) {
@@ -109,9 +122,11 @@ export class LocalLink implements WorkerLink {
   #flush(): void {
     this.#isFlushScheduled = false;
     if (this.#outputsReleased.length > 0) {
-      const offsets = this.#outputsReleased;
+      const released = this.#outputsReleased;
       this.#outputsReleased = [];
-      this.#writer.append({ kind: 'release', offsets });
+      for (let at = 0; at < released.length; at += releaseOffsetsMax) {
+        this.#writer.append({ kind: 'release', offsets: released.slice(at, at + releaseOffsetsMax) });
+      }
     }
     if (this.#writer.isEmpty) return;
     const bytes = this.#writer.takeBytes();
@@ -150,7 +165,9 @@ export class LocalLink implements WorkerLink {
   #onHello({ toWorkerBytes, toRouterBytes }: HelloFrame): void {
     this.#hasGreeted = true;
     const { bytes } = this.#memory;
-    if (bytes > 0 && toWorkerBytes === bytes && toRouterBytes === bytes) this.#memory.share();
+    if (bytes === 0) return;
+    if (toWorkerBytes === bytes && toRouterBytes === bytes) this.#memory.share();
+    else this.#onUnavailable(`worker process ${this.pid} could not map the shared memory it inherited`);
   }
 
   #onMessage(message: FrameFromWorker): void {

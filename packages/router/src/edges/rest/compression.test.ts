@@ -1,9 +1,12 @@
 import { deflateRawSync, deflateSync, gunzipSync, gzipSync, inflateSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
+import { BodyBudget } from './body-budget.ts';
 import { compress } from './compress.ts';
-import { decompress, requestPackingFrom } from './decompress.ts';
+import { decompress as decompressInto, requestPackingFrom } from './decompress.ts';
 
 const limits = { bodyBytesMax: 100_000, zlibSyncBytesMax: 1000 };
+const decompress = (packed: Uint8Array, packing: 'deflate' | 'gzip', within: typeof limits) =>
+  decompressInto(packed, packing, within, new BodyBudget(1_000_000).lease());
 const small = Buffer.from('a small body');
 const large = Buffer.from(Array.from({ length: 50_000 }, (_, index) => (index * index * 7) & 0xff));
 
@@ -22,6 +25,21 @@ describe('requests', () => {
     const packed = gzipSync(new Uint8Array(90_000));
     expect(packed.byteLength).toBeLessThan(limits.zlibSyncBytesMax);
     expect((await decompress(packed, 'gzip', limits)).byteLength).toBe(90_000);
+  });
+
+  test.each([
+    ['at once', gzipSync(new Uint8Array(5_000))],
+    ['off the event loop', gzipSync(new Uint8Array(90_000))],
+  ])('what is unpacked %s counts against the budget', async (_, packed) => {
+    await expect(decompressInto(packed, 'gzip', limits, new BodyBudget(4_000).lease())).rejects.toMatchObject({
+      code: 'server-full',
+    });
+    const budget = new BodyBudget(90_000);
+    const lease = budget.lease();
+    const body = await decompressInto(packed, 'gzip', limits, lease);
+    expect(budget.bytes).toBe(body.byteLength);
+    lease.end();
+    expect(budget.bytes).toBe(0);
   });
 
   test.each([

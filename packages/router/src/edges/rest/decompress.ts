@@ -1,11 +1,11 @@
 /** Content codings of requests. Whatever a body claims to unpack to, no more than the limit is ever unpacked. */
-import { promisify } from 'node:util';
-import { gunzip, gunzipSync, inflate, inflateSync } from 'node:zlib';
+import { createGunzip, createInflate, gunzipSync, inflateSync } from 'node:zlib';
 import { InferenceError } from '@millrace/protocol';
+import type { BodyLease } from './body-budget.ts';
 
 const unpackers = {
-  gzip: { now: gunzipSync, later: promisify<Buffer | Uint8Array, { maxOutputLength: number }, Buffer>(gunzip) },
-  deflate: { now: inflateSync, later: promisify<Buffer | Uint8Array, { maxOutputLength: number }, Buffer>(inflate) },
+  gzip: { now: gunzipSync, stream: createGunzip },
+  deflate: { now: inflateSync, stream: createInflate },
 };
 
 type Packing = keyof typeof unpackers;
@@ -41,34 +41,68 @@ export interface DecompressLimits {
  */
 const syncExpansionMax = 16;
 
-export async function decompress(packed: Uint8Array, packing: Packing, limits: DecompressLimits): Promise<Uint8Array> {
-  const { now, later } = unpackers[packing];
+/** Pieces of this size come back from the thread that unpacks. */
+const pieceBytes = 64 * 1024;
+
+export async function decompress(
+  packed: Uint8Array,
+  packing: Packing,
+  limits: DecompressLimits,
+  lease: BodyLease,
+): Promise<Uint8Array> {
   if (packed.byteLength <= limits.zlibSyncBytesMax) {
     const maxOutputLength = Math.min(limits.bodyBytesMax, Math.max(1, limits.zlibSyncBytesMax * syncExpansionMax));
     try {
-      return now(packed, { maxOutputLength });
+      const body = unpackers[packing].now(packed, { maxOutputLength });
+      lease.grow(body.byteLength);
+      return body;
     } catch (error) {
-      if (!isOverLength(error)) throw refusalFrom(error, packing, limits);
+      if (!isOverLength(error)) throw refusalFrom(error, packing);
     }
   }
-  try {
-    return await later(packed, { maxOutputLength: limits.bodyBytesMax });
-  } catch (error) {
-    throw refusalFrom(error, packing, limits);
-  }
+  return decompressLater(packed, packing, limits.bodyBytesMax, lease);
+}
+
+function decompressLater(
+  packed: Uint8Array,
+  packing: Packing,
+  bodyBytesMax: number,
+  lease: BodyLease,
+): Promise<Uint8Array> {
+  return new Promise((resolve, reject) => {
+    const pieces: Uint8Array[] = [];
+    let bytes = 0;
+    const unpacker = unpackers[packing].stream({ chunkSize: pieceBytes });
+    unpacker.on('data', (piece: Uint8Array) => {
+      bytes += piece.byteLength;
+      try {
+        if (bytes > bodyBytesMax) throw tooLarge(bodyBytesMax);
+        lease.grow(piece.byteLength);
+        pieces.push(piece);
+      } catch (error) {
+        reject(error);
+        unpacker.destroy();
+      }
+    });
+    unpacker.once('end', () => resolve(Buffer.concat(pieces, bytes)));
+    unpacker.once('error', (error) => reject(refusalFrom(error, packing)));
+    unpacker.end(packed);
+  });
 }
 
 function isOverLength(error: unknown): boolean {
   return error instanceof RangeError && 'code' in error && error.code === 'ERR_BUFFER_TOO_LARGE';
 }
 
-function refusalFrom(error: unknown, packing: Packing, { bodyBytesMax }: DecompressLimits): InferenceError {
-  if (isOverLength(error)) {
-    return new InferenceError(
-      'request-too-large',
-      `the request body is larger than ${bodyBytesMax} bytes when decompressed; send a smaller one`,
-    );
-  }
+function tooLarge(bodyBytesMax: number): InferenceError {
+  return new InferenceError(
+    'request-too-large',
+    `the request body is larger than ${bodyBytesMax} bytes when decompressed; send a smaller one`,
+  );
+}
+
+function refusalFrom(error: unknown, packing: Packing): InferenceError {
+  if (error instanceof InferenceError) return error;
   const reason = error instanceof Error ? error.message : String(error);
   return new InferenceError(
     'invalid-request',

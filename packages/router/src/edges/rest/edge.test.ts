@@ -159,9 +159,9 @@ describe('the OpenAPI document', () => {
         expect(operationIds.has(operation.operationId)).toBe(false);
         operationIds.add(operation.operationId);
         const names = [...path.matchAll(/\{(\w+)\}/g)].map((match) => match[1]);
-        expect((operation.parameters ?? []).map(({ name }) => name)).toEqual(names);
-        for (const parameter of operation.parameters ?? [])
-          expect(parameter).toMatchObject({ in: 'path', required: true });
+        const inPath = (operation.parameters ?? []).filter((parameter) => parameter.in === 'path');
+        expect(inPath.map(({ name }) => name)).toEqual(names);
+        for (const parameter of inPath) expect(parameter).toMatchObject({ required: true });
         expect(Object.keys(operation.responses).length).toBeGreaterThan(0);
         for (const response of Object.values(operation.responses)) expect(response.description).not.toBe('');
       }
@@ -172,6 +172,14 @@ describe('the OpenAPI document', () => {
     }
     expect(text).not.toContain('$defs');
     expect(text).not.toContain('"$schema"');
+  });
+
+  test('names the header fields that mean something to an inference', async () => {
+    const { parameters } = (await document).paths['/v2/models/{model}/infer'].post;
+    expect(parameters.slice(1)).toMatchObject([
+      { name: 'inference-header-content-length', in: 'header', required: false, schema: { type: 'integer' } },
+      { name: 'millrace-timeout-ms', in: 'header', required: false, schema: { type: 'integer' } },
+    ]);
   });
 
   test('its schemas accept what the edge takes and gives', async () => {
@@ -194,7 +202,7 @@ describe('the OpenAPI document', () => {
 
 interface Operation {
   readonly operationId: string;
-  readonly parameters?: readonly { readonly name: string }[];
+  readonly parameters?: readonly { readonly name: string; readonly in: string }[];
   readonly responses: Record<string, { readonly description: string }>;
 }
 

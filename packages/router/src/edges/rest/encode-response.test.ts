@@ -19,6 +19,28 @@ describe('answers', () => {
     );
   });
 
+  test.each([
+    ['BOOL', [true, false], '[true,false]', '0100'],
+    ['UINT8', [0, 255], '[0,255]', '00ff'],
+    ['INT8', [-128, 127], '[-128,127]', '807f'],
+    ['UINT16', [1, 65_535], '[1,65535]', '0100ffff'],
+    ['INT16', [-2, 3], '[-2,3]', 'feff0300'],
+    ['UINT32', [1, 4_294_967_295], '[1,4294967295]', '01000000ffffffff'],
+    ['INT32', [-1, 256], '[-1,256]', 'ffffffff00010000'],
+    ['UINT64', [0, 9_007_199_254_740_991], '[0,9007199254740991]', '0000000000000000ffffffffffff1f00'],
+    ['INT64', [-1, 1], '[-1,1]', 'ffffffffffffffff0100000000000000'],
+    ['FP32', [0.1, -1.5], '[0.1,-1.5]', 'cdcccc3d0000c0bf'],
+    ['FP64', [0.1, 1e300], '[0.1,1e+300]', '9a9999999999b93f9c7500883ce4377e'],
+    ['BYTES', ['é"', ''], '["é\\"",""]', '03000000c3a92200000000'],
+  ])('%s in JSON and in binary, exactly', async (datatype, values, text, hex) => {
+    const { call } = echoEdge();
+    const inputs = [input('x', datatype, [2], { data: values })];
+    expect((await call(jsonRequest({ inputs }))).text()).toContain(`"data":${text}}`);
+    const reply = await call(jsonRequest({ inputs, parameters: { binary_data_output: true } }));
+    const jsonBytes = Number(reply.headers.get('inference-header-content-length'));
+    expect(Buffer.from(reply.body.subarray(jsonBytes)).toString('hex')).toBe(hex);
+  });
+
   test('mixed, exactly: JSON, then the binary outputs without padding', async () => {
     const reply = await echoEdge().call(
       jsonRequest({ inputs: two, outputs: [{ name: 'b' }, { name: 'a', parameters: { binary_data: true } }] }),
@@ -71,6 +93,16 @@ describe('answers', () => {
     expect(dataPlane.releases).toBe(1);
     const next = await call(jsonRequest({ inputs: [input('x', 'BYTES', [1], { data: ['é'] })] }));
     expect(JSON.parse(next.text()).outputs[0].data).toEqual(['é']);
+  });
+
+  test('a large JSON answer leaves the next one intact', async () => {
+    const { call } = echoEdge();
+    const large = Array.from({ length: 300_000 }, (_, index) => index * 7);
+    const reply = await call(jsonRequest({ inputs: [input('x', 'INT32', [large.length], { data: large })] }));
+    expect(reply.body.byteLength).toBeGreaterThan(1024 * 1024);
+    const next = await call(jsonRequest({ inputs: [input('x', 'INT32', [1], { data: [5] })] }));
+    expect(JSON.parse(reply.text()).outputs[0].data).toEqual(large);
+    expect(JSON.parse(next.text()).outputs[0].data).toEqual([5]);
   });
 
   test('the answer is released once, whatever its form', async () => {

@@ -5,12 +5,13 @@ import type { DataPlane, InferAnswer } from '../../data-plane/infer.ts';
 import type { Catalogue } from '../../registry/catalogue.ts';
 import { chooseCoding } from './accept-encoding.ts';
 import type { AnswerForm } from './answer-form.ts';
+import { BodyBudget, type BodyLease } from './body-budget.ts';
 import { checkClassification, isClassifying } from './classify.ts';
 import { compress } from './compress.ts';
 import type { RestConfig } from './config.ts';
 import { decodeRequest, headerLengthField, jsonBytesFromField } from './decode-request.ts';
-import { decompress, requestPackingFrom } from './decompress.ts';
 import { type EncodedAnswer, encodeAnswer } from './encode-response.ts';
+import { readBody } from './read-body.ts';
 import { timeoutField, timeoutMsFromField } from './request-parameters.ts';
 
 export interface InferDependencies {
@@ -19,44 +20,52 @@ export interface InferDependencies {
   readonly config: RestConfig;
 }
 
+/** A writer keeps the memory of its largest text; after one of this size it is replaced. */
+const writerBytesMax = 1024 * 1024;
+
 export class InferOperation {
   readonly #dataPlane: DataPlane;
   readonly #catalogue: Catalogue;
   readonly #config: RestConfig;
+  readonly #bodies: BodyBudget;
   /** Shared by all requests: what it writes is taken before anything else runs. */
-  readonly #writer = new JsonWriter();
+  #writer = new JsonWriter();
 
   constructor({ dataPlane, catalogue, config }: InferDependencies) {
     this.#dataPlane = dataPlane;
     this.#catalogue = catalogue;
     this.#config = config;
+    this.#bodies = new BodyBudget(config.bodyBytesInFlightMax);
   }
 
   /** Rejects with what `encodeError` takes; an answer that was made is then released. */
   async run(http: HttpRequest, model: string, version: string): Promise<HttpResponse> {
+    const lease = this.#bodies.lease();
+    try {
+      return await this.#runLeased(http, model, version, lease);
+    } finally {
+      lease.end();
+    }
+  }
+
+  async #runLeased(http: HttpRequest, model: string, version: string, lease: BodyLease): Promise<HttpResponse> {
     const frame = {
       model,
       version,
       jsonBytes: jsonBytesFromField(http.headers.getAll(headerLengthField)),
-      timeoutMs: timeoutMsFromField(http.headers.get(timeoutField)),
+      timeoutMs: timeoutMsFromField(takeJoined(http, timeoutField)),
     };
-    const body = await this.#readBody(http);
+    const body = await readBody(http, takeJoined(http, 'content-encoding'), this.#config, lease);
     const { request, form } = decodeRequest(frame, body, this.#catalogue, this.#config);
     if (isClassifying(form)) checkClassification(form, this.#catalogue.mustFind(model, version));
     const answer = await this.#dataPlane.infer(request, http.signal);
     const release = releaseOf(answer);
     try {
-      return await this.#respond(answer, form, http.headers.get('accept-encoding'), release);
+      return await this.#respond(answer, form, takeJoined(http, 'accept-encoding'), release);
     } catch (error) {
       release();
       throw error;
     }
-  }
-
-  async #readBody(http: HttpRequest): Promise<Uint8Array> {
-    const packing = requestPackingFrom(http.headers.get('content-encoding'));
-    const body = await http.body.readAll(this.#config.bodyBytesMax);
-    return packing === undefined ? body : decompress(body, packing, this.#config);
   }
 
   async #respond(
@@ -68,6 +77,7 @@ export class InferOperation {
     const view = isClassifying(form) ? this.#catalogue.mustFind(answer.model, answer.version) : undefined;
     const { classificationElementsMax } = this.#config;
     const encoded = encodeAnswer(answer, { form, view, classificationElementsMax }, this.#writer);
+    if (encoded.jsonBytes > writerBytesMax) this.#writer = new JsonWriter();
     const headers = answerFields(encoded);
     if (encoded.bytes >= this.#config.compressBytesMin) {
       headers.push(['vary', 'accept-encoding']);
@@ -83,6 +93,12 @@ export class InferOperation {
     if (encoded.pieces.length === 1) release();
     return { status: 200, headers, body: encoded.pieces, release };
   }
+}
+
+/** A field that was sent in several lines is one list. */
+function takeJoined(http: HttpRequest, name: string): string | undefined {
+  const values = http.headers.getAll(name);
+  return values.length > 1 ? values.join(', ') : values[0];
 }
 
 function answerFields(encoded: EncodedAnswer): [string, string][] {

@@ -6,9 +6,11 @@ import type { DataPlane } from '../../data-plane/infer.ts';
 import type { Catalogue, Health } from '../../registry/catalogue.ts';
 import type { Route, RoutedRequest } from '../routing/route.ts';
 import type { RestConfig } from './config.ts';
+import { headerLengthField } from './decode-request.ts';
 import { encodeError, errorCodeField, withoutBody } from './encode-error.ts';
 import { encodeModelConfig, encodeModelMetadata, jsonResponse } from './encode-model.ts';
 import { InferOperation } from './infer.ts';
+import { timeoutField } from './request-parameters.ts';
 import * as schemas from './schemas.ts';
 
 export interface RestDependencies {
@@ -123,6 +125,13 @@ function modelRoutes(dependencies: RestDependencies): readonly Route[] {
       suffix: '/infer',
       name: 'Infer',
       summary: 'Run a model',
+      headers: {
+        [headerLengthField]: z
+          .int()
+          .min(0)
+          .describe('Bytes of JSON in front of the body; 0: none, the body is the one input; absent: all is JSON'),
+        [timeoutField]: z.int().min(0).describe('Give up after so many milliseconds; 0: never'),
+      },
       request: {
         description: 'JSON, or JSON followed by binary tensors as Inference-Header-Content-Length says',
         content: { ...json(schemas.inferRequestSchema), 'application/octet-stream': undefined },
@@ -151,7 +160,7 @@ function modelReady(catalogue: Catalogue, model: string, version: string): HttpR
   }
 }
 
-interface ModelOperation extends Pick<Route, 'method' | 'summary' | 'request' | 'responses'> {
+interface ModelOperation extends Pick<Route, 'headers' | 'method' | 'request' | 'responses' | 'summary'> {
   readonly suffix: string;
   readonly name: string;
   run(routed: RoutedRequest, model: string, version: string): HttpResponse | Promise<HttpResponse>;

@@ -51,7 +51,11 @@ export function openApiRoute(info: OpenApiInfo, routes: readonly Route[]): Route
 }
 
 function operationFrom(route: Route, named: NamedSchemas): Schema {
-  const parameters = [...pathParametersFrom(route, named), ...queryParametersFrom(route, named)];
+  const parameters = [
+    ...pathParametersFrom(route, named),
+    ...queryParametersFrom(route, named),
+    ...headerParametersFrom(route, named),
+  ];
   return {
     operationId: route.operationId,
     summary: route.summary,
@@ -89,6 +93,15 @@ function queryParametersFrom(route: Route, named: NamedSchemas): Schema[] {
     in: 'query',
     required: required.includes(name),
     schema,
+  }));
+}
+
+function headerParametersFrom(route: Route, named: NamedSchemas): Schema[] {
+  return Object.entries(route.headers ?? {}).map(([name, schema]) => ({
+    name,
+    in: 'header',
+    required: false,
+    schema: named.schemaFrom(schema),
   }));
 }
 

@@ -29,6 +29,8 @@ export interface Route {
   readonly parameters?: Readonly<Record<string, z.ZodType<string>>>;
   /** Schema of the query. A query that does not fit is a 400; what it does not name is let through. */
   readonly query?: z.ZodObject;
+  /** Schemas of header fields that mean something to this operation; the handler reads them itself. */
+  readonly headers?: Readonly<Record<string, z.ZodType>>;
   readonly request?: BodyDeclaration;
   readonly responses: Readonly<Record<number, BodyDeclaration>>;
   readonly handler: (routed: RoutedRequest) => HttpResponse | Promise<HttpResponse>;

@@ -110,6 +110,7 @@ describe('the OpenAPI document', () => {
     ...routes,
     route('PUT', '/things/{thing}', {
       parameters: { thing: digits },
+      headers: { 'x-hint': z.string().describe('A hint') },
       request: { description: 'A thing', content: { 'application/json': z.object({ n: z.number() }) } },
       responses: {
         200: { description: 'Bytes', content: { 'application/octet-stream': undefined } },
@@ -139,7 +140,10 @@ describe('the OpenAPI document', () => {
       put: {
         operationId: 'PUT /things/{thing}',
         summary: 'Says what matched',
-        parameters: [{ name: 'thing', in: 'path', required: true, schema: { type: 'string', pattern: '^[0-9]+$' } }],
+        parameters: [
+          { name: 'thing', in: 'path', required: true, schema: { type: 'string', pattern: '^[0-9]+$' } },
+          { name: 'x-hint', in: 'header', required: false, schema: { type: 'string', description: 'A hint' } },
+        ],
         requestBody: {
           required: true,
           description: 'A thing',

@@ -283,7 +283,11 @@ test('the JSON form prints every scalar, list and map, and messages and choices 
     version_policy: { latest: { num_versions: 1 } },
     input: [{ name: 'a', data_type: 'TYPE_FP32', dims: [2n ** 60n] }],
     dynamic_batching: {},
+    model_warmup: [{ inputs: { a: { random_data: true } } }],
   });
+  expect(json.model_warmup).toEqual([
+    { name: '', batch_size: 0, count: 0, inputs: { a: { data_type: 'TYPE_INVALID', dims: [], random_data: true } } },
+  ]);
   expect(json).toMatchObject({
     name: 'm',
     platform: '',
@@ -305,7 +309,6 @@ test('the JSON form prints every scalar, list and map, and messages and choices 
     instance_group: [],
     parameters: {},
     metric_tags: {},
-    model_warmup: [],
     dynamic_batching: { preferred_batch_size: [], max_queue_delay_microseconds: 0, preserve_ordering: false },
   });
   for (const absent of ['optimization', 'sequence_batching', 'response_cache', 'model_operations']) {

@@ -7,6 +7,24 @@ const coded = (body: Uint8Array, encoding: string): InjectedRequest => post(body
 const goodBody = Buffer.from(`{"inputs":[${good}]}`);
 
 export const frameCases: readonly MalformedCase[] = [
+  [
+    'a coding in two lines',
+    post(gzipSync(gzipSync(goodBody)), [
+      ['content-encoding', 'gzip'],
+      ['content-encoding', 'gzip'],
+    ]),
+    415,
+    "unsupported Content-Encoding 'gzip, gzip'",
+  ],
+  [
+    'two timeout fields',
+    post(goodBody, [
+      ['millrace-timeout-ms', '1'],
+      ['millrace-timeout-ms', '2'],
+    ]),
+    400,
+    'millrace-timeout-ms',
+  ],
   ['brotli', coded(goodBody, 'br'), 415, "unsupported Content-Encoding 'br'"],
   ['two codings', coded(gzipSync(deflateSync(goodBody)), 'deflate, gzip'), 415, 'gzip, deflate or identity'],
   ['gzip that is not', coded(goodBody, 'gzip'), 400, 'not valid gzip data'],

@@ -1,0 +1,69 @@
+import { describe, expect, test } from 'vitest';
+import { WorkerMemory } from './worker-memory.ts';
+
+const bytesMax = 2 * 65_536;
+const mustNotFail = (reason: string): never => {
+  throw new Error(reason);
+};
+
+function memoryUnderTest() {
+  const released: number[] = [];
+  const memory = new WorkerMemory(bytesMax, (offset) => released.push(offset), mustNotFail);
+  return { memory, released };
+}
+
+const isShared = (bytes: Uint8Array): boolean => bytes.buffer.byteLength === bytesMax;
+
+describe.runIf(process.platform === 'linux')('WorkerMemory', () => {
+  test('lends ordinary memory until the worker has mapped the shared one', () => {
+    const { memory } = memoryUnderTest();
+    expect(isShared(memory.lend(10_000).bytes)).toBe(false);
+    memory.share();
+    const region = memory.lend(10_000);
+    expect(isShared(region.bytes)).toBe(true);
+    expect(memory.offsetOf(region)).toBe(0);
+    expect(memory.offsetOf(memory.lend(100))).toBeUndefined();
+    memory.close();
+  });
+
+  test('finds outputs in the second half and nowhere else', () => {
+    const { memory, released } = memoryUnderTest();
+    expect(memory.takeOutput(0, 64)).toBeUndefined();
+    memory.share();
+    const output = memory.takeOutput(128, 64);
+    expect(output?.bytes.byteOffset).toBe(65_536 + 128);
+    expect(memory.takeOutput(65_536 - 64, 64)).toBeDefined();
+    expect(memory.takeOutput(65_536 - 64, 65)).toBeUndefined();
+    output?.release();
+    expect(released).toEqual([128]);
+    expect(() => output?.release()).toThrow(/released twice/);
+    memory.close();
+  });
+
+  test('after the end what is held stays as it is, and goes once the last of it is released', () => {
+    const { memory, released } = memoryUnderTest();
+    memory.share();
+    const input = memory.lend(5000);
+    const output = memory.takeOutput(0, 4);
+    output?.bytes.fill(7);
+    memory.close();
+    expect(isShared(memory.lend(10_000).bytes)).toBe(false);
+    expect([...(output?.bytes ?? [])]).toEqual([7, 7, 7, 7]);
+    output?.release();
+    expect([...(output?.bytes ?? [])]).toEqual([7, 7, 7, 7]);
+    input.release();
+    memory.discardIfUnused();
+    expect([...(output?.bytes ?? [])]).toEqual([0, 0, 0, 0]);
+    expect(released).toEqual([]);
+  });
+
+  test('without memory to share there is nothing to inherit', () => {
+    const memory = new WorkerMemory(0, () => {}, mustNotFail);
+    expect(memory.bytes).toBe(0);
+    expect(memory.descriptor).toBeUndefined();
+    memory.share();
+    expect(memory.lend(100_000).bytes.length).toBe(100_000);
+    expect(memory.takeOutput(0, 0)).toBeUndefined();
+    memory.close();
+  });
+});

@@ -1,0 +1,49 @@
+import { describe, expect, test } from 'vitest';
+import { serveTestModel } from './testing/test-model.ts';
+
+describe('a configuration that asks for what is not done is served with a warning where that is right', () => {
+  test.each([
+    ['response_cache { enable: true }', 'response_cache.enable'],
+    ['model_warmup { name: "w" }', 'model_warmup'],
+    ['runtime: "libtriton.so"', 'runtime'],
+    ['cc_model_filenames { key: "7.5" value: "x" }', 'cc_model_filenames'],
+    ['metric_tags { key: "a" value: "b" }', 'metric_tags'],
+    ['model_metrics { metric_control { } }', 'model_metrics'],
+    ['dynamic_batching { preferred_batch_size: 4 }', 'dynamic_batching.preferred_batch_size'],
+    ['dynamic_batching { max_queue_delay_microseconds: 100 }', 'dynamic_batching.max_queue_delay_microseconds'],
+    ['dynamic_batching { preserve_ordering: true }', 'dynamic_batching.preserve_ordering'],
+    ['dynamic_batching { priority_levels: 2 default_priority_level: 1 }', 'dynamic_batching.priority_levels'],
+    [
+      'dynamic_batching { default_queue_policy { default_timeout_microseconds: 1 } }',
+      'dynamic_batching.default_queue_policy.default_timeout_microseconds',
+    ],
+    [
+      'dynamic_batching { default_queue_policy { timeout_action: DELAY } }',
+      'dynamic_batching.default_queue_policy.timeout_action',
+    ],
+    ['dynamic_batching { priority_queue_policy { key: 1 value { } } }', 'dynamic_batching.priority_queue_policy'],
+    ['optimization { graph { level: 1 } }', 'optimization.graph'],
+    ['optimization { priority: PRIORITY_MAX }', 'optimization.priority'],
+    ['optimization { cuda { graphs: true } }', 'optimization.cuda'],
+    ['optimization { execution_accelerators { } }', 'optimization.execution_accelerators'],
+    ['optimization { gather_kernel_buffer_threshold: 1 }', 'optimization.gather_kernel_buffer_threshold'],
+    ['optimization { eager_batching: true }', 'optimization.eager_batching'],
+    ['instance_group { kind: KIND_MODEL }', 'instance_group[0].kind'],
+    ['instance_group { rate_limiter { } }', 'instance_group[0].rate_limiter'],
+    ['instance_group { host_policy: "p" }', 'instance_group[0].host_policy'],
+    ['parameters { key: "other" value { string_value: "1" } }', 'parameters["other"]'],
+  ])('%s', async (config, fieldPath) => {
+    const { warnings } = await serveTestModel({ config: `\n${config}` });
+    expect(warnings.map(({ line, field: path }) => [line, path])).toEqual([[2, fieldPath]]);
+  });
+
+  test.each([
+    'response_cache { enable: false }',
+    'model_transaction_policy { decoupled: false }',
+    'dynamic_batching { }',
+    'optimization { input_pinned_memory { enable: false } }',
+    'input { name: "x" data_type: TYPE_FP32 dims: 4 optional: false is_shape_tensor: false }',
+  ])('%s asks for nothing and gets no warning', async (config) => {
+    expect((await serveTestModel({ config })).warnings).toEqual([]);
+  });
+});

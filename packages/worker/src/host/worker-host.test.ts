@@ -1,0 +1,195 @@
+import { HeapRegion, InferenceError, type LoadSpec, type WorkerMessage } from '@millrace/protocol';
+import { describe, expect, test } from 'vitest';
+import type { Engine, RunRequest, RunResult } from '../engine.ts';
+import { WorkerHost } from './worker-host.ts';
+
+const spec: LoadSpec = {
+  model: 1,
+  name: 'fake',
+  version: '1',
+  engine: 'onnxruntime',
+  path: '',
+  inputs: [],
+  outputs: [],
+  isBatched: true,
+  threads: 1,
+  isSpinning: false,
+};
+
+/** A host over an engine whose runs end when the test says so. */
+function hostUnderTest(load: Engine['load'] = async () => session()) {
+  const sent: WorkerMessage[] = [];
+  const runs: { resolve: () => void; reject: (error: Error) => void }[] = [];
+  const released: number[] = [];
+  let unloads = 0;
+  let time = 0;
+  let waiting: { count: number; resolve: () => void } | undefined;
+  function session() {
+    return {
+      run(request: RunRequest): Promise<RunResult> {
+        return new Promise((resolve, reject) => {
+          const region = request.lend(8);
+          runs.push({ resolve: () => resolve({ outputs: [], region }), reject });
+        });
+      },
+      async unload() {
+        unloads++;
+      },
+    };
+  }
+  const host = new WorkerHost({
+    engines: [
+      { name: 'onnxruntime', load: (given) => (given.path === 'session' ? Promise.resolve(session()) : load(given)) },
+    ],
+    batchesMax: 2,
+    now: () => time++,
+    residentBytes: () => 1234,
+    lend: (bytes) => {
+      const region = new HeapRegion(new Uint8Array(bytes));
+      return {
+        bytes: region.bytes,
+        release() {
+          region.release();
+          released.push(bytes);
+        },
+      };
+    },
+    send(message) {
+      sent.push(message);
+      if (waiting !== undefined && sent.length >= waiting.count) waiting.resolve();
+    },
+  });
+  return {
+    host,
+    sent,
+    runs,
+    released,
+    unloads: () => unloads,
+    dispatch: (batch: number, model = 1) =>
+      host.receive({
+        kind: 'dispatch',
+        batch,
+        model,
+        inputs: [],
+        outputs: [],
+        region: new HeapRegion(new Uint8Array(0)),
+      }),
+    untilSent: (count: number) =>
+      new Promise<void>((resolve) => {
+        if (sent.length >= count) resolve();
+        else waiting = { count, resolve };
+      }),
+    turn: () => new Promise((resolve) => setImmediate(resolve)),
+  };
+}
+
+const loaded = { ...spec, path: 'session' };
+
+describe('WorkerHost', () => {
+  test('says nothing from inside a call', async () => {
+    const { host, sent, dispatch, untilSent } = hostUnderTest();
+    host.start();
+    dispatch(1, 99);
+    expect(sent).toEqual([]);
+    await untilSent(2);
+    expect(sent).toMatchObject([
+      { kind: 'credit', batchesMax: 2 },
+      { kind: 'failed', code: 'unknown-model' },
+    ]);
+  });
+
+  test('reports a load with what it took', async () => {
+    const { host, sent, untilSent } = hostUnderTest();
+    host.receive({ kind: 'load', spec: loaded });
+    await untilSent(1);
+    expect(sent).toEqual([{ kind: 'ready', model: 1, loadMs: 1, residentBytes: 1234 }]);
+  });
+
+  test('runs one batch at a time', async () => {
+    const { host, sent, runs, dispatch, untilSent, turn } = hostUnderTest();
+    host.receive({ kind: 'load', spec: loaded });
+    dispatch(1);
+    dispatch(2);
+    await turn();
+    expect(runs.length).toBe(1);
+    runs[0]?.resolve();
+    await untilSent(2);
+    await turn();
+    expect(runs.length).toBe(2);
+    runs[1]?.resolve();
+    await untilSent(3);
+    expect(sent.slice(1)).toMatchObject([
+      { kind: 'answered', batch: 1, runMicros: 1000 },
+      { kind: 'answered', batch: 2, runMicros: 1000 },
+    ]);
+  });
+
+  test.each([
+    ['unsupported', 'unsupported'],
+    ['inference-failed', 'inference-failed'],
+    ['invalid-request', 'inference-failed'],
+  ] as const)('a run that rejects with %s fails its batch with %s', async (thrown, told) => {
+    const { host, sent, runs, dispatch, untilSent, turn } = hostUnderTest();
+    host.receive({ kind: 'load', spec: loaded });
+    dispatch(1);
+    await turn();
+    runs[0]?.reject(new InferenceError(thrown, 'because'));
+    await untilSent(2);
+    expect(sent[1]).toEqual({ kind: 'failed', batch: 1, code: told, message: 'because' });
+  });
+
+  test('a batch frees its place before its answer is told, so that the next may be sent at once', async () => {
+    const { host, runs, dispatch, untilSent, turn } = hostUnderTest();
+    host.receive({ kind: 'load', spec: loaded });
+    dispatch(1);
+    dispatch(2);
+    expect(() => dispatch(3)).toThrow(/more than the 2 batches it had credit for/);
+    await turn();
+    runs[0]?.resolve();
+    await untilSent(2);
+    expect(() => dispatch(4)).toThrow(/credit/);
+  });
+
+  test('finish waits for everything received', async () => {
+    const { host, sent, runs, dispatch, turn } = hostUnderTest();
+    host.receive({ kind: 'load', spec: loaded });
+    dispatch(1);
+    let isFinished = false;
+    host.finish(() => {
+      isFinished = true;
+    });
+    await turn();
+    expect(isFinished).toBe(false);
+    runs[0]?.resolve();
+    await turn();
+    expect(isFinished).toBe(true);
+    expect(sent.at(-1)?.kind).toBe('answered');
+  });
+
+  test('a closed host is silent, gives back what its run had lent, and unloads its models', async () => {
+    const { host, sent, runs, released, unloads, dispatch, turn } = hostUnderTest();
+    host.receive({ kind: 'load', spec: loaded });
+    dispatch(1);
+    dispatch(2);
+    await turn();
+    host.close();
+    host.close();
+    runs[0]?.resolve();
+    await turn();
+    dispatch(3);
+    await turn();
+    expect(sent.map(({ kind }) => kind)).toEqual(['ready']);
+    expect(runs.length).toBe(1);
+    expect(released).toEqual([8]);
+    expect(unloads()).toBe(1);
+  });
+
+  test('an engine that cannot load says why, and one that is not there is named', async () => {
+    const { host, sent, untilSent } = hostUnderTest(async () => {
+      throw new Error('no such file');
+    });
+    host.receive({ kind: 'load', spec });
+    await untilSent(1);
+    expect(sent).toEqual([{ kind: 'load-failed', model: 1, message: 'no such file' }]);
+  });
+});
