@@ -54,9 +54,14 @@ export class ConnectionTimes extends WheelEntry {
     this.#pingedMs = -1;
   }
 
-  /** A request was answered: the client may ping again, and the connection is not idle. */
+  /** A request was answered: the connection is not idle. */
   onAnswered(): void {
     this.#answeredMs = this.#connection.nowMs;
+    this.onResponding();
+  }
+
+  /** A part of an answer was sent: the client may ping again, as it does to measure the link. */
+  onResponding(): void {
     this.#clientPingMs = Number.NEGATIVE_INFINITY;
     this.#pingStrikes = 0;
   }

@@ -47,6 +47,7 @@ export class Http2Sender {
   sendHead(stream: Http2Stream, status: number, headers: HeaderList, lengthBytes: number, isEnd: boolean): void {
     this.#sendBlock(stream.id, status, headers, lengthBytes, true, isEnd);
     stream.isStarted = true;
+    stream.connection.times.onResponding();
   }
 
   sendInterim(stream: Http2Stream, status: number, headers: HeaderList): void {
@@ -142,6 +143,7 @@ export class Http2Sender {
     stream.sendWindow -= bytes;
     stream.pendingBytes -= bytes;
     stream.progressMs = this.#host.wheel.nowMs;
+    stream.connection.times.onResponding();
     this.#appendPending(stream, bytes);
     if (!isAll) return;
     this.#controlFrames.refund(tokensPerFullFrame);
