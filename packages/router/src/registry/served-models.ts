@@ -13,6 +13,7 @@ export class ServedModels implements Catalogue {
   /** By name, versions descending: the first ready one is the preferred one. */
   readonly #entries = new Map<string, Entry[]>();
   readonly #failures: readonly ModelStatus[];
+  readonly #listeners = new Set<() => void>();
 
   constructor(models: readonly ServedModel[], failures: readonly { name: string; version: string; reason: string }[]) {
     for (const model of models) {
@@ -78,6 +79,13 @@ export class ServedModels implements Catalogue {
     const entry = this.#entryOf(model);
     entry.state = state;
     entry.reason = reason;
+    for (const listener of this.#listeners) listener();
+  }
+
+  /** Calls back after every change of a state; returns the way to stop listening. */
+  onChange(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
   }
 
   #entryOf(model: ServedModel): Entry {
