@@ -2,6 +2,7 @@ import type { RpcError, RpcService } from '@millrace/http';
 import type { WatchedHealth } from '../../registry/catalogue.ts';
 import { type GrpcOptions, resolveGrpcConfig } from './config.ts';
 import { createErrorEncoder } from './encode-error.ts';
+import { file_google_rpc_error_details } from './generated/google/rpc/error_details_pb.ts';
 import { file_grpc_health_v1_health } from './generated/grpc/health/v1/health_pb.ts';
 import { file_grpc_reflection_v1_reflection } from './generated/grpc/reflection/v1/reflection_pb.ts';
 import { file_grpc_reflection_v1alpha_reflection } from './generated/grpc/reflection/v1alpha/reflection_pb.ts';
@@ -34,6 +35,7 @@ export function createGrpcEdge(options: GrpcEdgeOptions): GrpcEdge {
   const inference = inferenceService({ catalogue, dataPlane, health, server, config, errorFrom });
   const healthService = new HealthService({ catalogue, health, serviceNames: [GRPCInferenceService.typeName] });
   const files = [
+    file_google_rpc_error_details,
     file_inference_grpc_service,
     file_grpc_health_v1_health,
     file_grpc_reflection_v1_reflection,
