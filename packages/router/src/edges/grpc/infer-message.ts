@@ -66,7 +66,7 @@ export class InferMessageReader {
     this.#limits = limits;
   }
 
-  /** Throws a `MalformedMessage`, or an InferenceError where a limit is passed. */
+  /** Throws an InferenceError: a `MalformedMessage`, or `request-too-large` where a limit is passed. */
   read(bytes: Uint8Array): InferMessage {
     const cursor = this.#cursor;
     const { inputsMax, outputsMax } = this.#limits;

@@ -1,7 +1,9 @@
 /** Walks protobuf's binary form in place, without making anything. Throws a `MalformedMessage` for what is none. */
-export class MalformedMessage extends Error {
+import { InferenceError } from '@millrace/protocol';
+
+export class MalformedMessage extends InferenceError {
   constructor(what: string) {
-    super(`it is not valid protobuf: ${what}`);
+    super('invalid-request', `the request message is not valid protobuf: ${what}`);
     this.name = 'MalformedMessage';
   }
 }
