@@ -101,7 +101,8 @@ class HeadWriter {
 
   /** What was written since the last cut. */
   cut(): Uint8Array {
-    const piece = this.#bytes.subarray(this.#cutAt, this.#at);
+    const isWhole = this.#cutAt === 0 && this.#at === this.#bytes.length;
+    const piece = isWhole ? this.#bytes : this.#bytes.subarray(this.#cutAt, this.#at);
     this.#cutAt = this.#at;
     return piece;
   }
