@@ -15,6 +15,7 @@ class Collector implements MessageReader {
   }
   hold(): void {}
   release(): void {}
+  close(): void {}
 }
 
 function decode(body: Uint8Array, step: number): { bytes: Buffer; isEnded: boolean; error: RpcError | undefined } {

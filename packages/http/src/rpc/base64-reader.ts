@@ -48,6 +48,11 @@ export class Base64Reader implements MessageReader {
     this.#inner.release();
   }
 
+  close(): void {
+    this.#isBroken = true;
+    this.#inner.close();
+  }
+
   #fail(): void {
     this.#isBroken = true;
     this.#onBad(new RpcError('invalid_argument', 'the body is not base64, which application/grpc-web-text requires'));

@@ -119,6 +119,34 @@ test('messages above the limits are resource_exhausted, both ways', () => {
   expect(connect.send(Buffer.from('four')).status).toBe(429);
 });
 
+test('calls whose messages never end cannot fill the memory together', () => {
+  const handler = createRpcHandler([echoService()], { arrivingBytesMax: 10 });
+  const begin = (headers: DoubleRequest['headers'], body: Uint8Array): ExchangeDouble => {
+    const exchange = new ExchangeDouble({ headers: headers ?? grpc });
+    handler(exchange);
+    exchange.acceptData(body);
+    return exchange;
+  };
+  const connect = [['content-type', 'application/proto']] as const;
+  const first = begin(grpc, enveloped('123456').subarray(0, 8));
+  expect(begin(grpc, enveloped('123456').subarray(0, 8)).header('grpc-status')).toBe('8');
+  expect(begin(connect, Buffer.from('12345')).status).toBe(429);
+  first.acceptAbort('reset');
+  const second = begin(connect, Buffer.from('12345'));
+  second.send(Buffer.from('67890'));
+  expect([second.status, second.body.toString()]).toEqual([200, '1234567890']);
+  expect(begin(grpc, enveloped('123456').subarray(0, 8)).isDone).toBe(false);
+});
+
+test('whoever asks after the end hears of it at once', () => {
+  const keeper = new CallKeeper();
+  open({ unary: keeper.keep }).send(enveloped('a'));
+  keeper.unaryCall.fail(new RpcError('aborted', 'x'));
+  const heard: unknown[] = [];
+  keeper.unaryCall.whenEnded((error) => heard.push(error?.code));
+  expect(heard).toEqual(['aborted']);
+});
+
 test.each([
   ['grpc-timeout', '1x', grpc],
   ['connect-timeout-ms', 'soon', [['content-type', 'application/proto']] as const],

@@ -50,6 +50,7 @@ export class Call extends WheelEntry implements ExchangeListener, MessageSink, U
   #cancellation: Cancellation | undefined = undefined;
   #cancelReason: CancelReason | undefined = undefined;
   #endListeners: ((error: RpcError | undefined) => void)[] | undefined = undefined;
+  #endError: RpcError | undefined = undefined;
   #stage = 0;
   #isEnded: boolean = false;
   #isHandled: boolean = false;
@@ -125,6 +126,10 @@ export class Call extends WheelEntry implements ExchangeListener, MessageSink, U
   }
 
   whenEnded(listener: (error: RpcError | undefined) => void): void {
+    if (this.#isEnded) {
+      listener(this.#endError);
+      return;
+    }
     this.#endListeners ??= [];
     this.#endListeners.push(listener);
   }
@@ -435,6 +440,8 @@ export class Call extends WheelEntry implements ExchangeListener, MessageSink, U
 
   #finish(error: RpcError | undefined): void {
     this.#isEnded = true;
+    this.#endError = error;
+    this.reader?.close();
     if (this.slot >= 0) this.host.deadlines.clear(this);
     this.#requests?.acceptError(error ?? callOver);
     this.onDrain();

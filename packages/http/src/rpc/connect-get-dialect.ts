@@ -46,5 +46,5 @@ export class ConnectGetDialect extends ConnectUnaryDialect {
 
 /** A message that is decompressed later is followed by the end then. */
 function endOnRelease(call: Call): MessageReader {
-  return { push: () => {}, end: () => {}, hold: () => {}, release: () => call.onMessagesEnd() };
+  return { push: () => {}, end: () => {}, hold: () => {}, release: () => call.onMessagesEnd(), close: () => {} };
 }

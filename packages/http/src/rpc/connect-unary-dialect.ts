@@ -36,7 +36,8 @@ export class ConnectUnaryDialect implements Dialect {
   }
 
   read(call: Call, compression: Compression | undefined): void {
-    call.reader = new WholeBodyReader(call, call.host.limits.receiveBytesMax, compression !== undefined);
+    const { arrivals, limits } = call.host;
+    call.reader = new WholeBodyReader(call, limits.receiveBytesMax, arrivals, compression !== undefined);
     call.exchange.resume();
   }
 

@@ -1,4 +1,5 @@
 /** The framing that gRPC, gRPC-Web and Connect streams share: a byte of flags, a 32-bit length, the message. */
+import type { ArrivalBudget } from './arrival-budget.ts';
 import { tooLarge } from './compression.ts';
 import { RpcError } from './rpc-error.ts';
 
@@ -26,6 +27,8 @@ export interface MessageReader {
   /** Delivers nothing more until `release`; what arrives meanwhile is kept. */
   hold(): void;
   release(): void;
+  /** Nothing more will be read: gives back the memory of what was not complete. */
+  close(): void;
 }
 
 export interface MessageSink {
@@ -37,6 +40,7 @@ export interface MessageSink {
 export class EnvelopeReader implements MessageReader {
   readonly #sink: MessageSink;
   readonly #bytesMax: number;
+  readonly #arrivals: ArrivalBudget;
   #prefix: Uint8Array | undefined = undefined;
   #prefixBytes = 0;
   #flags = 0;
@@ -49,9 +53,10 @@ export class EnvelopeReader implements MessageReader {
   #isBroken: boolean = false;
   #kept: Uint8Array[] | undefined = undefined;
 
-  constructor(sink: MessageSink, bytesMax: number) {
+  constructor(sink: MessageSink, bytesMax: number, arrivals: ArrivalBudget) {
     this.#sink = sink;
     this.#bytesMax = bytesMax;
+    this.#arrivals = arrivals;
   }
 
   push(piece: Uint8Array): void {
@@ -89,6 +94,12 @@ export class EnvelopeReader implements MessageReader {
     if (this.#isEnded) this.end();
   }
 
+  close(): void {
+    this.#isBroken = true;
+    this.#kept = undefined;
+    this.#drop();
+  }
+
   /** Reads a prefix, and the message with it where the piece has all of it. Returns where it stopped. */
   #open(piece: Uint8Array, from: number): number {
     let at = from;
@@ -109,7 +120,12 @@ export class EnvelopeReader implements MessageReader {
       this.#deliver(piece.subarray(at, end));
       return end;
     }
-    this.#message = Buffer.allocUnsafe(Math.min(this.#length, firstGrantBytes));
+    const granted = Math.min(this.#length, firstGrantBytes);
+    if (!this.#arrivals.take(granted)) {
+      this.#break(this.#arrivals.refusal());
+      return piece.length;
+    }
+    this.#message = Buffer.allocUnsafe(granted);
     this.#messageBytes = 0;
     return at;
   }
@@ -136,15 +152,19 @@ export class EnvelopeReader implements MessageReader {
     let message = this.#message as Buffer;
     if (this.#messageBytes + taken > message.length) {
       // Memory follows what has arrived, so that announcing a large message costs the server nothing.
-      const grown = Math.max(message.length * 2, this.#messageBytes + taken);
-      message = Buffer.allocUnsafe(Math.min(grown, this.#length));
+      const grown = Math.min(Math.max(message.length * 2, this.#messageBytes + taken), this.#length);
+      if (!this.#arrivals.take(grown - message.length)) {
+        this.#break(this.#arrivals.refusal());
+        return piece.length;
+      }
+      message = Buffer.allocUnsafe(grown);
       (this.#message as Buffer).copy(message, 0, 0, this.#messageBytes);
       this.#message = message;
     }
     message.set(taken === piece.length ? piece : piece.subarray(from, from + taken), this.#messageBytes);
     this.#messageBytes += taken;
     if (this.#messageBytes === this.#length) {
-      this.#message = undefined;
+      this.#drop();
       this.#deliver(message);
     }
     return from + taken;
@@ -154,10 +174,15 @@ export class EnvelopeReader implements MessageReader {
     this.#sink.onMessage(message, (this.#flags & envelopeFlag.compressed) !== 0);
   }
 
-  #break(error: RpcError): void {
-    this.#isBroken = true;
+  /** The message under way is no longer this reader's. */
+  #drop(): void {
+    if (this.#message === undefined) return;
+    this.#arrivals.give(this.#message.length);
     this.#message = undefined;
-    this.#kept = undefined;
+  }
+
+  #break(error: RpcError): void {
+    this.close();
     this.#sink.onBadMessage(error);
   }
 }

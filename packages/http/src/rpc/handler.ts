@@ -1,6 +1,7 @@
 /** Serves services to every client that speaks gRPC, gRPC-Web or Connect, told apart by what they send. */
 import type { HeaderList } from '../exchange.ts';
 import type { WireExchange, WireHandler } from '../wire/wire-exchange.ts';
+import { ArrivalBudget } from './arrival-budget.ts';
 import { type BoundMethod, Call } from './call.ts';
 import { type RpcLimitOptions, resolveRpcLimits } from './config.ts';
 import { ConnectGetDialect } from './connect-get-dialect.ts';
@@ -30,8 +31,10 @@ export interface RpcHandlerOptions extends RpcLimitOptions {
 export function createRpcHandler(services: readonly RpcService[], options: RpcHandlerOptions = {}): WireHandler {
   const methods = methodsOf(services);
   const cors = options.cors === undefined ? undefined : new Cors(options.cors);
+  const limits = resolveRpcLimits(options);
   const host: RpcHost = {
-    limits: resolveRpcLimits(options),
+    limits,
+    arrivals: new ArrivalBudget(limits.arrivingBytesMax),
     deadlines: new Deadlines(),
     interceptors: options.interceptors ?? [],
     compression: options.compression ?? 'as-request',

@@ -1,3 +1,4 @@
+import type { ArrivalBudget } from './arrival-budget.ts';
 import type { RpcLimits } from './config.ts';
 import type { Cors } from './cors.ts';
 import type { Deadlines } from './deadlines.ts';
@@ -10,6 +11,7 @@ export type AnswerCompression = 'as-request' | 'when-accepted' | 'never';
 /** What all calls of one handler share. */
 export interface RpcHost {
   readonly limits: RpcLimits;
+  readonly arrivals: ArrivalBudget;
   readonly deadlines: Deadlines;
   readonly interceptors: readonly Interceptor[];
   readonly compression: AnswerCompression;

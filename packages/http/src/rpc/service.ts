@@ -42,7 +42,7 @@ export interface RpcCall {
   readonly query: string;
   /** Ends the call with an error. */
   fail(error: unknown): void;
-  /** Calls back once, when the call has ended, however it did. */
+  /** Calls back once when the call has ended, however it did; at once when it has already. */
   whenEnded(listener: (error: RpcError | undefined) => void): void;
 }
 
