@@ -50,7 +50,7 @@ process.exitCode = failed === 0 && passed > 0 ? 0 : 1;
 async function callServer() {
   const server = spawn(
     join(folder, 'node_modules/.bin/millrace'),
-    ['serve', 'some.onnx', '--http-port', '0', '--metrics-port', '0'],
+    ['serve', 'some.onnx', '--http-port', '0', '--grpc-port', '0', '--metrics-port', '0'],
     {
       cwd: folder,
       stdio: ['ignore', 'pipe', 'inherit'],

@@ -16,6 +16,7 @@ export interface LogRecord {
 
 export class ServerProcess {
   readonly url: string;
+  readonly grpcUrl: string;
   readonly metricsUrl: string;
   readonly child: ChildProcess;
   readonly records: LogRecord[];
@@ -25,6 +26,7 @@ export class ServerProcess {
     this.child = child;
     this.records = records;
     this.url = listening.httpUrl as string;
+    this.grpcUrl = listening.grpcUrl as string;
     this.metricsUrl = listening.metricsUrl as string;
     this.exit = new Promise((resolve) => child.once('exit', (code) => resolve(code)));
   }
@@ -39,6 +41,8 @@ export class ServerProcess {
         'serve',
         ...serveArguments,
         '--http-port',
+        '0',
+        '--grpc-port',
         '0',
         '--metrics-port',
         '0',

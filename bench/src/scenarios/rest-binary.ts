@@ -23,7 +23,19 @@ const contestants: readonly Contestant[] = [
   { name: 'naive fastify', command: [programPath('servers/naive-fastify'), mlpPath], listening: /listening on (\d+)/ },
   ...(['local', 'inline'] as const).map((lane) => ({
     name: `millrace, ${lane} lane`,
-    command: [millrace, 'serve', mlpPath, '--http-port', '0', '--metrics-port', '0', '--lane', lane],
+    command: [
+      millrace,
+      'serve',
+      mlpPath,
+      '--http-port',
+      '0',
+      '--grpc-port',
+      '0',
+      '--metrics-port',
+      '0',
+      '--lane',
+      lane,
+    ],
     listening: /"httpUrl":"http:\/\/127\.0\.0\.1:(\d+)"/,
   })),
 ];

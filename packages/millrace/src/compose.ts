@@ -1,23 +1,28 @@
 /** The composition root of the server: everything is made here, started in order and stopped in reverse. */
-import { type HttpHandler, type HttpServer, serveNodeHttp } from '@millrace/http';
+import { createRpcHandler, type HttpHandler, wireHandlerFrom } from '@millrace/http';
 import { ConfigError } from '@millrace/protocol';
 import {
+  createGrpcEdge,
   createRestEdge,
+  type GrpcEdge,
   type Health,
   MetricsObserver,
   MetricsRegistry,
   metricsHandler,
   scanRepository,
   startProcessMetrics,
+  type WatchedHealth,
 } from '@millrace/router';
 import { type Assembly, assemble } from './assemble.ts';
 import type { RunningServer, ServedModel, StartServer } from './cli/running-server.ts';
 import { serverUrl } from './cli/server-url.ts';
 import type { Config } from './config/fields.ts';
 import { FleetWatch } from './fleet-watch.ts';
-import { withAccessLog } from './logging/access-log.ts';
+import { type Listeners, openListeners } from './listeners.ts';
+import { rpcAccessLog, withAccessLog } from './logging/access-log.ts';
 import type { Logger } from './logging/logger.ts';
 import { modelDefaultsFrom } from './model-defaults.ts';
+import { Readiness } from './readiness.ts';
 import { version } from './version.ts';
 
 export const startServer: StartServer = async (config, logger) => {
@@ -37,14 +42,24 @@ export const startServer: StartServer = async (config, logger) => {
     onSharedMemoryUnavailable: (reason) =>
       logger.warn({ reason }, 'tensors are copied to workers through their socket'),
   });
-  const readiness = new Readiness(assembly, config.models.strictReadiness);
-  const rest = restHandler(config, logger, assembly, readiness);
-  const http = await listen(rest, config, config.server.httpPort, logger);
-  let metricsServer: HttpServer;
+  const readiness = new Readiness(assembly.models, config.models.strictReadiness);
+  const onError = (error: unknown): void => logger.error({ error }, 'a request met a defect of the server');
+  const grpc = grpcEdge(config, assembly, readiness, onError);
+  let listeners: Listeners;
   try {
-    metricsServer = await listen(metricsHandler(metrics), config, config.server.metricsPort, logger);
+    listeners = await openListeners({
+      config,
+      api: createRpcHandler(grpc.services, {
+        errorFrom: (error) => grpc.errorFrom(error),
+        onError,
+        receiveBytesMax: config.http.bodyBytesMax,
+        cors: config.http.corsOrigins.length === 0 ? undefined : { origins: originsFrom(config.http.corsOrigins) },
+        interceptors: config.log.requests ? [rpcAccessLog(logger, () => performance.now())] : [],
+        next: wireHandlerFrom(restHandler(config, logger, assembly, readiness, onError), onError),
+      }),
+      metrics: wireHandlerFrom(metricsHandler(metrics), onError),
+    });
   } catch (error) {
-    await http.close();
     processMetrics.stop();
     throw error;
   }
@@ -53,83 +68,70 @@ export const startServer: StartServer = async (config, logger) => {
     assembly,
     watch,
     readiness,
-    http,
-    metricsServer,
+    grpc,
+    listeners,
     stopMetrics: () => processMetrics.stop(),
   });
 };
 
-function restHandler(config: Config, logger: Logger, assembly: Assembly, health: Health): HttpHandler {
+type OnError = (error: unknown) => void;
+
+function restHandler(
+  config: Config,
+  logger: Logger,
+  { dataPlane, models }: Assembly,
+  health: Health,
+  onError: OnError,
+): HttpHandler {
   const { jsonBytesMax, bodyBytesMax, inputsMax } = config.http;
   const edge = createRestEdge({
-    dataPlane: assembly.dataPlane,
-    catalogue: assembly.models,
+    dataPlane,
+    catalogue: models,
     health,
     server: { name: config.server.id, version },
     limits: { jsonBytesMax, bodyBytesMax, inputsMax },
-    onError: (error) => logger.error({ error }, 'a request met a defect of the server'),
+    onError,
   });
   return config.log.requests ? withAccessLog(edge, logger, () => performance.now()) : edge;
 }
 
-function listen(handler: HttpHandler, config: Config, port: number, logger: Logger): Promise<HttpServer> {
-  const { headerSecondsMax, requestSecondsMax, keepAliveSecondsMax } = config.http;
-  return serveNodeHttp(handler, {
-    host: config.server.host,
-    port,
-    headersTimeoutMs: Math.ceil(headerSecondsMax * 1000),
-    requestTimeoutMs: Math.ceil(requestSecondsMax * 1000),
-    keepAliveTimeoutMs: Math.ceil(keepAliveSecondsMax * 1000),
-    headerBytesMax: config.http.headerBytesMax,
-    headerFieldsMax: config.http.headerFieldsMax,
-    connectionsMax: config.http.connectionsMax,
-    onError: (error) => logger.error({ error }, 'the listener met a defect'),
+function grpcEdge(config: Config, { dataPlane, models }: Assembly, health: WatchedHealth, onError: OnError): GrpcEdge {
+  return createGrpcEdge({
+    dataPlane,
+    catalogue: models,
+    health,
+    server: { name: config.server.id, version },
+    limits: { inputsMax: config.http.inputsMax },
+    onError,
   });
 }
 
-/** Live from the start; ready once the models are, until the server is told to stop. */
-class Readiness implements Health {
-  readonly isLive = true;
-  readonly #assembly: Assembly;
-  readonly #isStrict: boolean;
-  #isEnding: boolean = false;
-
-  constructor(assembly: Assembly, isStrict: boolean) {
-    this.#assembly = assembly;
-    this.#isStrict = isStrict;
-  }
-
-  get isReady(): boolean {
-    if (this.#isEnding) return false;
-    const states = this.#assembly.models.statuses().map(({ state }) => state);
-    if (this.#isStrict) return states.every((state) => state === 'ready');
-    return states.includes('ready') && !states.includes('loading');
-  }
-
-  end(): void {
-    this.#isEnding = true;
-  }
+function originsFrom(origins: readonly string[]): '*' | readonly string[] {
+  return origins.includes('*') ? '*' : origins;
 }
 
 interface ServerParts {
   readonly assembly: Assembly;
   readonly watch: FleetWatch;
   readonly readiness: Readiness;
-  readonly http: HttpServer;
-  readonly metricsServer: HttpServer;
+  readonly grpc: GrpcEdge;
+  readonly listeners: Listeners;
   readonly stopMetrics: () => void;
 }
 
 class ComposedServer implements RunningServer {
   readonly httpUrl: string;
+  readonly grpcUrl: string;
   readonly metricsUrl: string;
   readonly #parts: ServerParts;
   #closed: Promise<void> | undefined;
 
   constructor(parts: ServerParts) {
     this.#parts = parts;
-    this.httpUrl = serverUrl(parts.http.host, parts.http.port);
-    this.metricsUrl = `${serverUrl(parts.metricsServer.host, parts.metricsServer.port)}/metrics`;
+    const { http, grpc, metrics } = parts.listeners;
+    this.httpUrl = serverUrl(http.host, http.port);
+    this.grpcUrl = serverUrl(grpc.host, grpc.port);
+    this.metricsUrl = `${serverUrl(metrics.host, metrics.port)}/metrics`;
   }
 
   models(): readonly ServedModel[] {
@@ -153,10 +155,11 @@ class ComposedServer implements RunningServer {
     this.#parts.readiness.end();
   }
 
-  /** The listener finishes its exchanges while the data plane finishes its requests; workers end after both. */
+  /** The listeners finish their exchanges while the data plane finishes its requests; workers end after both. */
   async drain(): Promise<void> {
-    const { http, assembly } = this.#parts;
-    await Promise.all([http.drain(), assembly.dataPlane.drain()]);
+    const { listeners, grpc, assembly } = this.#parts;
+    grpc.end();
+    await Promise.all([listeners.http.drain(), listeners.grpc.drain(), assembly.dataPlane.drain()]);
     await assembly.fleet.stop();
   }
 
@@ -166,8 +169,9 @@ class ComposedServer implements RunningServer {
   }
 
   async #close(): Promise<void> {
-    const { http, metricsServer, assembly, stopMetrics } = this.#parts;
+    const { listeners, assembly, stopMetrics } = this.#parts;
+    const { http, grpc, metrics } = listeners;
     stopMetrics();
-    await Promise.all([http.close(), metricsServer.close(), assembly.fleet.kill()]);
+    await Promise.all([http.close(), grpc.close(), metrics.close(), assembly.fleet.kill()]);
   }
 }

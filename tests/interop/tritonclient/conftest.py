@@ -16,7 +16,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[3]
 
 @pytest.fixture(scope="session")
 def server_url():
-    command = ["node", "packages/millrace/bin/millrace.js", "serve", "models", "--http-port", "0", "--metrics-port", "0"]
+    command = ["node", "packages/millrace/bin/millrace.js", "serve", "models"]
+    command += ["--http-port", "0", "--grpc-port", "0", "--metrics-port", "0"]
     process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
     url = None
     for line in process.stdout:

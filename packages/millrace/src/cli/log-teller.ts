@@ -13,8 +13,8 @@ export class LogTeller {
   }
 
   begin(version: string): void {
-    const { httpUrl, metricsUrl } = this.#server;
-    this.#logger.info({ version, httpUrl, metricsUrl }, 'listening');
+    const { httpUrl, grpcUrl, metricsUrl } = this.#server;
+    this.#logger.info({ version, httpUrl, grpcUrl, metricsUrl }, 'listening');
   }
 
   update(): void {

@@ -16,6 +16,8 @@ export interface ServedModel extends ModelStatus {
 export interface RunningServer {
   /** As a person would paste it: see `serverUrl`. */
   readonly httpUrl: string;
+  /** The same API where gRPC clients look for it. */
+  readonly grpcUrl: string;
   /** With its path. */
   readonly metricsUrl: string;
   /** Every model version found, loading ones included. */

@@ -38,7 +38,7 @@ function start(...words: string[]) {
   return { process: started, exit, logged, stderr: () => stderr };
 }
 
-const ports = ['--http-port', '0', '--metrics-port', '0'];
+const ports = ['--http-port', '0', '--grpc-port', '0', '--metrics-port', '0'];
 
 test.each(['SIGTERM', 'SIGINT'] as const)('%s lets the server finish and ends with 0', async (signal) => {
   const server = start(child, 'drains', 'serve', '.', ...ports);

@@ -12,6 +12,10 @@ test.each([
     'port 8000 on 127.0.0.1 is in use: stop what listens there, or take another one with --http-port (0 takes any free one)',
   ],
   [
+    { code: 'EADDRINUSE', port: 8001 },
+    'port 8001 on 127.0.0.1 is in use: stop what listens there, or take another one with --grpc-port (0 takes any free one)',
+  ],
+  [
     { code: 'EADDRINUSE', port: 8002 },
     'port 8002 on 127.0.0.1 is in use: stop what listens there, or take another one with --metrics-port (0 takes any free one)',
   ],

@@ -3,7 +3,8 @@ import type { Config } from '../config/fields.ts';
 
 export function startFailureText(error: unknown, config: Config): string {
   const { code, port, message } = (error ?? {}) as { code?: unknown; port?: unknown; message?: unknown };
-  const flag = port === config.server.metricsPort ? '--metrics-port' : '--http-port';
+  const { grpcPort, metricsPort } = config.server;
+  const flag = port === metricsPort ? '--metrics-port' : port === grpcPort ? '--grpc-port' : '--http-port';
   const place = `port ${String(port)} on ${config.server.host}`;
   switch (code) {
     case 'EADDRINUSE':

@@ -33,6 +33,7 @@ test('the screen shows addresses at once, each model when it is ready, and a com
   Millrace 0.1.0
 
   API      http://127.0.0.1:8000
+  gRPC     http://127.0.0.1:8001
   Metrics  http://127.0.0.1:8002/metrics
 
   loading mlp:1, resnet50:1, broken:1

@@ -31,6 +31,7 @@ export class StartScreen {
       `  ${paint('bold', 'Millrace')} ${paint('dim', version)}`,
       '',
       `  ${paint('dim', 'API')}      ${paint('cyan', this.#server.httpUrl)}`,
+      `  ${paint('dim', 'gRPC')}     ${paint('cyan', this.#server.grpcUrl)}`,
       `  ${paint('dim', 'Metrics')}  ${paint('cyan', this.#server.metricsUrl)}`,
       '',
     );

@@ -206,6 +206,31 @@ export function paths(naming: Naming<readonly string[]>): Field<readonly string[
   };
 }
 
+const originForm = /^https?:\/\/[^\s/?#,]+$/;
+
+/** Origins of web pages; in a variable or a flag they stand between commas. */
+export function origins(naming: Naming<readonly string[]>): Field<readonly string[]> {
+  return {
+    ...naming,
+    takes: 'origins like `https://app.example` between commas, or `*`',
+    placeholder: 'ORIGINS',
+    isList: false,
+    parse(written) {
+      const list = Array.isArray(written) ? (written as unknown[]) : String(written).split(',');
+      const value: string[] = [];
+      for (const one of list) {
+        const origin = typeof one === 'string' ? one.trim() : '';
+        if (origin !== '*' && !originForm.test(origin)) {
+          return { problem: `must be origins like https://app.example between commas, or *, not ${quoted(one)}` };
+        }
+        value.push(origin);
+      }
+      return { value };
+    },
+    format: (value) => (value.length === 0 ? 'none' : value.join(', ')),
+  };
+}
+
 const quotedCharsMax = 60;
 
 /** What was written, short enough to stand in a message. */

@@ -11,6 +11,7 @@ import {
   identifier,
   integer,
   integerOrAuto,
+  origins,
   paths,
   seconds,
 } from './field-kinds.ts';
@@ -58,6 +59,14 @@ export const fields = {
       synonyms: ['port', 'p'],
       description: 'Port of the inference API; 0 takes any free one and prints it.',
       default: 8000,
+      min: 0,
+      max: 65_535,
+      placeholder: 'PORT',
+    }),
+    grpcPort: integer({
+      flag: 'grpc-port',
+      description: 'A second port of the same API, where gRPC clients look for it; 0 takes any free one and prints it.',
+      default: 8001,
       min: 0,
       max: 65_535,
       placeholder: 'PORT',
@@ -141,13 +150,6 @@ export const fields = {
       min: KiB,
       max: MiB,
     }),
-    headerFieldsMax: integer({
-      flag: 'header-fields-max',
-      description: 'Most header fields in one request.',
-      default: 200,
-      min: 1,
-      max: 10_000,
-    }),
     connectionsMax: integer({
       flag: 'connections-max',
       description: 'Most open connections; more are closed at once.',
@@ -159,22 +161,28 @@ export const fields = {
       flag: 'header-seconds-max',
       description: 'How long a client may take to send its header fields.',
       default: 30,
-      min: 0.001,
+      min: 0.1,
       max: daySeconds,
     }),
-    requestSecondsMax: seconds({
-      flag: 'request-seconds-max',
-      description: 'How long a client may take to send a whole request.',
-      default: 300,
-      min: 0.001,
+    stallSecondsMax: seconds({
+      flag: 'stall-seconds-max',
+      description:
+        'How long a client that is waited for may send next to nothing of a request, or take nothing of an answer.',
+      default: 30,
+      min: 0.1,
       max: daySeconds,
     }),
     keepAliveSecondsMax: seconds({
       flag: 'keep-alive-seconds-max',
       description: 'How long a connection may stay open without a request.',
       default: 75,
-      min: 0.001,
+      min: 0.1,
       max: daySeconds,
+    }),
+    corsOrigins: origins({
+      flag: 'cors-origins',
+      description: 'Web pages of these origins may call gRPC-Web and Connect from a browser.',
+      default: [],
     }),
   },
   queue: {

@@ -31,6 +31,8 @@ export function resolveConfig(sources: ConfigSources): Config {
   return resolution.finish(sources.pathProblem);
 }
 
+type Port = 'httpPort' | 'grpcPort' | 'metricsPort';
+
 class Resolution {
   readonly #problems: ConfigProblem[] = [];
   readonly #values = new Map<string, unknown>(configFields.map(({ path, field }) => [path, field.default]));
@@ -80,17 +82,15 @@ class Resolution {
         'must not be above http.bodyBytesMax, which includes it; lower it or raise the other',
       );
     }
-    if (http.headerSecondsMax > http.requestSecondsMax) {
-      const message = 'must not be above http.requestSecondsMax, which includes it; lower it or raise the other';
-      this.#conflict('http.headerSecondsMax', 'http.requestSecondsMax', message);
-    }
-    if (server.httpPort !== 0 && server.httpPort === server.metricsPort) {
-      this.#conflict(
-        'server.metricsPort',
-        'server.httpPort',
-        `must differ from server.httpPort, which is ${server.httpPort} too`,
-      );
-    }
+    this.#checkPorts(server, 'grpcPort', 'httpPort');
+    this.#checkPorts(server, 'metricsPort', 'httpPort');
+    this.#checkPorts(server, 'metricsPort', 'grpcPort');
+  }
+
+  #checkPorts(server: Config['server'], name: Port, other: Port): void {
+    if (server[name] === 0 || server[name] !== server[other]) return;
+    const message = `must differ from server.${other}, which is ${server[other]} too`;
+    this.#conflict(`server.${name}`, `server.${other}`, message);
   }
 
   /** Told where either was written: one of the two was, for the defaults agree. */

@@ -1,5 +1,5 @@
 /** A log line for every request, when the operator asked for it (`log.requests`). */
-import type { HttpHandler, HttpResponse } from '@millrace/http';
+import type { HttpHandler, HttpResponse, Interceptor } from '@millrace/http';
 import type { Logger } from './logger.ts';
 
 /** `now` gives milliseconds on a clock that only goes forward. */
@@ -35,5 +35,25 @@ export function withAccessLog(handler: HttpHandler, logger: Logger, now: () => n
         finish(response.status);
       },
     };
+  };
+}
+
+/** The same for calls of gRPC, gRPC-Web and Connect. */
+export function rpcAccessLog(logger: Logger, now: () => number): Interceptor {
+  return (call, next) => {
+    const startedAt = now();
+    call.whenEnded((error) => {
+      logger.info(
+        {
+          protocol: call.protocol,
+          path: `/${call.service}/${call.method}`,
+          status: error?.code ?? 'ok',
+          durationMs: Math.round((now() - startedAt) * 1000) / 1000,
+          peer: call.peer.address,
+        },
+        'request',
+      );
+    });
+    next();
   };
 }

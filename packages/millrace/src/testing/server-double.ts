@@ -19,6 +19,7 @@ export function servedModel(changes: Partial<ServedModel> = {}): ServedModel {
 
 export class ServerDouble implements RunningServer {
   readonly httpUrl = 'http://127.0.0.1:8000';
+  readonly grpcUrl = 'http://127.0.0.1:8001';
   readonly metricsUrl = 'http://127.0.0.1:8002/metrics';
   /** What was asked of it, in order. */
   readonly calls: string[] = [];

@@ -51,3 +51,11 @@ export interface Health {
   readonly isLive: boolean;
   readonly isReady: boolean;
 }
+
+/** Readiness that tells when it may have changed, of the server or of any model. */
+export interface WatchedHealth extends Health {
+  /** The server has been told to stop. */
+  readonly isEnding: boolean;
+  /** Calls back after every change; returns the way to stop listening. */
+  onChange(listener: () => void): () => void;
+}

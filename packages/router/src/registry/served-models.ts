@@ -15,6 +15,7 @@ export class ServedModels implements Catalogue {
   /** The highest ready version of each name. */
   readonly #preferred = new Map<string, ServedModel>();
   readonly #failures: readonly ModelStatus[];
+  readonly #listeners = new Set<() => void>();
 
   constructor(models: readonly ServedModel[], failures: readonly { name: string; version: string; reason: string }[]) {
     for (const model of models) {
@@ -82,6 +83,13 @@ export class ServedModels implements Catalogue {
     const ready = this.#entries.get(name)?.find((candidate) => candidate.state === 'ready');
     if (ready === undefined) this.#preferred.delete(name);
     else this.#preferred.set(name, ready.model);
+    for (const listener of this.#listeners) listener();
+  }
+
+  /** Calls back after every change of a state; returns the way to stop listening. */
+  onChange(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
   }
 
   #entryOf(model: ServedModel): Entry {

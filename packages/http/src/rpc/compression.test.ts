@@ -1,0 +1,77 @@
+import { deflateSync, gunzipSync, gzipSync, inflateSync } from 'node:zlib';
+import { expect, test } from 'vitest';
+import { accepts, type Compression, compress, decompress, mustReadCompression } from './compression.ts';
+import { resolveRpcLimits } from './config.ts';
+import type { RpcError } from './rpc-error.ts';
+
+const limits = resolveRpcLimits({ receiveBytesMax: 100_000, compressBytesMin: 10, compressBytesMax: 1000 });
+
+function decompressed(bytes: Uint8Array, compression: Compression, with_ = limits): Promise<Uint8Array | RpcError> {
+  return new Promise((resolve) => decompress(bytes, compression, with_, (error, message) => resolve(error ?? message)));
+}
+
+test.each([
+  ['gzip', 'gzip', true],
+  ['identity, gzip;q=0.5', 'gzip', true],
+  ['identity,gzip;q=0', 'gzip', false],
+  ['gzip; q=0.000', 'gzip', false],
+  ['deflate', 'gzip', false],
+  [undefined, 'gzip', false],
+] as const)('the list %j and %s: %s', (list, compression, isAccepted) => {
+  expect(accepts(list, compression)).toBe(isAccepted);
+});
+
+test('only offered compressions are read', () => {
+  expect([undefined, '', 'identity', 'gzip', 'deflate'].map((name) => mustReadCompression(name))).toEqual([
+    undefined,
+    undefined,
+    undefined,
+    'gzip',
+    'deflate',
+  ]);
+  expect(() => mustReadCompression('br')).toThrow(expect.objectContaining({ code: 'unimplemented' }));
+});
+
+test('messages are compressed within their sizes, and left alone outside', () => {
+  const message = [Buffer.alloc(500, 'a'), Buffer.alloc(400, 'b')];
+  expect(gunzipSync(compress(message, 'gzip', limits) as Uint8Array)).toEqual(Buffer.concat(message));
+  expect(inflateSync(compress(message, 'deflate', limits) as Uint8Array)).toEqual(Buffer.concat(message));
+  expect(compress(Buffer.alloc(9), 'gzip', limits)).toBeUndefined();
+  expect(compress(Buffer.alloc(1001), 'gzip', limits)).toBeUndefined();
+});
+
+test.each([
+  ['gzip', gzipSync],
+  ['deflate', deflateSync],
+] as const)('%s is read, at once and off the event loop', async (compression, pack) => {
+  const message = Buffer.from('some words, some more words');
+  expect(await decompressed(pack(message), compression)).toEqual(message);
+  const small = resolveRpcLimits({ decompressSyncBytesMax: 0 });
+  let isSync = true;
+  const later = decompressed(pack(message), compression, small).then((plain) => {
+    expect(isSync).toBe(false);
+    return plain;
+  });
+  isSync = false;
+  expect(await later).toEqual(message);
+});
+
+test.each([0, 16 * 1024])(
+  'a message that unpacks to more than the limit is refused (at once up to %i bytes)',
+  async (syncMax) => {
+    const with_ = resolveRpcLimits({ receiveBytesMax: 1000, decompressSyncBytesMax: syncMax });
+    expect(await decompressed(gzipSync(Buffer.alloc(1000)), 'gzip', with_)).toHaveLength(1000);
+    expect(await decompressed(gzipSync(Buffer.alloc(1_000_000)), 'gzip', with_)).toMatchObject({
+      code: 'resource_exhausted',
+    });
+  },
+);
+
+test('bytes that are no such data are the caller’s fault', async () => {
+  expect(await decompressed(Buffer.from('words'), 'gzip')).toMatchObject({ code: 'invalid_argument' });
+  expect(await decompressed(gzipSync('words').subarray(0, -4), 'gzip')).toMatchObject({ code: 'invalid_argument' });
+});
+
+test('no bytes stand for an empty message', async () => {
+  expect(await decompressed(new Uint8Array(0), 'gzip')).toHaveLength(0);
+});

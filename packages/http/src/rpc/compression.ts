@@ -1,0 +1,97 @@
+/** Compressions of messages: negotiation, and the work itself within limits. */
+import { deflateSync, gunzip, gunzipSync, gzipSync, inflate, inflateSync } from 'node:zlib';
+import type { RpcLimits } from './config.ts';
+import { RpcError } from './rpc-error.ts';
+import type { MessageBytes } from './service.ts';
+
+export type Compression = 'gzip' | 'deflate';
+
+export const acceptedCompressions = 'gzip,deflate,identity';
+
+/** The compression that a header names; undefined for none. Throws for one that is not offered. */
+export function mustReadCompression(name: string | undefined): Compression | undefined {
+  if (name === undefined || name === 'identity' || name === '') return undefined;
+  if (name === 'gzip' || name === 'deflate') return name;
+  throw new RpcError(
+    'unimplemented',
+    `unknown compression ${JSON.stringify(name)}: supported encodings are ${acceptedCompressions}`,
+  );
+}
+
+/** Whether a list such as `identity,gzip;q=0.5` allows the compression. */
+export function accepts(list: string | undefined, compression: Compression): boolean {
+  if (list === undefined) return false;
+  for (const item of list.split(',')) {
+    const [name, ...parameters] = item.split(';');
+    if (name?.trim() !== compression) continue;
+    return !parameters.some((parameter) => /^\s*q=0(\.0*)?\s*$/.test(parameter));
+  }
+  return false;
+}
+
+/** The bytes compressed, or undefined where that is not worth it or would take too long. */
+export function compress(message: MessageBytes, compression: Compression, limits: RpcLimits): Uint8Array | undefined {
+  const bytes = byteLengthOf(message);
+  if (bytes < limits.compressBytesMin || bytes > limits.compressBytesMax) return undefined;
+  const whole = wholeOf(message, bytes);
+  const options = { level: limits.compressionLevel };
+  return compression === 'gzip' ? gzipSync(whole, options) : deflateSync(whole, options);
+}
+
+/**
+ * Decompresses; calls back at once or, for larger input, later. The message or the error it is refused with.
+ */
+export function decompress(
+  bytes: Uint8Array,
+  compression: Compression,
+  limits: RpcLimits,
+  done: (error: RpcError | undefined, message: Uint8Array) => void,
+): void {
+  // An empty message may be sent as no bytes at all, though flagged as compressed.
+  if (bytes.length === 0) {
+    done(undefined, bytes);
+    return;
+  }
+  const options = { maxOutputLength: limits.receiveBytesMax };
+  if (bytes.length > limits.decompressSyncBytesMax) {
+    const run = compression === 'gzip' ? gunzip : inflate;
+    run(bytes, options, (error, message) => {
+      if (error === null) done(undefined, message);
+      else done(refusalFrom(error, compression, limits), nothing);
+    });
+    return;
+  }
+  let message: Uint8Array;
+  try {
+    message = compression === 'gzip' ? gunzipSync(bytes, options) : inflateSync(bytes, options);
+  } catch (error) {
+    done(refusalFrom(error, compression, limits), nothing);
+    return;
+  }
+  done(undefined, message);
+}
+
+const nothing = new Uint8Array(0);
+
+function refusalFrom(error: unknown, compression: Compression, limits: RpcLimits): RpcError {
+  if (error instanceof RangeError && 'code' in error && error.code === 'ERR_BUFFER_TOO_LARGE') {
+    return tooLarge('the decompressed message', limits.receiveBytesMax);
+  }
+  return new RpcError('invalid_argument', `the message is not valid ${compression} data`);
+}
+
+export function tooLarge(what: string, bytesMax: number): RpcError {
+  return new RpcError('resource_exhausted', `${what} is larger than the maximum of ${bytesMax} bytes`);
+}
+
+export function byteLengthOf(message: MessageBytes): number {
+  if (message instanceof Uint8Array) return message.length;
+  let bytes = 0;
+  for (const piece of message) bytes += piece.length;
+  return bytes;
+}
+
+export function wholeOf(message: MessageBytes, bytes: number): Uint8Array {
+  if (message instanceof Uint8Array) return message;
+  return message.length === 1 ? (message[0] as Uint8Array) : Buffer.concat(message, bytes);
+}

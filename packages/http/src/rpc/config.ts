@@ -1,0 +1,49 @@
+import { ConfigError, type ConfigProblem } from '@millrace/protocol';
+
+interface LimitRule {
+  readonly default: number;
+  readonly min: number;
+  readonly max: number;
+}
+
+const mebibyte = 1024 * 1024;
+/** What an envelope's length can say and a buffer can hold. */
+const messageBytesMaxMax = 2 ** 31 - 1;
+
+export const rpcLimits = {
+  /** The largest message a caller may send, as sent and again after decompression; more is `resource_exhausted`. */
+  receiveBytesMax: { default: 64 * mebibyte, min: 1, max: messageBytesMaxMax },
+  /** Memory of all messages under way on this handler together; a message that would need more is `resource_exhausted`. */
+  arrivingBytesMax: { default: 1024 * mebibyte, min: 1, max: Number.MAX_SAFE_INTEGER },
+  /** The largest message a handler may send. */
+  sendBytesMax: { default: messageBytesMaxMax, min: 1, max: messageBytesMaxMax },
+  /** Messages of one streaming call that may wait for its handler before the caller is made to wait. */
+  waitingMessagesMax: { default: 16, min: 1, max: 65_536 },
+  /** Up to this size a compressed message is decompressed at once, above it off the event loop. */
+  decompressSyncBytesMax: { default: 16 * 1024, min: 0, max: 16 * mebibyte },
+  /** Messages smaller than this are sent uncompressed: they would hardly shrink. */
+  compressBytesMin: { default: 512, min: 0, max: messageBytesMaxMax },
+  /** Messages larger than this are sent uncompressed: compressing them would hold up everybody else. */
+  compressBytesMax: { default: mebibyte, min: 0, max: messageBytesMaxMax },
+  /** Of sent messages: 1 is fastest, 9 smallest. */
+  compressionLevel: { default: 1, min: 1, max: 9 },
+} as const satisfies Record<string, LimitRule>;
+
+export type RpcLimits = { readonly [Name in keyof typeof rpcLimits]: number };
+export type RpcLimitOptions = { readonly [Name in keyof typeof rpcLimits]?: number | undefined };
+
+/** Defaults filled in; throws a ConfigError that names every value out of range. */
+export function resolveRpcLimits(options: RpcLimitOptions): RpcLimits {
+  const problems: ConfigProblem[] = [];
+  const limits: Record<string, number> = {};
+  for (const [name, rule] of Object.entries<LimitRule>(rpcLimits)) {
+    const value = options[name as keyof RpcLimitOptions] ?? rule.default;
+    if (Number.isInteger(value) && value >= rule.min && value <= rule.max) limits[name] = value;
+    else {
+      const message = `must be a whole number from ${rule.min} to ${rule.max}, not ${value}`;
+      problems.push({ source: 'rpc options', field: name, message });
+    }
+  }
+  if (problems.length > 0) throw new ConfigError(problems);
+  return Object.freeze(limits) as RpcLimits;
+}

@@ -1,0 +1,50 @@
+/** Connect's unary calls by GET, for methods without side effects: the message stands in the query. */
+import type { HeaderFields } from '../exchange.ts';
+import type { Call } from './call.ts';
+import { type Compression, tooLarge } from './compression.ts';
+import { ConnectUnaryDialect } from './connect-unary-dialect.ts';
+import type { MessageReader } from './envelope.ts';
+import { RpcError } from './rpc-error.ts';
+
+/** Unlike other dialects one of these belongs to one call: the query is part of it. */
+export class ConnectGetDialect extends ConnectUnaryDialect {
+  readonly #query: URLSearchParams;
+
+  constructor(codec: 'proto' | 'json', query: URLSearchParams) {
+    super(codec);
+    this.#query = query;
+  }
+
+  override headProblem(headers: HeaderFields): RpcError | undefined {
+    const version = this.#query.get('connect');
+    if (version !== null && version !== 'v1') {
+      return new RpcError('invalid_argument', `connect must be "v1", not ${JSON.stringify(version)}`);
+    }
+    if (!this.#query.has('message')) return new RpcError('invalid_argument', 'the query has no message');
+    return super.headProblem(headers);
+  }
+
+  /** For a GET this is not in a header. */
+  override compressionNameFrom(): string | undefined {
+    return this.#query.get('compression') ?? undefined;
+  }
+
+  override read(call: Call, compression: Compression | undefined): void {
+    const text = this.#query.get('message') ?? '';
+    const isBase64 = this.#query.get('base64') === '1';
+    const message = Buffer.from(text, isBase64 ? 'base64url' : 'utf8');
+    const { receiveBytesMax } = call.host.limits;
+    if (message.length > receiveBytesMax) {
+      call.fail(tooLarge('the message', receiveBytesMax));
+      return;
+    }
+    call.reader = endOnRelease(call);
+    call.onMessage(message, compression !== undefined);
+    if (!call.isHeld) call.onMessagesEnd();
+  }
+}
+
+/** A message that is decompressed later is followed by the end then. */
+function endOnRelease(call: Call): MessageReader {
+  return { push: () => {}, end: () => {}, hold: () => {}, release: () => call.onMessagesEnd(), close: () => {} };
+}

@@ -1,0 +1,73 @@
+/** Connect's unary calls: plain HTTP, the body is the message, the status is the HTTP status. */
+import type { HeaderFields, HeaderList } from '../exchange.ts';
+import { answerHead } from './answer-head.ts';
+import type { Call } from './call.ts';
+import { acceptedCompressions, type Compression } from './compression.ts';
+import { connectErrorFrom } from './connect-error.ts';
+import { connectHeadProblem } from './connect-head.ts';
+import type { Dialect } from './dialect.ts';
+import type { RpcError } from './rpc-error.ts';
+import type { MessageBytes } from './service.ts';
+import { statusCodes } from './status.ts';
+import { connectTimeoutMs } from './timeout.ts';
+import { WholeBodyReader } from './whole-body-reader.ts';
+
+export class ConnectUnaryDialect implements Dialect {
+  readonly protocol = 'connect';
+  readonly codec: 'proto' | 'json';
+  readonly acceptField = 'accept-encoding';
+  readonly #head: HeaderList;
+
+  constructor(codec: 'proto' | 'json') {
+    this.codec = codec;
+    this.#head = [['content-type', `application/${codec}`]];
+  }
+
+  compressionNameFrom(headers: HeaderFields): string | undefined {
+    return headers.get('content-encoding');
+  }
+
+  timeoutMsFrom(headers: HeaderFields): number | undefined {
+    return connectTimeoutMs(headers.get('connect-timeout-ms'));
+  }
+
+  headProblem(headers: HeaderFields): RpcError | undefined {
+    return connectHeadProblem(headers);
+  }
+
+  read(call: Call, compression: Compression | undefined): void {
+    const { arrivals, limits } = call.host;
+    call.reader = new WholeBodyReader(call, limits.receiveBytesMax, arrivals, compression !== undefined);
+    call.exchange.resume();
+  }
+
+  answer(call: Call, message: MessageBytes, isCompressed: boolean, release: (() => void) | undefined): void {
+    const { compression } = call;
+    const own: HeaderList =
+      isCompressed && compression !== undefined ? [...this.#head, ['content-encoding', compression]] : this.#head;
+    call.exchange.answer(200, this.#headOf(call, own), message, undefined, release);
+  }
+
+  start(): never {
+    throw new Error('a unary call of Connect is answered whole');
+  }
+
+  send(): never {
+    throw new Error('a unary call of Connect is answered whole');
+  }
+
+  end(call: Call, error: RpcError | undefined): void {
+    if (error === undefined) throw new Error('a unary call of Connect ends with its message');
+    const own: [string, string][] = [['content-type', 'application/json']];
+    if (error.code === 'unimplemented') own.push(['accept-encoding', acceptedCompressions]);
+    const body = Buffer.from(JSON.stringify(connectErrorFrom(error)));
+    call.exchange.answer(statusCodes[error.code].http, this.#headOf(call, own), body, undefined, undefined);
+  }
+
+  /** Trailing metadata has no place of its own: it stands in the head under a prefix. */
+  #headOf(call: Call, own: HeaderList): HeaderList {
+    const trailing = call.trailingFields;
+    if (trailing.length === 0) return answerHead(call, own);
+    return answerHead(call, [...own, ...trailing.map(([name, value]) => [`trailer-${name}`, value] as const)]);
+  }
+}

@@ -1,0 +1,62 @@
+/** Lets pages of other origins call, and read what the protocols put into headers. */
+import type { HeaderFields, HeaderList } from '../exchange.ts';
+
+export interface CorsOptions {
+  /** Origins such as `https://app.example`, or `*` for every page there is. */
+  readonly origins: '*' | readonly string[];
+  /** How long a browser may remember a preflight. Default 7200, the most that browsers keep. */
+  readonly maxAgeSeconds?: number;
+}
+
+/** What a browser hides from pages unless told otherwise. */
+const exposed =
+  'grpc-status,grpc-message,grpc-status-details-bin,grpc-encoding,connect-content-encoding,content-encoding';
+const tokenList = /^[!#$%&'*+\-.^_`|~0-9A-Za-z, ]*$/;
+
+export class Cors {
+  readonly #origins: ReadonlySet<string> | undefined;
+  readonly #maxAge: string;
+
+  constructor(options: CorsOptions) {
+    this.#origins = options.origins === '*' ? undefined : new Set(options.origins);
+    this.#maxAge = String(options.maxAgeSeconds ?? 7200);
+  }
+
+  /** The fields that let the page read an answer; none where it may not. */
+  answerFields(headers: HeaderFields, metadata: HeaderList): HeaderList {
+    const origin = this.#allowed(headers);
+    if (origin === undefined) return [];
+    const names = metadata.map(([name]) => name);
+    return [
+      ['access-control-allow-origin', origin],
+      ['access-control-expose-headers', [exposed, ...new Set(names)].join(',')],
+      ['vary', 'origin'],
+    ];
+  }
+
+  /** The answer to a preflight. A header field that is asked for is allowed: metadata may have any name. */
+  preflightFields(headers: HeaderFields): HeaderList {
+    const vary: HeaderList = [['vary', 'origin,access-control-request-method,access-control-request-headers']];
+    const origin = this.#allowed(headers);
+    if (origin === undefined) return vary;
+    const requested = headers.get('access-control-request-headers') ?? '';
+    return [
+      ['access-control-allow-origin', origin],
+      ['access-control-allow-methods', 'GET, POST'],
+      ['access-control-allow-headers', tokenList.test(requested) ? requested : ''],
+      ['access-control-max-age', this.#maxAge],
+      ...vary,
+    ];
+  }
+
+  #allowed(headers: HeaderFields): string | undefined {
+    const origin = headers.get('origin');
+    if (origin === undefined) return undefined;
+    if (this.#origins === undefined) return '*';
+    return this.#origins.has(origin) ? origin : undefined;
+  }
+}
+
+export function isPreflight(method: string, headers: HeaderFields): boolean {
+  return method === 'OPTIONS' && headers.has('origin') && headers.has('access-control-request-method');
+}

@@ -1,0 +1,27 @@
+import type { HeaderFields } from '../exchange.ts';
+import type { Call } from './call.ts';
+import type { Compression } from './compression.ts';
+import type { RpcError } from './rpc-error.ts';
+import type { MessageBytes } from './service.ts';
+
+/** How one protocol says what every call has to say. Dialects hold no state of calls. */
+export interface Dialect {
+  readonly protocol: 'grpc' | 'grpc-web' | 'connect';
+  readonly codec: 'proto' | 'json';
+  /** The header field that lists the compressions the caller accepts. */
+  readonly acceptField: string;
+  /** The compression of the caller's messages. */
+  compressionNameFrom(headers: HeaderFields): string | undefined;
+  /** NaN for a limit that cannot be read. */
+  timeoutMsFrom(headers: HeaderFields): number | undefined;
+  /** What is wrong with the head of the request, if anything. */
+  headProblem(headers: HeaderFields): RpcError | undefined;
+  /** Delivers the request's messages to the call from now on. */
+  read(call: Call, compression: Compression | undefined): void;
+  /** A whole answer: one message and a good end. */
+  answer(call: Call, message: MessageBytes, isCompressed: boolean, release: (() => void) | undefined): void;
+  start(call: Call): void;
+  send(call: Call, message: MessageBytes, isCompressed: boolean, release: (() => void) | undefined): boolean;
+  /** The end of a call, started or not. */
+  end(call: Call, error: RpcError | undefined): void;
+}

@@ -1,0 +1,157 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { ArrivalBudget } from './arrival-budget.ts';
+import { EnvelopeReader, envelopePrefix, type MessageSink } from './envelope.ts';
+import type { RpcError } from './rpc-error.ts';
+import { enveloped } from './testing/exchange-double.ts';
+
+class Sink implements MessageSink {
+  readonly messages: string[] = [];
+  readonly flags: boolean[] = [];
+  ends = 0;
+  error: RpcError | undefined = undefined;
+  hold: (() => void) | undefined = undefined;
+
+  onMessage(message: Uint8Array, isCompressed: boolean): void {
+    this.messages.push(Buffer.from(message).toString('latin1'));
+    this.flags.push(isCompressed);
+    this.hold?.();
+  }
+  onMessagesEnd(): void {
+    this.ends += 1;
+  }
+  onBadMessage(error: RpcError): void {
+    this.error = error;
+  }
+}
+
+function cut(bytes: Uint8Array, at: readonly number[]): Uint8Array[] {
+  const cuts = [...new Set([0, ...at.map((one) => one % (bytes.length + 1)), bytes.length])].sort((a, b) => a - b);
+  return cuts.slice(1).map((end, index) => bytes.subarray(cuts[index], end));
+}
+
+const words = fc.array(fc.string({ unit: 'binary-ascii', maxLength: 40 }), { maxLength: 6 });
+
+test('messages come out whole and in order, however the body was cut', () => {
+  fc.assert(
+    fc.property(words, fc.array(fc.nat(300)), (sent, cuts) => {
+      const sink = new Sink();
+      const reader = new EnvelopeReader(sink, 1000, new ArrivalBudget(10_000_000));
+      const body = Buffer.concat(sent.map((word, index) => enveloped(Buffer.from(word, 'latin1'), index % 2)));
+      for (const piece of cut(body, cuts)) reader.push(piece);
+      reader.end();
+      expect(sink.messages).toEqual(sent);
+      expect(sink.flags).toEqual(sent.map((_, index) => index % 2 === 1));
+      expect(sink.ends).toBe(1);
+    }),
+    { seed: 1, numRuns: 300 },
+  );
+});
+
+test('a byte at a time is enough', () => {
+  const sink = new Sink();
+  const reader = new EnvelopeReader(sink, 10, new ArrivalBudget(10_000_000));
+  for (const byte of Buffer.concat([enveloped('ab'), enveloped(''), enveloped('c')])) reader.push(Uint8Array.of(byte));
+  reader.end();
+  expect(sink.messages).toEqual(['ab', '', 'c']);
+});
+
+test('a message above the limit is refused by its prefix, before any of it is kept', () => {
+  const sink = new Sink();
+  const reader = new EnvelopeReader(sink, 10, new ArrivalBudget(10_000_000));
+  reader.push(envelopePrefix(0, 11));
+  expect(sink.error).toMatchObject({ code: 'resource_exhausted' });
+  reader.push(Buffer.alloc(11));
+  reader.end();
+  expect(sink.messages).toEqual([]);
+  expect(sink.ends).toBe(0);
+});
+
+test('a message at the limit passes, also one that arrives in many pieces and above the first grant of memory', () => {
+  const sink = new Sink();
+  const bytes = 3 * 1024 * 1024 + 7;
+  const reader = new EnvelopeReader(sink, bytes, new ArrivalBudget(10_000_000));
+  const body = enveloped(Buffer.alloc(bytes, 'xyz'));
+  for (let at = 0; at < body.length; at += 65_000) reader.push(body.subarray(at, at + 65_000));
+  reader.end();
+  expect(sink.messages[0]).toBe(body.subarray(5).toString('latin1'));
+});
+
+test.each([
+  [Uint8Array.of(0, 0, 0), 'within a message, after its length'],
+  [enveloped('abc').subarray(0, 7), 'after 2 of its 3 bytes'],
+])('a body that ends within a message is refused', (body, words) => {
+  const sink = new Sink();
+  const reader = new EnvelopeReader(sink, 10, new ArrivalBudget(10_000_000));
+  reader.push(body);
+  reader.end();
+  expect(sink.error?.code).toBe('invalid_argument');
+  expect(sink.error?.message).toContain(words);
+  expect(sink.ends).toBe(0);
+});
+
+test.each([2, 128, 255])('the flags %i are no request’s', (flags) => {
+  const sink = new Sink();
+  new EnvelopeReader(sink, 10, new ArrivalBudget(10_000_000)).push(enveloped('x', flags));
+  expect(sink.error?.code).toBe('invalid_argument');
+});
+
+test('what comes behind a held message waits for its release, the end too', () => {
+  const sink = new Sink();
+  const reader = new EnvelopeReader(sink, 10, new ArrivalBudget(10_000_000));
+  sink.hold = () => reader.hold();
+  reader.push(Buffer.concat([enveloped('a'), enveloped('b')]));
+  reader.push(enveloped('c'));
+  reader.end();
+  expect(sink.messages).toEqual(['a']);
+  reader.release();
+  expect(sink.messages).toEqual(['a', 'b']);
+  reader.release();
+  expect([sink.messages, sink.ends]).toEqual([['a', 'b', 'c'], 0]);
+  reader.release();
+  expect(sink.ends).toBe(1);
+});
+
+test('a view handed out stays intact when later pieces arrive', () => {
+  const kept: Uint8Array[] = [];
+  const sink = new Sink();
+  sink.onMessage = (message) => kept.push(message);
+  const reader = new EnvelopeReader(sink, 100, new ArrivalBudget(10_000_000));
+  for (const word of ['first', 'second', 'third']) {
+    const body = enveloped(word);
+    reader.push(body.subarray(0, 7));
+    reader.push(body.subarray(7));
+  }
+  expect(kept.map((one) => Buffer.from(one).toString())).toEqual(['first', 'second', 'third']);
+});
+
+test('messages that have begun to arrive share a bound, and give back what they took', () => {
+  const arrivals = new ArrivalBudget(25);
+  const open = (): [EnvelopeReader, Sink] => {
+    const sink = new Sink();
+    const reader = new EnvelopeReader(sink, 100, arrivals);
+    reader.push(enveloped('0123456789').subarray(0, 8));
+    return [reader, sink];
+  };
+  const [first, firstSink] = open();
+  const [second] = open();
+  const [, thirdSink] = open();
+  expect(arrivals.usedBytes).toBe(20);
+  expect(thirdSink.error?.code).toBe('resource_exhausted');
+  second.close();
+  expect(arrivals.usedBytes).toBe(10);
+  first.push(Buffer.from('3456789'));
+  expect([firstSink.messages, arrivals.usedBytes]).toEqual([['0123456789'], 0]);
+});
+
+test('the bound counts what was granted, not what was announced', () => {
+  const arrivals = new ArrivalBudget(3 * 1024 * 1024);
+  const sink = new Sink();
+  const reader = new EnvelopeReader(sink, 64 * 1024 * 1024, arrivals);
+  reader.push(envelopePrefix(0, 64 * 1024 * 1024));
+  reader.push(Buffer.alloc(10));
+  expect(arrivals.usedBytes).toBe(1024 * 1024);
+  for (let pieces = 0; pieces < 64 && sink.error === undefined; pieces++) reader.push(Buffer.alloc(65_536));
+  expect(sink.error?.code).toBe('resource_exhausted');
+  expect(arrivals.usedBytes).toBe(0);
+});

@@ -1,0 +1,188 @@
+/** The framing that gRPC, gRPC-Web and Connect streams share: a byte of flags, a 32-bit length, the message. */
+import type { ArrivalBudget } from './arrival-budget.ts';
+import { tooLarge } from './compression.ts';
+import { RpcError } from './rpc-error.ts';
+
+export const envelopePrefixBytes = 5;
+export const envelopeFlag = { compressed: 1, connectEnd: 2, webTrailers: 128 } as const;
+
+/** A message larger than this is not given all its memory before it has begun to arrive. */
+const firstGrantBytes = 1024 * 1024;
+
+export function envelopePrefix(flags: number, bytes: number): Uint8Array {
+  const prefix = Buffer.allocUnsafe(envelopePrefixBytes);
+  prefix[0] = flags;
+  prefix[1] = bytes >>> 24;
+  prefix[2] = bytes >>> 16;
+  prefix[3] = bytes >>> 8;
+  prefix[4] = bytes;
+  return prefix;
+}
+
+/** Reads the body of a request piece by piece. */
+export interface MessageReader {
+  push(piece: Uint8Array): void;
+  /** The body is complete. */
+  end(): void;
+  /** Delivers nothing more until `release`; what arrives meanwhile is kept. */
+  hold(): void;
+  release(): void;
+  /** Nothing more will be read: gives back the memory of what was not complete. */
+  close(): void;
+}
+
+export interface MessageSink {
+  onMessage(message: Uint8Array, isCompressed: boolean): void;
+  onMessagesEnd(): void;
+  onBadMessage(error: RpcError): void;
+}
+
+export class EnvelopeReader implements MessageReader {
+  readonly #sink: MessageSink;
+  readonly #bytesMax: number;
+  readonly #arrivals: ArrivalBudget;
+  #prefix: Uint8Array | undefined = undefined;
+  #prefixBytes = 0;
+  #flags = 0;
+  #length = 0;
+  /** The message under way, where it did not come in one piece. */
+  #message: Buffer | undefined = undefined;
+  #messageBytes = 0;
+  #isHeld: boolean = false;
+  #isEnded: boolean = false;
+  #isBroken: boolean = false;
+  #kept: Uint8Array[] | undefined = undefined;
+
+  constructor(sink: MessageSink, bytesMax: number, arrivals: ArrivalBudget) {
+    this.#sink = sink;
+    this.#bytesMax = bytesMax;
+    this.#arrivals = arrivals;
+  }
+
+  push(piece: Uint8Array): void {
+    let at = 0;
+    while (at < piece.length && !this.#isBroken) {
+      if (this.#isHeld) {
+        this.#kept ??= [];
+        this.#kept.push(at === 0 ? piece : piece.subarray(at));
+        return;
+      }
+      at = this.#message !== undefined ? this.#fill(piece, at) : this.#open(piece, at);
+    }
+  }
+
+  end(): void {
+    this.#isEnded = true;
+    if (this.#isHeld || this.#isBroken) return;
+    if (this.#message !== undefined || this.#prefixBytes > 0) {
+      const at = this.#message === undefined ? 'its length' : `${this.#messageBytes} of its ${this.#length} bytes`;
+      this.#break(new RpcError('invalid_argument', `the request ends within a message, after ${at}`));
+      return;
+    }
+    this.#sink.onMessagesEnd();
+  }
+
+  hold(): void {
+    this.#isHeld = true;
+  }
+
+  release(): void {
+    this.#isHeld = false;
+    const kept = this.#kept;
+    this.#kept = undefined;
+    if (kept !== undefined) for (const piece of kept) this.push(piece);
+    if (this.#isEnded) this.end();
+  }
+
+  close(): void {
+    this.#isBroken = true;
+    this.#kept = undefined;
+    this.#drop();
+  }
+
+  /** Reads a prefix, and the message with it where the piece has all of it. Returns where it stopped. */
+  #open(piece: Uint8Array, from: number): number {
+    let at = from;
+    if (this.#prefixBytes === 0 && piece.length - at >= envelopePrefixBytes) {
+      if (!this.#accept(piece, at)) return piece.length;
+      at += envelopePrefixBytes;
+    } else {
+      this.#prefix ??= new Uint8Array(envelopePrefixBytes);
+      while (this.#prefixBytes < envelopePrefixBytes && at < piece.length) {
+        this.#prefix[this.#prefixBytes++] = piece[at++] as number;
+      }
+      if (this.#prefixBytes < envelopePrefixBytes) return at;
+      this.#prefixBytes = 0;
+      if (!this.#accept(this.#prefix, 0)) return piece.length;
+    }
+    const end = at + this.#length;
+    if (end <= piece.length) {
+      this.#deliver(piece.subarray(at, end));
+      return end;
+    }
+    const granted = Math.min(this.#length, firstGrantBytes);
+    if (!this.#arrivals.take(granted)) {
+      this.#break(this.#arrivals.refusal());
+      return piece.length;
+    }
+    this.#message = Buffer.allocUnsafe(granted);
+    this.#messageBytes = 0;
+    return at;
+  }
+
+  #accept(bytes: Uint8Array, at: number): boolean {
+    this.#flags = bytes[at] as number;
+    const high = bytes[at + 1] as number;
+    this.#length =
+      high * 0x1000000 +
+      (((bytes[at + 2] as number) << 16) | ((bytes[at + 3] as number) << 8) | (bytes[at + 4] as number));
+    if ((this.#flags & ~envelopeFlag.compressed) !== 0) {
+      this.#break(new RpcError('invalid_argument', `a message has the flags ${this.#flags}; a request may set only 1`));
+      return false;
+    }
+    if (this.#length > this.#bytesMax) {
+      this.#break(tooLarge(`a message of ${this.#length} bytes`, this.#bytesMax));
+      return false;
+    }
+    return true;
+  }
+
+  #fill(piece: Uint8Array, from: number): number {
+    const taken = Math.min(piece.length - from, this.#length - this.#messageBytes);
+    let message = this.#message as Buffer;
+    if (this.#messageBytes + taken > message.length) {
+      // Memory follows what has arrived, so that announcing a large message costs the server nothing.
+      const grown = Math.min(Math.max(message.length * 2, this.#messageBytes + taken), this.#length);
+      if (!this.#arrivals.take(grown - message.length)) {
+        this.#break(this.#arrivals.refusal());
+        return piece.length;
+      }
+      message = Buffer.allocUnsafe(grown);
+      (this.#message as Buffer).copy(message, 0, 0, this.#messageBytes);
+      this.#message = message;
+    }
+    message.set(taken === piece.length ? piece : piece.subarray(from, from + taken), this.#messageBytes);
+    this.#messageBytes += taken;
+    if (this.#messageBytes === this.#length) {
+      this.#drop();
+      this.#deliver(message);
+    }
+    return from + taken;
+  }
+
+  #deliver(message: Uint8Array): void {
+    this.#sink.onMessage(message, (this.#flags & envelopeFlag.compressed) !== 0);
+  }
+
+  /** The message under way is no longer this reader's. */
+  #drop(): void {
+    if (this.#message === undefined) return;
+    this.#arrivals.give(this.#message.length);
+    this.#message = undefined;
+  }
+
+  #break(error: RpcError): void {
+    this.close();
+    this.#sink.onBadMessage(error);
+  }
+}

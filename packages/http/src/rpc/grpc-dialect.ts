@@ -1,0 +1,93 @@
+/** gRPC as HTTP/2 carries it: enveloped messages, the status in trailers. */
+import type { HeaderFields, HeaderList } from '../exchange.ts';
+import { answerHead } from './answer-head.ts';
+import type { Call } from './call.ts';
+import { acceptedCompressions, byteLengthOf } from './compression.ts';
+import type { Dialect } from './dialect.ts';
+import { EnvelopeReader, envelopeFlag, envelopePrefix } from './envelope.ts';
+import { grpcStatusFields } from './grpc-status.ts';
+import type { RpcError } from './rpc-error.ts';
+import type { MessageBytes } from './service.ts';
+import { grpcTimeoutMs } from './timeout.ts';
+
+export class GrpcDialect implements Dialect {
+  readonly protocol = 'grpc';
+  readonly codec: 'proto' | 'json';
+  readonly acceptField = 'grpc-accept-encoding';
+  readonly #head: HeaderList;
+
+  constructor(contentType: string, codec: 'proto' | 'json') {
+    this.codec = codec;
+    this.#head = [['content-type', contentType]];
+  }
+
+  compressionNameFrom(headers: HeaderFields): string | undefined {
+    return headers.get('grpc-encoding');
+  }
+
+  timeoutMsFrom(headers: HeaderFields): number | undefined {
+    return grpcTimeoutMs(headers.get('grpc-timeout'));
+  }
+
+  headProblem(): undefined {
+    return undefined;
+  }
+
+  read(call: Call): void {
+    call.reader = new EnvelopeReader(call, call.host.limits.receiveBytesMax, call.host.arrivals);
+    call.exchange.resume();
+  }
+
+  answer(call: Call, message: MessageBytes, isCompressed: boolean, release: (() => void) | undefined): void {
+    const trailers = grpcStatusFields(undefined, call.trailingFields);
+    call.exchange.answer(200, this.#headOf(call), enveloped(message, isCompressed), trailers, release);
+  }
+
+  start(call: Call): void {
+    call.exchange.start(200, this.#headOf(call));
+  }
+
+  send(call: Call, message: MessageBytes, isCompressed: boolean, release: (() => void) | undefined): boolean {
+    return writeAll(call, enveloped(message, isCompressed), release);
+  }
+
+  end(call: Call, error: RpcError | undefined): void {
+    const status = grpcStatusFields(error, call.trailingFields);
+    if (call.isStarted) call.exchange.end(status);
+    // Without anything sent before it the status may stand in the head; metadata for the head keeps its own.
+    else if (call.leadingFields.length === 0) {
+      call.exchange.answer(
+        200,
+        [...this.#headOf(call), ...refusalFields(error), ...status],
+        undefined,
+        undefined,
+        undefined,
+      );
+    } else call.exchange.answer(200, this.#headOf(call), undefined, status, undefined);
+  }
+
+  #headOf(call: Call): HeaderList {
+    const { compression } = call;
+    return answerHead(call, compression === undefined ? this.#head : [...this.#head, ['grpc-encoding', compression]]);
+  }
+}
+
+/** A caller that used something unknown is told what is known. */
+function refusalFields(error: RpcError | undefined): HeaderList {
+  return error?.code === 'unimplemented' ? [['grpc-accept-encoding', acceptedCompressions]] : [];
+}
+
+export function enveloped(message: MessageBytes, isCompressed: boolean): readonly Uint8Array[] {
+  const prefix = envelopePrefix(isCompressed ? envelopeFlag.compressed : 0, byteLengthOf(message));
+  return message instanceof Uint8Array ? [prefix, message] : [prefix, ...message];
+}
+
+/** Writes pieces in order; `release` hangs on the last. */
+export function writeAll(call: Call, pieces: readonly Uint8Array[], release: (() => void) | undefined): boolean {
+  let hasRoom = true;
+  const last = pieces.length - 1;
+  for (let at = 0; at <= last; at++) {
+    hasRoom = call.exchange.write(pieces[at] as Uint8Array, at === last ? release : undefined);
+  }
+  return hasRoom;
+}

@@ -1,0 +1,83 @@
+/** gRPC for browsers, which see no trailers: the status is a last message with a flag of its own. */
+import type { HeaderFields, HeaderList } from '../exchange.ts';
+import { answerHead } from './answer-head.ts';
+import { Base64Reader } from './base64-reader.ts';
+import type { Call } from './call.ts';
+import type { Dialect } from './dialect.ts';
+import { EnvelopeReader, envelopeFlag, envelopePrefix } from './envelope.ts';
+import { enveloped, writeAll } from './grpc-dialect.ts';
+import { grpcStatusFields } from './grpc-status.ts';
+import type { RpcError } from './rpc-error.ts';
+import type { MessageBytes } from './service.ts';
+import { grpcTimeoutMs } from './timeout.ts';
+
+export class GrpcWebDialect implements Dialect {
+  readonly protocol = 'grpc-web';
+  readonly codec: 'proto' | 'json';
+  readonly acceptField = 'grpc-accept-encoding';
+  readonly #head: HeaderList;
+  /** The body travels as base64. */
+  readonly #isText: boolean;
+
+  constructor(contentType: string, codec: 'proto' | 'json', isText: boolean) {
+    this.codec = codec;
+    this.#isText = isText;
+    this.#head = [['content-type', contentType]];
+  }
+
+  compressionNameFrom(headers: HeaderFields): string | undefined {
+    return headers.get('grpc-encoding');
+  }
+
+  timeoutMsFrom(headers: HeaderFields): number | undefined {
+    return grpcTimeoutMs(headers.get('grpc-timeout'));
+  }
+
+  headProblem(): undefined {
+    return undefined;
+  }
+
+  read(call: Call): void {
+    const reader = new EnvelopeReader(call, call.host.limits.receiveBytesMax, call.host.arrivals);
+    call.reader = this.#isText ? new Base64Reader(reader, (error) => call.fail(error)) : reader;
+    call.exchange.resume();
+  }
+
+  answer(call: Call, message: MessageBytes, isCompressed: boolean, release: (() => void) | undefined): void {
+    const pieces = [...enveloped(message, isCompressed), ...statusEnvelope(call, undefined)];
+    call.exchange.answer(200, this.#headOf(call), this.#bodyOf(pieces), undefined, release);
+  }
+
+  start(call: Call): void {
+    call.exchange.start(200, this.#headOf(call));
+  }
+
+  send(call: Call, message: MessageBytes, isCompressed: boolean, release: (() => void) | undefined): boolean {
+    return writeAll(call, this.#bodyOf(enveloped(message, isCompressed)), release);
+  }
+
+  end(call: Call, error: RpcError | undefined): void {
+    const pieces = this.#bodyOf(statusEnvelope(call, error));
+    if (!call.isStarted) call.exchange.answer(200, this.#headOf(call), pieces, undefined, undefined);
+    else {
+      writeAll(call, pieces, undefined);
+      call.exchange.end();
+    }
+  }
+
+  #bodyOf(pieces: readonly Uint8Array[]): readonly Uint8Array[] {
+    return this.#isText ? [Buffer.from(Buffer.concat(pieces).toString('base64'), 'latin1')] : pieces;
+  }
+
+  #headOf(call: Call): HeaderList {
+    const { compression } = call;
+    return answerHead(call, compression === undefined ? this.#head : [...this.#head, ['grpc-encoding', compression]]);
+  }
+}
+
+function statusEnvelope(call: Call, error: RpcError | undefined): readonly Uint8Array[] {
+  let text = '';
+  for (const [name, value] of grpcStatusFields(error, call.trailingFields)) text += `${name}: ${value}\r\n`;
+  const bytes = Buffer.from(text, 'latin1');
+  return [envelopePrefix(envelopeFlag.webTrailers, bytes.length), bytes];
+}

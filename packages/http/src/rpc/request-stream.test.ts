@@ -1,0 +1,82 @@
+import { expect, test } from 'vitest';
+import { RequestStream } from './request-stream.ts';
+import { RpcError } from './rpc-error.ts';
+
+function make(waitingMax = 2): { stream: RequestStream<string>; flow: string[] } {
+  const flow: string[] = [];
+  const stream = new RequestStream<string>(
+    { pause: () => flow.push('pause'), resume: () => flow.push('resume') },
+    waitingMax,
+  );
+  return { stream, flow };
+}
+
+test('iteration gives every message in order and ends with the caller', async () => {
+  const { stream } = make();
+  stream.accept('a');
+  const seen: string[] = [];
+  const reading = (async () => {
+    for await (const message of stream) seen.push(message);
+  })();
+  stream.accept('b');
+  await Promise.resolve();
+  stream.accept('c');
+  stream.acceptEnd();
+  await reading;
+  expect(seen).toEqual(['a', 'b', 'c']);
+});
+
+test('the caller is held back when as many wait as may, and goes on when they are read', async () => {
+  const { stream, flow } = make(2);
+  stream.accept('a');
+  expect(flow).toEqual([]);
+  stream.accept('b');
+  expect(flow).toEqual(['pause']);
+  const messages = stream[Symbol.asyncIterator]();
+  await messages.next();
+  expect(flow).toEqual(['pause']);
+  await messages.next();
+  expect(flow).toEqual(['pause', 'resume']);
+});
+
+test('a call that ends before its messages do makes iteration throw', async () => {
+  const { stream } = make();
+  const next = stream[Symbol.asyncIterator]().next();
+  stream.acceptError(new RpcError('canceled', 'gone'));
+  await expect(next).rejects.toMatchObject({ code: 'canceled' });
+  await expect(stream[Symbol.asyncIterator]().next()).rejects.toMatchObject({ code: 'canceled' });
+});
+
+test('a reader that leaves early has the rest read over', async () => {
+  const { stream, flow } = make(1);
+  stream.accept('a');
+  stream.accept('b');
+  for await (const message of stream) {
+    expect(message).toBe('a');
+    break;
+  }
+  stream.accept('c');
+  stream.acceptEnd();
+  expect(flow.at(-1)).toBe('resume');
+  expect(await stream[Symbol.asyncIterator]().next()).toEqual({ done: true, value: undefined });
+});
+
+test('a listener gets what waits, then what comes, and may pause in between', () => {
+  const { stream, flow } = make();
+  stream.accept('a');
+  const seen: string[] = [];
+  stream.listen({
+    onMessage: (message) => {
+      seen.push(message);
+      if (message === 'b') stream.pause();
+    },
+    onEnd: () => seen.push('end'),
+  });
+  stream.accept('b');
+  stream.accept('c');
+  stream.acceptEnd();
+  expect(seen).toEqual(['a', 'b']);
+  expect(flow).toContain('pause');
+  stream.resume();
+  expect(seen).toEqual(['a', 'b', 'c', 'end']);
+});

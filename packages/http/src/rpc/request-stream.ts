@@ -1,0 +1,121 @@
+/** The messages of a streaming caller: an async iterable for comfort, plain calls for speed; one of the two. */
+import type { RpcError } from './rpc-error.ts';
+
+export interface RequestListener<I> {
+  onMessage(message: I): void;
+  /** The caller has sent its last message. Not called when it goes away: that is what the call's signal says. */
+  onEnd(): void;
+}
+
+/** What holds the caller back and lets it go on. */
+export interface RequestFlow {
+  pause(): void;
+  resume(): void;
+}
+
+interface Waiter<I> {
+  settle(result: IteratorResult<I>): void;
+  fail(error: RpcError): void;
+}
+
+export class RequestStream<I> implements AsyncIterable<I> {
+  readonly #flow: RequestFlow;
+  readonly #waitingMax: number;
+  #waiting: I[] = [];
+  #listener: RequestListener<I> | undefined = undefined;
+  #waiter: Waiter<I> | undefined = undefined;
+  #isComplete: boolean = false;
+  #isPaused: boolean = false;
+  #error: RpcError | undefined = undefined;
+
+  constructor(flow: RequestFlow, waitingMax: number) {
+    this.#flow = flow;
+    this.#waitingMax = waitingMax;
+  }
+
+  /** Delivers every message by a plain call, beginning with those that wait. */
+  listen(listener: RequestListener<I>): void {
+    this.#listener = listener;
+    this.#deliver();
+  }
+
+  /** Holds the caller back; messages that have arrived wait. */
+  pause(): void {
+    this.#isPaused = true;
+    this.#flow.pause();
+  }
+
+  resume(): void {
+    this.#isPaused = false;
+    this.#deliver();
+    if (!this.#isPaused) this.#flow.resume();
+  }
+
+  [Symbol.asyncIterator](): AsyncIterator<I> {
+    return { next: () => this.#next(), return: () => this.#abandon() };
+  }
+
+  /** For the call: a message arrived. */
+  accept(message: I): void {
+    const waiter = this.#waiter;
+    if (waiter !== undefined) {
+      this.#waiter = undefined;
+      waiter.settle({ done: false, value: message });
+    } else if (this.#listener !== undefined && !this.#isPaused) this.#listener.onMessage(message);
+    else {
+      this.#waiting.push(message);
+      if (this.#waiting.length >= this.#waitingMax) this.#flow.pause();
+    }
+  }
+
+  /** For the call: there will be no more. */
+  acceptEnd(): void {
+    this.#isComplete = true;
+    this.#waiter?.settle({ done: true, value: undefined });
+    this.#waiter = undefined;
+    if (!this.#isPaused && this.#waiting.length === 0) this.#listener?.onEnd();
+  }
+
+  /** For the call: it has ended before its messages did. */
+  acceptError(error: RpcError): void {
+    if (this.#isComplete || this.#error !== undefined) return;
+    this.#error = error;
+    this.#waiter?.fail(error);
+    this.#waiter = undefined;
+  }
+
+  #deliver(): void {
+    const listener = this.#listener;
+    if (listener === undefined) return;
+    while (!this.#isPaused) {
+      const message = this.#waiting.shift();
+      if (message === undefined) break;
+      listener.onMessage(message);
+    }
+    if (this.#isComplete && !this.#isPaused && this.#waiting.length === 0) listener.onEnd();
+    else if (!this.#isPaused) this.#flow.resume();
+  }
+
+  #next(): Promise<IteratorResult<I>> {
+    const message = this.#waiting.shift();
+    if (message !== undefined) {
+      if (this.#waiting.length === 0) this.#flow.resume();
+      return Promise.resolve({ done: false, value: message });
+    }
+    if (this.#isComplete) return Promise.resolve({ done: true, value: undefined });
+    if (this.#error !== undefined) return Promise.reject(this.#error);
+    return new Promise((settle, fail) => {
+      this.#waiter = { settle, fail };
+      this.#flow.resume();
+    });
+  }
+
+  /** The handler wants no more: what still comes is read over. */
+  #abandon(): Promise<IteratorResult<I>> {
+    this.#waiting = [];
+    this.#isComplete = true;
+    this.#listener = { onMessage: () => {}, onEnd: () => {} };
+    this.#flow.resume();
+    return Promise.resolve({ done: true, value: undefined });
+  }
+}

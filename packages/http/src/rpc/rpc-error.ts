@@ -1,0 +1,22 @@
+import type { RpcCode } from './status.ts';
+
+/** A message that says more of an error, as `google.protobuf.Any` has it but without the URL's prefix. */
+export interface ErrorDetail {
+  /** Full name of the message, for instance `google.rpc.ErrorInfo`. */
+  readonly type: string;
+  /** The message in protobuf's binary form. */
+  readonly value: Uint8Array;
+}
+
+/** Ends a call in every protocol's own words. The message is for the caller's eyes. */
+export class RpcError extends Error {
+  readonly code: RpcCode;
+  readonly details: readonly ErrorDetail[];
+
+  constructor(code: RpcCode, message: string, details: readonly ErrorDetail[] = [], options?: ErrorOptions) {
+    super(message, options);
+    this.name = 'RpcError';
+    this.code = code;
+    this.details = details;
+  }
+}

@@ -1,0 +1,20 @@
+import type { ArrivalBudget } from './arrival-budget.ts';
+import type { RpcLimits } from './config.ts';
+import type { Cors } from './cors.ts';
+import type { Deadlines } from './deadlines.ts';
+import type { RpcError } from './rpc-error.ts';
+import type { Interceptor } from './service.ts';
+
+/** When answers are compressed: as the request was, whenever the caller accepts it, or never. */
+export type AnswerCompression = 'as-request' | 'when-accepted' | 'never';
+
+/** What all calls of one handler share. */
+export interface RpcHost {
+  readonly limits: RpcLimits;
+  readonly arrivals: ArrivalBudget;
+  readonly deadlines: Deadlines;
+  readonly interceptors: readonly Interceptor[];
+  readonly compression: AnswerCompression;
+  readonly cors: Cors | undefined;
+  errorFrom(error: unknown): RpcError;
+}

@@ -1,0 +1,124 @@
+/**
+ * Services as data: a name, methods, and how their messages are read and written. The functions `unary`,
+ * `serverStream`, `clientStream` and `bidi` make methods whose handlers are typed by their codecs.
+ */
+import type { CancelSignal } from '@millrace/protocol';
+import type { Peer } from '../exchange.ts';
+import type { MetadataWriter, RequestMetadata } from './metadata.ts';
+import type { RequestStream } from './request-stream.ts';
+import type { RpcError } from './rpc-error.ts';
+
+/** A message's bytes, whole or in pieces that are sent in order without joining them. */
+export type MessageBytes = Uint8Array | readonly Uint8Array[];
+
+/** Reads a request. Throwing means the bytes are not such a message; the caller is told `invalid_argument`. */
+export interface RequestCodec<I> {
+  fromProto(bytes: Uint8Array): I;
+  /** Left out, the method cannot be called with JSON. */
+  fromJson?(bytes: Uint8Array): I;
+}
+
+export interface ResponseCodec<O> {
+  toProto(message: O): MessageBytes;
+  toJson?(message: O): MessageBytes;
+}
+
+/** What every handler and interceptor is given of a call. */
+export interface RpcCall {
+  readonly service: string;
+  readonly method: string;
+  readonly protocol: 'grpc' | 'grpc-web' | 'connect';
+  readonly metadata: RequestMetadata;
+  /** Sent before the first message. */
+  readonly leading: MetadataWriter;
+  /** Sent after the last message or with the error. */
+  readonly trailing: MetadataWriter;
+  /** Fires when the caller went away and when its deadline has passed. */
+  readonly signal: CancelSignal;
+  /** The time the caller allowed from the call's arrival on. */
+  readonly timeoutMs: number | undefined;
+  readonly peer: Peer;
+  /** The query of the request, which Connect calls by GET have; empty elsewhere. */
+  readonly query: string;
+  /** Ends the call with an error. */
+  fail(error: unknown): void;
+  /** Calls back once when the call has ended, however it did; at once when it has already. */
+  whenEnded(listener: (error: RpcError | undefined) => void): void;
+}
+
+export interface UnaryCall<O> extends RpcCall {
+  /** Answers later, without a promise. `release` is called when the message's memory may be used again. */
+  answer(message: O, release?: () => void): void;
+}
+
+export interface StreamCall<O> extends RpcCall {
+  /** Sends the leading metadata now; the first message does so anyway. */
+  start(): void;
+  /** Sends at once. False: wait for `onRoom` (or `whenRoom`) before sending more, or memory grows. */
+  send(message: O, release?: () => void): boolean;
+  /** Called when there is room again, and when the call has ended. */
+  onRoom: (() => void) | undefined;
+  whenRoom(): Promise<void>;
+  /** Ends the call well. */
+  end(): void;
+}
+
+/** Returning nothing means: the handler answers or fails later by the call. */
+export type UnaryHandler<I, O> = (request: I, call: UnaryCall<O>) => O | Promise<O> | undefined;
+export type ClientStreamHandler<I, O> = (requests: RequestStream<I>, call: UnaryCall<O>) => O | Promise<O> | undefined;
+/** Messages as an iterable; or a promise of having sent them all; or nothing: the handler ends or fails by the call. */
+export type StreamResult<O> = AsyncIterable<O> | Promise<void> | undefined;
+export type ServerStreamHandler<I, O> = (request: I, call: StreamCall<O>) => StreamResult<O>;
+export type BidiHandler<I, O> = (requests: RequestStream<I>, call: StreamCall<O>) => StreamResult<O>;
+
+interface MethodOptions<I, O> {
+  readonly name: string;
+  readonly request: RequestCodec<I>;
+  readonly response: ResponseCodec<O>;
+}
+
+interface Method extends MethodOptions<unknown, unknown> {
+  /** The method has no side effects: Connect clients may call it by GET. */
+  readonly isIdempotent: boolean;
+}
+
+export type RpcMethod =
+  | (Method & { readonly kind: 'unary'; readonly handle: UnaryHandler<unknown, unknown> })
+  | (Method & { readonly kind: 'server-stream'; readonly handle: ServerStreamHandler<unknown, unknown> })
+  | (Method & { readonly kind: 'client-stream'; readonly handle: ClientStreamHandler<unknown, unknown> })
+  | (Method & { readonly kind: 'bidi'; readonly handle: BidiHandler<unknown, unknown> });
+
+export interface RpcService {
+  /** Full name, for instance `grpc.health.v1.Health`. */
+  readonly name: string;
+  readonly methods: readonly RpcMethod[];
+}
+
+/**
+ * Runs around every call before its messages are read: calls `next` to let it go on, now or later, or `call.fail` to
+ * refuse it. What is to happen afterwards hangs on `call.whenEnded`.
+ */
+export type Interceptor = (call: RpcCall, next: () => void) => void;
+
+// A method's codecs and handler agree on their messages, which no one else looks into: their types end here.
+export function unary<I, O>(
+  options: MethodOptions<I, O> & { readonly handle: UnaryHandler<I, O>; readonly isIdempotent?: boolean },
+): RpcMethod {
+  return { isIdempotent: false, ...options, kind: 'unary' } as RpcMethod;
+}
+
+export function serverStream<I, O>(
+  options: MethodOptions<I, O> & { readonly handle: ServerStreamHandler<I, O> },
+): RpcMethod {
+  return { ...options, kind: 'server-stream', isIdempotent: false } as RpcMethod;
+}
+
+export function clientStream<I, O>(
+  options: MethodOptions<I, O> & { readonly handle: ClientStreamHandler<I, O> },
+): RpcMethod {
+  return { ...options, kind: 'client-stream', isIdempotent: false } as RpcMethod;
+}
+
+export function bidi<I, O>(options: MethodOptions<I, O> & { readonly handle: BidiHandler<I, O> }): RpcMethod {
+  return { ...options, kind: 'bidi', isIdempotent: false } as RpcMethod;
+}

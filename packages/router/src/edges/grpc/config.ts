@@ -1,0 +1,50 @@
+import { ConfigError, type ConfigProblem } from '@millrace/protocol';
+
+/** What people write; everything is optional. */
+export interface GrpcOptions {
+  readonly inputsMax?: number;
+  readonly outputsMax?: number;
+  readonly dimensionsMax?: number;
+  /** Parameters of a request, of an input or of an output. */
+  readonly parametersMax?: number;
+  /** Elements of an output that classification may have to sort. */
+  readonly classificationElementsMax?: number;
+  /** What `RetryInfo` says where the error catalogue advises a later attempt. */
+  readonly retryAfterSeconds?: number;
+}
+
+export type GrpcConfig = Required<GrpcOptions>;
+
+export const grpcDefaults: GrpcConfig = Object.freeze({
+  inputsMax: 256,
+  outputsMax: 256,
+  dimensionsMax: 64,
+  parametersMax: 256,
+  classificationElementsMax: 1_000_000,
+  retryAfterSeconds: 1,
+});
+
+const ranges: Readonly<Record<keyof GrpcOptions, readonly [min: number, max: number]>> = {
+  inputsMax: [1, 65_536],
+  outputsMax: [1, 65_536],
+  dimensionsMax: [1, 1024],
+  parametersMax: [0, 65_536],
+  classificationElementsMax: [1, 100_000_000],
+  retryAfterSeconds: [0, 86_400],
+};
+
+/** Completes the options with defaults, or raises a `ConfigError` with everything that is wrong. */
+export function resolveGrpcConfig(options: GrpcOptions): GrpcConfig {
+  const given = Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
+  const config: GrpcConfig = { ...grpcDefaults, ...given };
+  const problems: ConfigProblem[] = [];
+  for (const field of Object.keys(ranges) as (keyof GrpcOptions)[]) {
+    const [min, max] = ranges[field];
+    const value = config[field];
+    if (!Number.isInteger(value) || value < min || value > max) {
+      problems.push({ source: 'grpc', field, message: `must be a whole number from ${min} to ${max}, not ${value}` });
+    }
+  }
+  if (problems.length > 0) throw new ConfigError(problems);
+  return Object.freeze(config);
+}

@@ -1,0 +1,145 @@
+import { create, type MessageInitShape, toBinary } from '@bufbuild/protobuf';
+import { expect, test } from 'vitest';
+import { grpcDefaults, resolveGrpcConfig } from './config.ts';
+import { type DecodedRequest, decodeRequest } from './decode-request.ts';
+import { ModelInferRequestSchema } from './generated/inference/grpc_service_pb.ts';
+import { InferMessageReader } from './infer-message.ts';
+
+const reader = new InferMessageReader(grpcDefaults);
+type Init = MessageInitShape<typeof ModelInferRequestSchema>;
+
+function decode(init: Init, timeoutMs?: number): DecodedRequest {
+  const bytes = toBinary(ModelInferRequestSchema, create(ModelInferRequestSchema, { modelName: 'm', ...init }));
+  return decodeRequest(reader.read(bytes), timeoutMs);
+}
+
+const x = { name: 'x', datatype: 'UINT8', shape: [2n] };
+const raw = [Uint8Array.of(1, 2)];
+
+test('a request with raw contents', () => {
+  const { request, classes } = decode({ modelVersion: '3', id: 'i', inputs: [x], rawInputContents: raw });
+  expect(request).toEqual({
+    model: 'm',
+    version: '3',
+    id: 'i',
+    parameters: new Map(),
+    inputs: [{ name: 'x', datatype: 'UINT8', shape: [2], data: expect.any(Uint8Array) }],
+    outputs: [],
+    timeoutMs: undefined,
+  });
+  expect([...(request.inputs[0]?.data ?? [])]).toEqual([1, 2]);
+  expect(classes.size).toBe(0);
+});
+
+test('a request with typed contents', () => {
+  const { request } = decode({ inputs: [{ ...x, contents: { uintContents: [3, 4] } }] });
+  expect([...(request.inputs[0]?.data ?? [])]).toEqual([3, 4]);
+});
+
+test('FP16 and BF16 travel raw', () => {
+  for (const datatype of ['FP16', 'BF16']) {
+    const { request } = decode({ inputs: [{ name: 'x', datatype, shape: [1n] }], rawInputContents: raw });
+    expect(request.inputs[0]?.datatype).toBe(datatype);
+  }
+});
+
+test('outputs keep their order, and may ask for classes', () => {
+  const classification = { parameterChoice: { case: 'int64Param' as const, value: 3n } };
+  const outputs = [{ name: 'b' }, { name: 'a', parameters: { classification } }];
+  const { request, classes } = decode({ outputs });
+  expect(request.outputs).toEqual(['b', 'a']);
+  expect([...classes]).toEqual([['a', 3]]);
+});
+
+test('parameters reach the model, but not those that are for the server', () => {
+  const { request } = decode({
+    parameters: {
+      timeout: { parameterChoice: { case: 'int64Param', value: 2500n } },
+      triton_enable_empty_final_response: { parameterChoice: { case: 'boolParam', value: true } },
+      word: { parameterChoice: { case: 'stringParam', value: 's' } },
+      number: { parameterChoice: { case: 'doubleParam', value: 1.5 } },
+      small: { parameterChoice: { case: 'int64Param', value: -7n } },
+      large: { parameterChoice: { case: 'uint64Param', value: 2n ** 64n - 1n } },
+    },
+  });
+  expect(request.timeoutMs).toBe(2.5);
+  expect(new Map(request.parameters)).toEqual(
+    new Map<string, unknown>([
+      ['word', 's'],
+      ['number', 1.5],
+      ['small', -7],
+      ['large', 2n ** 64n - 1n],
+    ]),
+  );
+});
+
+test('the tighter of the two time limits counts', () => {
+  const timeout = { parameterChoice: { case: 'int64Param' as const, value: 5000n } };
+  expect(decode({ parameters: { timeout } }, 3).request.timeoutMs).toBe(3);
+  expect(decode({ parameters: { timeout } }, 30).request.timeoutMs).toBe(5);
+  expect(decode({}, 30).request.timeoutMs).toBe(30);
+});
+
+const word = (value: string) => ({ parameterChoice: { case: 'stringParam' as const, value } });
+const unsigned = (value: bigint) => ({ parameterChoice: { case: 'uint64Param' as const, value } });
+
+test.each<[string, Init, string]>([
+  [
+    'both forms at once',
+    { inputs: [{ ...x, contents: { uintContents: [3, 4] } }], rawInputContents: raw },
+    "contents field must not be specified when using raw_input_contents for 'x' for model 'm'",
+  ],
+  [
+    'an empty form beside raw data',
+    { inputs: [{ ...x, contents: {} }], rawInputContents: raw },
+    "contents field must not be specified when using raw_input_contents for 'x' for model 'm'",
+  ],
+  ['no data', { inputs: [x] }, "unable to find data for input tensor 'x' for model 'm' in request."],
+  [
+    'data for one of two',
+    { inputs: [x, { ...x, name: 'y' }], rawInputContents: raw },
+    "unable to find data for input tensor 'y' for model 'm' in request.",
+  ],
+  [
+    'more data than inputs',
+    { inputs: [x], rawInputContents: [...raw, ...raw] },
+    "the request has 1 inputs but 2 raw_input_contents for model 'm'; send one for each input",
+  ],
+  ['a datatype that is none', { inputs: [{ ...x, datatype: 'FLOAT' }] }, "invalid datatype 'FLOAT' for input 'x'"],
+  ['a negative dimension', { inputs: [{ ...x, shape: [-1n] }] }, "input 'x': dimension 0 of shape [-1] is negative"],
+  ['a shape beyond counting', { inputs: [{ ...x, shape: [2n ** 62n, 4n] }] }, "input 'x': shape"],
+  [
+    'an input in shared memory',
+    { inputs: [{ ...x, parameters: { shared_memory_region: word('r') } }] },
+    'Client shared memory is disabled',
+  ],
+  [
+    'an output in shared memory',
+    { outputs: [{ name: 'o', parameters: { shared_memory_region: word('r') } }] },
+    'Client shared memory is disabled',
+  ],
+  [
+    'no classes',
+    { outputs: [{ name: 'o', parameters: { classification: unsigned(1n) } }] },
+    "output 'o': parameter 'classification' must be an int64 of 1 or more",
+  ],
+  [
+    'a time limit that is text',
+    { parameters: { timeout: word('1') } },
+    "parameter 'timeout' must be an int64 of microseconds",
+  ],
+  [
+    'a reserved parameter',
+    { parameters: { triton_x: word('1') } },
+    "parameter keys starting with 'triton_' are reserved",
+  ],
+  ['a parameter without a value', { parameters: { p: {} } }, "parameter 'p' has no value"],
+])('%s is refused', (_, init, words) => {
+  expect(() => decode(init)).toThrow(words);
+});
+
+test('limits have ranges', () => {
+  expect(resolveGrpcConfig({ inputsMax: 1 }).inputsMax).toBe(1);
+  expect(resolveGrpcConfig({})).toEqual(grpcDefaults);
+  expect(() => resolveGrpcConfig({ inputsMax: 0, retryAfterSeconds: -1 })).toThrow(/inputsMax.*\n.*retryAfterSeconds/);
+});

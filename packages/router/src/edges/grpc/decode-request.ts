@@ -1,0 +1,159 @@
+/** An inference request as gRPC clients send it, turned into what the data plane takes. */
+import { type Datatype, InferenceError, isDatatype, shapeProblem, type Tensor } from '@millrace/protocol';
+import type { InferRequest, Parameters, ParameterValue } from '../../data-plane/infer.ts';
+import type { InferMessage, InferParameter, InferParameters, InputMessage } from './infer-message.ts';
+import { tensorDataFrom } from './tensor-contents.ts';
+
+export interface DecodedRequest {
+  readonly request: InferRequest;
+  /** How many classes to name instead of an output's tensor, by output; empty in nearly every request. */
+  readonly classes: ReadonlyMap<string, number>;
+}
+
+const noNames: readonly string[] = [];
+const noClasses: ReadonlyMap<string, number> = new Map();
+const noParameters: Parameters = new Map();
+
+/** `timeoutMs` is what the call itself allows. */
+export function decodeRequest(message: InferMessage, timeoutMs: number | undefined): DecodedRequest {
+  const { modelName, modelVersion, id } = message;
+  const parameters = message.parameters.size === 0 ? undefined : requestParametersFrom(message.parameters);
+  let outputs = noNames;
+  let classes = noClasses;
+  if (message.outputs.length > 0) {
+    outputs = message.outputs.map(({ name }) => name);
+    classes = classesFrom(message);
+  }
+  return {
+    request: {
+      model: modelName,
+      version: modelVersion,
+      id,
+      parameters: parameters?.forModel ?? noParameters,
+      inputs: inputsFrom(message),
+      outputs,
+      timeoutMs: tighter(parameters?.timeoutMs, timeoutMs),
+    },
+    classes,
+  };
+}
+
+function inputsFrom(message: InferMessage): readonly Tensor[] {
+  const { inputs, rawInputContents, modelName } = message;
+  const isRaw = rawInputContents.length > 0;
+  const tensors: Tensor[] = [];
+  for (let index = 0; index < inputs.length; index++) {
+    const input = inputs[index] as InputMessage;
+    const { name, shape } = input;
+    if (input.parameters.size > 0) refuseSharedMemory(input.parameters, `input '${name}'`);
+    if (isRaw && input.contents !== undefined) {
+      throw invalid(
+        `contents field must not be specified when using raw_input_contents for '${name}' for model '${modelName}'`,
+      );
+    }
+    const datatype = datatypeFrom(input.datatype, name);
+    const problem = shapeProblem(shape);
+    if (problem !== undefined) throw invalid(`input '${name}': ${problem}`);
+    tensors.push({ name, datatype, shape, data: dataOf(input, datatype, rawInputContents[index], modelName) });
+  }
+  if (isRaw && rawInputContents.length !== inputs.length) {
+    throw invalid(
+      `the request has ${inputs.length} inputs but ${rawInputContents.length} raw_input_contents for model ` +
+        `'${modelName}'; send one for each input`,
+    );
+  }
+  return tensors;
+}
+
+function dataOf(input: InputMessage, datatype: Datatype, raw: Uint8Array | undefined, model: string): Uint8Array {
+  if (raw !== undefined) return raw;
+  if (input.contents === undefined) {
+    throw invalid(`unable to find data for input tensor '${input.name}' for model '${model}' in request.`);
+  }
+  return tensorDataFrom(input.contents, { input: input.name, model, datatype });
+}
+
+function datatypeFrom(text: string, input: string): Datatype {
+  if (isDatatype(text)) return text;
+  throw invalid(
+    `invalid datatype '${text}' for input '${input}'; the datatypes are BOOL, UINT8 … FP64, BF16 and BYTES`,
+  );
+}
+
+function classesFrom({ outputs }: InferMessage): ReadonlyMap<string, number> {
+  let classes: Map<string, number> | undefined;
+  for (const { name, parameters } of outputs) {
+    if (parameters.size === 0) continue;
+    refuseSharedMemory(parameters, `output '${name}'`);
+    const parameter = parameters.get('classification');
+    if (parameter === undefined) continue;
+    const count = parameter.kind === 'int64' ? Number(parameter.value) : 0;
+    if (!Number.isSafeInteger(count) || count < 1) {
+      throw invalid(`output '${name}': parameter 'classification' must be an int64 of 1 or more`);
+    }
+    classes ??= new Map();
+    classes.set(name, count);
+  }
+  return classes ?? noClasses;
+}
+
+interface RequestParameters {
+  readonly timeoutMs: number | undefined;
+  readonly forModel: Parameters;
+}
+
+/** The only reserved parameter that a request may set here, though nothing hangs on it: every request has one answer. */
+const emptyFinalResponse = 'triton_enable_empty_final_response';
+
+function requestParametersFrom(parameters: InferParameters): RequestParameters {
+  const forModel = new Map<string, ParameterValue>();
+  let timeoutMs: number | undefined;
+  for (const [key, parameter] of parameters) {
+    if (key === 'timeout') {
+      if (parameter.kind !== 'int64' || parameter.value < 0n) {
+        throw invalid(`parameter 'timeout' must be an int64 of microseconds, 0 or more`);
+      }
+      timeoutMs = parameter.value === 0n ? undefined : Number(parameter.value) / 1000;
+    } else if (key === emptyFinalResponse && parameter.kind === 'bool') continue;
+    else if (key.startsWith('triton_')) {
+      throw invalid(
+        `parameter keys starting with 'triton_' are reserved; remove '${key}' from the request's parameters`,
+      );
+    } else forModel.set(key, parameterValueFrom(key, parameter));
+  }
+  return { timeoutMs, forModel };
+}
+
+function parameterValueFrom(key: string, parameter: InferParameter): ParameterValue {
+  switch (parameter.kind) {
+    case 'bool':
+    case 'string':
+    case 'double':
+      return parameter.value;
+    case 'int64':
+    case 'uint64': {
+      const value = Number(parameter.value);
+      return Number.isSafeInteger(value) ? value : parameter.value;
+    }
+    case 'none':
+      throw invalid(`parameter '${key}' has no value`);
+  }
+}
+
+function refuseSharedMemory(parameters: InferParameters, what: string): void {
+  if (!parameters.has('shared_memory_region')) return;
+  throw new InferenceError(
+    'unsupported',
+    `Client shared memory is disabled: this server does not offer it, so ${what} must travel in the message`,
+  );
+}
+
+/** The tighter of two limits. */
+function tighter(a: number | undefined, b: number | undefined): number | undefined {
+  if (a === undefined || b === undefined) return a ?? b;
+  return Math.min(a, b);
+}
+
+function invalid(message: string): InferenceError {
+  return new InferenceError('invalid-request', message);
+}

@@ -1,0 +1,54 @@
+import type { RpcError, RpcService } from '@millrace/http';
+import type { WatchedHealth } from '../../registry/catalogue.ts';
+import { type GrpcOptions, resolveGrpcConfig } from './config.ts';
+import { createErrorEncoder } from './encode-error.ts';
+import { file_google_rpc_error_details } from './generated/google/rpc/error_details_pb.ts';
+import { file_grpc_health_v1_health } from './generated/grpc/health/v1/health_pb.ts';
+import { file_grpc_reflection_v1_reflection } from './generated/grpc/reflection/v1/reflection_pb.ts';
+import { file_grpc_reflection_v1alpha_reflection } from './generated/grpc/reflection/v1alpha/reflection_pb.ts';
+import { file_inference_grpc_service, GRPCInferenceService } from './generated/inference/grpc_service_pb.ts';
+import { HealthService } from './health-service.ts';
+import { ReflectionService } from './reflection-service.ts';
+import { type GrpcDependencies, inferenceService } from './routes.ts';
+
+export interface GrpcEdgeOptions extends Pick<GrpcDependencies, 'catalogue' | 'dataPlane' | 'server'> {
+  readonly health: WatchedHealth;
+  readonly limits?: GrpcOptions;
+  /** Hears of defects; clients are told only that there was one. */
+  readonly onError?: (error: unknown) => void;
+}
+
+/** To be given to `createRpcHandler`. */
+export interface GrpcEdge {
+  readonly services: readonly RpcService[];
+  errorFrom(error: unknown): RpcError;
+  /** Ends the calls that would last as long as the server: health watches, reflection. To be called when it drains. */
+  end(): void;
+}
+
+/** The inference service, health checking and reflection. */
+export function createGrpcEdge(options: GrpcEdgeOptions): GrpcEdge {
+  const { catalogue, dataPlane, health, server } = options;
+  const config = resolveGrpcConfig(options.limits ?? {});
+  const { retryAfterSeconds } = config;
+  const errorFrom = createErrorEncoder({ retryAfterSeconds, onError: options.onError ?? (() => {}) });
+  const inference = inferenceService({ catalogue, dataPlane, health, server, config, errorFrom });
+  const healthService = new HealthService({ catalogue, health, serviceNames: [GRPCInferenceService.typeName] });
+  const files = [
+    file_google_rpc_error_details,
+    file_inference_grpc_service,
+    file_grpc_health_v1_health,
+    file_grpc_reflection_v1_reflection,
+    file_grpc_reflection_v1alpha_reflection,
+  ];
+  const serviceNames = files.flatMap((file) => file.services.map(({ typeName }) => typeName));
+  const reflection = new ReflectionService(files, serviceNames);
+  return {
+    services: [inference, healthService.service, ...reflection.services],
+    errorFrom,
+    end: () => {
+      healthService.end();
+      reflection.end();
+    },
+  };
+}

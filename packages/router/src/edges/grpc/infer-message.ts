@@ -1,0 +1,243 @@
+/** A ModelInferRequest as it arrived, read in place: raw tensors are views of the message. */
+import { InferenceError } from '@millrace/protocol';
+import { MalformedMessage, ProtoCursor } from './proto-cursor.ts';
+import { TextMemo } from './text-memo.ts';
+
+export type InferParameter =
+  | { readonly kind: 'bool'; readonly value: boolean }
+  | { readonly kind: 'int64' | 'uint64'; readonly value: bigint }
+  | { readonly kind: 'string'; readonly value: string }
+  | { readonly kind: 'double'; readonly value: number }
+  | { readonly kind: 'none' };
+
+export type InferParameters = ReadonlyMap<string, InferParameter>;
+
+export interface InputMessage {
+  name: string;
+  datatype: string;
+  shape: number[];
+  parameters: InferParameters;
+  /** An InferTensorContents, not read yet. */
+  contents: Uint8Array | undefined;
+}
+
+export interface OutputMessage {
+  name: string;
+  parameters: InferParameters;
+}
+
+export interface InferMessage {
+  modelName: string;
+  modelVersion: string;
+  id: string;
+  parameters: InferParameters;
+  readonly inputs: InputMessage[];
+  readonly outputs: OutputMessage[];
+  readonly rawInputContents: Uint8Array[];
+}
+
+/** How many of each a message may have: small things on the wire that are large in memory. */
+export interface InferMessageLimits {
+  readonly inputsMax: number;
+  readonly outputsMax: number;
+  readonly dimensionsMax: number;
+  readonly parametersMax: number;
+}
+
+const noParameters: InferParameters = new Map();
+const delimited = (field: number): number => (field << 3) | 2;
+
+const modelNameTag = delimited(1);
+const modelVersionTag = delimited(2);
+const idTag = delimited(3);
+const parametersTag = delimited(4);
+const inputsTag = delimited(5);
+const outputsTag = delimited(6);
+const rawInputContentsTag = delimited(7);
+const shapeTag = 3 << 3;
+const packedShapeTag = delimited(3);
+
+export class InferMessageReader {
+  readonly #limits: InferMessageLimits;
+  readonly #memo = new TextMemo();
+  readonly #cursor = new ProtoCursor(new Uint8Array(0));
+
+  constructor(limits: InferMessageLimits) {
+    this.#limits = limits;
+  }
+
+  /** Throws an InferenceError: a `MalformedMessage`, or `request-too-large` where a limit is passed. */
+  read(bytes: Uint8Array): InferMessage {
+    const cursor = this.#cursor;
+    const { inputsMax, outputsMax } = this.#limits;
+    cursor.reset(bytes);
+    const message: InferMessage = {
+      modelName: '',
+      modelVersion: '',
+      id: '',
+      parameters: noParameters,
+      inputs: [],
+      outputs: [],
+      rawInputContents: [],
+    };
+    for (let tag = cursor.nextTag(); tag !== 0; tag = cursor.nextTag()) {
+      switch (tag) {
+        case modelNameTag:
+          message.modelName = this.#text();
+          break;
+        case modelVersionTag:
+          message.modelVersion = this.#text();
+          break;
+        case idTag:
+          message.id = this.#text();
+          break;
+        case parametersTag:
+          message.parameters = this.#parameter(message.parameters);
+          break;
+        case inputsTag:
+          this.#checkRoom(message.inputs.length, inputsMax, 'inputs');
+          message.inputs.push(this.#input());
+          break;
+        case outputsTag:
+          this.#checkRoom(message.outputs.length, outputsMax, 'outputs');
+          message.outputs.push(this.#output());
+          break;
+        case rawInputContentsTag:
+          this.#checkRoom(message.rawInputContents.length, inputsMax, 'raw_input_contents');
+          message.rawInputContents.push(cursor.readBytes());
+          break;
+        default:
+          cursor.skip(tag);
+      }
+    }
+    return message;
+  }
+
+  #input(): InputMessage {
+    const cursor = this.#cursor;
+    const stop = cursor.readLength();
+    const outer = cursor.end;
+    cursor.end = stop;
+    const input: InputMessage = { name: '', datatype: '', shape: [], parameters: noParameters, contents: undefined };
+    for (let tag = cursor.nextTag(); tag !== 0; tag = cursor.nextTag()) {
+      if (tag === delimited(1)) input.name = this.#text();
+      else if (tag === delimited(2)) input.datatype = this.#text();
+      else if (tag === packedShapeTag || tag === shapeTag) this.#shape(tag, input.shape);
+      else if (tag === parametersTag) input.parameters = this.#parameter(input.parameters);
+      else if (tag === delimited(5)) {
+        const contents = cursor.readBytes();
+        // A message that comes twice counts as one whose encodings are joined.
+        input.contents = input.contents === undefined ? contents : Buffer.concat([input.contents, contents]);
+      } else cursor.skip(tag);
+    }
+    cursor.end = outer;
+    return input;
+  }
+
+  #output(): OutputMessage {
+    const cursor = this.#cursor;
+    const stop = cursor.readLength();
+    const outer = cursor.end;
+    cursor.end = stop;
+    const output: OutputMessage = { name: '', parameters: noParameters };
+    for (let tag = cursor.nextTag(); tag !== 0; tag = cursor.nextTag()) {
+      if (tag === delimited(1)) output.name = this.#text();
+      else if (tag === delimited(2)) output.parameters = this.#parameter(output.parameters);
+      else cursor.skip(tag);
+    }
+    cursor.end = outer;
+    return output;
+  }
+
+  #shape(tag: number, shape: number[]): void {
+    const cursor = this.#cursor;
+    const stop = tag === shapeTag ? cursor.at + 1 : cursor.readLength();
+    while (cursor.at < stop) {
+      this.#checkRoom(shape.length, this.#limits.dimensionsMax, 'dimensions');
+      shape.push(cursor.readInt64());
+      if (tag === shapeTag) return;
+    }
+    if (cursor.at !== stop) throw new MalformedMessage('a shape is longer than its length');
+  }
+
+  /** Adds a map entry; the shared empty map is replaced by the first. */
+  #parameter(parameters: InferParameters): InferParameters {
+    const cursor = this.#cursor;
+    const stop = cursor.readLength();
+    const outer = cursor.end;
+    cursor.end = stop;
+    let key = '';
+    let value: InferParameter = { kind: 'none' };
+    for (let tag = cursor.nextTag(); tag !== 0; tag = cursor.nextTag()) {
+      if (tag === delimited(1)) key = this.#text();
+      else if (tag === delimited(2)) value = this.#parameterValue(value);
+      else cursor.skip(tag);
+    }
+    cursor.end = outer;
+    const entries =
+      parameters === noParameters ? new Map<string, InferParameter>() : (parameters as Map<string, InferParameter>);
+    if (!entries.has(key)) this.#checkRoom(entries.size, this.#limits.parametersMax, 'parameters');
+    return entries.set(key, value);
+  }
+
+  #parameterValue(before: InferParameter): InferParameter {
+    const cursor = this.#cursor;
+    const stop = cursor.readLength();
+    const outer = cursor.end;
+    cursor.end = stop;
+    let value = before;
+    for (let tag = cursor.nextTag(); tag !== 0; tag = cursor.nextTag()) {
+      switch (tag) {
+        case 1 << 3:
+          cursor.readVarint();
+          value = { kind: 'bool', value: cursor.low !== 0 || cursor.high !== 0 };
+          break;
+        case 2 << 3:
+          cursor.readVarint();
+          value = { kind: 'int64', value: BigInt.asIntN(64, this.#bigint()) };
+          break;
+        case delimited(3):
+          value = { kind: 'string', value: this.#text() };
+          break;
+        case (4 << 3) | 1:
+          value = { kind: 'double', value: this.#double() };
+          break;
+        case 5 << 3:
+          cursor.readVarint();
+          value = { kind: 'uint64', value: this.#bigint() };
+          break;
+        default:
+          cursor.skip(tag);
+      }
+    }
+    cursor.end = outer;
+    return value;
+  }
+
+  #bigint(): bigint {
+    return (BigInt(this.#cursor.high) << 32n) | BigInt(this.#cursor.low);
+  }
+
+  #double(): number {
+    const { bytes, at } = this.#cursor;
+    this.#cursor.skip((4 << 3) | 1);
+    return new DataView(bytes.buffer, bytes.byteOffset + at, 8).getFloat64(0, true);
+  }
+
+  #text(): string {
+    const cursor = this.#cursor;
+    const stop = cursor.readLength();
+    const from = cursor.at;
+    cursor.at = stop;
+    try {
+      return this.#memo.read(cursor.bytes, from, stop);
+    } catch {
+      throw new MalformedMessage('a text is not UTF-8');
+    }
+  }
+
+  #checkRoom(count: number, countMax: number, what: string): void {
+    if (count < countMax) return;
+    throw new InferenceError('request-too-large', `the request has more than ${countMax} ${what}; send fewer`);
+  }
+}

@@ -1,0 +1,131 @@
+/** The operations of the Open Inference Protocol over gRPC. */
+import { create } from '@bufbuild/protobuf';
+import { type RpcError, type RpcMethod, type RpcService, unary } from '@millrace/http';
+import { InferenceError } from '@millrace/protocol';
+import type { DataPlane } from '../../data-plane/infer.ts';
+import type { Catalogue, Health } from '../../registry/catalogue.ts';
+import type { ServerIdentity } from '../rest/routes.ts';
+import type { GrpcConfig } from './config.ts';
+import { encodeModelConfig, encodeModelMetadata } from './encode-model.ts';
+import type { InferResponse } from './encode-response.ts';
+import {
+  GRPCInferenceService,
+  ModelConfigRequestSchema,
+  ModelConfigResponseSchema,
+  ModelMetadataRequestSchema,
+  ModelMetadataResponseSchema,
+  ModelReadyRequestSchema,
+  ModelReadyResponseSchema,
+  ServerLiveRequestSchema,
+  ServerLiveResponseSchema,
+  ServerMetadataRequestSchema,
+  ServerMetadataResponseSchema,
+  ServerReadyRequestSchema,
+  ServerReadyResponseSchema,
+} from './generated/inference/grpc_service_pb.ts';
+import { InferOperation } from './infer.ts';
+import { inferRequestCodec, inferResponseCodec } from './infer-codec.ts';
+import type { InferMessage } from './infer-message.ts';
+import { codecOf } from './message-codec.ts';
+
+export interface GrpcDependencies {
+  readonly dataPlane: DataPlane;
+  readonly catalogue: Catalogue;
+  readonly health: Health;
+  readonly server: ServerIdentity;
+  readonly config: GrpcConfig;
+  readonly errorFrom: (error: unknown) => RpcError;
+}
+
+/** What this edge itself offers beyond the protocol's core. */
+const ownExtensions: readonly string[] = ['binary_tensor_data', 'classification', 'model_configuration', 'parameters'];
+
+export function inferenceService(dependencies: GrpcDependencies): RpcService {
+  return {
+    name: GRPCInferenceService.typeName,
+    methods: [...serverMethods(dependencies), ...modelMethods(dependencies), modelInfer(dependencies)],
+  };
+}
+
+function serverMethods({ health, server }: GrpcDependencies): readonly RpcMethod[] {
+  const { name, version } = server;
+  const extensions = [...new Set([...ownExtensions, ...(server.extensions ?? [])])];
+  return [
+    unary({
+      name: 'ServerLive',
+      isIdempotent: true,
+      request: codecOf(ServerLiveRequestSchema),
+      response: codecOf(ServerLiveResponseSchema),
+      handle: () => create(ServerLiveResponseSchema, { live: health.isLive }),
+    }),
+    unary({
+      name: 'ServerReady',
+      isIdempotent: true,
+      request: codecOf(ServerReadyRequestSchema),
+      response: codecOf(ServerReadyResponseSchema),
+      handle: () => create(ServerReadyResponseSchema, { ready: health.isReady }),
+    }),
+    unary({
+      name: 'ServerMetadata',
+      isIdempotent: true,
+      request: codecOf(ServerMetadataRequestSchema),
+      response: codecOf(ServerMetadataResponseSchema),
+      handle: () => create(ServerMetadataResponseSchema, { name, version, extensions }),
+    }),
+  ];
+}
+
+function modelMethods({ catalogue }: GrpcDependencies): readonly RpcMethod[] {
+  return [
+    unary({
+      name: 'ModelReady',
+      isIdempotent: true,
+      request: codecOf(ModelReadyRequestSchema),
+      response: codecOf(ModelReadyResponseSchema),
+      handle: ({ name, version }) =>
+        create(ModelReadyResponseSchema, { ready: isModelReady(catalogue, name, version) }),
+    }),
+    unary({
+      name: 'ModelMetadata',
+      isIdempotent: true,
+      request: codecOf(ModelMetadataRequestSchema),
+      response: codecOf(ModelMetadataResponseSchema),
+      handle: ({ name, version }) => {
+        const view = catalogue.mustFind(name, version);
+        return encodeModelMetadata(view, version === '' ? catalogue.readyVersions(name) : [view.version]);
+      },
+    }),
+    unary({
+      name: 'ModelConfig',
+      isIdempotent: true,
+      request: codecOf(ModelConfigRequestSchema),
+      response: codecOf(ModelConfigResponseSchema),
+      handle: ({ name, version }) => encodeModelConfig(catalogue.mustFind(name, version)),
+    }),
+  ];
+}
+
+function modelInfer(dependencies: GrpcDependencies): RpcMethod {
+  const { config, errorFrom } = dependencies;
+  const operation = new InferOperation(dependencies);
+  return unary<InferMessage, InferResponse>({
+    name: 'ModelInfer',
+    request: inferRequestCodec(config, errorFrom),
+    response: inferResponseCodec,
+    handle: (message, call) => {
+      operation.run(message, call);
+      return undefined;
+    },
+  });
+}
+
+/** A model that is not there is as little ready as one that is loading: both are a plain no. */
+export function isModelReady(catalogue: Catalogue, name: string, version: string): boolean {
+  try {
+    catalogue.mustFind(name, version);
+    return true;
+  } catch (error) {
+    if (!(error instanceof InferenceError)) throw error;
+    return false;
+  }
+}

@@ -1,0 +1,185 @@
+/** Typed contents (`InferTensorContents`) as the bytes of a tensor. */
+import { bytesPrefixBytes, type Datatype, InferenceError } from '@millrace/protocol';
+import { MalformedMessage, ProtoCursor, wireType } from './proto-cursor.ts';
+
+/** Which field holds which datatypes; the first is the one that messages name. */
+const fieldDatatypes: Readonly<Record<number, readonly Datatype[]>> = {
+  1: ['BOOL'],
+  2: ['INT32', 'INT16', 'INT8'],
+  3: ['INT64'],
+  4: ['UINT32', 'UINT16', 'UINT8'],
+  5: ['UINT64'],
+  6: ['FP32'],
+  7: ['FP64'],
+  8: ['BYTES'],
+};
+
+/** Where data comes from, for messages. */
+export interface ContentsOf {
+  readonly input: string;
+  readonly model: string;
+  readonly datatype: Datatype;
+}
+
+/** Throws an InferenceError when the contents are not of the input's datatype. */
+export function tensorDataFrom(contents: Uint8Array, of: ContentsOf): Uint8Array {
+  const field = takeOnlyField(contents, of);
+  if (field === 0) return new Uint8Array(0);
+  if (field === 8) return bytesElements(contents);
+  if (field === 6) return fixedElements(contents, field, 4);
+  if (field === 7) return fixedElements(contents, field, 8);
+  return integerElements(contents, field, of);
+}
+
+/** The one field that has elements, which must be the datatype's; 0 for none. */
+function takeOnlyField(contents: Uint8Array, { input, model, datatype }: ContentsOf): number {
+  const cursor = new ProtoCursor(contents);
+  let only = 0;
+  for (let tag = cursor.nextTag(); tag !== 0; tag = cursor.nextTag()) {
+    const field = tag >>> 3;
+    const start = cursor.at;
+    cursor.skip(tag);
+    const isEmpty = field < 8 && (tag & 7) === wireType.delimited && cursor.at === start + 1;
+    if (isEmpty || field === only || fieldDatatypes[field] === undefined) continue;
+    const where = `unexpected explicit tensor data for input tensor '${input}' for model '${model}'`;
+    if (only !== 0) throw new InferenceError('invalid-request', `${where}, binary data was already supplied.`);
+    const datatypes = fieldDatatypes[field];
+    if (!datatypes.includes(datatype)) {
+      throw new InferenceError(
+        'invalid-request',
+        `${where} of type '${datatypes[0]}', expected datatype '${datatype}'`,
+      );
+    }
+    only = field;
+  }
+  return only;
+}
+
+/** Packed floats lie as the tensor does: one packed field is handed on as it is. */
+function fixedElements(contents: Uint8Array, field: number, size: 4 | 8): Uint8Array {
+  const cursor = new ProtoCursor(contents);
+  const parts: Uint8Array[] = [];
+  let bytes = 0;
+  for (let tag = cursor.nextTag(); tag !== 0; tag = cursor.nextTag()) {
+    const start = cursor.at;
+    if (tag === ((field << 3) | wireType.delimited)) {
+      const part = cursor.readBytes();
+      if (part.length % size !== 0) throw new MalformedMessage('packed numbers end within one');
+      parts.push(part);
+      bytes += part.length;
+    } else {
+      cursor.skip(tag);
+      if (tag === ((field << 3) | (size === 4 ? wireType.fixed32 : wireType.fixed64))) {
+        parts.push(contents.subarray(start, cursor.at));
+        bytes += size;
+      }
+    }
+  }
+  return parts.length === 1 ? (parts[0] as Uint8Array) : Buffer.concat(parts, bytes);
+}
+
+function integerElements(contents: Uint8Array, field: number, of: ContentsOf): Uint8Array {
+  const cursor = new ProtoCursor(contents);
+  const elements = elementsFor(of.datatype, countVarints(cursor, field));
+  const isWide = elements instanceof BigInt64Array || elements instanceof BigUint64Array;
+  let index = 0;
+  cursor.reset(contents);
+  const take = (): void => {
+    cursor.readVarint();
+    if (isWide) elements[index] = (BigInt(cursor.high) << 32n) | BigInt(cursor.low);
+    else {
+      const value =
+        field === 1 ? Number(cursor.low !== 0 || cursor.high !== 0) : field === 2 ? cursor.low | 0 : cursor.low;
+      elements[index] = value;
+      if (elements[index] !== value) refuseRange(value, index, of);
+    }
+    index++;
+  };
+  for (let tag = cursor.nextTag(); tag !== 0; tag = cursor.nextTag()) {
+    if (tag === field << 3) take();
+    else if (tag === ((field << 3) | wireType.delimited)) {
+      const stop = cursor.readLength();
+      while (cursor.at < stop) take();
+    } else cursor.skip(tag);
+  }
+  return new Uint8Array(elements.buffer);
+}
+
+/** Counted first, so that the elements take the memory they need and no more. */
+function countVarints(cursor: ProtoCursor, field: number): number {
+  let count = 0;
+  for (let tag = cursor.nextTag(); tag !== 0; tag = cursor.nextTag()) {
+    if (tag === field << 3) count++;
+    if (tag !== ((field << 3) | wireType.delimited)) {
+      cursor.skip(tag);
+      continue;
+    }
+    const stop = cursor.readLength();
+    let last = 0;
+    for (; cursor.at < stop; cursor.at++) {
+      last = cursor.bytes[cursor.at] as number;
+      if (last < 128) count++;
+    }
+    if (last >= 128) throw new MalformedMessage('packed numbers end within one');
+  }
+  return count;
+}
+
+function elementsFor(datatype: Datatype, count: number) {
+  switch (datatype) {
+    case 'INT8':
+      return new Int8Array(count);
+    case 'INT16':
+      return new Int16Array(count);
+    case 'INT32':
+      return new Int32Array(count);
+    case 'INT64':
+      return new BigInt64Array(count);
+    case 'UINT16':
+      return new Uint16Array(count);
+    case 'UINT32':
+      return new Uint32Array(count);
+    case 'UINT64':
+      return new BigUint64Array(count);
+    default:
+      return new Uint8Array(count);
+  }
+}
+
+function refuseRange(value: number, index: number, { input, datatype }: ContentsOf): never {
+  throw new InferenceError(
+    'invalid-request',
+    `element ${index} of input '${input}' is ${value}, which ${datatype} cannot hold`,
+  );
+}
+
+/** BYTES elements as a tensor has them: each behind its length. */
+function bytesElements(contents: Uint8Array): Uint8Array {
+  const cursor = new ProtoCursor(contents);
+  const elementTag = (8 << 3) | wireType.delimited;
+  let bytes = 0;
+  for (let tag = cursor.nextTag(); tag !== 0; tag = cursor.nextTag()) {
+    if (tag !== elementTag) {
+      cursor.skip(tag);
+      continue;
+    }
+    const stop = cursor.readLength();
+    bytes += bytesPrefixBytes + stop - cursor.at;
+    cursor.at = stop;
+  }
+  const data = Buffer.allocUnsafe(bytes);
+  cursor.reset(contents);
+  let offset = 0;
+  for (let tag = cursor.nextTag(); tag !== 0; tag = cursor.nextTag()) {
+    if (tag !== elementTag) {
+      cursor.skip(tag);
+      continue;
+    }
+    const stop = cursor.readLength();
+    offset = data.writeUInt32LE(stop - cursor.at, offset);
+    data.set(contents.subarray(cursor.at, stop), offset);
+    offset += stop - cursor.at;
+    cursor.at = stop;
+  }
+  return data;
+}

@@ -1,0 +1,39 @@
+/**
+ * Text that comes again and again (names of models and tensors, datatypes) is decoded once. The same instance is handed
+ * out every time, which also makes looking it up in a map cheaper.
+ */
+const slotCount = 1024;
+const textBytesMax = 64;
+
+interface Entry {
+  readonly bytes: Uint8Array;
+  readonly text: string;
+}
+
+const utf8 = new TextDecoder('utf-8', { fatal: true });
+
+export class TextMemo {
+  readonly #slots: (Entry | undefined)[] = new Array<Entry | undefined>(slotCount).fill(undefined);
+
+  /** The text between two offsets; throws a TypeError for what is not UTF-8. */
+  read(bytes: Uint8Array, from: number, to: number): string {
+    const length = to - from;
+    if (length === 0) return '';
+    if (length > textBytesMax) return utf8.decode(bytes.subarray(from, to));
+    let hash = length;
+    for (let at = from; at < to; at++) hash = (Math.imul(hash, 31) + (bytes[at] as number)) | 0;
+    const slot = (hash ^ (hash >>> 15)) & (slotCount - 1);
+    const entry = this.#slots[slot];
+    if (entry !== undefined && isSame(entry.bytes, bytes, from, to)) return entry.text;
+    const copy = bytes.slice(from, to);
+    const text = utf8.decode(copy);
+    this.#slots[slot] = { bytes: copy, text };
+    return text;
+  }
+}
+
+function isSame(known: Uint8Array, bytes: Uint8Array, from: number, to: number): boolean {
+  if (known.length !== to - from) return false;
+  for (let at = 0; at < known.length; at++) if (known[at] !== bytes[from + at]) return false;
+  return true;
+}

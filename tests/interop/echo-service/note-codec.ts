@@ -1,0 +1,30 @@
+import type { RequestCodec, ResponseCodec } from '@millrace/http';
+
+/** `Note` by hand: one text in field 1. */
+export const noteCodec: RequestCodec<string> & ResponseCodec<string> = {
+  fromProto: (bytes) => {
+    const message = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    if (message.length === 0) return '';
+    if (message[0] !== 0x0a) throw new Error('a note has one field');
+    let length = 0;
+    let at = 1;
+    for (let shift = 0; ; shift += 7) {
+      const byte = message[at++];
+      if (byte === undefined) throw new Error('a note ends early');
+      length |= (byte & 127) << shift;
+      if (byte < 128) break;
+    }
+    if (at + length !== message.length) throw new Error('a note is as long as it says');
+    return message.toString('utf8', at);
+  },
+  toProto: (text) => {
+    if (text === '') return [];
+    const bytes = Buffer.from(text);
+    const prefix = [0x0a];
+    for (let rest = bytes.length; ; rest >>>= 7) {
+      prefix.push(rest > 127 ? (rest & 127) | 128 : rest);
+      if (rest <= 127) break;
+    }
+    return [Uint8Array.from(prefix), bytes];
+  },
+};
