@@ -34,7 +34,7 @@ async function start(path: string, options: Options = {}): Promise<RunningServer
   const inline: Options = {
     ...options,
     models: { paths: [path], ...options.models },
-    server: { httpPort: 0, metricsPort: 0, ...options.server },
+    server: { httpPort: 0, grpcPort: 0, metricsPort: 0, ...options.server },
     worker: { lane: 'inline' },
   };
   const config = resolveConfig({ options: inline, cwd: '/' });
@@ -115,7 +115,7 @@ test('a metrics port that is taken rejects the start and frees the other port', 
   const httpPort = portOf(free);
   free.close();
   await once(free, 'close');
-  const server = { httpPort, metricsPort: portOf(occupant) };
+  const server = { httpPort, grpcPort: 0, metricsPort: portOf(occupant) };
   await expect(start(repositoryOf('add_sub').path, { server })).rejects.toMatchObject({ code: 'EADDRINUSE' });
   expect(await isListening(`http://127.0.0.1:${httpPort}`)).toBe(false);
   occupant.close();
