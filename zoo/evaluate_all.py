@@ -16,10 +16,10 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from zoo.common import card  # noqa: E402
-from zoo.common.golden import arrays_from  # noqa: E402
-from zoo.common.paths import MODELS  # noqa: E402
-from zoo.common.session import open_session, run  # noqa: E402
+from zoo.common import card
+from zoo.common.golden import arrays_from
+from zoo.common.paths import MODELS
+from zoo.common.session import open_session, run
 
 NAMES = ("digits", "sentiment", "storyteller", "listener", "recommender", "spotter")
 MODEL_BYTES_MAX = 16_000_000
@@ -58,7 +58,9 @@ def check_golden(name: str, checks: Checks) -> None:
         checks.add(f"{name}: {path.name} alone, off by {off:.1e}", None if off <= pair["tolerance"] else "more than its tolerance")
         tripled = run(session, {key: np.concatenate([array, np.zeros_like(array), array]) for key, array in inputs.items()})
         rows = max(difference({key: array[row : row + 1] for key, array in tripled.items()}, single) for row in (0, 2))
-        checks.add(f"{name}: {path.name} in a batch, off by {rows:.1e}", None if rows <= BATCHED_DIFFERENCE_MAX else "a row depends on its company")
+        checks.add(
+            f"{name}: {path.name} in a batch, off by {rows:.1e}", None if rows <= BATCHED_DIFFERENCE_MAX else "a row depends on its company"
+        )
 
 
 def check_sizes(names: list, checks: Checks) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import random
 import shutil
 import time
-from typing import Callable
+from collections.abc import Callable
 
 import numpy as np
 

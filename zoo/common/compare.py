@@ -19,10 +19,7 @@ def torch_outputs(module, inputs: dict, output_names) -> dict:
 
 
 def largest_difference(left: dict, right: dict) -> float:
-    return max(
-        float(np.max(np.abs(left[name].astype(np.float64) - right[name].astype(np.float64)), initial=0.0))
-        for name in left
-    )
+    return max(float(np.max(np.abs(left[name].astype(np.float64) - right[name].astype(np.float64)), initial=0.0)) for name in left)
 
 
 def compare(module, path, inputs: dict, output_names) -> None:

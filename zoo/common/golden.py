@@ -38,7 +38,4 @@ def write_pair(path: Path, model: str, version: int, inputs: dict, outputs: dict
 
 def arrays_from(tensors: list) -> dict:
     kinds = {text: kind for kind, text in DATATYPES.items()}
-    return {
-        entry["name"]: np.array(entry["data"], dtype=kinds[entry["datatype"]]).reshape(entry["shape"])
-        for entry in tensors
-    }
+    return {entry["name"]: np.array(entry["data"], dtype=kinds[entry["datatype"]]).reshape(entry["shape"]) for entry in tensors}

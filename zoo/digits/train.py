@@ -101,5 +101,3 @@ def make_onnx(folder: Path) -> None:
 
 def restore(shipped: Path, folder: Path) -> None:
     torch.save(load_from_onnx(Digits(), shipped / "1" / "model.onnx").state_dict(), folder / "checkpoint.pt")
-
-

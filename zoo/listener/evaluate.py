@@ -71,9 +71,33 @@ def evaluate(folder: Path) -> list:
     noisy = measure(session, bank, HELD_OUT_SEED + 1, 10.0)
     quiet = measure(session, bank, HELD_OUT_SEED + 2, 30.0)
     return [
-        Metric("words heard right, unseen voices, 10 dB noise", noisy["right"], slack=0.02, at_least=0.95, note=f"{noisy['words']} words in {STREAMS} streams; guessing: 0.08"),
-        Metric("word error rate, unseen voices, 10 dB noise", noisy["error"], slack=0.02, at_most=0.08, note="wrong, missed and made-up words over spoken ones; saying nothing: 1.00"),
+        Metric(
+            "words heard right, unseen voices, 10 dB noise",
+            noisy["right"],
+            slack=0.02,
+            at_least=0.95,
+            note=f"{noisy['words']} words in {STREAMS} streams; guessing: 0.08",
+        ),
+        Metric(
+            "word error rate, unseen voices, 10 dB noise",
+            noisy["error"],
+            slack=0.02,
+            at_most=0.08,
+            note="wrong, missed and made-up words over spoken ones; saying nothing: 1.00",
+        ),
         Metric("word error rate, unseen voices, 30 dB noise", quiet["error"], slack=0.02, at_most=0.08),
-        Metric("frames judged right, speech or not, 10 dB noise", noisy["speech"], slack=0.01, at_least=0.9, note=f"always the more frequent answer: {noisy['speech_majority']:.3f}"),
-        Metric("frames judged right, command, 10 dB noise", noisy["command"], slack=0.01, at_least=0.93, note="thirteen answers, `none` among them"),
+        Metric(
+            "frames judged right, speech or not, 10 dB noise",
+            noisy["speech"],
+            slack=0.01,
+            at_least=0.9,
+            note=f"always the more frequent answer: {noisy['speech_majority']:.3f}",
+        ),
+        Metric(
+            "frames judged right, command, 10 dB noise",
+            noisy["command"],
+            slack=0.01,
+            at_least=0.93,
+            note="thirteen answers, `none` among them",
+        ),
     ]

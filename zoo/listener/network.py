@@ -15,6 +15,7 @@ OVERLAP = WINDOW - FRAME
 
 def mel_filters() -> torch.Tensor:
     """Triangles evenly spaced on the mel scale from 60 to 7,600 Hz: [bins, BANDS]."""
+
     def mel(hertz):
         return 2595 * math.log10(1 + hertz / 700)
 

@@ -77,7 +77,9 @@ def train(setting: str, folder: Path) -> None:
             behind = audio.roll(1, 0).roll(37 * streams.FRAME, 1) * 10 ** torch.empty(len(rows), 1, device=device).uniform_(-2.0, -0.8)
             audio = torch.where(torch.rand(len(rows), 1, device=device) < 0.5, audio + behind, audio)
             logits = network.sequence(audio.clamp(-1, 1), harder)
-            loss = functional.cross_entropy(logits[..., 1:].flatten(0, 1), command[rows].flatten(), weight=weights, ignore_index=streams.IGNORED)
+            loss = functional.cross_entropy(
+                logits[..., 1:].flatten(0, 1), command[rows].flatten(), weight=weights, ignore_index=streams.IGNORED
+            )
             loss = loss + 0.3 * functional.binary_cross_entropy_with_logits(logits[..., 0], speech[rows].float())
             optimizer.zero_grad()
             loss.backward()

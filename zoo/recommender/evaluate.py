@@ -49,7 +49,13 @@ def evaluate(folder: Path) -> list:
     popular = popularity_recall(targets, training)
     together = together_recall(items, targets, training)
     return [
-        Metric("recall at 10, unseen shoppers", recall, slack=0.01, at_least=0.3, note=f"{len(items)} shoppers; most popular items: {popular:.3f}, bought together: {together:.3f}"),
+        Metric(
+            "recall at 10, unseen shoppers",
+            recall,
+            slack=0.01,
+            at_least=0.3,
+            note=f"{len(items)} shoppers; most popular items: {popular:.3f}, bought together: {together:.3f}",
+        ),
         Metric("recall over that of the most popular items", recall / popular, slack=0.4, at_least=1.5),
         Metric("recall over that of items bought together", recall / together, slack=0.05, at_least=1.1),
     ]

@@ -4,11 +4,30 @@ import numpy as np
 
 # Category -> what one tends to look at after buying in it.
 CATEGORIES = {
-    "desk lamp": "desk", "desk": "office chair", "office chair": "cushion", "cushion": "blanket", "blanket": "candle", "candle": "candle holder",
-    "candle holder": "vase", "vase": "plant pot", "plant pot": "watering can", "watering can": "garden chair", "garden chair": "parasol",
-    "parasol": "picnic basket", "picnic basket": "thermos", "thermos": "backpack", "backpack": "tent", "tent": "sleeping bag",
-    "sleeping bag": "camp stove", "camp stove": "cooking pot", "cooking pot": "kitchen knife", "kitchen knife": "chopping board",
-    "chopping board": "apron", "apron": "teapot", "teapot": "tea cup", "tea cup": "desk lamp",
+    "desk lamp": "desk",
+    "desk": "office chair",
+    "office chair": "cushion",
+    "cushion": "blanket",
+    "blanket": "candle",
+    "candle": "candle holder",
+    "candle holder": "vase",
+    "vase": "plant pot",
+    "plant pot": "watering can",
+    "watering can": "garden chair",
+    "garden chair": "parasol",
+    "parasol": "picnic basket",
+    "picnic basket": "thermos",
+    "thermos": "backpack",
+    "backpack": "tent",
+    "tent": "sleeping bag",
+    "sleeping bag": "camp stove",
+    "camp stove": "cooking pot",
+    "cooking pot": "kitchen knife",
+    "kitchen knife": "chopping board",
+    "chopping board": "apron",
+    "apron": "teapot",
+    "teapot": "tea cup",
+    "tea cup": "desk lamp",
 }
 STYLES = ("plain", "rustic", "nordic", "vintage", "bright", "dark", "striped", "handmade")
 BRANDS = ("Halm", "Orlo", "Viken", "Tarn", "Bramble", "Moss & Co", "Kestrel", "Lumen", "Pike", "Sorrel", "Wold", "Fjell")
@@ -34,8 +53,7 @@ class Shop:
         self.category_fame = generator.dirichlet(np.full(len(names), 1.5))
         self.follows = np.array([names.index(CATEGORIES[name]) for name in names])
         self.names = [
-            f"{PRICES[p]} {STYLES[s]} {names[c]} by {BRANDS[b]}"
-            for c, s, b, p in zip(self.category, self.style, self.brand, self.price)
+            f"{PRICES[p]} {STYLES[s]} {names[c]} by {BRANDS[b]}" for c, s, b, p in zip(self.category, self.style, self.brand, self.price)
         ]
 
 

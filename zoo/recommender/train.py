@@ -65,7 +65,14 @@ def make_onnx(folder: Path) -> None:
     compare(network, path, {"items": x, "kinds": k}, OUTPUTS)
     for row in range(2):
         inputs = {"items": x[row : row + 1], "kinds": k[row : row + 1]}
-        write_pair(folder / "golden" / f"shopper-{row}.json", "recommender", 1, inputs, torch_outputs(network, inputs, OUTPUTS), "twelve events of a simulated shopper")
+        write_pair(
+            folder / "golden" / f"shopper-{row}.json",
+            "recommender",
+            1,
+            inputs,
+            torch_outputs(network, inputs, OUTPUTS),
+            "twelve events of a simulated shopper",
+        )
 
 
 def restore(shipped: Path, folder: Path) -> None:

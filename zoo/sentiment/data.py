@@ -81,8 +81,14 @@ CONTRASTS = [
     "{concession}, I admit. Nevertheless {verdict}.",
 ]
 CLAUSES = [
-    "the {part} was {very}{word}", "the {part} seemed {word}", "the {thing} was {word}", "I found the {part} {word}", "the {part} felt {word}",
-    "the {part} was not {opposite}", "the {part} was far from {opposite}", "the {part} was anything but {opposite}",
+    "the {part} was {very}{word}",
+    "the {part} seemed {word}",
+    "the {thing} was {word}",
+    "I found the {part} {word}",
+    "the {part} felt {word}",
+    "the {part} was not {opposite}",
+    "the {part} was far from {opposite}",
+    "the {part} was anything but {opposite}",
 ]
 VERY = ["", "", "", "very ", "really ", "so ", "quite ", "truly ", "incredibly ", "just "]
 
@@ -110,8 +116,15 @@ class Reviewer:
         pick = self.random.choice
         plain, good = pick(lexicon.PLAIN), pick(lexicon.GOOD)
         slots = {
-            **self.slots, "very": pick(VERY), "good": good, "Good": good.capitalize(), "bad": pick(lexicon.BAD), "plain": plain,
-            "average": "average" if plain[0] not in "aeiou" else plain, "snag": pick(lexicon.SNAGS), **more,
+            **self.slots,
+            "very": pick(VERY),
+            "good": good,
+            "Good": good.capitalize(),
+            "bad": pick(lexicon.BAD),
+            "plain": plain,
+            "average": "average" if plain[0] not in "aeiou" else plain,
+            "snag": pick(lexicon.SNAGS),
+            **more,
         }
         return self.agree(text.format(**slots))
 
@@ -140,7 +153,9 @@ class Reviewer:
             return self.fill(pick(["{event}.", "I {did} and {event}.", "After I {did}, {event}."]), event=pick(events))
         if kind < 0.24:
             verb = pick(lexicon.LOVE if label == POSITIVE else lexicon.HATE)
-            return self.fill(pick(["I {verb} the {part}.", "I {verb} the {thing}, and so did my friends.", "Everyone {verb} the {part}."]), verb=verb)
+            return self.fill(
+                pick(["I {verb} the {part}.", "I {verb} the {thing}, and so did my friends.", "Everyone {verb} the {part}."]), verb=verb
+            )
         keeps = {1: label, -1: NEGATIVE if label == POSITIVE else POSITIVE}
         (form, effect), word = self.choose(CONSTRUCTIONS, self.words(keeps[self.random.choice((1, -1))]))
         while keeps[effect] != (POSITIVE if word in lexicon.GOOD else NEGATIVE):

@@ -43,11 +43,20 @@ def evaluate(folder: Path) -> list:
     first = accuracy(sessions["1"], tokenizer, texts, labels)
     second = accuracy(sessions["2"], tokenizer, texts, labels)
     return [
-        Metric("accuracy of version 2, unseen subjects and pairings", second, slack=0.005, at_least=0.95,
-               note=f"{HELD_OUT_COUNT} reviews; counting opinion words: {naive:.3f}, always one answer: 0.33"),
+        Metric(
+            "accuracy of version 2, unseen subjects and pairings",
+            second,
+            slack=0.005,
+            at_least=0.95,
+            note=f"{HELD_OUT_COUNT} reviews; counting opinion words: {naive:.3f}, always one answer: 0.33",
+        ),
         Metric("accuracy of version 1, the same reviews", first, slack=0.005, at_most=0.9, note="a bag of words, on purpose"),
         Metric("version 2 above version 1", second - first, slack=0.01, at_least=0.05),
-        Metric("accuracy of version 2, sentences written by hand", accuracy(sessions["2"], tokenizer, hand_texts, hand_labels),
-               slack=0.02, at_least=0.5,
-               note=f"{len(hand_texts)} sentences outside the grammar; counting words: {word_count_accuracy(hand_texts, hand_labels):.3f}"),
+        Metric(
+            "accuracy of version 2, sentences written by hand",
+            accuracy(sessions["2"], tokenizer, hand_texts, hand_labels),
+            slack=0.02,
+            at_least=0.5,
+            note=f"{len(hand_texts)} sentences outside the grammar; counting words: {word_count_accuracy(hand_texts, hand_labels):.3f}",
+        ),
     ]

@@ -78,6 +78,12 @@ def evaluate(folder: Path) -> list:
     plain = mean_average_precision([naive(frame) for frame in frames], boxes, kinds, 0.5)
     total = sum(len(kind) for kind in kinds)
     return [
-        Metric("mAP at IoU 0.5, unseen scenes", mean_average_precision(detections, boxes, kinds, 0.5), slack=0.01, at_least=0.9, note=f"{len(frames)} frames of {SCENES} scenes, {total} objects; most unlike patch: {plain:.3f}"),
+        Metric(
+            "mAP at IoU 0.5, unseen scenes",
+            mean_average_precision(detections, boxes, kinds, 0.5),
+            slack=0.01,
+            at_least=0.9,
+            note=f"{len(frames)} frames of {SCENES} scenes, {total} objects; most unlike patch: {plain:.3f}",
+        ),
         Metric("mAP at IoU 0.75, unseen scenes", mean_average_precision(detections, boxes, kinds, 0.75), slack=0.02, at_least=0.7),
     ]

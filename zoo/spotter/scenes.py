@@ -92,8 +92,16 @@ def start(generator: np.random.Generator, background: np.ndarray) -> Mover:
         colour = generator.uniform(0, 255, 3)
     edge = tuple(generator.integers(0, 255, 3).tolist()) if generator.random() < 0.3 else None
     return Mover(
-        int(generator.integers(len(CLASSES))), x, y, generator.uniform(9, 30), generator.uniform(0, 6.28),
-        *generator.normal(0, 3, 2), generator.normal(0, 0.12), math.exp(generator.normal(0, 0.02)), tuple(colour.tolist()), edge,
+        int(generator.integers(len(CLASSES))),
+        x,
+        y,
+        generator.uniform(9, 30),
+        generator.uniform(0, 6.28),
+        *generator.normal(0, 3, 2),
+        generator.normal(0, 0.12),
+        math.exp(generator.normal(0, 0.02)),
+        tuple(colour.tolist()),
+        edge,
     )
 
 
@@ -140,7 +148,11 @@ def clip(generator: np.random.Generator, frames: int, stride: int = 1) -> list:
     background = texture(generator)
     movers = [start(generator, background) for _ in range(generator.integers(1, OBJECTS_MAX + 1))]
     bars = [
-        ([tuple(generator.uniform(0, SIDE, 2).tolist()), tuple(generator.uniform(0, SIDE, 2).tolist())], generator.integers(0, 255, 3), int(generator.integers(2, 9)))
+        (
+            [tuple(generator.uniform(0, SIDE, 2).tolist()), tuple(generator.uniform(0, SIDE, 2).tolist())],
+            generator.integers(0, 255, 3),
+            int(generator.integers(2, 9)),
+        )
         for _ in range(generator.integers(0, 3))
     ]
     made = []

@@ -13,7 +13,10 @@ from zoo.common.onnx_export import export, load_from_onnx
 from zoo.spotter import scenes
 from zoo.spotter.network import CELLS, STRIDE, Convolution, Spotter
 
-SETTINGS = {"small": {"scenes": 480, "frames": 1, "epochs": 2, "batch": 16}, "full": {"scenes": 48_000, "frames": 2, "epochs": 14, "batch": 128}}
+SETTINGS = {
+    "small": {"scenes": 480, "frames": 1, "epochs": 2, "batch": 16},
+    "full": {"scenes": 48_000, "frames": 2, "epochs": 14, "batch": 128},
+}
 OUTPUTS = ["boxes", "classes", "scores"]
 
 
@@ -130,7 +133,14 @@ def make_onnx(folder: Path) -> None:
     compare(network, path, {"frame": frames}, OUTPUTS)
     for row in (0, 2):
         inputs = {"frame": frames[row : row + 1]}
-        write_pair(folder / "golden" / f"frame-{row}.json", "spotter", 1, inputs, torch_outputs(network, inputs, OUTPUTS), "one frame of a made scene")
+        write_pair(
+            folder / "golden" / f"frame-{row}.json",
+            "spotter",
+            1,
+            inputs,
+            torch_outputs(network, inputs, OUTPUTS),
+            "one frame of a made scene",
+        )
 
 
 def restore(shipped: Path, folder: Path) -> None:
