@@ -1,0 +1,13 @@
+"""Where things lie: the shipped models, and the working folder of a training."""
+
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+MODELS = ROOT / "models"
+WORK = ROOT / ".cache" / "zoo"
+
+
+def work_folder(name: str, setting: str) -> Path:
+    folder = WORK / name / setting
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
