@@ -1,10 +1,11 @@
 import { mkdir, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
+import { type ConfigProblem, formatConfigProblem } from '@millrace/protocol';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { configBytesMax } from './config-text/read-model-config.ts';
+import { failureReason } from './failure-reason.ts';
 import { labelFileBytesMax } from './label-file.ts';
 import { scanRepository } from './repository.ts';
-import { failureReason, linesFromScan } from './scan-report.ts';
 import { field, modelBytes, tensorInfo } from './testing/model-bytes.ts';
 import { TestRepository } from './testing/test-repository.ts';
 
@@ -327,28 +328,28 @@ describe('labels', () => {
   });
 });
 
-describe('the report', () => {
-  test('says what is served, what is not and why', async () => {
+describe('a scan of many things', () => {
+  test('gives what can be served, and says of the rest what is wrong and what to do', async () => {
     await repository.write('good/1/model.onnx', model);
-    await repository.write('alone/1/model.onnx', modelBytes({ inputs: [tensorInfo('x', 7, [2])] }));
     await repository.write('bad/1/model.onnx', model);
     await repository.write('bad/config.pbtxt', '\nmax_batchsize: 4\nbackend: "python"');
     await repository.folder('empty');
-    const lines = linesFromScan(await scanRepository([repository.path, '/nowhere/at/all']));
-    expect(lines.map((line) => line.replaceAll(repository.path, ''))).toEqual([
-      'alone:1  not batched, 1 × model/alone',
-      '  in   x INT64 [2]',
-      '  out  y FP32 [-1, 4]',
-      'good:1  batches of up to 64 rows, 1 × model/good',
-      '  in   x FP32 [-1, 4]',
-      '  out  y FP32 [-1, 4]',
-      'bad  not served',
-      '  /bad/config.pbtxt:2: max_batchsize: there is no such field (did you mean max_batch_size?)',
-      '  /bad/config.pbtxt:3: backend: "python" is not supported yet; only onnxruntime is',
-      'problems',
-      '  /nowhere/at/all: does not exist; give a folder of models or a .onnx file',
-      'warnings',
-      '  /empty: is not a model and is left out; a model lies at NAME/1/model.onnx',
+    const result = await scanRepository([repository.path, '/nowhere/at/all']);
+    const words = (problems: readonly ConfigProblem[]) =>
+      problems.map((problem) => formatConfigProblem(problem).replaceAll(repository.path, ''));
+    expect(result.models.map(({ name }) => name)).toEqual(['good']);
+    expect(result.failures.map(({ name, problems }) => [name, ...words(problems)])).toEqual([
+      [
+        'bad',
+        '/bad/config.pbtxt:2: max_batchsize: there is no such field (did you mean max_batch_size?)',
+        '/bad/config.pbtxt:3: backend: "python" is not supported yet; only onnxruntime is',
+      ],
+    ]);
+    expect(words(result.problems)).toEqual([
+      '/nowhere/at/all: does not exist; give a folder of models or a .onnx file',
+    ]);
+    expect(words(result.warnings)).toEqual([
+      '/empty: is not a model and is left out; a model lies at NAME/1/model.onnx',
     ]);
   });
 });

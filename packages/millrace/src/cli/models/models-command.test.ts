@@ -49,7 +49,7 @@ test('what would be served is a table', async () => {
   const { code, stdout } = await models('good');
   const [head, row] = stdout.split('\n');
   expect(head).toMatch(/^MODEL +VERSION +ROWS +RUNS +INPUTS +OUTPUTS$/);
-  expect(row).toMatch(/^sum +1 +≤ 8 +1 × \S+ +\S+ (FP32|INT32)\[\?,16\].*/);
+  expect(row).toMatch(/^sum +1 +≤ 8 +1 worker +\S+ (FP32|INT32)\[\?,16\].*/);
   expect(code).toBe(0);
 });
 

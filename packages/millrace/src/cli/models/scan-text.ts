@@ -26,7 +26,9 @@ export function scanText(scan: RepositoryScan, paint: Paint): string {
 
 function rowOf(model: ModelDefinition, { version, view, limits }: ModelVersionDefinition): string[] {
   const rows = !view.isBatched ? '-' : limits.rowsMax > 1 ? `≤ ${limits.rowsMax}` : `≤ ${view.rowsMax}, alone`;
-  const runs = model.lane === 'inline' ? 'inline' : `${model.instanceCount} × ${model.workerGroup}`;
+  const workers = model.instanceCount === 1 ? '1 worker' : `${model.instanceCount} workers`;
+  const shared = model.isGroupShared ? `, group ${model.workerGroup}` : '';
+  const runs = model.lane === 'inline' ? 'inline' : `${workers}${shared}`;
   return [model.name, version, rows, runs, tensorsText(view.inputs), tensorsText(view.outputs)];
 }
 
