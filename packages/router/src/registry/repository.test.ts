@@ -6,7 +6,7 @@ import { configBytesMax } from './config-text/read-model-config.ts';
 import { failureReason } from './failure-reason.ts';
 import { labelFileBytesMax } from './label-file.ts';
 import { scanRepository } from './repository.ts';
-import { field, modelBytes, tensorInfo } from './testing/model-bytes.ts';
+import { field, modelBytes } from './testing/model-bytes.ts';
 import { TestRepository } from './testing/test-repository.ts';
 
 let repository: TestRepository;
