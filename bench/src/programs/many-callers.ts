@@ -54,6 +54,7 @@ async function throughDataPlane(): Promise<{ rowsPerSecond: number; meanBatchRow
     listener: {
       modelReady,
       modelLoaded: nothing,
+      modelShortOfWorker: nothing,
       modelFailed: (_, reason) => {
         throw new Error(reason);
       },

@@ -108,6 +108,7 @@ class SettledModels implements FleetListener {
   }
 
   modelLoaded(): void {}
+  modelShortOfWorker(): void {}
   workerStarted(): void {}
   workerReady(): void {}
   workerStopping(): void {}

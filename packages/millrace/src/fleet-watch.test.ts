@@ -105,3 +105,19 @@ test('a worker that is lost is a warning with its reason and counted as a restar
     { level: 'debug', message: 'worker stopped', group: 'g', worker: 1, reason: 'the worker was stopped' },
   ]);
 });
+
+test('a worker that cannot serve a model which others serve is a warning, and the model stays ready', () => {
+  watch.modelReady(model);
+  watch.modelShortOfWorker(model, 2, 'out of memory');
+  expect(logged()).toEqual([
+    {
+      level: 'warn',
+      message: 'a worker cannot serve a model; others do',
+      model: 'm',
+      version: '2',
+      worker: 2,
+      reason: 'out of memory',
+    },
+  ]);
+  expect(metric('millrace_model_ready{model="m",version="2"}')).toBe(1);
+});

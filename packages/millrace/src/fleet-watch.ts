@@ -40,6 +40,11 @@ export class FleetWatch implements FleetListener {
     this.#tell();
   }
 
+  modelShortOfWorker(model: ServedModel, worker: WorkerId, reason: string): void {
+    const { name, version } = model.view;
+    this.#logger.warn({ model: name, version, worker, reason }, 'a worker cannot serve a model; others do');
+  }
+
   workerStarted(group: string, worker: WorkerId, pid: number | undefined): void {
     this.#logger.debug({ group, worker, pid }, 'worker started');
     this.#setState(worker, 'starting');

@@ -84,6 +84,7 @@ class FleetOnStage {
       modelReady: ({ key }) => tell(`${key} ready`),
       modelLoaded: ({ key }, loadMs) => tell(`${key} loaded in ${loadMs}`),
       modelFailed: ({ key }, reason) => tell(`${key} failed: ${reason}`),
+      modelShortOfWorker: ({ key }, worker, reason) => tell(`${key} not by worker ${worker}: ${reason}`),
       workerStarted: (group, worker, pid) => tell(`${group} worker ${worker} started as ${pid}`),
       workerReady: (group, worker) => tell(`${group} worker ${worker} ready`),
       workerStopping: (worker) => tell(`worker ${worker} stopping`),
@@ -244,6 +245,7 @@ test('while another worker serves a model, the death or failure of one is not th
   first?.loads();
   second?.says({ kind: 'load-failed', model: 1, message: 'out of memory' });
   expect(stage.states()).toEqual(['a ready']);
+  expect(stage.takeTold()).toContain('a:1 not by worker 2: out of memory');
   for (let death = 0; death < crashLoopDeaths; death++) {
     stage.lane.links.at(death === 0 ? 1 : -1)?.dies();
     stage.clock.advance(10_000);

@@ -25,6 +25,8 @@ export interface FleetListener {
   /** A worker, the first or a later one, has loaded the model. */
   modelLoaded(model: ServedModel, loadMs: number): void;
   modelFailed(model: ServedModel, reason: string): void;
+  /** One of its workers cannot serve the model; others do, so callers notice no more than fewer hands. */
+  modelShortOfWorker(model: ServedModel, worker: WorkerId, reason: string): void;
   workerStarted(group: string, worker: WorkerId, pid: number | undefined): void;
   /** Every model of its group is loaded, or has failed to. */
   workerReady(group: string, worker: WorkerId, pid: number | undefined): void;
@@ -90,9 +92,12 @@ export class WorkerFleet {
   }
 
   /** A load failed or the workers keep dying. Where another worker serves the model, callers notice nothing. */
-  modelUnservable(model: ServedModel, reason: string): void {
-    if ((this.#serving.get(model) ?? 0) > 0) return;
+  modelUnservable(model: ServedModel, worker: WorkerId, reason: string): void {
     const { dataPlane, models, listener } = this.#parts;
+    if ((this.#serving.get(model) ?? 0) > 0) {
+      listener.modelShortOfWorker(model, worker, reason);
+      return;
+    }
     if (models.isReady(model)) dataPlane.removeModel(model);
     models.setState(model, 'failed', reason);
     listener.modelFailed(model, reason);
@@ -181,7 +186,7 @@ class WorkerSlot {
       }
       case 'load-failed': {
         const model = this.#modelOf(message.model);
-        this.#fleet.modelUnservable(model, message.message);
+        this.#fleet.modelUnservable(model, this.#worker, message.message);
         this.#settled(model);
         break;
       }
@@ -232,10 +237,11 @@ class WorkerSlot {
     this.#record = restart.record;
     listener.workerGone(this.#group.name, this.#worker, reason, restart.pauseMs);
     // Said at once: a crash loop of such long lives would be found out too late.
-    if (verdict !== undefined) for (const model of this.#loading) this.#fleet.modelUnservable(model, reason);
+    if (verdict !== undefined)
+      for (const model of this.#loading) this.#fleet.modelUnservable(model, this.#worker, reason);
     if (restart.isCrashLoop) {
       const summary = `its worker died ${restart.record.deaths} times in a row without an answer, last: ${reason}`;
-      for (const { model } of this.#group.models) this.#fleet.modelUnservable(model, summary);
+      for (const { model } of this.#group.models) this.#fleet.modelUnservable(model, this.#worker, summary);
     }
     this.#cancelRestart = clock.after(restart.pauseMs, () => this.open());
   }
