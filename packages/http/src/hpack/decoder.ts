@@ -1,0 +1,162 @@
+/** HPACK decoding (RFC 7541): a header block in place, out of the frame it came in, into a list of shared fields. */
+import { Field, fieldKind, fieldKindOf, isFieldValue, isLowerCaseName } from '../wire/field.ts';
+import { DecoderTable, entryOverheadBytes } from './decoder-table.ts';
+import { decodeHuffman } from './huffman-decoder.ts';
+import { literalMemo } from './literal-memo.ts';
+import { staticCount, staticFields } from './static-table.ts';
+
+/** The table size every connection starts with (RFC 9113, 6.5.2); it is not negotiated up or down. */
+export const tableBytesDefault = 4096;
+
+/** How a block ended: as it should; past the list limit, with the tables intact; or beyond saving. */
+export type DecodeResult = 'ok' | 'list-too-large' | 'compression-error';
+
+/** An integer longer than this is refused: no legal field comes near it, and sums stay exact. */
+const integerMax = 1 << 28;
+
+export class HpackDecoder {
+  readonly #table = new DecoderTable(tableBytesDefault);
+  #bytes: Buffer = Buffer.alloc(0);
+  #at = 0;
+  #end = 0;
+  #isBroken: boolean = false;
+  /** What the current list counts so far, as SETTINGS_MAX_HEADER_LIST_SIZE counts. */
+  #listBytes = 0;
+
+  get tableBytes(): number {
+    return this.#table.bytes;
+  }
+
+  get listBytes(): number {
+    return this.#listBytes;
+  }
+
+  /**
+   * Decodes one whole block and appends its fields. Past `listBytesMax` it goes on, to keep the table in step with the
+   * client's, but keeps no more fields.
+   */
+  decode(bytes: Buffer, start: number, end: number, into: Field[], listBytesMax: number): DecodeResult {
+    this.#bytes = bytes;
+    this.#at = start;
+    this.#end = end;
+    this.#isBroken = false;
+    this.#listBytes = 0;
+    let mayResize = true;
+    while (this.#at < this.#end) {
+      const first = bytes[this.#at] as number;
+      if ((first & 0xe0) === 0x20) {
+        const size = this.#integer(0x1f);
+        if (!mayResize || this.#isBroken || size > tableBytesDefault) return this.#broken();
+        this.#table.resize(size);
+        continue;
+      }
+      mayResize = false;
+      const field = first >= 0x80 ? this.#lookUp(this.#integer(0x7f)) : this.#literal(first);
+      if (field === undefined || this.#isBroken) return this.#broken();
+      this.#listBytes += field.name.length + field.value.length + entryOverheadBytes;
+      if (this.#listBytes <= listBytesMax) into.push(field);
+    }
+    this.#bytes = emptyBytes;
+    return this.#listBytes <= listBytesMax ? 'ok' : 'list-too-large';
+  }
+
+  #broken(): DecodeResult {
+    this.#bytes = emptyBytes;
+    return 'compression-error';
+  }
+
+  #lookUp(index: number): Field | undefined {
+    if (index === 0) return undefined;
+    return index <= staticCount ? staticFields[index - 1] : this.#table.at(index - staticCount - 1);
+  }
+
+  #literal(first: number): Field | undefined {
+    const isIndexed = (first & 0xc0) === 0x40;
+    const nameIndex = this.#integer(isIndexed ? 0x3f : 0x0f);
+    let name: string;
+    let kind: Field['kind'];
+    let isValid = true;
+    if (nameIndex > 0) {
+      const named = this.#lookUp(nameIndex);
+      if (named === undefined) return undefined;
+      name = named.name;
+      kind = named.kind;
+      // A pseudo-header that only responses have must not get in by its index either.
+      isValid = kind === fieldKind.unknownPseudo ? false : namesAreValid(named);
+    } else {
+      if (!this.#string(true)) return undefined;
+      name = this.#text;
+      kind = fieldKindOf(name);
+      isValid = this.#isTextValid && kind !== fieldKind.unknownPseudo;
+    }
+    if (!this.#string(false)) return undefined;
+    const field = new Field(name, this.#text, kind, isValid && this.#isTextValid);
+    if (isIndexed) this.#table.insert(field);
+    return field;
+  }
+
+  #text = '';
+  #isTextValid: boolean = true;
+
+  /** Reads a string literal and checks it, as a name or as a value. */
+  #string(isName: boolean): boolean {
+    if (this.#at >= this.#end) return false;
+    const isHuffman = (this.#bytes[this.#at] as number) >= 0x80;
+    const length = this.#integer(0x7f);
+    const start = this.#at;
+    if (this.#isBroken || length > this.#end - start) return false;
+    const end = start + length;
+    this.#at = end;
+    if (literalMemo.recall(this.#bytes, start, end, isHuffman, isName)) {
+      this.#text = literalMemo.text;
+      this.#isTextValid = literalMemo.isValid;
+      return true;
+    }
+    let from = this.#bytes;
+    let first = start;
+    let last = end;
+    if (isHuffman) {
+      const scratch = lendScratch(length * 2);
+      last = decodeHuffman(from, start, end, scratch);
+      if (last < 0) return false;
+      from = scratch;
+      first = 0;
+    }
+    this.#text = from.toString('latin1', first, last);
+    this.#isTextValid = isName ? isLowerCaseName(from, first, last) : isFieldValue(from, first, last);
+    literalMemo.remember(this.#bytes, start, end, isHuffman, isName, this.#text, this.#isTextValid);
+    return true;
+  }
+
+  #integer(mask: number): number {
+    let value = (this.#bytes[this.#at++] as number) & mask;
+    if (value < mask) return value;
+    for (let shift = 0; shift <= 21; shift += 7) {
+      if (this.#at >= this.#end) break;
+      const byte = this.#bytes[this.#at++] as number;
+      value += (byte & 0x7f) << shift;
+      if (byte < 0x80) {
+        if (value > integerMax) break;
+        return value;
+      }
+    }
+    this.#isBroken = true;
+    return 0;
+  }
+}
+
+const emptyBytes = Buffer.alloc(0);
+
+/** An entry whose value was bad may lend its name; one whose name was bad may not. */
+function namesAreValid(named: Field): boolean {
+  if (named.isValid) return true;
+  const bytes = Buffer.from(named.name, 'latin1');
+  return isLowerCaseName(bytes, 0, bytes.length);
+}
+
+let scratch = Buffer.allocUnsafeSlow(4096);
+
+function lendScratch(bytes: number): Buffer {
+  if (scratch.length < bytes) scratch = Buffer.allocUnsafeSlow(bytes);
+  return scratch;
+}
