@@ -1,0 +1,88 @@
+/** What an operator may set of a server, with defaults and ranges; everything that could grow has its limit here. */
+import { ConfigError, type ConfigProblem } from '@millrace/protocol';
+
+interface LimitRule {
+  readonly default: number;
+  readonly min: number;
+  readonly max: number;
+}
+
+const unlimited = Number.POSITIVE_INFINITY;
+const kibibyte = 1024;
+const mebibyte = 1024 * kibibyte;
+
+/** Times in milliseconds, sizes in bytes. Where `Infinity` is allowed it switches the limit off. */
+export const httpLimits = {
+  /** Open connections; a further one is closed at once. */
+  connectionsMax: { default: 10_000, min: 1, max: unlimited },
+  /** Open connections from one address. */
+  connectionsPerAddressMax: { default: unlimited, min: 1, max: unlimited },
+  /** From the connection to the first byte of a request, the TLS handshake included. */
+  prefaceMsMax: { default: 10_000, min: 100, max: unlimited },
+  /** From the first byte of a request's head to its last. */
+  headMsMax: { default: 15_000, min: 100, max: unlimited },
+  /** A request's head: the HTTP/1.1 text, or the compressed HTTP/2 header block. */
+  headBytesMax: { default: 32 * kibibyte, min: kibibyte, max: 16 * mebibyte },
+  /** All fields of a request or of its trailers together, as RFC 9113 counts them: 32 more than their bytes for each. */
+  headerListBytesMax: { default: 48 * kibibyte, min: kibibyte, max: 16 * mebibyte },
+  /** CONTINUATION frames of one header block. */
+  continuationFramesMax: { default: 32, min: 1, max: 10_000 },
+  /** How often the rate of a body that is awaited is looked at. */
+  bodyStallMsMax: { default: 30_000, min: 100, max: unlimited },
+  /** What a body of declared length, or any body over HTTP/1.1, must bring in each second on average between looks. */
+  bodyBytesPerSecondMin: { default: 32, min: 0, max: unlimited },
+  /** How long output may wait for a client that takes none of it. */
+  responseStallMsMax: { default: 30_000, min: 100, max: unlimited },
+  /** How long a connection without a request is kept. */
+  idleMsMax: { default: 300_000, min: 100, max: unlimited },
+  /** HTTP/2: silence after which the client is pinged. */
+  keepAlivePingMs: { default: 60_000, min: 100, max: unlimited },
+  /** HTTP/2: how long the answer to that ping may take. */
+  keepAliveTimeoutMs: { default: 20_000, min: 100, max: unlimited },
+  /** HTTP/2: a client that pings more often than this while nothing is sent to it gets a strike. */
+  pingIntervalMsMin: { default: 10_000, min: 0, max: unlimited },
+  /** HTTP/2: strikes a client may have; the next is answered by `too_many_pings`. */
+  pingStrikesMax: { default: 2, min: 0, max: unlimited },
+  /** Age at which a connection is told to go; its requests may finish. */
+  connectionAgeMsMax: { default: unlimited, min: 100, max: unlimited },
+  /** How long they may take after that. */
+  connectionAgeGraceMs: { default: 30_000, min: 100, max: unlimited },
+  /** HTTP/2: requests at once on a connection; cancelled ones count until their handler is done. */
+  streamsMax: { default: 256, min: 1, max: 65_536 },
+  /** Body bytes of one request that may wait for the application. */
+  streamWindowBytes: { default: mebibyte, min: 65_535, max: 2 ** 31 - 1 },
+  /** HTTP/2: body bytes of all requests of a connection that may wait for the application. */
+  connectionWindowBytes: { default: 2 * mebibyte, min: 65_535, max: 2 ** 31 - 1 },
+  /** HTTP/2: the largest frame a client may send. */
+  frameBytesMax: { default: 16_384, min: 16_384, max: 2 ** 24 - 1 },
+  /** Unsent bytes of a connection above which it takes no more from the application, and at twice which it reads no more. */
+  outputBytesMax: { default: 256 * kibibyte, min: 16_384, max: unlimited },
+  /** HTTP/2: streams a client may have reset, or made us reset, in a burst and then per second. */
+  resetsBurstMax: { default: 500, min: 1, max: unlimited },
+  resetsPerSecondMax: { default: 50, min: 1, max: unlimited },
+  /** HTTP/2: frames that bring no request any further, in a burst and then per second. */
+  controlFramesBurstMax: { default: 2_000, min: 10, max: unlimited },
+  controlFramesPerSecondMax: { default: 500, min: 1, max: unlimited },
+  /** HTTP/1.1: how much of a body nobody reads is read over to keep the connection. */
+  discardBytesMax: { default: mebibyte, min: 0, max: unlimited },
+} as const satisfies Record<string, LimitRule>;
+
+export type HttpLimits = { readonly [Name in keyof typeof httpLimits]: number };
+export type HttpLimitOptions = { readonly [Name in keyof typeof httpLimits]?: number | undefined };
+
+/** Defaults filled in; throws a ConfigError that names every value out of range. */
+export function resolveHttpLimits(options: HttpLimitOptions): HttpLimits {
+  const problems: ConfigProblem[] = [];
+  const limits: Record<string, number> = {};
+  for (const [name, rule] of Object.entries<LimitRule>(httpLimits)) {
+    const value = options[name as keyof HttpLimitOptions] ?? rule.default;
+    const isWhole = Number.isInteger(value) || value === unlimited;
+    if (isWhole && value >= rule.min && value <= rule.max) limits[name] = value;
+    else {
+      const range = `a whole number from ${rule.min} to ${rule.max}`;
+      problems.push({ source: 'http options', field: name, message: `must be ${range}, not ${value}` });
+    }
+  }
+  if (problems.length > 0) throw new ConfigError(problems);
+  return Object.freeze(limits) as HttpLimits;
+}

@@ -1,0 +1,36 @@
+/** What a connection needs of the thing under it: a socket, or a test's list of bytes. */
+import type { Peer } from '../exchange.ts';
+
+export interface Transport {
+  readonly peer: Peer;
+  /** Bytes handed over and not yet taken by the kernel. */
+  readonly pendingBytes: number;
+  /**
+   * Hands pieces over, in order. `onTaken`, where given, is called once the kernel has them or never will. The pieces
+   * belong to the transport until then.
+   */
+  write(pieces: readonly Uint8Array[], onTaken: (() => void) | undefined): void;
+  /** Stops and restarts the arrival of bytes. */
+  pause(): void;
+  resume(): void;
+  /** Closes once everything written has left. */
+  end(): void;
+  /** Closes at once. */
+  destroy(): void;
+}
+
+/** The other direction: what the transport tells its connection. */
+export interface Connection {
+  /** Bytes arrived; the connection may keep views of them. */
+  receive(bytes: Buffer): void;
+  /** The peer sends no more. */
+  receiveEnd(): void;
+  /** Everything handed over has left: there is room. */
+  onWritable(): void;
+  /** The transport is gone; nothing can be sent or will arrive. */
+  onClosed(): void;
+  /** Sends what has gathered. */
+  flush(): void;
+  /** Takes no new requests, finishes those under way, then ends. */
+  drain(): void;
+}

@@ -1,0 +1,168 @@
+/**
+ * One request and its answer as plain calls: what the layers that count every microsecond (gRPC, streaming) stand on,
+ * and what the `HttpHandler` seam is an adapter of. HTTP/1.1 and HTTP/2 each have one implementation.
+ *
+ * The body is paused until `resume()`. Whoever got an exchange must end it, by `answer`, `end` or `abort`, also after
+ * `onAbort`: until then it counts among the connection's open requests, so that cancelled work cannot pile up unseen.
+ */
+import type { HeaderList, Peer } from '../exchange.ts';
+import { BodyQueue } from './body-queue.ts';
+import { type FieldList, noFields } from './field-list.ts';
+
+/** What an application hangs on an exchange. Calls come from the connection, one at a time. */
+export interface ExchangeListener {
+  /** A piece of the body; the view stays valid. Call `exchange.pause()` to get no more until `resume()`. */
+  onData(piece: Uint8Array): void;
+  /** The body is complete, and so are the trailers. */
+  onEnd(): void;
+  /** The client went away or reset the request. Nothing else is called after it, and nothing sent will arrive. */
+  onAbort(reason: string): void;
+  /** There is room again after a `write` that returned false. */
+  onDrain(): void;
+}
+
+export type WireHandler = (exchange: WireExchange) => void;
+
+export type AnswerBody = Uint8Array | readonly Uint8Array[] | undefined;
+
+export interface RequestHead {
+  readonly method: string;
+  readonly path: string;
+  readonly query: string;
+  readonly authority: string;
+  readonly version: '1.0' | '1.1' | '2';
+  readonly headers: FieldList;
+  /** The declared length of the body. */
+  readonly lengthBytes: number | undefined;
+}
+
+export abstract class WireExchange implements RequestHead {
+  readonly method: string;
+  readonly path: string;
+  readonly query: string;
+  readonly authority: string;
+  readonly version: '1.0' | '1.1' | '2';
+  readonly headers: FieldList;
+  readonly lengthBytes: number | undefined;
+  readonly peer: Peer;
+  trailers: FieldList = noFields;
+  listener: ExchangeListener | undefined = undefined;
+  /** Why the request was given up, if it was. */
+  abortReason: string | undefined = undefined;
+  /** Whether the whole body has arrived, read or not. */
+  isBodyComplete: boolean = false;
+  #queue: BodyQueue | undefined = undefined;
+  #isFlowing: boolean = false;
+  #isEndTold: boolean = false;
+
+  constructor(head: RequestHead, peer: Peer) {
+    this.method = head.method;
+    this.path = head.path;
+    this.query = head.query;
+    this.authority = head.authority;
+    this.version = head.version;
+    this.headers = head.headers;
+    this.lengthBytes = head.lengthBytes;
+    this.peer = peer;
+  }
+
+  /** Sends an interim (1xx) response. */
+  abstract inform(status: number, headers: HeaderList): void;
+  /** Sends the response's head; the body follows by `write`. Throws when a field may not be sent. */
+  abstract start(status: number, headers: HeaderList): void;
+  /**
+   * Sends a piece of the body. False means: wait for `onDrain`. The piece belongs to the transport until `release` is
+   * called: when it has left for the kernel, or never will.
+   */
+  abstract write(piece: Uint8Array, release?: () => void): boolean;
+  /** Ends the response, with trailers where the version has them. */
+  abstract end(trailers?: HeaderList): void;
+  /** Sends a whole response in one go: the quick way. `release` as for `write`. */
+  abstract answer(
+    status: number,
+    headers: HeaderList,
+    body: AnswerBody,
+    trailers: HeaderList | undefined,
+    release: (() => void) | undefined,
+  ): void;
+  /** Calls back when everything written so far has left for the kernel, or never will. */
+  abstract whenSent(release: () => void): void;
+  /** Gives the exchange up: the client sees a broken response. */
+  abstract abort(): void;
+  /** Whether the response's head has been sent. */
+  abstract readonly isStarted: boolean;
+
+  /** The application consumed body bytes: the peer may send as many more. */
+  protected abstract credit(bytes: number): void;
+  /** The application asks for the body for the first time or again. */
+  protected abstract onBodyWanted(): void;
+
+  get isFlowing(): boolean {
+    return this.#isFlowing;
+  }
+
+  /** Body bytes that wait for the application. */
+  get queuedBytes(): number {
+    return this.#queue === undefined ? 0 : this.#queue.bytes;
+  }
+
+  pause(): void {
+    this.#isFlowing = false;
+  }
+
+  /** Delivers the body to the listener, beginning now with what has arrived. */
+  resume(): void {
+    if (this.#isFlowing || this.#isEndTold || this.abortReason !== undefined) return;
+    this.#isFlowing = true;
+    while (this.isFlowing) {
+      const piece = this.#queue?.take();
+      if (piece === undefined) break;
+      this.listener?.onData(piece);
+      this.credit(piece.length);
+    }
+    if (!this.isFlowing || this.abortReason !== undefined) return;
+    if (this.isBodyComplete) this.#tellEnd();
+    else this.onBodyWanted();
+  }
+
+  /** For the connection: a piece arrived. */
+  acceptData(piece: Uint8Array): void {
+    if (this.#isFlowing) {
+      this.listener?.onData(piece);
+      this.credit(piece.length);
+      return;
+    }
+    this.#queue ??= new BodyQueue();
+    this.#queue.push(piece);
+  }
+
+  /** For the connection: the body is complete. */
+  acceptEnd(trailers: FieldList): void {
+    this.isBodyComplete = true;
+    this.trailers = trailers;
+    if (this.#isFlowing) this.#tellEnd();
+  }
+
+  /** For the connection: the request is given up. Returns how many body bytes nobody will read. */
+  acceptAbort(reason: string): number {
+    const unread = this.discardBody();
+    if (this.abortReason !== undefined) return unread;
+    this.abortReason = reason;
+    this.#isFlowing = false;
+    this.listener?.onAbort(reason);
+    return unread;
+  }
+
+  /** For the connection: nobody will read the rest. */
+  discardBody(): number {
+    const unread = this.queuedBytes;
+    this.#queue?.clear();
+    return unread;
+  }
+
+  #tellEnd(): void {
+    this.#isFlowing = false;
+    this.#isEndTold = true;
+    this.listener?.onEnd();
+  }
+}
