@@ -1,0 +1,175 @@
+/** Everything about a connection that depends on time, looked at once a second: one wheel entry, a few stamps. */
+import { WheelEntry } from '../wire/timing-wheel.ts';
+import type { Http2Connection } from './connection.ts';
+import { errorCode } from './frames.ts';
+import type { Http2Stream } from './stream.ts';
+
+const lookMs = 1000;
+/** How long a closed connection may take to go. */
+const lingerMs = 2000;
+
+export class ConnectionTimes extends WheelEntry {
+  readonly #connection: Http2Connection;
+  readonly #bornMs: number;
+  #receivedMs: number;
+  #answeredMs: number;
+  #pingedMs = -1;
+  #endingMs = -1;
+  #drainingMs = -1;
+  #sentMs: number;
+  #unsentBytes = 0;
+  /** When the client last pinged with nothing sent since, and how often it was too soon. */
+  #clientPingMs = Number.NEGATIVE_INFINITY;
+  #pingStrikes = 0;
+
+  constructor(connection: Http2Connection) {
+    super();
+    this.#connection = connection;
+    const nowMs = connection.nowMs;
+    this.#bornMs = nowMs;
+    this.#receivedMs = nowMs;
+    this.#answeredMs = nowMs;
+    this.#sentMs = nowMs;
+    connection.host.wheel.set(this, nowMs + this.#lookMs());
+  }
+
+  #lookMs(): number {
+    const { limits } = this.#connection.host;
+    return Math.min(
+      lookMs,
+      limits.prefaceMsMax,
+      limits.headMsMax,
+      limits.idleMsMax,
+      limits.responseStallMsMax,
+      limits.bodyStallMsMax,
+      limits.keepAliveTimeoutMs,
+      limits.keepAlivePingMs,
+      limits.connectionAgeMsMax,
+      limits.connectionAgeGraceMs,
+    );
+  }
+
+  onReceived(): void {
+    this.#receivedMs = this.#connection.nowMs;
+    this.#pingedMs = -1;
+  }
+
+  /** A request was answered: the client may ping again, and the connection is not idle. */
+  onAnswered(): void {
+    this.#answeredMs = this.#connection.nowMs;
+    this.#clientPingMs = Number.NEGATIVE_INFINITY;
+    this.#pingStrikes = 0;
+  }
+
+  onSent(): void {
+    this.#sentMs = this.#connection.nowMs;
+  }
+
+  onEnding(): void {
+    if (this.#endingMs < 0) this.#endingMs = this.#connection.nowMs;
+  }
+
+  stop(): void {
+    this.#connection.host.wheel.clear(this);
+  }
+
+  /** Whether a ping of the client is within what it may send. */
+  mayPing(): boolean {
+    const { pingIntervalMsMin, pingStrikesMax } = this.#connection.host.limits;
+    const nowMs = this.#connection.nowMs;
+    if (nowMs - this.#clientPingMs < pingIntervalMsMin) this.#pingStrikes++;
+    this.#clientPingMs = nowMs;
+    return this.#pingStrikes <= pingStrikesMax;
+  }
+
+  override onDue(nowMs: number): void {
+    const connection = this.#connection;
+    if (this.#look(nowMs) && !connection.isClosed) connection.host.wheel.set(this, nowMs + this.#lookMs());
+    connection.flush();
+  }
+
+  /** False when the connection was destroyed. */
+  #look(nowMs: number): boolean {
+    const connection = this.#connection;
+    const { limits } = connection.host;
+    const isGone =
+      (this.#endingMs >= 0 && nowMs - this.#endingMs >= lingerMs) ||
+      (this.#drainingMs >= 0 && nowMs - this.#drainingMs >= limits.connectionAgeGraceMs) ||
+      this.#isStalled(nowMs);
+    if (isGone) {
+      connection.transport.destroy();
+      return false;
+    }
+    if (connection.isStopped) return true;
+    this.#lookAtInput(nowMs);
+    if (!connection.isStopped) this.#lookAtStreams(nowMs);
+    if (!connection.isStopped) this.#lookAtAge(nowMs);
+    return true;
+  }
+
+  /** Output waits and the transport takes none of it. */
+  #isStalled(nowMs: number): boolean {
+    const pending = this.#connection.transport.pendingBytes;
+    if (pending === 0 || pending !== this.#unsentBytes) this.#sentMs = nowMs;
+    this.#unsentBytes = pending;
+    return nowMs - this.#sentMs >= this.#connection.host.limits.responseStallMsMax;
+  }
+
+  #lookAtInput(nowMs: number): void {
+    const connection = this.#connection;
+    const { limits } = connection.host;
+    const block = connection.receiver.block;
+    if (!connection.isEstablished && nowMs - this.#bornMs >= limits.prefaceMsMax) {
+      connection.fail(errorCode.settingsTimeout, 'no preface in time');
+    } else if (block.streamId !== 0 && nowMs - block.startedMs >= limits.headMsMax) {
+      connection.fail(errorCode.enhanceYourCalm, 'header block not complete in time');
+    } else if (connection.isInFrame && nowMs - this.#receivedMs >= limits.headMsMax) {
+      connection.fail(errorCode.enhanceYourCalm, 'frame not complete in time');
+    } else if (this.#pingedMs >= 0) {
+      if (nowMs - this.#pingedMs >= limits.keepAliveTimeoutMs) {
+        connection.fail(errorCode.noError, 'keepalive ping not answered');
+        connection.transport.destroy();
+      }
+    } else if (nowMs - this.#receivedMs >= limits.keepAlivePingMs) {
+      this.#pingedMs = nowMs;
+      connection.ping();
+    }
+  }
+
+  #lookAtStreams(nowMs: number): void {
+    const { limits } = this.#connection.host;
+    for (const stream of this.#connection.receiver.streams.values()) {
+      if (stream.pendingBytes > 0 && nowMs - stream.progressMs >= limits.responseStallMsMax) {
+        this.#connection.resetStream(stream, errorCode.cancel, 'the client did not take the response');
+        this.#connection.countReset();
+      } else if (stream.lengthBytes !== undefined && stream.isFlowing && !this.#isBodyComing(stream, nowMs)) {
+        this.#connection.resetStream(stream, errorCode.cancel, 'the body came too slowly');
+        this.#connection.countReset();
+      }
+      if (this.#connection.isStopped) return;
+    }
+  }
+
+  #isBodyComing(stream: Http2Stream, nowMs: number): boolean {
+    const { bodyStallMsMax, bodyBytesPerSecondMin } = this.#connection.host.limits;
+    const sinceMs = nowMs - stream.lookedAtMs;
+    if (sinceMs < bodyStallMsMax) return true;
+    const bytes = stream.bodyBytes - stream.lookedAtBytes;
+    stream.lookedAtBytes = stream.bodyBytes;
+    stream.lookedAtMs = nowMs;
+    return bytes > 0 && bytes * 1000 >= bodyBytesPerSecondMin * sinceMs;
+  }
+
+  #lookAtAge(nowMs: number): void {
+    const connection = this.#connection;
+    const { limits } = connection.host;
+    if (nowMs - this.#bornMs >= limits.connectionAgeMsMax && !connection.isDraining) {
+      this.#drainingMs = nowMs;
+      connection.drain();
+    }
+    const isIdle = connection.receiver.streams.size === 0 && connection.isEstablished;
+    if (isIdle && nowMs - this.#answeredMs >= limits.idleMsMax) connection.drain();
+    // A client that does not answer the ping of a drain gets its final notice a look later.
+    if (connection.isDraining && isIdle && nowMs - this.#receivedMs >= lookMs) connection.finishDrain();
+  }
+}

@@ -1,0 +1,307 @@
+/**
+ * A server's end of an HTTP/2 connection (RFC 9113): bytes in by `receive`, bytes out through the transport, each
+ * request to the host's handler as an `Http2Stream`. It knows no socket and no timer of its own.
+ */
+import type { Peer } from '../exchange.ts';
+import type { ConnectionHost } from '../wire/connection-host.ts';
+import { Output } from '../wire/output.ts';
+import type { Connection, Transport } from '../wire/transport.ts';
+import { ConnectionTimes } from './connection-times.ts';
+import { sendGoaway, sendPing, sendReset, sendSettings, sendWindowUpdate } from './control-frames.ts';
+import { ControlReceiver } from './control-receiver.ts';
+import { FrameReader, type FrameSink } from './frame-reader.ts';
+import { clientPreface, type ErrorCode, errorCode, frameFlag, frameType, streamIdMax } from './frames.ts';
+import { RequestReceiver } from './request-receiver.ts';
+import { Http2Sender } from './sender.ts';
+import type { Http2Stream } from './stream.ts';
+import { TokenBucket } from './token-bucket.ts';
+
+/** What one answered request earns its client in control frames. */
+const tokensPerRequest = 4;
+/** Our pings carry a mark of what they are for. */
+const keepAliveMark = Buffer.from('millkeep', 'latin1');
+const drainMark = Buffer.from('milldrai', 'latin1');
+
+export class Http2Connection implements Connection, FrameSink {
+  readonly host: ConnectionHost;
+  readonly transport: Transport;
+  readonly sender: Http2Sender;
+  readonly receiver: RequestReceiver;
+  readonly times: ConnectionTimes;
+  readonly #reader: FrameReader;
+  readonly #control: ControlReceiver;
+  readonly #controlFrames: TokenBucket;
+  readonly #resets: TokenBucket;
+  #prefaceHave = 0;
+  #isReceiving: boolean = false;
+  #isFlushQueued: boolean = false;
+  #isInputPaused: boolean = false;
+  #goaway: 'none' | 'announced' | 'final' = 'none';
+  /** The client has sent its preface and first SETTINGS. */
+  isEstablished: boolean = false;
+  isStopped: boolean = false;
+  isClosed: boolean = false;
+
+  constructor(host: ConnectionHost, transport: Transport) {
+    const { limits, wheel } = host;
+    this.host = host;
+    this.transport = transport;
+    this.#controlFrames = new TokenBucket(limits.controlFramesBurstMax, limits.controlFramesPerSecondMax, wheel.nowMs);
+    this.#resets = new TokenBucket(limits.resetsBurstMax, limits.resetsPerSecondMax, wheel.nowMs);
+    this.sender = new Http2Sender(host, new Output(host.arena, transport), this.#controlFrames);
+    this.receiver = new RequestReceiver(this);
+    this.#control = new ControlReceiver(this);
+    this.#reader = new FrameReader(this);
+    this.times = new ConnectionTimes(this);
+    sendSettings(this.sender.output, limits);
+  }
+
+  get peer(): Peer {
+    return this.transport.peer;
+  }
+
+  get nowMs(): number {
+    return this.host.wheel.nowMs;
+  }
+
+  get isInFrame(): boolean {
+    return this.#reader.isInFrame;
+  }
+
+  /** No new requests are taken. */
+  get isDraining(): boolean {
+    return this.#goaway !== 'none';
+  }
+
+  receive(bytes: Buffer): void {
+    if (this.isStopped) return;
+    this.times.onReceived();
+    this.#isReceiving = true;
+    const from = this.#prefaceHave < clientPreface.length ? this.#readPreface(bytes) : 0;
+    this.#reader.read(bytes, from);
+    this.#isReceiving = false;
+    this.flush();
+  }
+
+  receiveEnd(): void {
+    this.stop('the client closed the connection');
+    this.flush();
+    this.transport.end();
+  }
+
+  onWritable(): void {
+    this.times.onSent();
+    if (this.#isInputPaused) {
+      this.#isInputPaused = false;
+      this.transport.resume();
+    }
+    this.flush();
+  }
+
+  onClosed(): void {
+    if (this.isClosed) return;
+    this.isClosed = true;
+    this.stop('the connection was closed');
+    this.times.stop();
+    this.sender.output.discard();
+  }
+
+  flush(): void {
+    this.#isFlushQueued = false;
+    if (this.isClosed) return;
+    if (!this.isStopped) this.sender.pump();
+    this.sender.output.flush();
+    // A client that takes nothing gets nothing read either: what it makes us say stays bounded.
+    if (!this.#isInputPaused && this.transport.pendingBytes > 2 * this.host.limits.outputBytesMax) {
+      this.#isInputPaused = true;
+      this.transport.pause();
+    }
+  }
+
+  /** Something was written: it leaves at the end of the tick, or of the chunk being read. */
+  flushSoon(): void {
+    if (this.#isReceiving || this.#isFlushQueued || this.isClosed) return;
+    this.#isFlushQueued = true;
+    this.host.flushLater(this);
+  }
+
+  /** Announces the end twice: requests under way when the first notice arrives are still taken (6.8). */
+  drain(): void {
+    if (this.#goaway !== 'none' || this.isStopped) return;
+    this.#goaway = 'announced';
+    sendGoaway(this.sender.output, streamIdMax, errorCode.noError, '');
+    sendPing(this.sender.output, false, drainMark, 0);
+    this.flushSoon();
+  }
+
+  /** The second notice: what arrives after it is not looked at. */
+  finishDrain(): void {
+    if (this.#goaway === 'final' || this.isStopped) return;
+    this.#goaway = 'final';
+    sendGoaway(this.sender.output, this.receiver.refuseFurther(), errorCode.noError, '');
+    this.#endIfDone();
+    this.flushSoon();
+  }
+
+  /** A connection error: says why, and closes. */
+  fail(code: ErrorCode, reason: string): void {
+    if (this.isStopped) return;
+    this.stop(reason);
+    sendGoaway(this.sender.output, this.receiver.lastStreamId, code, reason);
+    this.#end();
+  }
+
+  onPingAnswered(bytes: Buffer, start: number, end: number): void {
+    if (this.#goaway === 'announced' && drainMark.compare(bytes, start, end) === 0) this.finishDrain();
+  }
+
+  ping(): void {
+    sendPing(this.sender.output, false, keepAliveMark, 0);
+    this.flushSoon();
+  }
+
+  /** A stream error that the client caused: it counts, so that provoked resets cannot be had without end. */
+  rejectStream(streamId: number, code: ErrorCode): void {
+    sendReset(this.sender.output, streamId, code);
+    this.receiver.closed.addReset(streamId, false);
+    this.countReset();
+  }
+
+  countReset(): void {
+    if (!this.#resets.spend(this.nowMs)) this.fail(errorCode.enhanceYourCalm, 'too_many_resets');
+  }
+
+  resetStream(stream: Http2Stream, code: ErrorCode, reason: string): void {
+    if (stream.isClosed) return;
+    sendReset(this.sender.output, stream.id, code);
+    this.receiver.closed.addReset(stream.id, false);
+    this.close(stream, reason);
+    this.flushSoon();
+  }
+
+  /** The application consumed body bytes of a stream. */
+  creditStream(stream: Http2Stream, bytes: number): void {
+    this.creditConnection(bytes);
+    if (stream.isBodyComplete || stream.isClosed) return;
+    stream.unannouncedBytes += bytes;
+    if (stream.unannouncedBytes * 2 < this.host.limits.streamWindowBytes) return;
+    sendWindowUpdate(this.sender.output, stream.id, stream.unannouncedBytes);
+    stream.receiveWindow += stream.unannouncedBytes;
+    stream.unannouncedBytes = 0;
+    this.flushSoon();
+  }
+
+  creditConnection(bytes: number): void {
+    const announced = this.receiver.credit(bytes);
+    if (announced === 0 || this.isStopped) return;
+    sendWindowUpdate(this.sender.output, 0, announced);
+    this.flushSoon();
+  }
+
+  /** The response is complete on the wire. */
+  onLocalEnd(stream: Http2Stream): void {
+    stream.isLocalEnded = true;
+    this.#controlFrames.refund(tokensPerRequest);
+    this.times.onAnswered();
+    if (stream.isBodyComplete) this.close(stream, '');
+    else this.resetStream(stream, errorCode.noError, 'answered before the body was complete');
+  }
+
+  /** The request is complete on the wire. */
+  onRemoteEnd(stream: Http2Stream): void {
+    if (stream.isLocalEnded) this.close(stream, '');
+  }
+
+  /** The application is done with a stream that was closed before. */
+  onStreamSettled(): void {
+    this.receiver.activeCount--;
+    this.#endIfDone();
+  }
+
+  /** The stream is over; a reason says it was cut short. */
+  close(stream: Http2Stream, reason: string): void {
+    if (stream.isClosed) return;
+    stream.isClosed = true;
+    this.receiver.streams.delete(stream.id);
+    stream.dropPending();
+    const wasSettled = stream.isSettled;
+    if (reason === '' || stream.isLocalEnded) this.creditConnection(stream.discardBody());
+    else this.creditConnection(stream.acceptAbort(reason));
+    if (wasSettled) this.onStreamSettled();
+  }
+
+  #endIfDone(): void {
+    if (this.#goaway === 'final' && this.receiver.streams.size === 0 && !this.isStopped) {
+      this.stop('');
+      this.#end();
+    }
+  }
+
+  #end(): void {
+    this.flush();
+    this.times.onEnding();
+    this.transport.end();
+  }
+
+  /** Hears and says nothing more; requests under way are given up. */
+  stop(reason: string): void {
+    this.isStopped = true;
+    for (const stream of [...this.receiver.streams.values()]) this.close(stream, reason);
+  }
+
+  #readPreface(bytes: Buffer): number {
+    const taken = Math.min(clientPreface.length - this.#prefaceHave, bytes.length);
+    if (clientPreface.compare(bytes, 0, taken, this.#prefaceHave, this.#prefaceHave + taken) !== 0) {
+      this.fail(errorCode.protocolError, 'bad connection preface');
+    }
+    this.#prefaceHave += taken;
+    return taken;
+  }
+
+  /** A frame that brings no request further; false when there were too many. */
+  countFrame(): boolean {
+    if (this.#controlFrames.spend(this.nowMs)) return true;
+    this.fail(errorCode.enhanceYourCalm, 'too_many_control_frames');
+    return false;
+  }
+
+  onFrameBegin(type: number, flags: number, streamId: number, length: number): boolean {
+    const { limits } = this.host;
+    if (length > limits.frameBytesMax) this.fail(errorCode.frameSizeError, 'frame larger than announced');
+    else if (!this.isEstablished && (type !== frameType.settings || (flags & frameFlag.ack) !== 0)) {
+      this.fail(errorCode.protocolError, 'the first frame must be SETTINGS');
+    } else if (this.receiver.block.streamId !== 0) {
+      if (type !== frameType.continuation || streamId !== this.receiver.block.streamId) {
+        this.fail(errorCode.protocolError, 'a header block was interrupted');
+      }
+    } else if (type === frameType.continuation) this.fail(errorCode.protocolError, 'CONTINUATION without HEADERS');
+    else if (type === frameType.data) return this.receiver.beginData(flags, streamId, length);
+    else if (type > frameType.continuation) this.countFrame();
+    if ((type === frameType.headers || type === frameType.continuation) && length > limits.headBytesMax + 256) {
+      this.fail(errorCode.enhanceYourCalm, 'header block too large');
+    }
+    return !this.isStopped;
+  }
+
+  onDataBegin(dataBytes: number): void {
+    this.receiver.dataBegins(dataBytes);
+  }
+
+  onDataPiece(piece: Buffer): void {
+    this.receiver.dataPiece(piece);
+  }
+
+  onDataEnd(): void {
+    if (this.receiver.dataEnds()) this.countFrame();
+  }
+
+  onBadPadding(): void {
+    this.fail(errorCode.protocolError, 'padding longer than its frame');
+  }
+
+  onFrame(type: number, flags: number, streamId: number, bytes: Buffer, start: number, end: number): void {
+    if (type === frameType.headers) this.receiver.headers(flags, streamId, bytes, start, end);
+    else if (type === frameType.continuation) this.receiver.continuation(flags, bytes, start, end);
+    else this.#control.receive(type, flags, streamId, bytes, start, end);
+  }
+}

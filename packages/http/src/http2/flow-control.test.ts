@@ -1,0 +1,157 @@
+import { describe, expect, test } from 'vitest';
+import type { WireExchange } from '../wire/wire-exchange.ts';
+import { errorCode, settingId } from './frames.ts';
+import { converse, listener } from './testing/conversation.ts';
+import {
+  data,
+  type Fields,
+  getFields,
+  headers,
+  postFields,
+  reset,
+  settings,
+  windowUpdate,
+} from './testing/frame-tools.ts';
+
+describe('flow control', () => {
+  test('a body is sent as far as the windows allow, and goes on as they open', () => {
+    const { receive, said } = converse((exchange) => exchange.answer(200, [], Buffer.alloc(50), undefined, undefined));
+    receive(settings([settingId.initialWindowSize, 10]), headers(1, getFields, true));
+    expect(said()).toEqual(['settings ack', '1 headers :status=200 content-length=50', '1 data 10']);
+    receive(windowUpdate(1, 5));
+    expect(said()).toEqual(['1 data 5']);
+    receive(settings([settingId.initialWindowSize, 30]));
+    expect(said()).toEqual(['settings ack', '1 data 20']);
+    receive(windowUpdate(1, 100));
+    expect(said()).toEqual(['1 data 15 end']);
+  });
+
+  test('a window that settings made negative stays closed until it is positive again', () => {
+    const { receive, said } = converse((exchange) => exchange.answer(200, [], Buffer.alloc(50), undefined, undefined));
+    receive(settings([settingId.initialWindowSize, 20]), headers(1, getFields, true));
+    receive(settings([settingId.initialWindowSize, 5]));
+    said();
+    receive(windowUpdate(1, 15));
+    expect(said()).toEqual([]);
+    receive(windowUpdate(1, 1));
+    expect(said()).toEqual(['1 data 1']);
+  });
+
+  test('the connection window is shared: streams take turns', () => {
+    const { receive, said } = converse((exchange) =>
+      exchange.answer(200, [], Buffer.alloc(100_000), undefined, undefined),
+    );
+    receive(settings([settingId.initialWindowSize, 1 << 20]), headers(1, getFields, true), headers(3, getFields, true));
+    expect(said().filter((word) => word.includes('data'))).toEqual([
+      '1 data 16384',
+      '3 data 16384',
+      '1 data 16384',
+      '3 data 16383',
+    ]);
+    receive(windowUpdate(0, 20_000));
+    expect(said()).toEqual(['1 data 16384', '3 data 3616']);
+  });
+
+  test('the client gets its window back only as the application reads', () => {
+    let exchange: WireExchange | undefined;
+    const { receive, said } = converse(
+      (opened) => {
+        exchange = opened;
+        opened.listener = listener(() => {});
+      },
+      { streamWindowBytes: 65_535, connectionWindowBytes: 65_535 },
+    );
+    receive(headers(1, postFields, false));
+    for (let sent = 0; sent < 65_535; sent += 13_107) receive(data(1, Buffer.alloc(13_107), false));
+    expect(said()).toEqual([]);
+    exchange?.resume();
+    expect(said()).toEqual(['0 window 39321', '1 window 39321']);
+  });
+
+  test('more than the window is a flow control error, of the stream or of the connection', () => {
+    const limits = { streamWindowBytes: 65_535, connectionWindowBytes: 100_000 };
+    const { receive, said } = converse(() => {}, limits);
+    receive(headers(1, postFields, false));
+    for (let count = 0; count < 4; count++) receive(data(1, Buffer.alloc(16_000), false));
+    receive(data(1, Buffer.alloc(1536), false));
+    expect(said()).toEqual([`1 reset ${errorCode.flowControlError}`, '0 window 65536']);
+    const other = converse(() => {}, limits);
+    other.receive(headers(1, postFields, false), headers(3, postFields, false));
+    for (let count = 0; count < 7; count++) other.receive(data(count % 2 === 0 ? 1 : 3, Buffer.alloc(16_000), false));
+    expect(other.said()[0]).toContain(`code ${errorCode.flowControlError}`);
+  });
+
+  test('an application that writes faster than the client takes is told to wait, and when to go on', () => {
+    let exchange: WireExchange | undefined;
+    let drains = 0;
+    const { receive, said } = converse((opened) => {
+      exchange = opened;
+      opened.listener = { ...listener(() => {}), onDrain: () => drains++ };
+      opened.start(200, []);
+    });
+    receive(settings([settingId.initialWindowSize, 20_000]), headers(1, getFields, true));
+    expect(exchange?.write(Buffer.alloc(10_000))).toBe(true);
+    expect(exchange?.write(Buffer.alloc(15_000))).toBe(false);
+    said();
+    expect(drains).toBe(0);
+    receive(windowUpdate(1, 10_000));
+    expect(drains).toBe(1);
+    expect(exchange?.write(Buffer.alloc(1))).toBe(true);
+  });
+
+  test('small writes of one tick leave in one frame', () => {
+    const { receive, said } = converse((exchange) => {
+      exchange.start(200, []);
+      for (let at = 0; at < 10; at++) exchange.write(Buffer.alloc(7));
+      exchange.end([['x-end', 'yes']]);
+    });
+    receive(headers(1, getFields, true));
+    expect(said()).toEqual(['1 headers :status=200', '1 data 70', '1 headers x-end=yes end']);
+  });
+
+  test('a transport that takes nothing stops the body and then the reading', () => {
+    const body = Buffer.alloc(1 << 20);
+    const { receive, transport, connection } = converse(
+      (exchange) => exchange.answer(200, [], body, undefined, undefined),
+      { outputBytesMax: 65_536 },
+    );
+    receive(settings([settingId.initialWindowSize, 1 << 24]), windowUpdate(0, 1 << 24));
+    transport.isStuck = true;
+    receive(headers(1, getFields, true));
+    expect(transport.pendingBytes).toBeGreaterThan(65_536);
+    expect(transport.pendingBytes).toBeLessThan(2 * 65_536);
+    expect(transport.isPaused).toBe(false);
+    for (let id = 3; !transport.isPaused && id < 10_000; id += 2) receive(headers(id, [], true));
+    expect(transport.isPaused || connection.isStopped).toBe(true);
+  });
+});
+
+describe('release', () => {
+  test('a small body is free at once, a large one when the kernel has it', () => {
+    const released: string[] = [];
+    const { receive, transport, host } = converse((exchange) => {
+      const bytes = exchange.path === '/small' ? 100 : 10_000;
+      exchange.answer(200, [], Buffer.alloc(bytes), undefined, () => released.push(exchange.path));
+    });
+    transport.isStuck = true;
+    const to = (path: string): Fields => getFields.map(([name, value]) => [name, name === ':path' ? path : value]);
+    receive(headers(1, to('/small'), true), headers(3, to('/large'), true));
+    host.settle();
+    expect(released).toEqual(['/small']);
+    transport.unstick();
+    expect(released).toEqual(['/small', '/large']);
+  });
+
+  test('a body that never leaves is released when the stream or the connection goes', () => {
+    let released = 0;
+    const { receive, connection } = converse((exchange) =>
+      exchange.answer(200, [], Buffer.alloc(10_000), undefined, () => released++),
+    );
+    receive(settings([settingId.initialWindowSize, 0]), headers(1, getFields, true), headers(3, getFields, true));
+    expect(released).toBe(0);
+    receive(reset(1));
+    expect(released).toBe(1);
+    connection.onClosed();
+    expect(released).toBe(2);
+  });
+});

@@ -1,0 +1,40 @@
+import {
+  type ErrorCode,
+  errorCode,
+  frameBytesDefault,
+  frameBytesLimit,
+  readUint32,
+  settingId,
+  windowBytesDefault,
+  windowBytesMax,
+} from './frames.ts';
+
+/** Settings one frame may carry; RFC 9113 knows six, and repeats are legal but pointless. */
+export const settingsPerFrameMax = 64;
+
+/** What the client told us of its limits. */
+export class PeerSettings {
+  headerTableBytes = 4096;
+  windowBytes = windowBytesDefault;
+  frameBytesMax = frameBytesDefault;
+
+  /** Applies the payload of a SETTINGS frame in order; returns what is wrong with it, `noError` when nothing. */
+  apply(bytes: Uint8Array, start: number, end: number): ErrorCode {
+    if ((end - start) % 6 !== 0) return errorCode.frameSizeError;
+    if ((end - start) / 6 > settingsPerFrameMax) return errorCode.enhanceYourCalm;
+    for (let at = start; at < end; at += 6) {
+      const id = ((bytes[at] as number) << 8) | (bytes[at + 1] as number);
+      const value = readUint32(bytes, at + 2);
+      if (id === settingId.headerTableSize) this.headerTableBytes = value;
+      else if (id === settingId.enablePush && value > 1) return errorCode.protocolError;
+      else if (id === settingId.initialWindowSize) {
+        if (value > windowBytesMax) return errorCode.flowControlError;
+        this.windowBytes = value;
+      } else if (id === settingId.maxFrameSize) {
+        if (value < frameBytesDefault || value > frameBytesLimit) return errorCode.protocolError;
+        this.frameBytesMax = value;
+      }
+    }
+    return errorCode.noError;
+  }
+}

@@ -1,0 +1,251 @@
+/**
+ * The sending half of a connection: frames into the output, response bodies under flow control. What a stream writes
+ * waits until the tick's end and leaves in frames as full as the windows allow, a frame a stream in turn.
+ */
+import type { HeaderList } from '../exchange.ts';
+import { HpackEncoder } from '../hpack/encoder.ts';
+import type { ConnectionHost } from '../wire/connection-host.ts';
+import type { Output } from '../wire/output.ts';
+import type { AnswerBody } from '../wire/wire-exchange.ts';
+import { frameFlag, frameHeaderBytes, frameType, windowBytesDefault, writeFrameHeader } from './frames.ts';
+import { PeerSettings } from './peer-settings.ts';
+import type { Http2Stream } from './stream.ts';
+import { StreamQueue } from './stream-queue.ts';
+import type { TokenBucket } from './token-bucket.ts';
+
+/** Our frames are no larger than this even where the client takes more: one stream must not hold up the others. */
+const frameBytesSentMax = 65_536;
+/** What one stream may have waiting before its application is asked to pause. */
+const pendingBytesMax = 16_384;
+/** A frame the application filled shows the client is served; it may well send window updates for it. */
+const tokensPerFullFrame = 3;
+
+export class Http2Sender {
+  readonly output: Output;
+  readonly peerSettings = new PeerSettings();
+  /** What the client lets us send on all streams together. */
+  windowBytes = windowBytesDefault;
+  readonly #host: ConnectionHost;
+  readonly #encoder = new HpackEncoder();
+  readonly #ready = new StreamQueue();
+  readonly #controlFrames: TokenBucket;
+
+  constructor(host: ConnectionHost, output: Output, controlFrames: TokenBucket) {
+    this.#host = host;
+    this.output = output;
+    this.#controlFrames = controlFrames;
+  }
+
+  /** Follows the client's SETTINGS after they were read into `peerSettings`. */
+  limitHeaderTable(): void {
+    this.#encoder.limitTable(this.peerSettings.headerTableBytes);
+  }
+
+  get isRoomy(): boolean {
+    return this.output.unsentBytes < this.#host.limits.outputBytesMax;
+  }
+
+  /** `lengthBytes` below zero declares none. */
+  sendHead(stream: Http2Stream, status: number, headers: HeaderList, lengthBytes: number, isEnd: boolean): void {
+    this.#sendBlock(stream.id, status, headers, lengthBytes, true, isEnd);
+    stream.isStarted = true;
+  }
+
+  sendInterim(stream: Http2Stream, status: number, headers: HeaderList): void {
+    this.#sendBlock(stream.id, status, headers, -1, false, false);
+  }
+
+  sendAnswer(
+    stream: Http2Stream,
+    status: number,
+    headers: HeaderList,
+    body: AnswerBody,
+    trailers: HeaderList | undefined,
+    release: (() => void) | undefined,
+  ): void {
+    const bytes = bodyBytesOf(body);
+    const isBodyless = stream.method === 'HEAD' || status === 204 || status === 304;
+    const isEnd = (bytes === 0 && trailers === undefined) || isBodyless;
+    // Without a body there is nothing to measure: the end of the stream says it all, as gRPC's clients expect.
+    const isMeasured = body !== undefined && trailers === undefined && status !== 204 && status !== 304;
+    this.sendHead(stream, status, headers, isMeasured ? bytes : -1, isEnd);
+    stream.isSettled = true;
+    if (isEnd || body === undefined || bytes === 0) {
+      release?.();
+      if (isEnd) stream.connection.onLocalEnd(stream);
+      else {
+        stream.trailersToSend = trailers;
+        this.sendEnd(stream);
+      }
+      return;
+    }
+    if (body instanceof Uint8Array) stream.addPending(body);
+    else for (const piece of body) if (piece.length > 0) stream.addPending(piece);
+    if (release !== undefined) stream.addPending(release);
+    stream.pendingBytes += bytes;
+    stream.trailersToSend = trailers;
+    // The usual answer fits into one frame and the windows: it leaves now, without a turn in the queue.
+    const room = Math.min(stream.sendWindow, this.windowBytes, this.peerSettings.frameBytesMax);
+    if (bytes <= room && this.isRoomy) this.#sendFrame(stream, bytes);
+    else this.#makeReady(stream);
+  }
+
+  /** Takes a piece of a body; false when the stream should wait. */
+  enqueue(stream: Http2Stream, piece: Uint8Array, release: (() => void) | undefined): boolean {
+    if (piece.length > 0) {
+      if (stream.pendingBytes === 0) stream.progressMs = this.#host.wheel.nowMs;
+      stream.addPending(piece);
+      stream.pendingBytes += piece.length;
+      if (release !== undefined) stream.addPending(release);
+      this.#makeReady(stream);
+    } else release?.();
+    return stream.pendingBytes < pendingBytesMax && this.isRoomy;
+  }
+
+  /** Ends a stream that has nothing pending. */
+  sendEnd(stream: Http2Stream): void {
+    const trailers = stream.trailersToSend;
+    if (!stream.isStarted) this.sendHead(stream, 200, [], -1, trailers === undefined);
+    else if (trailers === undefined) this.#writeHeader(0, frameType.data, frameFlag.endStream, stream.id);
+    if (trailers !== undefined) this.#sendBlock(stream.id, 0, trailers, -1, false, true);
+    stream.connection.onLocalEnd(stream);
+  }
+
+  /** The client opened a window, or the transport has room. */
+  makeReady(stream: Http2Stream): void {
+    if (stream.pendingBytes > 0) this.#makeReady(stream);
+  }
+
+  /** Sends what the windows and the transport take, a frame of each stream in turn. */
+  pump(): void {
+    while (this.windowBytes > 0 && this.isRoomy) {
+      const stream = this.#ready.take();
+      if (stream === undefined) return;
+      stream.isReady = false;
+      // New settings may have closed its window while it waited; an update will bring it back.
+      if (stream.isClosed || stream.pendingBytes === 0 || stream.sendWindow <= 0) continue;
+      const limit = Math.min(this.peerSettings.frameBytesMax, frameBytesSentMax, this.windowBytes);
+      this.#sendFrame(stream, Math.min(stream.pendingBytes, stream.sendWindow, limit));
+      if (stream.pendingBytes > 0) this.#makeReady(stream);
+    }
+  }
+
+  #makeReady(stream: Http2Stream): void {
+    if (stream.isReady || stream.sendWindow <= 0) return;
+    stream.isReady = true;
+    this.#ready.add(stream);
+  }
+
+  /** One DATA frame of `bytes`, out of as many pending pieces as it takes. */
+  #sendFrame(stream: Http2Stream, bytes: number): void {
+    const isAll = bytes === stream.pendingBytes;
+    const isLast = isAll && stream.isSettled && stream.trailersToSend === undefined;
+    this.#writeHeader(bytes, frameType.data, isLast ? frameFlag.endStream : 0, stream.id);
+    this.windowBytes -= bytes;
+    stream.sendWindow -= bytes;
+    stream.pendingBytes -= bytes;
+    stream.progressMs = this.#host.wheel.nowMs;
+    this.#appendPending(stream, bytes);
+    if (!isAll) return;
+    this.#controlFrames.refund(tokensPerFullFrame);
+    stream.clearPending();
+    if (isLast) stream.connection.onLocalEnd(stream);
+    else if (stream.isSettled) this.sendEnd(stream);
+    else if (stream.isDrainAwaited) {
+      stream.isDrainAwaited = false;
+      stream.listener?.onDrain();
+    }
+  }
+
+  #appendPending(stream: Http2Stream, bytes: number): void {
+    let left = bytes;
+    while (stream.pendingAt < stream.pending.length) {
+      const item = stream.pending[stream.pendingAt] as Uint8Array | (() => void);
+      if (typeof item === 'function') {
+        stream.pendingAt++;
+        if (stream.isReferenced) this.output.whenTaken(item);
+        else item();
+        stream.isReferenced = false;
+        continue;
+      }
+      if (left === 0) break;
+      const rest = item.length - stream.pendingOffset;
+      if (rest <= left) {
+        const part = stream.pendingOffset === 0 ? item : item.subarray(stream.pendingOffset);
+        if (!this.output.append(part)) stream.isReferenced = true;
+        left -= rest;
+        stream.pendingOffset = 0;
+        stream.pendingAt++;
+      } else {
+        const part = item.subarray(stream.pendingOffset, stream.pendingOffset + left);
+        if (!this.output.append(part)) stream.isReferenced = true;
+        stream.pendingOffset += left;
+        break;
+      }
+    }
+  }
+
+  #writeHeader(length: number, type: number, flags: number, streamId: number): void {
+    const offset = this.output.reserve(frameHeaderBytes);
+    writeFrameHeader(this.output.bytes, offset, length, type, flags, streamId);
+  }
+
+  /** A header block: a response's head (status above zero) or trailers. */
+  #sendBlock(
+    streamId: number,
+    status: number,
+    headers: HeaderList,
+    lengthBytes: number,
+    isDated: boolean,
+    isEnd: boolean,
+  ): void {
+    const output = this.output;
+    const offset = output.reserve(frameHeaderBytes + HpackEncoder.bytesMax(headers) + 96);
+    const bytes = output.bytes;
+    const start = offset + frameHeaderBytes;
+    let at = this.#encoder.begin(bytes, start);
+    if (status > 0) at = this.#encoder.encodeStatus(status, bytes, at);
+    try {
+      for (let index = 0; index < headers.length; index++) {
+        const field = headers[index] as readonly [string, string];
+        at = this.#encoder.encode(field[0], field[1], bytes, at);
+      }
+    } catch (error) {
+      // Nothing of the block may leave; what it put into our table, the client does not have.
+      output.trim(offset);
+      this.#encoder.reset();
+      throw error;
+    }
+    if (lengthBytes >= 0) at = this.#encoder.encodeOwn('content-length', String(lengthBytes), bytes, at);
+    if (isDated) at = this.#encoder.encodeOwn('date', this.#host.dateNow(), bytes, at);
+    output.trim(at);
+    const length = at - start;
+    const flags = isEnd ? frameFlag.endStream : 0;
+    if (length <= this.peerSettings.frameBytesMax) {
+      writeFrameHeader(bytes, offset, length, frameType.headers, flags | frameFlag.endHeaders, streamId);
+      return;
+    }
+    const block = Buffer.from(bytes.subarray(start, at));
+    output.trim(offset);
+    this.#sendLongBlock(streamId, block, flags);
+  }
+
+  #sendLongBlock(streamId: number, block: Buffer, flags: number): void {
+    const step = this.peerSettings.frameBytesMax;
+    for (let at = 0; at < block.length; at += step) {
+      const part = block.subarray(at, at + step);
+      const isLast = at + step >= block.length ? frameFlag.endHeaders : 0;
+      if (at === 0) this.#writeHeader(part.length, frameType.headers, flags | isLast, streamId);
+      else this.#writeHeader(part.length, frameType.continuation, isLast, streamId);
+      this.output.append(part);
+    }
+  }
+}
+
+function bodyBytesOf(body: AnswerBody): number {
+  if (body === undefined) return 0;
+  if (body instanceof Uint8Array) return body.length;
+  let bytes = 0;
+  for (const piece of body) bytes += piece.length;
+  return bytes;
+}

@@ -1,0 +1,162 @@
+import type { HeaderList } from '../exchange.ts';
+import { type AnswerBody, type RequestHead, WireExchange } from '../wire/wire-exchange.ts';
+import type { Http2Connection } from './connection.ts';
+import { errorCode } from './frames.ts';
+
+/** What waits to be sent: pieces, and behind a piece the callback that gives its memory back. */
+type PendingItem = Uint8Array | (() => void);
+
+const nothingPending: PendingItem[] = [];
+
+/** One stream of a connection. What it says goes to the connection's sender; what it hears comes from the connection. */
+export class Http2Stream extends WireExchange {
+  readonly id: number;
+  readonly connection: Http2Connection;
+  readonly bornMs: number;
+  /** What the client lets us send. */
+  sendWindow: number;
+  /** What we let the client send, and what was consumed of it and not announced yet. */
+  receiveWindow: number;
+  unannouncedBytes = 0;
+  bodyBytes = 0;
+  /** Body bytes at the last look at its rate, and when that was. */
+  lookedAtBytes = 0;
+  lookedAtMs: number;
+
+  pending: PendingItem[] = nothingPending;
+  pendingAt = 0;
+  pendingOffset = 0;
+  pendingBytes = 0;
+  /** Whether the output refers to memory of pieces whose callback has not come up yet. */
+  isReferenced: boolean = false;
+  /** When something of it was last sent. */
+  progressMs: number;
+  trailersToSend: HeaderList | undefined = undefined;
+  isReady: boolean = false;
+  isDrainAwaited: boolean = false;
+  isStarted: boolean = false;
+  /** The application has said all it will; the frames may still wait. */
+  isSettled: boolean = false;
+  /** END_STREAM has been sent, or the stream was reset. */
+  isLocalEnded: boolean = false;
+  isClosed: boolean = false;
+  #isContinueDue: boolean;
+
+  constructor(
+    id: number,
+    connection: Http2Connection,
+    head: RequestHead,
+    windows: { readonly send: number; readonly receive: number },
+    isContinueDue: boolean,
+    nowMs: number,
+  ) {
+    super(head, connection.peer);
+    this.id = id;
+    this.connection = connection;
+    this.sendWindow = windows.send;
+    this.receiveWindow = windows.receive;
+    this.#isContinueDue = isContinueDue;
+    this.bornMs = nowMs;
+    this.lookedAtMs = nowMs;
+    this.progressMs = nowMs;
+  }
+
+  override inform(status: number, headers: HeaderList): void {
+    if (this.isClosed || this.isStarted) return;
+    this.connection.sender.sendInterim(this, status, headers);
+    this.connection.flushSoon();
+  }
+
+  override start(status: number, headers: HeaderList): void {
+    if (this.isClosed || this.isStarted) return;
+    this.connection.sender.sendHead(this, status, headers, -1, false);
+    this.connection.flushSoon();
+  }
+
+  override write(piece: Uint8Array, release?: () => void): boolean {
+    if (this.isClosed || this.isSettled || this.method === 'HEAD') {
+      release?.();
+      return true;
+    }
+    const hasRoom = this.connection.sender.enqueue(this, piece, release);
+    if (!hasRoom) this.isDrainAwaited = true;
+    this.connection.flushSoon();
+    return hasRoom;
+  }
+
+  override end(trailers?: HeaderList): void {
+    if (this.isSettled) return;
+    this.isSettled = true;
+    if (this.isClosed) this.connection.onStreamSettled();
+    else {
+      this.trailersToSend = this.method === 'HEAD' ? undefined : trailers;
+      if (this.pendingBytes === 0) this.connection.sender.sendEnd(this);
+      this.connection.flushSoon();
+    }
+  }
+
+  override answer(
+    status: number,
+    headers: HeaderList,
+    body: AnswerBody,
+    trailers: HeaderList | undefined,
+    release: (() => void) | undefined,
+  ): void {
+    if (this.isSettled || this.isClosed || this.isStarted) {
+      release?.();
+      this.end();
+      return;
+    }
+    this.connection.sender.sendAnswer(this, status, headers, body, trailers, release);
+    this.connection.flushSoon();
+  }
+
+  override whenSent(release: () => void): void {
+    if (this.connection.isClosed) release();
+    else if (this.pendingBytes === 0) this.connection.sender.output.whenTaken(release);
+    else this.addPending(release);
+    this.connection.flushSoon();
+  }
+
+  override abort(): void {
+    const wasSettled = this.isSettled;
+    this.isSettled = true;
+    if (!this.isClosed) this.connection.resetStream(this, errorCode.internalError, 'given up by the server');
+    else if (!wasSettled) this.connection.onStreamSettled();
+  }
+
+  protected override credit(bytes: number): void {
+    this.connection.creditStream(this, bytes);
+  }
+
+  protected override onBodyWanted(): void {
+    this.lookedAtMs = this.connection.nowMs;
+    if (!this.#isContinueDue) return;
+    this.#isContinueDue = false;
+    this.inform(100, []);
+  }
+
+  addPending(item: PendingItem): void {
+    if (this.pending === nothingPending) this.pending = [];
+    this.pending.push(item);
+  }
+
+  /** Everything pending has been sent. */
+  clearPending(): void {
+    this.pending = nothingPending;
+    this.pendingAt = 0;
+    this.pendingOffset = 0;
+  }
+
+  /** Nothing pending will be sent: its memory is given back. */
+  dropPending(): void {
+    const dropped = this.pending;
+    const from = this.pendingAt;
+    this.clearPending();
+    this.pendingBytes = 0;
+    for (let at = from; at < dropped.length; at++) {
+      const item = dropped[at];
+      if (typeof item === 'function') item();
+    }
+  }
+}

@@ -1,0 +1,65 @@
+/** A connection in memory with its handshake done, and what it says turned into words that a test can list. */
+import { HpackDecoder } from '../../hpack/decoder.ts';
+import type { HttpLimitOptions } from '../../wire/config.ts';
+import type { Field } from '../../wire/field.ts';
+import { MemoryHost } from '../../wire/testing/memory-host.ts';
+import { MemoryTransport } from '../../wire/testing/memory-transport.ts';
+import type { ExchangeListener, WireHandler } from '../../wire/wire-exchange.ts';
+import { Http2Connection } from '../connection.ts';
+import { frameFlag, frameType, readUint32 } from '../frames.ts';
+import { framesFrom, hello } from './frame-tools.ts';
+
+export function converse(handler: WireHandler, options: HttpLimitOptions = {}) {
+  const host = new MemoryHost(handler, options);
+  const transport = new MemoryTransport();
+  const connection = new Http2Connection(host, transport);
+  const decoder = new HpackDecoder();
+  connection.receive(hello);
+  transport.take();
+  const said = (): string[] => {
+    host.settle();
+    return framesFrom(transport.take()).map(({ type, flags, streamId, payload }) => {
+      const end = (flags & frameFlag.endStream) !== 0 && type <= frameType.headers ? ' end' : '';
+      if (type === frameType.data) return `${streamId} data ${payload.length}${end}`;
+      if (type === frameType.headers) {
+        const fields: Field[] = [];
+        decoder.decode(payload, 0, payload.length, fields, 65536);
+        const shown = fields.filter(({ name }) => name !== 'date').map(({ name, value }) => `${name}=${value}`);
+        return `${streamId} headers ${shown.join(' ')}${end}`;
+      }
+      if (type === frameType.rstStream) return `${streamId} reset ${readUint32(payload, 0)}`;
+      if (type === frameType.windowUpdate) return `${streamId} window ${readUint32(payload, 0)}`;
+      if (type === frameType.goaway) {
+        return `goaway last ${readUint32(payload, 0)} code ${readUint32(payload, 4)} ${payload.toString('latin1', 8)}`;
+      }
+      if (type === frameType.settings) return (flags & frameFlag.ack) !== 0 ? 'settings ack' : 'settings';
+      return `${streamId} type ${type}`;
+    });
+  };
+  return {
+    host,
+    transport,
+    connection,
+    said,
+    receive: (...parts: Buffer[]) => connection.receive(Buffer.concat(parts)),
+  };
+}
+
+/** A listener that reads over the body. */
+export function listener(onEnd: () => void, onAbort: (reason: string) => void = () => {}): ExchangeListener {
+  return { onData: () => {}, onEnd, onAbort, onDrain: () => {} };
+}
+
+/** Reads the body and answers with what it measured. */
+export const measure: WireHandler = (exchange) => {
+  let bytes = 0;
+  exchange.listener = {
+    onData: (piece) => {
+      bytes += piece.length;
+    },
+    onEnd: () => exchange.answer(200, [['x-bytes', String(bytes)]], undefined, undefined, undefined),
+    onAbort: () => exchange.end(),
+    onDrain: () => {},
+  };
+  exchange.resume();
+};
