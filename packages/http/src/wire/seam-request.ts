@@ -1,0 +1,79 @@
+import { Cancellation, type CancelSignal } from '@millrace/protocol';
+import type { HeaderFields, HttpRequest, Peer, RequestBody } from '../exchange.ts';
+import { SeamBody } from './seam-body.ts';
+import type { ExchangeListener, WireExchange } from './wire-exchange.ts';
+
+/** An exchange as the seam shows it. Body and signal are made when somebody asks for them. */
+export class SeamRequest implements HttpRequest, ExchangeListener {
+  readonly exchange: WireExchange;
+  #body: SeamBody | undefined = undefined;
+  #signal: Cancellation | undefined = undefined;
+  /** Resolves the wait of a streamed response for room, or for the client's end. */
+  onRoom: (() => void) | undefined = undefined;
+
+  constructor(exchange: WireExchange) {
+    this.exchange = exchange;
+    exchange.listener = this;
+  }
+
+  get method(): string {
+    return this.exchange.method;
+  }
+  get path(): string {
+    return this.exchange.path;
+  }
+  get query(): string {
+    return this.exchange.query;
+  }
+  get authority(): string {
+    return this.exchange.authority;
+  }
+  get version(): '1.0' | '1.1' | '2' {
+    return this.exchange.version;
+  }
+  get headers(): HeaderFields {
+    return this.exchange.headers;
+  }
+  get trailers(): HeaderFields {
+    return this.exchange.trailers;
+  }
+  get peer(): Peer {
+    return this.exchange.peer;
+  }
+
+  get body(): RequestBody {
+    if (this.#body === undefined) {
+      this.#body = new SeamBody(this.exchange);
+      if (this.exchange.abortReason !== undefined) this.#body.onAbort(this.exchange.abortReason);
+    }
+    return this.#body;
+  }
+
+  get signal(): CancelSignal {
+    if (this.#signal === undefined) {
+      this.#signal = new Cancellation();
+      if (this.exchange.abortReason !== undefined) this.#signal.cancel('cancelled');
+    }
+    return this.#signal;
+  }
+
+  onData(piece: Uint8Array): void {
+    this.#body?.onData(piece);
+  }
+
+  onEnd(): void {
+    this.#body?.onEnd();
+  }
+
+  onAbort(reason: string): void {
+    this.#signal?.cancel('cancelled');
+    this.#body?.onAbort(reason);
+    this.onDrain();
+  }
+
+  onDrain(): void {
+    const onRoom = this.onRoom;
+    this.onRoom = undefined;
+    onRoom?.();
+  }
+}
