@@ -1,0 +1,126 @@
+/** Everything about an HTTP/1.1 connection that depends on time, looked at once a second. */
+import { WheelEntry } from '../wire/timing-wheel.ts';
+import type { Http1Connection } from './connection.ts';
+
+const lookMs = 1000;
+/** How long a closed connection may take to go. */
+const lingerMs = 2000;
+
+export class Http1Times extends WheelEntry {
+  readonly #connection: Http1Connection;
+  readonly #bornMs: number;
+  #headMs: number;
+  #answeredMs: number;
+  #endingMs = -1;
+  #drainingMs = -1;
+  #sentMs: number;
+  #unsentBytes = 0;
+  /** Bytes since the last look at the rate of a body, and when that was. */
+  #bodyBytes = 0;
+  #bodyMs: number;
+  #hasServed: boolean = false;
+
+  constructor(connection: Http1Connection) {
+    super();
+    this.#connection = connection;
+    const { nowMs } = connection.host.wheel;
+    this.#bornMs = nowMs;
+    this.#headMs = nowMs;
+    this.#answeredMs = nowMs;
+    this.#sentMs = nowMs;
+    this.#bodyMs = nowMs;
+    connection.host.wheel.set(this, nowMs + this.#lookMs());
+  }
+
+  #lookMs(): number {
+    const { limits } = this.#connection.host;
+    return Math.min(
+      lookMs,
+      limits.prefaceMsMax,
+      limits.headMsMax,
+      limits.idleMsMax,
+      limits.responseStallMsMax,
+      limits.bodyStallMsMax,
+      limits.connectionAgeMsMax,
+      limits.connectionAgeGraceMs,
+    );
+  }
+
+  get #nowMs(): number {
+    return this.#connection.host.wheel.nowMs;
+  }
+
+  onReceived(bytes: number): void {
+    this.#bodyBytes += bytes;
+  }
+
+  onHeadBegins(): void {
+    this.#headMs = this.#nowMs;
+  }
+
+  onBodyBegins(): void {
+    this.#bodyMs = this.#nowMs;
+    this.#bodyBytes = 0;
+    this.#hasServed = true;
+  }
+
+  onAnswered(): void {
+    this.#answeredMs = this.#nowMs;
+  }
+
+  onSent(): void {
+    this.#sentMs = this.#nowMs;
+  }
+
+  onEnding(): void {
+    if (this.#endingMs < 0) this.#endingMs = this.#nowMs;
+  }
+
+  stop(): void {
+    this.#connection.host.wheel.clear(this);
+  }
+
+  override onDue(nowMs: number): void {
+    const connection = this.#connection;
+    this.#look(nowMs);
+    if (!connection.isClosed) connection.host.wheel.set(this, nowMs + this.#lookMs());
+  }
+
+  #look(nowMs: number): void {
+    const connection = this.#connection;
+    const { limits } = connection.host;
+    const isOver = this.#endingMs >= 0 && nowMs - this.#endingMs >= lingerMs;
+    const isOld = this.#drainingMs >= 0 && nowMs - this.#drainingMs >= limits.connectionAgeGraceMs;
+    if (isOver || isOld || this.#isStalled(nowMs)) connection.destroy();
+    else if (this.#endingMs >= 0) return;
+    else if (connection.isInHead) {
+      if (nowMs - this.#headMs >= limits.headMsMax) connection.expire('the head of the request did not come in time');
+    } else if (connection.isBodyAwaited) {
+      if (!this.#isBodyComing(nowMs)) connection.expire('the body of the request came too slowly');
+    } else if (connection.exchange === undefined) {
+      const limitMs = this.#hasServed ? limits.idleMsMax : Math.min(limits.prefaceMsMax, limits.idleMsMax);
+      if (nowMs - this.#answeredMs >= limitMs) connection.drain();
+    }
+    if (nowMs - this.#bornMs >= limits.connectionAgeMsMax && this.#drainingMs < 0) {
+      this.#drainingMs = nowMs;
+      connection.drain();
+    }
+  }
+
+  #isStalled(nowMs: number): boolean {
+    const pending = this.#connection.transport.pendingBytes;
+    if (pending === 0 || pending !== this.#unsentBytes) this.#sentMs = nowMs;
+    this.#unsentBytes = pending;
+    return nowMs - this.#sentMs >= this.#connection.host.limits.responseStallMsMax;
+  }
+
+  #isBodyComing(nowMs: number): boolean {
+    const { bodyStallMsMax, bodyBytesPerSecondMin } = this.#connection.host.limits;
+    const sinceMs = nowMs - this.#bodyMs;
+    if (sinceMs < bodyStallMsMax) return true;
+    const bytes = this.#bodyBytes;
+    this.#bodyBytes = 0;
+    this.#bodyMs = nowMs;
+    return bytes > 0 && bytes * 1000 >= bodyBytesPerSecondMin * sinceMs;
+  }
+}

@@ -1,0 +1,249 @@
+import { describe, expect, test } from 'vitest';
+import type { HttpRequest } from '../exchange.ts';
+import type { WireExchange } from '../wire/wire-exchange.ts';
+import { answerPath, converse, echo, get, post } from './testing/conversation.ts';
+
+describe('answers', () => {
+  test('a whole answer declares its length', () => {
+    const { receive, said } = converse(answerPath);
+    receive(get('/a'));
+    expect(said()).toBe('HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n/a');
+  });
+
+  test('a body made on the way is chunked, with its trailers', () => {
+    const { receive, said } = converse((exchange) => {
+      exchange.start(200, [['x-a', 'b']]);
+      exchange.write(Buffer.from('hello'));
+      exchange.write(Buffer.alloc(0));
+      exchange.end([['x-end', 'yes']]);
+    });
+    receive(get());
+    expect(said()).toBe(
+      'HTTP/1.1 200 OK\r\nx-a: b\r\ntransfer-encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\nx-end: yes\r\n\r\n',
+    );
+  });
+
+  test('to HTTP/1.0 a body made on the way ends with the connection', () => {
+    const { receive, said, transport } = converse((exchange) => {
+      exchange.start(200, []);
+      exchange.write(Buffer.from('hello'));
+      exchange.end([['x-end', 'dropped']]);
+    });
+    receive('GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n');
+    expect(said()).toBe('HTTP/1.1 200 OK\r\nconnection: close\r\n\r\nhello');
+    expect(transport.isEnded).toBe(true);
+  });
+
+  test('HTTP/1.0 that asked to stay is told that it may', () => {
+    const { receive, said } = converse(answerPath);
+    receive('GET /a HTTP/1.0\r\nConnection: keep-alive\r\n\r\n');
+    expect(said()).toBe('HTTP/1.1 200 OK\r\ncontent-length: 2\r\nconnection: keep-alive\r\n\r\n/a');
+  });
+
+  test('HEAD, 204 and 304 have no body', () => {
+    const { receive, said } = converse((exchange) =>
+      exchange.answer(Number(exchange.path.slice(1)), [], Buffer.from('body'), undefined, undefined),
+    );
+    receive(`${get('/204')}${get('/304')}HEAD /200 HTTP/1.1\r\nHost: x\r\n\r\n`);
+    expect(said()).toBe(
+      'HTTP/1.1 204 No Content\r\n\r\nHTTP/1.1 304 Not Modified\r\n\r\nHTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\n',
+    );
+  });
+
+  test('a field with a line end in it cannot be sent', () => {
+    let refused: unknown;
+    const { receive, said } = converse((exchange) => {
+      try {
+        exchange.answer(200, [['x-a', 'b\r\nset-cookie: c']], undefined, undefined, undefined);
+      } catch (error) {
+        refused = error;
+        exchange.answer(500, [], undefined, undefined, undefined);
+      }
+    });
+    receive(get());
+    expect(refused).toBeInstanceOf(TypeError);
+    expect(said()).toBe('HTTP/1.1 500 Internal Server Error\r\ncontent-length: 0\r\n\r\n');
+  });
+});
+
+describe('pipelining', () => {
+  test('answers keep the order of their requests, and one is handled at a time', () => {
+    const waiting: WireExchange[] = [];
+    const { receive, said } = converse((exchange) => waiting.push(exchange));
+    receive(get('/1') + get('/2') + get('/3'));
+    for (let turn = 1; turn <= 3; turn++) {
+      expect(waiting).toHaveLength(turn);
+      waiting[turn - 1]?.answer(200, [], Buffer.from(`<${turn}>`), undefined, undefined);
+    }
+    expect(said().match(/<\d>/g)).toEqual(['<1>', '<2>', '<3>']);
+  });
+
+  test('a client that pipelines more than it may hold is not read further until there is room', () => {
+    const waiting: WireExchange[] = [];
+    const { receive, transport } = converse((exchange) => waiting.push(exchange), { headBytesMax: 1024 });
+    receive(get('/1'));
+    while (!transport.isPaused) receive(get('/next'));
+    waiting[0]?.answer(200, [], undefined, undefined, undefined);
+    expect(transport.isPaused).toBe(false);
+  });
+});
+
+describe('bodies', () => {
+  test('a body waits for its reader, and the client is held back at streamWindowBytes', () => {
+    let exchange: WireExchange | undefined;
+    const { receive, said, transport } = converse(
+      (opened) => {
+        exchange = opened;
+      },
+      { streamWindowBytes: 65_535 },
+    );
+    receive(post('Content-Length: 100000\r\n'));
+    receive('x'.repeat(65_000));
+    expect(transport.isPaused).toBe(false);
+    receive('x'.repeat(1000));
+    expect(transport.isPaused).toBe(true);
+    const opened = exchange as WireExchange;
+    echo(opened);
+    expect(transport.isPaused).toBe(false);
+    receive('x'.repeat(34_000));
+    expect(said()).toContain('content-length: 100000');
+  });
+
+  test('a body nobody reads is read over up to discardBytesMax, and the connection kept', () => {
+    const { receive, said, transport } = converse(answerPath, { discardBytesMax: 1000 });
+    receive(post('Content-Length: 900\r\n'));
+    expect(said()).not.toContain('close');
+    receive(`${'x'.repeat(900)}${get('/next')}`);
+    expect(said()).toContain('/next');
+    receive(post('Content-Length: 1001\r\n'));
+    expect(said()).toContain('connection: close');
+    expect(transport.isEnded).toBe(true);
+  });
+
+  test('a chunked body nobody reads is cut off past discardBytesMax', () => {
+    const { receive, transport } = converse(answerPath, { discardBytesMax: 1000 });
+    receive(post('Transfer-Encoding: chunked\r\n'));
+    receive(`320\r\n${'x'.repeat(800)}\r\n`);
+    expect(transport.isEnded).toBe(false);
+    receive(`320\r\n${'x'.repeat(800)}\r\n`);
+    expect(transport.isEnded).toBe(true);
+  });
+
+  test('a client that waits for 100 is told to go on only when somebody reads', () => {
+    let exchange: WireExchange | undefined;
+    const { receive, said } = converse((opened) => {
+      exchange = opened;
+    });
+    receive(post('Content-Length: 2\r\n', 'Expect: 100-continue\r\n'));
+    expect(said()).toBe('');
+    echo(exchange as WireExchange);
+    expect(said()).toBe('HTTP/1.1 100 Continue\r\n\r\n');
+    receive('ab');
+    expect(said()).toContain('\r\n\r\nab');
+  });
+
+  test('a client that waits for 100 and is refused is hung up on: its body may or may not come', () => {
+    const { receive, said, transport } = converse((exchange) =>
+      exchange.answer(413, [], undefined, undefined, undefined),
+    );
+    receive(post('Content-Length: 2\r\n', 'Expect: 100-continue\r\n'));
+    expect(said()).toContain('413 Content Too Large\r\ncontent-length: 0\r\nconnection: close');
+    expect(transport.isEnded).toBe(true);
+  });
+
+  test('a chunked body that breaks off in error aborts the request under way', () => {
+    const reasons: string[] = [];
+    const { receive, said } = converse((exchange) => {
+      exchange.listener = {
+        onData: () => {},
+        onEnd: () => {},
+        onAbort: (reason) => reasons.push(reason),
+        onDrain: () => {},
+      };
+      exchange.resume();
+    });
+    receive(post('Transfer-Encoding: chunked\r\n'));
+    receive('5\r\nhelloX');
+    expect(reasons).toEqual(['the body is not properly chunked']);
+    expect(said()).toContain('400 Bad Request');
+  });
+});
+
+describe('upgrades', () => {
+  const ask = get('/socket', 'Connection: Upgrade\r\n', 'Upgrade: websocket\r\n');
+
+  test('a connection that is taken is left alone from then on, with what came behind the request', () => {
+    const offers: [HttpRequest, Uint8Array][] = [];
+    const { receive, said, transport } = converse(answerPath, {}, (request, head) => {
+      offers.push([request, head]);
+      return true;
+    });
+    receive(`${ask}frames`);
+    receive('more');
+    expect(offers.map(([request, head]) => [request.path, Buffer.from(head).toString()])).toEqual([
+      ['/socket', 'frames'],
+    ]);
+    expect(said()).toBe('');
+    expect(transport.isEnded).toBe(false);
+  });
+
+  test('a declined upgrade is an ordinary request', () => {
+    const { receive, said } = converse(answerPath, {}, () => false);
+    receive(ask);
+    expect(said()).toContain('\r\n\r\n/socket');
+  });
+
+  test('a request with a body is never an upgrade', () => {
+    const { receive, said } = converse(echo, {}, () => true);
+    receive(post('Connection: upgrade\r\n', 'Upgrade: websocket\r\n', 'Content-Length: 2\r\n'));
+    receive('ab');
+    expect(said()).toContain('\r\n\r\nab');
+  });
+});
+
+describe('endings', () => {
+  test('a client that leaves cancels its request', () => {
+    const reasons: string[] = [];
+    const { receive, connection } = converse((exchange) => {
+      exchange.listener = {
+        onData: () => {},
+        onEnd: () => {},
+        onAbort: (reason) => reasons.push(reason),
+        onDrain: () => {},
+      };
+      exchange.resume();
+    });
+    receive(get());
+    connection.receiveEnd();
+    connection.onClosed();
+    expect(reasons).toEqual(['the client closed the connection']);
+  });
+
+  test('drain closes what is idle at once and what is busy after its answer', () => {
+    const idle = converse(answerPath);
+    idle.connection.drain();
+    expect(idle.transport.isEnded).toBe(true);
+    const waiting: WireExchange[] = [];
+    const busy = converse((exchange) => waiting.push(exchange));
+    busy.receive(get('/1') + get('/2'));
+    busy.connection.drain();
+    expect(busy.transport.isEnded).toBe(false);
+    waiting[0]?.answer(200, [], undefined, undefined, undefined);
+    expect(busy.said()).toContain('connection: close');
+    expect(busy.transport.isEnded).toBe(true);
+    expect(waiting).toHaveLength(1);
+  });
+
+  test('what has to wait for the kernel is released when it has it, or with the connection', () => {
+    let released = 0;
+    const { receive, transport, host } = converse((exchange) =>
+      exchange.answer(200, [], Buffer.alloc(exchange.path === '/small' ? 10 : 10_000), undefined, () => released++),
+    );
+    transport.isStuck = true;
+    receive(get('/small') + get('/large'));
+    host.settle();
+    expect(released).toBe(1);
+    transport.unstick();
+    expect(released).toBe(2);
+  });
+});

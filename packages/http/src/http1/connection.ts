@@ -1,0 +1,273 @@
+/**
+ * A server's end of an HTTP/1.1 connection (RFC 9112): bytes in by `receive`, bytes out through the transport, one
+ * request at a time to the host's handler. What a client pipelines waits its turn, so answers keep their order.
+ */
+import type { HttpRequest } from '../exchange.ts';
+import type { ConnectionHost } from '../wire/connection-host.ts';
+import { type FieldList, noFields } from '../wire/field-list.ts';
+import { Output } from '../wire/output.ts';
+import { SeamRequest } from '../wire/seam-request.ts';
+import type { Connection, Transport } from '../wire/transport.ts';
+import { Http1Times } from './connection-times.ts';
+import { Http1Exchange } from './exchange.ts';
+import { Refusal } from './refusal.ts';
+import { type Http1Head, notHttp } from './request-head.ts';
+import { RequestReader, type RequestSink } from './request-reader.ts';
+import { responseHead } from './response-head.ts';
+
+/** Offers the connection to another protocol; false when it stays. */
+export type OfferUpgrade = (request: HttpRequest, head: Uint8Array) => boolean;
+
+export class Http1Connection implements Connection, RequestSink {
+  readonly host: ConnectionHost;
+  readonly transport: Transport;
+  readonly #output: Output;
+  readonly #reader: RequestReader;
+  readonly #times: Http1Times;
+  readonly #offerUpgrade: OfferUpgrade | undefined;
+  #exchange: Http1Exchange | undefined = undefined;
+  /** Body bytes read over since the answer went out. */
+  #discardedBytes = 0;
+  #isClosing: boolean = false;
+  #isReceiving: boolean = false;
+  #isFlushQueued: boolean = false;
+  #isPaused: boolean = false;
+  #isDraining: boolean = false;
+  isClosed: boolean = false;
+
+  constructor(host: ConnectionHost, transport: Transport, offerUpgrade?: OfferUpgrade) {
+    this.host = host;
+    this.transport = transport;
+    this.#offerUpgrade = offerUpgrade;
+    this.#output = new Output(host.arena, transport);
+    this.#reader = new RequestReader(this, host.limits);
+    this.#times = new Http1Times(this);
+  }
+
+  get isRoomy(): boolean {
+    return this.#output.unsentBytes < this.host.limits.outputBytesMax;
+  }
+
+  /** The request under way. */
+  get exchange(): Http1Exchange | undefined {
+    return this.#exchange;
+  }
+
+  get isInHead(): boolean {
+    return this.#reader.isInHead;
+  }
+
+  /** The rest of a body is expected: asked for, or to be read over. */
+  get isBodyAwaited(): boolean {
+    const exchange = this.#exchange;
+    return this.#reader.isInBody && (exchange === undefined || exchange.isSettled || exchange.isFlowing);
+  }
+
+  receive(bytes: Buffer): void {
+    if (this.isClosed || this.#reader.isStopped) return;
+    this.#times.onReceived(bytes.length);
+    this.#isReceiving = true;
+    this.#reader.read(bytes);
+    this.#isReceiving = false;
+    this.flush();
+  }
+
+  onHeadBegins(): void {
+    this.#times.onHeadBegins();
+  }
+
+  onHead(head: Http1Head, rest: Buffer): void {
+    const exchange = new Http1Exchange(this, head);
+    if (head.isUpgrade && this.#isUpgraded(exchange, rest)) return;
+    this.#exchange = exchange;
+    this.#discardedBytes = 0;
+    if (!this.#reader.isInBody) exchange.acceptEnd(noFields);
+    this.#times.onBodyBegins();
+    this.host.handler(exchange);
+  }
+
+  #isUpgraded(exchange: Http1Exchange, rest: Buffer): boolean {
+    if (this.#offerUpgrade === undefined) return false;
+    this.flush();
+    const isTaken: boolean = this.#offerUpgrade(new SeamRequest(exchange), Buffer.from(rest));
+    if (!isTaken) return false;
+    this.isClosed = true;
+    this.#reader.stop();
+    this.#times.stop();
+    return true;
+  }
+
+  onData(piece: Buffer): void {
+    const exchange = this.#exchange;
+    if (exchange === undefined || exchange.isSettled) {
+      this.#discardedBytes += piece.length;
+      if (this.#discardedBytes > this.host.limits.discardBytesMax) this.#end();
+      return;
+    }
+    exchange.acceptData(piece);
+    if (exchange.queuedBytes >= this.host.limits.streamWindowBytes) this.#pause();
+  }
+
+  onBodyEnd(trailers: FieldList): void {
+    const exchange = this.#exchange;
+    if (exchange !== undefined && !exchange.isSettled) exchange.acceptEnd(trailers);
+    else this.#next();
+  }
+
+  onHeldFull(): void {
+    this.#pause();
+  }
+
+  /** For the exchange: the answer is complete. */
+  onAnswered(exchange: Http1Exchange): void {
+    exchange.discardBody();
+    this.#times.onAnswered();
+    if (this.isClosed || exchange.abortReason !== undefined) return;
+    if (this.#isClosing) this.#end();
+    else if (this.#reader.isInBody) this.#resume();
+    else this.#next();
+    this.#flushSoon();
+  }
+
+  #next(): void {
+    this.#exchange = undefined;
+    if (this.#isClosing || this.#isDraining) {
+      this.#end();
+      return;
+    }
+    this.#resume();
+    this.#reader.next();
+  }
+
+  /** For the exchange: whether the connection may serve another request after this one. */
+  mayKeep(exchange: Http1Exchange, isWanted: boolean): boolean {
+    if (!isWanted || this.#isDraining || this.#isClosing || exchange.isContinueDue) return false;
+    return exchange.isBodyComplete || exchange.isChunked || this.#reader.leftBytes <= this.host.limits.discardBytesMax;
+  }
+
+  closeAfterAnswer(): void {
+    this.#isClosing = true;
+  }
+
+  sendText(text: string): void {
+    if (this.isClosed) return;
+    const offset = this.#output.reserve(text.length);
+    this.#output.bytes.write(text, offset, 'latin1');
+    this.#flushSoon();
+  }
+
+  /** True when the piece was copied and its memory is free. */
+  send(piece: Uint8Array): boolean {
+    if (this.isClosed) return true;
+    const isCopied = this.#output.append(piece);
+    this.#flushSoon();
+    return isCopied;
+  }
+
+  whenTaken(release: () => void): void {
+    if (this.isClosed) release();
+    else {
+      this.#output.whenTaken(release);
+      this.#flushSoon();
+    }
+  }
+
+  /** For the exchange: the application took body bytes, or wants some. */
+  onBodyRead(): void {
+    const exchange = this.#exchange;
+    if (exchange !== undefined && exchange.queuedBytes < this.host.limits.streamWindowBytes) this.#resume();
+  }
+
+  #pause(): void {
+    if (this.#isPaused) return;
+    this.#isPaused = true;
+    this.transport.pause();
+  }
+
+  #resume(): void {
+    if (!this.#isPaused) return;
+    this.#isPaused = false;
+    this.#times.onBodyBegins();
+    this.transport.resume();
+  }
+
+  flush(): void {
+    this.#isFlushQueued = false;
+    if (!this.isClosed) this.#output.flush();
+  }
+
+  #flushSoon(): void {
+    if (this.#isReceiving || this.#isFlushQueued || this.isClosed) return;
+    this.#isFlushQueued = true;
+    this.host.flushLater(this);
+  }
+
+  onWritable(): void {
+    this.#times.onSent();
+    const exchange = this.#exchange;
+    if (exchange?.isDrainAwaited) {
+      exchange.isDrainAwaited = false;
+      exchange.listener?.onDrain();
+    }
+  }
+
+  receiveEnd(): void {
+    this.#abort('the client closed the connection');
+    this.#end();
+  }
+
+  onClosed(): void {
+    this.isClosed = true;
+    this.#times.stop();
+    this.#abort('the connection was closed');
+    this.#output.discard();
+  }
+
+  drain(): void {
+    this.#isDraining = true;
+    if (this.#exchange === undefined && !this.isInHead) this.#end();
+  }
+
+  destroy(): void {
+    this.transport.destroy();
+  }
+
+  /** Took too long: says so where an answer is still possible. */
+  expire(reason: string): void {
+    this.onRefusal(new Refusal(408, reason));
+  }
+
+  /** Answers with what is wrong and closes; a request already being answered is cut off instead. */
+  onRefusal(refusal: Refusal): void {
+    const exchange = this.#exchange;
+    const isStarted = exchange?.isStarted === true && !exchange.isSettled;
+    this.#abort(refusal.reason);
+    if (isStarted) {
+      this.destroy();
+      return;
+    }
+    if (refusal !== notHttp) {
+      const body = `${refusal.reason}\n`;
+      const headers: [string, string][] = [['content-type', 'text/plain']];
+      this.sendText(responseHead(refusal.status, headers, 'length', body.length, 'close', this.host.dateNow()) + body);
+    }
+    this.#end();
+  }
+
+  #abort(reason: string): void {
+    const exchange = this.#exchange;
+    this.#exchange = undefined;
+    this.#reader.stop();
+    if (exchange !== undefined && !exchange.isSettled) exchange.acceptAbort(reason);
+  }
+
+  /** Sends what is left and closes; what still arrives is read over for a while, so that the answer gets through. */
+  #end(): void {
+    if (this.isClosed) return;
+    this.#reader.stop();
+    this.flush();
+    this.#resume();
+    this.#times.onEnding();
+    this.transport.end();
+  }
+}

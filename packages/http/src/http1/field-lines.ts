@@ -1,0 +1,93 @@
+/** Field lines of a head or of trailers (RFC 9112, 5), strict: what two parsers could read differently is refused. */
+import { entryOverheadBytes } from '../hpack/decoder-table.ts';
+import { Field, fieldKindOf, tokenBytes } from '../wire/field.ts';
+import { Refusal } from './refusal.ts';
+
+const carriageReturn = 13;
+const lineFeed = 10;
+const colon = 58;
+
+/** Spellings seen on the wire to the one name all code uses; saves a lower-casing and shares the string. */
+const knownNames = new Map<string, string>();
+for (const name of [
+  'accept',
+  'accept-encoding',
+  'accept-language',
+  'authorization',
+  'connection',
+  'content-encoding',
+  'content-length',
+  'content-type',
+  'cookie',
+  'date',
+  'expect',
+  'host',
+  'inference-header-content-length',
+  'origin',
+  'referer',
+  'te',
+  'trailer',
+  'traceparent',
+  'tracestate',
+  'transfer-encoding',
+  'upgrade',
+  'user-agent',
+  'x-request-id',
+]) {
+  knownNames.set(name, name);
+  knownNames.set(
+    name.replace(/(^|-)[a-z]/g, (letter) => letter.toUpperCase()),
+    name,
+  );
+}
+
+/**
+ * Reads the lines in `bytes[start, end)`, each ending in CRLF, and appends their fields. `text` is the same stretch
+ * as Latin-1, beginning at `textStart`.
+ */
+export function readFieldLines(
+  bytes: Uint8Array,
+  start: number,
+  end: number,
+  text: string,
+  textStart: number,
+  into: Field[],
+  listBytesMax: number,
+): Refusal | undefined {
+  let at = start;
+  let listBytes = 0;
+  while (at < end) {
+    const nameStart = at;
+    while ((tokenBytes[bytes[at] as number] as number) > 0) at++;
+    if (bytes[at] !== colon || at === nameStart) return badName(bytes, nameStart, at);
+    const rawName = text.slice(nameStart - textStart, at - textStart);
+    at++;
+    while (bytes[at] === 32 || bytes[at] === 9) at++;
+    const valueStart = at;
+    let byte = bytes[at] as number;
+    while ((byte >= 32 && byte !== 127) || byte === 9) byte = bytes[++at] as number;
+    if (byte !== carriageReturn || bytes[at + 1] !== lineFeed) {
+      return new Refusal(400, 'a field value holds a control character; send it without');
+    }
+    let valueEnd = at;
+    while (valueEnd > valueStart && (bytes[valueEnd - 1] === 32 || bytes[valueEnd - 1] === 9)) valueEnd--;
+    at += 2;
+    const name = knownNames.get(rawName) ?? rawName.toLowerCase();
+    const value = text.slice(valueStart - textStart, valueEnd - textStart);
+    into.push(new Field(name, value, fieldKindOf(name), true));
+    listBytes += name.length + value.length + entryOverheadBytes;
+    if (listBytes > listBytesMax)
+      return new Refusal(431, `the fields count more than ${listBytesMax} bytes; send less`);
+  }
+  return undefined;
+}
+
+function badName(bytes: Uint8Array, start: number, at: number): Refusal {
+  if (at === start && (bytes[at] === 32 || bytes[at] === 9)) {
+    return new Refusal(400, 'a field line begins with white space; fold no lines');
+  }
+  if (at > start && (bytes[at] === 32 || bytes[at] === 9)) {
+    return new Refusal(400, 'white space stands before the colon of a field; remove it');
+  }
+  return new Refusal(400, 'a field name is empty or holds a character that may not stand in one');
+}
