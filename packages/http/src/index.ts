@@ -4,3 +4,7 @@ export * from './inject/inject.ts';
 export * from './node-http/config.ts';
 export * from './node-http/serve.ts';
 export * from './raw-header-fields.ts';
+export { type HttpLimitOptions, type HttpLimits, httpLimits, resolveHttpLimits } from './wire/config.ts';
+export { wireHandlerFrom } from './wire/seam-handler.ts';
+export { type HttpServerOptions, type HttpTlsOptions, type OnUpgrade, serveHttp, serveWire } from './wire/serve.ts';
+export { type AnswerBody, type ExchangeListener, WireExchange, type WireHandler } from './wire/wire-exchange.ts';

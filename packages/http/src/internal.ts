@@ -1,0 +1,11 @@
+/** The internal door: for this repository's tests, fuzzers and benches. Nothing here is promised to anybody else. */
+export { HpackDecoder } from './hpack/decoder.ts';
+export { HpackEncoder } from './hpack/encoder.ts';
+export { Http1Connection } from './http1/connection.ts';
+export { Http2Connection } from './http2/connection.ts';
+export * from './http2/frames.ts';
+export * from './http2/testing/frame-tools.ts';
+export { Field } from './wire/field.ts';
+export { MemoryHost } from './wire/testing/memory-host.ts';
+export { MemoryTransport } from './wire/testing/memory-transport.ts';
+export type { Connection } from './wire/transport.ts';

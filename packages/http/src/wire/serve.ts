@@ -1,0 +1,173 @@
+/** One port for every version of HTTP: what a connection speaks is told by ALPN or by its first bytes. */
+import { constants } from 'node:crypto';
+import { createServer as createTcpServer, type Server, type Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { createServer as createTlsServer, type TlsOptions } from 'node:tls';
+import type { OnHandlerError } from '../answer.ts';
+import type { HttpHandler, HttpRequest, HttpServer } from '../exchange.ts';
+import { Http1Connection } from '../http1/connection.ts';
+import { Http2Connection } from '../http2/connection.ts';
+import { type HttpLimitOptions, type HttpLimits, resolveHttpLimits } from './config.ts';
+import { ConnectionDoor, originOf } from './connection-door.ts';
+import { SharedHost } from './connection-host.ts';
+import { wireHandlerFrom } from './seam-handler.ts';
+import { Sniffer } from './sniffer.ts';
+import { SocketTransport } from './socket-transport.ts';
+import type { Connection } from './transport.ts';
+import type { WireHandler } from './wire-exchange.ts';
+
+/**
+ * Takes over an HTTP/1.1 connection whose client asked for another protocol. `head` is what came behind the request.
+ * False declines: the request is then served as if it had not asked. The socket reads on: listen to it, or pause it,
+ * before returning. It is the taker's to end, and `drain` waits for that.
+ */
+export type OnUpgrade = (request: HttpRequest, socket: Duplex, head: Uint8Array) => boolean;
+
+/** Certificates and the like, as `node:tls` takes them; ALPN is the server's own. */
+export type HttpTlsOptions = Omit<TlsOptions, 'ALPNProtocols' | 'ALPNCallback'>;
+
+export interface HttpServerOptions extends HttpLimitOptions {
+  /** Default 127.0.0.1. */
+  readonly host?: string | undefined;
+  /** Default 0: any free port. */
+  readonly port?: number | undefined;
+  readonly tls?: HttpTlsOptions | undefined;
+  readonly onUpgrade?: OnUpgrade | undefined;
+  /** Hears of failures that clients are not told about; unset, they become process warnings. */
+  readonly onError?: OnHandlerError | undefined;
+}
+
+/** For TLS 1.2, what RFC 9113, 9.2.2 leaves of the suites: forward secrecy and authenticated encryption. */
+const ciphers =
+  'TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256:TLS_AES_128_GCM_SHA256:ECDHE+AESGCM:ECDHE+CHACHA20';
+
+/** Serves a handler of the seam. */
+export function serveHttp(handler: HttpHandler, options: HttpServerOptions = {}): Promise<HttpServer> {
+  return serveWire(wireHandlerFrom(handler, options.onError ?? warn), options);
+}
+
+/** Serves a handler of the layer below the seam, which gets plain calls instead of promises. */
+export async function serveWire(handler: WireHandler, options: HttpServerOptions = {}): Promise<HttpServer> {
+  const server = new WireServer(handler, options, resolveHttpLimits(options));
+  await server.listen(options.host ?? '127.0.0.1', options.port ?? 0);
+  return server;
+}
+
+function warn(error: unknown): void {
+  process.emitWarning(error instanceof Error ? error : String(error), { code: 'MILLRACE_HTTP_HANDLER' });
+}
+
+class WireServer implements HttpServer {
+  host = '';
+  port = 0;
+  readonly #shared: SharedHost;
+  readonly #server: Server;
+  readonly #onUpgrade: OnUpgrade | undefined;
+  readonly #door: ConnectionDoor;
+  readonly #transports = new Set<SocketTransport>();
+  #onEmpty: (() => void)[] = [];
+  #isDraining: boolean = false;
+
+  constructor(handler: WireHandler, options: HttpServerOptions, limits: HttpLimits) {
+    this.#onUpgrade = options.onUpgrade;
+    this.#shared = new SharedHost(limits, handler);
+    this.#door = new ConnectionDoor(limits);
+    this.#server =
+      options.tls === undefined
+        ? createTcpServer({ allowHalfOpen: true, noDelay: true })
+        : this.#createTlsServer(options.tls, limits);
+    // A handshake costs far more than a connection: what is one too many is refused before it begins.
+    this.#server.on('connection', (socket: Socket) => {
+      if (this.#isDraining || !this.#door.admit(socket)) socket.destroy();
+      else if (options.tls === undefined) this.#onSocket(socket);
+    });
+  }
+
+  #createTlsServer(options: HttpTlsOptions, limits: HttpLimits): Server {
+    const server = createTlsServer({
+      minVersion: 'TLSv1.2',
+      ciphers,
+      // RFC 9113, 9.2.1 forbids renegotiation; nobody misses it.
+      secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
+      ...options,
+      ALPNProtocols: ['h2', 'http/1.1'],
+      allowHalfOpen: true,
+      handshakeTimeout: Math.min(limits.prefaceMsMax, 0x7fffffff),
+    });
+    server.on('secureConnection', (socket) => this.#onSocket(socket, socket.alpnProtocol));
+    server.on('tlsClientError', (_error, socket) => socket.destroy());
+    return server;
+  }
+
+  listen(host: string, port: number): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#server.once('error', reject);
+      this.#server.listen(port, host, () => {
+        this.#server.off('error', reject);
+        // An accept that fails, for want of descriptors say, is no reason to stop.
+        this.#server.on('error', () => {});
+        const address = this.#server.address();
+        if (address !== null && typeof address === 'object') {
+          this.host = address.address;
+          this.port = address.port;
+        }
+        this.#shared.wheel.start();
+        resolve();
+      });
+    });
+  }
+
+  drain(): Promise<void> {
+    return this.#stop((transport) => transport.connection.drain());
+  }
+
+  close(): Promise<void> {
+    return this.#stop((transport) => transport.destroy());
+  }
+
+  async #stop(release: (transport: SocketTransport) => void): Promise<void> {
+    this.#isDraining = true;
+    const closed = new Promise<void>((resolve) => {
+      this.#server.close(() => resolve());
+    });
+    this.#door.close(new Set([...this.#transports].map(({ peer }) => originOf(peer.address, peer.port))));
+    for (const transport of [...this.#transports]) release(transport);
+    if (this.#transports.size > 0) await new Promise<void>((resolve) => this.#onEmpty.push(resolve));
+    this.#shared.wheel.stop();
+    await closed;
+  }
+
+  #onSocket(socket: Socket, alpn?: string | false | null): void {
+    const transport = new SocketTransport(
+      socket,
+      (made) => this.#connectionFor(made, alpn),
+      (gone) => this.#onGone(gone),
+    );
+    this.#transports.add(transport);
+  }
+
+  #connectionFor(transport: SocketTransport, alpn: string | false | null | undefined): Connection {
+    if (alpn === 'h2') return new Http2Connection(this.#shared, transport);
+    if (alpn === 'http/1.1') return this.#http1(transport);
+    return new Sniffer(this.#shared, transport, (isHttp2) => {
+      transport.connection = isHttp2 ? new Http2Connection(this.#shared, transport) : this.#http1(transport);
+      return transport.connection;
+    });
+  }
+
+  #http1(transport: SocketTransport): Connection {
+    const onUpgrade = this.#onUpgrade;
+    if (onUpgrade === undefined) return new Http1Connection(this.#shared, transport);
+    return new Http1Connection(this.#shared, transport, (request, head) => {
+      const isTaken: boolean = onUpgrade(request, transport.release(), head);
+      if (!isTaken) transport.attach();
+      return isTaken;
+    });
+  }
+
+  #onGone(transport: SocketTransport): void {
+    this.#transports.delete(transport);
+    if (this.#transports.size > 0) return;
+    for (const onEmpty of this.#onEmpty.splice(0)) onEmpty();
+  }
+}

@@ -1,0 +1,55 @@
+/** The first bytes of a connection: they say whether it speaks HTTP/2 or HTTP/1.1. */
+import { clientPreface } from '../http2/frames.ts';
+import type { ConnectionHost } from './connection-host.ts';
+import { WheelEntry } from './timing-wheel.ts';
+import type { Connection, Transport } from './transport.ts';
+
+/** `PRI` is no method of HTTP/1.1, and the space behind it is reached before any method's end that begins alike. */
+const tellingBytes = 4;
+
+export class Sniffer extends WheelEntry implements Connection {
+  readonly #host: ConnectionHost;
+  readonly #transport: Transport;
+  readonly #choose: (isHttp2: boolean) => Connection;
+  #held: Buffer = Buffer.alloc(0);
+
+  /** `choose` makes the connection that takes over from here. */
+  constructor(host: ConnectionHost, transport: Transport, choose: (isHttp2: boolean) => Connection) {
+    super();
+    this.#host = host;
+    this.#transport = transport;
+    this.#choose = choose;
+    host.wheel.set(this, host.wheel.nowMs + host.limits.prefaceMsMax);
+  }
+
+  receive(bytes: Buffer): void {
+    const held = this.#held.length === 0 ? bytes : Buffer.concat([this.#held, bytes]);
+    const compared = Math.min(held.length, tellingBytes);
+    const isPreface = clientPreface.compare(held, 0, compared, 0, compared) === 0;
+    if (isPreface && compared < tellingBytes) {
+      this.#held = held;
+      return;
+    }
+    this.#host.wheel.clear(this);
+    this.#choose(isPreface).receive(held);
+  }
+
+  receiveEnd(): void {
+    this.#transport.end();
+  }
+
+  override onDue(): void {
+    this.#transport.destroy();
+  }
+
+  onClosed(): void {
+    this.#host.wheel.clear(this);
+  }
+
+  drain(): void {
+    this.#transport.destroy();
+  }
+
+  onWritable(): void {}
+  flush(): void {}
+}

@@ -1,0 +1,126 @@
+import type { Socket } from 'node:net';
+import { TLSSocket } from 'node:tls';
+import type { Peer } from '../exchange.ts';
+import type { Connection, Transport } from './transport.ts';
+
+const wired = Symbol('wired');
+
+interface WiredSocket extends Socket {
+  [wired]?: SocketTransport;
+}
+
+/** A socket as a connection sees it. Listeners are shared functions, so that an idle connection costs no closures. */
+export class SocketTransport implements Transport {
+  readonly socket: Socket;
+  readonly #peer: { address: string; port: number; isEncrypted: boolean; certificate?: Uint8Array };
+  connection: Connection;
+  readonly #onGone: (transport: SocketTransport) => void;
+
+  constructor(
+    socket: Socket,
+    connectionFor: (transport: SocketTransport) => Connection,
+    onGone: (transport: SocketTransport) => void,
+  ) {
+    this.socket = socket;
+    this.#peer = {
+      address: socket.remoteAddress ?? '',
+      port: socket.remotePort ?? 0,
+      isEncrypted: socket instanceof TLSSocket,
+    };
+    if (socket instanceof TLSSocket && socket.authorized) {
+      const certificate = socket.getPeerX509Certificate();
+      if (certificate !== undefined) this.#peer.certificate = certificate.raw;
+    }
+    this.#onGone = onGone;
+    this.connection = connectionFor(this);
+    (socket as WiredSocket)[wired] = this;
+    socket.on('close', onClose);
+    this.attach();
+  }
+
+  /** Hears the socket; also again after a `release` that was for nothing. */
+  attach(): void {
+    const socket = this.socket;
+    socket.on('data', onData);
+    socket.on('end', onEnd);
+    socket.on('drain', onDrain);
+    socket.on('error', onError);
+    socket.resume();
+  }
+
+  get peer(): Peer {
+    return this.#peer;
+  }
+
+  get pendingBytes(): number {
+    return this.socket.writableLength;
+  }
+
+  write(pieces: readonly Uint8Array[], onTaken: (() => void) | undefined): void {
+    const socket = this.socket;
+    if (!socket.writable) {
+      onTaken?.();
+      return;
+    }
+    const last = pieces.length - 1;
+    if (last === 0) {
+      socket.write(pieces[0] as Uint8Array, onTaken);
+      return;
+    }
+    socket.cork();
+    for (let at = 0; at < last; at++) socket.write(pieces[at] as Uint8Array);
+    socket.write(pieces[last] as Uint8Array, onTaken);
+    socket.uncork();
+  }
+
+  pause(): void {
+    this.socket.pause();
+  }
+
+  resume(): void {
+    this.socket.resume();
+  }
+
+  end(): void {
+    this.socket.end();
+  }
+
+  destroy(): void {
+    this.socket.destroy();
+  }
+
+  /** Leaves the socket to somebody else, who must listen before the next tick or pause it: it goes on reading. */
+  release(): Socket {
+    const socket = this.socket;
+    socket.off('data', onData);
+    socket.off('end', onEnd);
+    socket.off('drain', onDrain);
+    socket.off('error', onError);
+    return socket;
+  }
+
+  onClosed(): void {
+    this.connection.onClosed();
+    this.#onGone(this);
+  }
+}
+
+function onData(this: WiredSocket, bytes: Buffer): void {
+  this[wired]?.connection.receive(bytes);
+}
+
+function onEnd(this: WiredSocket): void {
+  this[wired]?.connection.receiveEnd();
+}
+
+function onDrain(this: WiredSocket): void {
+  this[wired]?.connection.onWritable();
+}
+
+function onError(this: WiredSocket): void {
+  // The `close` that follows says all there is to do.
+}
+
+function onClose(this: WiredSocket): void {
+  this[wired]?.onClosed();
+}
