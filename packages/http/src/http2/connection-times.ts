@@ -54,9 +54,13 @@ export class ConnectionTimes extends WheelEntry {
     this.#pingedMs = -1;
   }
 
-  /** A request was answered: the client may ping again, and the connection is not idle. */
+  /** A request was answered: the connection is not idle. */
   onAnswered(): void {
     this.#answeredMs = this.#connection.nowMs;
+  }
+
+  /** Something was said to the client, which may ping again: gRPC's clients measure the link by it. */
+  onServed(): void {
     this.#clientPingMs = Number.NEGATIVE_INFINITY;
     this.#pingStrikes = 0;
   }

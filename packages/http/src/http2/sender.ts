@@ -17,8 +17,10 @@ import type { TokenBucket } from './token-bucket.ts';
 const frameBytesSentMax = 65_536;
 /** What one stream may have waiting before its application is asked to pause. */
 const pendingBytesMax = 16_384;
-/** A frame the application filled shows the client is served; it may well send window updates for it. */
-const tokensPerFullFrame = 3;
+/** A frame that was worth sending earns its client what the window updates for it cost, on stream and connection. */
+const tokensPerFrame = 3;
+/** Smaller frames are worth it only if the application had no more to say: else the client opens its window by drips. */
+const worthyFrameBytes = 1024;
 
 export class Http2Sender {
   readonly output: Output;
@@ -48,6 +50,7 @@ export class Http2Sender {
   /** `lengthBytes` below zero declares none. */
   sendHead(stream: Http2Stream, status: number, headers: HeaderList, lengthBytes: number, isEnd: boolean): void {
     this.#sendBlock(stream.id, status, headers, lengthBytes, true, isEnd);
+    stream.connection.times.onServed();
     stream.isStarted = true;
   }
 
@@ -141,13 +144,14 @@ export class Http2Sender {
     const isAll = bytes === stream.pendingBytes;
     const isLast = isAll && stream.isSettled && stream.trailersToSend === undefined;
     this.#writeHeader(bytes, frameType.data, isLast ? frameFlag.endStream : 0, stream.id);
+    stream.connection.times.onServed();
     this.windowBytes -= bytes;
     stream.sendWindow -= bytes;
     stream.pendingBytes -= bytes;
     stream.progressMs = this.#host.wheel.nowMs;
     this.#appendPending(stream, bytes);
+    if (isAll || bytes >= worthyFrameBytes) this.#controlFrames.refund(tokensPerFrame);
     if (!isAll) return;
-    this.#controlFrames.refund(tokensPerFullFrame);
     stream.clearPending();
     if (isLast) stream.connection.onLocalEnd(stream);
     else if (stream.isSettled) this.sendEnd(stream);
