@@ -32,7 +32,7 @@ export const httpLimits = {
   /** What a body of declared length, or any body over HTTP/1.1, must bring in each second on average between looks. */
   bodyBytesPerSecondMin: { default: 32, min: 0, max: unlimited },
   /** How long output may wait for a client that takes none of it. */
-  responseStallMsMax: { default: 30_000, min: 100, max: unlimited },
+  responseStallMsMax: { default: 60_000, min: 100, max: unlimited },
   /** How long a connection without a request is kept. */
   idleMsMax: { default: 300_000, min: 100, max: unlimited },
   /** HTTP/2: silence after which the client is pinged. */
