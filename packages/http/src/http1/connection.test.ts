@@ -88,6 +88,28 @@ describe('pipelining', () => {
   });
 });
 
+test('a client that pipelines but takes no answers does not make them pile up', () => {
+  const large = Buffer.alloc(50_000);
+  let handled = 0;
+  const { receive, transport, connection } = converse(
+    (exchange) => {
+      handled++;
+      exchange.answer(200, [], large, undefined, undefined);
+    },
+    { outputBytesMax: 65_536 },
+  );
+  transport.isStuck = true;
+  receive(get().repeat(100));
+  expect(handled).toBe(2);
+  expect(transport.pendingBytes).toBeLessThan(2 * 65_536);
+  for (let round = 0; handled < 100 && round < 100; round++) {
+    transport.unstick();
+    transport.isStuck = true;
+    connection.onWritable();
+  }
+  expect(handled).toBe(100);
+});
+
 describe('bodies', () => {
   test('a body waits for its reader, and the client is held back at streamWindowBytes', () => {
     let exchange: WireExchange | undefined;
@@ -148,6 +170,15 @@ describe('bodies', () => {
     );
     receive(post('Content-Length: 2\r\n', 'Expect: 100-continue\r\n'));
     expect(said()).toContain('413 Content Too Large\r\ncontent-length: 0\r\nconnection: close');
+    expect(transport.isEnded).toBe(true);
+  });
+
+  test('a body that goes wrong after its answer closes the connection without another answer', () => {
+    const { receive, said, transport } = converse(answerPath);
+    receive(post('Transfer-Encoding: chunked\r\n'));
+    expect(said()).toContain('200 OK');
+    receive('not a chunk');
+    expect(said()).toBe('');
     expect(transport.isEnded).toBe(true);
   });
 

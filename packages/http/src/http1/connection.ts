@@ -33,6 +33,8 @@ export class Http1Connection implements Connection, RequestSink {
   #isFlushQueued: boolean = false;
   #isPaused: boolean = false;
   #isDraining: boolean = false;
+  /** The next request waits until the client has taken more of the answers before it. */
+  #isRoomAwaited: boolean = false;
   isClosed: boolean = false;
 
   constructor(host: ConnectionHost, transport: Transport, offerUpgrade?: OfferUpgrade) {
@@ -135,6 +137,9 @@ export class Http1Connection implements Connection, RequestSink {
       this.#end();
       return;
     }
+    if (!this.isRoomy) this.flush();
+    this.#isRoomAwaited = !this.isRoomy;
+    if (this.#isRoomAwaited) return;
     this.#resume();
     this.#reader.next();
   }
@@ -204,6 +209,12 @@ export class Http1Connection implements Connection, RequestSink {
 
   onWritable(): void {
     this.#times.onSent();
+    if (this.#isRoomAwaited) {
+      this.#isReceiving = true;
+      this.#next();
+      this.#isReceiving = false;
+      this.flush();
+    }
     const exchange = this.#exchange;
     if (exchange?.isDrainAwaited) {
       exchange.isDrainAwaited = false;
@@ -240,13 +251,15 @@ export class Http1Connection implements Connection, RequestSink {
   /** Answers with what is wrong and closes; a request already being answered is cut off instead. */
   onRefusal(refusal: Refusal): void {
     const exchange = this.#exchange;
-    const isStarted = exchange?.isStarted === true && !exchange.isSettled;
+    const isAnswered = exchange?.isSettled === true;
+    const isCutOff = exchange?.isStarted === true && !isAnswered;
     this.#abort(refusal.reason);
-    if (isStarted) {
+    if (isCutOff) {
       this.destroy();
       return;
     }
-    if (refusal !== notHttp) {
+    // The rest of a body whose request was answered can be refused by closing alone.
+    if (refusal !== notHttp && !isAnswered) {
       const body = `${refusal.reason}\n`;
       const headers: [string, string][] = [['content-type', 'text/plain']];
       this.sendText(responseHead(refusal.status, headers, 'length', body.length, 'close', this.host.dateNow()) + body);
