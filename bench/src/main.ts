@@ -11,12 +11,14 @@ import { dataPlaneScenario } from './scenarios/data-plane.ts';
 import { inlineOverheadScenario } from './scenarios/inline-overhead.ts';
 import { restBinaryScenario } from './scenarios/rest-binary.ts';
 import { saturationScenario } from './scenarios/saturation.ts';
+import { wireUnaryScenario } from './scenarios/wire-unary.ts';
 
 const scenarios: readonly Scenario[] = [
   restBinaryScenario,
   inlineOverheadScenario,
   dataPlaneScenario,
   saturationScenario,
+  wireUnaryScenario,
 ];
 
 const { values, positionals } = parseArgs({

@@ -1,5 +1,6 @@
 /** HPACK decoding (RFC 7541): a header block in place, out of the frame it came in, into a list of shared fields. */
 import { Field, fieldKind, fieldKindOf, isFieldValue, isLowerCaseName } from '../wire/field.ts';
+import { isPseudoValue } from '../wire/request-target.ts';
 import { DecoderTable, entryOverheadBytes } from './decoder-table.ts';
 import { decodeHuffman } from './huffman-decoder.ts';
 import { literalMemo } from './literal-memo.ts';
@@ -90,7 +91,8 @@ export class HpackDecoder {
       isValid = this.#isTextValid && kind !== fieldKind.unknownPseudo;
     }
     if (!this.#string(false)) return undefined;
-    const field = new Field(name, this.#text, kind, isValid && this.#isTextValid);
+    const isWhole = isValid && this.#isTextValid && isPseudoValue(kind, this.#text);
+    const field = new Field(name, this.#text, kind, isWhole);
     if (isIndexed) this.#table.insert(field);
     return field;
   }

@@ -16,7 +16,6 @@ export class Http1Exchange extends WireExchange {
   /** The application has said all it will. */
   isSettled: boolean = false;
   isDrainAwaited: boolean = false;
-  bodyBytes = 0;
 
   constructor(connection: Http1Connection, head: Http1Head) {
     super(head, connection.transport.peer);

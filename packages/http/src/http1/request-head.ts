@@ -2,6 +2,7 @@
 import { contentLengthFrom } from '../wire/content-length.ts';
 import { type Field, fieldKind, tokenBytes } from '../wire/field.ts';
 import { FieldList } from '../wire/field-list.ts';
+import { isAuthority } from '../wire/request-target.ts';
 import type { RequestHead } from '../wire/wire-exchange.ts';
 import { readFieldLines } from './field-lines.ts';
 import { Refusal } from './refusal.ts';
@@ -21,7 +22,6 @@ export interface Http1Head extends RequestHead {
 export const notHttp = new Refusal(400, 'not HTTP');
 
 const space = 32;
-const validHost = /^(?:[A-Za-z0-9\-._~!$&'()*+,;=%]*|\[[0-9A-Fa-f:.]+\])(?::[0-9]*)?$/;
 const absoluteTarget = /^https?:\/\/([^/?#]+)([/?].*)?$/i;
 const bodyCodings = /^(?:(?:x-)?gzip|(?:x-)?compress|deflate)$/;
 
@@ -67,7 +67,7 @@ function completeHead(method: string, target: string, version: '1.0' | '1.1', fi
     if (field.kind === fieldKind.regular) continue;
     if (field.kind === fieldKind.host) {
       if (host !== undefined) return new Refusal(400, 'there is more than one Host; send one');
-      if (!validHost.test(field.value)) return new Refusal(400, 'the Host is not a host with an optional port');
+      if (!isAuthority(field.value)) return new Refusal(400, 'the Host is not a host with an optional port');
       host = field.value;
     } else if (field.kind === fieldKind.contentLength) {
       const length = contentLengthFrom(field.value);
@@ -136,7 +136,7 @@ function placeFrom(method: string, target: string, host: string | undefined): Pl
   const absolute = absoluteTarget.exec(target);
   if (absolute === null) return new Refusal(400, 'the request target is neither a path nor an http address');
   const authority = absolute[1] as string;
-  if (!validHost.test(authority) || authority.startsWith(':')) {
+  if (!isAuthority(authority) || authority.startsWith(':')) {
     return new Refusal(400, 'the address in the request target names no valid host');
   }
   if (host !== undefined && host.toLowerCase() !== authority.toLowerCase()) {

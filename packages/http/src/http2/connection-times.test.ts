@@ -153,6 +153,24 @@ describe('keepalive', () => {
   });
 });
 
+test('a stream that is being served may be pinged for as often as it is', () => {
+  let exchange: WireExchange | undefined;
+  const { said, receive } = converse(
+    (opened) => {
+      exchange = opened;
+      opened.start(200, []);
+    },
+    { pingIntervalMsMin: 10_000, pingStrikesMax: 0 },
+  );
+  receive(headers(1, getFields, true));
+  for (let round = 0; round < 20; round++) {
+    exchange?.write(Buffer.alloc(10));
+    said();
+    receive(ping());
+    expect(said()).toEqual([`0 type ${frameType.ping}`]);
+  }
+});
+
 describe('age and idleness', () => {
   test('a connection older than connectionAgeMsMax is told to go, and cut off after connectionAgeGraceMs', () => {
     const exchanges: WireExchange[] = [];

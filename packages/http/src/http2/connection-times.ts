@@ -57,11 +57,10 @@ export class ConnectionTimes extends WheelEntry {
   /** A request was answered: the connection is not idle. */
   onAnswered(): void {
     this.#answeredMs = this.#connection.nowMs;
-    this.onResponding();
   }
 
-  /** A part of an answer was sent: the client may ping again, as it does to measure the link. */
-  onResponding(): void {
+  /** Something was said to the client, which may ping again: gRPC's clients measure the link by it. */
+  onServed(): void {
     this.#clientPingMs = Number.NEGATIVE_INFINITY;
     this.#pingStrikes = 0;
   }

@@ -99,6 +99,24 @@ describe('flow control', () => {
     expect(exchange?.write(Buffer.alloc(1))).toBe(true);
   });
 
+  test('a client that gives back its window frame by frame is not taken for a flood', () => {
+    const bytes = 16_384 * 500;
+    const { receive, said } = converse(
+      (exchange) => exchange.answer(200, [], Buffer.alloc(bytes), undefined, undefined),
+      {
+        controlFramesBurstMax: 20,
+        controlFramesPerSecondMax: 1,
+      },
+    );
+    receive(settings([settingId.initialWindowSize, 16_384]), headers(1, getFields, true));
+    let sent = 0;
+    for (let round = 0; round < 500; round++) {
+      for (const word of said()) sent += Number(/data (\d+)/.exec(word)?.[1] ?? 0);
+      receive(windowUpdate(1, 16_384), windowUpdate(0, 16_384));
+    }
+    expect(sent).toBe(bytes);
+  });
+
   test('small writes of one tick leave in one frame', () => {
     const { receive, said } = converse((exchange) => {
       exchange.start(200, []);

@@ -10,6 +10,12 @@ describe('malformed requests are stream errors', () => {
     ['no path', getFields.filter(([name]) => name !== ':path')],
     ['an empty path', getFields.map(([name, value]) => [name, name === ':path' ? '' : value])],
     ['a path without a slash', getFields.map(([name, value]) => [name, name === ':path' ? 'a' : value])],
+    ['a space in the path', getFields.map(([name, value]) => [name, name === ':path' ? '/a b' : value])],
+    ['a fragment in the path', getFields.map(([name, value]) => [name, name === ':path' ? '/a#b' : value])],
+    ['a byte above 127 in the path', getFields.map(([name, value]) => [name, name === ':path' ? '/\xe9' : value])],
+    ['a method of two words', getFields.map(([name, value]) => [name, name === ':method' ? 'GET /' : value])],
+    ['user information', getFields.map(([name, value]) => [name, name === ':authority' ? 'a@b' : value])],
+    ['an authority with a path', getFields.map(([name, value]) => [name, name === ':authority' ? 'a/b' : value])],
     ['two methods', [[':method', 'GET'], ...getFields]],
     ['an unknown pseudo-header', [...getFields, [':unknown', 'x']]],
     ['a response pseudo-header', [...getFields, [':status', '200']]],
@@ -55,7 +61,7 @@ describe('malformed requests are stream errors', () => {
       `1 reset ${errorCode.protocolError}`,
       `3 reset ${errorCode.protocolError}`,
       `5 reset ${errorCode.protocolError}`,
-      '7 headers :status=200 x-bytes=5 content-length=0 end',
+      '7 headers :status=200 x-bytes=5 end',
     ]);
   });
 

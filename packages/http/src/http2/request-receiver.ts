@@ -153,15 +153,21 @@ export class RequestReceiver {
       connection.rejectStream(streamId, errorCode.refusedStream);
       return;
     }
-    const isContinueDue = head !== undefined && head.headers.get('expect') === '100-continue';
+    const isContinueDue = head?.headers.get('expect')?.toLowerCase() === '100-continue';
     const windows = { send: connection.sender.peerSettings.windowBytes, receive: limits.streamWindowBytes };
     const stream = new Http2Stream(streamId, connection, head ?? unknownHead, windows, isContinueDue, wheel.nowMs);
     this.streams.set(streamId, stream);
     this.activeCount++;
     if (isEnd) stream.acceptEnd(noFields);
-    if (isTooLarge) stream.answer(431, [], undefined, undefined, undefined);
-    else if (stream.headers.has('expect') && !isContinueDue) stream.answer(417, [], undefined, undefined, undefined);
-    else handler(stream);
+    const refusal = isTooLarge
+      ? 431
+      : stream.headers.has('expect') && !isContinueDue
+        ? 417
+        : stream.method === 'CONNECT'
+          ? 501
+          : 0;
+    if (refusal === 0) handler(stream);
+    else stream.answer(refusal, [], undefined, undefined, undefined);
     // The numbers of a connection are used up: it is told to go while there are some left.
     if (streamId >= streamIdMax - 2 * limits.streamsMax) connection.drain();
   }

@@ -5,7 +5,7 @@
 import type { HeaderList } from '../exchange.ts';
 import { HpackEncoder } from '../hpack/encoder.ts';
 import type { ConnectionHost } from '../wire/connection-host.ts';
-import { copiedBytesMax, type Output } from '../wire/output.ts';
+import type { Output } from '../wire/output.ts';
 import type { AnswerBody } from '../wire/wire-exchange.ts';
 import { frameFlag, frameHeaderBytes, frameType, windowBytesDefault, writeFrameHeader } from './frames.ts';
 import { PeerSettings } from './peer-settings.ts';
@@ -15,8 +15,12 @@ import type { TokenBucket } from './token-bucket.ts';
 
 /** Our frames are no larger than this even where the client takes more: one stream must not hold up the others. */
 const frameBytesSentMax = 65_536;
-/** A frame the application filled shows the client is served; it may well send window updates for it. */
-const tokensPerFullFrame = 3;
+/** What one stream may have waiting before its application is asked to pause. */
+const pendingBytesMax = 16_384;
+/** A frame that was worth sending earns its client what the window updates for it cost, on stream and connection. */
+const tokensPerFrame = 3;
+/** Smaller frames are worth it only if the application had no more to say: else the client opens its window by drips. */
+const worthyFrameBytes = 1024;
 
 export class Http2Sender {
   readonly output: Output;
@@ -46,8 +50,8 @@ export class Http2Sender {
   /** `lengthBytes` below zero declares none. */
   sendHead(stream: Http2Stream, status: number, headers: HeaderList, lengthBytes: number, isEnd: boolean): void {
     this.#sendBlock(stream.id, status, headers, lengthBytes, true, isEnd);
+    stream.connection.times.onServed();
     stream.isStarted = true;
-    stream.connection.times.onResponding();
   }
 
   sendInterim(stream: Http2Stream, status: number, headers: HeaderList): void {
@@ -65,8 +69,9 @@ export class Http2Sender {
     const bytes = bodyBytesOf(body);
     const isBodyless = stream.method === 'HEAD' || status === 204 || status === 304;
     const isEnd = (bytes === 0 && trailers === undefined) || isBodyless;
-    const declared = trailers === undefined && status !== 204 && status !== 304 ? bytes : -1;
-    this.sendHead(stream, status, headers, declared, isEnd);
+    // Without a body there is nothing to measure: the end of the stream says it all, as gRPC's clients expect.
+    const isMeasured = body !== undefined && trailers === undefined && status !== 204 && status !== 304;
+    this.sendHead(stream, status, headers, isMeasured ? bytes : -1, isEnd);
     stream.isSettled = true;
     if (isEnd || body === undefined || bytes === 0) {
       release?.();
@@ -97,7 +102,7 @@ export class Http2Sender {
       if (release !== undefined) stream.addPending(release);
       this.#makeReady(stream);
     } else release?.();
-    return stream.pendingBytes < copiedBytesMax * 4 && this.isRoomy;
+    return stream.pendingBytes < pendingBytesMax && this.isRoomy;
   }
 
   /** Ends a stream that has nothing pending. */
@@ -139,14 +144,14 @@ export class Http2Sender {
     const isAll = bytes === stream.pendingBytes;
     const isLast = isAll && stream.isSettled && stream.trailersToSend === undefined;
     this.#writeHeader(bytes, frameType.data, isLast ? frameFlag.endStream : 0, stream.id);
+    stream.connection.times.onServed();
     this.windowBytes -= bytes;
     stream.sendWindow -= bytes;
     stream.pendingBytes -= bytes;
     stream.progressMs = this.#host.wheel.nowMs;
-    stream.connection.times.onResponding();
     this.#appendPending(stream, bytes);
+    if (isAll || bytes >= worthyFrameBytes) this.#controlFrames.refund(tokensPerFrame);
     if (!isAll) return;
-    this.#controlFrames.refund(tokensPerFullFrame);
     stream.clearPending();
     if (isLast) stream.connection.onLocalEnd(stream);
     else if (stream.isSettled) this.sendEnd(stream);

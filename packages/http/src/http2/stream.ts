@@ -102,7 +102,7 @@ export class Http2Stream extends WireExchange {
     trailers: HeaderList | undefined,
     release: (() => void) | undefined,
   ): void {
-    if (this.isSettled || this.isClosed) {
+    if (this.isSettled || this.isClosed || this.isStarted) {
       release?.();
       this.end();
       return;

@@ -32,7 +32,7 @@ export const httpLimits = {
   /** What a body of declared length, or any body over HTTP/1.1, must bring in each second on average between looks. */
   bodyBytesPerSecondMin: { default: 32, min: 0, max: unlimited },
   /** How long output may wait for a client that takes none of it. */
-  responseStallMsMax: { default: 30_000, min: 100, max: unlimited },
+  responseStallMsMax: { default: 60_000, min: 100, max: unlimited },
   /** How long a connection without a request is kept. */
   idleMsMax: { default: 300_000, min: 100, max: unlimited },
   /** HTTP/2: silence after which the client is pinged. */
@@ -55,8 +55,11 @@ export const httpLimits = {
   connectionWindowBytes: { default: 2 * mebibyte, min: 65_535, max: 2 ** 31 - 1 },
   /** HTTP/2: the largest frame a client may send. */
   frameBytesMax: { default: 16_384, min: 16_384, max: 2 ** 24 - 1 },
-  /** Unsent bytes of a connection above which it takes no more from the application, and at twice which it reads no more. */
-  outputBytesMax: { default: 256 * kibibyte, min: 16_384, max: unlimited },
+  /**
+   * Unsent bytes of a connection above which it takes no more from the application, and at twice which it reads no more.
+   * Not below a socket's own mark for being full, whose end is what wakes us.
+   */
+  outputBytesMax: { default: 256 * kibibyte, min: 64 * kibibyte, max: unlimited },
   /** HTTP/2: streams a client may have reset, or made us reset, in a burst and then per second. */
   resetsBurstMax: { default: 500, min: 1, max: unlimited },
   resetsPerSecondMax: { default: 50, min: 1, max: unlimited },

@@ -113,6 +113,27 @@ describe('one port', () => {
   });
 });
 
+test('connections over TLS are counted once, and leave their place when they go', async () => {
+  const target = await serve(version, { connectionsMax: 2, tls: { cert: certificate, key } });
+  const tls = { ca: certificate, host: '127.0.0.1', port: target.port };
+  const dial = async (): Promise<Socket> => {
+    const socket = connectTls(tls);
+    sockets.push(socket);
+    socket.on('error', () => {});
+    await new Promise((resolve) => {
+      socket.once('secureConnect', resolve);
+      socket.once('close', resolve);
+    });
+    return socket;
+  };
+  const first = await dial();
+  const second = await dial();
+  const third = await dial();
+  expect([first.destroyed, second.destroyed, third.destroyed]).toEqual([false, false, true]);
+  first.destroy();
+  for (let next = third; next.destroyed; next = await dial());
+});
+
 describe('client certificates', () => {
   test('one that was verified is shown to the handler, over either version', async () => {
     const peers: Peer[] = [];
@@ -173,29 +194,37 @@ test('an upgrade hands the socket over, with what came behind the request', asyn
 });
 
 describe('drain and close', () => {
-  test('drain answers what is under way over both versions, refuses the rest and then resolves', async () => {
-    const waiting: ((response: HttpResponse) => void)[] = [];
-    const target = await serve(() => new Promise<HttpResponse>((resolve) => waiting.push(resolve)));
-    const session = connectHttp2(`http://127.0.0.1:${target.port}`);
-    const stream = session.request({ ':path': '/' });
-    const status = new Promise((resolve) => stream.once('response', (fields) => resolve(fields[':status'])));
-    const closedSession = new Promise<void>((resolve) => session.once('close', () => resolve()));
-    stream.resume();
-    const heard = say(connect(target.port, target.host), 'GET / HTTP/1.1\r\nHost: x\r\n\r\n');
-    while (waiting.length < 2) await new Promise(setImmediate);
-    let isDrained = false;
-    const drained = target.drain().then(() => {
-      isDrained = true;
+  for (const isEncrypted of [false, true]) {
+    test(`drain answers what is under way over both versions, ${isEncrypted ? 'encrypted' : 'plain'}, and then resolves`, async () => {
+      const waiting: ((response: HttpResponse) => void)[] = [];
+      const target = await serve(
+        () => new Promise<HttpResponse>((resolve) => waiting.push(resolve)),
+        isEncrypted ? { tls: { cert: certificate, key } } : {},
+      );
+      const session = connectHttp2(`${isEncrypted ? 'https' : 'http'}://127.0.0.1:${target.port}`, { ca: certificate });
+      const stream = session.request({ ':path': '/' });
+      const status = new Promise((resolve) => stream.once('response', (fields) => resolve(fields[':status'])));
+      const closedSession = new Promise<void>((resolve) => session.once('close', () => resolve()));
+      stream.resume();
+      const client = isEncrypted
+        ? connectTls({ ca: certificate, host: '127.0.0.1', port: target.port })
+        : connect(target.port, target.host);
+      const heard = say(client, 'GET / HTTP/1.1\r\nHost: x\r\n\r\n');
+      while (waiting.length < 2) await new Promise(setImmediate);
+      let isDrained = false;
+      const drained = target.drain().then(() => {
+        isDrained = true;
+      });
+      const refused = connect(target.port, target.host);
+      await new Promise((resolve) => refused.once('error', resolve));
+      expect(isDrained).toBe(false);
+      for (const answer of waiting) answer({ status: 200, headers: [] });
+      expect(await status).toBe(200);
+      expect(await heard).toContain('connection: close');
+      await closedSession;
+      await drained;
     });
-    const refused = connect(target.port, target.host);
-    await new Promise((resolve) => refused.once('error', resolve));
-    expect(isDrained).toBe(false);
-    for (const answer of waiting) answer({ status: 200, headers: [] });
-    expect(await status).toBe(200);
-    expect(await heard).toContain('connection: close');
-    await closedSession;
-    await drained;
-  });
+  }
 
   test('close cuts everything off and fires the signals', async () => {
     const reasons: string[] = [];

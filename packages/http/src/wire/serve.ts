@@ -1,12 +1,14 @@
 /** One port for every version of HTTP: what a connection speaks is told by ALPN or by its first bytes. */
+import { constants } from 'node:crypto';
 import { createServer as createTcpServer, type Server, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { createServer as createTlsServer, type TLSSocket, type TlsOptions } from 'node:tls';
+import { createServer as createTlsServer, type TlsOptions } from 'node:tls';
 import type { OnHandlerError } from '../answer.ts';
 import type { HttpHandler, HttpRequest, HttpServer } from '../exchange.ts';
 import { Http1Connection } from '../http1/connection.ts';
 import { Http2Connection } from '../http2/connection.ts';
 import { type HttpLimitOptions, type HttpLimits, resolveHttpLimits } from './config.ts';
+import { ConnectionDoor, originOf } from './connection-door.ts';
 import { SharedHost } from './connection-host.ts';
 import { wireHandlerFrom } from './seam-handler.ts';
 import { Sniffer } from './sniffer.ts';
@@ -35,6 +37,10 @@ export interface HttpServerOptions extends HttpLimitOptions {
   readonly onError?: OnHandlerError | undefined;
 }
 
+/** For TLS 1.2, what RFC 9113, 9.2.2 leaves of the suites: forward secrecy and authenticated encryption. */
+const ciphers =
+  'TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256:TLS_AES_128_GCM_SHA256:ECDHE+AESGCM:ECDHE+CHACHA20';
+
 /** Serves a handler of the seam. */
 export function serveHttp(handler: HttpHandler, options: HttpServerOptions = {}): Promise<HttpServer> {
   return serveWire(wireHandlerFrom(handler, options.onError ?? warn), options);
@@ -54,33 +60,43 @@ function warn(error: unknown): void {
 class WireServer implements HttpServer {
   host = '';
   port = 0;
-  readonly #limits: HttpLimits;
   readonly #shared: SharedHost;
   readonly #server: Server;
   readonly #onUpgrade: OnUpgrade | undefined;
+  readonly #door: ConnectionDoor;
   readonly #transports = new Set<SocketTransport>();
-  /** Sockets whose TLS handshake is under way. */
-  readonly #handshakes = new Set<Socket>();
-  readonly #perAddress = new Map<string, number>();
-  #onEmpty: (() => void) | undefined = undefined;
+  #onEmpty: (() => void)[] = [];
   #isDraining: boolean = false;
 
   constructor(handler: WireHandler, options: HttpServerOptions, limits: HttpLimits) {
-    this.#limits = limits;
     this.#onUpgrade = options.onUpgrade;
     this.#shared = new SharedHost(limits, handler);
-    if (options.tls === undefined) {
-      this.#server = createTcpServer({ allowHalfOpen: true, noDelay: true }, (socket) => this.#onSocket(socket));
-      return;
-    }
-    const tls = { minVersion: 'TLSv1.2' as const, ...options.tls, ALPNProtocols: ['h2', 'http/1.1'] };
-    const handshakeTimeout = Number.isFinite(limits.prefaceMsMax) ? limits.prefaceMsMax : 0x7fffffff;
-    const server = createTlsServer({ ...tls, allowHalfOpen: true, handshakeTimeout }, (socket) =>
-      this.#onSocket(socket, socket.alpnProtocol),
-    );
-    server.on('connection', (socket: Socket) => this.#onHandshake(socket));
-    server.on('tlsClientError', (_error, socket: TLSSocket) => socket.destroy());
-    this.#server = server;
+    this.#door = new ConnectionDoor(limits);
+    this.#server =
+      options.tls === undefined
+        ? createTcpServer({ allowHalfOpen: true, noDelay: true })
+        : this.#createTlsServer(options.tls, limits);
+    // A handshake costs far more than a connection: what is one too many is refused before it begins.
+    this.#server.on('connection', (socket: Socket) => {
+      if (this.#isDraining || !this.#door.admit(socket)) socket.destroy();
+      else if (options.tls === undefined) this.#onSocket(socket);
+    });
+  }
+
+  #createTlsServer(options: HttpTlsOptions, limits: HttpLimits): Server {
+    const server = createTlsServer({
+      minVersion: 'TLSv1.2',
+      ciphers,
+      // RFC 9113, 9.2.1 forbids renegotiation; nobody misses it.
+      secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
+      ...options,
+      ALPNProtocols: ['h2', 'http/1.1'],
+      allowHalfOpen: true,
+      handshakeTimeout: Math.min(limits.prefaceMsMax, 0x7fffffff),
+    });
+    server.on('secureConnection', (socket) => this.#onSocket(socket, socket.alpnProtocol));
+    server.on('tlsClientError', (_error, socket) => socket.destroy());
+    return server;
   }
 
   listen(host: string, port: number): Promise<void> {
@@ -88,6 +104,7 @@ class WireServer implements HttpServer {
       this.#server.once('error', reject);
       this.#server.listen(port, host, () => {
         this.#server.off('error', reject);
+        // An accept that fails, for want of descriptors say, is no reason to stop.
         this.#server.on('error', () => {});
         const address = this.#server.address();
         if (address !== null && typeof address === 'object') {
@@ -100,66 +117,27 @@ class WireServer implements HttpServer {
     });
   }
 
-  async drain(): Promise<void> {
-    this.#isDraining = true;
-    const closed = this.#stopListening();
-    for (const socket of this.#handshakes) socket.destroy();
-    for (const transport of this.#transports) transport.connection.drain();
-    await this.#whenEmpty();
-    this.#shared.wheel.stop();
-    await closed;
+  drain(): Promise<void> {
+    return this.#stop((transport) => transport.connection.drain());
   }
 
-  async close(): Promise<void> {
-    this.#isDraining = true;
-    const closed = this.#stopListening();
-    for (const socket of this.#handshakes) socket.destroy();
-    for (const transport of [...this.#transports]) transport.destroy();
-    await this.#whenEmpty();
-    this.#shared.wheel.stop();
-    await closed;
+  close(): Promise<void> {
+    return this.#stop((transport) => transport.destroy());
   }
 
-  #stopListening(): Promise<void> {
-    return new Promise((resolve) => {
+  async #stop(release: (transport: SocketTransport) => void): Promise<void> {
+    this.#isDraining = true;
+    const closed = new Promise<void>((resolve) => {
       this.#server.close(() => resolve());
     });
-  }
-
-  #whenEmpty(): Promise<void> {
-    if (this.#transports.size === 0) return Promise.resolve();
-    return new Promise((resolve) => {
-      const before = this.#onEmpty;
-      this.#onEmpty = () => {
-        before?.();
-        resolve();
-      };
-    });
-  }
-
-  #isFull(address: string): boolean {
-    const count = this.#transports.size + this.#handshakes.size;
-    if (count >= this.#limits.connectionsMax || this.#isDraining) return true;
-    return (this.#perAddress.get(address) ?? 0) >= this.#limits.connectionsPerAddressMax;
-  }
-
-  /** A handshake costs far more than a connection: it is refused before it begins. */
-  #onHandshake(socket: Socket): void {
-    if (this.#isFull(socket.remoteAddress ?? '')) {
-      socket.destroy();
-      return;
-    }
-    this.#handshakes.add(socket);
-    socket.once('close', () => this.#handshakes.delete(socket));
+    this.#door.close(new Set([...this.#transports].map(({ peer }) => originOf(peer.address, peer.port))));
+    for (const transport of [...this.#transports]) release(transport);
+    if (this.#transports.size > 0) await new Promise<void>((resolve) => this.#onEmpty.push(resolve));
+    this.#shared.wheel.stop();
+    await closed;
   }
 
   #onSocket(socket: Socket, alpn?: string | false | null): void {
-    const address = socket.remoteAddress ?? '';
-    if (alpn === undefined && this.#isFull(address)) {
-      socket.destroy();
-      return;
-    }
-    this.#perAddress.set(address, (this.#perAddress.get(address) ?? 0) + 1);
     const transport = new SocketTransport(
       socket,
       (made) => this.#connectionFor(made, alpn),
@@ -189,13 +167,7 @@ class WireServer implements HttpServer {
 
   #onGone(transport: SocketTransport): void {
     this.#transports.delete(transport);
-    const { address } = transport.peer;
-    const left = (this.#perAddress.get(address) ?? 1) - 1;
-    if (left > 0) this.#perAddress.set(address, left);
-    else this.#perAddress.delete(address);
-    if (this.#transports.size === 0) {
-      this.#onEmpty?.();
-      this.#onEmpty = undefined;
-    }
+    if (this.#transports.size > 0) return;
+    for (const onEmpty of this.#onEmpty.splice(0)) onEmpty();
   }
 }

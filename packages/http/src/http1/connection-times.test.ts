@@ -1,0 +1,85 @@
+import { describe, expect, test } from 'vitest';
+import type { WireExchange } from '../wire/wire-exchange.ts';
+import { answerPath, converse, echo, get, post } from './testing/conversation.ts';
+
+describe('times', () => {
+  const slow = {
+    prefaceMsMax: 5000,
+    headMsMax: 5000,
+    idleMsMax: 20_000,
+    bodyStallMsMax: 5000,
+    responseStallMsMax: 5000,
+  };
+
+  test('a head must be complete within headMsMax, however busily it trickles', () => {
+    const { receive, said, host, transport } = converse(answerPath, slow);
+    for (const letter of 'GET /') {
+      receive(letter);
+      host.pass(900);
+    }
+    expect(said()).toBe('');
+    host.pass(2000);
+    expect(said()).toContain('408 Request Timeout');
+    expect(transport.isEnded).toBe(true);
+    host.pass(3000);
+    expect(transport.isDestroyed).toBe(true);
+  });
+
+  test('a body must keep bodyBytesPerSecondMin', () => {
+    const { receive, said, host } = converse(echo, { ...slow, bodyBytesPerSecondMin: 100 });
+    receive(post('Content-Length: 100000\r\n'));
+    for (let second = 0; second < 4; second++) {
+      receive('x'.repeat(200));
+      host.pass(1000);
+    }
+    expect(said()).toBe('');
+    host.pass(2000);
+    for (let second = 0; second < 7; second++) {
+      receive('x');
+      host.pass(1000);
+    }
+    expect(said()).toContain('408 Request Timeout');
+  });
+
+  test('a connection without a request is closed after idleMsMax, one that never had any after prefaceMsMax', () => {
+    const fresh = converse(answerPath, slow);
+    fresh.host.pass(6000);
+    expect(fresh.transport.isEnded).toBe(true);
+    const used = converse(answerPath, slow);
+    used.receive(get());
+    used.host.pass(19_000);
+    expect(used.transport.isEnded).toBe(false);
+    used.host.pass(2000);
+    expect(used.transport.isEnded).toBe(true);
+  });
+
+  test('a client that takes nothing of its answer for responseStallMsMax is cut off', () => {
+    const { receive, host, transport } = converse(answerPath, slow);
+    transport.isStuck = true;
+    receive(get());
+    host.pass(7000);
+    expect(transport.isDestroyed).toBe(true);
+  });
+
+  test('a request that takes long to answer is nobody’s fault', () => {
+    const { receive, host, transport } = converse(() => {}, slow);
+    receive(get());
+    host.pass(100_000);
+    expect(transport.isEnded).toBe(false);
+  });
+
+  test('a connection older than connectionAgeMsMax closes after its answer, or after connectionAgeGraceMs', () => {
+    const waiting: WireExchange[] = [];
+    const limits = { connectionAgeMsMax: 10_000, connectionAgeGraceMs: 5000 };
+    const { receive, said, host, transport } = converse((exchange) => waiting.push(exchange), limits);
+    receive(get());
+    host.pass(11_000);
+    expect(transport.isEnded).toBe(false);
+    waiting[0]?.answer(200, [], undefined, undefined, undefined);
+    expect(said()).toContain('connection: close');
+    const stuck = converse(() => {}, limits);
+    stuck.receive(get());
+    stuck.host.pass(17_000);
+    expect(stuck.transport.isDestroyed).toBe(true);
+  });
+});

@@ -1,0 +1,178 @@
+/** The reading half of an HTTP/1.1 connection: bytes into heads, bodies and trailers, one request at a time. */
+import type { HttpLimits } from '../wire/config.ts';
+import { type Field, fieldKind } from '../wire/field.ts';
+import { FieldList, noFields } from '../wire/field-list.ts';
+import { ChunkedDecoder } from './chunked-decoder.ts';
+import { readFieldLines } from './field-lines.ts';
+import { LineBuffer, type LineResult } from './line-buffer.ts';
+import { Refusal } from './refusal.ts';
+import { type Http1Head, readRequestHead } from './request-head.ts';
+
+/** What is being read: a head; a body of known length; chunks; trailers; nothing until the answer is out; nothing more. */
+type Reading = 'head' | 'length' | 'chunks' | 'trailers' | 'held' | 'nothing';
+
+export interface RequestSink {
+  onHeadBegins(): void;
+  /** A head is complete, and `rest` came behind it. The body is told of next, by `onBodyEnd` alone when there is none. */
+  onHead(head: Http1Head, rest: Buffer): void;
+  onData(piece: Buffer): void;
+  onBodyEnd(trailers: FieldList): void;
+  onRefusal(refusal: Refusal): void;
+  /** More is pipelined than one request may hold. */
+  onHeldFull(): void;
+}
+
+export class RequestReader {
+  readonly #sink: RequestSink;
+  readonly #limits: HttpLimits;
+  readonly #lines = new LineBuffer();
+  #reading: Reading = 'head';
+  #chunks: ChunkedDecoder | undefined = undefined;
+  #left = 0;
+  /** Bytes behind the request that is being answered. */
+  #held: Buffer | undefined = undefined;
+  #hasSkippedLine: boolean = false;
+
+  constructor(sink: RequestSink, limits: HttpLimits) {
+    this.#sink = sink;
+    this.#limits = limits;
+  }
+
+  /** Part of a head has arrived. */
+  get isInHead(): boolean {
+    return this.#reading === 'head' && !this.#lines.isEmpty;
+  }
+
+  get isInBody(): boolean {
+    return this.#reading === 'length' || this.#reading === 'chunks' || this.#reading === 'trailers';
+  }
+
+  get isStopped(): boolean {
+    return this.#reading === 'nothing';
+  }
+
+  /** What is left of a body of known length. */
+  get leftBytes(): number {
+    return this.#left;
+  }
+
+  stop(): void {
+    this.#reading = 'nothing';
+    this.#held = undefined;
+  }
+
+  /** The request has been answered: reads the next, beginning with what was held. */
+  next(): void {
+    this.#reading = 'head';
+    const held = this.#held;
+    this.#held = undefined;
+    if (held !== undefined) this.read(held);
+  }
+
+  read(chunk: Buffer): void {
+    let bytes = chunk;
+    let at = 0;
+    // A head that lay in two chunks leaves its rest in another buffer: reading goes on in whatever is left.
+    while (at < bytes.length && this.#reading !== 'nothing') {
+      if (this.#reading === 'length') at = this.#readLength(bytes, at);
+      else if (this.#reading === 'chunks') at = this.#readChunks(bytes, at);
+      else if (this.#reading === 'held') {
+        this.#hold(bytes.subarray(at));
+        return;
+      } else {
+        const rest = this.#readLines(bytes, at);
+        if (rest === undefined) return;
+        bytes = rest;
+        at = 0;
+      }
+    }
+  }
+
+  #refuse(refusal: Refusal): void {
+    this.stop();
+    this.#sink.onRefusal(refusal);
+  }
+
+  #readLines(bytes: Buffer, at: number): Buffer | undefined {
+    const lines = this.#lines;
+    if (this.#reading === 'head' && lines.isEmpty) this.#sink.onHeadBegins();
+    const result = lines.add(bytes, at, this.#limits.headBytesMax);
+    if (result !== 'complete') {
+      if (result !== 'more') this.#refuse(lineRefusal(result, this.#reading === 'head' && lines.lines === 0));
+      return undefined;
+    }
+    const rest = lines.rest();
+    if (this.#reading === 'head') this.#endHead(rest);
+    else this.#endTrailers();
+    lines.reset();
+    return rest;
+  }
+
+  #endHead(rest: Buffer): void {
+    const { bytes, start, linesEnd } = this.#lines;
+    if (linesEnd === start) {
+      // One empty line before a request is forgiven (RFC 9112, 2.2); a second is not.
+      if (this.#hasSkippedLine) this.#refuse(new Refusal(400, 'the request begins with empty lines; remove them'));
+      this.#hasSkippedLine = true;
+      return;
+    }
+    this.#hasSkippedLine = false;
+    const head = readRequestHead(bytes, start, linesEnd, this.#limits.headerListBytesMax);
+    if (head instanceof Refusal) {
+      this.#refuse(head);
+      return;
+    }
+    this.#left = head.lengthBytes ?? 0;
+    this.#chunks = head.isChunked ? new ChunkedDecoder() : undefined;
+    this.#reading = head.isChunked ? 'chunks' : this.#left > 0 ? 'length' : 'held';
+    this.#sink.onHead(head, rest);
+  }
+
+  #readLength(bytes: Buffer, at: number): number {
+    const taken = Math.min(this.#left, bytes.length - at);
+    this.#left -= taken;
+    this.#sink.onData(at === 0 && taken === bytes.length ? bytes : bytes.subarray(at, at + taken));
+    if (this.#left === 0 && this.isInBody) this.#endBody(noFields);
+    return at + taken;
+  }
+
+  #readChunks(bytes: Buffer, at: number): number {
+    const chunks = this.#chunks as ChunkedDecoder;
+    const end = chunks.decode(bytes, at, this.#passOn);
+    if (!this.isInBody) return end;
+    if (chunks.isBroken) this.#refuse(new Refusal(400, 'the body is not properly chunked'));
+    else if (chunks.isLast) this.#reading = 'trailers';
+    return end;
+  }
+
+  readonly #passOn = (piece: Buffer): void => this.#sink.onData(piece);
+
+  #endTrailers(): void {
+    const { bytes, start, linesEnd } = this.#lines;
+    const fields: Field[] = [];
+    const text = bytes.toString('latin1', start, linesEnd);
+    const refusal = readFieldLines(bytes, start, linesEnd, text, start, fields, this.#limits.headerListBytesMax);
+    if (refusal !== undefined) this.#refuse(refusal);
+    else if (fields.some((field) => field.kind !== fieldKind.regular)) {
+      this.#refuse(new Refusal(400, 'a trailer frames or routes the request; send it in the head'));
+    } else this.#endBody(new FieldList(fields));
+  }
+
+  #endBody(trailers: FieldList): void {
+    this.#reading = 'held';
+    this.#chunks = undefined;
+    this.#sink.onBodyEnd(trailers);
+  }
+
+  #hold(bytes: Buffer): void {
+    this.#held = this.#held === undefined ? bytes : Buffer.concat([this.#held, bytes]);
+    if (this.#held.length > this.#limits.headBytesMax) this.#sink.onHeldFull();
+  }
+}
+
+function lineRefusal(result: LineResult, isRequestLine: boolean): Refusal {
+  if (result === 'bare-line-feed') return new Refusal(400, 'a line ends without a carriage return; end lines in CRLF');
+  return isRequestLine
+    ? new Refusal(414, 'the request line is too long; shorten it')
+    : new Refusal(431, 'the fields of the request are too large; send fewer or shorter ones');
+}

@@ -1,0 +1,43 @@
+/** An HTTP/1.1 connection in memory, spoken to in text. */
+import type { HttpLimitOptions } from '../../wire/config.ts';
+import { MemoryHost } from '../../wire/testing/memory-host.ts';
+import { MemoryTransport } from '../../wire/testing/memory-transport.ts';
+import type { WireHandler } from '../../wire/wire-exchange.ts';
+import { Http1Connection, type OfferUpgrade } from '../connection.ts';
+
+export function converse(handler: WireHandler, options: HttpLimitOptions = {}, offerUpgrade?: OfferUpgrade) {
+  const host = new MemoryHost(handler, options);
+  const transport = new MemoryTransport();
+  const connection = new Http1Connection(host, transport, offerUpgrade);
+  return {
+    host,
+    transport,
+    connection,
+    receive: (text: string) => connection.receive(Buffer.from(text, 'latin1')),
+    said: () => {
+      host.settle();
+      return transport
+        .take()
+        .toString('latin1')
+        .replaceAll(/date: .*?\r\n/g, '');
+    },
+  };
+}
+
+export const get = (path = '/', ...lines: string[]) =>
+  ['GET ', path, ' HTTP/1.1\r\nHost: x\r\n', ...lines, '\r\n'].join('');
+export const post = (...lines: string[]) => ['POST / HTTP/1.1\r\nHost: x\r\n', ...lines, '\r\n'].join('');
+export const answerPath: WireHandler = (exchange) =>
+  exchange.answer(200, [], Buffer.from(exchange.path), undefined, undefined);
+
+/** Collects the body and answers with it. */
+export const echo: WireHandler = (exchange) => {
+  const pieces: Uint8Array[] = [];
+  exchange.listener = {
+    onData: (piece) => pieces.push(piece),
+    onEnd: () => exchange.answer(200, [], Buffer.concat(pieces), undefined, undefined),
+    onAbort: () => exchange.end(),
+    onDrain: () => {},
+  };
+  exchange.resume();
+};
