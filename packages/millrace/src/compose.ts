@@ -53,6 +53,8 @@ export const startServer: StartServer = async (config, logger) => {
         errorFrom: (error) => grpc.errorFrom(error),
         onError,
         receiveBytesMax: config.http.bodyBytesMax,
+        // What may wait may also be on its way; and a message of the largest size always has a chance.
+        arrivingBytesMax: Math.max(config.queue.serverBytesMax, 2 * config.http.bodyBytesMax),
         cors: config.http.corsOrigins.length === 0 ? undefined : { origins: originsFrom(config.http.corsOrigins) },
         interceptors: config.log.requests ? [rpcAccessLog(logger, () => performance.now())] : [],
         next: wireHandlerFrom(restHandler(config, logger, assembly, readiness, onError), onError),

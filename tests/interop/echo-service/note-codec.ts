@@ -17,6 +17,11 @@ export const noteCodec: RequestCodec<string> & ResponseCodec<string> = {
     if (at + length !== message.length) throw new Error('a note is as long as it says');
     return message.toString('utf8', at);
   },
+  fromJson: (bytes) => {
+    const { text } = JSON.parse(Buffer.from(bytes).toString()) as { readonly text?: string };
+    return text ?? '';
+  },
+  toJson: (text) => Buffer.from(JSON.stringify({ text })),
   toProto: (text) => {
     if (text === '') return [];
     const bytes = Buffer.from(text);

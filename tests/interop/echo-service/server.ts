@@ -1,8 +1,13 @@
-/** Serves echo.proto to foreign clients: prints its port, ends on SIGTERM. */
+/** Serves echo.proto to foreign clients, and to pages of ECHO_CORS_ORIGIN: prints its port, ends on SIGTERM. */
 import { createRpcHandler, serveWire } from '@millrace/http';
 import { echoService } from './echo-service.ts';
 
-const server = await serveWire(createRpcHandler([echoService()], { receiveBytesMax: 8 * 1024 * 1024 }));
+const origin = process.env.ECHO_CORS_ORIGIN;
+const handler = createRpcHandler([echoService()], {
+  receiveBytesMax: 8 * 1024 * 1024,
+  cors: origin === undefined ? undefined : { origins: [origin] },
+});
+const server = await serveWire(handler);
 process.on('SIGTERM', () => {
   server.close().then(
     () => process.exit(0),

@@ -6,5 +6,6 @@ export function answerHead(call: Call, own: HeaderList): HeaderList {
   const leading = call.leadingFields;
   const { cors } = call.host;
   if (cors === undefined) return leading.length === 0 ? own : [...own, ...leading];
-  return [...own, ...leading, ...cors.answerFields(call.exchange.headers, leading)];
+  const fields = [...own, ...leading];
+  return [...fields, ...cors.answerFields(call.exchange.headers, fields)];
 }

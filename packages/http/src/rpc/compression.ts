@@ -29,6 +29,23 @@ export function accepts(list: string | undefined, compression: Compression): boo
   return false;
 }
 
+/** When answers are compressed: as the request was, whenever the caller accepts it, or never. */
+export type AnswerCompression = 'as-request' | 'when-accepted' | 'never';
+
+/** How an answer is compressed. A caller that compresses and does not say what it accepts, accepts what it does. */
+export function answerCompression(
+  policy: AnswerCompression,
+  requested: Compression | undefined,
+  accepted: string | undefined,
+): Compression | undefined {
+  if (policy === 'never') return undefined;
+  if (policy === 'when-accepted') {
+    return accepts(accepted, 'gzip') ? 'gzip' : accepts(accepted, 'deflate') ? 'deflate' : undefined;
+  }
+  if (requested === undefined) return undefined;
+  return accepted === undefined || accepts(accepted, requested) ? requested : undefined;
+}
+
 /** The bytes compressed, or undefined where that is not worth it or would take too long. */
 export function compress(message: MessageBytes, compression: Compression, limits: RpcLimits): Uint8Array | undefined {
   const bytes = byteLengthOf(message);

@@ -8,9 +8,8 @@ export interface CorsOptions {
   readonly maxAgeSeconds?: number;
 }
 
-/** What a browser hides from pages unless told otherwise. */
-const exposed =
-  'grpc-status,grpc-message,grpc-status-details-bin,grpc-encoding,connect-content-encoding,content-encoding';
+/** What a browser hides from pages unless told otherwise, and may stand in trailers too. */
+const exposed = ['grpc-status', 'grpc-message', 'grpc-status-details-bin'];
 const tokenList = /^[!#$%&'*+\-.^_`|~0-9A-Za-z, ]*$/;
 
 export class Cors {
@@ -23,13 +22,13 @@ export class Cors {
   }
 
   /** The fields that let the page read an answer; none where it may not. */
-  answerFields(headers: HeaderFields, metadata: HeaderList): HeaderList {
+  answerFields(headers: HeaderFields, answer: HeaderList): HeaderList {
     const origin = this.#allowed(headers);
     if (origin === undefined) return [];
-    const names = metadata.map(([name]) => name);
+    const names = new Set([...exposed, ...answer.map(([name]) => name)]);
     return [
       ['access-control-allow-origin', origin],
-      ['access-control-expose-headers', [exposed, ...new Set(names)].join(',')],
+      ['access-control-expose-headers', [...names].join(',')],
       ['vary', 'origin'],
     ];
   }

@@ -2,7 +2,9 @@
 import type { HeaderList } from '../exchange.ts';
 import type { WireExchange, WireHandler } from '../wire/wire-exchange.ts';
 import { ArrivalBudget } from './arrival-budget.ts';
-import { type BoundMethod, Call } from './call.ts';
+import { Call } from './call.ts';
+import type { BoundMethod } from './call-context.ts';
+import type { AnswerCompression } from './compression.ts';
 import { type RpcLimitOptions, resolveRpcLimits } from './config.ts';
 import { ConnectGetDialect } from './connect-get-dialect.ts';
 import { connectUnaryPosts, contentTypesFor, dialectOf, isGrpcType } from './content-types.ts';
@@ -10,7 +12,7 @@ import { Cors, type CorsOptions, isPreflight } from './cors.ts';
 import { Deadlines } from './deadlines.ts';
 import type { Dialect } from './dialect.ts';
 import { RpcError } from './rpc-error.ts';
-import type { AnswerCompression, RpcHost } from './rpc-host.ts';
+import type { RpcHost } from './rpc-host.ts';
 import { type Interceptor, type RpcService, unary } from './service.ts';
 
 export interface RpcHandlerOptions extends RpcLimitOptions {

@@ -1,12 +1,10 @@
 import type { ArrivalBudget } from './arrival-budget.ts';
+import type { AnswerCompression } from './compression.ts';
 import type { RpcLimits } from './config.ts';
 import type { Cors } from './cors.ts';
 import type { Deadlines } from './deadlines.ts';
 import type { RpcError } from './rpc-error.ts';
 import type { Interceptor } from './service.ts';
-
-/** When answers are compressed: as the request was, whenever the caller accepts it, or never. */
-export type AnswerCompression = 'as-request' | 'when-accepted' | 'never';
 
 /** What all calls of one handler share. */
 export interface RpcHost {

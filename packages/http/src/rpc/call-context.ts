@@ -1,0 +1,127 @@
+/** What handlers and interceptors see of a call, and how it is told that nobody waits any more. */
+import { Cancellation, type CancelReason, type CancelSignal } from '@millrace/protocol';
+import type { HeaderList, Peer } from '../exchange.ts';
+import { WheelEntry } from '../wire/timing-wheel.ts';
+import type { WireExchange } from '../wire/wire-exchange.ts';
+import type { Dialect } from './dialect.ts';
+import { MetadataWriter, noMetadata, RequestMetadata } from './metadata.ts';
+import type { RpcError } from './rpc-error.ts';
+import type { RpcHost } from './rpc-host.ts';
+import type { RpcCall, RpcMethod } from './service.ts';
+
+/** A method and the service it is of. */
+export interface BoundMethod {
+  readonly service: string;
+  readonly definition: RpcMethod;
+}
+
+/** An entry of the wheel itself, so that a deadline costs no object of its own. What nobody asks for is not made. */
+export abstract class CallContext extends WheelEntry implements RpcCall {
+  readonly exchange: WireExchange;
+  readonly host: RpcHost;
+  protected readonly bound: BoundMethod;
+  protected readonly dialect: Dialect;
+  timeoutMs: number | undefined = undefined;
+  #metadata: RequestMetadata | undefined = undefined;
+  #leading: MetadataWriter | undefined = undefined;
+  #trailing: MetadataWriter | undefined = undefined;
+  #cancellation: Cancellation | undefined = undefined;
+  #cancelReason: CancelReason | undefined = undefined;
+  #endListeners: ((error: RpcError | undefined) => void)[] | undefined = undefined;
+  #endError: RpcError | undefined = undefined;
+  #isEnded: boolean = false;
+
+  constructor(exchange: WireExchange, host: RpcHost, bound: BoundMethod, dialect: Dialect) {
+    super();
+    this.exchange = exchange;
+    this.host = host;
+    this.bound = bound;
+    this.dialect = dialect;
+  }
+
+  abstract fail(error: unknown): void;
+
+  get service(): string {
+    return this.bound.service;
+  }
+
+  get method(): string {
+    return this.bound.definition.name;
+  }
+
+  get protocol(): 'grpc' | 'grpc-web' | 'connect' {
+    return this.dialect.protocol;
+  }
+
+  get peer(): Peer {
+    return this.exchange.peer;
+  }
+
+  get query(): string {
+    return this.exchange.query;
+  }
+
+  get metadata(): RequestMetadata {
+    this.#metadata ??= new RequestMetadata(this.exchange.headers);
+    return this.#metadata;
+  }
+
+  get leading(): MetadataWriter {
+    this.#leading ??= new MetadataWriter();
+    return this.#leading;
+  }
+
+  get trailing(): MetadataWriter {
+    this.#trailing ??= new MetadataWriter();
+    return this.#trailing;
+  }
+
+  get leadingFields(): HeaderList {
+    return this.#leading === undefined ? noMetadata : this.#leading.fields;
+  }
+
+  get trailingFields(): HeaderList {
+    return this.#trailing === undefined ? noMetadata : this.#trailing.fields;
+  }
+
+  get signal(): CancelSignal {
+    if (this.#cancellation === undefined) {
+      this.#cancellation = new Cancellation();
+      if (this.#cancelReason !== undefined) this.#cancellation.cancel(this.#cancelReason);
+    }
+    return this.#cancellation;
+  }
+
+  /** Nothing more is sent or delivered. */
+  get isEnded(): boolean {
+    return this.#isEnded;
+  }
+
+  whenEnded(listener: (error: RpcError | undefined) => void): void {
+    if (this.#isEnded) {
+      listener(this.#endError);
+      return;
+    }
+    this.#endListeners ??= [];
+    this.#endListeners.push(listener);
+  }
+
+  /** Fires the signal, now or when somebody asks for it. */
+  protected cancel(reason: CancelReason): void {
+    this.#cancelReason ??= reason;
+    this.#cancellation?.cancel(this.#cancelReason);
+  }
+
+  protected markEnded(error: RpcError | undefined): void {
+    this.#isEnded = true;
+    this.#endError = error;
+    if (this.slot >= 0) this.host.deadlines.clear(this);
+  }
+
+  protected tellEnd(): void {
+    const listeners = this.#endListeners;
+    if (listeners === undefined) return;
+    this.#endListeners = undefined;
+    for (const listener of listeners) listener(this.#endError);
+  }
+}

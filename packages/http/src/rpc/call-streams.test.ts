@@ -1,0 +1,101 @@
+/** Calls of many messages: order, pace, ends. */
+import { gzipSync } from 'node:zlib';
+import { expect, test, vi } from 'vitest';
+import { RpcError } from './rpc-error.ts';
+import type { StreamCall } from './service.ts';
+import { enveloped } from './testing/exchange-double.ts';
+import { grpc, openCall } from './testing/open-call.ts';
+
+const stream = { path: '/test.Echo/ServerStream' };
+
+test('messages decompressed off the event loop keep their order', async () => {
+  const path = '/test.Echo/ClientStream';
+  const headers = [...grpc, ['grpc-encoding', 'gzip']] as const;
+  const exchange = openCall({}, { path, headers }, { decompressSyncBytesMax: 0 });
+  const letters = [...'streaming'];
+  exchange.send(
+    Buffer.concat(letters.map((letter, at) => (at % 2 ? enveloped(letter) : enveloped(gzipSync(letter), 1)))),
+  );
+  await exchange.whenDone();
+  expect(exchange.envelopes()[0]?.message.toString()).toBe('streaming');
+});
+
+test('a bidirectional call answers while its caller still sends', async () => {
+  const exchange = openCall({}, { path: '/test.Echo/Bidi' });
+  exchange.acceptData(enveloped('a'));
+  await vi.waitFor(() => expect(exchange.envelopes().map(({ message }) => message.toString())).toEqual(['a!']));
+  exchange.send(enveloped('b'));
+  await exchange.whenDone();
+  expect(exchange.envelopes()[1]?.message.toString()).toBe('b!');
+  expect(exchange.trailer('grpc-status')).toBe('0');
+});
+
+test('an iterable is asked for no more than the caller takes', async () => {
+  let made = 0;
+  async function* count(): AsyncGenerator<string> {
+    for (;;) yield String(made++);
+  }
+  const exchange = openCall({ serverStream: () => count() }, stream);
+  exchange.roomForWrites = 4;
+  exchange.send(enveloped(''));
+  await vi.waitFor(() => expect(exchange.envelopes()).toHaveLength(2));
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(made).toBe(2);
+  exchange.roomForWrites = 4;
+  exchange.listener?.onDrain();
+  await vi.waitFor(() => expect(made).toBe(4));
+  exchange.acceptAbort('reset');
+});
+
+test('an iterable is told when the caller has gone', async () => {
+  let isReturned = false;
+  async function* endless(): AsyncGenerator<string> {
+    try {
+      for (;;) yield 'x';
+    } finally {
+      isReturned = true;
+    }
+  }
+  const exchange = openCall({ serverStream: () => endless() }, stream);
+  exchange.roomForWrites = 2;
+  exchange.send(enveloped(''));
+  await vi.waitFor(() => expect(exchange.envelopes()).toHaveLength(1));
+  exchange.acceptAbort('reset');
+  await exchange.whenDone();
+  expect(isReturned).toBe(true);
+});
+
+test('a stream that fails later says so after what was sent', async () => {
+  async function* failing(): AsyncGenerator<string> {
+    yield 'one';
+    throw new RpcError('data_loss', 'broken');
+  }
+  const exchange = openCall({ serverStream: () => failing() }, stream).send(enveloped(''));
+  await exchange.whenDone();
+  expect(exchange.envelopes()).toHaveLength(1);
+  expect([exchange.trailer('grpc-status'), exchange.trailer('grpc-message')]).toEqual(['15', 'broken']);
+});
+
+test('a stream by plain calls sends its head when told, and hears of room', () => {
+  let call: StreamCall<string> | undefined;
+  const exchange = openCall(
+    {
+      serverStream: (_, given) => {
+        call = given;
+        given.leading.add('x-early', '1');
+        given.start();
+        return undefined;
+      },
+    },
+    stream,
+  ).send(enveloped(''));
+  expect([exchange.isStarted, exchange.header('x-early')]).toEqual([true, '1']);
+  exchange.roomForWrites = 1;
+  let rooms = 0;
+  expect(call?.send('a')).toBe(false);
+  if (call !== undefined) call.onRoom = () => rooms++;
+  exchange.listener?.onDrain();
+  call?.end();
+  call?.end();
+  expect([rooms, exchange.trailer('grpc-status'), call?.send('late')]).toEqual([1, '0', true]);
+});

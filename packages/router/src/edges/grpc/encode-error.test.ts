@@ -1,0 +1,38 @@
+import { fromBinary } from '@bufbuild/protobuf';
+import { RpcError } from '@millrace/http';
+import { type ErrorCode, errorCatalogue, grpcStatus, InferenceError } from '@millrace/protocol';
+import { expect, test } from 'vitest';
+import { createErrorEncoder } from './encode-error.ts';
+import { BadRequestSchema, ErrorInfoSchema, RetryInfoSchema } from './generated/google/rpc/error_details_pb.ts';
+
+test('every code of the catalogue has its status and its details', () => {
+  const heard: unknown[] = [];
+  const encode = createErrorEncoder({ retryAfterSeconds: 7, onError: (error) => heard.push(error) });
+  for (const code of Object.keys(errorCatalogue) as ErrorCode[]) {
+    const error = encode(new InferenceError(code, 'words'));
+    expect(error.message).toBe('words');
+    const details = new Map(error.details.map(({ type, value }) => [type, value]));
+    const info = fromBinary(ErrorInfoSchema, details.get('google.rpc.ErrorInfo') as Uint8Array);
+    expect(info.reason).toBe(code.toUpperCase().replaceAll('-', '_'));
+    const retry = details.get('google.rpc.RetryInfo');
+    expect(retry !== undefined).toBe(errorCatalogue[code].retry === 'after-backoff');
+    if (retry !== undefined) expect(fromBinary(RetryInfoSchema, retry).retryDelay?.seconds).toBe(7n);
+    const bad = details.get('google.rpc.BadRequest');
+    expect(bad !== undefined).toBe(code === 'invalid-request');
+    if (bad !== undefined) expect(fromBinary(BadRequestSchema, bad).fieldViolations[0]?.description).toBe('words');
+    const name = errorCatalogue[code].grpc;
+    expect(error.code).toBe(name === 'CANCELLED' ? 'canceled' : name.toLowerCase());
+    expect(grpcStatus[name]).toBeGreaterThan(0);
+  }
+  expect(heard).toEqual([]);
+});
+
+test('a defect is told to the operator alone', () => {
+  const heard: unknown[] = [];
+  const encode = createErrorEncoder({ retryAfterSeconds: 1, onError: (error) => heard.push(error) });
+  const defect = new TypeError('secret');
+  expect(encode(defect)).toMatchObject({ code: 'internal', message: expect.not.stringContaining('secret') });
+  expect(heard).toEqual([defect]);
+  const own = new RpcError('aborted', 'x');
+  expect(encode(own)).toBe(own);
+});

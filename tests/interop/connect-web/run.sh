@@ -1,0 +1,21 @@
+#!/usr/bin/env bash
+# Connect-ES in a real Chromium, gRPC-Web and Connect, streaming included. CACHE names the folder for what it installs, CHROMIUM the
+# browser (default /usr/bin/chromium, Debian's package). Build first: npx tsc -b
+set -euo pipefail
+cd "$(dirname "$0")/../../.."
+cache="${CACHE:-$PWD/.cache/ci}"
+folder="$cache/connect-web"
+mkdir -p "$folder"
+[ -d "$folder/node_modules/playwright-core" ] || npm install --silent --no-save --prefix "$folder" \
+  @connectrpc/connect@2.1.1 @connectrpc/connect-web@2.1.1 @bufbuild/protobuf@2.17.0 @bufbuild/buf@1.74.0 \
+  @bufbuild/protoc-gen-es@2.13.0 esbuild@0.28.2 playwright-core@1.65.0
+if [ ! -x "${CHROMIUM:-/usr/bin/chromium}" ]; then
+  apt-get update -q && apt-get install -y -q --no-install-recommends chromium
+fi
+cp tests/interop/connect-web/page.ts "$folder/page.ts"
+template='{"version":"v2","plugins":[{"local":"protoc-gen-es","out":"'$folder'/generated","opt":["target=ts"]}]}'
+for source in proto tests/interop/echo-service; do
+  (cd "$source" && PATH="$folder/node_modules/.bin:$PATH" buf generate --config '{"version":"v2"}' --template "$template")
+done
+"$folder/node_modules/.bin/esbuild" "$folder/page.ts" --bundle --format=iife --log-level=warning --outfile="$folder/page.js"
+timeout 180 node tests/interop/connect-web/run.mjs "$folder/node_modules" "$folder/page.js"
