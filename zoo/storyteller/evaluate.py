@@ -16,8 +16,8 @@ from zoo.storyteller.teller import polish
 from zoo.storyteller.tokenizer import END_ID, VOCABULARY
 
 HELD_OUT_SEED = 900
-HELD_OUT_COUNT = 240
-REQUESTS = 48
+HELD_OUT_COUNT = 160
+REQUESTS = 32
 
 
 def perplexity(session, sequences: list) -> float:
@@ -112,7 +112,7 @@ def evaluate(folder: Path) -> list:
         return [[END_ID, *encoding.ids, END_ID] for encoding in tokenizer.encode_batch(texts)]
 
     held_out, wide = sequences(HELD_OUT_COUNT, HELD_OUT_SEED, True), sequences(HELD_OUT_COUNT, HELD_OUT_SEED + 3, True, 1.0)
-    training = sequences(8_000, 800, False, 0.3)
+    training = sequences(5_000, 800, False, 0.3)
     naive, value = trigram_perplexity(training, held_out), perplexity(session, held_out)
     kept, complete = told_and_kept(session, tokenizer, requests())
     kept_wide, _ = told_and_kept(session, tokenizer, wide_requests(wide_world.KINDS))
