@@ -11,7 +11,7 @@ for (const line of text.split('\n')) {
   const isPytest = /^=* ?(\d+ (passed|failed|error|errors|skipped|warnings?|deselected|xfailed),? ?)+in [\d.]+s/.test(
     line,
   );
-  const isPlain = /^(\w+: )?\d+ passed, \d+ failed$/.test(line);
+  const isPlain = /^([\w -]+: )?\d+ passed, \d+ failed(, \d+ skipped)?$/.test(line);
   if (!isVitest && !isPytest && !isPlain) continue;
   passed += number(/(\d+) passed/, line);
   failed += number(/(\d+) failed/, line) + number(/(\d+) errors?\b/, line);
