@@ -41,6 +41,16 @@ describe('times', () => {
     expect(said()).toContain('408 Request Timeout');
   });
 
+  test('a body must be complete within bodyMsMax, however quick it is', () => {
+    const { receive, said, host } = converse(echo, { bodyMsMax: 5000 });
+    receive(post('Content-Length: 100000\r\n'));
+    for (let second = 0; second < 6; second++) {
+      receive('x'.repeat(1000));
+      host.pass(1000);
+    }
+    expect(said()).toContain('408 Request Timeout');
+  });
+
   test('a connection without a request is closed after idleMsMax, one that never had any after prefaceMsMax', () => {
     const fresh = converse(answerPath, slow);
     fresh.host.pass(6000);

@@ -18,6 +18,7 @@ export class Http1Times extends WheelEntry {
   /** Bytes since the last look at the rate of a body, and when that was. */
   #bodyBytes = 0;
   #bodyMs: number;
+  #bodyStartMs: number;
   #hasServed: boolean = false;
 
   constructor(connection: Http1Connection) {
@@ -29,6 +30,7 @@ export class Http1Times extends WheelEntry {
     this.#answeredMs = nowMs;
     this.#sentMs = nowMs;
     this.#bodyMs = nowMs;
+    this.#bodyStartMs = nowMs;
     connection.host.wheel.set(this, nowMs + this.#lookMs());
   }
 
@@ -41,6 +43,7 @@ export class Http1Times extends WheelEntry {
       limits.idleMsMax,
       limits.responseStallMsMax,
       limits.bodyStallMsMax,
+      limits.bodyMsMax,
       limits.connectionAgeMsMax,
       limits.connectionAgeGraceMs,
     );
@@ -59,9 +62,15 @@ export class Http1Times extends WheelEntry {
   }
 
   onBodyBegins(): void {
+    this.#bodyStartMs = this.#nowMs;
+    this.#hasServed = true;
+    this.onBodyResumed();
+  }
+
+  /** Time in which the body was not wanted does not count against its rate. */
+  onBodyResumed(): void {
     this.#bodyMs = this.#nowMs;
     this.#bodyBytes = 0;
-    this.#hasServed = true;
   }
 
   onAnswered(): void {
@@ -115,7 +124,8 @@ export class Http1Times extends WheelEntry {
   }
 
   #isBodyComing(nowMs: number): boolean {
-    const { bodyStallMsMax, bodyBytesPerSecondMin } = this.#connection.host.limits;
+    const { bodyStallMsMax, bodyBytesPerSecondMin, bodyMsMax } = this.#connection.host.limits;
+    if (nowMs - this.#bodyStartMs >= bodyMsMax) return false;
     const sinceMs = nowMs - this.#bodyMs;
     if (sinceMs < bodyStallMsMax) return true;
     const bytes = this.#bodyBytes;

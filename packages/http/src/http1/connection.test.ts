@@ -66,6 +66,14 @@ describe('answers', () => {
   });
 });
 
+test('more fields than headerFieldsMax are refused', () => {
+  const { receive, said } = converse(answerPath, { headerFieldsMax: 8 });
+  receive(get('/', 'a: b\r\n'.repeat(7)));
+  expect(said()).toContain('200 OK');
+  receive(get('/', 'a: b\r\n'.repeat(8)));
+  expect(said()).toContain('431 Request Header Fields Too Large');
+});
+
 describe('pipelining', () => {
   test('answers keep the order of their requests, and one is handled at a time', () => {
     const waiting: WireExchange[] = [];

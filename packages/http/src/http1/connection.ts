@@ -192,7 +192,7 @@ export class Http1Connection implements Connection, RequestSink {
   #resume(): void {
     if (!this.#isPaused) return;
     this.#isPaused = false;
-    this.#times.onBodyBegins();
+    this.#times.onBodyResumed();
     this.transport.resume();
   }
 

@@ -1,5 +1,6 @@
 /** Field lines of a head or of trailers (RFC 9112, 5), strict: what two parsers could read differently is refused. */
 import { entryOverheadBytes } from '../hpack/decoder-table.ts';
+import type { HttpLimits } from '../wire/config.ts';
 import { Field, fieldKindOf, tokenBytes } from '../wire/field.ts';
 import { Refusal } from './refusal.ts';
 
@@ -52,9 +53,10 @@ export function readFieldLines(
   text: string,
   textStart: number,
   into: Field[],
-  listBytesMax: number,
+  limits: HttpLimits,
 ): Refusal | undefined {
   let at = start;
+  const { headerListBytesMax, headerFieldsMax } = limits;
   let listBytes = 0;
   while (at < end) {
     const nameStart = at;
@@ -76,8 +78,11 @@ export function readFieldLines(
     const value = text.slice(valueStart - textStart, valueEnd - textStart);
     into.push(new Field(name, value, fieldKindOf(name), true));
     listBytes += name.length + value.length + entryOverheadBytes;
-    if (listBytes > listBytesMax)
-      return new Refusal(431, `the fields count more than ${listBytesMax} bytes; send less`);
+    if (listBytes > headerListBytesMax) {
+      return new Refusal(431, `the fields count more than ${headerListBytesMax} bytes; send less`);
+    }
+    if (into.length > headerFieldsMax)
+      return new Refusal(431, `there are more than ${headerFieldsMax} fields; send fewer`);
   }
   return undefined;
 }

@@ -1,4 +1,5 @@
 /** The head of an HTTP/1.1 request (RFC 9112, 3 and 6): what it asks, how its body is framed, or why it is refused. */
+import type { HttpLimits } from '../wire/config.ts';
 import { contentLengthFrom } from '../wire/content-length.ts';
 import { type Field, fieldKind, tokenBytes } from '../wire/field.ts';
 import { FieldList } from '../wire/field-list.ts';
@@ -26,7 +27,7 @@ const absoluteTarget = /^https?:\/\/([^/?#]+)([/?].*)?$/i;
 const bodyCodings = /^(?:(?:x-)?gzip|(?:x-)?compress|deflate)$/;
 
 /** Reads `bytes[start, end)`: the request line and the field lines, without the empty line behind them. */
-export function readRequestHead(bytes: Buffer, start: number, end: number, listBytesMax: number): Http1Head | Refusal {
+export function readRequestHead(bytes: Buffer, start: number, end: number, limits: HttpLimits): Http1Head | Refusal {
   const text = bytes.toString('latin1', start, end);
   let at = start;
   while ((tokenBytes[bytes[at] as number] as number) > 0) at++;
@@ -50,7 +51,7 @@ export function readRequestHead(bytes: Buffer, start: number, end: number, listB
     return new Refusal(400, 'the request line does not end in a version such as HTTP/1.1');
   }
   const fields: Field[] = [];
-  const refusal = readFieldLines(bytes, lineEnd + 2, end, text, start, fields, listBytesMax);
+  const refusal = readFieldLines(bytes, lineEnd + 2, end, text, start, fields, limits);
   if (refusal !== undefined) return refusal;
   return completeHead(method, target, version === 'HTTP/1.1' ? '1.1' : '1.0', fields);
 }

@@ -117,7 +117,7 @@ export class RequestReader {
       return;
     }
     this.#hasSkippedLine = false;
-    const head = readRequestHead(bytes, start, linesEnd, this.#limits.headerListBytesMax);
+    const head = readRequestHead(bytes, start, linesEnd, this.#limits);
     if (head instanceof Refusal) {
       this.#refuse(head);
       return;
@@ -151,7 +151,7 @@ export class RequestReader {
     const { bytes, start, linesEnd } = this.#lines;
     const fields: Field[] = [];
     const text = bytes.toString('latin1', start, linesEnd);
-    const refusal = readFieldLines(bytes, start, linesEnd, text, start, fields, this.#limits.headerListBytesMax);
+    const refusal = readFieldLines(bytes, start, linesEnd, text, start, fields, this.#limits);
     if (refusal !== undefined) this.#refuse(refusal);
     else if (fields.some((field) => field.kind !== fieldKind.regular)) {
       this.#refuse(new Refusal(400, 'a trailer frames or routes the request; send it in the head'));

@@ -80,6 +80,16 @@ describe('slow clients', () => {
     expect(reasons).toEqual(['the body came too slowly']);
   });
 
+  test('a body of declared length must be complete within bodyMsMax, however quick it is', () => {
+    const { host, receive, said } = converse(measure, { bodyMsMax: 5000, keepAlivePingMs: 1e6 });
+    receive(headers(1, [...postFields, ['content-length', '100000']], false), headers(3, postFields, false));
+    for (let second = 0; second < 6; second++) {
+      receive(data(1, 'y'.repeat(1000), false));
+      host.pass(1000);
+    }
+    expect(said()).toEqual([`1 reset ${errorCode.cancel}`]);
+  });
+
   test('a body nobody reads is not held against the client', () => {
     const { host, receive, said } = converse(() => {}, { bodyStallMsMax: 1000, keepAlivePingMs: 1e6 });
     receive(headers(1, [...postFields, ['content-length', '100000']], false));

@@ -42,6 +42,7 @@ export class ConnectionTimes extends WheelEntry {
       limits.idleMsMax,
       limits.responseStallMsMax,
       limits.bodyStallMsMax,
+      limits.bodyMsMax,
       limits.keepAliveTimeoutMs,
       limits.keepAlivePingMs,
       limits.connectionAgeMsMax,
@@ -155,7 +156,8 @@ export class ConnectionTimes extends WheelEntry {
   }
 
   #isBodyComing(stream: Http2Stream, nowMs: number): boolean {
-    const { bodyStallMsMax, bodyBytesPerSecondMin } = this.#connection.host.limits;
+    const { bodyStallMsMax, bodyBytesPerSecondMin, bodyMsMax } = this.#connection.host.limits;
+    if (nowMs - stream.bornMs >= bodyMsMax) return false;
     const sinceMs = nowMs - stream.lookedAtMs;
     if (sinceMs < bodyStallMsMax) return true;
     const bytes = stream.bodyBytes - stream.lookedAtBytes;

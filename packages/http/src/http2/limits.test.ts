@@ -2,13 +2,29 @@ import { describe, expect, test } from 'vitest';
 import type { WireExchange } from '../wire/wire-exchange.ts';
 import { errorCode, frameFlag, frameType, streamIdMax } from './frames.ts';
 import { converse, measure } from './testing/conversation.ts';
-import { data, frame, getFields, headers, literalBlock, postFields, reset } from './testing/frame-tools.ts';
+import {
+  data,
+  type Fields,
+  frame,
+  getFields,
+  headers,
+  literalBlock,
+  postFields,
+  reset,
+} from './testing/frame-tools.ts';
 
 describe('limits', () => {
   test('a list over headerListBytesMax is answered with 431, and the next request served', () => {
     const { receive, said } = converse(measure, { headerListBytesMax: 1024 });
     receive(headers(1, [...getFields, ['x-long', 'v'.repeat(1000)]], true), headers(3, getFields, true));
     expect(said()).toEqual(['1 headers :status=431 end', '3 headers :status=200 x-bytes=0 end']);
+  });
+
+  test('more fields than headerFieldsMax are answered with 431', () => {
+    const { receive, said } = converse(measure, { headerFieldsMax: 8 });
+    const more = (count: number): Fields => Array.from({ length: count }, (_, at) => [`x-${at}`, ''] as const);
+    receive(headers(1, [...getFields, ...more(4)], true), headers(3, [...getFields, ...more(5)], true));
+    expect(said()).toEqual(['1 headers :status=200 x-bytes=0 end', '3 headers :status=431 end']);
   });
 
   test('a block over headBytesMax ends the connection', () => {

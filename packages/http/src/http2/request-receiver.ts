@@ -116,7 +116,7 @@ export class RequestReceiver {
   /** Decodes a whole block, whatever its stream, because the table is the connection's; then looks at the stream. */
   #decode(streamId: number, bytes: Buffer, start: number, end: number, isEnd: boolean, isSelfDependent: boolean): void {
     const connection = this.#connection;
-    const { headBytesMax, headerListBytesMax } = connection.host.limits;
+    const { headBytesMax, headerListBytesMax, headerFieldsMax } = connection.host.limits;
     if (end - start > headBytesMax) {
       connection.fail(errorCode.enhanceYourCalm, 'header block too large');
       return;
@@ -131,7 +131,7 @@ export class RequestReceiver {
       connection.fail(errorCode.enhanceYourCalm, 'header list too large');
       return;
     }
-    const isTooLarge = result === 'list-too-large';
+    const isTooLarge = result === 'list-too-large' || fields.length > headerFieldsMax;
     const stream = this.streams.get(streamId);
     if (stream !== undefined) this.#onTrailers(stream, fields, isEnd, isTooLarge || isSelfDependent);
     else if (streamId > this.lastStreamId) this.#onRequest(streamId, fields, isEnd, isTooLarge, isSelfDependent);

@@ -25,12 +25,16 @@ export const httpLimits = {
   headBytesMax: { default: 32 * kibibyte, min: kibibyte, max: 16 * mebibyte },
   /** All fields of a request or of its trailers together, as RFC 9113 counts them: 32 more than their bytes for each. */
   headerListBytesMax: { default: 48 * kibibyte, min: kibibyte, max: 16 * mebibyte },
+  /** How many fields those may be. */
+  headerFieldsMax: { default: 256, min: 8, max: 100_000 },
   /** CONTINUATION frames of one header block. */
   continuationFramesMax: { default: 32, min: 1, max: 10_000 },
   /** How often the rate of a body that is awaited is looked at. */
   bodyStallMsMax: { default: 30_000, min: 100, max: unlimited },
   /** What a body of declared length, or any body over HTTP/1.1, must bring in each second on average between looks. */
   bodyBytesPerSecondMin: { default: 32, min: 0, max: unlimited },
+  /** How long such a body may take in all while it is awaited. */
+  bodyMsMax: { default: unlimited, min: 100, max: unlimited },
   /** How long output may wait for a client that takes none of it. */
   responseStallMsMax: { default: 60_000, min: 100, max: unlimited },
   /** How long a connection without a request is kept. */
