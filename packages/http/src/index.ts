@@ -1,8 +1,6 @@
 export * from './answer.ts';
 export * from './exchange.ts';
 export * from './inject/inject.ts';
-export * from './node-http/config.ts';
-export * from './node-http/serve.ts';
 export * from './raw-header-fields.ts';
 export { type RpcLimitOptions, type RpcLimits, resolveRpcLimits, rpcLimits } from './rpc/config.ts';
 export type { CorsOptions } from './rpc/cors.ts';

@@ -5,9 +5,9 @@
 import { Cancellation, type CancelSignal, neverCancelled } from '@millrace/protocol';
 import { answerFrom, bodyLengthBytes, isPieceList, mayCarryBody, ownFields, releaseOnce } from '../answer.ts';
 import type { HeaderFields, HeaderList, HttpHandler, HttpRequest, HttpResponse, Peer } from '../exchange.ts';
-import { splitTarget } from '../node-http/request.ts';
 import { noHeaderFields, RawHeaderFields } from '../raw-header-fields.ts';
 import { type InjectedBody, InjectedRequestBody } from './request-body.ts';
+import { splitTarget } from './request-target.ts';
 import { unlessCancelled } from './unless-cancelled.ts';
 
 export interface InjectedRequest {

@@ -1,5 +1,5 @@
 import { request as openRequest } from 'node:http';
-import { type HttpServer, serveNodeHttp } from '@millrace/http';
+import { type HttpServer, serveHttp } from '@millrace/http';
 import { errorCatalogue } from '@millrace/protocol';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { echoEdge } from './echo-double.ts';
@@ -45,7 +45,7 @@ describe('without a socket', () => {
 describe('over a socket', () => {
   let server: HttpServer;
   beforeAll(async () => {
-    server = await serveNodeHttp(handler, { onError: (error) => errors.push(error) });
+    server = await serveHttp(handler, { onError: (error) => errors.push(error) });
   });
   afterAll(() => server.close());
 

@@ -1,5 +1,5 @@
 import { connect, type Socket } from 'node:net';
-import { type HttpServer, serveNodeHttp } from '@millrace/http';
+import { type HttpServer, serveHttp } from '@millrace/http';
 import type { CancelReason } from '@millrace/protocol';
 import { afterEach, expect, test } from 'vitest';
 import type { DataPlane, InferAnswer } from '../../data-plane/infer.ts';
@@ -14,7 +14,7 @@ afterEach(async () => {
 
 async function dial(dataPlane?: DataPlane): Promise<{ socket: Socket; edge: ReturnType<typeof echoEdge> }> {
   const edge = echoEdge(dataPlane === undefined ? {} : { dataPlane });
-  const server = await serveNodeHttp(edge.handler);
+  const server = await serveHttp(edge.handler);
   servers.push(server);
   const socket = connect(server.port, server.host);
   sockets.push(socket);
