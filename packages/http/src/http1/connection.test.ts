@@ -125,6 +125,44 @@ describe('pipelining', () => {
     waiting[0]?.answer(200, [], undefined, undefined, undefined);
     expect(transport.isPaused).toBe(false);
   });
+
+  test('a client that pipelines and reads no answer is not served past outputBytesMax until it reads', () => {
+    let served = 0;
+    const { receive, transport, host } = open(
+      (exchange) => {
+        served++;
+        exchange.answer(200, [], Buffer.alloc(1000, 'x'), undefined, undefined);
+      },
+      { outputBytesMax: 16_384 },
+    );
+    transport.isStuck = true;
+    for (let turn = 0; turn < 10; turn++) receive(get().repeat(100));
+    expect(served).toBeLessThan(20);
+    expect(transport.isPaused).toBe(true);
+    while (served < 1000) {
+      const before = served;
+      transport.unstick();
+      host.settle();
+      expect(served).toBeGreaterThan(before);
+    }
+    expect(transport.isPaused).toBe(false);
+    expect(
+      transport
+        .take()
+        .toString('latin1')
+        .match(/HTTP\/1.1 200/g),
+    ).toHaveLength(1000);
+  });
+
+  test('a client that pipelines without reading is cut off after responseStallMsMax, however much it sends', () => {
+    const { receive, transport, host } = open(answerPath, { outputBytesMax: 16_384, responseStallMsMax: 5000 });
+    transport.isStuck = true;
+    for (let second = 0; second < 7; second++) {
+      receive(get().repeat(200));
+      host.pass(1000);
+    }
+    expect(transport.isDestroyed).toBe(true);
+  });
 });
 
 describe('bodies', () => {

@@ -222,6 +222,12 @@ export class Http1Connection implements Connection {
       this.#end();
       return;
     }
+    if (!this.isRoomy) {
+      // A client that pipelines and does not read: its next request waits, and so does whatever it still sends.
+      this.#pause();
+      this.whenTaken(this.#onRoom);
+      return;
+    }
     this.#reading = 'head';
     const held = this.#held;
     this.#held = undefined;
@@ -229,6 +235,10 @@ export class Http1Connection implements Connection {
     // Within `receive` the loop goes on by itself, with these bytes when they came in earlier.
     if (held !== undefined) this.#read(held);
   }
+
+  readonly #onRoom = (): void => {
+    if (this.#reading === 'held' && this.#exchange === undefined) this.#next();
+  };
 
   #hold(bytes: Buffer): void {
     this.#held = this.#held === undefined ? bytes : Buffer.concat([this.#held, bytes]);
