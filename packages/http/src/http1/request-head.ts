@@ -47,6 +47,7 @@ export function readRequestHead(bytes: Buffer, start: number, end: number, limit
   const version = text.slice(at - start, lineEnd - start);
   if (version !== 'HTTP/1.1' && version !== 'HTTP/1.0') {
     if (/^HTTP\/[0-9]\.[0-9]$/.test(version)) return new Refusal(505, 'only HTTP/1.0, 1.1 and 2 are spoken here');
+    if (/ HTTP\//.test(version)) return new Refusal(400, 'the request target holds a space; percent-encode it');
     if (!/^HTTP\//i.test(version)) return notHttp;
     return new Refusal(400, 'the request line does not end in a version such as HTTP/1.1');
   }
