@@ -27,7 +27,7 @@ class Recipe:
     export: Callable[[Path], None]
     #: Held-out data anew, metrics from the ONNX files alone (no PyTorch).
     evaluate: Callable[[Path], list]
-    #: Puts the weights of shipped ONNX files back into checkpoints, for `--from-onnx`.
+    #: Puts the weights of shipped ONNX files back into checkpoints, for `verify`.
     restore: Callable[[Path, Path], None]
     #: What `publish` copies besides `*/model.onnx` and `golden/`.
     extras: tuple = ()
