@@ -8,7 +8,11 @@ const shared = {
 export default defineConfig({
   test: {
     projects: [
-      { ...shared, test: { name: 'unit', include: ['packages/*/src/**/*.test.ts'] } },
+      // A limit that a busy machine does not meet: it is there to end what hangs.
+      {
+        ...shared,
+        test: { name: 'unit', include: ['packages/*/src/**/*.test.ts'], testTimeout: 30_000, hookTimeout: 30_000 },
+      },
       { ...shared, test: { name: 'tidy', include: ['tests/tidy/**/*.test.ts'] } },
       {
         ...shared,
