@@ -21,12 +21,12 @@ export function hopelessRefusal(
   }
   if (model.isRemoved) return removedRefusal(model);
   if (arrived.rows > model.limits.rowsMax) {
-    const message = `${arrived.rows} rows are more than the ${model.limits.rowsMax} that ${model.key} takes (rowsMax); send fewer a request`;
+    const message = `${arrived.rows} rows are more than the ${model.limits.rowsMax} that ${model.key} takes; send fewer a request`;
     return { code: 'request-too-large', message };
   }
   const bytesMax = Math.min(model.limits.queueBytesMax, config.waitingBytesMax);
   if (arrived.bytes > bytesMax) {
-    const message = `${arrived.bytes} bytes are more than the ${bytesMax} that may wait for ${model.key}; send less a request or raise queueBytesMax`;
+    const message = `${arrived.bytes} bytes are more than the ${bytesMax} that may wait for ${model.key}; send less a request`;
     return { code: 'request-too-large', message };
   }
   if (arrived.deadlineAt <= nowMs) return expiredRefusal('before the request came');
@@ -42,19 +42,19 @@ export function fullRefusal(
 ): Refusal | undefined {
   const { queue, limits, key } = model;
   if (queue.requestCount >= limits.queueRequestsMax) {
-    const message = `${queue.requestCount} requests wait for ${key}, as many as may (queueRequestsMax); retry after a pause`;
+    const message = `${queue.requestCount} requests wait for ${key}, as many as may; retry after a pause`;
     return { code: 'model-full', message };
   }
   if (queue.byteCount + arrived.bytes > limits.queueBytesMax) {
-    const message = `${queue.byteCount} bytes wait for ${key} and ${arrived.bytes} more are over queueBytesMax, ${limits.queueBytesMax}; retry after a pause`;
+    const message = `${queue.byteCount} bytes wait for ${key} and ${arrived.bytes} more are over the ${limits.queueBytesMax} that may; retry after a pause`;
     return { code: 'model-full', message };
   }
   if (totals.requestCount >= config.waitingRequestsMax) {
-    const message = `${totals.requestCount} requests wait on this server, as many as may (waitingRequestsMax); retry after a pause`;
+    const message = `${totals.requestCount} requests wait on this server, as many as may; retry after a pause`;
     return { code: 'server-full', message };
   }
   if (totals.byteCount + arrived.bytes > config.waitingBytesMax) {
-    const message = `${totals.byteCount} bytes wait on this server and ${arrived.bytes} more are over waitingBytesMax, ${config.waitingBytesMax}; retry after a pause`;
+    const message = `${totals.byteCount} bytes wait on this server and ${arrived.bytes} more are over the ${config.waitingBytesMax} that may; retry after a pause`;
     return { code: 'server-full', message };
   }
   return undefined;

@@ -37,6 +37,6 @@ export function reactionTo(code: ErrorCode, policy: RetryPolicy): AfterFailure {
 export function noteRequeue(entry: RequestEntry, policy: RetryPolicy): Refusal | undefined {
   entry.requeues += 1;
   if (entry.requeues <= policy.requeuesMax) return undefined;
-  const message = `the request lost its worker ${entry.requeues} times, more than requeuesMax, ${policy.requeuesMax}; retry after a pause`;
+  const message = `the request lost its worker ${entry.requeues} times, more often than the ${policy.requeuesMax} it is tried again; retry after a pause`;
   return { code: 'worker-lost', message };
 }

@@ -1,5 +1,5 @@
 /** The seam between edges and the data plane: what an edge decodes, and what it gets back to encode. */
-import type { CancelSignal, Tensor } from '@millrace/protocol';
+import type { CancelSignal, ErrorCode, Tensor } from '@millrace/protocol';
 
 export type ParameterValue = string | number | bigint | boolean;
 export type Parameters = ReadonlyMap<string, ParameterValue>;
@@ -32,4 +32,6 @@ export interface InferAnswer {
 export interface DataPlane {
   /** Validates, queues, batches, runs. Rejects with an `InferenceError` only. */
   infer(request: InferRequest, signal: CancelSignal): Promise<InferAnswer>;
+  /** An edge could not make a request of what it was sent: told here, so that it is counted with the others. */
+  noteRefusal(code: ErrorCode): void;
 }

@@ -6,6 +6,7 @@ import type { BatchId, RequestId, Scheduler, SchedulerAction, WorkerId } from '@
 import {
   type AnsweredMessage,
   type CancelSignal,
+  type ErrorCode,
   type FailedMessage,
   InferenceError,
   type WorkerLink,
@@ -79,6 +80,10 @@ export class LiveDataPlane implements DataPlane {
       }
       this.#submit(valid, signal, resolve, reject);
     });
+  }
+
+  noteRefusal(code: ErrorCode): void {
+    this.#observer.requestRefused(code);
   }
 
   #submit(

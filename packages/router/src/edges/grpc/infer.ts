@@ -1,10 +1,11 @@
 /** One inference over gRPC, from the message of the request to the message of the answer. */
 import type { UnaryCall } from '@millrace/http';
+import { InferenceError } from '@millrace/protocol';
 import type { DataPlane, InferAnswer } from '../../data-plane/infer.ts';
 import type { Catalogue } from '../../registry/catalogue.ts';
 import { checkClassification, classify } from '../rest/classify.ts';
 import type { GrpcConfig } from './config.ts';
-import { decodeRequest } from './decode-request.ts';
+import { type DecodedRequest, decodeRequest } from './decode-request.ts';
 import type { InferResponse } from './encode-response.ts';
 import type { InferMessage } from './infer-message.ts';
 
@@ -27,8 +28,7 @@ export class InferOperation {
 
   /** Answers or fails the call when the data plane has; throws what is wrong with the request itself. */
   run(message: InferMessage, call: UnaryCall<InferResponse>): void {
-    const { request, classes } = decodeRequest(message, call.timeoutMs);
-    if (classes.size > 0) this.#checkClasses(request.model, request.version, classes);
+    const { request, classes } = this.#decode(message, call.timeoutMs);
     this.#dataPlane.infer(request, call.signal).then(
       (answer) => {
         if (classes.size === 0) call.answer(answer, () => answer.release());
@@ -36,6 +36,18 @@ export class InferOperation {
       },
       (error: unknown) => call.fail(error),
     );
+  }
+
+  #decode(message: InferMessage, timeoutMs: number | undefined): DecodedRequest {
+    try {
+      const decoded = decodeRequest(message, timeoutMs);
+      const { request, classes } = decoded;
+      if (classes.size > 0) this.#checkClasses(request.model, request.version, classes);
+      return decoded;
+    } catch (error) {
+      this.#dataPlane.noteRefusal(error instanceof InferenceError ? error.code : 'internal');
+      throw error;
+    }
   }
 
   #checkClasses(model: string, version: string, classes: ReadonlyMap<string, number>): void {

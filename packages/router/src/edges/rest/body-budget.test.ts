@@ -34,6 +34,7 @@ describe('bodyBytesInFlightMax', () => {
     });
     const answer = { model: 'm', version: '1', id: '', outputs: [], release: () => {} };
     const dataPlane: DataPlane = {
+      noteRefusal: () => {},
       infer: () => {
         begin();
         return new Promise((resolve) => {

@@ -1,14 +1,19 @@
 /** Stand-ins for tests of the edge: a data plane that answers with its inputs, and a catalogue of fixed views. */
 import { type HttpHandler, type InjectedRequest, type InjectedResponse, inject } from '@millrace/http';
-import { type CancelSignal, InferenceError } from '@millrace/protocol';
+import { type CancelSignal, type ErrorCode, InferenceError } from '@millrace/protocol';
 import type { DataPlane, InferAnswer, InferRequest } from '../../data-plane/infer.ts';
 import type { Catalogue, ModelView } from '../../registry/catalogue.ts';
 import { createRestEdge, type RestEdgeOptions } from './edge.ts';
 
 export class EchoDataPlane implements DataPlane {
   readonly requests: InferRequest[] = [];
+  readonly refusals: ErrorCode[] = [];
   answers = 0;
   releases = 0;
+
+  noteRefusal(code: ErrorCode): void {
+    this.refusals.push(code);
+  }
 
   infer(request: InferRequest, _signal: CancelSignal): Promise<InferAnswer> {
     this.requests.push(request);

@@ -5,7 +5,10 @@ import { echoEdge, jsonRequest } from './echo-double.ts';
 describe('failures', () => {
   const request = jsonRequest({ inputs: [] });
   const failing = (error: unknown, retryAfterSeconds = 1) =>
-    echoEdge({ dataPlane: { infer: () => Promise.reject(error) }, limits: { retryAfterSeconds } });
+    echoEdge({
+      dataPlane: { noteRefusal: () => {}, infer: () => Promise.reject(error) },
+      limits: { retryAfterSeconds },
+    });
 
   test('an InferenceError keeps its message, status and code', async () => {
     const { call, errors } = failing(new InferenceError('model-full', 'Exceeds maximum queue size'), 3);

@@ -14,7 +14,8 @@ export interface EncodeErrorOptions {
 
 /** `{"error": …}` as Triton's clients expect it. Nothing but the message of an `InferenceError` ever leaves. */
 export function encodeError(error: unknown, options: EncodeErrorOptions): HttpResponse {
-  const { code, kind, message } = inferenceErrorFrom(error, options.onError);
+  if (isDefect(error)) options.onError(error);
+  const { code, kind, message } = inferenceErrorFrom(error);
   const headers: [string, string][] = [
     ['content-type', 'application/json'],
     [errorCodeField, code],
@@ -24,13 +25,17 @@ export function encodeError(error: unknown, options: EncodeErrorOptions): HttpRe
   return { status: kind.http, headers, body: utf8.encode(JSON.stringify({ error: message })) };
 }
 
-function inferenceErrorFrom(error: unknown, onError: (error: unknown) => void): InferenceError {
+function isDefect(error: unknown): boolean {
+  return !(error instanceof InferenceError || error instanceof BodyTooLarge || error instanceof BodyAborted);
+}
+
+/** What the caller is told of anything that was thrown. */
+export function inferenceErrorFrom(error: unknown): InferenceError {
   if (error instanceof InferenceError) return error;
   if (error instanceof BodyTooLarge) {
     return new InferenceError('request-too-large', `${error.message}; send a smaller one`);
   }
   if (error instanceof BodyAborted) return new InferenceError('cancelled', error.message);
-  onError(error);
   return new InferenceError('internal', 'the server failed on this request; its log says why');
 }
 

@@ -9,7 +9,8 @@ import { BodyBudget, type BodyLease } from './body-budget.ts';
 import { checkClassification, isClassifying } from './classify.ts';
 import { compress } from './compress.ts';
 import type { RestConfig } from './config.ts';
-import { decodeRequest, headerLengthField, jsonBytesFromField } from './decode-request.ts';
+import { type DecodedRequest, decodeRequest, headerLengthField, jsonBytesFromField } from './decode-request.ts';
+import { inferenceErrorFrom } from './encode-error.ts';
 import { type EncodedAnswer, encodeAnswer } from './encode-response.ts';
 import { readBody } from './read-body.ts';
 import { timeoutField, timeoutMsFromField } from './request-parameters.ts';
@@ -49,15 +50,7 @@ export class InferOperation {
   }
 
   async #runLeased(http: HttpRequest, model: string, version: string, lease: BodyLease): Promise<HttpResponse> {
-    const frame = {
-      model,
-      version,
-      jsonBytes: jsonBytesFromField(http.headers.getAll(headerLengthField)),
-      timeoutMs: timeoutMsFromField(takeJoined(http, timeoutField)),
-    };
-    const body = await readBody(http, takeJoined(http, 'content-encoding'), this.#config, lease);
-    const { request, form } = decodeRequest(frame, body, this.#catalogue, this.#config);
-    if (isClassifying(form)) checkClassification(form, this.#catalogue.mustFind(model, version));
+    const { request, form } = await this.#decode(http, model, version, lease);
     const answer = await this.#dataPlane.infer(request, http.signal);
     const release = releaseOf(answer);
     try {
@@ -66,6 +59,28 @@ export class InferOperation {
       release();
       throw error;
     }
+  }
+
+  async #decode(http: HttpRequest, model: string, version: string, lease: BodyLease): Promise<DecodedRequest> {
+    try {
+      return await this.#mustDecode(http, model, version, lease);
+    } catch (error) {
+      this.#dataPlane.noteRefusal(inferenceErrorFrom(error).code);
+      throw error;
+    }
+  }
+
+  async #mustDecode(http: HttpRequest, model: string, version: string, lease: BodyLease): Promise<DecodedRequest> {
+    const frame = {
+      model,
+      version,
+      jsonBytes: jsonBytesFromField(http.headers.getAll(headerLengthField)),
+      timeoutMs: timeoutMsFromField(takeJoined(http, timeoutField)),
+    };
+    const body = await readBody(http, takeJoined(http, 'content-encoding'), this.#config, lease);
+    const decoded = decodeRequest(frame, body, this.#catalogue, this.#config);
+    if (isClassifying(decoded.form)) checkClassification(decoded.form, this.#catalogue.mustFind(model, version));
+    return decoded;
   }
 
   async #respond(

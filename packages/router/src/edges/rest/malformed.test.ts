@@ -20,6 +20,7 @@ const malformedCorpus = [
   ...frameCases,
 ];
 
+const unrouted = new Set(['not-found', 'method-not-allowed']);
 const { call, dataPlane, errors, handler } = echoEdge({ limits: corpusLimits });
 
 test('the corpus is as large as it should be and names every case once', () => {
@@ -28,7 +29,7 @@ test('the corpus is as large as it should be and names every case once', () => {
 });
 
 describe('without a socket', () => {
-  test.each(malformedCorpus)('%s', async (_, request, status, message) => {
+  test.each(malformedCorpus)('%s', async (name, request, status, message) => {
     const reply = await call(request);
     expect(reply.status).toBe(status);
     const body = JSON.parse(reply.text());
@@ -39,6 +40,10 @@ describe('without a socket', () => {
     expect(errorCatalogue[code as keyof typeof errorCatalogue].http).toBe(status);
     expect(dataPlane.requests).toEqual([]);
     expect(errors).toEqual([]);
+    // Whatever reached the operation is counted; a path that leads nowhere is nobody's failed inference.
+    const isInference =
+      request.target.includes('/infer') && !unrouted.has(code) && name !== 'a model that cannot be decoded';
+    expect(dataPlane.refusals.splice(0)).toEqual(isInference ? [code] : []);
   });
 });
 

@@ -65,6 +65,7 @@ test('a client that hangs up while the model runs cancels the inference, and its
   let reason: CancelReason | undefined;
   let releases = 0;
   const { socket } = await dial({
+    noteRefusal: () => {},
     infer: (inference, signal) =>
       new Promise<InferAnswer>((resolve) => {
         signal.onCancel((why) => {
@@ -94,6 +95,7 @@ test('a client that hangs up in the middle of a large answer releases it, once',
   });
   let releases = 0;
   const { socket } = await dial({
+    noteRefusal: () => {},
     infer: () =>
       Promise.resolve({
         model: 'm',
