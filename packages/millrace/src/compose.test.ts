@@ -138,3 +138,59 @@ test('what is odd about a model is logged with its place', async () => {
   expect(warning).toMatchObject({ line: 2, message: expect.stringContaining('not a parameter that Millrace reads') });
   expect(String(warning?.source)).toMatch(/add_sub\/config\.pbtxt$/);
 });
+
+const connectCall = (url: string, path: string, body: object): Promise<Response> =>
+  fetch(`${url}/${path}`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  });
+
+test('both ports answer calls and REST alike, and the log tells of both', async () => {
+  const server = await start(repositoryOf('add_sub').path, { log: { requests: true } });
+  await settled(server);
+  for (const url of [server.httpUrl, server.grpcUrl]) {
+    const ready = await connectCall(url, 'inference.GRPCInferenceService/ModelReady', { name: 'add_sub' });
+    expect(await ready.json()).toEqual({ ready: true });
+    expect((await fetch(`${url}/v2/models/add_sub/ready`)).status).toBe(200);
+  }
+  const logged = lines
+    .map((line) => JSON.parse(line) as Record<string, unknown>)
+    .filter(({ message }) => message === 'request');
+  expect(logged).toHaveLength(4);
+  expect(logged[0]).toMatchObject({
+    protocol: 'connect',
+    path: '/inference.GRPCInferenceService/ModelReady',
+    status: 'ok',
+    peer: '127.0.0.1',
+  });
+});
+
+test('a caller that watches is told of the end, and does not hold it up', async () => {
+  const server = await start(repositoryOf('add_sub').path);
+  await settled(server);
+  const message = Buffer.from('{"service":"add_sub"}');
+  const body = Buffer.concat([Buffer.from([0, 0, 0, 0, message.length]), message]);
+  const headers = { 'content-type': 'application/connect+json' };
+  const watch = await fetch(`${server.grpcUrl}/grpc.health.v1.Health/Watch`, { method: 'POST', headers, body });
+  server.stopBeingReady();
+  const [text] = await Promise.all([watch.text(), server.drain()]);
+  const [serving, notServing, end] = [
+    text.indexOf('"SERVING"'),
+    text.indexOf('"NOT_SERVING"'),
+    text.indexOf('"unavailable"'),
+  ];
+  expect(serving).toBeGreaterThan(0);
+  expect(notServing).toBeGreaterThan(serving);
+  expect(end).toBeGreaterThan(notServing);
+});
+
+test('pages of the configured origins may call, others may not', async () => {
+  const server = await start(repositoryOf('add_sub').path, { http: { corsOrigins: ['https://a.example'] } });
+  const ask = async (origin: string): Promise<string | null> => {
+    const headers = { origin, 'access-control-request-method': 'POST' };
+    const path = `${server.httpUrl}/inference.GRPCInferenceService/ServerLive`;
+    return (await fetch(path, { method: 'OPTIONS', headers })).headers.get('access-control-allow-origin');
+  };
+  expect([await ask('https://a.example'), await ask('https://b.example')]).toEqual(['https://a.example', null]);
+});

@@ -91,7 +91,7 @@ export class Call
     const { kind } = this.bound.definition;
     if (kind === 'client-stream' || kind === 'bidi') {
       const flow = { pause: () => this.exchange.pause(), resume: () => this.#resume() };
-      this.#requests = new RequestStream<unknown>(flow, this.host.limits.waitingMessagesMax);
+      this.#requests = new RequestStream<unknown>(flow, this.host.limits);
       this.#run(this.#requests);
     }
     // A handler may have ended the call without asking for anything.
@@ -154,7 +154,7 @@ export class Call
       this.fail(error);
       return;
     }
-    requests.accept(message);
+    requests.accept(message, bytes.length);
   }
 
   onMessagesEnd(): void {

@@ -19,6 +19,8 @@ export const rpcLimits = {
   sendBytesMax: { default: messageBytesMaxMax, min: 1, max: messageBytesMaxMax },
   /** Messages of one streaming call that may wait for its handler before the caller is made to wait. */
   waitingMessagesMax: { default: 16, min: 1, max: 65_536 },
+  /** Their bytes on the wire, likewise; one message more than this may wait. */
+  waitingBytesMax: { default: mebibyte, min: 1, max: messageBytesMaxMax },
   /** Up to this size a compressed message is decompressed at once, above it off the event loop. */
   decompressSyncBytesMax: { default: 16 * 1024, min: 0, max: 16 * mebibyte },
   /** Messages smaller than this are sent uncompressed: they would hardly shrink. */

@@ -2,25 +2,25 @@ import { expect, test } from 'vitest';
 import { RequestStream } from './request-stream.ts';
 import { RpcError } from './rpc-error.ts';
 
-function make(waitingMax = 2): { stream: RequestStream<string>; flow: string[] } {
+function make(waitingMessagesMax = 2, waitingBytesMax = 100): { stream: RequestStream<string>; flow: string[] } {
   const flow: string[] = [];
   const stream = new RequestStream<string>(
     { pause: () => flow.push('pause'), resume: () => flow.push('resume') },
-    waitingMax,
+    { waitingMessagesMax, waitingBytesMax },
   );
   return { stream, flow };
 }
 
 test('iteration gives every message in order and ends with the caller', async () => {
   const { stream } = make();
-  stream.accept('a');
+  stream.accept('a', 1);
   const seen: string[] = [];
   const reading = (async () => {
     for await (const message of stream) seen.push(message);
   })();
-  stream.accept('b');
+  stream.accept('b', 1);
   await Promise.resolve();
-  stream.accept('c');
+  stream.accept('c', 1);
   stream.acceptEnd();
   await reading;
   expect(seen).toEqual(['a', 'b', 'c']);
@@ -28,14 +28,27 @@ test('iteration gives every message in order and ends with the caller', async ()
 
 test('the caller is held back when as many wait as may, and goes on when they are read', async () => {
   const { stream, flow } = make(2);
-  stream.accept('a');
+  stream.accept('a', 1);
   expect(flow).toEqual([]);
-  stream.accept('b');
+  stream.accept('b', 1);
   expect(flow).toEqual(['pause']);
   const messages = stream[Symbol.asyncIterator]();
   await messages.next();
   expect(flow).toEqual(['pause']);
   await messages.next();
+  expect(flow).toEqual(['pause', 'resume']);
+});
+
+test('few large messages hold the caller back too', async () => {
+  const { stream, flow } = make(10, 100);
+  stream.accept('a', 60);
+  expect(flow).toEqual([]);
+  stream.accept('b', 60);
+  expect(flow).toEqual(['pause']);
+  const messages = stream[Symbol.asyncIterator]();
+  await messages.next();
+  await messages.next();
+  stream.accept('c', 60);
   expect(flow).toEqual(['pause', 'resume']);
 });
 
@@ -49,13 +62,13 @@ test('a call that ends before its messages do makes iteration throw', async () =
 
 test('a reader that leaves early has the rest read over', async () => {
   const { stream, flow } = make(1);
-  stream.accept('a');
-  stream.accept('b');
+  stream.accept('a', 1);
+  stream.accept('b', 1);
   for await (const message of stream) {
     expect(message).toBe('a');
     break;
   }
-  stream.accept('c');
+  stream.accept('c', 1);
   stream.acceptEnd();
   expect(flow.at(-1)).toBe('resume');
   expect(await stream[Symbol.asyncIterator]().next()).toEqual({ done: true, value: undefined });
@@ -63,7 +76,7 @@ test('a reader that leaves early has the rest read over', async () => {
 
 test('a listener gets what waits, then what comes, and may pause in between', () => {
   const { stream, flow } = make();
-  stream.accept('a');
+  stream.accept('a', 1);
   const seen: string[] = [];
   stream.listen({
     onMessage: (message) => {
@@ -72,8 +85,8 @@ test('a listener gets what waits, then what comes, and may pause in between', ()
     },
     onEnd: () => seen.push('end'),
   });
-  stream.accept('b');
-  stream.accept('c');
+  stream.accept('b', 1);
+  stream.accept('c', 1);
   stream.acceptEnd();
   expect(seen).toEqual(['a', 'b']);
   expect(flow).toContain('pause');

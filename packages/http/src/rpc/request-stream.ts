@@ -18,19 +18,30 @@ interface Waiter<I> {
   fail(error: RpcError): void;
 }
 
+export interface WaitingLimits {
+  readonly waitingMessagesMax: number;
+  readonly waitingBytesMax: number;
+}
+
+interface WaitingMessage<I> {
+  readonly message: I;
+  readonly bytes: number;
+}
+
 export class RequestStream<I> implements AsyncIterable<I> {
   readonly #flow: RequestFlow;
-  readonly #waitingMax: number;
-  #waiting: I[] = [];
+  readonly #limits: WaitingLimits;
+  #waiting: WaitingMessage<I>[] = [];
+  #waitingBytes = 0;
   #listener: RequestListener<I> | undefined = undefined;
   #waiter: Waiter<I> | undefined = undefined;
   #isComplete: boolean = false;
   #isPaused: boolean = false;
   #error: RpcError | undefined = undefined;
 
-  constructor(flow: RequestFlow, waitingMax: number) {
+  constructor(flow: RequestFlow, limits: WaitingLimits) {
     this.#flow = flow;
-    this.#waitingMax = waitingMax;
+    this.#limits = limits;
   }
 
   /** Delivers every message by a plain call, beginning with those that wait. */
@@ -55,16 +66,19 @@ export class RequestStream<I> implements AsyncIterable<I> {
     return { next: () => this.#next(), return: () => this.#abandon() };
   }
 
-  /** For the call: a message arrived. */
-  accept(message: I): void {
+  /** For the call: a message arrived, of so many bytes. */
+  accept(message: I, bytes: number): void {
     const waiter = this.#waiter;
     if (waiter !== undefined) {
       this.#waiter = undefined;
       waiter.settle({ done: false, value: message });
     } else if (this.#listener !== undefined && !this.#isPaused) this.#listener.onMessage(message);
     else {
-      this.#waiting.push(message);
-      if (this.#waiting.length >= this.#waitingMax) this.#flow.pause();
+      this.#waiting.push({ message, bytes });
+      this.#waitingBytes += bytes;
+      const { waitingMessagesMax, waitingBytesMax } = this.#limits;
+      const isFull = this.#waiting.length >= waitingMessagesMax || this.#waitingBytes >= waitingBytesMax;
+      if (isFull) this.#flow.pause();
     }
   }
 
@@ -84,23 +98,29 @@ export class RequestStream<I> implements AsyncIterable<I> {
     this.#waiter = undefined;
   }
 
+  #takeWaiting(): WaitingMessage<I> | undefined {
+    const next = this.#waiting.shift();
+    if (next !== undefined) this.#waitingBytes -= next.bytes;
+    return next;
+  }
+
   #deliver(): void {
     const listener = this.#listener;
     if (listener === undefined) return;
     while (!this.#isPaused) {
-      const message = this.#waiting.shift();
-      if (message === undefined) break;
-      listener.onMessage(message);
+      const next = this.#takeWaiting();
+      if (next === undefined) break;
+      listener.onMessage(next.message);
     }
     if (this.#isComplete && !this.#isPaused && this.#waiting.length === 0) listener.onEnd();
     else if (!this.#isPaused) this.#flow.resume();
   }
 
   #next(): Promise<IteratorResult<I>> {
-    const message = this.#waiting.shift();
-    if (message !== undefined) {
+    const next = this.#takeWaiting();
+    if (next !== undefined) {
       if (this.#waiting.length === 0) this.#flow.resume();
-      return Promise.resolve({ done: false, value: message });
+      return Promise.resolve({ done: false, value: next.message });
     }
     if (this.#isComplete) return Promise.resolve({ done: true, value: undefined });
     if (this.#error !== undefined) return Promise.reject(this.#error);
@@ -113,6 +133,7 @@ export class RequestStream<I> implements AsyncIterable<I> {
   /** The handler wants no more: what still comes is read over. */
   #abandon(): Promise<IteratorResult<I>> {
     this.#waiting = [];
+    this.#waitingBytes = 0;
     this.#isComplete = true;
     this.#listener = { onMessage: () => {}, onEnd: () => {} };
     this.#flow.resume();

@@ -83,11 +83,18 @@ export class HealthService {
 
   #watch(service: string, call: StreamCall<HealthCheckResponse>): undefined {
     let told: ServingStatus | undefined;
+    let isWaiting = false;
     const tell = (): void => {
       const status = this.#statusOf(service);
-      if (status === told) return;
+      if (isWaiting || status === told) return;
       told = status;
-      call.send(create(HealthCheckResponseSchema, { status }));
+      if (call.send(create(HealthCheckResponseSchema, { status }))) return;
+      // A watcher that does not read hears of the latest status when it does, not of all it missed.
+      isWaiting = true;
+      call.onRoom = () => {
+        isWaiting = false;
+        tell();
+      };
     };
     const stopWatching = this.#health.onChange(tell);
     this.#watches.add(call);
