@@ -128,6 +128,23 @@ test('calls whose messages never end cannot fill the memory together', () => {
   expect(begin(grpc, enveloped('123456').subarray(0, 8)).isDone).toBe(false);
 });
 
+test('unary calls that never end hold their complete messages within the same bound', () => {
+  const handler = createRpcHandler([echoService()], { arrivingBytesMax: 10 });
+  const begin = (): ExchangeDouble => {
+    const exchange = new ExchangeDouble({ headers: grpc });
+    handler(exchange);
+    exchange.acceptData(enveloped('123456'));
+    return exchange;
+  };
+  const first = begin();
+  expect(begin().header('grpc-status')).toBe('8');
+  first.acceptAbort('reset');
+  const second = begin();
+  second.send();
+  expect(second.envelopes()[0]?.message.toString()).toBe('123456');
+  expect(begin().isDone).toBe(false);
+});
+
 test('whoever asks after the end hears of it at once', () => {
   const keeper = new CallKeeper();
   openCall({ unary: keeper.keep }).send(enveloped('a'));

@@ -121,7 +121,7 @@ export class Call
       return;
     }
     let isDone = false;
-    decompress(message, this.#requestCompression, this.host.limits, (error, plain) => {
+    decompress(message, this.#requestCompression, this.host.limits, this.host.arrivals, (error, plain) => {
       isDone = true;
       if (error !== undefined) this.fail(error);
       else if (!this.isEnded) this.#accept(plain);
@@ -143,7 +143,7 @@ export class Call
   #accept(bytes: Uint8Array): void {
     const requests = this.#requests;
     if (requests === undefined) {
-      if (this.#message === undefined) this.#message = bytes;
+      if (this.#message === undefined) this.#keep(bytes);
       else this.fail(new RpcError('unimplemented', `${this.method} takes one message, but the caller sent more`));
       return;
     }
@@ -157,13 +157,27 @@ export class Call
     requests.accept(message, bytes.length);
   }
 
+  /** The one message of a unary call waits for the end of the request, which may never come. */
+  #keep(message: Uint8Array): void {
+    const { arrivals } = this.host;
+    if (arrivals.take(message.length)) this.#message = message;
+    else this.fail(arrivals.refusal());
+  }
+
+  #takeMessage(): Uint8Array | undefined {
+    const message = this.#message;
+    if (message !== undefined) this.host.arrivals.give(message.length);
+    this.#message = undefined;
+    return message;
+  }
+
   onMessagesEnd(): void {
     if (this.isEnded) return;
     if (this.#requests !== undefined) {
       this.#requests.acceptEnd();
       return;
     }
-    const bytes = this.#message;
+    const bytes = this.#takeMessage();
     if (bytes === undefined) {
       this.fail(new RpcError('unimplemented', `${this.method} takes one message, but the caller sent none`));
       return;
@@ -305,6 +319,7 @@ export class Call
   #finish(error: RpcError | undefined): void {
     this.markEnded(error);
     this.reader?.close();
+    this.#takeMessage();
     this.#requests?.acceptError(error ?? callOver);
     this.onDrain();
     this.tellEnd();

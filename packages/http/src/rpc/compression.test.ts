@@ -1,13 +1,21 @@
 import { deflateSync, gunzipSync, gzipSync, inflateSync } from 'node:zlib';
 import { expect, test } from 'vitest';
+import { ArrivalBudget } from './arrival-budget.ts';
 import { accepts, type Compression, compress, decompress, mustReadCompression } from './compression.ts';
 import { resolveRpcLimits } from './config.ts';
 import type { RpcError } from './rpc-error.ts';
 
 const limits = resolveRpcLimits({ receiveBytesMax: 100_000, compressBytesMin: 10, compressBytesMax: 1000 });
 
-function decompressed(bytes: Uint8Array, compression: Compression, with_ = limits): Promise<Uint8Array | RpcError> {
-  return new Promise((resolve) => decompress(bytes, compression, with_, (error, message) => resolve(error ?? message)));
+function decompressed(
+  bytes: Uint8Array,
+  compression: Compression,
+  with_ = limits,
+  arrivals = new ArrivalBudget(Number.MAX_SAFE_INTEGER),
+): Promise<Uint8Array | RpcError> {
+  return new Promise((resolve) =>
+    decompress(bytes, compression, with_, arrivals, (error, message) => resolve(error ?? message)),
+  );
 }
 
 test.each([
@@ -74,4 +82,29 @@ test('bytes that are no such data are the caller’s fault', async () => {
 
 test('no bytes stand for an empty message', async () => {
   expect(await decompressed(new Uint8Array(0), 'gzip')).toHaveLength(0);
+});
+
+test('messages that unpack to much at the same time are held to one budget, and give it back', async () => {
+  const arrivals = new ArrivalBudget(1_500_000);
+  const with_ = resolveRpcLimits({ receiveBytesMax: 1_000_000 });
+  const packed = gzipSync(Buffer.alloc(1_000_000));
+  const results = await Promise.all(Array.from({ length: 3 }, () => decompressed(packed, 'gzip', with_, arrivals)));
+  const refused = results.filter((result) => !(result instanceof Uint8Array));
+  expect(refused.length).toBeGreaterThan(0);
+  for (const refusal of refused) expect(refusal).toMatchObject({ code: 'resource_exhausted' });
+  expect(arrivals.usedBytes).toBe(0);
+  expect(await decompressed(packed, 'gzip', with_, arrivals)).toHaveLength(1_000_000);
+});
+
+test('a small message that unpacks to a lot does so off the event loop', async () => {
+  const with_ = resolveRpcLimits({ receiveBytesMax: 10_000_000, decompressSyncBytesMax: 1024 });
+  const packed = gzipSync(Buffer.alloc(500_000));
+  expect(packed.length).toBeLessThan(1024);
+  let isSync = true;
+  const later = decompressed(packed, 'gzip', with_).then((plain) => {
+    expect(isSync).toBe(false);
+    return plain;
+  });
+  isSync = false;
+  expect(await later).toHaveLength(500_000);
 });

@@ -1,5 +1,6 @@
 /** Compressions of messages: negotiation, and the work itself within limits. */
-import { deflateSync, gunzip, gunzipSync, gzipSync, inflate, inflateSync } from 'node:zlib';
+import { createGunzip, createInflate, deflateSync, gunzipSync, gzipSync, inflateSync } from 'node:zlib';
+import type { ArrivalBudget } from './arrival-budget.ts';
 import type { RpcLimits } from './config.ts';
 import { RpcError } from './rpc-error.ts';
 import type { MessageBytes } from './service.ts';
@@ -56,44 +57,92 @@ export function compress(message: MessageBytes, compression: Compression, limits
 }
 
 /**
- * Decompresses; calls back at once or, for larger input, later. The message or the error it is refused with.
+ * How far a small message may unpack on the event loop; at a thousandfold it could otherwise hold everyone up for tens
+ * of milliseconds.
+ */
+const syncExpansionMax = 16;
+
+/** Pieces of this size come back from the thread that unpacks. */
+const pieceBytes = 64 * 1024;
+
+export type OnDecompressed = (error: RpcError | undefined, message: Uint8Array) => void;
+
+/**
+ * Decompresses; calls back at once or, for larger messages, later. The message or the error it is refused with. What
+ * has been unpacked counts as arriving until then.
  */
 export function decompress(
   bytes: Uint8Array,
   compression: Compression,
   limits: RpcLimits,
-  done: (error: RpcError | undefined, message: Uint8Array) => void,
+  arrivals: ArrivalBudget,
+  done: OnDecompressed,
 ): void {
   // An empty message may be sent as no bytes at all, though flagged as compressed.
   if (bytes.length === 0) {
     done(undefined, bytes);
     return;
   }
-  const options = { maxOutputLength: limits.receiveBytesMax };
   if (bytes.length > limits.decompressSyncBytesMax) {
-    const run = compression === 'gzip' ? gunzip : inflate;
-    run(bytes, options, (error, message) => {
-      if (error === null) done(undefined, message);
-      else done(refusalFrom(error, compression, limits), nothing);
-    });
+    decompressLater(bytes, compression, limits, arrivals, done);
     return;
   }
+  const options = {
+    maxOutputLength: Math.min(limits.receiveBytesMax, limits.decompressSyncBytesMax * syncExpansionMax),
+  };
   let message: Uint8Array;
   try {
     message = compression === 'gzip' ? gunzipSync(bytes, options) : inflateSync(bytes, options);
   } catch (error) {
-    done(refusalFrom(error, compression, limits), nothing);
+    if (isOverLength(error)) decompressLater(bytes, compression, limits, arrivals, done);
+    else done(refusal(compression), nothing);
     return;
   }
   done(undefined, message);
 }
 
+function decompressLater(
+  bytes: Uint8Array,
+  compression: Compression,
+  limits: RpcLimits,
+  arrivals: ArrivalBudget,
+  done: OnDecompressed,
+): void {
+  const unpacker =
+    compression === 'gzip' ? createGunzip({ chunkSize: pieceBytes }) : createInflate({ chunkSize: pieceBytes });
+  const pieces: Uint8Array[] = [];
+  let unpackedBytes = 0;
+  let isOver = false;
+  const finish = (error: RpcError | undefined, message: Uint8Array): void => {
+    if (isOver) return;
+    isOver = true;
+    unpacker.destroy();
+    pieces.length = 0;
+    arrivals.give(unpackedBytes);
+    done(error, message);
+  };
+  unpacker.on('data', (piece: Uint8Array) => {
+    if (isOver) return;
+    if (unpackedBytes + piece.length > limits.receiveBytesMax) {
+      finish(tooLarge('the decompressed message', limits.receiveBytesMax), nothing);
+    } else if (!arrivals.take(piece.length)) finish(arrivals.refusal(), nothing);
+    else {
+      unpackedBytes += piece.length;
+      pieces.push(piece);
+    }
+  });
+  unpacker.once('end', () => finish(undefined, Buffer.concat(pieces, unpackedBytes)));
+  unpacker.on('error', () => finish(refusal(compression), nothing));
+  unpacker.end(bytes);
+}
+
 const nothing = new Uint8Array(0);
 
-function refusalFrom(error: unknown, compression: Compression, limits: RpcLimits): RpcError {
-  if (error instanceof RangeError && 'code' in error && error.code === 'ERR_BUFFER_TOO_LARGE') {
-    return tooLarge('the decompressed message', limits.receiveBytesMax);
-  }
+function isOverLength(error: unknown): boolean {
+  return error instanceof RangeError && 'code' in error && error.code === 'ERR_BUFFER_TOO_LARGE';
+}
+
+function refusal(compression: Compression): RpcError {
   return new RpcError('invalid_argument', `the message is not valid ${compression} data`);
 }
 

@@ -8,7 +8,7 @@ import { servedModel } from '../data-plane/testing/models.ts';
 import { ScriptedLane } from '../data-plane/testing/scripted-lane.ts';
 import { ServedModels } from '../registry/served-models.ts';
 import { silentObserver } from '../telemetry/observer.ts';
-import { type FleetListener, WorkerFleet, type WorkerGroup } from './worker-fleet.ts';
+import { type FleetListener, stopMsMax, WorkerFleet, type WorkerGroup } from './worker-fleet.ts';
 
 const loadMsMax = 300_000;
 const { pauseMs, stableMs, crashLoopDeaths } = defaultRestartPolicy;
@@ -296,6 +296,18 @@ test('a stop lets workers end by themselves, waits for them and starts none agai
     'group1 worker 1 gone: the worker was stopped; for good',
     'group1 worker 2 gone: the worker was stopped; for good',
   ]);
+});
+
+test('a worker that does not end within stopMsMax of a stop is killed', async () => {
+  const stage = new FleetOnStage(1, ['a']);
+  const stopped = stage.fleet.stop();
+  stage.clock.advance(stopMsMax - 1);
+  expect(stage.lane.last.calls).toEqual(['stop']);
+  stage.clock.advance(1);
+  expect(stage.lane.last.calls).toEqual(['stop', 'kill']);
+  stage.lane.last.dies();
+  await stopped;
+  expect(stage.clock.timerCount).toBe(0);
 });
 
 test('a kill after a stop that takes too long ends the workers, and is told as one stop', async () => {

@@ -9,6 +9,9 @@ import type { LiveDataPlane } from '../data-plane/live-data-plane.ts';
 import type { ServedModel } from '../data-plane/served-model.ts';
 import type { ServedModels } from '../registry/served-models.ts';
 
+/** A worker that was told to stop, and has nothing left to run, has this long to end by itself. */
+export const stopMsMax = 5000;
+
 /** Models that share worker processes: usually one model, or several small ones in a named group. */
 export interface WorkerGroup {
   readonly name: string;
@@ -65,7 +68,10 @@ export class WorkerFleet {
     for (const slot of this.#slots) slot.open();
   }
 
-  /** Lets every worker finish what it holds; resolves when all are gone. */
+  /**
+   * Lets every worker end by itself and kills those that take longer than `stopMsMax`, hung or in a long load; resolves
+   * when all are gone. The data plane has been drained before.
+   */
   async stop(): Promise<void> {
     await Promise.all(this.#slots.map((slot) => slot.stop()));
   }
@@ -150,8 +156,10 @@ class WorkerSlot {
     this.#parts.listener.workerStarted(this.#group.name, this.#worker, link.pid);
   }
 
-  stop(): Promise<void> {
-    return this.#end((link) => link.stop());
+  async stop(): Promise<void> {
+    const cancelLimit = this.#parts.clock.after(stopMsMax, () => this.#link?.kill());
+    await this.#end((link) => link.stop());
+    cancelLimit();
   }
 
   kill(): Promise<void> {
