@@ -1,6 +1,6 @@
 /** `npm run bench [-- NAME… --repetitions N --seconds S]`: runs scenarios, prints ratios, writes bench/results. */
 import { mkdirSync, writeFileSync } from 'node:fs';
-import { availableParallelism, cpus } from 'node:os';
+import { availableParallelism, cpus, loadavg } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
@@ -8,13 +8,28 @@ import { pinning } from './pinned-process.ts';
 import { markdownFrom, resultFrom, type ScenarioResult } from './report.ts';
 import type { Sample, Scenario } from './scenario.ts';
 import { dataPlaneScenario } from './scenarios/data-plane.ts';
+import { grpc600kScenario } from './scenarios/grpc-600k.ts';
+import { grpcInferScenario, oneCallerGrpcScenario } from './scenarios/grpc-infer.ts';
+import { grpcNoopScenario } from './scenarios/grpc-noop.ts';
+import { grpcStreamScenario } from './scenarios/grpc-stream.ts';
+import { idleMemoryScenario } from './scenarios/idle-memory.ts';
 import { inlineOverheadScenario } from './scenarios/inline-overhead.ts';
-import { restBinaryScenario } from './scenarios/rest-binary.ts';
+import { restBinaryScenario, restJsonScenario } from './scenarios/rest.ts';
 import { saturationScenario } from './scenarios/saturation.ts';
+import { tlsScenario } from './scenarios/tls.ts';
 import { wireUnaryScenario } from './scenarios/wire-unary.ts';
+import { missingTools } from './tools.ts';
 
 const scenarios: readonly Scenario[] = [
+  grpcNoopScenario,
+  grpcInferScenario,
+  grpc600kScenario,
+  grpcStreamScenario,
+  oneCallerGrpcScenario,
+  tlsScenario,
+  idleMemoryScenario,
   restBinaryScenario,
+  restJsonScenario,
   inlineOverheadScenario,
   dataPlaneScenario,
   saturationScenario,
@@ -42,6 +57,12 @@ if (unknown.length > 0) {
 }
 
 const chosen = positionals.length === 0 ? scenarios : scenarios.filter(({ name }) => positionals.includes(name));
+const missing = missingTools(chosen);
+if (missing.length > 0) {
+  console.error(missing.join('\n'));
+  console.error('Nothing was run. Name scenarios to leave others out; --list shows them.');
+  process.exit(2);
+}
 const options = { seconds: Number(values.seconds), warmupSeconds: Number(values.warmup) };
 const results: ScenarioResult[] = [];
 for (const scenario of chosen) {
@@ -58,7 +79,7 @@ for (const scenario of chosen) {
   } finally {
     await open.close();
   }
-  results.push(resultFrom(scenario, samples));
+  results.push(resultFrom(scenario, samples, loadavg()[0] as number));
 }
 
 const machine = `${cpus()[0]?.model ?? 'unknown processor'}, ${availableParallelism()} cores, Node ${process.versions.node}, ${pinning}`;

@@ -14,19 +14,24 @@ export function startPinned(core: number, command: string, commandArguments: rea
     : spawn(command, commandArguments, { stdio });
 }
 
-/** The first line of standard output that the pattern matches, or an error when the program ends before it. */
+/** The first match in standard output from now on, or an error when the program ends before it. */
 export function firstMatch(child: ChildProcess, pattern: RegExp): Promise<RegExpExecArray> {
   return new Promise((resolve, reject) => {
     let text = '';
-    child.stdout?.setEncoding('utf8');
-    child.stdout?.on('data', (chunk: string) => {
+    const onData = (chunk: string): void => {
       text += chunk;
       const match = pattern.exec(text);
-      if (match !== null) resolve(match);
-    });
-    child.once('exit', (code) =>
-      reject(new Error(`the program ended with ${code} before it printed ${pattern}: ${text}`)),
-    );
+      if (match === null) return;
+      child.stdout?.off('data', onData);
+      child.off('exit', onExit);
+      child.stdout?.resume();
+      resolve(match);
+    };
+    const onExit = (code: number | null): void =>
+      reject(new Error(`the program ended with ${code} before it printed ${pattern}: ${text}`));
+    child.stdout?.setEncoding('utf8');
+    child.stdout?.on('data', onData);
+    child.once('exit', onExit);
   });
 }
 

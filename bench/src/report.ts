@@ -15,10 +15,12 @@ export interface ScenarioResult {
   readonly unit: string;
   readonly medians: Sample;
   readonly samples: readonly Sample[];
+  /** Of the last minute; about 2 when nothing but the bench runs. */
+  readonly loadAverage: number;
   readonly goals: readonly GoalResult[];
 }
 
-export function resultFrom(scenario: Scenario, samples: readonly Sample[]): ScenarioResult {
+export function resultFrom(scenario: Scenario, samples: readonly Sample[], loadAverage: number): ScenarioResult {
   const medians: Record<string, number> = {};
   for (const name of Object.keys(samples[0] ?? {}))
     medians[name] = median(samples.map((sample) => sample[name] as number));
@@ -27,15 +29,15 @@ export function resultFrom(scenario: Scenario, samples: readonly Sample[]): Scen
     return { statement, value: reached, bound, isReached: isMinimum ? reached >= bound : reached <= bound };
   });
   const { name, title, unit } = scenario;
-  return { name, title, unit, medians, samples, goals };
+  return { name, title, unit, medians, samples, loadAverage, goals };
 }
 
 export function markdownFrom(results: readonly ScenarioResult[], machine: string): string {
   const lines = ['# Bench results', '', machine, ''];
-  for (const { title, unit, medians, goals } of results) {
+  for (const { title, unit, medians, loadAverage, goals } of results) {
     lines.push(`## ${title}`, '', `| contestant | median, ${unit} |`, '|---|---|');
     for (const [name, figure] of Object.entries(medians)) lines.push(`| ${name} | ${formatFigure(figure)} |`);
-    lines.push('');
+    lines.push('', `Load average of the machine: ${loadAverage.toFixed(1)}.`, '');
     for (const goal of goals) {
       lines.push(
         `- ${goal.statement}: ${formatFigure(goal.value)} (${goal.isReached ? 'reached' : '**not reached**'})`,

@@ -1,4 +1,5 @@
 /** What a bench scenario is: a measurement of ours and of a baseline, alternated in the same run, and a bound on their ratio. */
+import type { Tool } from './tools.ts';
 
 /** One repetition's figure for each contestant, by name; `unit` says what it counts. */
 export interface Sample {
@@ -10,6 +11,8 @@ export interface Scenario {
   readonly title: string;
   readonly unit: string;
   readonly contestants: readonly string[];
+  /** Programs of the system it cannot run without. */
+  readonly needs?: readonly Tool[];
   readonly goals: readonly Goal[];
   /** Prepares processes and models; the returned measurement runs once per repetition, all contestants in turn. */
   open(options: BenchOptions): Promise<OpenScenario>;

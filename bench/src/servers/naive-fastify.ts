@@ -10,8 +10,21 @@ const outputName = session.outputNames[0] as string;
 const app = Fastify({ bodyLimit: 64 * 1024 * 1024 });
 app.addContentTypeParser('application/octet-stream', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
 
+interface JsonRequest {
+  readonly inputs: readonly { readonly shape: readonly number[]; readonly data: readonly number[] }[];
+}
+
 app.post('/v2/models/:model/infer', async (request, reply) => {
-  const body = request.body as Buffer;
+  if (!Buffer.isBuffer(request.body)) {
+    const input = (request.body as JsonRequest).inputs[0] as JsonRequest['inputs'][number];
+    const results = await session.run({
+      [inputName]: new Tensor('float32', Float32Array.from(input.data), input.shape),
+    });
+    const { dims, data } = results[outputName] as Tensor;
+    const output = { name: outputName, datatype: 'FP32', shape: dims, data: Array.from(data as Float32Array) };
+    return { model_name: 'mlp', model_version: '1', outputs: [output] };
+  }
+  const { body } = request;
   const headerBytes = Number(request.headers['inference-header-content-length']);
   const header = JSON.parse(body.toString('utf8', 0, headerBytes)) as { inputs: { shape: number[] }[] };
   const shape = header.inputs[0]?.shape as number[];

@@ -1,0 +1,111 @@
+/**
+ * An HTTP/2 client connection as thin as one can be: requests prepared as bytes, frames cut off the socket, header
+ * blocks not looked into. Windows are opened wide, so that only the server's work is measured.
+ */
+import { connect, type Socket } from 'node:net';
+import { clientPreface, frame, frameFlag, frameType, literalBlock, writeFrameHeader } from '@millrace/http/internal';
+
+export interface FrameListener {
+  /** A DATA frame's payload, given by its size. */
+  onData(streamId: number, bytes: number): void;
+  /** The stream ended, well or not. */
+  onEnd(streamId: number, isReset: boolean): void;
+}
+
+const settingInitialWindow = 4;
+const windowBytesMax = 2 ** 31 - 1;
+/** How much is received before the connection's window is topped up. */
+const windowStepBytes = 2 ** 26;
+
+export class FrameConnection {
+  readonly socket: Socket;
+  readonly #listener: FrameListener;
+  readonly #head: Buffer;
+  readonly #body: Buffer;
+  #held: Buffer = Buffer.alloc(0);
+  #nextStreamId = 1;
+  #receivedBytes = 0;
+
+  /** Every request is the same: this gRPC call. */
+  constructor(port: number, path: string, body: Uint8Array, listener: FrameListener) {
+    this.#listener = listener;
+    this.#head = literalBlock([
+      [':method', 'POST'],
+      [':scheme', 'http'],
+      [':path', path],
+      [':authority', `127.0.0.1:${port}`],
+      ['content-type', 'application/grpc'],
+      ['te', 'trailers'],
+    ]);
+    this.#body = Buffer.from(body);
+    this.socket = connect(port, '127.0.0.1');
+    this.socket.setNoDelay(true);
+    const settings = Buffer.alloc(6);
+    settings.writeUInt16BE(settingInitialWindow, 0);
+    settings.writeUInt32BE(windowBytesMax, 2);
+    this.socket.write(
+      Buffer.concat([clientPreface, frame(frameType.settings, 0, 0, settings), windowUpdate(windowBytesMax - 65_535)]),
+    );
+    this.socket.on('data', (bytes) => this.#read(bytes));
+  }
+
+  /** Sends the call once more and gives its stream. */
+  call(): number {
+    const id = this.#nextStreamId;
+    this.#nextStreamId += 2;
+    const bytes = Buffer.allocUnsafe(18 + this.#head.length + this.#body.length);
+    writeFrameHeader(bytes, 0, this.#head.length, frameType.headers, frameFlag.endHeaders, id);
+    bytes.set(this.#head, 9);
+    writeFrameHeader(bytes, 9 + this.#head.length, this.#body.length, frameType.data, frameFlag.endStream, id);
+    bytes.set(this.#body, 18 + this.#head.length);
+    this.socket.write(bytes);
+    return id;
+  }
+
+  #read(arrived: Buffer): void {
+    const bytes = this.#held.length === 0 ? arrived : Buffer.concat([this.#held, arrived]);
+    let at = 0;
+    while (bytes.length - at >= 9) {
+      const length = bytes.readUIntBE(at, 3);
+      if (bytes.length - at - 9 < length) break;
+      this.#take(bytes[at + 3] as number, bytes[at + 4] as number, bytes.readUInt32BE(at + 5), bytes, at + 9, length);
+      at += 9 + length;
+    }
+    this.#held = bytes.subarray(at);
+  }
+
+  #take(type: number, flags: number, streamId: number, bytes: Buffer, at: number, length: number): void {
+    switch (type) {
+      case frameType.data:
+        this.#receivedBytes += length;
+        if (this.#receivedBytes >= windowStepBytes) {
+          this.socket.write(windowUpdate(this.#receivedBytes));
+          this.#receivedBytes = 0;
+        }
+        this.#listener.onData(streamId, length);
+        if ((flags & frameFlag.endStream) !== 0) this.#listener.onEnd(streamId, false);
+        break;
+      case frameType.headers:
+        if ((flags & frameFlag.endStream) !== 0) this.#listener.onEnd(streamId, false);
+        break;
+      case frameType.rstStream:
+        this.#listener.onEnd(streamId, true);
+        break;
+      case frameType.settings:
+        if ((flags & frameFlag.ack) === 0) this.socket.write(frame(frameType.settings, frameFlag.ack, 0));
+        break;
+      case frameType.ping:
+        if ((flags & frameFlag.ack) === 0)
+          this.socket.write(frame(frameType.ping, frameFlag.ack, 0, bytes.subarray(at, at + length)));
+        break;
+      case frameType.goaway:
+        throw new Error(`the server said goodbye: ${bytes.toString('latin1', at + 8, at + length)}`);
+    }
+  }
+}
+
+function windowUpdate(increment: number): Buffer {
+  const payload = Buffer.alloc(4);
+  payload.writeUInt32BE(increment, 0);
+  return frame(frameType.windowUpdate, 0, 0, payload);
+}
