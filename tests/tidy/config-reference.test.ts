@@ -4,6 +4,7 @@ import { expect, test } from 'vitest';
 const groups: Readonly<Record<string, string>> = {
   models: 'What is served.',
   server: 'Who this server is and where it listens.',
+  tls: 'Encryption, and who may call. Without a certificate the ports speak plain HTTP.',
   log: 'What it says, and how.',
   shutdown: 'What happens between SIGTERM and the end.',
   http: 'What one client may ask of the server. A request over a limit is refused by name, never cut short.',

@@ -1,10 +1,14 @@
 import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { get } from 'node:https';
 import { connect, createServer } from 'node:net';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { testAuthority, testCertificate } from '@millrace/http/testing';
 import { ConfigError } from '@millrace/protocol';
 import { ModelRepository } from '@millrace/worker/testing';
-import { afterEach, expect, test } from 'vitest';
+import { afterAll, afterEach, describe, expect, test } from 'vitest';
 import type { RunningServer } from './cli/running-server.ts';
 import { startServer } from './compose.ts';
 import type { Options } from './config/fields.ts';
@@ -193,4 +197,53 @@ test('pages of the configured origins may call, others may not', async () => {
     return (await fetch(path, { method: 'OPTIONS', headers })).headers.get('access-control-allow-origin');
   };
   expect([await ask('https://a.example'), await ask('https://b.example')]).toEqual(['https://a.example', null]);
+});
+
+describe('TLS', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'millrace-tls-'));
+  afterAll(() => rmSync(folder, { recursive: true }));
+  const authority = testAuthority('Test Authority');
+  const write = (name: string, text: string): string => {
+    const path = join(folder, name);
+    writeFileSync(path, text);
+    return path;
+  };
+  const own = testCertificate('localhost', authority);
+  const certificateFile = write('certificate.pem', own.cert);
+  const keyFile = write('key.pem', own.key);
+  const live = (url: string, more: object): Promise<number | undefined> =>
+    new Promise((resolve, reject) => {
+      get(`${url}/v2/health/live`, { ca: authority.cert, ...more }, (response) => {
+        response.resume();
+        resolve(response.statusCode);
+      }).on('error', reject);
+    });
+
+  test('both API ports speak it, and the address says so', async () => {
+    const server = await start(repositoryOf('add_sub').path, { tls: { certificateFile, keyFile } });
+    expect(server.httpUrl).toMatch(/^https:/);
+    expect(await live(server.httpUrl, {})).toBe(200);
+    expect(await live(server.grpcUrl, {})).toBe(200);
+    expect((await fetch(server.metricsUrl)).status).toBe(200);
+  });
+
+  test('clients must show a certificate of the authority where one is named', async () => {
+    const clientAuthorityFile = write('authority.pem', authority.cert);
+    const server = await start(repositoryOf('add_sub').path, {
+      tls: { certificateFile, keyFile, clientAuthorityFile },
+    });
+    await expect(live(server.httpUrl, {})).rejects.toThrow();
+    expect(await live(server.httpUrl, testCertificate('client', authority))).toBe(200);
+    await expect(live(server.httpUrl, testAuthority('stranger'))).rejects.toThrow();
+  });
+
+  test('files that cannot be used are named before anything listens', async () => {
+    const path = repositoryOf('add_sub').path;
+    const missing = join(folder, 'nowhere.pem');
+    await expect(start(path, { tls: { certificateFile: missing, keyFile } })).rejects.toThrow(
+      /nowhere\.pem: tls\.certificateFile: cannot be read/,
+    );
+    const other = write('other-key.pem', testAuthority('other').key);
+    await expect(start(path, { tls: { certificateFile, keyFile: other } })).rejects.toThrow(/cannot be used together/);
+  });
 });

@@ -72,6 +72,7 @@ export const startServer: StartServer = async (config, logger) => {
     readiness,
     grpc,
     listeners,
+    scheme: config.tls.certificateFile === '' ? 'http' : 'https',
     stopMetrics: () => processMetrics.stop(),
   });
 };
@@ -118,6 +119,7 @@ interface ServerParts {
   readonly readiness: Readiness;
   readonly grpc: GrpcEdge;
   readonly listeners: Listeners;
+  readonly scheme: 'http' | 'https';
   readonly stopMetrics: () => void;
 }
 
@@ -131,8 +133,8 @@ class ComposedServer implements RunningServer {
   constructor(parts: ServerParts) {
     this.#parts = parts;
     const { http, grpc, metrics } = parts.listeners;
-    this.httpUrl = serverUrl(http.host, http.port);
-    this.grpcUrl = serverUrl(grpc.host, grpc.port);
+    this.httpUrl = serverUrl(http.host, http.port, parts.scheme);
+    this.grpcUrl = serverUrl(grpc.host, grpc.port, parts.scheme);
     this.metricsUrl = `${serverUrl(metrics.host, metrics.port)}/metrics`;
   }
 

@@ -1,5 +1,15 @@
 /** The ports of the server. The first two serve the same: gRPC has one of its own because its clients expect it. */
-import { type HttpServer, type HttpServerOptions, serveWire, type WireHandler } from '@millrace/http';
+import { readFileSync } from 'node:fs';
+import { createSecureContext } from 'node:tls';
+import {
+  type HttpServer,
+  type HttpServerOptions,
+  type HttpTlsOptions,
+  serveWire,
+  type WireHandler,
+} from '@millrace/http';
+import { ConfigError, type ConfigProblem } from '@millrace/protocol';
+import { failureReason } from './cli/failure-reason.ts';
 import type { Config } from './config/fields.ts';
 
 export interface Listeners {
@@ -17,16 +27,17 @@ export interface ListenerParts {
 /** Opens all of them, or none. */
 export async function openListeners({ config, api, metrics }: ListenerParts): Promise<Listeners> {
   const { httpPort, grpcPort, metricsPort } = config.server;
+  const tls = tlsFrom(config);
   const open: HttpServer[] = [];
-  const listen = async (handler: WireHandler, port: number): Promise<HttpServer> => {
-    const server = await serveWire(handler, { ...optionsFrom(config), port });
+  const listen = async (handler: WireHandler, port: number, secure?: HttpTlsOptions): Promise<HttpServer> => {
+    const server = await serveWire(handler, { ...optionsFrom(config), port, tls: secure });
     open.push(server);
     return server;
   };
   try {
     return {
-      http: await listen(api, httpPort),
-      grpc: await listen(api, grpcPort),
+      http: await listen(api, httpPort, tls),
+      grpc: await listen(api, grpcPort, tls),
       metrics: await listen(metrics, metricsPort),
     };
   } catch (error) {
@@ -47,6 +58,35 @@ function optionsFrom({ server, http }: Config): HttpServerOptions {
     headerListBytesMax: 2 * http.headerBytesMax,
     connectionsMax: http.connectionsMax,
   };
+}
+
+/** Read here, once, so that a file that cannot be used is told before anything listens. */
+function tlsFrom({ tls }: Config): HttpTlsOptions | undefined {
+  if (tls.certificateFile === '') return undefined;
+  const problems: ConfigProblem[] = [];
+  const read = (field: string, file: string): Buffer | undefined => {
+    try {
+      return readFileSync(file);
+    } catch (error) {
+      problems.push({ source: file, field, message: `cannot be read: ${failureReason(error)}` });
+      return undefined;
+    }
+  };
+  const cert = read('tls.certificateFile', tls.certificateFile);
+  const key = read('tls.keyFile', tls.keyFile);
+  const ca = tls.clientAuthorityFile === '' ? undefined : read('tls.clientAuthorityFile', tls.clientAuthorityFile);
+  const clients = ca === undefined ? {} : { ca, requestCert: true, rejectUnauthorized: true };
+  const options: HttpTlsOptions = { cert, key, ...clients };
+  if (problems.length === 0) {
+    try {
+      createSecureContext(options);
+    } catch (error) {
+      const message = `and tls.keyFile cannot be used together: ${failureReason(error)}`;
+      problems.push({ source: tls.certificateFile, field: 'tls.certificateFile', message });
+    }
+  }
+  if (problems.length > 0) throw new ConfigError(problems);
+  return options;
 }
 
 /** The wire keeps no time shorter than this. */

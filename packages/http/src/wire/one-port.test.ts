@@ -1,28 +1,13 @@
-import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { get } from 'node:http';
 import { connect as connectHttp2 } from 'node:http2';
 import { connect, type Socket } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { connect as connectTls } from 'node:tls';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, test } from 'vitest';
 import type { HttpHandler, HttpResponse, HttpServer, Peer } from '../exchange.ts';
+import { testAuthority } from '../testing/certificates.ts';
 import { type HttpServerOptions, serveHttp, serveWire } from './serve.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'millrace-http-'));
-let certificate: Buffer;
-let key: Buffer;
-
-beforeAll(() => {
-  const subject = ['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost,IP:127.0.0.1'];
-  const files = ['-keyout', join(folder, 'key.pem'), '-out', join(folder, 'certificate.pem')];
-  const made = ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '2'];
-  execFileSync('openssl', [...made, ...subject, ...files], { stdio: 'ignore' });
-  key = readFileSync(join(folder, 'key.pem'));
-  certificate = readFileSync(join(folder, 'certificate.pem'));
-});
-afterAll(() => rmSync(folder, { recursive: true }));
+const { cert: certificate, key } = testAuthority('localhost');
 
 let server: HttpServer | undefined;
 const sockets: Socket[] = [];

@@ -65,6 +65,7 @@ function settingFlag(setting: NamedField): FlagSpec {
 const groupTitles: Readonly<Record<string, string>> = {
   models: 'Models',
   server: 'Server',
+  tls: 'TLS',
   log: 'Logs',
   shutdown: 'Shutdown',
   http: 'Limits of HTTP',

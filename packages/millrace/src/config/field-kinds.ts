@@ -23,7 +23,7 @@ export interface Field<T> extends FieldNaming {
   readonly placeholder: string | undefined;
   readonly choices?: readonly string[];
   readonly isList: boolean;
-  readonly completes?: 'directory';
+  readonly completes?: 'file' | 'directory';
   /** `folder` is where relative paths start. */
   parse(written: unknown, folder: string): Parsed<T>;
   format(value: T): string;
@@ -203,6 +203,25 @@ export function paths(naming: Naming<readonly string[]>): Field<readonly string[
       return { value };
     },
     format: (value) => (value.length === 0 ? 'none' : value.join(', ')),
+  };
+}
+
+/** One file; empty: none. */
+export function file(naming: Naming<string>): Field<string> {
+  return {
+    ...naming,
+    takes: 'a path; a relative one starts at the file that names it, or where the command runs',
+    placeholder: 'FILE',
+    isList: false,
+    completes: 'file',
+    parse(written, folder) {
+      if (written === '') return { value: '' };
+      if (typeof written !== 'string' || written.includes('\0')) {
+        return { problem: `must be the path of a file, not ${quoted(written)}` };
+      }
+      return { value: path.resolve(folder, written) };
+    },
+    format: (value) => (value === '' ? 'none' : value),
   };
 }
 

@@ -7,6 +7,7 @@ import {
   bytes,
   choice,
   type Field,
+  file,
   host,
   identifier,
   integer,
@@ -78,6 +79,26 @@ export const fields = {
       min: 0,
       max: 65_535,
       placeholder: 'PORT',
+    }),
+  },
+  tls: {
+    certificateFile: file({
+      flag: 'tls-certificate-file',
+      synonyms: ['tls-cert', 'ssl-certfile', 'grpc-server-cert'],
+      description: 'Certificate chain in PEM. With it the HTTP and gRPC ports speak TLS; /metrics stays plain.',
+      default: '',
+    }),
+    keyFile: file({
+      flag: 'tls-key-file',
+      synonyms: ['tls-key', 'ssl-keyfile', 'grpc-server-key'],
+      description: 'Private key of the certificate, in PEM.',
+      default: '',
+    }),
+    clientAuthorityFile: file({
+      flag: 'tls-client-authority-file',
+      synonyms: ['tls-ca', 'client-ca', 'grpc-root-cert'],
+      description: 'Authorities in PEM. With it clients must show a certificate that one of them signed.',
+      default: '',
     }),
   },
   log: {

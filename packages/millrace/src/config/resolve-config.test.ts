@@ -180,12 +180,12 @@ test.each<[string, Sources, string[]]>([
   [
     'a list instead of groups',
     { yaml: '- a\n' },
-    ['etc/m.yaml:1: must be groups of fields (models, server, log, shutdown, http, queue, worker)'],
+    ['etc/m.yaml:1: must be groups of fields (models, server, tls, log, shutdown, http, queue, worker)'],
   ],
   [
     'a text instead of groups',
     { yaml: '\n\nhello\n' },
-    ['etc/m.yaml:3: must be groups of fields (models, server, log, shutdown, http, queue, worker)'],
+    ['etc/m.yaml:3: must be groups of fields (models, server, tls, log, shutdown, http, queue, worker)'],
   ],
   ['a name that is a number', { yaml: '5: {}\n' }, ['etc/m.yaml:1: the name of a field must be plain text']],
   ['a field twice', { yaml: 'server:\n  id: a\n  id: b\n' }, ['etc/m.yaml:3: Map keys must be unique']],
@@ -204,6 +204,18 @@ test.each<[string, Sources, string[]]>([
     'an unknown alias',
     { yaml: 'server:\n  id: *nobody\n' },
     ['etc/m.yaml:2: server.id: Unresolved alias (the anchor must be set before the alias): nobody'],
+  ],
+  [
+    'a certificate without its key',
+    { environment: { MILLRACE_TLS_CERTIFICATE_FILE: 'a.pem' } },
+    ['MILLRACE_TLS_CERTIFICATE_FILE: tls.certificateFile: and tls.keyFile must be given together'],
+  ],
+  [
+    'client certificates without TLS',
+    { environment: { MILLRACE_TLS_CLIENT_AUTHORITY_FILE: 'ca.pem' } },
+    [
+      'MILLRACE_TLS_CLIENT_AUTHORITY_FILE: tls.clientAuthorityFile: needs tls.certificateFile and tls.keyFile: clients show certificates over TLS only',
+    ],
   ],
   [
     'a size without sense',

@@ -85,6 +85,17 @@ class Resolution {
     this.#checkPorts(server, 'grpcPort', 'httpPort');
     this.#checkPorts(server, 'metricsPort', 'httpPort');
     this.#checkPorts(server, 'metricsPort', 'grpcPort');
+    this.#checkTls(config.tls);
+  }
+
+  /** A certificate and its key come together, and clients are asked for theirs only over TLS. */
+  #checkTls({ certificateFile, keyFile, clientAuthorityFile }: Config['tls']): void {
+    if ((certificateFile === '') !== (keyFile === '')) {
+      this.#conflict('tls.certificateFile', 'tls.keyFile', 'and tls.keyFile must be given together');
+    } else if (clientAuthorityFile !== '' && certificateFile === '') {
+      const message = 'needs tls.certificateFile and tls.keyFile: clients show certificates over TLS only';
+      this.#conflict('tls.clientAuthorityFile', 'tls.clientAuthorityFile', message);
+    }
   }
 
   #checkPorts(server: Config['server'], name: Port, other: Port): void {
