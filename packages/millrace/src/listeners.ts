@@ -54,6 +54,7 @@ function optionsFrom({ server, http }: Config): HttpServerOptions {
     responseStallMsMax: millisecondsFrom(http.stallSecondsMax),
     idleMsMax: millisecondsFrom(http.keepAliveSecondsMax),
     headBytesMax: http.headerBytesMax,
+    headerFieldsMax: http.headerFieldsMax,
     // Counted uncompressed and with 32 bytes for every field on top.
     headerListBytesMax: 2 * http.headerBytesMax,
     connectionsMax: http.connectionsMax,

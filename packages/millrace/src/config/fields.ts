@@ -185,6 +185,13 @@ export const fields = {
       min: 0.1,
       max: daySeconds,
     }),
+    headerFieldsMax: integer({
+      flag: 'header-fields-max',
+      description: 'Most header fields in one request.',
+      default: 200,
+      min: 8,
+      max: 10_000,
+    }),
     stallSecondsMax: seconds({
       flag: 'stall-seconds-max',
       description:
