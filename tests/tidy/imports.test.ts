@@ -95,6 +95,16 @@ test('protocol loads in a browser', () => {
   expect(problems.map((file) => file.path)).toEqual([]);
 });
 
+test('an edge knows no other edge', () => {
+  const edgeOf = (path: string): string | undefined => /\/edges\/(rest|grpc)\//.exec(path)?.[1];
+  const problems = shipped
+    .filter((file) => edgeOf(file.path) !== undefined)
+    .filter((file) =>
+      file.imports.some(({ file: target }) => (edgeOf(target ?? '') ?? edgeOf(file.path)) !== edgeOf(file.path)),
+    );
+  expect(problems.map((file) => file.path)).toEqual([]);
+});
+
 test('no unfinished marks stand in the sources', () => {
   const marks = files.filter((file) => /\b(TODO|FIXME|XXX)\b/.test(file.text)).map((file) => file.path);
   expect(marks).toEqual([]);

@@ -9,10 +9,11 @@ export { createGrpcEdge, type GrpcEdge, type GrpcEdgeOptions } from './edges/grp
 export { type RestOptions, resolveRestConfig, restDefaults } from './edges/rest/config.ts';
 export { createRestEdge, type RestEdgeOptions } from './edges/rest/edge.ts';
 export { encodeError as encodeRestError } from './edges/rest/encode-error.ts';
-export { type RestDependencies, restRoutes, type ServerIdentity } from './edges/rest/routes.ts';
+export { type RestDependencies, restRoutes } from './edges/rest/routes.ts';
 export * from './edges/routing/openapi.ts';
 export * from './edges/routing/route.ts';
 export * from './edges/routing/router.ts';
+export * from './edges/server-identity.ts';
 export * from './registry/catalogue.ts';
 export * from './registry/config-text/model-config-schema.ts';
 export * from './registry/config-text/read-model-config.ts';

@@ -3,7 +3,7 @@ import type { UnaryCall } from '@millrace/http';
 import { InferenceError } from '@millrace/protocol';
 import type { DataPlane, InferAnswer } from '../../data-plane/infer.ts';
 import type { Catalogue } from '../../registry/catalogue.ts';
-import { checkClassification, classify } from '../rest/classify.ts';
+import { checkClassification, classify } from '../classification/classify.ts';
 import type { GrpcConfig } from './config.ts';
 import { type DecodedRequest, decodeRequest } from './decode-request.ts';
 import type { InferResponse } from './encode-response.ts';

@@ -4,7 +4,7 @@ import { type RpcError, type RpcMethod, type RpcService, unary } from '@millrace
 import { InferenceError } from '@millrace/protocol';
 import type { DataPlane } from '../../data-plane/infer.ts';
 import type { Catalogue, Health } from '../../registry/catalogue.ts';
-import type { ServerIdentity } from '../rest/routes.ts';
+import type { ServerIdentity } from '../server-identity.ts';
 import type { GrpcConfig } from './config.ts';
 import { encodeModelConfig, encodeModelMetadata } from './encode-model.ts';
 import type { InferResponse } from './encode-response.ts';

@@ -1,5 +1,5 @@
 import { InferenceError, type JsonReader } from '@millrace/protocol';
-import { binaryForm, jsonForm, type OutputForm } from './answer-form.ts';
+import { binaryForm, jsonForm, type OutputForm } from '../classification/answer-form.ts';
 import { readParameters, refuseSharedMemory, takeBoolean, takeNatural } from './parameters.ts';
 
 /** Reads the `outputs` of a request: which are wanted, and in which form. */

@@ -2,7 +2,7 @@
 import { InferenceError, JsonReader } from '@millrace/protocol';
 import type { InferRequest } from '../../data-plane/infer.ts';
 import type { Catalogue } from '../../registry/catalogue.ts';
-import { type AnswerForm, binaryForm, jsonForm, type OutputForm } from './answer-form.ts';
+import { type AnswerForm, binaryForm, jsonForm, type OutputForm } from '../classification/answer-form.ts';
 import { BinaryTail } from './binary-tail.ts';
 import { type InputLimits, type PendingInput, readInputs, resolveInputs } from './decode-inputs.ts';
 import { readOutputs } from './decode-outputs.ts';

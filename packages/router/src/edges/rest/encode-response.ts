@@ -2,8 +2,8 @@
 import { InferenceError, type JsonWriter, type Tensor, writeTensorData } from '@millrace/protocol';
 import type { InferAnswer } from '../../data-plane/infer.ts';
 import type { ModelView } from '../../registry/catalogue.ts';
-import { type AnswerForm, formOf } from './answer-form.ts';
-import { classify } from './classify.ts';
+import { type AnswerForm, formOf } from '../classification/answer-form.ts';
+import { classify } from '../classification/classify.ts';
 
 export interface EncodedAnswer {
   /** The JSON, then views of the binary outputs that have bytes. */

@@ -5,6 +5,7 @@ import { z } from 'zod';
 import type { DataPlane } from '../../data-plane/infer.ts';
 import type { Catalogue, Health } from '../../registry/catalogue.ts';
 import type { Route, RoutedRequest } from '../routing/route.ts';
+import type { ServerIdentity } from '../server-identity.ts';
 import type { RestConfig } from './config.ts';
 import { headerLengthField } from './decode-request.ts';
 import { encodeError, errorCodeField, withoutBody } from './encode-error.ts';
@@ -21,13 +22,6 @@ export interface RestDependencies {
   readonly config: RestConfig;
   /** Hears of defects; clients are told only that there was one. */
   readonly onError: (error: unknown) => void;
-}
-
-export interface ServerIdentity {
-  readonly name: string;
-  readonly version: string;
-  /** Protocol extensions that other parts of the server offer, named as in Triton's server metadata. */
-  readonly extensions?: readonly string[];
 }
 
 /** What this edge itself offers beyond the protocol's core. */
