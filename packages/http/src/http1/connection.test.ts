@@ -5,6 +5,7 @@ import { MemoryHost } from '../wire/testing/memory-host.ts';
 import { MemoryTransport } from '../wire/testing/memory-transport.ts';
 import type { WireExchange, WireHandler } from '../wire/wire-exchange.ts';
 import { Http1Connection, type OfferUpgrade } from './connection.ts';
+import { drainQuietMs } from './connection-times.ts';
 
 function open(handler: WireHandler, options: HttpLimitOptions = {}, offerUpgrade?: OfferUpgrade) {
   const host = new MemoryHost(handler, options);
@@ -294,9 +295,22 @@ describe('endings', () => {
     expect(reasons).toEqual(['the client closed the connection']);
   });
 
-  test('drain closes what is idle at once and what is busy after its answer', () => {
+  test('drain answers a request that was on its way to an idle connection, then closes', () => {
+    const late = open(answerPath);
+    late.receive(get('/1'));
+    late.connection.drain();
+    late.receive(get('/2'));
+    const said = late.said();
+    expect(said.match(/HTTP\/1.1 200/g)).toHaveLength(2);
+    expect(said.match(/connection: close/g)).toHaveLength(1);
+    expect(late.transport.isEnded).toBe(true);
+  });
+
+  test('drain closes what is idle after drainQuietMs and what is busy after its answer', () => {
     const idle = open(answerPath);
     idle.connection.drain();
+    expect(idle.transport.isEnded).toBe(false);
+    idle.host.pass(drainQuietMs + 200);
     expect(idle.transport.isEnded).toBe(true);
     const waiting: WireExchange[] = [];
     const busy = open((exchange) => waiting.push(exchange));
