@@ -1,5 +1,6 @@
 /** What a connection and a stream cost while nothing happens on them, and whether the cost stays the same as they grow. */
 import type { ChildProcess } from 'node:child_process';
+import { setTimeout } from 'node:timers/promises';
 import { benchServer, type RunningContestant, startContestants, stopContestants } from '../contestant.ts';
 import { firstMatch, startPinned, stopped } from '../pinned-process.ts';
 import { programPath } from '../run-program.ts';
@@ -8,6 +9,10 @@ import type { Goal, Sample, Scenario } from '../scenario.ts';
 const fewer = 1000;
 const more = 4000;
 const streamsOfConnection = 100;
+/** The heap is settled when it has changed by less than this between two looks so far apart. */
+const settledBytesMax = 32_768;
+const settleMs = 200;
+const settleLooksMax = 50;
 const contestants = [
   benchServer('grpc-js', 'grpc-js', [], ['--expose-gc']),
   benchServer('millrace', 'millrace-rpc', [], ['--expose-gc']),
@@ -25,6 +30,18 @@ async function memoryOf({ child }: RunningContestant): Promise<Memory> {
   return JSON.parse((await line)[1] as string) as Memory;
 }
 
+/** When connections have come or gone the server needs a while until it has no more of the change than it will keep. */
+async function settledMemoryOf(server: RunningContestant): Promise<Memory> {
+  let before = await memoryOf(server);
+  for (let look = 0; look < settleLooksMax; look++) {
+    await setTimeout(settleMs);
+    const now = await memoryOf(server);
+    if (Math.abs(now.heapUsed - before.heapUsed) < settledBytesMax) return now;
+    before = now;
+  }
+  throw new Error(`the heap of ${server.name} does not settle`);
+}
+
 async function openPeers(port: number, connections: number, streams: number): Promise<ChildProcess> {
   const child = startPinned(1, process.execPath, [
     programPath('load/idle-peers'),
@@ -38,11 +55,11 @@ async function openPeers(port: number, connections: number, streams: number): Pr
 async function measureKind(server: RunningContestant, kind: string, each: number, streams: number): Promise<Sample> {
   // What is made once, code included, is no part of what one more costs.
   await stopped(await openPeers(server.port, fewer / each, streams));
-  const before = await memoryOf(server);
+  const before = await settledMemoryOf(server);
   const first = await openPeers(server.port, fewer / each, streams);
-  const atFewer = await memoryOf(server);
+  const atFewer = await settledMemoryOf(server);
   const second = await openPeers(server.port, (more - fewer) / each, streams);
-  const atMore = await memoryOf(server);
+  const atMore = await settledMemoryOf(server);
   await Promise.all([stopped(first), stopped(second)]);
   const name = `${server.name}, idle ${kind}`;
   const per = (one: number, other: number, count: number): number => (one - other) / count / 1024;
