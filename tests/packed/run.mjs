@@ -28,6 +28,7 @@ try {
   );
   const tarballs = readdirSync(folder).filter((name) => name.endsWith('.tgz'));
   check('every package packs', tarballs.length === workspaces.length);
+  for (const tarball of tarballs) checkContents(tarball);
   writeFileSync(
     join(folder, 'package.json'),
     '{"name":"elsewhere","private":true,"allowScripts":{"onnxruntime-node":false}}',
@@ -46,6 +47,15 @@ try {
 }
 console.log(`${passed} passed, ${failed} failed`);
 process.exitCode = failed === 0 && passed > 0 ? 0 : 1;
+
+function checkContents(tarball) {
+  const names = execFileSync('tar', ['tzf', join(folder, tarball)], { encoding: 'utf8' })
+    .trim()
+    .split('\n');
+  check(`${tarball} carries the licence`, names.includes('package/LICENSE'));
+  const needless = names.filter((name) => /\.test\.|\.bench\.|\.map$|\/src\/|malformed|echo-double/.test(name));
+  check(`${tarball} carries nothing that only tests need${needless.map((name) => ` ${name}`)}`, needless.length === 0);
+}
 
 async function callServer() {
   const server = spawn(
