@@ -159,11 +159,15 @@ class ComposedServer implements RunningServer {
     this.#parts.readiness.end();
   }
 
-  /** The listeners finish their exchanges while the data plane finishes its requests; workers end after both. */
+  /**
+   * The listeners finish their exchanges, and what was on its way to them is still served; then the data plane has
+   * nothing left but what its callers have given up. Workers end last.
+   */
   async drain(): Promise<void> {
     const { listeners, grpc, assembly } = this.#parts;
     grpc.end();
-    await Promise.all([listeners.http.drain(), listeners.grpc.drain(), assembly.dataPlane.drain()]);
+    await Promise.all([listeners.http.drain(), listeners.grpc.drain()]);
+    await assembly.dataPlane.drain();
     await assembly.fleet.stop();
   }
 

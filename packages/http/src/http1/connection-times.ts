@@ -5,6 +5,8 @@ import type { Http1Connection } from './connection.ts';
 const lookMs = 1000;
 /** How long a closed connection may take to go. */
 const lingerMs = 2000;
+/** How long a connection without a request is still listened to when the server goes: one may be on its way. */
+export const drainQuietMs = 250;
 
 export class Http1Times extends WheelEntry {
   readonly #connection: Http1Connection;
@@ -13,6 +15,7 @@ export class Http1Times extends WheelEntry {
   #answeredMs: number;
   #endingMs = -1;
   #drainingMs = -1;
+  #quietMs = -1;
   #sentMs: number;
   #unsentBytes = 0;
   /** Bytes since the last look at the rate of a body, and when that was. */
@@ -81,6 +84,12 @@ export class Http1Times extends WheelEntry {
     this.#sentMs = this.#nowMs;
   }
 
+  /** The server goes and the connection has no request: it closes if none comes. */
+  onQuiet(): void {
+    this.#quietMs = this.#nowMs;
+    this.#connection.host.wheel.set(this, this.#quietMs + drainQuietMs);
+  }
+
   onEnding(): void {
     if (this.#endingMs < 0) this.#endingMs = this.#nowMs;
   }
@@ -107,8 +116,12 @@ export class Http1Times extends WheelEntry {
     } else if (connection.isBodyAwaited) {
       if (!this.#isBodyComing(nowMs)) connection.expire('the body of the request came too slowly');
     } else if (connection.exchange === undefined) {
+      if (this.#quietMs >= 0 && nowMs - this.#quietMs >= drainQuietMs) {
+        connection.endIdle();
+        return;
+      }
       const limitMs = this.#hasServed ? limits.idleMsMax : Math.min(limits.prefaceMsMax, limits.idleMsMax);
-      if (nowMs - this.#answeredMs >= limitMs) connection.drain();
+      if (nowMs - this.#answeredMs >= limitMs) connection.endIdle();
     }
     if (nowMs - this.#bornMs >= limits.connectionAgeMsMax && this.#drainingMs < 0) {
       this.#drainingMs = nowMs;

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { HttpRequest } from '../exchange.ts';
 import type { WireExchange } from '../wire/wire-exchange.ts';
+import { drainQuietMs } from './connection-times.ts';
 import { answerPath, converse, echo, get, post } from './testing/conversation.ts';
 
 describe('answers', () => {
@@ -268,9 +269,22 @@ describe('endings', () => {
     expect(reasons).toEqual(['the client closed the connection']);
   });
 
-  test('drain closes what is idle at once and what is busy after its answer', () => {
+  test('drain answers a request that was on its way to an idle connection, then closes', () => {
+    const late = converse(answerPath);
+    late.receive(get('/1'));
+    late.connection.drain();
+    late.receive(get('/2'));
+    const said = late.said();
+    expect(said.match(/HTTP\/1.1 200/g)).toHaveLength(2);
+    expect(said.match(/connection: close/g)).toHaveLength(1);
+    expect(late.transport.isEnded).toBe(true);
+  });
+
+  test('drain closes what is idle after drainQuietMs and what is busy after its answer', () => {
     const idle = converse(answerPath);
     idle.connection.drain();
+    expect(idle.transport.isEnded).toBe(false);
+    idle.host.pass(drainQuietMs + 200);
     expect(idle.transport.isEnded).toBe(true);
     const waiting: WireExchange[] = [];
     const busy = converse((exchange) => waiting.push(exchange));

@@ -234,9 +234,17 @@ export class Http1Connection implements Connection, RequestSink {
     this.#output.discard();
   }
 
+  /** Closes after the request under way, or after one that is on its way already; without any, soon. */
   drain(): void {
+    if (this.#isDraining) return;
     this.#isDraining = true;
-    if (this.#exchange === undefined && !this.isInHead) this.#end();
+    if (this.#exchange === undefined && !this.isInHead) this.#times.onQuiet();
+  }
+
+  /** Closes a connection without a request. */
+  endIdle(): void {
+    this.#isDraining = true;
+    this.#end();
   }
 
   destroy(): void {
