@@ -1,4 +1,6 @@
 /** The hand-written reader against the generated one. */
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { create, type MessageInitShape, toBinary } from '@bufbuild/protobuf';
 import { InferenceError } from '@millrace/protocol';
 import fc from 'fast-check';
@@ -213,4 +215,24 @@ test.each([
   ['a packed shape that ends within a number', [0x2a, 3, 0x1a, 1, 0x80]],
 ])('%s is malformed', (_, bytes) => {
   expect(() => reader.read(Uint8Array.from(bytes))).toThrow(MalformedMessage);
+});
+
+test('a message is not kept after it was read, also when it was refused', async () => {
+  setFlagsFromString('--expose-gc');
+  const collectGarbage = runInNewContext('gc') as () => void;
+  const used = new InferMessageReader(roomy);
+  const readLarge = (end: readonly number[]): WeakRef<Uint8Array> => {
+    const bytes = Uint8Array.from([0x0a, 1, 0x61, ...end]);
+    try {
+      used.read(bytes);
+    } catch (error) {
+      expect(error).toBeInstanceOf(MalformedMessage);
+    }
+    return new WeakRef(bytes);
+  };
+  const references = [readLarge([]), readLarge([0x0b])];
+  // A reference is held by its WeakRef until the end of the task.
+  await new Promise((resolve) => setImmediate(resolve));
+  collectGarbage();
+  expect(references.map((reference) => reference.deref())).toEqual([undefined, undefined]);
 });

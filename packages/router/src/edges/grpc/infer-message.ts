@@ -57,10 +57,12 @@ const rawInputContentsTag = delimited(7);
 const shapeTag = 3 << 3;
 const packedShapeTag = delimited(3);
 
+const noBytes = new Uint8Array(0);
+
 export class InferMessageReader {
   readonly #limits: InferMessageLimits;
   readonly #memo = new TextMemo();
-  readonly #cursor = new ProtoCursor(new Uint8Array(0));
+  readonly #cursor = new ProtoCursor(noBytes);
 
   constructor(limits: InferMessageLimits) {
     this.#limits = limits;
@@ -68,9 +70,18 @@ export class InferMessageReader {
 
   /** Throws an InferenceError: a `MalformedMessage`, or `request-too-large` where a limit is passed. */
   read(bytes: Uint8Array): InferMessage {
+    this.#cursor.reset(bytes);
+    try {
+      return this.#message();
+    } finally {
+      // The last message, large as it may be, must not be kept until the next one comes.
+      this.#cursor.reset(noBytes);
+    }
+  }
+
+  #message(): InferMessage {
     const cursor = this.#cursor;
     const { inputsMax, outputsMax } = this.#limits;
-    cursor.reset(bytes);
     const message: InferMessage = {
       modelName: '',
       modelVersion: '',
