@@ -8,7 +8,7 @@ import { servedModel } from '../data-plane/testing/models.ts';
 import { ScriptedLane } from '../data-plane/testing/scripted-lane.ts';
 import { ServedModels } from '../registry/served-models.ts';
 import { silentObserver } from '../telemetry/observer.ts';
-import { type FleetListener, stopMsMax, WorkerFleet, type WorkerGroup } from './worker-fleet.ts';
+import { type FleetListener, reloadPauseMs, stopMsMax, WorkerFleet, type WorkerGroup } from './worker-fleet.ts';
 
 const loadMsMax = 300_000;
 const { pauseMs, stableMs, crashLoopDeaths } = defaultRestartPolicy;
@@ -135,6 +135,29 @@ test('a model that cannot be loaded fails with the reason, and those beside it s
   expect(stage.states()).toEqual(['a failed: no such operator', 'b ready']);
   expect(stage.takeTold()).toContain('group1 worker 1 ready');
   expect(stage.lane.last.calls).toEqual([]);
+});
+
+test('a model that was served before and cannot be loaded again is tried until it can', () => {
+  const stage = new FleetOnStage(1, ['a', 'b']);
+  stage.lane.last.loads();
+  stage.lane.last.dies();
+  stage.clock.advance(0);
+  const successor = stage.lane.last;
+  successor.says({ kind: 'load-failed', model: 1, message: 'no such file' });
+  successor.says({ kind: 'ready', model: 2, loadMs: 4, residentBytes: 1 });
+  expect(stage.states()).toEqual(['a failed: no such file', 'b ready']);
+  const loads = () => successor.sent.filter(({ kind }) => kind === 'load').length;
+  expect(loads()).toBe(2);
+  stage.clock.advance(reloadPauseMs - 1);
+  expect(loads()).toBe(2);
+  stage.clock.advance(1);
+  expect(loads()).toBe(3);
+  successor.says({ kind: 'load-failed', model: 1, message: 'no such file' });
+  stage.clock.advance(reloadPauseMs);
+  successor.says({ kind: 'ready', model: 1, loadMs: 4, residentBytes: 1 });
+  expect(stage.states()).toEqual(['a ready', 'b ready']);
+  stage.clock.advance(10 * reloadPauseMs);
+  expect(loads()).toBe(4);
 });
 
 test('a dead worker is started again at once, then after pauses that double, and five deaths fail its models', () => {

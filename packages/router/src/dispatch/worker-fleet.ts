@@ -12,6 +12,9 @@ import type { ServedModels } from '../registry/served-models.ts';
 /** A worker that was told to stop, and has nothing left to run, has this long to end by itself. */
 export const stopMsMax = 5000;
 
+/** How long after a failed load a model that was served before is tried again. */
+export const reloadPauseMs = 5000;
+
 /** Models that share worker processes: usually one model, or several small ones in a named group. */
 export interface WorkerGroup {
   readonly name: string;
@@ -117,6 +120,8 @@ class WorkerSlot {
   readonly #group: WorkerGroup;
   readonly #worker: WorkerId;
   readonly #served = new Set<ServedModel>();
+  /** By this worker or an earlier one in its place. */
+  readonly #everServed = new Set<ServedModel>();
   #record = cleanRestartRecord;
   #link: WorkerLink | undefined;
   /** When its last load ended; undefined before. */
@@ -187,6 +192,7 @@ class WorkerSlot {
       case 'ready': {
         const model = this.#modelOf(message.model);
         this.#served.add(model);
+        this.#everServed.add(model);
         this.#parts.listener.modelLoaded(model, message.loadMs);
         this.#fleet.workerServes(this.#worker, model);
         this.#settled(model);
@@ -196,6 +202,7 @@ class WorkerSlot {
         const model = this.#modelOf(message.model);
         this.#fleet.modelUnservable(model, this.#worker, message.message);
         this.#settled(model);
+        if (this.#everServed.has(model)) this.#loadAgainLater(model);
         break;
       }
       case 'answered':
@@ -209,6 +216,17 @@ class WorkerSlot {
         this.#gone(message.reason);
         break;
     }
+  }
+
+  /** A model that was served before may be good again soon: its folder was being replaced, or files ran out. */
+  #loadAgainLater(model: ServedModel): void {
+    const link = this.#link;
+    this.#parts.clock.alarm(reloadPauseMs, () => {
+      if (link === undefined || this.#link !== link || this.#isStopping) return;
+      this.#loading.add(model);
+      const spec = this.#group.models.find((entry) => entry.model === model)?.spec;
+      if (spec !== undefined) link.send({ kind: 'load', spec });
+    });
   }
 
   #settled(model: ServedModel): void {
