@@ -4,9 +4,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Contestant, startContestants, stopContestants } from '../contestant.ts';
 import { callOnce } from '../load/grpc-call.ts';
-import { type Http2Load, latencies, requestsPerSecond } from '../load/h2load.ts';
+import { type Load, latencies, requestsPerSecond } from '../load/h2load.ts';
 import { withProcessorMicros } from '../processor-time.ts';
 import type { BenchOptions, Goal, OpenScenario, Sample } from '../scenario.ts';
+
+const grpcFields = ['content-type: application/grpc', 'te: trailers'];
 
 export interface LoadShape {
   readonly connections: number;
@@ -46,11 +48,12 @@ export async function openGrpcLoad(load: GrpcLoad, options: BenchOptions): Promi
     const scheme = load.contestants[index]?.isTls === true ? 'https' : 'http';
     return { name, pid: child.pid, origin: `${scheme}://127.0.0.1:${port}` };
   });
-  const shaped = (origin: string, shape: LoadShape, seconds: number): Http2Load => ({
+  const shaped = (origin: string, shape: LoadShape, seconds: number): Load => ({
     url: `${origin}${load.path}`,
     ...shape,
     seconds,
     bodyPath,
+    fields: grpcFields,
   });
   const check = async (): Promise<void> => {
     for (const { origin } of targets) load.check(await callOnce(origin, load.path, load.body));
