@@ -24,10 +24,13 @@ export function resultFrom(scenario: Scenario, samples: readonly Sample[], loadA
   const medians: Record<string, number> = {};
   for (const name of Object.keys(samples[0] ?? {}))
     medians[name] = median(samples.map((sample) => sample[name] as number));
-  const goals = scenario.goals.map(({ statement, bound, isMinimum, value }) => {
+  const goals: GoalResult[] = [];
+  for (const { statement, bound, isMinimum, value } of scenario.goals) {
     const reached = value(medians);
-    return { statement, value: reached, bound, isReached: isMinimum ? reached >= bound : reached <= bound };
-  });
+    // Without `/proc` there is no processor time, and no goal about it.
+    if (Number.isNaN(reached)) continue;
+    goals.push({ statement, value: reached, bound, isReached: isMinimum ? reached >= bound : reached <= bound });
+  }
   const { name, title, unit } = scenario;
   return { name, title, unit, medians, samples, loadAverage, goals };
 }

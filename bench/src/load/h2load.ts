@@ -1,5 +1,5 @@
 /**
- * h2load as the load on core 1. Rates come from runs without a log; percentiles from a short run of their own that
+ * h2load as the load on core 1. Rates come from runs without a log, percentiles from a short run of their own that
  * writes one, since writing a line for each of a hundred thousand requests a second would slow the load down.
  */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -8,14 +8,17 @@ import { join } from 'node:path';
 import { startPinned } from '../pinned-process.ts';
 import { quantile } from '../statistics.ts';
 
-export interface Http2Load {
+export interface Load {
   readonly url: string;
   readonly connections: number;
   /** Requests in flight on each connection. */
   readonly streams: number;
   readonly seconds: number;
-  /** A file with the request's body: the gRPC message in its envelope. */
+  /** A file with the request's body, and the fields that go with it. */
   readonly bodyPath: string;
+  readonly fields: readonly string[];
+  /** Over HTTP/1.1 instead, one request at a time on each connection. */
+  readonly isHttp1?: boolean;
 }
 
 export interface Latencies {
@@ -24,11 +27,11 @@ export interface Latencies {
 }
 
 /** Requests answered a second; throws when any of them failed. */
-export async function requestsPerSecond(load: Http2Load): Promise<number> {
+export async function requestsPerSecond(load: Load): Promise<number> {
   return rateFrom(await runH2load(load, []));
 }
 
-export async function latencies(load: Http2Load): Promise<Latencies> {
+export async function latencies(load: Load): Promise<Latencies> {
   const folder = mkdtempSync(join(tmpdir(), 'millrace-h2load-'));
   try {
     const logPath = join(folder, 'log');
@@ -39,7 +42,7 @@ export async function latencies(load: Http2Load): Promise<Latencies> {
   }
 }
 
-/** From what h2load prints. It knows nothing of gRPC: `grpc-status` is looked at by the scenario's own calls. */
+/** From what h2load prints. It looks at the HTTP status alone: answers are looked at by the scenario's own calls. */
 export function rateFrom(text: string): number {
   const rate = /finished in [^,]+, ([\d.]+) req\/s/.exec(text);
   const requests = /(\d+) done, (\d+) succeeded, (\d+) failed, (\d+) errored, (\d+) timeout/.exec(text);
@@ -60,10 +63,11 @@ export function latenciesFrom(log: string): Latencies {
   return { p50Ms: quantile(millis, 0.5), p99Ms: quantile(millis, 0.99) };
 }
 
-async function runH2load(load: Http2Load, more: readonly string[]): Promise<string> {
+async function runH2load(load: Load, more: readonly string[]): Promise<string> {
   const child = startPinned(1, 'h2load', [
     ...['-c', String(load.connections), '-m', String(load.streams), '-D', String(load.seconds)],
-    ...['-H', 'content-type: application/grpc', '-H', 'te: trailers', '-d', load.bodyPath],
+    ...load.fields.flatMap((field) => ['-H', field]),
+    ...['-d', load.bodyPath, ...(load.isHttp1 === true ? ['--h1'] : [])],
     ...more,
     load.url,
   ]);

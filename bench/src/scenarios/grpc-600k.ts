@@ -4,7 +4,7 @@ import { expectedOutput } from '../expected-output.ts';
 import { inferBody, inferPath, outputFrom } from '../grpc-messages.ts';
 import { isNearly } from '../nearly.ts';
 import type { OpenScenario, Sample, Scenario } from '../scenario.ts';
-import { openGrpcLoad, ratioGoal } from './grpc-load.ts';
+import { openGrpcLoad, ratioGoals } from './grpc-load.ts';
 
 const pixels = 3 * 224 * 224;
 const shape = { connections: 8, streams: 1 };
@@ -35,8 +35,8 @@ export const grpc600kScenario: Scenario = {
   unit: 'requests/s',
   contestants: contestantsFor('image_mean').map(({ name }) => name),
   needs: ['h2load'],
-  goals: works.map(({ label }) =>
-    ratioGoal(
+  goals: works.flatMap(({ label }) =>
+    ratioGoals(
       `${label}: local lane at least 4x grpc-js`,
       4,
       `millrace, local lane, 8x1, ${label}`,

@@ -4,7 +4,7 @@ import { inferBody, inferPath, outputFrom } from '../grpc-messages.ts';
 import { mlpInputs, mlpPath, mlpRows } from '../mlp.ts';
 import { isNearly } from '../nearly.ts';
 import type { BenchOptions, Goal, OpenScenario, Scenario } from '../scenario.ts';
-import { type LoadShape, openGrpcLoad, rateName, ratioGoal } from './grpc-load.ts';
+import { type LoadShape, openGrpcLoad, rateName, ratioGoals } from './grpc-load.ts';
 
 const contestants = [
   benchServer('grpc-js', 'grpc-js', ['--model', mlpPath]),
@@ -35,7 +35,7 @@ export const grpcInferScenario: Scenario = {
   contestants: names,
   needs: ['h2load'],
   goals: [
-    ratioGoal(
+    ...ratioGoals(
       'local lane, 8x8, at least 4x grpc-js with the model in its process',
       4,
       rateName('millrace, local lane', some),

@@ -2,7 +2,7 @@ import { benchServer, millraceServing } from '../contestant.ts';
 import { checkBody, checkPath } from '../grpc-messages.ts';
 import { mlpPath } from '../mlp.ts';
 import type { Scenario } from '../scenario.ts';
-import { openGrpcLoad, rateName, ratioGoal } from './grpc-load.ts';
+import { openGrpcLoad, rateName, ratioGoals } from './grpc-load.ts';
 
 const few = { connections: 1, streams: 32 };
 const many = { connections: 8, streams: 32 };
@@ -21,10 +21,10 @@ export const grpcNoopScenario: Scenario = {
   unit: 'requests/s',
   contestants: contestants.map(({ name }) => name),
   needs: ['h2load'],
-  goals: [many, few].map((shape) => {
+  goals: [many, few].flatMap((shape) => {
     const bound = shape === many ? 8 : 6;
     const names = [rateName('millrace', shape), rateName('grpc-js', shape)] as const;
-    return ratioGoal(`${names[0]} at least ${bound}x grpc-js`, bound, ...names);
+    return ratioGoals(`${names[0]} at least ${bound}x grpc-js`, bound, ...names);
   }),
   open: (options) =>
     openGrpcLoad(

@@ -4,7 +4,7 @@ import { callOnce } from '../load/grpc-call.ts';
 import { withProcessorMicros } from '../processor-time.ts';
 import { runProgram } from '../run-program.ts';
 import type { Sample, Scenario } from '../scenario.ts';
-import { ratioGoal } from './grpc-load.ts';
+import { ratioGoals } from './grpc-load.ts';
 
 const count = 1000;
 const bytes = 32;
@@ -37,9 +37,9 @@ export const grpcStreamScenario: Scenario = {
   title: `gRPC server streaming: ${count} chunks of ${bytes} bytes a stream, one stream and 100 at a time on one connection, one core serving`,
   unit: 'chunks/s',
   contestants: contestants.map(({ name }) => name),
-  goals: streamCounts.map((streams) => {
+  goals: streamCounts.flatMap((streams) => {
     const names = [figureName('millrace', streams), figureName('grpc-js', streams)] as const;
-    return ratioGoal(`${names[0]}, at least 4x grpc-js`, 4, ...names);
+    return ratioGoals(`${names[0]}, at least 4x grpc-js`, 4, ...names, 'chunk');
   }),
   open: async (options) => {
     const servers = await startContestants(contestants);

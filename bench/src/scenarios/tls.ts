@@ -3,7 +3,7 @@ import { benchServer } from '../contestant.ts';
 import { checkBody, checkPath } from '../grpc-messages.ts';
 import type { Scenario } from '../scenario.ts';
 import { selfSigned } from '../self-signed.ts';
-import { openGrpcLoad, rateName, ratioGoal } from './grpc-load.ts';
+import { openGrpcLoad } from './grpc-load.ts';
 import { mustBeServing } from './grpc-noop.ts';
 
 const shape = { connections: 8, streams: 32 };
@@ -20,14 +20,7 @@ export const tlsScenario: Scenario = {
   unit: 'requests/s',
   contestants: programs.flatMap(([name]) => [name, `${name}, TLS`]),
   needs: ['h2load', 'openssl'],
-  goals: [
-    ratioGoal(
-      'over TLS at least 6x grpc-js over TLS',
-      6,
-      rateName('millrace, TLS', shape),
-      rateName('grpc-js, TLS', shape),
-    ),
-  ],
+  goals: [],
   open: async (options) => {
     const { folder, serverArguments } = selfSigned();
     const contestants = programs.flatMap(([name, program]) => [

@@ -1,5 +1,5 @@
 /** A no-op call of 93 bytes under h2load: this wire layer against node's own, over HTTP/2 and HTTP/1.1. */
-import { type ChildProcess, spawnSync } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -35,6 +35,7 @@ export const wireUnaryScenario: Scenario = {
   title: 'No-op calls of 93 bytes under h2load, the server on one core, h2c and HTTP/1.1',
   unit: 'requests/s',
   contestants: contestants.map(({ name }) => name),
+  needs: ['h2load'],
   goals: [
     {
       statement: 'at least 5x node:http2 at 8 connections x 32 streams',
@@ -59,9 +60,6 @@ export const wireUnaryScenario: Scenario = {
 };
 
 async function openScenario(options: BenchOptions): Promise<OpenScenario> {
-  if (spawnSync('h2load', ['--version']).status !== 0) {
-    throw new Error('wire-unary needs h2load; install it (Debian: apt-get install nghttp2-client)');
-  }
   const folder = mkdtempSync(join(tmpdir(), 'millrace-bench-'));
   const payload = join(folder, 'payload');
   writeFileSync(payload, Buffer.alloc(93));
