@@ -18,6 +18,11 @@ import { TokenBucket } from './token-bucket.ts';
 
 /** What one answered request earns its client in control frames. */
 const tokensPerRequest = 4;
+/**
+ * Answers to the requests of one chunk leave after this many, not only at its end: the client takes them up while the rest
+ * is worked on, instead of both waiting for each other in turn.
+ */
+const answersPerFlush = 16;
 /** Our pings carry a mark of what they are for. */
 const keepAliveMark = Buffer.from('millkeep', 'latin1');
 const drainMark = Buffer.from('milldrai', 'latin1');
@@ -35,6 +40,7 @@ export class Http2Connection implements Connection, FrameSink {
   #prefaceHave = 0;
   #isReceiving: boolean = false;
   #isFlushQueued: boolean = false;
+  #answersUnflushed = 0;
   #isInputPaused: boolean = false;
   #goaway: 'none' | 'announced' | 'final' = 'none';
   /** The client has sent its preface and first SETTINGS. */
@@ -108,6 +114,7 @@ export class Http2Connection implements Connection, FrameSink {
 
   flush(): void {
     this.#isFlushQueued = false;
+    this.#answersUnflushed = 0;
     if (this.isClosed) return;
     if (!this.isStopped) this.sender.pump();
     this.sender.output.flush();
@@ -201,6 +208,7 @@ export class Http2Connection implements Connection, FrameSink {
   /** The response is complete on the wire. */
   onLocalEnd(stream: Http2Stream): void {
     stream.isLocalEnded = true;
+    this.#answersUnflushed++;
     this.#controlFrames.refund(tokensPerRequest);
     this.times.onAnswered();
     if (stream.isBodyComplete) this.close(stream, '');
@@ -293,6 +301,7 @@ export class Http2Connection implements Connection, FrameSink {
 
   onDataEnd(): void {
     if (this.receiver.dataEnds()) this.countFrame();
+    if (this.#answersUnflushed >= answersPerFlush) this.flush();
   }
 
   onBadPadding(): void {
