@@ -8,6 +8,9 @@ import { join } from 'node:path';
 import { startPinned } from '../pinned-process.ts';
 import { quantile } from '../statistics.ts';
 
+/** How long after its time h2load may still wait for answers before it counts as stuck. */
+const overdueSeconds = 20;
+
 export interface Load {
   readonly url: string;
   readonly connections: number;
@@ -76,7 +79,9 @@ async function runH2load(load: Load, more: readonly string[]): Promise<string> {
   child.stdout?.on('data', (chunk: string) => {
     text += chunk;
   });
+  const overdue = setTimeout(() => child.kill('SIGKILL'), (load.seconds + overdueSeconds) * 1000);
   const code = await new Promise((resolve) => child.once('close', resolve));
+  clearTimeout(overdue);
   if (code !== 0) throw new Error(`h2load ended with ${code}:\n${text}`);
   return text;
 }

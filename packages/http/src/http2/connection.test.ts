@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { MemoryHost } from '../wire/testing/memory-host.ts';
 import { MemoryTransport } from '../wire/testing/memory-transport.ts';
 import type { WireExchange } from '../wire/wire-exchange.ts';
@@ -33,6 +33,15 @@ describe('requests and answers', () => {
     const padded = frame(frameType.data, frameFlag.padded, 1, Buffer.from('\x03abc\0\0\0', 'latin1'));
     receive(headers(1, postFields, false), data(1, 'hello', false), padded, data(1, '', true));
     expect(said()).toEqual(['1 headers :status=200 x-bytes=8 end']);
+  });
+
+  test('answers to many requests of one chunk begin to leave before all are worked on', () => {
+    const { receive, said, transport } = converse(measure);
+    const write = vi.spyOn(transport, 'write');
+    const ids = Array.from({ length: 40 }, (_, index) => 2 * index + 1);
+    receive(...ids.flatMap((id) => [headers(id, postFields, false), data(id, 'a', true)]));
+    expect(write).toHaveBeenCalledTimes(3);
+    expect(said()).toEqual(ids.map((id) => `${id} headers :status=200 x-bytes=1 end`));
   });
 
   test('an answer with trailers has no length, and ends with the trailers', () => {
