@@ -1,5 +1,5 @@
 /** `npm run bench [-- NAME… --repetitions N --seconds S]`: runs scenarios, prints ratios, writes bench/results. */
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { availableParallelism, cpus, loadavg } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -43,6 +43,8 @@ const { values, positionals } = parseArgs({
     seconds: { type: 'string', default: '4' },
     warmup: { type: 'string', default: '2' },
     list: { type: 'boolean', default: false },
+    /** Also for chosen scenarios: a run of all is always written. */
+    write: { type: 'boolean', default: false },
   },
 });
 
@@ -86,8 +88,15 @@ const machine = `${cpus()[0]?.model ?? 'unknown processor'}, ${availableParallel
 const text = markdownFrom(results, machine);
 console.log(`\n${text}`);
 const folder = fileURLToPath(new URL('../results', import.meta.url));
-mkdirSync(folder, { recursive: true });
-if (positionals.length === 0) {
-  writeFileSync(join(folder, 'latest.md'), text);
-  writeFileSync(join(folder, 'latest.json'), `${JSON.stringify({ machine, results }, undefined, 2)}\n`);
+if (values.write || positionals.length === 0) {
+  mkdirSync(folder, { recursive: true });
+  for (const result of results) {
+    writeFileSync(join(folder, `${result.name}.json`), `${JSON.stringify({ machine, ...result }, undefined, 2)}\n`);
+  }
+  // The page shows the newest result of every scenario, whenever it was run.
+  const newest = scenarios.flatMap(({ name }) => {
+    const file = join(folder, `${name}.json`);
+    return existsSync(file) ? [JSON.parse(readFileSync(file, 'utf8')) as ScenarioResult] : [];
+  });
+  writeFileSync(join(folder, 'README.md'), markdownFrom(newest, machine));
 }
