@@ -9,6 +9,7 @@ import {
   type ErrorCode,
   type FailedMessage,
   InferenceError,
+  neverCancelled,
   type WorkerLink,
 } from '@millrace/protocol';
 import type { ServedModels } from '../registry/served-models.ts';
@@ -120,6 +121,7 @@ export class LiveDataPlane implements DataPlane {
       },
       now,
     );
+    if (signal === neverCancelled) return;
     // Listening comes last: an already cancelled signal calls back at once, and the scheduler must know the request by then.
     pending.stopListening = signal.onCancel((reason) => {
       this.#scheduler.handle({ kind: 'request-cancelled', request: id, reason }, this.#clock.now());
