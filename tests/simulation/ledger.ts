@@ -2,7 +2,7 @@
  * What the router has been told and has decided so far, kept in the plainest way: arrays that are searched, no count
  * that could be derived. The referee judges the scheduler against it, so nothing here is shared with the scheduler.
  */
-import type { ArrivedRequest, BatchId, ModelKey, ModelLimits, RequestId, WorkerId } from '@millrace/core';
+import type { ArrivedRequest, BatchId, ModelKey, ModelPolicy, RequestId, WorkerId } from '@millrace/core';
 import type { WorldLimits } from './weather.ts';
 
 export interface LedgerRequest {
@@ -24,7 +24,7 @@ export interface LedgerBatch {
 
 export interface LedgerModel {
   readonly key: ModelKey;
-  limits: ModelLimits;
+  policy: ModelPolicy;
   isRemoved: boolean;
   /** In order of arrival. */
   waiting: LedgerRequest[];
@@ -119,7 +119,7 @@ export class Ledger {
   startRunClock(worker: LedgerWorker, nowMs: number): void {
     const running = worker.outstanding[0];
     const isTimed = running !== undefined && !worker.isCondemned;
-    worker.runLimitAt = isTimed ? nowMs + running.model.limits.runMsMax : Number.POSITIVE_INFINITY;
+    worker.runLimitAt = isTimed ? nowMs + running.model.policy.runMsMax : Number.POSITIVE_INFINITY;
   }
 
   hasRoom(worker: LedgerWorker): boolean {

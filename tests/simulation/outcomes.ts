@@ -27,11 +27,11 @@ export function admissionCode(
   const model = ledger.models.get(key);
   if (model === undefined) return 'unknown-model';
   if (model.isRemoved) return 'model-not-ready';
-  if (rows > model.limits.rowsMax) return 'request-too-large';
-  if (bytes > model.limits.queueBytesMax || bytes > limits.waitingBytesMax) return 'request-too-large';
+  if (rows > model.policy.rowsMax) return 'request-too-large';
+  if (bytes > model.policy.queueBytesMax || bytes > limits.waitingBytesMax) return 'request-too-large';
   if (deadlineAt <= nowMs) return 'deadline-exceeded';
-  if (model.waiting.length >= model.limits.queueRequestsMax) return 'model-full';
-  if (bytesOf(model) + bytes > model.limits.queueBytesMax) return 'model-full';
+  if (model.waiting.length >= model.policy.queueRequestsMax) return 'model-full';
+  if (bytesOf(model) + bytes > model.policy.queueBytesMax) return 'model-full';
   if (ledger.waitingCount() >= limits.waitingRequestsMax) return 'server-full';
   if (ledger.waitingBytes() + bytes > limits.waitingBytesMax) return 'server-full';
   return undefined;
@@ -81,8 +81,8 @@ export function settleEvent(ledger: Ledger, event: SchedulerEvent, nowMs: number
     }
     case 'model-added': {
       const known = ledger.models.get(event.model);
-      if (known !== undefined && !known.isRemoved) known.limits = event.limits;
-      else ledger.models.set(event.model, { key: event.model, limits: event.limits, isRemoved: false, waiting: [] });
+      if (known !== undefined && !known.isRemoved) known.policy = event.policy;
+      else ledger.models.set(event.model, { key: event.model, policy: event.policy, isRemoved: false, waiting: [] });
       break;
     }
     case 'model-removed':

@@ -206,7 +206,7 @@ function nextBatch(model: LedgerModel, lookAheadMax: number): LedgerRequest[] {
   for (const request of head.isAlone ? [] : behind) {
     if (request.isAlone || request.arrived.group !== head.arrived.group) continue;
     rows += request.arrived.rows;
-    if (rows > model.limits.rowsMax) break;
+    if (rows > model.policy.rowsMax) break;
     batch.push(request);
   }
   return batch;

@@ -97,7 +97,7 @@ export class Supervisor {
         break;
       case 'ready': {
         const isWanted = slot.loads.get(message.model) === message.load;
-        if (isWanted) this.#tell({ kind: 'worker-serves', worker, model: message.model });
+        if (isWanted) this.#tell({ kind: 'worker-serves', worker, model: message.model, priorityMax: Infinity });
         break;
       }
       case 'answered':

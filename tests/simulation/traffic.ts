@@ -1,5 +1,5 @@
 /** Everything that comes from outside: requests in bursts and floods, cancels, models that come and go. */
-import type { ModelLimits, SchedulerEvent } from '@millrace/core';
+import { type ModelPolicy, resolveModelPolicy, type SchedulerEvent } from '@millrace/core';
 import type { Router } from './router.ts';
 import type { SimulatedWorld } from './simulated-worker.ts';
 import type { Supervisor } from './supervisor.ts';
@@ -65,6 +65,9 @@ export class Traffic {
       bytes: random.integer(0, isOdd ? 300 : 60),
       group: random.pick(['short', 'short', 'long']),
       deadlineAt: nowMs + timeoutMs,
+      caller: '',
+      priority: 0,
+      queueTimeoutMs: Infinity,
     };
     truth.decide(request, random, weather);
     this.#router.tell({ kind: 'request-arrived', request: arrived });
@@ -78,7 +81,7 @@ export class Traffic {
     const { random, timeline } = this.#world;
     const model = random.pick(this.#models);
     if (random.chance(0.3)) {
-      this.#router.tell({ kind: 'model-added', model, limits: this.#limits() });
+      this.#router.tell({ kind: 'model-added', model, policy: this.#policy() });
       return;
     }
     this.#router.tell({ kind: 'model-removed', model });
@@ -88,7 +91,7 @@ export class Traffic {
 
   #addModel(model: string): void {
     if (!this.#models.includes(model)) this.#models.push(model);
-    this.#router.tell({ kind: 'model-added', model, limits: this.#limits() });
+    this.#router.tell({ kind: 'model-added', model, policy: this.#policy() });
     this.#supervisor.place(model);
   }
 
@@ -107,13 +110,13 @@ export class Traffic {
     this.#router.tell(random.pick(stray));
   }
 
-  #limits(): ModelLimits {
+  #policy(): ModelPolicy {
     const { random } = this.#world;
-    return {
+    return resolveModelPolicy({
       rowsMax: random.pick([3, 4, 8]),
       queueRequestsMax: random.chance(0.2) ? random.integer(1, 10) : 1000,
       queueBytesMax: random.chance(0.2) ? random.integer(100, 500) : 100_000,
       runMsMax: random.integer(50, 150),
-    };
+    });
   }
 }

@@ -9,15 +9,18 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
   'shared-memory': [],
   http: ['protocol'],
   core: ['protocol'],
+  store: [],
   worker: ['protocol', 'shared-memory'],
-  router: ['core', 'http', 'protocol', 'shared-memory'],
-  millrace: ['core', 'http', 'protocol', 'router', 'worker'],
+  router: ['core', 'http', 'protocol', 'shared-memory', 'store'],
+  millrace: ['core', 'http', 'protocol', 'router', 'store', 'worker'],
 };
 
 /** Heavy dependencies, and the one package that may import each. */
 const fences: Readonly<Record<string, string>> = {
   'onnxruntime-node': 'worker',
   koffi: 'shared-memory',
+  lmdb: 'store',
+  sharp: 'worker',
   pino: 'millrace',
 };
 

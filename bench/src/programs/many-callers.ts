@@ -81,6 +81,10 @@ async function throughDataPlane(): Promise<{ rowsPerSecond: number; meanBatchRow
     inputs: [input],
     outputs: [],
     timeoutMs: undefined,
+    queueTimeoutMs: undefined,
+    priority: 0,
+    sequence: undefined,
+    caller: '',
   };
   let calls = 0;
   let isOver = false;

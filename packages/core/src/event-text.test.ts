@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { formatEvent } from './event-text.ts';
 import type { SchedulerEvent } from './events.ts';
+import { resolveModelPolicy } from './model-policy.ts';
 import { mustParseEvent } from './scenarios/parse-event.ts';
 
 const id = fc.nat();
@@ -12,15 +13,28 @@ const event: fc.Arbitrary<SchedulerEvent> = fc.oneof(
   fc.record({
     kind: fc.constant('model-added' as const),
     model: name,
-    limits: fc.record({ rowsMax: limit, queueRequestsMax: limit, queueBytesMax: limit, runMsMax: limit }),
+    policy: fc
+      .record({ rowsMax: limit, queueRequestsMax: limit, queueBytesMax: limit, runMsMax: limit })
+      .map(resolveModelPolicy),
   }),
-  fc.record({ kind: fc.constant('model-removed' as const), model: name }),
+  fc.record({ kind: fc.constantFrom('model-removed' as const, 'model-retired' as const), model: name }),
   fc.record({ kind: fc.constant('worker-credit' as const), worker: id, batchesMax: id }),
-  fc.record({ kind: fc.constantFrom('worker-serves' as const, 'worker-unserves' as const), worker: id, model: name }),
+  fc.record({ kind: fc.constant('worker-serves' as const), worker: id, model: name, priorityMax: limit }),
+  fc.record({ kind: fc.constant('worker-unserves' as const), worker: id, model: name }),
   fc.record({ kind: fc.constant('worker-gone' as const), worker: id }),
   fc.record({
     kind: fc.constant('request-arrived' as const),
-    request: fc.record({ request: id, model: name, rows: id, bytes: id, group: name, deadlineAt: limit }),
+    request: fc.record({
+      request: id,
+      model: name,
+      rows: id,
+      bytes: id,
+      group: name,
+      deadlineAt: limit,
+      caller: fc.constantFrom('', 'ann'),
+      priority: id,
+      queueTimeoutMs: limit,
+    }),
   }),
   fc.record({
     kind: fc.constant('request-cancelled' as const),

@@ -4,22 +4,28 @@ import type { SchedulerAction, SchedulerEvent } from './events.ts';
 export function formatEvent(event: SchedulerEvent): string {
   switch (event.kind) {
     case 'model-added': {
-      const { rowsMax, queueRequestsMax, queueBytesMax, runMsMax } = event.limits;
+      const { rowsMax, queueRequestsMax, queueBytesMax, runMsMax } = event.policy;
       const queue = `queue-requests-max=${queueRequestsMax} queue-bytes-max=${queueBytesMax}`;
       return `model-added ${event.model} rows-max=${rowsMax} ${queue} run-ms-max=${runMsMax}`;
     }
+    case 'model-retired':
     case 'model-removed':
-      return `model-removed ${event.model}`;
+      return `${event.kind} ${event.model}`;
     case 'worker-credit':
       return `worker-credit ${event.worker} batches-max=${event.batchesMax}`;
-    case 'worker-serves':
+    case 'worker-serves': {
+      const reserved = event.priorityMax === Number.POSITIVE_INFINITY ? '' : ` priority-max=${event.priorityMax}`;
+      return `worker-serves ${event.worker} ${event.model}${reserved}`;
+    }
     case 'worker-unserves':
-      return `${event.kind} ${event.worker} ${event.model}`;
+      return `worker-unserves ${event.worker} ${event.model}`;
     case 'worker-gone':
       return `worker-gone ${event.worker}`;
     case 'request-arrived': {
-      const { request, model, rows, bytes, group, deadlineAt } = event.request;
-      return `request-arrived ${request} ${model} rows=${rows} bytes=${bytes} group=${group} deadline-at=${deadlineAt}`;
+      const { request, model, rows, bytes, group, deadlineAt, caller, priority, queueTimeoutMs } = event.request;
+      const whose = `${caller === '' ? '' : ` caller=${caller}`}${priority === 0 ? '' : ` priority=${priority}`}`;
+      const wait = queueTimeoutMs === Number.POSITIVE_INFINITY ? '' : ` queue-timeout-ms=${queueTimeoutMs}`;
+      return `request-arrived ${request} ${model} rows=${rows} bytes=${bytes} group=${group} deadline-at=${deadlineAt}${whose}${wait}`;
     }
     case 'request-cancelled':
       return `request-cancelled ${event.request} ${event.reason}`;
@@ -47,6 +53,8 @@ export function formatAction(action: SchedulerAction): string {
       return `kill-worker ${action.worker}: ${action.reason}`;
     case 'wake-at':
       return `wake-at ${action.at}`;
+    case 'model-idle':
+      return `model-idle ${action.model}`;
     case 'drained':
       return 'drained';
   }

@@ -11,6 +11,7 @@
  * - a worker runs its batches in the order of their dispatch, so the oldest unanswered one is the one that runs.
  */
 import type { ErrorCode } from '@millrace/protocol';
+import type { ModelPolicy } from './model-policy.ts';
 
 /** Names of things in core are small integers or strings chosen by the caller; core only compares them. */
 export type RequestId = number;
@@ -19,24 +20,26 @@ export type WorkerId = number;
 /** A model version being served, for instance `mlp:1`. */
 export type ModelKey = string;
 
-export interface ModelLimits {
-  /** Rows in a batch, and so also in one request; 1 means that batches are single requests. */
-  readonly rowsMax: number;
-  readonly queueRequestsMax: number;
-  readonly queueBytesMax: number;
-  /** A run that takes this long costs the worker its life. Infinity: no limit. */
-  readonly runMsMax: number;
-}
-
 export type SchedulerEvent =
-  /** Said of a known model, it changes its limits from here on. */
-  | { readonly kind: 'model-added'; readonly model: ModelKey; readonly limits: ModelLimits }
+  /** Said of a known model, it changes its policy from here on. */
+  | { readonly kind: 'model-added'; readonly model: ModelKey; readonly policy: ModelPolicy }
+  /**
+   * It gets no new requests; those that wait and run are finished by its workers, and `model-idle` is said when the last
+   * one is. A `model-added` takes it back.
+   */
+  | { readonly kind: 'model-retired'; readonly model: ModelKey }
   /** Waiting requests are refused; running ones finish. No worker serves it any more. */
   | { readonly kind: 'model-removed'; readonly model: ModelKey }
   /** Batches the worker will hold at once, the running one included. */
   | { readonly kind: 'worker-credit'; readonly worker: WorkerId; readonly batchesMax: number }
   /** After `model-added`: a worker that finished loading a model which was removed meanwhile serves nothing by it. */
-  | { readonly kind: 'worker-serves'; readonly worker: WorkerId; readonly model: ModelKey }
+  | {
+      readonly kind: 'worker-serves';
+      readonly worker: WorkerId;
+      readonly model: ModelKey;
+      /** Takes requests of this priority level and more urgent ones only; Infinity: all. */
+      readonly priorityMax: number;
+    }
   | { readonly kind: 'worker-unserves'; readonly worker: WorkerId; readonly model: ModelKey }
   /** The last word of a worker. Its successor may use the id again, and inherits its recent failures. */
   | { readonly kind: 'worker-gone'; readonly worker: WorkerId }
@@ -64,6 +67,12 @@ export interface ArrivedRequest {
   readonly group: string;
   /** Milliseconds on the caller's clock; Infinity when the request has no deadline. */
   readonly deadlineAt: number;
+  /** Whose request it is, for fairness between callers; empty: nobody in particular. */
+  readonly caller: string;
+  /** From 1, the most urgent; 0: the model's default. */
+  readonly priority: number;
+  /** What the request asks of the queue's own time limit, in milliseconds; Infinity: nothing. */
+  readonly queueTimeoutMs: number;
 }
 
 export type SchedulerAction =
@@ -78,12 +87,21 @@ export type SchedulerAction =
     }
   /** Hand each of these their part of the batch's answer. The others of the batch no longer wait. */
   | { readonly kind: 'deliver'; readonly batch: BatchId; readonly requests: readonly RequestId[] }
-  | { readonly kind: 'refuse'; readonly request: RequestId; readonly code: ErrorCode; readonly message: string }
+  | {
+      readonly kind: 'refuse';
+      readonly request: RequestId;
+      readonly code: ErrorCode;
+      readonly message: string;
+      /** When another attempt may do better, as far as can be told. */
+      readonly retryAfterMs?: number;
+    }
   /** Nobody waits for this batch any more; its worker may skip it. */
   | { readonly kind: 'cancel-batch'; readonly batch: BatchId; readonly worker: WorkerId }
   /** Said once; the worker is given nothing more, and its `worker-gone` settles what it held. */
   | { readonly kind: 'kill-worker'; readonly worker: WorkerId; readonly reason: string }
   /** Replaces the time asked for before: the caller keeps one timer. */
   | { readonly kind: 'wake-at'; readonly at: number }
+  /** After `model-retired`, once: nothing of the model waits or runs any more. */
+  | { readonly kind: 'model-idle'; readonly model: ModelKey }
   /** After `drain-started`, once: nothing waits or runs any more. */
   | { readonly kind: 'drained' };

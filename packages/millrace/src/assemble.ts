@@ -82,7 +82,7 @@ function groupsFrom(
   for (const definition of definitions) {
     for (const version of definition.versions) {
       handle += 1;
-      const model = new ServedModel(version.view, version.limits, handle);
+      const model = new ServedModel(version.view, version.policy, handle);
       const name = definition.isGroupShared ? definition.workerGroup : model.key;
       const group = groups.get(name) ?? { lane: lanes[definition.lane], workers: 0, models: [] };
       group.workers = Math.max(group.workers, definition.instanceCount);

@@ -158,6 +158,10 @@ class EmbeddedEngine implements Engine {
         inputs: tensors,
         outputs: options.outputs ?? [],
         timeoutMs,
+        queueTimeoutMs: undefined,
+        priority: 0,
+        sequence: undefined,
+        caller: '',
       },
       options.signal === undefined ? neverCancelled : cancellationFrom(options.signal),
     );

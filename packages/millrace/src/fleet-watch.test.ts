@@ -1,3 +1,4 @@
+import { resolveModelPolicy } from '@millrace/core';
 import { MetricsObserver, MetricsRegistry, renderMetrics, ServedModel } from '@millrace/router';
 import { beforeEach, expect, test } from 'vitest';
 import { resolveConfig } from './config/resolve-config.ts';
@@ -15,7 +16,11 @@ const view = {
   labels: new Map(),
   config: {},
 };
-const model = new ServedModel(view, { rowsMax: 1, queueRequestsMax: 1, queueBytesMax: 1, runMsMax: 1 }, 1);
+const model = new ServedModel(
+  view,
+  resolveModelPolicy({ rowsMax: 1, queueRequestsMax: 1, queueBytesMax: 1, runMsMax: 1 }),
+  1,
+);
 
 let registry: MetricsRegistry;
 let lines: string[];

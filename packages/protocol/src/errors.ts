@@ -11,6 +11,7 @@ export const grpcStatus = {
   NOT_FOUND: 5,
   RESOURCE_EXHAUSTED: 8,
   FAILED_PRECONDITION: 9,
+  ABORTED: 10,
   UNIMPLEMENTED: 12,
   INTERNAL: 13,
   UNAVAILABLE: 14,
@@ -87,6 +88,31 @@ export const errorCatalogue = {
     retry: 'after-backoff',
     meaning: 'The queues of all models together are at the maximum of this server.',
   },
+  'wait-too-long': {
+    grpc: 'UNAVAILABLE',
+    http: 503,
+    retry: 'after-backoff',
+    meaning:
+      'The request would wait longer than its deadline, or than the model lets requests wait; it was refused at once.',
+  },
+  'queue-timeout': {
+    grpc: 'UNAVAILABLE',
+    http: 503,
+    retry: 'after-backoff',
+    meaning: 'The request waited as long as the queue of its priority level lets requests wait.',
+  },
+  'caller-full': {
+    grpc: 'RESOURCE_EXHAUSTED',
+    http: 429,
+    retry: 'after-backoff',
+    meaning: 'This caller has as many requests waiting as one caller may; others are still served.',
+  },
+  conflict: {
+    grpc: 'ABORTED',
+    http: 409,
+    retry: 'after-backoff',
+    meaning: 'Someone else changed the same thing meanwhile; read it again and decide anew.',
+  },
   draining: {
     grpc: 'UNAVAILABLE',
     http: 503,
@@ -148,11 +174,14 @@ export type ErrorCode = keyof typeof errorCatalogue;
 /** A request failed. Everything a caller is told about it comes from here. */
 export class InferenceError extends Error {
   readonly code: ErrorCode;
+  /** When another attempt may do better, where that can be told. */
+  readonly retryAfterMs: number | undefined;
 
-  constructor(code: ErrorCode, message: string, options?: ErrorOptions) {
+  constructor(code: ErrorCode, message: string, options?: ErrorOptions & { readonly retryAfterMs?: number }) {
     super(message, options);
     this.name = 'InferenceError';
     this.code = code;
+    this.retryAfterMs = options?.retryAfterMs;
   }
 
   get kind(): ErrorKind {

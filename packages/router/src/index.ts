@@ -19,6 +19,7 @@ export * from './registry/config-text/model-config-schema.ts';
 export * from './registry/config-text/read-model-config.ts';
 export * from './registry/failure-reason.ts';
 export * from './registry/instance-groups.ts';
+export * from './registry/management.ts';
 export * from './registry/model-definition.ts';
 export * from './registry/model-parameters.ts';
 export * from './registry/onnx-graph/onnx-file-error.ts';

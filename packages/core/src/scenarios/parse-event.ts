@@ -1,6 +1,7 @@
 /** Reads what `formatEvent` writes. Fields a story does not care about may be left out. */
 import { type ErrorCode, errorCatalogue } from '@millrace/protocol';
 import type { SchedulerEvent } from '../events.ts';
+import { resolveModelPolicy } from '../model-policy.ts';
 
 export function mustParseEvent(line: string): SchedulerEvent {
   const words = line.trim().split(/\s+/);
@@ -16,19 +17,23 @@ export function mustParseEvent(line: string): SchedulerEvent {
 
   switch (kind) {
     case 'model-added': {
-      const limits = {
+      const policy = resolveModelPolicy({
         rowsMax: field('rows-max', 8),
         queueRequestsMax: field('queue-requests-max', 1000),
         queueBytesMax: field('queue-bytes-max', 1_000_000),
         runMsMax: field('run-ms-max', Number.POSITIVE_INFINITY),
-      };
-      return { kind, model: name(first), limits };
+      });
+      return { kind, model: name(first), policy };
     }
+    case 'model-retired':
     case 'model-removed':
       return { kind, model: name(first) };
     case 'worker-credit':
       return { kind, worker: number(first), batchesMax: field('batches-max', 1) };
-    case 'worker-serves':
+    case 'worker-serves': {
+      const priorityMax = field('priority-max', Number.POSITIVE_INFINITY);
+      return { kind, worker: number(first), model: name(second), priorityMax };
+    }
     case 'worker-unserves':
       return { kind, worker: number(first), model: name(second) };
     case 'worker-gone':
@@ -41,6 +46,9 @@ export function mustParseEvent(line: string): SchedulerEvent {
         bytes: field('bytes', 1),
         group: fields.get('group') ?? 'a',
         deadlineAt: field('deadline-at', Number.POSITIVE_INFINITY),
+        caller: fields.get('caller') ?? '',
+        priority: field('priority', 0),
+        queueTimeoutMs: field('queue-timeout-ms', Number.POSITIVE_INFINITY),
       };
       return { kind, request };
     }

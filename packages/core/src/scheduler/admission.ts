@@ -19,12 +19,12 @@ export function hopelessRefusal(
   if (model === undefined) {
     return { code: 'unknown-model', message: `no model ${arrived.model} is served here; check its name and version` };
   }
-  if (model.isRemoved) return removedRefusal(model);
-  if (arrived.rows > model.limits.rowsMax) {
-    const message = `${arrived.rows} rows are more than the ${model.limits.rowsMax} that ${model.key} takes; send fewer a request`;
+  if (model.isRemoved || model.isRetired) return removedRefusal(model);
+  if (arrived.rows > model.policy.rowsMax) {
+    const message = `${arrived.rows} rows are more than the ${model.policy.rowsMax} that ${model.key} takes; send fewer a request`;
     return { code: 'request-too-large', message };
   }
-  const bytesMax = Math.min(model.limits.queueBytesMax, config.waitingBytesMax);
+  const bytesMax = Math.min(model.policy.queueBytesMax, config.waitingBytesMax);
   if (arrived.bytes > bytesMax) {
     const message = `${arrived.bytes} bytes are more than the ${bytesMax} that may wait for ${model.key}; send less a request`;
     return { code: 'request-too-large', message };
@@ -40,13 +40,13 @@ export function fullRefusal(
   totals: WaitingTotals,
   config: SchedulerConfig,
 ): Refusal | undefined {
-  const { queue, limits, key } = model;
-  if (queue.requestCount >= limits.queueRequestsMax) {
+  const { queue, policy, key } = model;
+  if (queue.requestCount >= policy.queueRequestsMax) {
     const message = `${queue.requestCount} requests wait for ${key}, as many as may; retry after a pause`;
     return { code: 'model-full', message };
   }
-  if (queue.byteCount + arrived.bytes > limits.queueBytesMax) {
-    const message = `${queue.byteCount} bytes wait for ${key} and ${arrived.bytes} more are over the ${limits.queueBytesMax} that may; retry after a pause`;
+  if (queue.byteCount + arrived.bytes > policy.queueBytesMax) {
+    const message = `${queue.byteCount} bytes wait for ${key} and ${arrived.bytes} more are over the ${policy.queueBytesMax} that may; retry after a pause`;
     return { code: 'model-full', message };
   }
   if (totals.requestCount >= config.waitingRequestsMax) {

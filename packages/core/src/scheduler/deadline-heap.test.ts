@@ -1,14 +1,29 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { resolveModelPolicy } from '../model-policy.ts';
 import { DeadlineHeap } from './deadline-heap.ts';
 import { ModelEntry } from './model-entry.ts';
 import { RequestEntry } from './request-entry.ts';
 
-const limits = { rowsMax: 8, queueRequestsMax: 10, queueBytesMax: 100, runMsMax: 1000 };
-const model = new ModelEntry('mlp', limits);
+const policy = resolveModelPolicy({ rowsMax: 8, queueRequestsMax: 10, queueBytesMax: 100, runMsMax: 1000 });
+const model = new ModelEntry('mlp', policy);
 
 function entryOf(request: number, deadlineAt: number): RequestEntry {
-  return new RequestEntry({ request, model: 'mlp', rows: 1, bytes: 1, group: 'a', deadlineAt }, model, request);
+  return new RequestEntry(
+    {
+      request,
+      model: 'mlp',
+      rows: 1,
+      bytes: 1,
+      group: 'a',
+      deadlineAt,
+      caller: '',
+      priority: 0,
+      queueTimeoutMs: Infinity,
+    },
+    model,
+    request,
+  );
 }
 
 test('the soonest deadline is first, whoever leaves in between; equal ones expire in order of arrival', () => {

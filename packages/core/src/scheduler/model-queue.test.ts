@@ -1,14 +1,25 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { resolveModelPolicy } from '../model-policy.ts';
 import { ModelEntry } from './model-entry.ts';
 import { ModelQueue } from './model-queue.ts';
 import { RequestEntry } from './request-entry.ts';
 
-const limits = { rowsMax: 8, queueRequestsMax: 10, queueBytesMax: 100, runMsMax: 1000 };
-const model = new ModelEntry('mlp', limits);
+const policy = resolveModelPolicy({ rowsMax: 8, queueRequestsMax: 10, queueBytesMax: 100, runMsMax: 1000 });
+const model = new ModelEntry('mlp', policy);
 
 function entryOf(arrival: number): RequestEntry {
-  const arrived = { request: arrival, model: 'mlp', rows: 1, bytes: 10, group: 'a', deadlineAt: Infinity };
+  const arrived = {
+    request: arrival,
+    model: 'mlp',
+    rows: 1,
+    bytes: 10,
+    group: 'a',
+    deadlineAt: Infinity,
+    caller: '',
+    priority: 0,
+    queueTimeoutMs: Infinity,
+  };
   return new RequestEntry(arrived, model, arrival);
 }
 

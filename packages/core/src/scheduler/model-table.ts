@@ -1,5 +1,6 @@
 import { assert } from '../assert.ts';
-import type { ModelKey, ModelLimits } from '../events.ts';
+import type { ModelKey } from '../events.ts';
+import type { ModelPolicy } from '../model-policy.ts';
 import { ModelEntry } from './model-entry.ts';
 
 /** The models that are served, and those that were removed while workers still run batches of them. */
@@ -19,16 +20,17 @@ export class ModelTable {
     return this.#models.get(key);
   }
 
-  /** Makes the model known, afresh when it was removed before, or changes its limits. */
-  add(key: ModelKey, limits: ModelLimits): void {
-    assert(limits.rowsMax >= 1 && limits.queueRequestsMax >= 1, 'a model takes at least one row and one request');
+  /** Makes the model known, afresh when it was removed before, or changes its policy. */
+  add(key: ModelKey, policy: ModelPolicy): void {
+    assert(policy.rowsMax >= 1 && policy.queueRequestsMax >= 1, 'a model takes at least one row and one request');
     const known = this.#models.get(key);
     if (known !== undefined && !known.isRemoved) {
-      known.limits = limits;
+      known.policy = policy;
+      known.isRetired = false;
       return;
     }
     assert(known !== undefined || this.#models.size < this.#modelsMax, 'no more models than modelsMax');
-    this.#models.set(key, new ModelEntry(key, limits));
+    this.#models.set(key, new ModelEntry(key, policy));
   }
 
   /** Forgets a removed model whose last batch has come back. Under its key there may be a new one by now: that stays. */

@@ -49,7 +49,7 @@ export class RequestTable {
   }
 
   takeBatch(model: ModelEntry, lookAheadMax: number): RequestEntry[] {
-    const entries = takeBatch(model.queue, model.limits.rowsMax, lookAheadMax);
+    const entries = takeBatch(model.queue, model.policy.rowsMax, lookAheadMax);
     for (const entry of entries) this.waiting.byteCount -= entry.bytes;
     this.waiting.requestCount -= entries.length;
     return entries;

@@ -1,14 +1,15 @@
 import { expect, test } from 'vitest';
+import { resolveModelPolicy } from '../model-policy.ts';
 import { Batch } from './batch.ts';
 import { ModelEntry } from './model-entry.ts';
 import { RunClock } from './run-clock.ts';
 import { WorkerEntry } from './worker-entry.ts';
 
 function workerOf(id: number, runMsMax: number): { worker: WorkerEntry; batch: Batch } {
-  const limits = { rowsMax: 1, queueRequestsMax: 1, queueBytesMax: 1, runMsMax };
+  const policy = resolveModelPolicy({ rowsMax: 1, queueRequestsMax: 1, queueBytesMax: 1, runMsMax });
   const worker = new WorkerEntry(id, { score: 0, scoredAt: 0 }, 0);
   worker.batchesMax = 2;
-  return { worker, batch: new Batch(id, worker, new ModelEntry('mlp', limits), []) };
+  return { worker, batch: new Batch(id, worker, new ModelEntry('mlp', policy), []) };
 }
 
 test('it names the workers that run too long, and then looks for the next one', () => {

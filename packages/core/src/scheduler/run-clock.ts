@@ -36,10 +36,10 @@ const none: readonly WorkerEntry[] = [];
 
 /** What the kill of its worker is told. */
 export function overdueReason(batch: Batch): string {
-  return `batch ${batch.id} of ${batch.model.key} ran for ${batch.model.limits.runMsMax} ms without an answer`;
+  return `batch ${batch.id} of ${batch.model.key} ran for ${batch.model.policy.runMsMax} ms without an answer`;
 }
 
 export function overdueRefusal(batch: Batch): Refusal {
-  const message = `${batch.model.key} ran this request for ${batch.model.limits.runMsMax} ms, its limit, and its worker was stopped; send less a request`;
+  const message = `${batch.model.key} ran this request for ${batch.model.policy.runMsMax} ms, its limit, and its worker was stopped; send less a request`;
   return { code: 'run-time-limit', message };
 }

@@ -5,13 +5,24 @@
  */
 import { bench, describe } from 'vitest';
 import type { ArrivedRequest, SchedulerAction } from '../events.ts';
+import { resolveModelPolicy } from '../model-policy.ts';
 import { Scheduler } from './scheduler.ts';
 
 const inFlight = 64;
-const limits = { rowsMax: 64, queueRequestsMax: 1024, queueBytesMax: 1e9, runMsMax: 60_000 };
+const policy = resolveModelPolicy({ rowsMax: 64, queueRequestsMax: 1024, queueBytesMax: 1e9, runMsMax: 60_000 });
 
 function arrivedRequest(request: number, model: string, deadlineAt: number): ArrivedRequest {
-  return { request, model, rows: 1, bytes: 256, group: 'input:FP32:64', deadlineAt };
+  return {
+    request,
+    model,
+    rows: 1,
+    bytes: 256,
+    group: 'input:FP32:64',
+    deadlineAt,
+    caller: '',
+    priority: 0,
+    queueTimeoutMs: Infinity,
+  };
 }
 
 interface Shape {
@@ -29,10 +40,10 @@ function turnOf(shape: Shape): () => void {
   const scheduler = new Scheduler();
   const models = Array.from({ length: shape.models }, (_, index) => `mlp:${index}`);
   for (const model of models) {
-    scheduler.handle({ kind: 'model-added', model, limits: { ...limits, rowsMax: shape.rowsMax } }, 0);
+    scheduler.handle({ kind: 'model-added', model, policy: { ...policy, rowsMax: shape.rowsMax } }, 0);
     for (let worker = 1; worker <= shape.workers; worker++) {
       scheduler.handle({ kind: 'worker-credit', worker, batchesMax: shape.batchesMax }, 0);
-      scheduler.handle({ kind: 'worker-serves', worker, model }, 0);
+      scheduler.handle({ kind: 'worker-serves', worker, model, priorityMax: Infinity }, 0);
     }
   }
   let request = 0;

@@ -1,11 +1,23 @@
 import { describe, expect, test } from 'vitest';
-import type { ArrivedRequest, ModelLimits, SchedulerAction } from '../events.ts';
+import type { ArrivedRequest, SchedulerAction } from '../events.ts';
+import { resolveModelPolicy } from '../model-policy.ts';
 import { Scheduler } from './scheduler.ts';
 
-const limits: ModelLimits = { rowsMax: 1, queueRequestsMax: 1000, queueBytesMax: 1e6, runMsMax: 1000 };
+const policy = resolveModelPolicy({ rowsMax: 1, queueRequestsMax: 1000, queueBytesMax: 1e6, runMsMax: 1000 });
 
 function arrivedRequest(request: number, fields: Partial<ArrivedRequest> = {}): ArrivedRequest {
-  return { request, model: 'mlp', rows: 1, bytes: 1, group: 'a', deadlineAt: Infinity, ...fields };
+  return {
+    request,
+    model: 'mlp',
+    rows: 1,
+    bytes: 1,
+    group: 'a',
+    deadlineAt: Infinity,
+    caller: '',
+    priority: 0,
+    queueTimeoutMs: Infinity,
+    ...fields,
+  };
 }
 
 function arrive(scheduler: Scheduler, request: number, fields: Partial<ArrivedRequest> = {}): void {
@@ -19,16 +31,16 @@ function pumped(scheduler: Scheduler, nowMs = 0): SchedulerAction['kind'][] {
 
 function schedulerWith(options: ConstructorParameters<typeof Scheduler>[0] = {}): Scheduler {
   const scheduler = new Scheduler(options);
-  scheduler.handle({ kind: 'model-added', model: 'mlp', limits }, 0);
+  scheduler.handle({ kind: 'model-added', model: 'mlp', policy }, 0);
   return scheduler;
 }
 
 describe('limits', () => {
   test('more models than modelsMax are a defect of the caller; a removed one makes room', () => {
     const scheduler = schedulerWith({ modelsMax: 1 });
-    expect(() => scheduler.handle({ kind: 'model-added', model: 'bert', limits }, 0)).toThrow('modelsMax');
+    expect(() => scheduler.handle({ kind: 'model-added', model: 'bert', policy }, 0)).toThrow('modelsMax');
     scheduler.handle({ kind: 'model-removed', model: 'mlp' }, 0);
-    scheduler.handle({ kind: 'model-added', model: 'bert', limits }, 0);
+    scheduler.handle({ kind: 'model-added', model: 'bert', policy }, 0);
     expect(scheduler.counts().models).toBe(1);
   });
 
@@ -51,7 +63,7 @@ describe('limits', () => {
     [Number.POSITIVE_INFINITY, 3],
   ])('a credit of %d means %d batches when batchesPerWorkerMax is 3', (batchesMax, dispatched) => {
     const scheduler = schedulerWith({ batchesPerWorkerMax: 3 });
-    scheduler.handle({ kind: 'worker-serves', worker: 1, model: 'mlp' }, 0);
+    scheduler.handle({ kind: 'worker-serves', worker: 1, model: 'mlp', priorityMax: Infinity }, 0);
     for (let request = 1; request <= 5; request++) arrive(scheduler, request);
     scheduler.handle({ kind: 'worker-credit', worker: 1, batchesMax }, 0);
     expect(pumped(scheduler).filter((kind) => kind === 'dispatch')).toHaveLength(dispatched);
@@ -59,8 +71,8 @@ describe('limits', () => {
 
   test('requests that come back from a dead worker are not refused by a queue that filled up meanwhile', () => {
     const scheduler = schedulerWith();
-    scheduler.handle({ kind: 'model-added', model: 'mlp', limits: { ...limits, queueRequestsMax: 2 } }, 0);
-    scheduler.handle({ kind: 'worker-serves', worker: 1, model: 'mlp' }, 0);
+    scheduler.handle({ kind: 'model-added', model: 'mlp', policy: { ...policy, queueRequestsMax: 2 } }, 0);
+    scheduler.handle({ kind: 'worker-serves', worker: 1, model: 'mlp', priorityMax: Infinity }, 0);
     scheduler.handle({ kind: 'worker-credit', worker: 1, batchesMax: 2 }, 0);
     for (const request of [1, 2]) arrive(scheduler, request);
     scheduler.pump(0);
@@ -82,8 +94,8 @@ describe('the caller is wrong', () => {
   test('so does a request without rows, and a model that could take none', () => {
     const scheduler = schedulerWith();
     expect(() => arrive(scheduler, 1, { rows: 0 })).toThrow('at least one row');
-    const none = { ...limits, rowsMax: 0 };
-    expect(() => scheduler.handle({ kind: 'model-added', model: 'none', limits: none }, 0)).toThrow('at least one row');
+    const none = { ...policy, rowsMax: 0 };
+    expect(() => scheduler.handle({ kind: 'model-added', model: 'none', policy: none }, 0)).toThrow('at least one row');
   });
 });
 
@@ -98,7 +110,7 @@ test('an id may be used again once its request has its answer', () => {
 
 test('the counts follow a request from queue to worker to answer', () => {
   const scheduler = schedulerWith();
-  scheduler.handle({ kind: 'worker-serves', worker: 1, model: 'mlp' }, 0);
+  scheduler.handle({ kind: 'worker-serves', worker: 1, model: 'mlp', priorityMax: Infinity }, 0);
   scheduler.handle({ kind: 'worker-credit', worker: 1, batchesMax: 1 }, 0);
   const still = { workers: 1, models: 1 };
   arrive(scheduler, 1, { bytes: 30 });
@@ -117,7 +129,7 @@ test('the counts follow a request from queue to worker to answer', () => {
 
 test('a stream of short requests with long deadlines seldom asks to be woken', () => {
   const scheduler = schedulerWith();
-  scheduler.handle({ kind: 'worker-serves', worker: 1, model: 'mlp' }, 0);
+  scheduler.handle({ kind: 'worker-serves', worker: 1, model: 'mlp', priorityMax: Infinity }, 0);
   scheduler.handle({ kind: 'worker-credit', worker: 1, batchesMax: 1 }, 0);
   let wakeCount = 0;
   for (let turn = 1; turn <= 3000; turn++) {

@@ -18,6 +18,7 @@ import { drainingRefusal, expiredRefusal, fullRefusal, hopelessRefusal, removedR
 import type { Batch } from './batch.ts';
 import { Dispatcher } from './dispatcher.ts';
 import { Drain } from './drain.ts';
+import type { ModelEntry } from './model-entry.ts';
 import { ModelTable } from './model-table.ts';
 import { noteDeath, partIn } from './poison-detection.ts';
 import type { Refusal } from './refusal.ts';
@@ -51,6 +52,8 @@ export class Scheduler {
   readonly #drain = new Drain();
   readonly #wakeUp = new WakeUp();
   readonly #dispatcher: Dispatcher;
+  /** Retired models that still have work. */
+  #retired: ModelEntry[] = [];
 
   constructor(options: SchedulerOptions = {}) {
     this.#config = resolveSchedulerConfig(options);
@@ -100,7 +103,10 @@ export class Scheduler {
         this.#gone(event.worker, nowMs);
         break;
       case 'model-added':
-        this.#models.add(event.model, event.limits);
+        this.#models.add(event.model, event.policy);
+        break;
+      case 'model-retired':
+        this.#modelRetired(event.model);
         break;
       case 'model-removed':
         this.#modelRemoved(event.model);
@@ -118,6 +124,7 @@ export class Scheduler {
   pump(nowMs: number): void {
     this.#expire(nowMs);
     this.#dispatcher.dispatchWaiting(nowMs);
+    this.#tellIdle();
     const isEmpty = this.#requests.count === 0 && this.#dispatcher.outstandingCount === 0;
     if (this.#drain.isNowDone(isEmpty)) this.#actions.add({ kind: 'drained' });
     const dueAt = Math.min(this.#requests.deadlines.soonestAt, this.#runClock.lookAt);
@@ -272,6 +279,23 @@ export class Scheduler {
         return overdueRefusal(batch);
       });
     }
+  }
+
+  #modelRetired(key: ModelKey): void {
+    const model = this.#models.takeKnown(key);
+    if (model === undefined || model.isRetired || model.isRemoved) return;
+    model.isRetired = true;
+    this.#retired.push(model);
+  }
+
+  #tellIdle(): void {
+    if (this.#retired.length === 0) return;
+    this.#retired = this.#retired.filter((model) => {
+      if (!model.isRetired || model.isRemoved) return false;
+      const isIdle = model.queue.requestCount === 0 && model.batchCount === 0;
+      if (isIdle) this.#actions.add({ kind: 'model-idle', model: model.key });
+      return !isIdle;
+    });
   }
 
   #modelRemoved(key: ModelKey): void {

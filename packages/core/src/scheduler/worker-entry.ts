@@ -60,6 +60,6 @@ export class WorkerEntry {
   #startRunClock(nowMs: number): void {
     const running = this.outstanding[0];
     const isTimed = running !== undefined && !this.isCondemned;
-    this.runLimitAt = isTimed ? nowMs + running.model.limits.runMsMax : Number.POSITIVE_INFINITY;
+    this.runLimitAt = isTimed ? nowMs + running.model.policy.runMsMax : Number.POSITIVE_INFINITY;
   }
 }

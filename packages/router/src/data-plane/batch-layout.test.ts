@@ -20,7 +20,19 @@ function tensor(name: string, shape: readonly number[], values: Float32Array | I
 }
 
 function valid(model: ServedModel, inputs: readonly Tensor[], outputs: readonly string[] = []): ValidInferRequest {
-  const request = { model: 'm', version: '', id: '', parameters: new Map(), inputs, outputs, timeoutMs: undefined };
+  const request = {
+    model: 'm',
+    version: '',
+    id: '',
+    parameters: new Map(),
+    inputs,
+    outputs,
+    timeoutMs: undefined,
+    queueTimeoutMs: undefined,
+    priority: 0,
+    sequence: undefined,
+    caller: '',
+  };
   return ValidInferRequest.from(request, model);
 }
 

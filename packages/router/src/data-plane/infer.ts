@@ -1,5 +1,6 @@
 /** The seam between edges and the data plane: what an edge decodes, and what it gets back to encode. */
 import type { CancelSignal, ErrorCode, Tensor } from '@millrace/protocol';
+import type { ValidInferRequest } from './valid-request.ts';
 
 export type ParameterValue = string | number | bigint | boolean;
 export type Parameters = ReadonlyMap<string, ParameterValue>;
@@ -17,6 +18,25 @@ export interface InferRequest {
   readonly outputs: readonly string[];
   /** Milliseconds from now; undefined when the caller set none. */
   readonly timeoutMs: number | undefined;
+  /**
+   * Milliseconds that the request may wait in the queue, as its `timeout` parameter says. Where the model's queue takes
+   * no such wish it counts as a deadline. Undefined when the caller set none.
+   */
+  readonly queueTimeoutMs: number | undefined;
+  /** From 1, the most urgent; 0: the model's default. */
+  readonly priority: number;
+  /** Its place in a sequence of requests that share state; undefined when it stands alone. */
+  readonly sequence: SequenceStep | undefined;
+  /** Whose request it is, as far as the edge can tell: for fairness, limits and what may be shared; empty: nobody's. */
+  readonly caller: string;
+}
+
+/** One step of a sequence. */
+export interface SequenceStep {
+  /** Chosen by the caller; a number and the text of its digits are different ids. */
+  readonly id: bigint | string;
+  readonly isStart: boolean;
+  readonly isEnd: boolean;
 }
 
 export interface InferAnswer {
@@ -26,6 +46,15 @@ export interface InferAnswer {
   readonly outputs: readonly Tensor[];
   /** To be called once, when the outputs have been written: their memory is used again after it. */
   release(): void;
+}
+
+/**
+ * Carries out a valid request. The data plane itself does so by a place in a queue and a row of a batch; a model whose
+ * requests need more (steps of an ensemble, a sequence's state, a cache in front) has a runner that stands on it.
+ */
+export interface Runner {
+  /** Rejects with an `InferenceError` only. */
+  run(request: ValidInferRequest, signal: CancelSignal): Promise<InferAnswer>;
 }
 
 /** Every edge, the embedding API and the tests stand on this; every feature lives behind it. */

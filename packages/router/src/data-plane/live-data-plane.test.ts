@@ -1,7 +1,7 @@
 import { Cancellation } from '@millrace/protocol';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { testLimits } from './testing/models.ts';
+import { testPolicy } from './testing/models.ts';
 import { PlaneOnStage, type Sent } from './testing/plane-on-stage.ts';
 import type { ScriptedLink } from './testing/scripted-lane.ts';
 
@@ -175,7 +175,7 @@ test('a run over its limit costs the worker its life and the request its answer,
   await stage.turn();
   const behind = stage.send([2]);
   await stage.turn();
-  stage.clock.advance(testLimits.runMsMax - 1);
+  stage.clock.advance(testPolicy.runMsMax - 1);
   expect(link.calls).toEqual([]);
   stage.clock.advance(1);
   expect(link.calls).toEqual(['kill']);

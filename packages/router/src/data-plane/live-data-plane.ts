@@ -2,7 +2,7 @@
  * The data plane as it runs: turns calls and worker messages into the scheduler's events, and carries out the actions
  * that come back. It decides nothing itself.
  */
-import type { BatchId, RequestId, Scheduler, SchedulerAction, WorkerId } from '@millrace/core';
+import type { BatchId, ModelKey, RequestId, Scheduler, SchedulerAction, WorkerId } from '@millrace/core';
 import {
   type AnsweredMessage,
   type CancelSignal,
@@ -16,7 +16,7 @@ import type { ServedModels } from '../registry/served-models.ts';
 import type { DataPlaneObserver, ModelObserver } from '../telemetry/observer.ts';
 import { AnswerSplitter, layOutBatch } from './batch-layout.ts';
 import type { Clock } from './clock.ts';
-import type { DataPlane, InferAnswer, InferRequest } from './infer.ts';
+import type { DataPlane, InferAnswer, InferRequest, Runner } from './infer.ts';
 import { type PendingRequest, PendingRequests } from './pending-requests.ts';
 import type { ServedModel } from './served-model.ts';
 import { ValidInferRequest } from './valid-request.ts';
@@ -40,7 +40,7 @@ export interface LiveDataPlaneParts {
   readonly observer: DataPlaneObserver;
 }
 
-export class LiveDataPlane implements DataPlane {
+export class LiveDataPlane implements DataPlane, Runner {
   readonly #scheduler: Scheduler;
   readonly #models: ServedModels;
   readonly #clock: Clock;
@@ -54,6 +54,8 @@ export class LiveDataPlane implements DataPlane {
   #turnAt = 0;
   #cancelWake: (() => void) | undefined;
   #onDrained: (() => void) | undefined;
+  /** Who waits for a retired model to have nothing left. */
+  readonly #onIdle = new Map<ModelKey, () => void>();
   /** The answer the scheduler is being told about; `deliver` hands it out. */
   #answer: AnsweredMessage | undefined;
 
@@ -79,8 +81,14 @@ export class LiveDataPlane implements DataPlane {
         reject(error);
         return;
       }
-      this.#submit(valid, signal, resolve, reject);
+      if (model.runner === undefined) this.#submit(valid, signal, resolve, reject);
+      else model.runner.run(valid, signal).then(resolve, reject);
     });
+  }
+
+  /** By a place in the model's queue, whatever its runner. */
+  run(request: ValidInferRequest, signal: CancelSignal): Promise<InferAnswer> {
+    return new Promise((resolve, reject) => this.#submit(request, signal, resolve, reject));
   }
 
   noteRefusal(code: ErrorCode): void {
@@ -117,6 +125,9 @@ export class LiveDataPlane implements DataPlane {
           bytes: request.bytes,
           group: request.group,
           deadlineAt: request.timeoutMs === undefined ? Number.POSITIVE_INFINITY : now + request.timeoutMs,
+          caller: request.caller,
+          priority: request.priority,
+          queueTimeoutMs: request.queueTimeoutMs,
         },
       },
       now,
@@ -140,7 +151,10 @@ export class LiveDataPlane implements DataPlane {
   }
 
   workerServes(worker: WorkerId, model: ServedModel): void {
-    this.#scheduler.handle({ kind: 'worker-serves', worker, model: model.key }, this.#clock.now());
+    this.#scheduler.handle(
+      { kind: 'worker-serves', worker, model: model.key, priorityMax: Number.POSITIVE_INFINITY },
+      this.#clock.now(),
+    );
     this.#pumpSoon();
   }
 
@@ -158,7 +172,16 @@ export class LiveDataPlane implements DataPlane {
   }
 
   addModel(model: ServedModel): void {
-    this.#scheduler.handle({ kind: 'model-added', model: model.key, limits: model.limits }, this.#clock.now());
+    this.#scheduler.handle({ kind: 'model-added', model: model.key, policy: model.policy }, this.#clock.now());
+  }
+
+  /** Gives the model no new requests; resolves when nothing of it waits or runs any more. Its workers must stay until then. */
+  retireModel(model: ServedModel): Promise<void> {
+    return new Promise((resolve) => {
+      this.#onIdle.set(model.key, resolve);
+      this.#scheduler.handle({ kind: 'model-retired', model: model.key }, this.#clock.now());
+      this.#pumpSoon();
+    });
   }
 
   removeModel(model: ServedModel): void {
@@ -219,7 +242,7 @@ export class LiveDataPlane implements DataPlane {
           this.#deliver(action);
           break;
         case 'refuse':
-          this.#refuse(action.request, new InferenceError(action.code, action.message));
+          this.#refuse(action.request, refusalFrom(action));
           break;
         case 'cancel-batch':
           this.#links.get(action.worker)?.send({ kind: 'cancel', batch: action.batch });
@@ -229,6 +252,10 @@ export class LiveDataPlane implements DataPlane {
           break;
         case 'wake-at':
           this.#wakeAt(action.at);
+          break;
+        case 'model-idle':
+          this.#onIdle.get(action.model)?.();
+          this.#onIdle.delete(action.model);
           break;
         case 'drained':
           this.#onDrained?.();
@@ -351,4 +378,9 @@ export class LiveDataPlane implements DataPlane {
       this.#pumpSoon();
     });
   }
+}
+
+function refusalFrom(action: Extract<SchedulerAction, { kind: 'refuse' }>): InferenceError {
+  const { code, message, retryAfterMs } = action;
+  return new InferenceError(code, message, retryAfterMs === undefined ? undefined : { retryAfterMs });
 }

@@ -1,12 +1,13 @@
 /** A model version as the data plane serves it: what its clients see, plus what never changes from request to request. */
-import type { ModelKey, ModelLimits } from '@millrace/core';
+import type { ModelKey, ModelPolicy } from '@millrace/core';
 import { type TensorSpec, takeByteSize } from '@millrace/protocol';
 import type { ModelView } from '../registry/catalogue.ts';
+import type { Runner } from './infer.ts';
 
 export class ServedModel {
   readonly key: ModelKey;
   readonly view: ModelView;
-  readonly limits: ModelLimits;
+  readonly policy: ModelPolicy;
   /** The number by which dispatches name the model to workers. */
   readonly handle: number;
   readonly inputIndex: ReadonlyMap<string, number>;
@@ -14,20 +15,25 @@ export class ServedModel {
   readonly requiredInputs: number;
   /** Every request has the same inputs and row shapes, so any two may share a batch. */
   readonly isUniform: boolean;
+  /** Some priority level lets a request shorten its wait: its `timeout` parameter is then about the queue. */
+  readonly takesQueueTimeout: boolean;
   readonly allOutputs: readonly number[];
   /** Bytes of one row of each input, or of all of it when not batched; undefined where shapes or elements vary. */
   readonly inputRowBytes: readonly (number | undefined)[];
+  /** What carries out its requests; undefined: the data plane's own queue. Set once, before the model is served. */
+  runner: Runner | undefined = undefined;
 
-  constructor(view: ModelView, limits: ModelLimits, handle: number) {
+  constructor(view: ModelView, policy: ModelPolicy, handle: number) {
     this.key = modelKeyFrom(view.name, view.version);
     this.view = view;
-    this.limits = limits;
+    this.policy = policy;
     this.handle = handle;
     this.inputIndex = new Map(view.inputs.map((input, index) => [input.name, index]));
     this.outputIndex = new Map(view.outputs.map((output, index) => [output.name, index]));
     this.requiredInputs = view.inputs.filter((input) => input.isOptional !== true).length;
     this.isUniform =
       this.requiredInputs === view.inputs.length && view.inputs.every((input) => !hasFreeRowDimension(input, view));
+    this.takesQueueTimeout = policy.queues.some((queue) => queue.allowsTimeoutOverride);
     this.allOutputs = view.outputs.map((_, index) => index);
     this.inputRowBytes = view.inputs.map((input) => takeByteSize(input.datatype, rowShapeOf(input, view)));
   }

@@ -1,6 +1,8 @@
+import { openQueue } from '@millrace/core';
 import { encodeBytesElements, type Tensor } from '@millrace/protocol';
 import { expect, test } from 'vitest';
 import type { InferRequest } from './infer.ts';
+import { ServedModel } from './served-model.ts';
 import { servedModel } from './testing/models.ts';
 import { ValidInferRequest } from './valid-request.ts';
 
@@ -36,6 +38,10 @@ function request(inputs: readonly Tensor[], changes: Partial<InferRequest> = {})
     inputs,
     outputs: [],
     timeoutMs: undefined,
+    queueTimeoutMs: undefined,
+    priority: 0,
+    sequence: undefined,
+    caller: '',
     ...changes,
   };
 }
@@ -129,4 +135,18 @@ test('BYTES elements must be counted right and be UTF-8', () => {
     "input 't' for model 'text': the data has 1 BYTES elements",
   );
   expect(() => bytes(encodeBytesElements(['a', Uint8Array.of(0xff)]), 2)).toThrow("element 1 of input 't'");
+});
+
+test('a wish about the wait is the queue’s business where it takes wishes, and a deadline everywhere else', () => {
+  const wish = { timeoutMs: 9, queueTimeoutMs: 4 };
+  expect(ValidInferRequest.from(request([a(1), b(1)], wish), pair)).toMatchObject({
+    timeoutMs: 4,
+    queueTimeoutMs: Number.POSITIVE_INFINITY,
+  });
+  const queues = [{ ...openQueue, allowsTimeoutOverride: true }];
+  const obliging = new ServedModel(pair.view, { ...pair.policy, queues }, 1);
+  expect(ValidInferRequest.from(request([a(1), b(1)], wish), obliging)).toMatchObject({
+    timeoutMs: 9,
+    queueTimeoutMs: 4,
+  });
 });

@@ -15,7 +15,7 @@ import {
   type TensorSpec,
   takeByteSize,
 } from '@millrace/protocol';
-import type { InferRequest } from './infer.ts';
+import type { InferRequest, Parameters, SequenceStep } from './infer.ts';
 import type { ServedModel } from './served-model.ts';
 
 export class ValidInferRequest {
@@ -30,6 +30,12 @@ export class ValidInferRequest {
   /** Requests with equal groups may share a batch. */
   readonly group: string;
   readonly timeoutMs: number | undefined;
+  /** Infinity: nothing was asked of the queue. */
+  readonly queueTimeoutMs: number;
+  readonly priority: number;
+  readonly sequence: SequenceStep | undefined;
+  readonly caller: string;
+  readonly parameters: Parameters;
 
   private constructor(
     model: ServedModel,
@@ -46,7 +52,13 @@ export class ValidInferRequest {
     this.rows = rows;
     this.bytes = bytes;
     this.group = model.isUniform ? '' : groupFrom(model, inputs);
-    this.timeoutMs = request.timeoutMs;
+    const takesQueueTimeout = request.queueTimeoutMs !== undefined && model.takesQueueTimeout;
+    this.timeoutMs = takesQueueTimeout ? request.timeoutMs : tighter(request.timeoutMs, request.queueTimeoutMs);
+    this.queueTimeoutMs = takesQueueTimeout ? (request.queueTimeoutMs as number) : Number.POSITIVE_INFINITY;
+    this.priority = request.priority;
+    this.sequence = request.sequence;
+    this.caller = request.caller;
+    this.parameters = request.parameters;
   }
 
   /** Throws `invalid-request` with the first thing that is wrong. */
@@ -75,6 +87,12 @@ export class ValidInferRequest {
     }
     return new ValidInferRequest(model, request, inputs, outputsFrom(request, model), rows, bytes);
   }
+}
+
+/** The tighter of two limits. */
+function tighter(a: number | undefined, b: number | undefined): number | undefined {
+  if (a === undefined || b === undefined) return a ?? b;
+  return Math.min(a, b);
 }
 
 function refusal(request: InferRequest, message: string): InferenceError {

@@ -66,7 +66,19 @@ class FleetOnStage {
   async infer(model: string): Promise<string> {
     const data = new Uint8Array(Int32Array.of(5).buffer);
     const inputs = [{ name: 'x', datatype: 'INT32' as const, shape: [1, 1], data }];
-    const request = { model, version: '', id: '', parameters: new Map(), inputs, outputs: [], timeoutMs: undefined };
+    const request = {
+      model,
+      version: '',
+      id: '',
+      parameters: new Map(),
+      inputs,
+      outputs: [],
+      timeoutMs: undefined,
+      queueTimeoutMs: undefined,
+      priority: 0,
+      sequence: undefined,
+      caller: '',
+    };
     try {
       const answer = await this.plane.infer(request, neverCancelled);
       answer.release();

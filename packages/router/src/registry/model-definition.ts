@@ -1,4 +1,4 @@
-import type { ModelLimits } from '@millrace/core';
+import type { ModelPolicy } from '@millrace/core';
 import type { ConfigProblem } from '@millrace/protocol';
 import type { ModelView } from './catalogue.ts';
 import type { InstanceGroup } from './instance-groups.ts';
@@ -13,7 +13,7 @@ export interface ModelVersionDefinition {
   /** Further files that hold its weights. */
   readonly externalPaths: readonly string[];
   readonly view: ModelView;
-  readonly limits: ModelLimits;
+  readonly policy: ModelPolicy;
   readonly graph: OnnxGraph;
 }
 

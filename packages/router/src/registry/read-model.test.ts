@@ -4,20 +4,20 @@ import { type GivenModel, readTestModel, serveTestModel, testConfig, testEntries
 
 describe('a model without a configuration', () => {
   test('is batched when every first size is free', async () => {
-    const { view, limits } = await serveTestModel({});
+    const { view, policy } = await serveTestModel({});
     expect(view).toMatchObject({ name: 'm', version: '1', platform: 'onnxruntime_onnx', isBatched: true, rowsMax: 64 });
     expect(view.inputs).toEqual([{ name: 'x', datatype: 'FP32', shape: [-1, 4] }]);
     expect(view.outputs).toEqual([{ name: 'y', datatype: 'FP32', shape: [-1, 4] }]);
-    expect(limits.rowsMax).toBe(64);
+    expect(policy.rowsMax).toBe(64);
     expect(view.config).toMatchObject({ max_batch_size: 64, dynamic_batching: { preferred_batch_size: [64] } });
   });
 
   test('is not batched when one of them is fixed, and then shows the whole shapes', async () => {
-    const { view, limits } = await serveTestModel({ outputs: { y: [1, [1, 'n']] } });
+    const { view, policy } = await serveTestModel({ outputs: { y: [1, [1, 'n']] } });
     expect(view).toMatchObject({ isBatched: false, rowsMax: 1 });
     expect(view.inputs[0]?.shape).toEqual([-1, 4]);
     expect(view.outputs[0]?.shape).toEqual([1, -1]);
-    expect(limits.rowsMax).toBe(1);
+    expect(policy.rowsMax).toBe(1);
     expect(view.config).toMatchObject({ max_batch_size: 0 });
     expect(view.config).not.toHaveProperty('dynamic_batching');
   });
@@ -76,7 +76,7 @@ describe('a model without a configuration', () => {
 
 describe('a configuration', () => {
   test('that is whole is served as it says', async () => {
-    const { view, limits, definition } = await serveTestModel({
+    const { view, policy, definition } = await serveTestModel({
       config: `${testConfig} dynamic_batching { default_queue_policy { max_queue_size: 16 } }
         instance_group [ { count: 2 kind: KIND_CPU }, { kind: KIND_AUTO } ]
         parameters [ { key: "millrace.lane" value { string_value: "local" } },
@@ -87,7 +87,7 @@ describe('a configuration', () => {
           { key: "millrace.spinning" value { string_value: "true" } } ]`,
     });
     expect(view).toMatchObject({ isBatched: true, rowsMax: 8 });
-    expect(limits).toEqual({ rowsMax: 8, queueRequestsMax: 16, queueBytesMax: 1000, runMsMax: 500 });
+    expect(policy).toMatchObject({ rowsMax: 8, queueRequestsMax: 16, queueBytesMax: 1000, runMsMax: 500 });
     expect(definition).toMatchObject({ workerGroup: 'small', instanceCount: 3, threads: 2, isSpinning: true });
     expect(definition.instanceGroups).toEqual([
       { name: 'm_0', device: 'cpu', count: 2, gpus: [] },
@@ -96,16 +96,16 @@ describe('a configuration', () => {
   });
 
   test('without dynamic batching is batched all the same, with a warning', async () => {
-    const { view, limits, warnings } = await serveTestModel({ config: testConfig });
-    expect([view.isBatched, view.rowsMax, limits.rowsMax]).toEqual([true, 8, 8]);
+    const { view, policy, warnings } = await serveTestModel({ config: testConfig });
+    expect([view.isBatched, view.rowsMax, policy.rowsMax]).toEqual([true, 8, 8]);
     expect(view.config).toHaveProperty('dynamic_batching');
     expect(warnings.map(({ field: path }) => path)).toEqual(['max_batch_size']);
     expect(warnings[0]?.message).toMatch(/share a run, also without dynamic_batching; set it to 1/);
   });
 
   test('with max_batch_size 1 has the batch dimension, and each request runs alone', async () => {
-    const { view, limits, warnings } = await serveTestModel({ config: `max_batch_size: 1 ${testEntries}` });
-    expect([view.isBatched, view.rowsMax, limits.rowsMax, warnings]).toEqual([true, 1, 1, []]);
+    const { view, policy, warnings } = await serveTestModel({ config: `max_batch_size: 1 ${testEntries}` });
+    expect([view.isBatched, view.rowsMax, policy.rowsMax, warnings]).toEqual([true, 1, 1, []]);
     expect(view.inputs[0]?.shape).toEqual([-1, 4]);
     expect(view.config).not.toHaveProperty('dynamic_batching');
   });
@@ -113,17 +113,17 @@ describe('a configuration', () => {
   test('that says nothing of limits and lane gets those of the server', async () => {
     const defaults = { lane: 'inline', runMsMax: 1, queueRequestsMax: 2, queueBytesMax: 3 } as const;
     const group = 'parameters { key: "millrace.worker_group" value { string_value: "g" } }';
-    const { definition, limits } = await serveTestModel({ config: group, defaults });
-    expect(limits).toMatchObject({ runMsMax: 1, queueRequestsMax: 2, queueBytesMax: 3 });
+    const { definition, policy } = await serveTestModel({ config: group, defaults });
+    expect(policy).toMatchObject({ runMsMax: 1, queueRequestsMax: 2, queueBytesMax: 3 });
     expect(definition).toMatchObject({ lane: 'inline', workerGroup: 'g', isGroupShared: true });
   });
 
   test('with millrace.queue_requests_max prefers it to the queue policy', async () => {
-    const { limits } = await serveTestModel({
+    const { policy } = await serveTestModel({
       config: `${testConfig} dynamic_batching { default_queue_policy { max_queue_size: 16 } }
         parameters { key: "millrace.queue_requests_max" value { string_value: "7" } }`,
     });
-    expect(limits.queueRequestsMax).toBe(7);
+    expect(policy.queueRequestsMax).toBe(7);
   });
 
   test('may put the model inline, and name the threads as Triton does', async () => {

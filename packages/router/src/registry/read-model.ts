@@ -1,5 +1,6 @@
 import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { resolveModelPolicy } from '@millrace/core';
 import { type ConfigProblem, formatConfigProblem } from '@millrace/protocol';
 import { backendName, completeConfig, modelFilenameDefault, platformName } from './complete-config.ts';
 import { Findings } from './config-text/findings.ts';
@@ -151,12 +152,12 @@ async function readVersion(parts: ModelParts, version: string): Promise<VersionR
       labels,
       config: jsonFromModelConfig(completed.config),
     },
-    limits: {
+    policy: resolveModelPolicy({
       rowsMax: Math.max(1, completed.rowsMax),
       queueRequestsMax: settings.queueRequestsMax,
       queueBytesMax: settings.queueBytesMax,
       runMsMax: settings.runMsMax,
-    },
+    }),
   };
   return { definition, problems, warnings };
 }

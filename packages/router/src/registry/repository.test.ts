@@ -39,7 +39,7 @@ describe('a repository', () => {
     });
     expect(result.models[0]?.versions[0]).toMatchObject({
       path: join(repository.path, 'a/3/model.onnx'),
-      limits: { rowsMax: 64, queueRequestsMax: 4096, queueBytesMax: 268435456, runMsMax: 60000 },
+      policy: { rowsMax: 64, queueRequestsMax: 4096, queueBytesMax: 268435456, runMsMax: 60000 },
     });
   });
 

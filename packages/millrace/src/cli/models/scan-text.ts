@@ -24,8 +24,8 @@ export function scanText(scan: RepositoryScan, paint: Paint): string {
   return `${lines.join('\n').replace(/^\n/, '')}\n`;
 }
 
-function rowOf(model: ModelDefinition, { version, view, limits }: ModelVersionDefinition): string[] {
-  const rows = !view.isBatched ? '-' : limits.rowsMax > 1 ? `≤ ${limits.rowsMax}` : `≤ ${view.rowsMax}, alone`;
+function rowOf(model: ModelDefinition, { version, view, policy }: ModelVersionDefinition): string[] {
+  const rows = !view.isBatched ? '-' : policy.rowsMax > 1 ? `≤ ${policy.rowsMax}` : `≤ ${view.rowsMax}, alone`;
   const workers = model.instanceCount === 1 ? '1 worker' : `${model.instanceCount} workers`;
   const shared = model.isGroupShared ? `, group ${model.workerGroup}` : '';
   const runs = model.lane === 'inline' ? 'inline' : `${workers}${shared}`;
@@ -43,14 +43,14 @@ export function scanJson(scan: RepositoryScan): string {
     lane,
     workerGroup,
     instanceCount,
-    versions: versions.map(({ version, path: file, view, limits }) => ({
+    versions: versions.map(({ version, path: file, view, policy }) => ({
       version,
       path: file,
       inputs: view.inputs,
       outputs: view.outputs,
       isBatched: view.isBatched,
       requestRowsMax: view.rowsMax,
-      batchRowsMax: limits.rowsMax,
+      batchRowsMax: policy.rowsMax,
     })),
   }));
   const { failures, problems, warnings } = scan;

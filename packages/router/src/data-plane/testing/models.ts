@@ -1,10 +1,15 @@
 /** Models for the tests of the data plane. */
-import type { ModelLimits } from '@millrace/core';
+import { resolveModelPolicy } from '@millrace/core';
 import type { TensorSpec } from '@millrace/protocol';
 import type { ModelView } from '../../registry/catalogue.ts';
 import { ServedModel } from '../served-model.ts';
 
-export const testLimits: ModelLimits = { rowsMax: 8, queueRequestsMax: 100, queueBytesMax: 1e6, runMsMax: 1000 };
+export const testPolicy = resolveModelPolicy({
+  rowsMax: 8,
+  queueRequestsMax: 100,
+  queueBytesMax: 1e6,
+  runMsMax: 1000,
+});
 
 export function servedModel(
   inputs: readonly TensorSpec[],
@@ -23,5 +28,5 @@ export function servedModel(
     config: {},
     ...overrides,
   };
-  return new ServedModel(view, { ...testLimits, rowsMax: view.rowsMax }, 1);
+  return new ServedModel(view, { ...testPolicy, rowsMax: view.rowsMax }, 1);
 }

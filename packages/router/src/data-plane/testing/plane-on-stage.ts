@@ -72,6 +72,10 @@ export class PlaneOnStage {
         inputs: [{ name: 'x', datatype: 'INT32', shape: [values.length, 1], data }],
         outputs: [],
         timeoutMs,
+        queueTimeoutMs: undefined,
+        priority: 0,
+        sequence: undefined,
+        caller: '',
       },
       cancellation,
     );

@@ -26,6 +26,10 @@ test('a request with raw contents', () => {
     inputs: [{ name: 'x', datatype: 'UINT8', shape: [2], data: expect.any(Uint8Array) }],
     outputs: [],
     timeoutMs: undefined,
+    queueTimeoutMs: undefined,
+    priority: 0,
+    sequence: undefined,
+    caller: '',
   });
   expect([...(request.inputs[0]?.data ?? [])]).toEqual([1, 2]);
   expect(classes.size).toBe(0);
@@ -62,7 +66,7 @@ test('parameters reach the model, but not those that are for the server', () => 
       large: { parameterChoice: { case: 'uint64Param', value: 2n ** 64n - 1n } },
     },
   });
-  expect(request.timeoutMs).toBe(2.5);
+  expect(request.queueTimeoutMs).toBe(2.5);
   expect(new Map(request.parameters)).toEqual(
     new Map<string, unknown>([
       ['word', 's'],
@@ -73,11 +77,10 @@ test('parameters reach the model, but not those that are for the server', () => 
   );
 });
 
-test('the tighter of the two time limits counts', () => {
+test('the call limits the request, the parameter its wait', () => {
   const timeout = { parameterChoice: { case: 'int64Param' as const, value: 5000n } };
-  expect(decode({ parameters: { timeout } }, 3).request.timeoutMs).toBe(3);
-  expect(decode({ parameters: { timeout } }, 30).request.timeoutMs).toBe(5);
-  expect(decode({}, 30).request.timeoutMs).toBe(30);
+  expect(decode({ parameters: { timeout } }, 3).request).toMatchObject({ timeoutMs: 3, queueTimeoutMs: 5 });
+  expect(decode({}, 30).request).toMatchObject({ timeoutMs: 30, queueTimeoutMs: undefined });
 });
 
 const word = (value: string) => ({ parameterChoice: { case: 'stringParam' as const, value } });

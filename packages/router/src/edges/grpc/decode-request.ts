@@ -32,7 +32,11 @@ export function decodeRequest(message: InferMessage, timeoutMs: number | undefin
       parameters: parameters?.forModel ?? noParameters,
       inputs: inputsFrom(message),
       outputs,
-      timeoutMs: tighter(parameters?.timeoutMs, timeoutMs),
+      timeoutMs,
+      queueTimeoutMs: parameters?.timeoutMs,
+      priority: 0,
+      sequence: undefined,
+      caller: '',
     },
     classes,
   };
@@ -146,12 +150,6 @@ function refuseSharedMemory(parameters: InferParameters, what: string): void {
     'unsupported',
     `Client shared memory is disabled: this server does not offer it, so ${what} must travel in the message`,
   );
-}
-
-/** The tighter of two limits. */
-function tighter(a: number | undefined, b: number | undefined): number | undefined {
-  if (a === undefined || b === undefined) return a ?? b;
-  return Math.min(a, b);
 }
 
 function invalid(message: string): InferenceError {

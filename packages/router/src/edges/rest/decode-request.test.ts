@@ -72,7 +72,7 @@ describe('requests', () => {
     const reply = await call({ ...request, target: '/v2/models/a%2Fb/versions/7/infer/' });
     expect(reply.status).toBe(200);
     expect(dataPlane.requests).toMatchObject([
-      { model: 'a/b', version: '7', outputs: ['y', 'x'], timeoutMs: 2.5, inputs: [{ shape: [] }, { shape: [0] }] },
+      { model: 'a/b', version: '7', outputs: ['y', 'x'], queueTimeoutMs: 2.5, inputs: [{ shape: [] }, { shape: [0] }] },
     ]);
     expect(Object.fromEntries(dataPlane.requests[0]?.parameters ?? [])).toEqual({
       priority: 3,
@@ -82,15 +82,18 @@ describe('requests', () => {
     });
   });
 
-  test('the tighter of the two timeouts counts, and zero is none', async () => {
+  test('the header limits the request and the parameter its wait, and zero is none', async () => {
     const { call, dataPlane } = echoEdge();
     const request = (timeout: number) =>
       jsonRequest({ parameters: { timeout }, inputs: [input('x', 'INT8', [1], { data: [1] })] });
     await call({ ...request(9000), headers: [['millrace-timeout-ms', '4']] });
-    await call({ ...request(9000), headers: [['millrace-timeout-ms', '40']] });
     await call({ ...request(0), headers: [['millrace-timeout-ms', '40']] });
     await call({ ...request(0), headers: [['millrace-timeout-ms', '0']] });
-    expect(dataPlane.requests.map(({ timeoutMs }) => timeoutMs)).toEqual([4, 9, 40, undefined]);
+    expect(dataPlane.requests.map(({ timeoutMs, queueTimeoutMs }) => [timeoutMs, queueTimeoutMs])).toEqual([
+      [4, 9],
+      [40, undefined],
+      [undefined, undefined],
+    ]);
   });
 
   test('content type does not matter', async () => {

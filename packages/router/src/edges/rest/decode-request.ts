@@ -8,7 +8,7 @@ import { type InputLimits, type PendingInput, readInputs, resolveInputs } from '
 import { readOutputs } from './decode-outputs.ts';
 import { readParameters } from './parameters.ts';
 import { rawBinaryInput } from './raw-binary.ts';
-import { noRequestParameters, requestParametersFrom, tighter } from './request-parameters.ts';
+import { noRequestParameters, requestParametersFrom } from './request-parameters.ts';
 
 export const headerLengthField = 'inference-header-content-length';
 
@@ -62,7 +62,11 @@ export function decodeRequest(
       parameters: json.parameters.forModel,
       inputs: resolveInputs(json.inputs, tail),
       outputs: [...json.outputs.keys()],
-      timeoutMs: tighter(json.parameters.timeoutMs, frame.timeoutMs),
+      timeoutMs: frame.timeoutMs,
+      queueTimeoutMs: json.parameters.timeoutMs,
+      priority: 0,
+      sequence: undefined,
+      caller: '',
     },
     form: { listed: json.outputs, unlisted: json.parameters.isBinaryByDefault ? binaryForm : jsonForm },
   };
@@ -104,7 +108,19 @@ function decodeRawBinary(frame: RequestFrame, body: Uint8Array, catalogue: Catal
   const input = rawBinaryInput(catalogue.mustFind(model, version), body);
   const parameters = noRequestParameters.forModel;
   return {
-    request: { model, version, id: '', parameters, inputs: [input], outputs: [], timeoutMs },
+    request: {
+      model,
+      version,
+      id: '',
+      parameters,
+      inputs: [input],
+      outputs: [],
+      timeoutMs,
+      queueTimeoutMs: undefined,
+      priority: 0,
+      sequence: undefined,
+      caller: '',
+    },
     form: { listed: new Map(), unlisted: binaryForm },
   };
 }

@@ -42,9 +42,3 @@ export function timeoutMsFromField(value: string | undefined): number | undefine
   }
   return Number(value) === 0 ? undefined : Number(value);
 }
-
-/** The tighter of two limits. */
-export function tighter(a: number | undefined, b: number | undefined): number | undefined {
-  if (a === undefined || b === undefined) return a ?? b;
-  return Math.min(a, b);
-}
