@@ -1,13 +1,6 @@
 /** The embedding API: the same data plane in the caller's own process, without a socket. */
 import type { HttpHandler } from '@millrace/http';
-import {
-  ConfigError,
-  type ConfigProblem,
-  cancellationFrom,
-  InferenceError,
-  neverCancelled,
-  type Tensor,
-} from '@millrace/protocol';
+import { ConfigError, type ConfigProblem, cancellationFrom, neverCancelled, type Tensor } from '@millrace/protocol';
 import {
   createRestEdge,
   type FleetListener,
@@ -20,6 +13,7 @@ import {
 import { type Assembly, assemble } from './assemble.ts';
 import type { Options } from './config/fields.ts';
 import { resolveConfig } from './config/resolve-config.ts';
+import { type InferOptions, schedulingFrom } from './infer-options.ts';
 import { modelDefaultsFrom } from './model-defaults.ts';
 import { type InputValue, type OutputValue, outputValueFrom, tensorFrom } from './tensor-values.ts';
 import { version } from './version.ts';
@@ -29,15 +23,6 @@ export interface EngineOptions extends Pick<Options, 'queue' | 'worker'> {
   readonly models: string | readonly string[];
   /** Serve the models that load although others do not; otherwise one that fails rejects `createEngine`. */
   readonly allowFailures?: boolean;
-}
-
-export interface InferOptions {
-  readonly version?: string;
-  readonly id?: string;
-  /** Only these, in this order; all when left out. */
-  readonly outputs?: readonly string[];
-  readonly timeoutMs?: number;
-  readonly signal?: AbortSignal;
 }
 
 export interface InferResult {
@@ -139,10 +124,7 @@ class EmbeddedEngine implements Engine {
     options: InferOptions = {},
   ): Promise<InferResult> {
     const view = this.model(model, options.version);
-    const { timeoutMs } = options;
-    if (timeoutMs !== undefined && !(typeof timeoutMs === 'number' && timeoutMs >= 0)) {
-      throw new InferenceError('invalid-request', `timeoutMs is ${timeoutMs}; it must be a number of milliseconds`);
-    }
+    const scheduling = schedulingFrom(options);
     const tensors = Object.entries(inputs).map(([name, value]): Tensor => {
       const datatype = value.datatype ?? view.inputs.find((input) => input.name === name)?.datatype;
       // An input the model does not have is refused by its name, whatever its values are.
@@ -157,10 +139,7 @@ class EmbeddedEngine implements Engine {
         parameters: new Map(),
         inputs: tensors,
         outputs: options.outputs ?? [],
-        timeoutMs,
-        queueTimeoutMs: undefined,
-        priority: 0,
-        sequence: undefined,
+        ...scheduling,
         caller: '',
       },
       options.signal === undefined ? neverCancelled : cancellationFrom(options.signal),

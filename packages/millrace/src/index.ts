@@ -3,5 +3,6 @@ export { configFields } from './config/fields.ts';
 export type { ConfigSources } from './config/resolve-config.ts';
 export { resolveConfig } from './config/resolve-config.ts';
 export * from './engine.ts';
+export type { InferOptions, SequenceOptions } from './infer-options.ts';
 export type { InputValue, OutputValue, TypedArray } from './tensor-values.ts';
 export { version } from './version.ts';

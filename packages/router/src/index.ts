@@ -13,6 +13,7 @@ export { type RestDependencies, restRoutes } from './edges/rest/routes.ts';
 export * from './edges/routing/openapi.ts';
 export * from './edges/routing/route.ts';
 export * from './edges/routing/router.ts';
+export { sequenceIdMax, sequenceStepFrom, takeSequenceId } from './edges/schedule-parameters.ts';
 export * from './edges/server-identity.ts';
 export * from './registry/catalogue.ts';
 export * from './registry/config-text/model-config-schema.ts';

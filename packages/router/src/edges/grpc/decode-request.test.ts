@@ -1,5 +1,6 @@
 import { create, type MessageInitShape, toBinary } from '@bufbuild/protobuf';
 import { expect, test } from 'vitest';
+import type { SequenceStep } from '../../data-plane/infer.ts';
 import { grpcDefaults, resolveGrpcConfig } from './config.ts';
 import { type DecodedRequest, decodeRequest } from './decode-request.ts';
 import { ModelInferRequestSchema } from './generated/inference/grpc_service_pb.ts';
@@ -85,6 +86,30 @@ test('the call limits the request, the parameter its wait', () => {
 
 const word = (value: string) => ({ parameterChoice: { case: 'stringParam' as const, value } });
 const unsigned = (value: bigint) => ({ parameterChoice: { case: 'uint64Param' as const, value } });
+const signed = (value: bigint) => ({ parameterChoice: { case: 'int64Param' as const, value } });
+const flag = (value: boolean) => ({ parameterChoice: { case: 'boolParam' as const, value } });
+
+test.each<[string, Init['parameters'], SequenceStep | undefined]>([
+  ['an int64', { sequence_id: signed(7n), sequence_start: flag(true) }, { id: 7n, isStart: true, isEnd: false }],
+  ['a negative int64', { sequence_id: signed(-1n) }, { id: 2n ** 64n - 1n, isStart: false, isEnd: false }],
+  ['a uint64', { sequence_id: unsigned(2n ** 63n) }, { id: 2n ** 63n, isStart: false, isEnd: false }],
+  ['a string', { sequence_id: word('7'), sequence_end: flag(true) }, { id: '7', isStart: false, isEnd: true }],
+  ['zero', { sequence_id: signed(0n), sequence_start: flag(true) }, undefined],
+  ['an empty string', { sequence_id: word('') }, undefined],
+  ['nothing but flags', { sequence_start: flag(true), sequence_end: flag(true) }, undefined],
+])('the id of a sequence as %s', (_, parameters, sequence) => {
+  const { request } = decode({ parameters: parameters ?? {} });
+  expect(request.sequence).toEqual(sequence);
+  expect(request.parameters.size).toBe(0);
+});
+
+test('a priority is an int64 or a uint64, and is not for the model', () => {
+  for (const priority of [signed(3n), unsigned(3n)]) {
+    const { request } = decode({ parameters: { priority } });
+    expect(request.priority).toBe(3);
+    expect(request.parameters.size).toBe(0);
+  }
+});
 
 test.each<[string, Init, string]>([
   [
@@ -136,6 +161,12 @@ test.each<[string, Init, string]>([
     { parameters: { triton_x: word('1') } },
     "parameter keys starting with 'triton_' are reserved",
   ],
+  ['a sequence id that is a truth', { parameters: { sequence_id: flag(true) } }, "'sequence_id' must be an int64"],
+  ['an endless sequence id', { parameters: { sequence_id: word('x'.repeat(129)) } }, 'has 129 bytes; it may have 128'],
+  ['a start that is text', { parameters: { sequence_start: word('true') } }, "'sequence_start' must be a bool"],
+  ['an end that is a number', { parameters: { sequence_end: signed(1n) } }, "'sequence_end' must be a bool"],
+  ['a negative priority', { parameters: { priority: signed(-1n) } }, "'priority' must be an int64 or a uint64"],
+  ['a priority that is text', { parameters: { priority: word('1') } }, "'priority' must be an int64 or a uint64"],
   ['a parameter without a value', { parameters: { p: {} } }, "parameter 'p' has no value"],
 ])('%s is refused', (_, init, words) => {
   expect(() => decode(init)).toThrow(words);

@@ -1,7 +1,8 @@
 /** An inference request as gRPC clients send it, turned into what the data plane takes. */
 import { type Datatype, InferenceError, isDatatype, shapeProblem, type Tensor } from '@millrace/protocol';
-import type { InferRequest, Parameters, ParameterValue } from '../../data-plane/infer.ts';
-import type { InferMessage, InferParameter, InferParameters, InputMessage } from './infer-message.ts';
+import type { InferRequest } from '../../data-plane/infer.ts';
+import type { InferMessage, InferParameters, InputMessage } from './infer-message.ts';
+import { noRequestParameters, requestParametersFrom } from './request-parameters.ts';
 import { tensorDataFrom } from './tensor-contents.ts';
 
 export interface DecodedRequest {
@@ -12,12 +13,11 @@ export interface DecodedRequest {
 
 const noNames: readonly string[] = [];
 const noClasses: ReadonlyMap<string, number> = new Map();
-const noParameters: Parameters = new Map();
 
 /** `timeoutMs` is what the call itself allows. */
 export function decodeRequest(message: InferMessage, timeoutMs: number | undefined): DecodedRequest {
   const { modelName, modelVersion, id } = message;
-  const parameters = message.parameters.size === 0 ? undefined : requestParametersFrom(message.parameters);
+  const parameters = message.parameters.size === 0 ? noRequestParameters : requestParametersFrom(message.parameters);
   let outputs = noNames;
   let classes = noClasses;
   if (message.outputs.length > 0) {
@@ -29,13 +29,13 @@ export function decodeRequest(message: InferMessage, timeoutMs: number | undefin
       model: modelName,
       version: modelVersion,
       id,
-      parameters: parameters?.forModel ?? noParameters,
+      parameters: parameters.forModel,
       inputs: inputsFrom(message),
       outputs,
       timeoutMs,
-      queueTimeoutMs: parameters?.timeoutMs,
-      priority: 0,
-      sequence: undefined,
+      queueTimeoutMs: parameters.timeoutMs,
+      priority: parameters.priority,
+      sequence: parameters.sequence,
       caller: '',
     },
     classes,
@@ -99,49 +99,6 @@ function classesFrom({ outputs }: InferMessage): ReadonlyMap<string, number> {
     classes.set(name, count);
   }
   return classes ?? noClasses;
-}
-
-interface RequestParameters {
-  readonly timeoutMs: number | undefined;
-  readonly forModel: Parameters;
-}
-
-/** The only reserved parameter that a request may set here, though nothing hangs on it: every request has one answer. */
-const emptyFinalResponse = 'triton_enable_empty_final_response';
-
-function requestParametersFrom(parameters: InferParameters): RequestParameters {
-  const forModel = new Map<string, ParameterValue>();
-  let timeoutMs: number | undefined;
-  for (const [key, parameter] of parameters) {
-    if (key === 'timeout') {
-      if (parameter.kind !== 'int64' || parameter.value < 0n) {
-        throw invalid(`parameter 'timeout' must be an int64 of microseconds, 0 or more`);
-      }
-      timeoutMs = parameter.value === 0n ? undefined : Number(parameter.value) / 1000;
-    } else if (key === emptyFinalResponse && parameter.kind === 'bool') continue;
-    else if (key.startsWith('triton_')) {
-      throw invalid(
-        `parameter keys starting with 'triton_' are reserved; remove '${key}' from the request's parameters`,
-      );
-    } else forModel.set(key, parameterValueFrom(key, parameter));
-  }
-  return { timeoutMs, forModel };
-}
-
-function parameterValueFrom(key: string, parameter: InferParameter): ParameterValue {
-  switch (parameter.kind) {
-    case 'bool':
-    case 'string':
-    case 'double':
-      return parameter.value;
-    case 'int64':
-    case 'uint64': {
-      const value = Number(parameter.value);
-      return Number.isSafeInteger(value) ? value : parameter.value;
-    }
-    case 'none':
-      throw invalid(`parameter '${key}' has no value`);
-  }
 }
 
 function refuseSharedMemory(parameters: InferParameters, what: string): void {

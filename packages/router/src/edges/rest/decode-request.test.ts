@@ -1,6 +1,7 @@
 import { gzipSync } from 'node:zlib';
 import { encodeBytesElements } from '@millrace/protocol';
 import { describe, expect, test } from 'vitest';
+import type { SequenceStep } from '../../data-plane/infer.ts';
 import { binary, binaryRequest, bytesOf, catalogueOf, echoEdge, input, jsonRequest, viewOf } from './echo-double.ts';
 
 const floats = bytesOf(new Float32Array([1.5, -2]));
@@ -72,14 +73,32 @@ describe('requests', () => {
     const reply = await call({ ...request, target: '/v2/models/a%2Fb/versions/7/infer/' });
     expect(reply.status).toBe(200);
     expect(dataPlane.requests).toMatchObject([
-      { model: 'a/b', version: '7', outputs: ['y', 'x'], queueTimeoutMs: 2.5, inputs: [{ shape: [] }, { shape: [0] }] },
+      {
+        model: 'a/b',
+        version: '7',
+        outputs: ['y', 'x'],
+        queueTimeoutMs: 2.5,
+        priority: 3,
+        sequence: { id: 2n ** 64n - 1n, isStart: false, isEnd: false },
+        inputs: [{ shape: [] }, { shape: [0] }],
+      },
     ]);
-    expect(Object.fromEntries(dataPlane.requests[0]?.parameters ?? [])).toEqual({
-      priority: 3,
-      sequence_id: 2n ** 64n - 1n,
-      note: 'n',
-      flag: true,
-    });
+    expect(Object.fromEntries(dataPlane.requests[0]?.parameters ?? [])).toEqual({ note: 'n', flag: true });
+  });
+
+  test.each<[string, SequenceStep | undefined]>([
+    ['{"sequence_id":7,"sequence_start":true}', { id: 7n, isStart: true, isEnd: false }],
+    ['{"sequence_id":"7","sequence_end":true}', { id: '7', isStart: false, isEnd: true }],
+    ['{"sequence_id":9007199254740993}', { id: 9_007_199_254_740_993n, isStart: false, isEnd: false }],
+    ['{"sequence_id":0,"sequence_start":true}', undefined],
+    ['{"sequence_id":"","sequence_end":true}', undefined],
+    ['{"sequence_start":true}', undefined],
+  ])('a place in a sequence: %s', async (parameters, sequence) => {
+    const { call, dataPlane } = echoEdge();
+    const inputs = '[{"name":"x","datatype":"BOOL","shape":[1],"data":[true]}]';
+    expect((await call(jsonRequest(`{"parameters":${parameters},"inputs":${inputs}}`))).status).toBe(200);
+    expect(dataPlane.requests[0]?.sequence).toEqual(sequence);
+    expect(dataPlane.requests[0]?.parameters.size).toBe(0);
   });
 
   test('the header limits the request and the parameter its wait, and zero is none', async () => {

@@ -1,5 +1,6 @@
 import { InferenceError } from '@millrace/protocol';
-import type { Parameters, ParameterValue } from '../../data-plane/infer.ts';
+import type { Parameters, ParameterValue, SequenceStep } from '../../data-plane/infer.ts';
+import { scheduleKeys, sequenceIdMax, sequenceStepFrom, takeSequenceId } from '../schedule-parameters.ts';
 import { takeBoolean, takeNatural } from './parameters.ts';
 
 /** The header field that sets a time limit on a request without touching its body. */
@@ -9,12 +10,16 @@ export const timeoutField = 'millrace-timeout-ms';
 export interface RequestParameters {
   readonly isBinaryByDefault: boolean;
   readonly timeoutMs: number | undefined;
+  readonly priority: number;
+  readonly sequence: SequenceStep | undefined;
   readonly forModel: Parameters;
 }
 
 export const noRequestParameters: RequestParameters = {
   isBinaryByDefault: false,
   timeoutMs: undefined,
+  priority: 0,
+  sequence: undefined,
   forModel: new Map(),
 };
 
@@ -29,9 +34,27 @@ export function requestParametersFrom(parameters: Map<string, ParameterValue>): 
   }
   const isBinaryByDefault = takeBoolean(parameters, 'binary_data_output', '') ?? false;
   const timeoutUs = takeNatural(parameters, 'timeout', 0, '') ?? 0;
+  const priority = takeNatural(parameters, 'priority', 0, '') ?? 0;
+  const sequence = sequenceStepFrom({
+    id: sequenceIdFrom(parameters.get('sequence_id')),
+    isStart: takeBoolean(parameters, 'sequence_start', '') ?? false,
+    isEnd: takeBoolean(parameters, 'sequence_end', '') ?? false,
+  });
   parameters.delete('binary_data_output');
   parameters.delete('timeout');
-  return { isBinaryByDefault, timeoutMs: timeoutUs === 0 ? undefined : timeoutUs / 1000, forModel: parameters };
+  for (const key of scheduleKeys) parameters.delete(key);
+  const timeoutMs = timeoutUs === 0 ? undefined : timeoutUs / 1000;
+  return { isBinaryByDefault, timeoutMs, priority, sequence, forModel: parameters };
+}
+
+function sequenceIdFrom(written: ParameterValue | undefined): bigint | string | undefined {
+  if (written === undefined) return undefined;
+  const id = takeSequenceId(written);
+  if (id !== undefined) return id;
+  throw new InferenceError(
+    'invalid-request',
+    `parameter 'sequence_id' must be an integer from 0 to ${sequenceIdMax} or a string`,
+  );
 }
 
 /** Milliseconds, whole; 0 and no field at all mean no limit. */

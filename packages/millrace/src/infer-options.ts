@@ -1,0 +1,63 @@
+/** What a caller of the embedding API may say of a request besides its inputs; checked, for not every caller writes TypeScript. */
+import { InferenceError } from '@millrace/protocol';
+import {
+  type InferRequest,
+  type SequenceStep,
+  sequenceIdMax,
+  sequenceStepFrom,
+  takeSequenceId,
+} from '@millrace/router';
+
+export interface InferOptions {
+  readonly version?: string;
+  readonly id?: string;
+  /** Only these, in this order; all when left out. */
+  readonly outputs?: readonly string[];
+  readonly timeoutMs?: number;
+  /** How long it may wait for its turn, where the model's queue lets requests say so; elsewhere the same as `timeoutMs`. */
+  readonly queueTimeoutMs?: number;
+  /** From 1, the most urgent; 0 or left out: the model's default. */
+  readonly priority?: number;
+  /** For models that keep state from one request to the next. */
+  readonly sequence?: SequenceOptions;
+  readonly signal?: AbortSignal;
+}
+
+export interface SequenceOptions {
+  /** Which of the sequences that run at the same time; a number and its digits as text are different ones. */
+  readonly id: number | bigint | string;
+  /** The first request of a sequence, or of a new one under the same id. */
+  readonly isStart?: boolean;
+  /** The last one: its state is forgotten. */
+  readonly isEnd?: boolean;
+}
+
+type Scheduling = Pick<InferRequest, 'timeoutMs' | 'queueTimeoutMs' | 'priority' | 'sequence'>;
+
+/** Throws `invalid-request` with the first thing that is wrong. */
+export function schedulingFrom(options: InferOptions): Scheduling {
+  const { timeoutMs, queueTimeoutMs, priority = 0 } = options;
+  for (const [name, value] of Object.entries({ timeoutMs, queueTimeoutMs })) {
+    if (value !== undefined && !(typeof value === 'number' && value >= 0)) {
+      throw new InferenceError('invalid-request', `${name} is ${value}; it must be a number of milliseconds`);
+    }
+  }
+  if (!Number.isSafeInteger(priority) || priority < 0) {
+    throw new InferenceError('invalid-request', `priority is ${priority}; it must be an integer of 0 or more`);
+  }
+  return { timeoutMs, queueTimeoutMs, priority, sequence: sequenceFrom(options.sequence) };
+}
+
+function sequenceFrom(sequence: SequenceOptions | undefined): SequenceStep | undefined {
+  if (sequence === undefined) return undefined;
+  const { id, isStart = false, isEnd = false } = sequence;
+  if (typeof isStart !== 'boolean' || typeof isEnd !== 'boolean') {
+    throw new InferenceError('invalid-request', 'sequence.isStart and sequence.isEnd must be true or false');
+  }
+  const exact = takeSequenceId(id);
+  if (exact !== undefined) return sequenceStepFrom({ id: exact, isStart, isEnd });
+  throw new InferenceError(
+    'invalid-request',
+    `sequence.id is ${String(id)}; it must be an integer from 0 to ${sequenceIdMax}, as a bigint above 2^53, or a string`,
+  );
+}
