@@ -1,1 +1,4 @@
+export * from './memory/memory-store.ts';
 export * from './metadata.ts';
+export * from './store-clock.ts';
+export * from './store-error.ts';

@@ -1,0 +1,13 @@
+import { describeMetadataStore } from '../metadata-contract.ts';
+import { HeldClock } from '../testing/held-clock.ts';
+import { openMemoryStore } from './memory-store.ts';
+
+describeMetadataStore('memory', async () => {
+  const clock = new HeldClock();
+  return {
+    open: () => openMemoryStore(clock),
+    passTime: async (ms) => clock.pass(ms),
+    isDurable: false,
+    dispose: async () => {},
+  };
+});

@@ -1,0 +1,9 @@
+/** A metadata store that lives and dies with its process. */
+import type { MetadataStore } from '../metadata.ts';
+import { type StoreClock, systemStoreClock } from '../store-clock.ts';
+import { TableStore } from '../table-store.ts';
+import { MemoryTable } from './memory-table.ts';
+
+export function openMemoryStore(clock: StoreClock = systemStoreClock): Promise<MetadataStore> {
+  return TableStore.open(new MemoryTable(), clock);
+}

@@ -1,0 +1,102 @@
+import { expect, test, vi } from 'vitest';
+import { bytes, type ContractBench, shownEntry, Told } from './subject.ts';
+
+export function watchTests(bench: ContractBench): void {
+  test('a watch tells what is there, then what changes, and only below its prefix', async () => {
+    const { store } = bench;
+    await store.put('m/b', bytes('1'));
+    await store.put('m/a', bytes('1'));
+    await store.put('n/a', bytes('1'));
+    const told = new Told();
+    await store.watch('m/', told.listener);
+    expect(told.lines).toEqual(['m/a=1', 'm/b=1']);
+    await store.put('m/c', bytes('1'));
+    await store.put('n/b', bytes('1'));
+    await store.remove('m/a');
+    await vi.waitFor(() => expect(told.lines).toEqual(['m/a=1', 'm/b=1', 'm/c=1', 'm/a gone']), { timeout: 20_000 });
+  });
+
+  test('a change has been told when its maker hears that it was made', async () => {
+    const { store } = bench;
+    const told = new Told();
+    await store.watch('', told.listener);
+    await store.put('a', bytes('1'));
+    expect(told.lines).toEqual(['a=1']);
+    await store.remove('a');
+    expect(told.lines).toEqual(['a=1', 'a gone']);
+  });
+
+  test('what changed nothing is not told', async () => {
+    const { store } = bench;
+    await store.put('a', bytes('1'));
+    const told = new Told();
+    await store.watch('', told.listener);
+    await store.put('a', bytes('2'), { expected: 'absent' });
+    await store.remove('a', 999_999);
+    await store.remove('b');
+    expect(told.lines).toEqual(['a=1']);
+  });
+
+  test('a watch that begins among many changes tells none twice and ends with the last', async () => {
+    const { store } = bench;
+    const writes: Promise<unknown>[] = [];
+    const watches: Told[] = [];
+    for (let round = 0; round < 30; round++) {
+      writes.push(store.put(`k/${round % 3}`, bytes(`${round}`)));
+      if (round % 7 === 3) writes.push(store.remove(`k/${round % 3}`));
+      if (round % 5 !== 0) continue;
+      const told = new Told();
+      watches.push(told);
+      writes.push(store.watch('', told.listener));
+    }
+    await Promise.all(writes);
+    const last = (await store.list('')).map(shownEntry);
+    for (const { lines, revisions } of watches) {
+      await vi.waitFor(() => expect(stateAfter(lines)).toEqual(last), { timeout: 20_000 });
+      expect(new Set(revisions).size).toBe(revisions.length);
+    }
+  });
+
+  test('after what is there, revisions are told in rising order', async () => {
+    const { store } = bench;
+    const told = new Told();
+    await store.watch('', told.listener);
+    await Promise.all(Array.from({ length: 50 }, (_, index) => store.put(`k${index % 4}`, bytes(`${index}`))));
+    expect(told.revisions).toEqual([...told.revisions].sort((a, b) => a - b));
+    expect(told.lines).toHaveLength(50);
+  });
+
+  test('a watch that was stopped is told nothing more, also from within', async () => {
+    const { store } = bench;
+    const told = new Told();
+    const stop = await store.watch('', told.listener);
+    await store.put('a', bytes('1'));
+    stop();
+    stop();
+    await store.put('a', bytes('2'));
+    expect(told.lines).toEqual(['a=1']);
+  });
+
+  test('listeners may write', async () => {
+    const { store } = bench;
+    const copies: Promise<unknown>[] = [];
+    await store.watch('from/', (change) => {
+      if (change.kind === 'put') copies.push(store.put(`to/${change.entry.key}`, change.entry.value));
+    });
+    await store.put('from/a', bytes('1'));
+    await store.put('from/b', bytes('2'));
+    await Promise.all(copies);
+    expect((await store.list('to/')).map(shownEntry)).toEqual(['to/from/a=1', 'to/from/b=2']);
+  });
+}
+
+/** What somebody believes who heard these lines. */
+function stateAfter(lines: readonly string[]): readonly string[] {
+  const state = new Map<string, string>();
+  for (const line of lines) {
+    const key = line.split(/=| gone/)[0] as string;
+    if (line.endsWith(' gone')) state.delete(key);
+    else state.set(key, line);
+  }
+  return [...state.values()].sort();
+}
