@@ -8,6 +8,7 @@ export { createRpcHandler, type RpcHandlerOptions } from './rpc/handler.ts';
 export type { MetadataWriter, RequestMetadata } from './rpc/metadata.ts';
 export type { RequestListener, RequestStream } from './rpc/request-stream.ts';
 export * from './rpc/rpc-error.ts';
+export type { RefusedCall } from './rpc/rpc-host.ts';
 export * from './rpc/service.ts';
 export * from './rpc/status.ts';
 export { type HttpLimitOptions, type HttpLimits, httpLimits, resolveHttpLimits } from './wire/config.ts';

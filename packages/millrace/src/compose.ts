@@ -51,6 +51,7 @@ export const startServer: StartServer = async (config, logger) => {
       config,
       api: createRpcHandler(grpc.services, {
         errorFrom: (error) => grpc.errorFrom(error),
+        onRefused: (call, error) => grpc.noteRefused(call, error),
         onError,
         receiveBytesMax: config.http.bodyBytesMax,
         // What may wait may also be on its way; and a message of the largest size always has a chance.

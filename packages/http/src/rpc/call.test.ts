@@ -1,7 +1,7 @@
 /** The life of a call: answers, errors, deadlines, callers that go away. */
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { afterEach, expect, test, vi } from 'vitest';
-import { createRpcHandler } from './handler.ts';
+import { createRpcHandler, type RpcHandlerOptions } from './handler.ts';
 import { RpcError } from './rpc-error.ts';
 import { CallKeeper, echoService } from './testing/echo-service.ts';
 import { type DoubleRequest, ExchangeDouble, enveloped } from './testing/exchange-double.ts';
@@ -98,6 +98,33 @@ test.each([
 test('a message that its codec refuses is the caller’s fault', () => {
   const exchange = openCall({}, { headers: [['content-type', 'application/grpc+json']] }).send(enveloped('{'));
   expect(exchange.header('grpc-status')).toBe('3');
+});
+
+test.each([
+  ['a message that cannot be read', 'application/grpc+json', '{', 'invalid_argument'],
+  ['a message that is too large', 'application/grpc', 'four', 'resource_exhausted'],
+  ['a compression that is unknown', 'application/grpc', 'a', 'unimplemented'],
+])('%s is told to whoever counts refusals, once', (what, contentType, message, code) => {
+  const refused: string[] = [];
+  const options: RpcHandlerOptions = {
+    receiveBytesMax: 3,
+    onRefused: ({ service, method }, error) => refused.push(`${service}/${method} ${error.code}`),
+  };
+  const encoding = what.includes('compression') ? [['grpc-encoding', 'lzw'] as const] : [];
+  openCall({}, { headers: [['content-type', contentType], ...encoding] }, options).send(enveloped(message));
+  expect(refused).toEqual([`test.Echo/Unary ${code}`]);
+});
+
+test('a caller that leaves while it still sends was refused nothing but is counted; one whose handler runs is not', () => {
+  const refused: string[] = [];
+  const options: RpcHandlerOptions = { onRefused: (_, error) => refused.push(error.code) };
+  openCall({}, {}, options).acceptAbort('reset');
+  expect(refused).toEqual(['canceled']);
+  openCall({ unary: () => undefined }, {}, options)
+    .send(enveloped('a'))
+    .acceptAbort('reset');
+  openCall({ unary: () => Promise.reject(new Error('x')) }, {}, { ...options, onError: () => {} }).send(enveloped('a'));
+  expect(refused).toEqual(['canceled']);
 });
 
 test('messages above the limits are resource_exhausted, both ways', () => {

@@ -308,6 +308,7 @@ export class Call
     }
     const rpcError = this.host.errorFrom(error);
     this.dialect.end(this, rpcError);
+    if (!this.#isHandled) this.host.onRefused(this, rpcError);
     this.#finish(rpcError);
   }
 
@@ -333,7 +334,10 @@ export class Call
   }
 
   onAbort(): void {
-    if (!this.isEnded) this.#finish(callerGone);
+    if (!this.isEnded) {
+      if (!this.#isHandled) this.host.onRefused(this, callerGone);
+      this.#finish(callerGone);
+    }
     // A handler that runs still holds the exchange and gives it up when it is done.
     if (!this.#isHandled) this.exchange.end();
     this.cancel('cancelled');

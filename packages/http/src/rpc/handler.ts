@@ -12,7 +12,7 @@ import { Cors, type CorsOptions, isPreflight } from './cors.ts';
 import { Deadlines } from './deadlines.ts';
 import type { Dialect } from './dialect.ts';
 import { RpcError } from './rpc-error.ts';
-import type { RpcHost } from './rpc-host.ts';
+import type { RefusedCall, RpcHost } from './rpc-host.ts';
 import { type Interceptor, type RpcService, unary } from './service.ts';
 
 export interface RpcHandlerOptions extends RpcLimitOptions {
@@ -26,6 +26,11 @@ export interface RpcHandlerOptions extends RpcLimitOptions {
   readonly errorFrom?: (error: unknown) => RpcError;
   /** Hears of errors that callers are not told about. */
   readonly onError?: (error: unknown) => void;
+  /**
+   * Hears of calls that ended before their handler was asked: a message that cannot be read or is too large, no room, a
+   * deadline that passed or a caller that left while it still sent. Called once for each, and never throws.
+   */
+  readonly onRefused?: (call: RefusedCall, error: RpcError) => void;
   /** Gets everything that is not a call of these services. Left out, that is answered 404. */
   readonly next?: WireHandler;
 }
@@ -41,6 +46,7 @@ export function createRpcHandler(services: readonly RpcService[], options: RpcHa
     interceptors: options.interceptors ?? [],
     compression: options.compression ?? 'as-request',
     cors,
+    onRefused: options.onRefused ?? (() => {}),
     errorFrom: options.errorFrom ?? ((error) => rpcErrorFrom(error, options.onError ?? warn)),
   };
   const next = options.next ?? ((exchange: WireExchange) => answerPlain(exchange, 404, []));

@@ -6,6 +6,12 @@ import type { Deadlines } from './deadlines.ts';
 import type { RpcError } from './rpc-error.ts';
 import type { Interceptor } from './service.ts';
 
+/** A call as far as it got. */
+export interface RefusedCall {
+  readonly service: string;
+  readonly method: string;
+}
+
 /** What all calls of one handler share. */
 export interface RpcHost {
   readonly limits: RpcLimits;
@@ -15,4 +21,6 @@ export interface RpcHost {
   readonly compression: AnswerCompression;
   readonly cors: Cors | undefined;
   errorFrom(error: unknown): RpcError;
+  /** Hears of calls that ended before their handler was asked. */
+  onRefused(call: RefusedCall, error: RpcError): void;
 }

@@ -35,6 +35,8 @@ test('a request that is cancelled while it waits is refused and never sent', asy
   sent.cancellation.cancel('cancelled');
   await stage.turn();
   expect(await sent.outcome).toBe('cancelled');
+  expect(stage.metric('millrace_abandoned_requests_total', ',reason="cancelled"')).toBe(1);
+  expect(stage.metric('millrace_saved_rows_total')).toBe(1);
   const link = stage.worker(1);
   await stage.turn();
   expect(link.sent).toEqual([]);
@@ -65,6 +67,20 @@ test('a late answer to a cancelled request frees its memory at once, and the run
   const region = link.answers();
   expect(region.releases).toBe(1);
   expect(stage.metric('millrace_batch_rows_sum')).toBe(2);
+  expectAllSettled(stage);
+});
+
+test('a batch that its worker skipped is counted as saved, and not as run', async () => {
+  const stage = new PlaneOnStage();
+  const link = stage.worker(1);
+  const sent = stage.send([1, 2, 3]);
+  await stage.turn();
+  sent.cancellation.cancel('cancelled');
+  await stage.turn();
+  link.fails('cancelled', 'skipped');
+  expect(stage.metric('millrace_skipped_batches_total')).toBe(1);
+  expect(stage.metric('millrace_saved_rows_total')).toBe(3);
+  expect(stage.metric('millrace_batch_rows_sum')).toBe(0);
   expectAllSettled(stage);
 });
 

@@ -206,7 +206,10 @@ export class LiveDataPlane implements DataPlane, Runner {
     const { batch, code } = message;
     const running = this.#running.get(batch);
     this.#running.delete(batch);
-    if (running !== undefined) this.#returnToQueue(running);
+    if (running !== undefined) {
+      if (code === 'cancelled') this.#observerOf(running.model).batchSkipped(running.rowOffsets.at(-1) as number);
+      this.#returnToQueue(running);
+    }
     this.#scheduler.handle({ kind: 'batch-failed', batch, code, message: message.message }, this.#clock.now());
     this.#pumpSoon();
   }
@@ -345,7 +348,8 @@ export class LiveDataPlane implements DataPlane, Runner {
 
   #refuse(id: RequestId, error: InferenceError): void {
     const pending = this.#pending.remove(id);
-    pending.observer.requestFailed(error.code, this.#clock.now() - pending.arrivedAt, pending.isWaiting);
+    const { observer, request, arrivedAt, isWaiting } = pending;
+    observer.requestFailed(error.code, this.#clock.now() - arrivedAt, isWaiting, request.rows);
     pending.reject(error);
   }
 

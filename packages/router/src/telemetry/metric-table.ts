@@ -54,6 +54,24 @@ export const modelMetrics = {
     labels: ofModel,
     buckets: batchRowsBuckets,
   },
+  abandonedRequests: {
+    name: 'millrace_abandoned_requests_total',
+    type: 'counter',
+    help: 'Requests that left the queue without having been run: `expired`, their time was up; `cancelled`, their caller went away.',
+    labels: ['model', 'version', 'reason'],
+  },
+  skippedBatches: {
+    name: 'millrace_skipped_batches_total',
+    type: 'counter',
+    help: 'Batches that a worker was given and did not run, because nobody waited for them any more.',
+    labels: ofModel,
+  },
+  savedRows: {
+    name: 'millrace_saved_rows_total',
+    type: 'counter',
+    help: 'Rows that were not run because nobody waited for them any more, in the queue and at workers.',
+    labels: ofModel,
+  },
   queueRequests: {
     name: 'millrace_queue_requests',
     type: 'gauge',

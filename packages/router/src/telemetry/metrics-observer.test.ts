@@ -67,8 +67,8 @@ test('a request that fails while it waits leaves the queue, one that fails while
   for (let count = 0; count < 3; count += 1) model.requestAdmitted(1);
   model.requestsDispatched(2);
   model.requestsRequeued(1);
-  model.requestFailed('deadline-exceeded', 10, true);
-  model.requestFailed('inference-failed', 20, false);
+  model.requestFailed('deadline-exceeded', 10, true, 3);
+  model.requestFailed('inference-failed', 20, false, 3);
   const samples = await scrape(registry);
   expect(samples.get('millrace_queue_requests{model="mlp",version="1"}')).toBe(1);
   expect(samples.get('millrace_outstanding_requests{model="mlp",version="1"}')).toBe(1);
@@ -80,6 +80,28 @@ test('a request that fails while it waits leaves the queue, one that fails while
     requestsFailed: 2,
     failureSeconds: 0.03,
   });
+});
+
+test('work that was saved is counted by where it was saved, and is gone with its model', async () => {
+  const { registry, observer } = observed();
+  const model = observer.observerFor('mlp', '1');
+  for (let count = 0; count < 5; count += 1) model.requestAdmitted(1);
+  model.requestFailed('deadline-exceeded', 1, true, 2);
+  model.requestFailed('queue-timeout', 1, true, 3);
+  model.requestFailed('cancelled', 1, true, 4);
+  // Neither of these saved anything: one ran, the other had to be turned away.
+  model.requestFailed('cancelled', 1, false, 100);
+  model.requestFailed('model-full', 1, true, 100);
+  model.batchSkipped(5);
+  let samples = await scrape(registry);
+  const ofModel = 'model="mlp",version="1"';
+  expect(samples.get(`millrace_abandoned_requests_total{${ofModel},reason="expired"}`)).toBe(2);
+  expect(samples.get(`millrace_abandoned_requests_total{${ofModel},reason="cancelled"}`)).toBe(1);
+  expect(samples.get(`millrace_skipped_batches_total{${ofModel}}`)).toBe(1);
+  expect(samples.get(`millrace_saved_rows_total{${ofModel}}`)).toBe(14);
+  observer.modelForgotten('mlp', '1');
+  samples = await scrape(registry);
+  expect([...samples.keys()].filter((name) => name.includes('mlp'))).toEqual([]);
 });
 
 test('a refusal counts as a failed request without touching the gauges', async () => {
@@ -147,6 +169,6 @@ test('the silent observer takes every call', () => {
   const model = silentObserver.observerFor('m', '1');
   model.requestAdmitted(1);
   model.requestAnswered(timing, 1);
-  model.requestFailed('internal', 1, true);
+  model.requestFailed('internal', 1, true, 1);
   expect(silentObserver.observerFor('n', '1')).toBe(model);
 });

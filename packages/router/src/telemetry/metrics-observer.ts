@@ -2,7 +2,7 @@
 import { type ErrorCode, errorCatalogue } from '@millrace/protocol';
 import { FailureCounters } from './failure-counters.ts';
 import { modelMetrics, registerAll, serverMetrics, tritonMetrics } from './metric-table.ts';
-import { ModelSeries, type ModelStatistics } from './model-series.ts';
+import { abandonReasonNames, ModelSeries, type ModelStatistics } from './model-series.ts';
 import type { DataPlaneObserver, ModelObserver, WorkerState } from './observer.ts';
 import type { MetricFamily, MetricsRegistry } from './registry.ts';
 import type { Counter } from './series.ts';
@@ -51,11 +51,12 @@ export class MetricsObserver implements DataPlaneObserver {
 
   modelForgotten(model: string, version: string): void {
     this.#byVersion.delete(keyOf(model, version));
-    const { failures, ...plain } = this.#models;
+    const { failures, abandonedRequests, ...plain } = this.#models;
     const { failure, ...plainTriton } = this.#triton;
     const families: readonly MetricFamily[] = [...Object.values(plain), ...Object.values(plainTriton)];
     for (const family of families) family.remove(model, version);
     for (const code of Object.keys(errorCatalogue)) failures.remove(model, version, code);
+    for (const reason of abandonReasonNames) abandonedRequests.remove(model, version, reason);
     for (const reason of tritonFailureReasons) failure.remove(model, version, reason);
   }
 

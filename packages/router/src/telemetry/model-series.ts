@@ -22,6 +22,16 @@ export interface ModelStatistics {
   readonly computeOutputSeconds: number;
 }
 
+export const abandonReasonNames = ['expired', 'cancelled'] as const;
+type AbandonReason = (typeof abandonReasonNames)[number];
+
+/** Why a request that waited is not run any more; other failures are not the caller's choice. */
+const abandonReasons: Readonly<Partial<Record<ErrorCode, AbandonReason>>> = {
+  'deadline-exceeded': 'expired',
+  'queue-timeout': 'expired',
+  cancelled: 'cancelled',
+};
+
 export class ModelSeries implements ModelObserver {
   readonly #triton: TritonFamilies;
   readonly #labels: readonly [model: string, version: string];
@@ -31,6 +41,9 @@ export class ModelSeries implements ModelObserver {
   readonly #queueSeconds: Histogram;
   readonly #computeSeconds: Histogram;
   readonly #batchRows: Histogram;
+  readonly #abandoned: Readonly<Record<AbandonReason, Counter>>;
+  readonly #skippedBatches: Counter;
+  readonly #savedRows: Counter;
   readonly #queueRequests: Gauge;
   readonly #outstanding: Gauge;
   readonly #inputBytes: Counter;
@@ -51,6 +64,12 @@ export class ModelSeries implements ModelObserver {
     this.#queueSeconds = families.queueSeconds.bind(model, version);
     this.#computeSeconds = families.computeSeconds.bind(model, version);
     this.#batchRows = families.batchRows.bind(model, version);
+    this.#abandoned = {
+      expired: families.abandonedRequests.bind(model, version, 'expired'),
+      cancelled: families.abandonedRequests.bind(model, version, 'cancelled'),
+    };
+    this.#skippedBatches = families.skippedBatches.bind(model, version);
+    this.#savedRows = families.savedRows.bind(model, version);
     this.#queueRequests = families.queueRequests.bind(model, version);
     this.#outstanding = families.outstandingRequests.bind(model, version);
     this.#inputBytes = families.inputBytes.bind(model, version);
@@ -85,9 +104,16 @@ export class ModelSeries implements ModelObserver {
     this.#computeOutputMs += timing.computeOutputMs;
   }
 
-  requestFailed(code: ErrorCode, totalMs: number, wasWaiting: boolean): void {
+  requestFailed(code: ErrorCode, totalMs: number, wasWaiting: boolean, rows: number): void {
     this.#outstanding.add(-1);
-    if (wasWaiting) this.#queueRequests.add(-1);
+    if (wasWaiting) {
+      this.#queueRequests.add(-1);
+      const reason = abandonReasons[code];
+      if (reason !== undefined) {
+        this.#abandoned[reason].add(1);
+        this.#savedRows.add(rows);
+      }
+    }
     this.#failureMs += totalMs;
     this.requestRefused(code);
   }
@@ -99,6 +125,11 @@ export class ModelSeries implements ModelObserver {
 
   batchRan(rows: number): void {
     this.#batchRows.observe(rows);
+  }
+
+  batchSkipped(rows: number): void {
+    this.#skippedBatches.add(1);
+    this.#savedRows.add(rows);
   }
 
   modelLoaded(loadMs: number): void {

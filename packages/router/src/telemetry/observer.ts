@@ -30,11 +30,13 @@ export interface ModelObserver {
   requestsRequeued(requests: number): void;
   requestAnswered(timing: RequestTiming, outputBytes: number): void;
   /** An admitted request ended without an answer. */
-  requestFailed(code: ErrorCode, totalMs: number, wasWaiting: boolean): void;
+  requestFailed(code: ErrorCode, totalMs: number, wasWaiting: boolean, rows: number): void;
   /** The request never entered the queue: full, not ready, invalid for this model. */
   requestRefused(code: ErrorCode): void;
   /** A worker ran a batch to its end. */
   batchRan(rows: number): void;
+  /** A worker did not run a batch, because nobody waited for it any more. */
+  batchSkipped(rows: number): void;
   modelLoaded(loadMs: number): void;
   readinessChanged(isReady: boolean): void;
 }
@@ -58,6 +60,7 @@ const silentModelObserver: ModelObserver = {
   requestFailed() {},
   requestRefused() {},
   batchRan() {},
+  batchSkipped() {},
   modelLoaded() {},
   readinessChanged() {},
 };

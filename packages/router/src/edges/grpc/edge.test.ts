@@ -129,3 +129,18 @@ test('what the data plane refuses is told as it is', async () => {
   const refusal = await call('ModelInfer', { modelName: 'm' });
   expect(refusal).toMatchObject({ status: 503, code: 'unavailable', message: 'Exceeds maximum queue size' });
 });
+
+test('inferences that cannot even be read are counted by the catalogue’s codes, other calls are not', async () => {
+  const { url, call, dataPlane } = await serve();
+  const post = (method: string, body: string): Promise<unknown> =>
+    fetch(`${url}/inference.GRPCInferenceService/${method}`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/proto' },
+      body,
+    });
+  await post('ModelReady', '\u0007\u0007');
+  expect(dataPlane.refusals).toEqual([]);
+  await post('ModelInfer', '\u0007\u0007');
+  await call('ModelInfer', { modelName: 'm', inputs: [{}, {}, {}] });
+  expect(dataPlane.refusals).toEqual(['invalid-request', 'request-too-large']);
+});

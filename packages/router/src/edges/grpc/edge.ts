@@ -1,4 +1,4 @@
-import type { RpcError, RpcService } from '@millrace/http';
+import type { RefusedCall, RpcError, RpcService } from '@millrace/http';
 import type { WatchedHealth } from '../../registry/catalogue.ts';
 import { type GrpcOptions, resolveGrpcConfig } from './config.ts';
 import { createErrorEncoder } from './encode-error.ts';
@@ -9,7 +9,8 @@ import { file_grpc_reflection_v1alpha_reflection } from './generated/grpc/reflec
 import { file_inference_grpc_service, GRPCInferenceService } from './generated/inference/grpc_service_pb.ts';
 import { HealthService } from './health-service.ts';
 import { ReflectionService } from './reflection-service.ts';
-import { type GrpcDependencies, inferenceService } from './routes.ts';
+import { refusedCallCode } from './refused-call.ts';
+import { type GrpcDependencies, inferenceService, inferMethodName } from './routes.ts';
 
 export interface GrpcEdgeOptions extends Pick<GrpcDependencies, 'catalogue' | 'dataPlane' | 'server'> {
   readonly health: WatchedHealth;
@@ -22,6 +23,8 @@ export interface GrpcEdgeOptions extends Pick<GrpcDependencies, 'catalogue' | 'd
 export interface GrpcEdge {
   readonly services: readonly RpcService[];
   errorFrom(error: unknown): RpcError;
+  /** A call ended before its handler was asked: inferences among them are counted as refused. */
+  noteRefused(call: RefusedCall, error: RpcError): void;
   /** Ends the calls that would last as long as the server: health watches, reflection. To be called when it drains. */
   end(): void;
 }
@@ -46,6 +49,10 @@ export function createGrpcEdge(options: GrpcEdgeOptions): GrpcEdge {
   return {
     services: [inference, healthService.service, ...reflection.services],
     errorFrom,
+    noteRefused: ({ service, method }, error) => {
+      const isInference = service === GRPCInferenceService.typeName && method === inferMethodName;
+      if (isInference) dataPlane.noteRefusal(refusedCallCode(error));
+    },
     end: () => {
       healthService.end();
       reflection.end();

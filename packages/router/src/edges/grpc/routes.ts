@@ -40,6 +40,8 @@ export interface GrpcDependencies {
 /** What this edge itself offers beyond the protocol's core. */
 const ownExtensions: readonly string[] = ['binary_tensor_data', 'classification', 'model_configuration', 'parameters'];
 
+export const inferMethodName = 'ModelInfer';
+
 export function inferenceService(dependencies: GrpcDependencies): RpcService {
   return {
     name: GRPCInferenceService.typeName,
@@ -109,7 +111,7 @@ function modelInfer(dependencies: GrpcDependencies): RpcMethod {
   const { config, errorFrom } = dependencies;
   const operation = new InferOperation(dependencies);
   return unary<InferMessage, InferResponse>({
-    name: 'ModelInfer',
+    name: inferMethodName,
     request: inferRequestCodec(config, errorFrom),
     response: inferResponseCodec,
     handle: (message, call) => {

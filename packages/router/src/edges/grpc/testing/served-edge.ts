@@ -48,7 +48,10 @@ export async function serveEdge(): Promise<Served> {
     server: { name: 'mill', version: '1.2.3', extensions: ['statistics'] },
     limits: { inputsMax: 2 },
   });
-  const handler = createRpcHandler(edge.services, { errorFrom: (error) => edge.errorFrom(error) });
+  const handler = createRpcHandler(edge.services, {
+    errorFrom: (error) => edge.errorFrom(error),
+    onRefused: (call, error) => edge.noteRefused(call, error),
+  });
   const server = await serveWire(handler);
   const url = `http://127.0.0.1:${server.port}`;
   const call = async (method: string, body: unknown = {}): Promise<unknown> => {
