@@ -9,8 +9,10 @@ import {
   MetricsObserver,
   MetricsRegistry,
   metricsHandler,
+  type Statistics,
   scanRepository,
   startProcessMetrics,
+  statisticsFrom,
   type WatchedHealth,
 } from '@millrace/router';
 import { type Assembly, assemble } from './assemble.ts';
@@ -44,7 +46,8 @@ export const startServer: StartServer = async (config, logger) => {
   });
   const readiness = new Readiness(assembly.models, config.models.strictReadiness);
   const onError = (error: unknown): void => logger.error({ error }, 'a request met a defect of the server');
-  const grpc = grpcEdge(config, assembly, readiness, onError);
+  const statistics = statisticsFrom(assembly.models, observer);
+  const grpc = grpcEdge(config, assembly, readiness, statistics, onError);
   let listeners: Listeners;
   try {
     listeners = await openListeners({
@@ -58,7 +61,7 @@ export const startServer: StartServer = async (config, logger) => {
         arrivingBytesMax: Math.max(config.queue.serverBytesMax, 2 * config.http.bodyBytesMax),
         cors: config.http.corsOrigins.length === 0 ? undefined : { origins: originsFrom(config.http.corsOrigins) },
         interceptors: config.log.requests ? [rpcAccessLog(logger, () => performance.now())] : [],
-        next: wireHandlerFrom(restHandler(config, logger, assembly, readiness, onError), onError),
+        next: wireHandlerFrom(restHandler(config, logger, assembly, readiness, statistics, onError), onError),
       }),
       metrics: wireHandlerFrom(metricsHandler(metrics), onError),
     });
@@ -85,6 +88,7 @@ function restHandler(
   logger: Logger,
   { dataPlane, models }: Assembly,
   health: Health,
+  statistics: Statistics,
   onError: OnError,
 ): HttpHandler {
   const { jsonBytesMax, bodyBytesMax, inputsMax } = config.http;
@@ -92,6 +96,7 @@ function restHandler(
     dataPlane,
     catalogue: models,
     health,
+    statistics,
     server: { name: config.server.id, version },
     limits: { jsonBytesMax, bodyBytesMax, inputsMax },
     onError,
@@ -99,11 +104,18 @@ function restHandler(
   return config.log.requests ? withAccessLog(edge, logger, () => performance.now()) : edge;
 }
 
-function grpcEdge(config: Config, { dataPlane, models }: Assembly, health: WatchedHealth, onError: OnError): GrpcEdge {
+function grpcEdge(
+  config: Config,
+  { dataPlane, models }: Assembly,
+  health: WatchedHealth,
+  statistics: Statistics,
+  onError: OnError,
+): GrpcEdge {
   return createGrpcEdge({
     dataPlane,
     catalogue: models,
     health,
+    statistics,
     server: { name: config.server.id, version },
     limits: { inputsMax: config.http.inputsMax },
     onError,

@@ -58,6 +58,8 @@ export class LiveDataPlane implements DataPlane, Runner {
   readonly #onIdle = new Map<ModelKey, () => void>();
   /** The answer the scheduler is being told about; `deliver` hands it out. */
   #answer: AnsweredMessage | undefined;
+  /** How long it took `deliver` to take the answer apart. */
+  #answerMs = 0;
 
   constructor(parts: LiveDataPlaneParts) {
     this.#scheduler = parts.scheduler;
@@ -191,13 +193,20 @@ export class LiveDataPlane implements DataPlane, Runner {
 
   batchAnswered(message: AnsweredMessage): void {
     const running = this.#running.get(message.batch);
-    if (running !== undefined) this.#observerOf(running.model).batchRan(running.rowOffsets.at(-1) as number);
     this.#answer = message;
+    this.#answerMs = 0;
     this.#scheduler.handle({ kind: 'batch-answered', batch: message.batch }, this.#clock.now());
     this.#perform();
     // Nobody waited for it any more.
     if (this.#answer !== undefined) message.region.release();
     this.#answer = undefined;
+    if (running !== undefined) {
+      this.#observerOf(running.model).batchRan(running.rowOffsets.at(-1) as number, {
+        computeInputMs: running.layOutMs,
+        computeInferMs: message.runMicros / 1000,
+        computeOutputMs: this.#answerMs,
+      });
+    }
     this.#running.delete(message.batch);
     this.#pumpSoon();
   }
@@ -315,6 +324,7 @@ export class LiveDataPlane implements DataPlane, Runner {
       return;
     }
     const now = this.#clock.now();
+    this.#answerMs = now - receivedAt;
     let holders = action.requests.length;
     const release = (): void => {
       holders -= 1;
@@ -324,7 +334,7 @@ export class LiveDataPlane implements DataPlane, Runner {
       queueMs: 0,
       computeInputMs: batch.layOutMs,
       computeInferMs: answer.runMicros / 1000,
-      computeOutputMs: now - receivedAt,
+      computeOutputMs: this.#answerMs,
       totalMs: 0,
     };
     let position = 0;

@@ -83,8 +83,8 @@ function busyRegistry(): { registry: MetricsRegistry; stop: () => void } {
   for (const code of Object.keys(errorCatalogue) as (keyof typeof errorCatalogue)[]) model.requestRefused(code);
   model.requestAdmitted(64);
   model.requestAnswered(timing, 40);
-  model.batchRan(3);
-  observer.observerFor('other', '2').batchRan(5000);
+  model.batchRan(3, timing);
+  observer.observerFor('other', '2').batchRan(5000, timing);
   observer.requestRefused('unknown-model');
   return { registry, stop: () => process.stop() };
 }

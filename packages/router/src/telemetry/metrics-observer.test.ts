@@ -32,7 +32,7 @@ test('an answered request is counted, timed and released from the gauges', async
   expect(samples.get('millrace_queue_requests{model="mlp",version="1"}')).toBe(1);
   expect(samples.get('nv_inference_pending_request_count{model="mlp",version="1"}')).toBe(1);
   expect(samples.get('millrace_outstanding_requests{model="mlp",version="1"}')).toBe(2);
-  model.batchRan(4);
+  model.batchRan(4, timing);
   model.requestAnswered(timing, 40);
   samples = await scrape(registry);
   const expected: Record<string, number> = {
@@ -76,9 +76,8 @@ test('a request that fails while it waits leaves the queue, one that fails while
   expect(samples.get('nv_inference_request_failure{model="mlp",version="1",reason="REJECTED"}')).toBe(1);
   expect(samples.get('nv_inference_request_failure{model="mlp",version="1",reason="BACKEND"}')).toBe(1);
   expect(observer.statisticsOf('mlp', '1')).toMatchObject({
-    requestsAnswered: 0,
-    requestsFailed: 2,
-    failureSeconds: 0.03,
+    answered: { count: 0, ns: 0n },
+    failed: { count: 2, ns: 30_000_000n },
   });
 });
 
@@ -122,13 +121,41 @@ test('every code of the catalogue has one of the four reasons Triton knows', () 
   expect(tritonReasonOf('invalid-request')).toBe('OTHER');
 });
 
+test('statistics are exact, per batch size, and know when the last answer was', () => {
+  let now = 1_700_000_000_000;
+  const observer = new MetricsObserver(new MetricsRegistry(), { version: '1', node: '2' }, () => now);
+  const model = observer.observerFor('mlp', '1');
+  expect(observer.statisticsOf('mlp', '1')?.lastAnsweredAt).toBe(0);
+  for (const rows of [8, 2, 8]) {
+    model.requestAdmitted(1);
+    model.batchRan(rows, timing);
+    model.requestAnswered(timing, 1);
+    now += 5;
+  }
+  const counted = observer.statisticsOf('mlp', '1');
+  expect(counted).toMatchObject({
+    answered: { count: 3, ns: 24_000_000n },
+    queue: { count: 3, ns: 6_000_000n },
+    computeInput: { count: 3, ns: 750_000n },
+    computeInfer: { count: 3, ns: 9_000_000n },
+    computeOutput: { count: 3, ns: 1_500_000n },
+    rowsRun: 18,
+    batchesRun: 3,
+    lastAnsweredAt: 1_700_000_000_010,
+  });
+  expect(counted?.batches.map(({ rows, computeInfer }) => [rows, computeInfer])).toEqual([
+    [2, { count: 1, ns: 3_000_000n }],
+    [8, { count: 2, ns: 6_000_000n }],
+  ]);
+});
+
 test('a forgotten version leaves no series behind, and starts anew when it comes back', async () => {
   const { registry, observer } = observed();
   const model = observer.observerFor('mlp', '1');
   model.modelLoaded(1500);
   model.readinessChanged(true);
   model.requestRefused('model-full');
-  model.batchRan(1);
+  model.batchRan(1, timing);
   let samples = await scrape(registry);
   expect(samples.get('millrace_model_load_seconds{model="mlp",version="1"}')).toBe(1.5);
   expect(samples.get('millrace_model_ready{model="mlp",version="1"}')).toBe(1);
@@ -159,7 +186,7 @@ test('workers, restarts, build and dropped series are shown from the start', asy
 test('series beyond the maximum are counted where the operator can see it', async () => {
   const registry = new MetricsRegistry({ seriesMax: 3 });
   const observer = new MetricsObserver(registry, { version: '1', node: '2' });
-  for (const model of ['a', 'b', 'c', 'd']) observer.observerFor(model, '1').batchRan(1);
+  for (const model of ['a', 'b', 'c', 'd']) observer.observerFor(model, '1').batchRan(1, timing);
   const samples = await scrape(registry);
   expect(samples.get('millrace_metric_series_dropped_total')).toBeGreaterThan(0);
   expect(samples.has('millrace_batch_rows_count{model="d",version="1"}')).toBe(false);

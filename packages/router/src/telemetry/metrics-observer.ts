@@ -2,10 +2,12 @@
 import { type ErrorCode, errorCatalogue } from '@millrace/protocol';
 import { FailureCounters } from './failure-counters.ts';
 import { modelMetrics, registerAll, serverMetrics, tritonMetrics } from './metric-table.ts';
-import { abandonReasonNames, ModelSeries, type ModelStatistics } from './model-series.ts';
+import { abandonReasonNames, ModelSeries } from './model-series.ts';
+import type { ModelStatistics } from './model-tally.ts';
 import type { DataPlaneObserver, ModelObserver, WorkerState } from './observer.ts';
 import type { MetricFamily, MetricsRegistry } from './registry.ts';
 import type { Counter } from './series.ts';
+import type { StatisticsKeeper } from './statistics.ts';
 
 export interface BuildInfo {
   readonly version: string;
@@ -14,7 +16,7 @@ export interface BuildInfo {
 
 const tritonFailureReasons = ['REJECTED', 'CANCELED', 'BACKEND', 'OTHER'] as const;
 
-export class MetricsObserver implements DataPlaneObserver {
+export class MetricsObserver implements DataPlaneObserver, StatisticsKeeper {
   readonly #models;
   readonly #triton;
   readonly #server;
@@ -22,8 +24,10 @@ export class MetricsObserver implements DataPlaneObserver {
   readonly #unknownFailures: FailureCounters;
   #unknownRequests: Counter | undefined;
   readonly #byVersion = new Map<string, ModelSeries>();
+  readonly #epochNow: () => number;
 
-  constructor(registry: MetricsRegistry, build: BuildInfo) {
+  constructor(registry: MetricsRegistry, build: BuildInfo, epochNow: () => number = Date.now) {
+    this.#epochNow = epochNow;
     this.#server = registerAll(registry, serverMetrics);
     this.#models = registerAll(registry, modelMetrics);
     this.#triton = registerAll(registry, tritonMetrics);
@@ -80,7 +84,7 @@ export class MetricsObserver implements DataPlaneObserver {
     const key = keyOf(model, version);
     let series = this.#byVersion.get(key);
     if (series === undefined) {
-      series = new ModelSeries(this.#models, this.#triton, model, version);
+      series = new ModelSeries(this.#models, this.#triton, model, version, this.#epochNow);
       this.#byVersion.set(key, series);
     }
     return series;

@@ -1,26 +1,14 @@
 /** The bound series of one model version: what the data plane's calls become. */
 import type { ErrorCode } from '@millrace/protocol';
+import type { Duration } from './duration-tally.ts';
 import { FailureCounters } from './failure-counters.ts';
 import type { Families, modelMetrics, tritonMetrics } from './metric-table.ts';
-import type { ModelObserver, RequestTiming } from './observer.ts';
+import { type ModelStatistics, ModelTally } from './model-tally.ts';
+import type { BatchTiming, ModelObserver, RequestTiming } from './observer.ts';
 import type { Counter, Gauge, Histogram } from './series.ts';
 
 export type ModelFamilies = Families<typeof modelMetrics>;
 export type TritonFamilies = Families<typeof tritonMetrics>;
-
-/** Totals since the version was first observed, for statistics calls. */
-export interface ModelStatistics {
-  readonly requestsAnswered: number;
-  readonly requestsFailed: number;
-  readonly rowsRun: number;
-  readonly batchesRun: number;
-  readonly requestSeconds: number;
-  readonly failureSeconds: number;
-  readonly queueSeconds: number;
-  readonly computeInputSeconds: number;
-  readonly computeInferSeconds: number;
-  readonly computeOutputSeconds: number;
-}
 
 export const abandonReasonNames = ['expired', 'cancelled'] as const;
 type AbandonReason = (typeof abandonReasonNames)[number];
@@ -50,12 +38,16 @@ export class ModelSeries implements ModelObserver {
   readonly #outputBytes: Counter;
   readonly #ready: Gauge;
   readonly #loadSeconds: Gauge;
-  #answered = 0;
-  #computeInputMs = 0;
-  #computeOutputMs = 0;
-  #failureMs = 0;
+  readonly #tally: ModelTally;
 
-  constructor(families: ModelFamilies, triton: TritonFamilies, model: string, version: string) {
+  constructor(
+    families: ModelFamilies,
+    triton: TritonFamilies,
+    model: string,
+    version: string,
+    epochNow: () => number = Date.now,
+  ) {
+    this.#tally = new ModelTally(epochNow);
     this.#triton = triton;
     this.#labels = [model, version];
     this.#failures = new FailureCounters(families.failures, triton.failure, model, version);
@@ -93,15 +85,13 @@ export class ModelSeries implements ModelObserver {
   }
 
   requestAnswered(timing: RequestTiming, outputBytes: number): void {
-    this.#answered += 1;
+    this.#tally.requestAnswered(timing);
     this.#requests.add(1);
     this.#outstanding.add(-1);
     this.#outputBytes.add(outputBytes);
     this.#requestSeconds.observe(timing.totalMs / 1000);
     this.#queueSeconds.observe(timing.queueMs / 1000);
     this.#computeSeconds.observe(timing.computeInferMs / 1000);
-    this.#computeInputMs += timing.computeInputMs;
-    this.#computeOutputMs += timing.computeOutputMs;
   }
 
   requestFailed(code: ErrorCode, totalMs: number, wasWaiting: boolean, rows: number): void {
@@ -114,16 +104,15 @@ export class ModelSeries implements ModelObserver {
         this.#savedRows.add(rows);
       }
     }
-    this.#failureMs += totalMs;
-    this.requestRefused(code);
+    this.#fail(code, totalMs);
   }
 
   requestRefused(code: ErrorCode): void {
-    this.#requests.add(1);
-    this.#failures.add(code);
+    this.#fail(code, 0);
   }
 
-  batchRan(rows: number): void {
+  batchRan(rows: number, timing: BatchTiming): void {
+    this.#tally.batchRan(rows, timing);
     this.#batchRows.observe(rows);
   }
 
@@ -141,18 +130,7 @@ export class ModelSeries implements ModelObserver {
   }
 
   statistics(): ModelStatistics {
-    return {
-      requestsAnswered: this.#answered,
-      requestsFailed: this.#requests.value - this.#answered,
-      rowsRun: this.#batchRows.sum,
-      batchesRun: this.#batchRows.count,
-      requestSeconds: this.#requestSeconds.sum,
-      failureSeconds: this.#failureMs / 1000,
-      queueSeconds: this.#queueSeconds.sum,
-      computeInputSeconds: this.#computeInputMs / 1000,
-      computeInferSeconds: this.#computeSeconds.sum,
-      computeOutputSeconds: this.#computeOutputMs / 1000,
-    };
+    return this.#tally.statistics();
   }
 
   /** Triton's counters say what the series above already know, so they are written when somebody looks. */
@@ -160,18 +138,24 @@ export class ModelSeries implements ModelObserver {
     const triton = this.#triton;
     const [model, version] = this.#labels;
     const totals = this.statistics();
-    triton.success.bind(model, version).value = totals.requestsAnswered;
+    triton.success.bind(model, version).value = totals.answered.count;
     triton.count.bind(model, version).value = totals.rowsRun;
     triton.executions.bind(model, version).value = totals.batchesRun;
-    triton.requestMicros.bind(model, version).value = microsFrom(totals.requestSeconds);
-    triton.queueMicros.bind(model, version).value = microsFrom(totals.queueSeconds);
-    triton.computeInputMicros.bind(model, version).value = microsFrom(totals.computeInputSeconds);
-    triton.computeInferMicros.bind(model, version).value = microsFrom(totals.computeInferSeconds);
-    triton.computeOutputMicros.bind(model, version).value = microsFrom(totals.computeOutputSeconds);
+    triton.requestMicros.bind(model, version).value = microsFrom(totals.answered);
+    triton.queueMicros.bind(model, version).value = microsFrom(totals.queue);
+    triton.computeInputMicros.bind(model, version).value = microsFrom(totals.computeInput);
+    triton.computeInferMicros.bind(model, version).value = microsFrom(totals.computeInfer);
+    triton.computeOutputMicros.bind(model, version).value = microsFrom(totals.computeOutput);
     triton.pending.bind(model, version).set(this.#queueRequests.value);
+  }
+
+  #fail(code: ErrorCode, totalMs: number): void {
+    this.#tally.requestFailed(totalMs);
+    this.#requests.add(1);
+    this.#failures.add(code);
   }
 }
 
-function microsFrom(seconds: number): number {
-  return Math.round(seconds * 1e6);
+function microsFrom({ ns }: Duration): number {
+  return Number(ns / 1000n);
 }

@@ -6,16 +6,20 @@ import type { ErrorCode } from '@millrace/protocol';
 
 export type WorkerState = 'starting' | 'ready' | 'stopping';
 
-/** Where the time of one answered request went. What is in no part is the way between router and worker. */
-export interface RequestTiming {
-  /** From admission to the dispatch of the batch that answered it. */
-  readonly queueMs: number;
-  /** Laying the rows of its batch side by side. */
+/** Where the time of one batch went. What is in no part is the way between router and worker. */
+export interface BatchTiming {
+  /** Laying its rows side by side. */
   readonly computeInputMs: number;
   /** The engine's run, as the worker measured it. */
   readonly computeInferMs: number;
-  /** Handing out its part of the answer. */
+  /** Taking the answer apart; 0 when nobody waited for it any more. */
   readonly computeOutputMs: number;
+}
+
+/** Where the time of one answered request went: its batch's, and its own. */
+export interface RequestTiming extends BatchTiming {
+  /** From admission to the dispatch of the batch that answered it. */
+  readonly queueMs: number;
   /** From admission to answer. */
   readonly totalMs: number;
 }
@@ -34,7 +38,7 @@ export interface ModelObserver {
   /** The request never entered the queue: full, not ready, invalid for this model. */
   requestRefused(code: ErrorCode): void;
   /** A worker ran a batch to its end. */
-  batchRan(rows: number): void;
+  batchRan(rows: number, timing: BatchTiming): void;
   /** A worker did not run a batch, because nobody waited for it any more. */
   batchSkipped(rows: number): void;
   modelLoaded(loadMs: number): void;

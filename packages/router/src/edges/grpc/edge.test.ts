@@ -21,7 +21,14 @@ test('the server tells of itself', async () => {
   expect(await call('ServerReady')).toEqual({ ready: true });
   health.become({ isReady: false });
   expect(await call('ServerReady')).toEqual({});
-  const extensions = ['binary_tensor_data', 'classification', 'model_configuration', 'parameters', 'statistics'];
+  const extensions = [
+    'binary_tensor_data',
+    'classification',
+    'model_configuration',
+    'parameters',
+    'statistics',
+    'of_our_own',
+  ];
   expect(await call('ServerMetadata')).toEqual({ name: 'mill', version: '1.2.3', extensions });
 });
 
@@ -50,6 +57,29 @@ test('the configuration is the message that Triton’s clients read', async () =
       dynamicBatching: { maxQueueDelayMicroseconds: String(2n ** 60n) },
       versionPolicy: { latest: { numVersions: 1 } },
     },
+  });
+});
+
+test('statistics have every member, also of a model that was not asked anything yet', async () => {
+  const { call } = await serve();
+  const nothing = {};
+  expect(await call('ModelStatistics', { name: 'm', version: '1' })).toEqual({
+    modelStats: [
+      {
+        name: 'm',
+        version: '1',
+        inferenceStats: {
+          success: nothing,
+          fail: nothing,
+          queue: nothing,
+          computeInput: nothing,
+          computeInfer: nothing,
+          computeOutput: nothing,
+          cacheHit: nothing,
+          cacheMiss: nothing,
+        },
+      },
+    ],
   });
 });
 

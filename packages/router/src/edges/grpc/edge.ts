@@ -12,7 +12,7 @@ import { ReflectionService } from './reflection-service.ts';
 import { refusedCallCode } from './refused-call.ts';
 import { type GrpcDependencies, inferenceService, inferMethodName } from './routes.ts';
 
-export interface GrpcEdgeOptions extends Pick<GrpcDependencies, 'catalogue' | 'dataPlane' | 'server'> {
+export interface GrpcEdgeOptions extends Pick<GrpcDependencies, 'catalogue' | 'dataPlane' | 'server' | 'statistics'> {
   readonly health: WatchedHealth;
   readonly limits?: GrpcOptions;
   /** Hears of defects; clients are told only that there was one. */
@@ -31,11 +31,11 @@ export interface GrpcEdge {
 
 /** The inference service, health checking and reflection. */
 export function createGrpcEdge(options: GrpcEdgeOptions): GrpcEdge {
-  const { catalogue, dataPlane, health, server } = options;
+  const { catalogue, dataPlane, health, server, statistics } = options;
   const config = resolveGrpcConfig(options.limits ?? {});
   const { retryAfterSeconds } = config;
   const errorFrom = createErrorEncoder({ retryAfterSeconds, onError: options.onError ?? (() => {}) });
-  const inference = inferenceService({ catalogue, dataPlane, health, server, config, errorFrom });
+  const inference = inferenceService({ catalogue, dataPlane, health, server, statistics, config, errorFrom });
   const healthService = new HealthService({ catalogue, health, serviceNames: [GRPCInferenceService.typeName] });
   const files = [
     file_google_rpc_error_details,

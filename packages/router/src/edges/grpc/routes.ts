@@ -4,10 +4,12 @@ import { type RpcError, type RpcMethod, type RpcService, unary } from '@millrace
 import { InferenceError } from '@millrace/protocol';
 import type { DataPlane } from '../../data-plane/infer.ts';
 import type { Catalogue, Health } from '../../registry/catalogue.ts';
+import type { Statistics } from '../../telemetry/statistics.ts';
 import type { ServerIdentity } from '../server-identity.ts';
 import type { GrpcConfig } from './config.ts';
 import { encodeModelConfig, encodeModelMetadata } from './encode-model.ts';
 import type { InferResponse } from './encode-response.ts';
+import { encodeStatistics } from './encode-statistics.ts';
 import {
   GRPCInferenceService,
   ModelConfigRequestSchema,
@@ -16,6 +18,8 @@ import {
   ModelMetadataResponseSchema,
   ModelReadyRequestSchema,
   ModelReadyResponseSchema,
+  ModelStatisticsRequestSchema,
+  ModelStatisticsResponseSchema,
   ServerLiveRequestSchema,
   ServerLiveResponseSchema,
   ServerMetadataRequestSchema,
@@ -33,6 +37,8 @@ export interface GrpcDependencies {
   readonly catalogue: Catalogue;
   readonly health: Health;
   readonly server: ServerIdentity;
+  /** Without them there is no call that tells them. */
+  readonly statistics?: Statistics | undefined;
   readonly config: GrpcConfig;
   readonly errorFrom: (error: unknown) => RpcError;
 }
@@ -45,13 +51,19 @@ export const inferMethodName = 'ModelInfer';
 export function inferenceService(dependencies: GrpcDependencies): RpcService {
   return {
     name: GRPCInferenceService.typeName,
-    methods: [...serverMethods(dependencies), ...modelMethods(dependencies), modelInfer(dependencies)],
+    methods: [
+      ...serverMethods(dependencies),
+      ...modelMethods(dependencies),
+      ...statisticsMethods(dependencies),
+      modelInfer(dependencies),
+    ],
   };
 }
 
-function serverMethods({ health, server }: GrpcDependencies): readonly RpcMethod[] {
+function serverMethods({ health, server, statistics }: GrpcDependencies): readonly RpcMethod[] {
   const { name, version } = server;
-  const extensions = [...new Set([...ownExtensions, ...(server.extensions ?? [])])];
+  const offered = [...ownExtensions, ...(statistics === undefined ? [] : ['statistics'])];
+  const extensions = [...new Set([...offered, ...(server.extensions ?? [])])];
   return [
     unary({
       name: 'ServerLive',
@@ -103,6 +115,19 @@ function modelMethods({ catalogue }: GrpcDependencies): readonly RpcMethod[] {
       request: codecOf(ModelConfigRequestSchema),
       response: codecOf(ModelConfigResponseSchema),
       handle: ({ name, version }) => encodeModelConfig(catalogue.mustFind(name, version)),
+    }),
+  ];
+}
+
+function statisticsMethods({ statistics }: GrpcDependencies): readonly RpcMethod[] {
+  if (statistics === undefined) return [];
+  return [
+    unary({
+      name: 'ModelStatistics',
+      isIdempotent: true,
+      request: codecOf(ModelStatisticsRequestSchema),
+      response: codecOf(ModelStatisticsResponseSchema),
+      handle: ({ name, version }) => encodeStatistics(statistics.of(name, version)),
     }),
   ];
 }

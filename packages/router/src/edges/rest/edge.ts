@@ -5,7 +5,8 @@ import { type RestOptions, resolveRestConfig } from './config.ts';
 import { encodeError } from './encode-error.ts';
 import { type RestDependencies, restRoutes } from './routes.ts';
 
-export interface RestEdgeOptions extends Pick<RestDependencies, 'catalogue' | 'dataPlane' | 'health' | 'server'> {
+export interface RestEdgeOptions
+  extends Pick<RestDependencies, 'catalogue' | 'dataPlane' | 'health' | 'server' | 'statistics'> {
   readonly limits?: RestOptions;
   /** Hears of defects; clients are told only that there was one. */
   readonly onError?: (error: unknown) => void;
@@ -13,10 +14,10 @@ export interface RestEdgeOptions extends Pick<RestDependencies, 'catalogue' | 'd
 
 /** The whole REST edge as one handler, with its OpenAPI document at /openapi.json. */
 export function createRestEdge(options: RestEdgeOptions): HttpHandler {
-  const { catalogue, dataPlane, health, server } = options;
+  const { catalogue, dataPlane, health, server, statistics } = options;
   const config = resolveRestConfig(options.limits ?? {});
   const onError = options.onError ?? (() => {});
-  const routes = restRoutes({ catalogue, dataPlane, health, server, config, onError });
+  const routes = restRoutes({ catalogue, dataPlane, health, server, statistics, config, onError });
   const document = openApiRoute(
     { title: server.name, version: server.version, description: 'The Open Inference Protocol over REST' },
     routes,

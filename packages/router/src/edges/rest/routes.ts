@@ -4,21 +4,26 @@ import { InferenceError } from '@millrace/protocol';
 import { z } from 'zod';
 import type { DataPlane } from '../../data-plane/infer.ts';
 import type { Catalogue, Health } from '../../registry/catalogue.ts';
-import type { Route, RoutedRequest } from '../routing/route.ts';
+import type { Statistics } from '../../telemetry/statistics.ts';
+import type { Route } from '../routing/route.ts';
 import type { ServerIdentity } from '../server-identity.ts';
 import type { RestConfig } from './config.ts';
 import { headerLengthField } from './decode-request.ts';
-import { encodeError, errorCodeField, withoutBody } from './encode-error.ts';
+import { errorCodeField, withoutBody } from './encode-error.ts';
 import { encodeModelConfig, encodeModelMetadata, jsonResponse } from './encode-model.ts';
 import { InferOperation } from './infer.ts';
+import { modelOperation } from './model-operation.ts';
 import { timeoutField } from './request-parameters.ts';
 import * as schemas from './schemas.ts';
+import { statisticsRoutes } from './statistics-routes.ts';
 
 export interface RestDependencies {
   readonly dataPlane: DataPlane;
   readonly catalogue: Catalogue;
   readonly health: Health;
   readonly server: ServerIdentity;
+  /** Without them there are no calls that tell them. */
+  readonly statistics?: Statistics | undefined;
   readonly config: RestConfig;
   /** Hears of defects; clients are told only that there was one. */
   readonly onError: (error: unknown) => void;
@@ -33,14 +38,19 @@ const refusals = {
   404: { description: 'There is no such model or version', content: json(schemas.errorSchema) },
   503: { description: 'The model is not ready or full; try again later', content: json(schemas.errorSchema) },
 };
-const versionSchema = z.string().regex(/^[0-9]+$/);
 
 export function restRoutes(dependencies: RestDependencies): readonly Route[] {
-  return [...serverRoutes(dependencies), ...modelRoutes(dependencies)];
+  const { statistics } = dependencies;
+  return [
+    ...serverRoutes(dependencies),
+    ...modelRoutes(dependencies),
+    ...(statistics === undefined ? [] : statisticsRoutes({ ...dependencies, statistics })),
+  ];
 }
 
-function serverRoutes({ health, server }: RestDependencies): readonly Route[] {
-  const extensions = [...new Set([...ownExtensions, ...(server.extensions ?? [])])];
+function serverRoutes({ health, server, statistics }: RestDependencies): readonly Route[] {
+  const offered = [...ownExtensions, ...(statistics === undefined ? [] : ['statistics'])];
+  const extensions = [...new Set([...offered, ...(server.extensions ?? [])])];
   const { name, version } = server;
   const probe = (path: string, operationId: string, summary: string, isHealthy: () => boolean): Route => ({
     method: 'GET',
@@ -152,37 +162,4 @@ function modelReady(catalogue: Catalogue, model: string, version: string): HttpR
     const refusal = jsonResponse({ error: 'Model version not ready' }, 400);
     return { ...refusal, headers: [...refusal.headers, [errorCodeField, error.code]] };
   }
-}
-
-interface ModelOperation extends Pick<Route, 'headers' | 'method' | 'request' | 'responses' | 'summary'> {
-  readonly suffix: string;
-  readonly name: string;
-  run(routed: RoutedRequest, model: string, version: string): HttpResponse | Promise<HttpResponse>;
-}
-
-/** Every operation on a model exists for the version it prefers and for a named one. */
-function modelOperation(dependencies: RestDependencies, operation: ModelOperation): readonly Route[] {
-  const { name, suffix, run, ...declared } = operation;
-  const encode = {
-    retryAfterSeconds: dependencies.config.retryAfterSeconds,
-    onError: dependencies.onError,
-  };
-  const handler = async (routed: RoutedRequest): Promise<HttpResponse> => {
-    try {
-      return await run(routed, routed.parameters.get('model') ?? '', routed.parameters.get('version') ?? '');
-    } catch (error) {
-      return encodeError(error, encode);
-    }
-  };
-  const versioned = { version: versionSchema };
-  return [
-    { ...declared, path: `/v2/models/{model}${suffix}`, operationId: `model${name}`, handler },
-    {
-      ...declared,
-      path: `/v2/models/{model}/versions/{version}${suffix}`,
-      operationId: `modelVersion${name}`,
-      parameters: versioned,
-      handler,
-    },
-  ];
 }

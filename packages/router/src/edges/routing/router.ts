@@ -16,16 +16,34 @@ export function createRouter(routes: readonly Route[], encodeRefusal: EncodeRefu
 
   return (request) => {
     const match = tree.take(request.path);
-    if (match === undefined) return encodeRefusal(new InferenceError('not-found', 'Not Found'), request);
+    if (match === undefined) return encodeRefusal(notFound(request), request);
     const { byMethod } = match.routes;
     const route = byMethod.get(request.method) ?? (request.method === 'HEAD' ? byMethod.get('GET') : undefined);
     if (route === undefined) {
-      const refusal = encodeRefusal(new InferenceError('method-not-allowed', 'Method Not Allowed'), request);
-      return { ...refusal, headers: [...refusal.headers, ['allow', allowedMethods([...byMethod.keys()])]] };
+      const allowed = allowedMethods([...byMethod.keys()]);
+      const refusal = encodeRefusal(methodNotAllowed(request, allowed), request);
+      return { ...refusal, headers: [...refusal.headers, ['allow', allowed]] };
     }
     const routed = routedFrom(route, match, request);
     return routed instanceof InferenceError ? encodeRefusal(routed, request) : route.handler(routed);
   };
+}
+
+/** Of a path that is told back; more of it would help nobody. */
+const pathCharactersMax = 200;
+
+/** Triton's words first, because its clients look for them. */
+function notFound({ path }: HttpRequest): InferenceError {
+  return new InferenceError('not-found', `Not Found: ${shortened(path)} is no path of this server`);
+}
+
+function methodNotAllowed({ method, path }: HttpRequest, allowed: string): InferenceError {
+  const found = `${shortened(path)} takes ${allowed}, not ${shortened(method)}`;
+  return new InferenceError('method-not-allowed', `Method Not Allowed: ${found}`);
+}
+
+function shortened(text: string): string {
+  return text.length <= pathCharactersMax ? text : `${text.slice(0, pathCharactersMax)}…`;
 }
 
 function allowedMethods(methods: readonly string[]): string {
@@ -44,7 +62,7 @@ function routedFrom(route: Route, match: PathMatch, request: HttpRequest): Route
       );
     }
     const schema = route.parameters?.[name];
-    if (schema !== undefined && !schema.safeParse(value).success) return new InferenceError('not-found', 'Not Found');
+    if (schema !== undefined && !schema.safeParse(value).success) return notFound(request);
     parameters.set(name, value);
   }
   if (route.query === undefined) return { request, parameters, query: noQuery };

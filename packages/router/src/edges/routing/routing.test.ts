@@ -62,10 +62,21 @@ describe('matching', () => {
 
   test.each(['/', '/v3', '/v2//', '/v2/models', '/v2/models//ready', '/v2/models/m/versions/x', '/V2', '*', '//v2'])(
     '%s leads nowhere',
-    async (target) => expect(await call('GET', target)).toMatchObject({ status: 404, text: 'Not Found' }),
+    async (target) =>
+      expect(await call('GET', target)).toMatchObject({
+        status: 404,
+        text: `Not Found: ${target} is no path of this server`,
+      }),
   );
 
+  test('a long path is not told back whole', async () => {
+    const { text } = await call('GET', `/${'x'.repeat(5000)}`);
+    expect(text).toMatch(/^Not Found: \/x+… is no path of this server$/);
+    expect(text.length).toBeLessThan(300);
+  });
+
   test('a known path with another method is a 405 that names the methods', async () => {
+    expect((await call('PUT', '/search')).text).toBe('Method Not Allowed: /search takes GET, HEAD, POST, not PUT');
     expect(await call('DELETE', '/v2')).toMatchObject({ status: 405, allow: 'GET, HEAD' });
     expect(await call('GET', '/v2/models/m/infer')).toMatchObject({ status: 405, allow: 'POST' });
     expect(await call('PUT', '/search')).toMatchObject({ status: 405, allow: 'GET, HEAD, POST' });

@@ -1,6 +1,7 @@
 /** The whole edge behind a socket, called as a browser would: Connect over HTTP/1.1. */
 import { createRpcHandler, type HttpServer, serveWire } from '@millrace/http';
 import type { WatchedHealth } from '../../../registry/catalogue.ts';
+import { ModelTally } from '../../../telemetry/model-tally.ts';
 import { catalogueOf, EchoDataPlane, viewOf } from '../../rest/echo-double.ts';
 import { createGrpcEdge, type GrpcEdge } from '../edge.ts';
 
@@ -45,7 +46,8 @@ export async function serveEdge(): Promise<Served> {
     catalogue: catalogueOf(view, viewOf('other')),
     dataPlane,
     health,
-    server: { name: 'mill', version: '1.2.3', extensions: ['statistics'] },
+    server: { name: 'mill', version: '1.2.3', extensions: ['of_our_own'] },
+    statistics: { of: (name, version) => [{ name, version, ...new ModelTally(() => 0).statistics(), memory: [] }] },
     limits: { inputsMax: 2 },
   });
   const handler = createRpcHandler(edge.services, {

@@ -12,7 +12,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file inference/grpc_service.proto.
  */
 export const file_inference_grpc_service: GenFile = /*@__PURE__*/
-  fileDesc("ChxpbmZlcmVuY2UvZ3JwY19zZXJ2aWNlLnByb3RvEglpbmZlcmVuY2UiEwoRU2VydmVyTGl2ZVJlcXVlc3QiIgoSU2VydmVyTGl2ZVJlc3BvbnNlEgwKBGxpdmUYASABKAgiFAoSU2VydmVyUmVhZHlSZXF1ZXN0IiQKE1NlcnZlclJlYWR5UmVzcG9uc2USDQoFcmVhZHkYASABKAgiMgoRTW9kZWxSZWFkeVJlcXVlc3QSDAoEbmFtZRgBIAEoCRIPCgd2ZXJzaW9uGAIgASgJIiMKEk1vZGVsUmVhZHlSZXNwb25zZRINCgVyZWFkeRgBIAEoCCIXChVTZXJ2ZXJNZXRhZGF0YVJlcXVlc3QiSwoWU2VydmVyTWV0YWRhdGFSZXNwb25zZRIMCgRuYW1lGAEgASgJEg8KB3ZlcnNpb24YAiABKAkSEgoKZXh0ZW5zaW9ucxgDIAMoCSI1ChRNb2RlbE1ldGFkYXRhUmVxdWVzdBIMCgRuYW1lGAEgASgJEg8KB3ZlcnNpb24YAiABKAkijQIKFU1vZGVsTWV0YWRhdGFSZXNwb25zZRIMCgRuYW1lGAEgASgJEhAKCHZlcnNpb25zGAIgAygJEhAKCHBsYXRmb3JtGAMgASgJEj8KBmlucHV0cxgEIAMoCzIvLmluZmVyZW5jZS5Nb2RlbE1ldGFkYXRhUmVzcG9uc2UuVGVuc29yTWV0YWRhdGESQAoHb3V0cHV0cxgFIAMoCzIvLmluZmVyZW5jZS5Nb2RlbE1ldGFkYXRhUmVzcG9uc2UuVGVuc29yTWV0YWRhdGEaPwoOVGVuc29yTWV0YWRhdGESDAoEbmFtZRgBIAEoCRIQCghkYXRhdHlwZRgCIAEoCRINCgVzaGFwZRgDIAMoAyLuBgoRTW9kZWxJbmZlclJlcXVlc3QSEgoKbW9kZWxfbmFtZRgBIAEoCRIVCg1tb2RlbF92ZXJzaW9uGAIgASgJEgoKAmlkGAMgASgJEkAKCnBhcmFtZXRlcnMYBCADKAsyLC5pbmZlcmVuY2UuTW9kZWxJbmZlclJlcXVlc3QuUGFyYW1ldGVyc0VudHJ5Ej0KBmlucHV0cxgFIAMoCzItLmluZmVyZW5jZS5Nb2RlbEluZmVyUmVxdWVzdC5JbmZlcklucHV0VGVuc29yEkgKB291dHB1dHMYBiADKAsyNy5pbmZlcmVuY2UuTW9kZWxJbmZlclJlcXVlc3QuSW5mZXJSZXF1ZXN0ZWRPdXRwdXRUZW5zb3ISGgoScmF3X2lucHV0X2NvbnRlbnRzGAcgAygMGpQCChBJbmZlcklucHV0VGVuc29yEgwKBG5hbWUYASABKAkSEAoIZGF0YXR5cGUYAiABKAkSDQoFc2hhcGUYAyADKAMSUQoKcGFyYW1ldGVycxgEIAMoCzI9LmluZmVyZW5jZS5Nb2RlbEluZmVyUmVxdWVzdC5JbmZlcklucHV0VGVuc29yLlBhcmFtZXRlcnNFbnRyeRIwCghjb250ZW50cxgFIAEoCzIeLmluZmVyZW5jZS5JbmZlclRlbnNvckNvbnRlbnRzGkwKD1BhcmFtZXRlcnNFbnRyeRILCgNrZXkYASABKAkSKAoFdmFsdWUYAiABKAsyGS5pbmZlcmVuY2UuSW5mZXJQYXJhbWV0ZXI6AjgBGtUBChpJbmZlclJlcXVlc3RlZE91dHB1dFRlbnNvchIMCgRuYW1lGAEgASgJElsKCnBhcmFtZXRlcnMYAiADKAsyRy5pbmZlcmVuY2UuTW9kZWxJbmZlclJlcXVlc3QuSW5mZXJSZXF1ZXN0ZWRPdXRwdXRUZW5zb3IuUGFyYW1ldGVyc0VudHJ5GkwKD1BhcmFtZXRlcnNFbnRyeRILCgNrZXkYASABKAkSKAoFdmFsdWUYAiABKAsyGS5pbmZlcmVuY2UuSW5mZXJQYXJhbWV0ZXI6AjgBGkwKD1BhcmFtZXRlcnNFbnRyeRILCgNrZXkYASABKAkSKAoFdmFsdWUYAiABKAsyGS5pbmZlcmVuY2UuSW5mZXJQYXJhbWV0ZXI6AjgBItUEChJNb2RlbEluZmVyUmVzcG9uc2USEgoKbW9kZWxfbmFtZRgBIAEoCRIVCg1tb2RlbF92ZXJzaW9uGAIgASgJEgoKAmlkGAMgASgJEkEKCnBhcmFtZXRlcnMYBCADKAsyLS5pbmZlcmVuY2UuTW9kZWxJbmZlclJlc3BvbnNlLlBhcmFtZXRlcnNFbnRyeRJACgdvdXRwdXRzGAUgAygLMi8uaW5mZXJlbmNlLk1vZGVsSW5mZXJSZXNwb25zZS5JbmZlck91dHB1dFRlbnNvchIbChNyYXdfb3V0cHV0X2NvbnRlbnRzGAYgAygMGpcCChFJbmZlck91dHB1dFRlbnNvchIMCgRuYW1lGAEgASgJEhAKCGRhdGF0eXBlGAIgASgJEg0KBXNoYXBlGAMgAygDElMKCnBhcmFtZXRlcnMYBCADKAsyPy5pbmZlcmVuY2UuTW9kZWxJbmZlclJlc3BvbnNlLkluZmVyT3V0cHV0VGVuc29yLlBhcmFtZXRlcnNFbnRyeRIwCghjb250ZW50cxgFIAEoCzIeLmluZmVyZW5jZS5JbmZlclRlbnNvckNvbnRlbnRzGkwKD1BhcmFtZXRlcnNFbnRyeRILCgNrZXkYASABKAkSKAoFdmFsdWUYAiABKAsyGS5pbmZlcmVuY2UuSW5mZXJQYXJhbWV0ZXI6AjgBGkwKD1BhcmFtZXRlcnNFbnRyeRILCgNrZXkYASABKAkSKAoFdmFsdWUYAiABKAsyGS5pbmZlcmVuY2UuSW5mZXJQYXJhbWV0ZXI6AjgBIpkBCg5JbmZlclBhcmFtZXRlchIUCgpib29sX3BhcmFtGAEgASgISAASFQoLaW50NjRfcGFyYW0YAiABKANIABIWCgxzdHJpbmdfcGFyYW0YAyABKAlIABIWCgxkb3VibGVfcGFyYW0YBCABKAFIABIWCgx1aW50NjRfcGFyYW0YBSABKARIAEISChBwYXJhbWV0ZXJfY2hvaWNlItABChNJbmZlclRlbnNvckNvbnRlbnRzEhUKDWJvb2xfY29udGVudHMYASADKAgSFAoMaW50X2NvbnRlbnRzGAIgAygFEhYKDmludDY0X2NvbnRlbnRzGAMgAygDEhUKDXVpbnRfY29udGVudHMYBCADKA0SFwoPdWludDY0X2NvbnRlbnRzGAUgAygEEhUKDWZwMzJfY29udGVudHMYBiADKAISFQoNZnA2NF9jb250ZW50cxgHIAMoARIWCg5ieXRlc19jb250ZW50cxgIIAMoDCIzChJNb2RlbENvbmZpZ1JlcXVlc3QSDAoEbmFtZRgBIAEoCRIPCgd2ZXJzaW9uGAIgASgJIj0KE01vZGVsQ29uZmlnUmVzcG9uc2USJgoGY29uZmlnGAEgASgLMhYuaW5mZXJlbmNlLk1vZGVsQ29uZmlnMr4EChRHUlBDSW5mZXJlbmNlU2VydmljZRJJCgpTZXJ2ZXJMaXZlEhwuaW5mZXJlbmNlLlNlcnZlckxpdmVSZXF1ZXN0Gh0uaW5mZXJlbmNlLlNlcnZlckxpdmVSZXNwb25zZRJMCgtTZXJ2ZXJSZWFkeRIdLmluZmVyZW5jZS5TZXJ2ZXJSZWFkeVJlcXVlc3QaHi5pbmZlcmVuY2UuU2VydmVyUmVhZHlSZXNwb25zZRJJCgpNb2RlbFJlYWR5EhwuaW5mZXJlbmNlLk1vZGVsUmVhZHlSZXF1ZXN0Gh0uaW5mZXJlbmNlLk1vZGVsUmVhZHlSZXNwb25zZRJVCg5TZXJ2ZXJNZXRhZGF0YRIgLmluZmVyZW5jZS5TZXJ2ZXJNZXRhZGF0YVJlcXVlc3QaIS5pbmZlcmVuY2UuU2VydmVyTWV0YWRhdGFSZXNwb25zZRJSCg1Nb2RlbE1ldGFkYXRhEh8uaW5mZXJlbmNlLk1vZGVsTWV0YWRhdGFSZXF1ZXN0GiAuaW5mZXJlbmNlLk1vZGVsTWV0YWRhdGFSZXNwb25zZRJJCgpNb2RlbEluZmVyEhwuaW5mZXJlbmNlLk1vZGVsSW5mZXJSZXF1ZXN0Gh0uaW5mZXJlbmNlLk1vZGVsSW5mZXJSZXNwb25zZRJMCgtNb2RlbENvbmZpZxIdLmluZmVyZW5jZS5Nb2RlbENvbmZpZ1JlcXVlc3QaHi5pbmZlcmVuY2UuTW9kZWxDb25maWdSZXNwb25zZWIGcHJvdG8z", [file_inference_model_config]);
+  fileDesc("ChxpbmZlcmVuY2UvZ3JwY19zZXJ2aWNlLnByb3RvEglpbmZlcmVuY2UiEwoRU2VydmVyTGl2ZVJlcXVlc3QiIgoSU2VydmVyTGl2ZVJlc3BvbnNlEgwKBGxpdmUYASABKAgiFAoSU2VydmVyUmVhZHlSZXF1ZXN0IiQKE1NlcnZlclJlYWR5UmVzcG9uc2USDQoFcmVhZHkYASABKAgiMgoRTW9kZWxSZWFkeVJlcXVlc3QSDAoEbmFtZRgBIAEoCRIPCgd2ZXJzaW9uGAIgASgJIiMKEk1vZGVsUmVhZHlSZXNwb25zZRINCgVyZWFkeRgBIAEoCCIXChVTZXJ2ZXJNZXRhZGF0YVJlcXVlc3QiSwoWU2VydmVyTWV0YWRhdGFSZXNwb25zZRIMCgRuYW1lGAEgASgJEg8KB3ZlcnNpb24YAiABKAkSEgoKZXh0ZW5zaW9ucxgDIAMoCSI1ChRNb2RlbE1ldGFkYXRhUmVxdWVzdBIMCgRuYW1lGAEgASgJEg8KB3ZlcnNpb24YAiABKAkijQIKFU1vZGVsTWV0YWRhdGFSZXNwb25zZRIMCgRuYW1lGAEgASgJEhAKCHZlcnNpb25zGAIgAygJEhAKCHBsYXRmb3JtGAMgASgJEj8KBmlucHV0cxgEIAMoCzIvLmluZmVyZW5jZS5Nb2RlbE1ldGFkYXRhUmVzcG9uc2UuVGVuc29yTWV0YWRhdGESQAoHb3V0cHV0cxgFIAMoCzIvLmluZmVyZW5jZS5Nb2RlbE1ldGFkYXRhUmVzcG9uc2UuVGVuc29yTWV0YWRhdGEaPwoOVGVuc29yTWV0YWRhdGESDAoEbmFtZRgBIAEoCRIQCghkYXRhdHlwZRgCIAEoCRINCgVzaGFwZRgDIAMoAyLuBgoRTW9kZWxJbmZlclJlcXVlc3QSEgoKbW9kZWxfbmFtZRgBIAEoCRIVCg1tb2RlbF92ZXJzaW9uGAIgASgJEgoKAmlkGAMgASgJEkAKCnBhcmFtZXRlcnMYBCADKAsyLC5pbmZlcmVuY2UuTW9kZWxJbmZlclJlcXVlc3QuUGFyYW1ldGVyc0VudHJ5Ej0KBmlucHV0cxgFIAMoCzItLmluZmVyZW5jZS5Nb2RlbEluZmVyUmVxdWVzdC5JbmZlcklucHV0VGVuc29yEkgKB291dHB1dHMYBiADKAsyNy5pbmZlcmVuY2UuTW9kZWxJbmZlclJlcXVlc3QuSW5mZXJSZXF1ZXN0ZWRPdXRwdXRUZW5zb3ISGgoScmF3X2lucHV0X2NvbnRlbnRzGAcgAygMGpQCChBJbmZlcklucHV0VGVuc29yEgwKBG5hbWUYASABKAkSEAoIZGF0YXR5cGUYAiABKAkSDQoFc2hhcGUYAyADKAMSUQoKcGFyYW1ldGVycxgEIAMoCzI9LmluZmVyZW5jZS5Nb2RlbEluZmVyUmVxdWVzdC5JbmZlcklucHV0VGVuc29yLlBhcmFtZXRlcnNFbnRyeRIwCghjb250ZW50cxgFIAEoCzIeLmluZmVyZW5jZS5JbmZlclRlbnNvckNvbnRlbnRzGkwKD1BhcmFtZXRlcnNFbnRyeRILCgNrZXkYASABKAkSKAoFdmFsdWUYAiABKAsyGS5pbmZlcmVuY2UuSW5mZXJQYXJhbWV0ZXI6AjgBGtUBChpJbmZlclJlcXVlc3RlZE91dHB1dFRlbnNvchIMCgRuYW1lGAEgASgJElsKCnBhcmFtZXRlcnMYAiADKAsyRy5pbmZlcmVuY2UuTW9kZWxJbmZlclJlcXVlc3QuSW5mZXJSZXF1ZXN0ZWRPdXRwdXRUZW5zb3IuUGFyYW1ldGVyc0VudHJ5GkwKD1BhcmFtZXRlcnNFbnRyeRILCgNrZXkYASABKAkSKAoFdmFsdWUYAiABKAsyGS5pbmZlcmVuY2UuSW5mZXJQYXJhbWV0ZXI6AjgBGkwKD1BhcmFtZXRlcnNFbnRyeRILCgNrZXkYASABKAkSKAoFdmFsdWUYAiABKAsyGS5pbmZlcmVuY2UuSW5mZXJQYXJhbWV0ZXI6AjgBItUEChJNb2RlbEluZmVyUmVzcG9uc2USEgoKbW9kZWxfbmFtZRgBIAEoCRIVCg1tb2RlbF92ZXJzaW9uGAIgASgJEgoKAmlkGAMgASgJEkEKCnBhcmFtZXRlcnMYBCADKAsyLS5pbmZlcmVuY2UuTW9kZWxJbmZlclJlc3BvbnNlLlBhcmFtZXRlcnNFbnRyeRJACgdvdXRwdXRzGAUgAygLMi8uaW5mZXJlbmNlLk1vZGVsSW5mZXJSZXNwb25zZS5JbmZlck91dHB1dFRlbnNvchIbChNyYXdfb3V0cHV0X2NvbnRlbnRzGAYgAygMGpcCChFJbmZlck91dHB1dFRlbnNvchIMCgRuYW1lGAEgASgJEhAKCGRhdGF0eXBlGAIgASgJEg0KBXNoYXBlGAMgAygDElMKCnBhcmFtZXRlcnMYBCADKAsyPy5pbmZlcmVuY2UuTW9kZWxJbmZlclJlc3BvbnNlLkluZmVyT3V0cHV0VGVuc29yLlBhcmFtZXRlcnNFbnRyeRIwCghjb250ZW50cxgFIAEoCzIeLmluZmVyZW5jZS5JbmZlclRlbnNvckNvbnRlbnRzGkwKD1BhcmFtZXRlcnNFbnRyeRILCgNrZXkYASABKAkSKAoFdmFsdWUYAiABKAsyGS5pbmZlcmVuY2UuSW5mZXJQYXJhbWV0ZXI6AjgBGkwKD1BhcmFtZXRlcnNFbnRyeRILCgNrZXkYASABKAkSKAoFdmFsdWUYAiABKAsyGS5pbmZlcmVuY2UuSW5mZXJQYXJhbWV0ZXI6AjgBIpkBCg5JbmZlclBhcmFtZXRlchIUCgpib29sX3BhcmFtGAEgASgISAASFQoLaW50NjRfcGFyYW0YAiABKANIABIWCgxzdHJpbmdfcGFyYW0YAyABKAlIABIWCgxkb3VibGVfcGFyYW0YBCABKAFIABIWCgx1aW50NjRfcGFyYW0YBSABKARIAEISChBwYXJhbWV0ZXJfY2hvaWNlItABChNJbmZlclRlbnNvckNvbnRlbnRzEhUKDWJvb2xfY29udGVudHMYASADKAgSFAoMaW50X2NvbnRlbnRzGAIgAygFEhYKDmludDY0X2NvbnRlbnRzGAMgAygDEhUKDXVpbnRfY29udGVudHMYBCADKA0SFwoPdWludDY0X2NvbnRlbnRzGAUgAygEEhUKDWZwMzJfY29udGVudHMYBiADKAISFQoNZnA2NF9jb250ZW50cxgHIAMoARIWCg5ieXRlc19jb250ZW50cxgIIAMoDCIzChJNb2RlbENvbmZpZ1JlcXVlc3QSDAoEbmFtZRgBIAEoCRIPCgd2ZXJzaW9uGAIgASgJIj0KE01vZGVsQ29uZmlnUmVzcG9uc2USJgoGY29uZmlnGAEgASgLMhYuaW5mZXJlbmNlLk1vZGVsQ29uZmlnIjcKFk1vZGVsU3RhdGlzdGljc1JlcXVlc3QSDAoEbmFtZRgBIAEoCRIPCgd2ZXJzaW9uGAIgASgJIi4KEVN0YXRpc3RpY0R1cmF0aW9uEg0KBWNvdW50GAEgASgEEgoKAm5zGAIgASgEIpwDCg9JbmZlclN0YXRpc3RpY3MSLQoHc3VjY2VzcxgBIAEoCzIcLmluZmVyZW5jZS5TdGF0aXN0aWNEdXJhdGlvbhIqCgRmYWlsGAIgASgLMhwuaW5mZXJlbmNlLlN0YXRpc3RpY0R1cmF0aW9uEisKBXF1ZXVlGAMgASgLMhwuaW5mZXJlbmNlLlN0YXRpc3RpY0R1cmF0aW9uEjMKDWNvbXB1dGVfaW5wdXQYBCABKAsyHC5pbmZlcmVuY2UuU3RhdGlzdGljRHVyYXRpb24SMwoNY29tcHV0ZV9pbmZlchgFIAEoCzIcLmluZmVyZW5jZS5TdGF0aXN0aWNEdXJhdGlvbhI0Cg5jb21wdXRlX291dHB1dBgGIAEoCzIcLmluZmVyZW5jZS5TdGF0aXN0aWNEdXJhdGlvbhIvCgljYWNoZV9oaXQYByABKAsyHC5pbmZlcmVuY2UuU3RhdGlzdGljRHVyYXRpb24SMAoKY2FjaGVfbWlzcxgIIAEoCzIcLmluZmVyZW5jZS5TdGF0aXN0aWNEdXJhdGlvbiLDAgoXSW5mZXJSZXNwb25zZVN0YXRpc3RpY3MSMwoNY29tcHV0ZV9pbmZlchgBIAEoCzIcLmluZmVyZW5jZS5TdGF0aXN0aWNEdXJhdGlvbhI0Cg5jb21wdXRlX291dHB1dBgCIAEoCzIcLmluZmVyZW5jZS5TdGF0aXN0aWNEdXJhdGlvbhItCgdzdWNjZXNzGAMgASgLMhwuaW5mZXJlbmNlLlN0YXRpc3RpY0R1cmF0aW9uEioKBGZhaWwYBCABKAsyHC5pbmZlcmVuY2UuU3RhdGlzdGljRHVyYXRpb24SNAoOZW1wdHlfcmVzcG9uc2UYBSABKAsyHC5pbmZlcmVuY2UuU3RhdGlzdGljRHVyYXRpb24SLAoGY2FuY2VsGAYgASgLMhwuaW5mZXJlbmNlLlN0YXRpc3RpY0R1cmF0aW9uIsoBChRJbmZlckJhdGNoU3RhdGlzdGljcxISCgpiYXRjaF9zaXplGAEgASgEEjMKDWNvbXB1dGVfaW5wdXQYAiABKAsyHC5pbmZlcmVuY2UuU3RhdGlzdGljRHVyYXRpb24SMwoNY29tcHV0ZV9pbmZlchgDIAEoCzIcLmluZmVyZW5jZS5TdGF0aXN0aWNEdXJhdGlvbhI0Cg5jb21wdXRlX291dHB1dBgEIAEoCzIcLmluZmVyZW5jZS5TdGF0aXN0aWNEdXJhdGlvbiI6CgtNZW1vcnlVc2FnZRIMCgR0eXBlGAEgASgJEgoKAmlkGAIgASgDEhEKCWJ5dGVfc2l6ZRgDIAEoBCK0AwoPTW9kZWxTdGF0aXN0aWNzEgwKBG5hbWUYASABKAkSDwoHdmVyc2lvbhgCIAEoCRIWCg5sYXN0X2luZmVyZW5jZRgDIAEoBBIXCg9pbmZlcmVuY2VfY291bnQYBCABKAQSFwoPZXhlY3V0aW9uX2NvdW50GAUgASgEEjMKD2luZmVyZW5jZV9zdGF0cxgGIAEoCzIaLmluZmVyZW5jZS5JbmZlclN0YXRpc3RpY3MSNAoLYmF0Y2hfc3RhdHMYByADKAsyHy5pbmZlcmVuY2UuSW5mZXJCYXRjaFN0YXRpc3RpY3MSLAoMbWVtb3J5X3VzYWdlGAggAygLMhYuaW5mZXJlbmNlLk1lbW9yeVVzYWdlEkUKDnJlc3BvbnNlX3N0YXRzGAkgAygLMi0uaW5mZXJlbmNlLk1vZGVsU3RhdGlzdGljcy5SZXNwb25zZVN0YXRzRW50cnkaWAoSUmVzcG9uc2VTdGF0c0VudHJ5EgsKA2tleRgBIAEoCRIxCgV2YWx1ZRgCIAEoCzIiLmluZmVyZW5jZS5JbmZlclJlc3BvbnNlU3RhdGlzdGljczoCOAEiSgoXTW9kZWxTdGF0aXN0aWNzUmVzcG9uc2USLwoLbW9kZWxfc3RhdHMYASADKAsyGi5pbmZlcmVuY2UuTW9kZWxTdGF0aXN0aWNzMpgFChRHUlBDSW5mZXJlbmNlU2VydmljZRJJCgpTZXJ2ZXJMaXZlEhwuaW5mZXJlbmNlLlNlcnZlckxpdmVSZXF1ZXN0Gh0uaW5mZXJlbmNlLlNlcnZlckxpdmVSZXNwb25zZRJMCgtTZXJ2ZXJSZWFkeRIdLmluZmVyZW5jZS5TZXJ2ZXJSZWFkeVJlcXVlc3QaHi5pbmZlcmVuY2UuU2VydmVyUmVhZHlSZXNwb25zZRJJCgpNb2RlbFJlYWR5EhwuaW5mZXJlbmNlLk1vZGVsUmVhZHlSZXF1ZXN0Gh0uaW5mZXJlbmNlLk1vZGVsUmVhZHlSZXNwb25zZRJVCg5TZXJ2ZXJNZXRhZGF0YRIgLmluZmVyZW5jZS5TZXJ2ZXJNZXRhZGF0YVJlcXVlc3QaIS5pbmZlcmVuY2UuU2VydmVyTWV0YWRhdGFSZXNwb25zZRJSCg1Nb2RlbE1ldGFkYXRhEh8uaW5mZXJlbmNlLk1vZGVsTWV0YWRhdGFSZXF1ZXN0GiAuaW5mZXJlbmNlLk1vZGVsTWV0YWRhdGFSZXNwb25zZRJJCgpNb2RlbEluZmVyEhwuaW5mZXJlbmNlLk1vZGVsSW5mZXJSZXF1ZXN0Gh0uaW5mZXJlbmNlLk1vZGVsSW5mZXJSZXNwb25zZRJMCgtNb2RlbENvbmZpZxIdLmluZmVyZW5jZS5Nb2RlbENvbmZpZ1JlcXVlc3QaHi5pbmZlcmVuY2UuTW9kZWxDb25maWdSZXNwb25zZRJYCg9Nb2RlbFN0YXRpc3RpY3MSIS5pbmZlcmVuY2UuTW9kZWxTdGF0aXN0aWNzUmVxdWVzdBoiLmluZmVyZW5jZS5Nb2RlbFN0YXRpc3RpY3NSZXNwb25zZWIGcHJvdG8z", [file_inference_model_config]);
 
 /**
  * @generated from message inference.ServerLiveRequest
@@ -599,6 +599,303 @@ export const ModelConfigResponseSchema: GenMessage<ModelConfigResponse> = /*@__P
   messageDesc(file_inference_grpc_service, 15);
 
 /**
+ * @generated from message inference.ModelStatisticsRequest
+ */
+export type ModelStatisticsRequest = Message<"inference.ModelStatisticsRequest"> & {
+  /**
+   * Empty: all models.
+   *
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * Empty: all served versions.
+   *
+   * @generated from field: string version = 2;
+   */
+  version: string;
+};
+
+/**
+ * Describes the message inference.ModelStatisticsRequest.
+ * Use `create(ModelStatisticsRequestSchema)` to create a new message.
+ */
+export const ModelStatisticsRequestSchema: GenMessage<ModelStatisticsRequest> = /*@__PURE__*/
+  messageDesc(file_inference_grpc_service, 16);
+
+/**
+ * How often something happened, and how long it took in all.
+ *
+ * @generated from message inference.StatisticDuration
+ */
+export type StatisticDuration = Message<"inference.StatisticDuration"> & {
+  /**
+   * @generated from field: uint64 count = 1;
+   */
+  count: bigint;
+
+  /**
+   * @generated from field: uint64 ns = 2;
+   */
+  ns: bigint;
+};
+
+/**
+ * Describes the message inference.StatisticDuration.
+ * Use `create(StatisticDurationSchema)` to create a new message.
+ */
+export const StatisticDurationSchema: GenMessage<StatisticDuration> = /*@__PURE__*/
+  messageDesc(file_inference_grpc_service, 17);
+
+/**
+ * @generated from message inference.InferStatistics
+ */
+export type InferStatistics = Message<"inference.InferStatistics"> & {
+  /**
+   * From admission to answer.
+   *
+   * @generated from field: inference.StatisticDuration success = 1;
+   */
+  success?: StatisticDuration | undefined;
+
+  /**
+   * @generated from field: inference.StatisticDuration fail = 2;
+   */
+  fail?: StatisticDuration | undefined;
+
+  /**
+   * Of answered requests; so are the times below.
+   *
+   * @generated from field: inference.StatisticDuration queue = 3;
+   */
+  queue?: StatisticDuration | undefined;
+
+  /**
+   * @generated from field: inference.StatisticDuration compute_input = 4;
+   */
+  computeInput?: StatisticDuration | undefined;
+
+  /**
+   * @generated from field: inference.StatisticDuration compute_infer = 5;
+   */
+  computeInfer?: StatisticDuration | undefined;
+
+  /**
+   * @generated from field: inference.StatisticDuration compute_output = 6;
+   */
+  computeOutput?: StatisticDuration | undefined;
+
+  /**
+   * Requests answered from the result cache; they have no part in the three above.
+   *
+   * @generated from field: inference.StatisticDuration cache_hit = 7;
+   */
+  cacheHit?: StatisticDuration | undefined;
+
+  /**
+   * Requests that were looked up there in vain.
+   *
+   * @generated from field: inference.StatisticDuration cache_miss = 8;
+   */
+  cacheMiss?: StatisticDuration | undefined;
+};
+
+/**
+ * Describes the message inference.InferStatistics.
+ * Use `create(InferStatisticsSchema)` to create a new message.
+ */
+export const InferStatisticsSchema: GenMessage<InferStatistics> = /*@__PURE__*/
+  messageDesc(file_inference_grpc_service, 18);
+
+/**
+ * The responses of one position in answers of several responses.
+ *
+ * @generated from message inference.InferResponseStatistics
+ */
+export type InferResponseStatistics = Message<"inference.InferResponseStatistics"> & {
+  /**
+   * @generated from field: inference.StatisticDuration compute_infer = 1;
+   */
+  computeInfer?: StatisticDuration | undefined;
+
+  /**
+   * @generated from field: inference.StatisticDuration compute_output = 2;
+   */
+  computeOutput?: StatisticDuration | undefined;
+
+  /**
+   * @generated from field: inference.StatisticDuration success = 3;
+   */
+  success?: StatisticDuration | undefined;
+
+  /**
+   * @generated from field: inference.StatisticDuration fail = 4;
+   */
+  fail?: StatisticDuration | undefined;
+
+  /**
+   * @generated from field: inference.StatisticDuration empty_response = 5;
+   */
+  emptyResponse?: StatisticDuration | undefined;
+
+  /**
+   * @generated from field: inference.StatisticDuration cancel = 6;
+   */
+  cancel?: StatisticDuration | undefined;
+};
+
+/**
+ * Describes the message inference.InferResponseStatistics.
+ * Use `create(InferResponseStatisticsSchema)` to create a new message.
+ */
+export const InferResponseStatisticsSchema: GenMessage<InferResponseStatistics> = /*@__PURE__*/
+  messageDesc(file_inference_grpc_service, 19);
+
+/**
+ * Counts are runs, not requests.
+ *
+ * @generated from message inference.InferBatchStatistics
+ */
+export type InferBatchStatistics = Message<"inference.InferBatchStatistics"> & {
+  /**
+   * @generated from field: uint64 batch_size = 1;
+   */
+  batchSize: bigint;
+
+  /**
+   * @generated from field: inference.StatisticDuration compute_input = 2;
+   */
+  computeInput?: StatisticDuration | undefined;
+
+  /**
+   * @generated from field: inference.StatisticDuration compute_infer = 3;
+   */
+  computeInfer?: StatisticDuration | undefined;
+
+  /**
+   * @generated from field: inference.StatisticDuration compute_output = 4;
+   */
+  computeOutput?: StatisticDuration | undefined;
+};
+
+/**
+ * Describes the message inference.InferBatchStatistics.
+ * Use `create(InferBatchStatisticsSchema)` to create a new message.
+ */
+export const InferBatchStatisticsSchema: GenMessage<InferBatchStatistics> = /*@__PURE__*/
+  messageDesc(file_inference_grpc_service, 20);
+
+/**
+ * @generated from message inference.MemoryUsage
+ */
+export type MemoryUsage = Message<"inference.MemoryUsage"> & {
+  /**
+   * CPU or GPU.
+   *
+   * @generated from field: string type = 1;
+   */
+  type: string;
+
+  /**
+   * @generated from field: int64 id = 2;
+   */
+  id: bigint;
+
+  /**
+   * @generated from field: uint64 byte_size = 3;
+   */
+  byteSize: bigint;
+};
+
+/**
+ * Describes the message inference.MemoryUsage.
+ * Use `create(MemoryUsageSchema)` to create a new message.
+ */
+export const MemoryUsageSchema: GenMessage<MemoryUsage> = /*@__PURE__*/
+  messageDesc(file_inference_grpc_service, 21);
+
+/**
+ * @generated from message inference.ModelStatistics
+ */
+export type ModelStatistics = Message<"inference.ModelStatistics"> & {
+  /**
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * @generated from field: string version = 2;
+   */
+  version: string;
+
+  /**
+   * Milliseconds since the Unix epoch; 0: none yet.
+   *
+   * @generated from field: uint64 last_inference = 3;
+   */
+  lastInference: bigint;
+
+  /**
+   * Rows.
+   *
+   * @generated from field: uint64 inference_count = 4;
+   */
+  inferenceCount: bigint;
+
+  /**
+   * Batches.
+   *
+   * @generated from field: uint64 execution_count = 5;
+   */
+  executionCount: bigint;
+
+  /**
+   * @generated from field: inference.InferStatistics inference_stats = 6;
+   */
+  inferenceStats?: InferStatistics | undefined;
+
+  /**
+   * @generated from field: repeated inference.InferBatchStatistics batch_stats = 7;
+   */
+  batchStats: InferBatchStatistics[];
+
+  /**
+   * @generated from field: repeated inference.MemoryUsage memory_usage = 8;
+   */
+  memoryUsage: MemoryUsage[];
+
+  /**
+   * @generated from field: map<string, inference.InferResponseStatistics> response_stats = 9;
+   */
+  responseStats: { [key: string]: InferResponseStatistics };
+};
+
+/**
+ * Describes the message inference.ModelStatistics.
+ * Use `create(ModelStatisticsSchema)` to create a new message.
+ */
+export const ModelStatisticsSchema: GenMessage<ModelStatistics> = /*@__PURE__*/
+  messageDesc(file_inference_grpc_service, 22);
+
+/**
+ * @generated from message inference.ModelStatisticsResponse
+ */
+export type ModelStatisticsResponse = Message<"inference.ModelStatisticsResponse"> & {
+  /**
+   * @generated from field: repeated inference.ModelStatistics model_stats = 1;
+   */
+  modelStats: ModelStatistics[];
+};
+
+/**
+ * Describes the message inference.ModelStatisticsResponse.
+ * Use `create(ModelStatisticsResponseSchema)` to create a new message.
+ */
+export const ModelStatisticsResponseSchema: GenMessage<ModelStatisticsResponse> = /*@__PURE__*/
+  messageDesc(file_inference_grpc_service, 23);
+
+/**
  * @generated from service inference.GRPCInferenceService
  */
 export const GRPCInferenceService: GenService<{
@@ -667,6 +964,16 @@ export const GRPCInferenceService: GenService<{
     methodKind: "unary";
     input: typeof ModelConfigRequestSchema;
     output: typeof ModelConfigResponseSchema;
+  },
+  /**
+   * What the served versions have done so far.
+   *
+   * @generated from rpc inference.GRPCInferenceService.ModelStatistics
+   */
+  modelStatistics: {
+    methodKind: "unary";
+    input: typeof ModelStatisticsRequestSchema;
+    output: typeof ModelStatisticsResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_inference_grpc_service, 0);

@@ -1,0 +1,48 @@
+/** Statistics as messages. perf_analyzer reads every member, so all of them are always there. */
+import { create, type MessageInitShape } from '@bufbuild/protobuf';
+import type { Duration } from '../../telemetry/duration-tally.ts';
+import type { VersionStatistics } from '../../telemetry/statistics.ts';
+import {
+  type ModelStatisticsResponse,
+  ModelStatisticsResponseSchema,
+  type ModelStatisticsSchema,
+  type StatisticDurationSchema,
+} from './generated/inference/grpc_service_pb.ts';
+
+/** No answer comes from a result cache. */
+const never: Duration = { count: 0, ns: 0n };
+
+export function encodeStatistics(versions: readonly VersionStatistics[]): ModelStatisticsResponse {
+  return create(ModelStatisticsResponseSchema, { modelStats: versions.map(versionStatistics) });
+}
+
+function versionStatistics(counted: VersionStatistics): MessageInitShape<typeof ModelStatisticsSchema> {
+  return {
+    name: counted.name,
+    version: counted.version,
+    lastInference: BigInt(counted.lastAnsweredAt),
+    inferenceCount: BigInt(counted.rowsRun),
+    executionCount: BigInt(counted.batchesRun),
+    inferenceStats: {
+      success: durationOf(counted.answered),
+      fail: durationOf(counted.failed),
+      queue: durationOf(counted.queue),
+      computeInput: durationOf(counted.computeInput),
+      computeInfer: durationOf(counted.computeInfer),
+      computeOutput: durationOf(counted.computeOutput),
+      cacheHit: durationOf(never),
+      cacheMiss: durationOf(never),
+    },
+    batchStats: counted.batches.map((batches) => ({
+      batchSize: BigInt(batches.rows),
+      computeInput: durationOf(batches.computeInput),
+      computeInfer: durationOf(batches.computeInfer),
+      computeOutput: durationOf(batches.computeOutput),
+    })),
+    memoryUsage: counted.memory.map(({ type, id, bytes }) => ({ type, id: BigInt(id), byteSize: BigInt(bytes) })),
+  };
+}
+
+function durationOf({ count, ns }: Duration): MessageInitShape<typeof StatisticDurationSchema> {
+  return { count: BigInt(count), ns };
+}

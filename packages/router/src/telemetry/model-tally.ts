@@ -1,0 +1,111 @@
+/** Exact totals of one model version, for calls that ask for statistics. */
+import { type Duration, DurationTally } from './duration-tally.ts';
+import type { BatchTiming, RequestTiming } from './observer.ts';
+
+/** Totals since the version was first observed. */
+export interface ModelStatistics {
+  /** Requests from admission to answer. */
+  readonly answered: Duration;
+  /** Those refused at once took no time. */
+  readonly failed: Duration;
+  /** Of answered requests, as the three below. */
+  readonly queue: Duration;
+  readonly computeInput: Duration;
+  readonly computeInfer: Duration;
+  readonly computeOutput: Duration;
+  readonly rowsRun: number;
+  readonly batchesRun: number;
+  /** By rows, ascending. */
+  readonly batches: readonly BatchStatistics[];
+  /** Milliseconds since the Unix epoch; 0: never. */
+  readonly lastAnsweredAt: number;
+}
+
+/** The batches that had so many rows. */
+export interface BatchStatistics {
+  readonly rows: number;
+  readonly computeInput: Duration;
+  readonly computeInfer: Duration;
+  readonly computeOutput: Duration;
+}
+
+interface BatchTally {
+  readonly rows: number;
+  readonly computeInput: DurationTally;
+  readonly computeInfer: DurationTally;
+  readonly computeOutput: DurationTally;
+}
+
+export class ModelTally {
+  readonly #answered = new DurationTally();
+  readonly #failed = new DurationTally();
+  readonly #queue = new DurationTally();
+  readonly #computeInput = new DurationTally();
+  readonly #computeInfer = new DurationTally();
+  readonly #computeOutput = new DurationTally();
+  /** By rows; no model has more sizes than rows in its largest batch. */
+  readonly #batches = new Map<number, BatchTally>();
+  readonly #epochNow: () => number;
+  #rowsRun = 0;
+  #batchesRun = 0;
+  #lastAnsweredAt = 0;
+
+  constructor(epochNow: () => number) {
+    this.#epochNow = epochNow;
+  }
+
+  requestAnswered(timing: RequestTiming): void {
+    this.#answered.add(timing.totalMs);
+    this.#queue.add(timing.queueMs);
+    this.#computeInput.add(timing.computeInputMs);
+    this.#computeInfer.add(timing.computeInferMs);
+    this.#computeOutput.add(timing.computeOutputMs);
+    this.#lastAnsweredAt = this.#epochNow();
+  }
+
+  requestFailed(totalMs: number): void {
+    this.#failed.add(totalMs);
+  }
+
+  batchRan(rows: number, timing: BatchTiming): void {
+    this.#rowsRun += rows;
+    this.#batchesRun += 1;
+    let batches = this.#batches.get(rows);
+    if (batches === undefined) {
+      batches = {
+        rows,
+        computeInput: new DurationTally(),
+        computeInfer: new DurationTally(),
+        computeOutput: new DurationTally(),
+      };
+      this.#batches.set(rows, batches);
+    }
+    batches.computeInput.add(timing.computeInputMs);
+    batches.computeInfer.add(timing.computeInferMs);
+    batches.computeOutput.add(timing.computeOutputMs);
+  }
+
+  statistics(): ModelStatistics {
+    return {
+      answered: this.#answered.duration(),
+      failed: this.#failed.duration(),
+      queue: this.#queue.duration(),
+      computeInput: this.#computeInput.duration(),
+      computeInfer: this.#computeInfer.duration(),
+      computeOutput: this.#computeOutput.duration(),
+      rowsRun: this.#rowsRun,
+      batchesRun: this.#batchesRun,
+      batches: [...this.#batches.values()].sort((a, b) => a.rows - b.rows).map(batchStatisticsFrom),
+      lastAnsweredAt: this.#lastAnsweredAt,
+    };
+  }
+}
+
+function batchStatisticsFrom({ rows, computeInput, computeInfer, computeOutput }: BatchTally): BatchStatistics {
+  return {
+    rows,
+    computeInput: computeInput.duration(),
+    computeInfer: computeInfer.duration(),
+    computeOutput: computeOutput.duration(),
+  };
+}
