@@ -12,6 +12,8 @@ export function addSlowModel(
   models: ModelRepository,
   name: string,
   parameters: Readonly<Record<string, string | number>> = {},
+  /** Further text of its configuration. */
+  more = '',
 ): void {
   const config = readFileSync(join(folder, 'config.pbtxt'), 'utf8')
     .split('\n')
@@ -19,7 +21,7 @@ export function addSlowModel(
   for (const [key, value] of Object.entries({ threads: 1, ...parameters })) {
     config.push(`parameters { key: "millrace.${key}" value { string_value: "${value}" } }`);
   }
-  models.copy(folder, name).write(`${name}/config.pbtxt`, config.join('\n'));
+  models.copy(folder, name).write(`${name}/config.pbtxt`, `${config.join('\n')}\n${more}`);
 }
 
 export function steps(count: number): readonly NamedValues[] {

@@ -31,7 +31,7 @@ const kinds: readonly Kind[] = [
     exists: (name) => config.has(name),
   },
   { what: 'a flag or variable', form: /^(--\w|MILLRACE_)/, exists: (name) => config.has(name) },
-  { what: 'a metric', form: /^(millrace|nv_inference|process|nodejs)_/, exists: (name) => metrics.has(name) },
+  { what: 'a metric', form: /^(millrace|nv_inference|nv_cache|process|nodejs)_/, exists: (name) => metrics.has(name) },
   { what: 'a header', form: /^(millrace-|retry-after$)/, exists: (name) => isInSources(`'${name}'`) },
   {
     what: 'an error',
@@ -51,7 +51,7 @@ function isInSources(text: string): boolean {
 }
 
 test('there is a page for each mechanism', () => {
-  expect(pages.sort()).toEqual(['batching.md', 'cancel.md', 'overload.md', 'retry.md', 'shutdown.md']);
+  expect(pages.sort()).toEqual(['batching.md', 'cache.md', 'cancel.md', 'overload.md', 'retry.md', 'shutdown.md']);
 });
 
 describe.each(pages)('%s', (page) => {

@@ -2,6 +2,9 @@ export * from './event-text.ts';
 export * from './events.ts';
 export * from './model-policy.ts';
 export * from './restart-policy.ts';
+export { type FailedFlight, type FlightLimits, Flights } from './result-cache/flights.ts';
+export { isFailureOfRequest } from './result-cache/shared-failure.ts';
+export { entryOverheadBytes, StoredResults, type StoredResultsLimits } from './result-cache/stored-results.ts';
 export { defaultRetryPolicy, type RetryPolicy } from './scheduler/retry-policy.ts';
 export { Scheduler, type SchedulerCounts } from './scheduler/scheduler.ts';
 export {

@@ -11,6 +11,8 @@ import {
   LiveDataPlane,
   type ModelDefinition,
   type RepositoryScan,
+  type ResultCache,
+  Runners,
   ServedModel,
   ServedModels,
   systemClock,
@@ -23,7 +25,7 @@ import { shareThreads } from './share-threads.ts';
 
 export interface AssemblyParts {
   readonly scan: RepositoryScan;
-  readonly config: Pick<Config, 'queue' | 'worker'>;
+  readonly config: Pick<Config, 'cache' | 'queue' | 'worker'>;
   readonly observer: DataPlaneObserver;
   readonly listener: FleetListener;
   /** The program of the worker processes; Millrace's own unless given. */
@@ -36,6 +38,7 @@ export interface Assembly {
   readonly models: ServedModels;
   readonly dataPlane: LiveDataPlane;
   readonly fleet: WorkerFleet;
+  readonly cache: ResultCache;
 }
 
 export function assemble(parts: AssemblyParts): Assembly {
@@ -58,6 +61,24 @@ export function assemble(parts: AssemblyParts): Assembly {
     waitingBytesMax: config.queue.serverBytesMax,
   });
   const dataPlane = new LiveDataPlane({ scheduler, models, clock: systemClock, observer });
+  const runners = new Runners({
+    queue: dataPlane,
+    clock: systemClock,
+    observer,
+    cacheLimits: {
+      bytesMax: config.cache.bytesMax,
+      entryBytesMax: config.cache.entryBytesMax,
+      ageMsMax: config.cache.ageSecondsMax === 0 ? Number.POSITIVE_INFINITY : config.cache.ageSecondsMax * 1000,
+    },
+    // What may wait in the queues may also wait for the run of another.
+    followerLimits: { followersMax: config.queue.serverRequestsMax, followerBytesMax: config.queue.serverBytesMax },
+  });
+  for (const definition of scan.models) {
+    for (const { version } of definition.versions) {
+      const model = models.takeModel(definition.name, version);
+      if (model !== undefined) model.runner = runners.runnerOf(model, definition);
+    }
+  }
   const fleet = new WorkerFleet({
     groups,
     dataPlane,
@@ -67,7 +88,7 @@ export function assemble(parts: AssemblyParts): Assembly {
     loadMsMax: Math.ceil(config.worker.loadSecondsMax * 1000),
     listener,
   });
-  return { models, dataPlane, fleet };
+  return { models, dataPlane, fleet, cache: runners.cache };
 }
 
 /** Versions of one model have workers of their own; models of a named group share theirs. */

@@ -18,7 +18,7 @@ import { modelDefaultsFrom } from './model-defaults.ts';
 import { type InputValue, type OutputValue, outputValueFrom, tensorFrom } from './tensor-values.ts';
 import { version } from './version.ts';
 
-export interface EngineOptions extends Pick<Options, 'queue' | 'worker'> {
+export interface EngineOptions extends Pick<Options, 'cache' | 'queue' | 'worker'> {
   /** Model repositories and single `.onnx` files. */
   readonly models: string | readonly string[];
   /** Serve the models that load although others do not; otherwise one that fails rejects `createEngine`. */
@@ -38,6 +38,8 @@ export interface Engine {
   /** What a model takes and gives. */
   model(name: string, version?: string): ModelView;
   statuses(): readonly ModelStatus[];
+  /** Forgets the results that are kept, of one model or of all; how many there were. */
+  flushCache(model?: string): number;
   /** The REST protocol as a function from request to response, to mount in a server of your own. */
   readonly handler: HttpHandler;
   /** Finishes what is in progress, then ends the workers. */
@@ -46,8 +48,11 @@ export interface Engine {
 
 /** Resolves when every model is ready or has failed. */
 export async function createEngine(options: EngineOptions): Promise<Engine> {
-  const { queue, worker } = options;
-  const config = resolveConfig({ options: { ...(queue && { queue }), ...(worker && { worker }) }, cwd: process.cwd() });
+  const { cache, queue, worker } = options;
+  const config = resolveConfig({
+    options: { ...(cache && { cache }), ...(queue && { queue }), ...(worker && { worker }) },
+    cwd: process.cwd(),
+  });
   const paths = typeof options.models === 'string' ? [options.models] : options.models;
   const scan = await scanRepository(paths, { hasGpu: false, defaults: modelDefaultsFrom(config) });
   if (scan.problems.length > 0) throw new ConfigError(scan.problems);
@@ -158,6 +163,10 @@ class EmbeddedEngine implements Engine {
 
   statuses(): readonly ModelStatus[] {
     return this.#assembly.models.statuses();
+  }
+
+  flushCache(model?: string): number {
+    return this.#assembly.cache.flush(model);
   }
 
   close(): Promise<void> {

@@ -1,6 +1,8 @@
+export type { ResultCache } from './data-plane/cache/result-cache.ts';
 export * from './data-plane/clock.ts';
 export * from './data-plane/infer.ts';
 export * from './data-plane/live-data-plane.ts';
+export * from './data-plane/runner-of.ts';
 export * from './data-plane/served-model.ts';
 export * from './dispatch/local-lane/local-lane.ts';
 export * from './dispatch/worker-fleet.ts';
@@ -15,6 +17,7 @@ export * from './edges/routing/route.ts';
 export * from './edges/routing/router.ts';
 export { sequenceIdMax, sequenceStepFrom, takeSequenceId } from './edges/schedule-parameters.ts';
 export * from './edges/server-identity.ts';
+export * from './registry/cache-choice.ts';
 export * from './registry/catalogue.ts';
 export * from './registry/config-text/model-config-schema.ts';
 export * from './registry/config-text/read-model-config.ts';

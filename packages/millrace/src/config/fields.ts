@@ -242,6 +242,32 @@ export const fields = {
       min: KiB,
     }),
   },
+  cache: {
+    bytesMax: bytes({
+      flag: 'cache-bytes-max',
+      synonyms: ['cache-size', 'response-cache-byte-size'],
+      description: 'Most memory for results of models with `response_cache`; 0 keeps none and every request runs.',
+      default: 256 * MiB,
+      min: 0,
+      max: 64 * GiB,
+    }),
+    entryBytesMax: bytes({
+      flag: 'cache-entry-bytes-max',
+      description: 'Largest result that is kept.',
+      default: 4 * MiB,
+      min: 1,
+      max: 2 * GiB - 1,
+    }),
+    ageSecondsMax: seconds({
+      flag: 'cache-age-seconds-max',
+      synonyms: ['cache-max-age-seconds', 'cache-ttl'],
+      description:
+        'How long a result may be given out; 0: until it makes room for another, or its model is loaded anew.',
+      default: 0,
+      min: 0,
+      max: 365 * daySeconds,
+    }),
+  },
   worker: {
     lane: choice({
       flag: 'lane',

@@ -39,7 +39,7 @@ export class ValidInferRequest {
 
   private constructor(
     model: ServedModel,
-    request: InferRequest,
+    request: Omit<InferRequest, 'model' | 'version' | 'inputs' | 'outputs'>,
     inputs: readonly (Tensor | undefined)[],
     outputs: readonly number[],
     rows: number,
@@ -59,6 +59,17 @@ export class ValidInferRequest {
     this.sequence = request.sequence;
     this.caller = request.caller;
     this.parameters = request.parameters;
+  }
+
+  /**
+   * The same request, to be run for others than its caller: without the caller's deadline, and with inputs in memory of
+   * their own, for the caller's may be used again once it has gone away.
+   */
+  detached(): ValidInferRequest {
+    const queueTimeoutMs = Number.isFinite(this.queueTimeoutMs) ? this.queueTimeoutMs : undefined;
+    const request = { ...this, timeoutMs: undefined, queueTimeoutMs };
+    const inputs = this.inputs.map((tensor) => tensor && { ...tensor, data: Uint8Array.from(tensor.data) });
+    return new ValidInferRequest(this.model, request, inputs, this.outputs, this.rows, this.bytes);
   }
 
   /** Throws `invalid-request` with the first thing that is wrong. */

@@ -1,5 +1,6 @@
 import type { ModelPolicy } from '@millrace/core';
 import type { ConfigProblem } from '@millrace/protocol';
+import type { CacheChoice } from './cache-choice.ts';
 import type { ModelView } from './catalogue.ts';
 import type { InstanceGroup } from './instance-groups.ts';
 import type { LaneChoice } from './model-parameters.ts';
@@ -34,6 +35,8 @@ export interface ModelDefinition {
   /** Threads of one instance; 0: the server divides the machine's cores. */
   readonly threads: number;
   readonly isSpinning: boolean;
+  /** How its results are kept; undefined: they are not. */
+  readonly cache: CacheChoice | undefined;
 }
 
 /** A model, or one version of it, that cannot be served. */

@@ -65,6 +65,11 @@ export const modelParameters = {
     meaning: 'threads that one instance computes with; 0, as without it: the server divides the cores',
     range: [0, 1024],
   },
+  'millrace.cache_shared': {
+    meaning:
+      'with response_cache, whether a result may be given to a caller other than the one that brought it about; false without it',
+    words: ['true', 'false'],
+  },
   'millrace.spinning': {
     meaning:
       'whether waiting threads keep their core busy: quicker when alone on the machine, ruinous when not; false without it',

@@ -2,6 +2,7 @@ import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { resolveModelPolicy } from '@millrace/core';
 import { type ConfigProblem, formatConfigProblem } from '@millrace/protocol';
+import { readCacheChoice } from './cache-choice.ts';
 import { backendName, completeConfig, modelFilenameDefault, platformName } from './complete-config.ts';
 import { Findings } from './config-text/findings.ts';
 import type { ModelConfig } from './config-text/model-config-schema.ts';
@@ -34,6 +35,7 @@ export async function readModel(place: ModelPlace, options: ReadModelOptions): P
   checkUnservedFields(config, findings);
   const settings = readModelSettings(config, place.name, options.defaults, findings);
   const groups = readInstanceGroups(config, place.name, options.hasGpu, findings);
+  const cache = readCacheChoice(config, findings);
   const { versions, missing } = chooseVersions(config, place.versions, findings);
   if (!findings.hasProblems && versions.length === 0) {
     findings.problem(
@@ -69,6 +71,7 @@ export async function readModel(place: ModelPlace, options: ReadModelOptions): P
     instanceCount: groups.reduce((sum, { count }) => sum + count, 0),
     threads: settings.threads,
     isSpinning: settings.isSpinning,
+    cache,
   };
   return { definition, failures, warnings: [...warnings.values()] };
 }

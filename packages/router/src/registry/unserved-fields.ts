@@ -51,11 +51,6 @@ const refusals: readonly Rule[] = [
 /** The answers are the same without it. */
 const warnings: readonly Rule[] = [
   {
-    field: 'response_cache.enable',
-    isSet: (config) => config.response_cache?.enable === true,
-    message: 'responses are not cached yet; every request runs',
-  },
-  {
     field: 'model_warmup',
     isSet: (config) => isFilled(config.model_warmup),
     message: 'these warm-up requests are not run; each instance warms itself with zeros when it loads',

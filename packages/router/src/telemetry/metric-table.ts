@@ -96,6 +96,24 @@ export const modelMetrics = {
     help: 'Bytes of the output tensors of answered requests.',
     labels: ofModel,
   },
+  cacheHits: {
+    name: 'millrace_cache_hits_total',
+    type: 'counter',
+    help: 'Requests answered from a result that was kept. Shown for models with a cache.',
+    labels: ofModel,
+  },
+  cacheMisses: {
+    name: 'millrace_cache_misses_total',
+    type: 'counter',
+    help: 'Requests that were run because no result was kept for them.',
+    labels: ofModel,
+  },
+  cacheCoalesced: {
+    name: 'millrace_cache_coalesced_total',
+    type: 'counter',
+    help: 'Requests that waited for the run of an identical one that was on its way.',
+    labels: ofModel,
+  },
   modelReady: {
     name: 'millrace_model_ready',
     type: 'gauge',
@@ -166,6 +184,30 @@ export const tritonMetrics = {
     help: 'Cumulative time to hand out outputs, per answered request, in microseconds (Triton name).',
     labels: ofModel,
   },
+  cacheHits: {
+    name: 'nv_cache_num_hits_per_model',
+    type: 'counter',
+    help: 'Requests answered without a run of their own, from the cache or by an identical one (Triton name).',
+    labels: ofModel,
+  },
+  cacheMisses: {
+    name: 'nv_cache_num_misses_per_model',
+    type: 'counter',
+    help: 'Requests that were run because no result was kept for them (Triton name).',
+    labels: ofModel,
+  },
+  cacheHitMicros: {
+    name: 'nv_cache_hit_duration_per_model',
+    type: 'counter',
+    help: 'Cumulative time of requests answered without a run of their own, in microseconds (Triton name).',
+    labels: ofModel,
+  },
+  cacheMissMicros: {
+    name: 'nv_cache_miss_duration_per_model',
+    type: 'counter',
+    help: 'Cumulative time to find out that no result was kept, in microseconds (Triton name).',
+    labels: ofModel,
+  },
   pending: {
     name: 'nv_inference_pending_request_count',
     type: 'gauge',
@@ -191,6 +233,24 @@ export const serverMetrics = {
     name: 'millrace_worker_restarts_total',
     type: 'counter',
     help: 'Workers started in place of one that died or was stopped for running too long.',
+    labels: [],
+  },
+  cacheBytes: {
+    name: 'millrace_cache_bytes',
+    type: 'gauge',
+    help: 'Bytes of the results that are kept, of all models together.',
+    labels: [],
+  },
+  cacheEntries: {
+    name: 'millrace_cache_entries',
+    type: 'gauge',
+    help: 'Results that are kept, of all models together.',
+    labels: [],
+  },
+  cacheEvictions: {
+    name: 'millrace_cache_evictions_total',
+    type: 'counter',
+    help: 'Results that made room for others, or had grown too old.',
     labels: [],
   },
   seriesDropped: {

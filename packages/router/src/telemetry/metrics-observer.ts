@@ -80,6 +80,12 @@ export class MetricsObserver implements DataPlaneObserver, StatisticsKeeper {
     this.#server.workerRestarts.bind().add(1);
   }
 
+  cacheChanged(bytes: number, entries: number, evictions: number): void {
+    this.#server.cacheBytes.bind().set(bytes);
+    this.#server.cacheEntries.bind().set(entries);
+    this.#server.cacheEvictions.bind().value = evictions;
+  }
+
   #seriesOf(model: string, version: string): ModelSeries {
     const key = keyOf(model, version);
     let series = this.#byVersion.get(key);

@@ -1,5 +1,6 @@
 /** The bound series of one model version: what the data plane's calls become. */
 import type { ErrorCode } from '@millrace/protocol';
+import { CacheSeries } from './cache-series.ts';
 import type { Duration } from './duration-tally.ts';
 import { FailureCounters } from './failure-counters.ts';
 import type { Families, modelMetrics, tritonMetrics } from './metric-table.ts';
@@ -21,6 +22,7 @@ const abandonReasons: Readonly<Partial<Record<ErrorCode, AbandonReason>>> = {
 };
 
 export class ModelSeries implements ModelObserver {
+  readonly #families: ModelFamilies;
   readonly #triton: TritonFamilies;
   readonly #labels: readonly [model: string, version: string];
   readonly #failures: FailureCounters;
@@ -39,6 +41,7 @@ export class ModelSeries implements ModelObserver {
   readonly #ready: Gauge;
   readonly #loadSeconds: Gauge;
   readonly #tally: ModelTally;
+  #cache: CacheSeries | undefined;
 
   constructor(
     families: ModelFamilies,
@@ -48,6 +51,7 @@ export class ModelSeries implements ModelObserver {
     epochNow: () => number = Date.now,
   ) {
     this.#tally = new ModelTally(epochNow);
+    this.#families = families;
     this.#triton = triton;
     this.#labels = [model, version];
     this.#failures = new FailureCounters(families.failures, triton.failure, model, version);
@@ -111,6 +115,24 @@ export class ModelSeries implements ModelObserver {
     this.#fail(code, 0);
   }
 
+  requestCached(totalMs: number, outputBytes: number): void {
+    this.#cacheSeries().hits.add(1);
+    this.#answeredWithoutRun(totalMs, outputBytes);
+  }
+
+  requestFollows(): void {
+    this.#cacheSeries().coalesced.add(1);
+  }
+
+  requestCoalesced(totalMs: number, outputBytes: number): void {
+    this.#answeredWithoutRun(totalMs, outputBytes);
+  }
+
+  cacheMissed(lookUpMs: number): void {
+    this.#cacheSeries().misses.add(1);
+    this.#tally.cacheMissed(lookUpMs);
+  }
+
   batchRan(rows: number, timing: BatchTiming): void {
     this.#tally.batchRan(rows, timing);
     this.#batchRows.observe(rows);
@@ -147,6 +169,23 @@ export class ModelSeries implements ModelObserver {
     triton.computeInferMicros.bind(model, version).value = microsFrom(totals.computeInfer);
     triton.computeOutputMicros.bind(model, version).value = microsFrom(totals.computeOutput);
     triton.pending.bind(model, version).set(this.#queueRequests.value);
+    if (this.#cache === undefined) return;
+    triton.cacheHits.bind(model, version).value = totals.cacheHit.count;
+    triton.cacheMisses.bind(model, version).value = totals.cacheMiss.count;
+    triton.cacheHitMicros.bind(model, version).value = microsFrom(totals.cacheHit);
+    triton.cacheMissMicros.bind(model, version).value = microsFrom(totals.cacheMiss);
+  }
+
+  #answeredWithoutRun(totalMs: number, outputBytes: number): void {
+    this.#tally.answeredWithoutRun(totalMs);
+    this.#requests.add(1);
+    this.#outputBytes.add(outputBytes);
+    this.#requestSeconds.observe(totalMs / 1000);
+  }
+
+  #cacheSeries(): CacheSeries {
+    this.#cache ??= new CacheSeries(this.#families, ...this.#labels);
+    return this.#cache;
   }
 
   #fail(code: ErrorCode, totalMs: number): void {

@@ -13,6 +13,10 @@ export interface ModelStatistics {
   readonly computeInput: Duration;
   readonly computeInfer: Duration;
   readonly computeOutput: Duration;
+  /** Requests answered without a run of their own: from the cache, or by the run of an identical one. */
+  readonly cacheHit: Duration;
+  /** Requests that were run because no result was kept; the time it took to know. */
+  readonly cacheMiss: Duration;
   readonly rowsRun: number;
   readonly batchesRun: number;
   /** By rows, ascending. */
@@ -43,6 +47,8 @@ export class ModelTally {
   readonly #computeInput = new DurationTally();
   readonly #computeInfer = new DurationTally();
   readonly #computeOutput = new DurationTally();
+  readonly #cacheHit = new DurationTally();
+  readonly #cacheMiss = new DurationTally();
   /** By rows; no model has more sizes than rows in its largest batch. */
   readonly #batches = new Map<number, BatchTally>();
   readonly #epochNow: () => number;
@@ -61,6 +67,18 @@ export class ModelTally {
     this.#computeInfer.add(timing.computeInferMs);
     this.#computeOutput.add(timing.computeOutputMs);
     this.#lastAnsweredAt = this.#epochNow();
+  }
+
+  /** Clients expect every answered request among those that waited, and only those that were run among the computed. */
+  answeredWithoutRun(totalMs: number): void {
+    this.#answered.add(totalMs);
+    this.#queue.add(0);
+    this.#cacheHit.add(totalMs);
+    this.#lastAnsweredAt = this.#epochNow();
+  }
+
+  cacheMissed(lookUpMs: number): void {
+    this.#cacheMiss.add(lookUpMs);
   }
 
   requestFailed(totalMs: number): void {
@@ -93,6 +111,8 @@ export class ModelTally {
       computeInput: this.#computeInput.duration(),
       computeInfer: this.#computeInfer.duration(),
       computeOutput: this.#computeOutput.duration(),
+      cacheHit: this.#cacheHit.duration(),
+      cacheMiss: this.#cacheMiss.duration(),
       rowsRun: this.#rowsRun,
       batchesRun: this.#batchesRun,
       batches: [...this.#batches.values()].sort((a, b) => a.rows - b.rows).map(batchStatisticsFrom),

@@ -37,6 +37,14 @@ export interface ModelObserver {
   requestFailed(code: ErrorCode, totalMs: number, wasWaiting: boolean, rows: number): void;
   /** The request never entered the queue: full, not ready, invalid for this model. */
   requestRefused(code: ErrorCode): void;
+  /** Answered from a result that was kept, without a run. */
+  requestCached(totalMs: number, outputBytes: number): void;
+  /** No result was kept, but an identical request is on its way: this one waits for it. */
+  requestFollows(): void;
+  /** Answered by the run of an identical request. */
+  requestCoalesced(totalMs: number, outputBytes: number): void;
+  /** No result was kept for the request, and it is run; how long it took to know. */
+  cacheMissed(lookUpMs: number): void;
   /** A worker ran a batch to its end. */
   batchRan(rows: number, timing: BatchTiming): void;
   /** A worker did not run a batch, because nobody waited for it any more. */
@@ -54,6 +62,8 @@ export interface DataPlaneObserver {
   requestRefused(code: ErrorCode): void;
   workersChanged(counts: Readonly<Record<WorkerState, number>>): void;
   workerRestarted(): void;
+  /** What the result cache holds now, and how many entries have made room for others so far. */
+  cacheChanged(bytes: number, entries: number, evictions: number): void;
 }
 
 const silentModelObserver: ModelObserver = {
@@ -63,6 +73,10 @@ const silentModelObserver: ModelObserver = {
   requestAnswered() {},
   requestFailed() {},
   requestRefused() {},
+  requestCached() {},
+  requestFollows() {},
+  requestCoalesced() {},
+  cacheMissed() {},
   batchRan() {},
   batchSkipped() {},
   modelLoaded() {},
@@ -76,4 +90,5 @@ export const silentObserver: DataPlaneObserver = {
   requestRefused() {},
   workersChanged() {},
   workerRestarted() {},
+  cacheChanged() {},
 };

@@ -9,9 +9,6 @@ import {
   type StatisticDurationSchema,
 } from './generated/inference/grpc_service_pb.ts';
 
-/** No answer comes from a result cache. */
-const never: Duration = { count: 0, ns: 0n };
-
 export function encodeStatistics(versions: readonly VersionStatistics[]): ModelStatisticsResponse {
   return create(ModelStatisticsResponseSchema, { modelStats: versions.map(versionStatistics) });
 }
@@ -30,8 +27,8 @@ function versionStatistics(counted: VersionStatistics): MessageInitShape<typeof 
       computeInput: durationOf(counted.computeInput),
       computeInfer: durationOf(counted.computeInfer),
       computeOutput: durationOf(counted.computeOutput),
-      cacheHit: durationOf(never),
-      cacheMiss: durationOf(never),
+      cacheHit: durationOf(counted.cacheHit),
+      cacheMiss: durationOf(counted.cacheMiss),
     },
     batchStats: counted.batches.map((batches) => ({
       batchSize: BigInt(batches.rows),

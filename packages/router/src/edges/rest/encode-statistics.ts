@@ -6,9 +6,6 @@ import type { BatchStatistics } from '../../telemetry/model-tally.ts';
 import type { VersionStatistics } from '../../telemetry/statistics.ts';
 import { jsonResponse } from './encode-model.ts';
 
-/** No answer comes from a result cache. */
-const never: Duration = { count: 0, ns: 0n };
-
 export function encodeStatistics(versions: readonly VersionStatistics[]): HttpResponse {
   return jsonResponse({ model_stats: versions.map(versionStatistics) });
 }
@@ -27,8 +24,8 @@ function versionStatistics(counted: VersionStatistics): JsonValue {
       compute_input: durationOf(counted.computeInput),
       compute_infer: durationOf(counted.computeInfer),
       compute_output: durationOf(counted.computeOutput),
-      cache_hit: durationOf(never),
-      cache_miss: durationOf(never),
+      cache_hit: durationOf(counted.cacheHit),
+      cache_miss: durationOf(counted.cacheMiss),
     },
     // Of models that answer one request several times.
     response_stats: {},

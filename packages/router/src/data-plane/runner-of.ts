@@ -1,0 +1,50 @@
+/** The one place where runners are composed: what stands between a model's requests and the data plane's queue. */
+import { type FlightLimits, Flights, type StoredResultsLimits } from '@millrace/core';
+import type { CacheChoice } from '../registry/cache-choice.ts';
+import type { DataPlaneObserver } from '../telemetry/observer.ts';
+import { CachingRunner, type WaitingRequest } from './cache/caching-runner.ts';
+import { ResultCache } from './cache/result-cache.ts';
+import type { Clock } from './clock.ts';
+import type { Runner } from './infer.ts';
+import type { ServedModel } from './served-model.ts';
+
+export interface RunnersParts {
+  /** The data plane's own queue. */
+  readonly queue: Runner;
+  readonly clock: Clock;
+  readonly observer: DataPlaneObserver;
+  readonly cacheLimits: StoredResultsLimits;
+  readonly followerLimits: FlightLimits;
+}
+
+/** What a model's configuration asks of its runner. */
+export interface RunnerChoices {
+  readonly cache: CacheChoice | undefined;
+}
+
+export class Runners {
+  readonly cache: ResultCache;
+  readonly #parts: RunnersParts;
+  readonly #flights: Flights<WaitingRequest>;
+
+  constructor(parts: RunnersParts) {
+    this.#parts = parts;
+    this.cache = new ResultCache({ limits: parts.cacheLimits, clock: parts.clock, observer: parts.observer });
+    this.#flights = new Flights(parts.followerLimits);
+  }
+
+  /** The runner of a model, to be set before the model is served; undefined: the queue itself. */
+  runnerOf(model: ServedModel, choices: RunnerChoices): Runner | undefined {
+    const { queue, clock, observer, cacheLimits } = this.#parts;
+    if (choices.cache === undefined || cacheLimits.bytesMax === 0) return undefined;
+    return new CachingRunner({
+      model,
+      choice: choices.cache,
+      inner: queue,
+      cache: this.cache,
+      flights: this.#flights,
+      clock,
+      observer: observer.observerFor(model.view.name, model.view.version),
+    });
+  }
+}
