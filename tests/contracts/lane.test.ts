@@ -1,7 +1,7 @@
 import { createLocalLane } from '@millrace/router';
 import { createInlineLane, onnxruntimeEngine } from '@millrace/worker';
 import { describeLane } from './lane.ts';
-import { mustFindWorker } from './worker-path.ts';
+import { mustFindEventWorker, mustFindWorker } from './worker-path.ts';
 
 describeLane('inline', {
   createLane: () => createInlineLane({ engines: [onnxruntimeEngine] }),
@@ -10,5 +10,10 @@ describeLane('inline', {
 
 describeLane('local', {
   createLane: () => createLocalLane({ workerPath: mustFindWorker(), sharedMemoryBytesMax: 2 ** 26 }),
+  hasProcess: true,
+});
+
+describeLane('local, heard by the event loop', {
+  createLane: () => createLocalLane({ workerPath: mustFindEventWorker(), sharedMemoryBytesMax: 2 ** 26 }),
   hasProcess: true,
 });

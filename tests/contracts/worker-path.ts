@@ -3,10 +3,19 @@ import { fileURLToPath } from 'node:url';
 
 /** The built worker: a process of its own cannot run from source on every supported Node. */
 export function mustFindWorker(): string {
+  return mustFindBuilt('packages/worker/dist/main.js');
+}
+
+/** The one that hears by the event loop. */
+export function mustFindEventWorker(): string {
+  return mustFindBuilt('tests/dist/support/event-worker.js');
+}
+
+function mustFindBuilt(path: string): string {
   // Tests run from source and from dist, which lies one folder deeper.
-  for (const path of ['../../packages/worker/dist/main.js', '../../../packages/worker/dist/main.js']) {
-    const found = fileURLToPath(new URL(path, import.meta.url));
+  for (const root of ['../../', '../../../']) {
+    const found = fileURLToPath(new URL(`${root}${path}`, import.meta.url));
     if (existsSync(found)) return found;
   }
-  throw new Error('packages/worker/dist/main.js is missing: run `npm run build` first');
+  throw new Error(`${path} is missing: run \`npm run build\` first`);
 }

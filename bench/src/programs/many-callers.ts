@@ -3,7 +3,7 @@
  * the same mean size to the same kind of worker over the local lane. Prints one JSON line.
  */
 import { execFileSync } from 'node:child_process';
-import { rmSync } from 'node:fs';
+import { readFileSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { parseArgs } from 'node:util';
 import { type FromWorker, neverCancelled, type Tensor, type WorkerLink } from '@millrace/protocol';
@@ -32,8 +32,9 @@ const config = resolveConfig({ options: { worker: { lane: values.lane as 'local'
 const repository = mlpRepository(Number(values['rows-max']));
 const scan = await scanRepository([repository], { defaults: modelDefaultsFrom(config) });
 
-async function throughDataPlane(): Promise<{ rowsPerSecond: number; meanBatchRows: number }> {
+async function throughDataPlane(): Promise<{ rowsPerSecond: number; meanBatchRows: number; workerMicros: number }> {
   let batches = 0;
+  let workerPid: number | undefined;
   let batchRows = 0;
   const counting: ModelObserver = {
     ...silentObserver.observerFor('mlp', '1'),
@@ -58,7 +59,10 @@ async function throughDataPlane(): Promise<{ rowsPerSecond: number; meanBatchRow
       modelFailed: (_, reason) => {
         throw new Error(reason);
       },
-      workerStarted: (_group, _worker, pid) => moveToCore(pid),
+      workerStarted: (_group, _worker, pid) => {
+        workerPid = pid;
+        moveToCore(pid);
+      },
       workerReady: nothing,
       workerStopping: nothing,
       workerGone: nothing,
@@ -108,9 +112,11 @@ async function throughDataPlane(): Promise<{ rowsPerSecond: number; meanBatchRow
   await run(500);
   batches = 0;
   batchRows = 0;
+  const before = processorMs(workerPid);
   const rowsPerSecond = await run(seconds * 1000);
+  const workerMicros = ((processorMs(workerPid) - before) * 1000) / batches;
   await fleet.stop();
-  return { rowsPerSecond, meanBatchRows: batchRows / batches };
+  return { rowsPerSecond, meanBatchRows: batchRows / batches, workerMicros };
 }
 
 /** As many rows in flight as the callers had, in batches of this many. */
@@ -188,14 +194,21 @@ async function bareLoop(rows: number): Promise<number> {
   return ((answered - 2000) * rows * 1000) / elapsedMs;
 }
 
+/** Processor time that the worker has used; 0 where the system does not tell. */
+function processorMs(pid: number | undefined): number {
+  if (pid === undefined) return 0;
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? [];
+  return (Number(fields[11]) + Number(fields[12])) * 10;
+}
+
 function moveToCore(pid: number | undefined): void {
   const core = values['worker-core'];
   if (core !== undefined && pid !== undefined)
     execFileSync('taskset', ['-p', '-a', '-c', core, String(pid)], { stdio: 'ignore' });
 }
 
-const { rowsPerSecond, meanBatchRows } = await throughDataPlane();
-const figures: Record<string, number> = { rowsPerSecond, meanBatchRows };
+const { rowsPerSecond, meanBatchRows, workerMicros } = await throughDataPlane();
+const figures: Record<string, number> = { rowsPerSecond, meanBatchRows, workerMicros };
 if (values.bare) figures.bareRowsPerSecond = await bareLoop(Math.max(1, Math.round(meanBatchRows)));
 process.stdout.write(`${JSON.stringify(figures)}\n`);
 rmSync(repository, { recursive: true });

@@ -1,4 +1,5 @@
 export * from './arena.ts';
+export { DirectSocket, receiveBytesMax, takeDirectSocket } from './direct-socket.ts';
 export { endWithParent } from './end-with-parent.ts';
 export { blockAlignmentBytes } from './free-list.ts';
 export { heapBytes } from './heap-bytes.ts';

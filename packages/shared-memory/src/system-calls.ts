@@ -10,6 +10,12 @@ export interface SystemCalls {
   /** Gives the pages back; what is read there afterwards is zero. */
   discard(address: bigint, bytes: number): void;
   unmap(address: bigint, bytes: number): void;
+  /** Bytes that were there, 0 at the end of the stream, undefined when none are there now. */
+  receive(descriptor: number, into: Uint8Array): number | undefined;
+  /** Waits until all is written. */
+  send(descriptor: number, bytes: Uint8Array): void;
+  /** Sleeps until there is something to receive, at most so long. */
+  awaitReadable(descriptor: number, milliseconds: number): void;
   /** Has the kernel kill this process when the thread that started it ends. */
   endWithParent(): void;
 }
@@ -25,6 +31,12 @@ const isShared = 1;
 const removePages = 9;
 const setParentDeathSignal = 1;
 const signalKill = 9;
+const doNotWait = 0x40;
+const noSignal = 0x4000;
+const isReadable = 1;
+const isWritable = 4;
+const errorInterrupted = 4;
+const errorTryAgain = 11;
 const mapFailed = 0xffff_ffff_ffff_ffffn;
 
 let loaded: SystemCalls | undefined;
@@ -47,6 +59,9 @@ function loadSystemCalls(): SystemCalls {
   );
   const madvise = library.func('int madvise(void *at, size_t bytes, int advice)');
   const munmap = library.func('int munmap(void *at, size_t bytes)');
+  const recv = library.func('int64_t recv(int descriptor, void *into, size_t bytes, int flags)');
+  const send = library.func('int64_t send(int descriptor, const void *from, size_t bytes, int flags)');
+  const poll = library.func('int poll(void *descriptors, unsigned long count, int milliseconds)');
   const prctl = library.func('int prctl(int option, ...)');
   const must = (result: number, call: string): number => {
     if (result < 0) throw new Error(`${call} failed with errno ${koffi.errno()}`);
@@ -68,6 +83,26 @@ function loadSystemCalls(): SystemCalls {
     view: (address, bytes) => koffi.view(address, bytes),
     discard: (address, bytes) => void must(madvise(address, bytes, removePages), 'madvise(MADV_REMOVE)'),
     unmap: (address, bytes) => void must(munmap(address, bytes), 'munmap'),
+    receive(descriptor, into) {
+      const count = Number(recv(descriptor, into, into.length, doNotWait));
+      if (count >= 0) return count;
+      const error = koffi.errno();
+      if (error === errorTryAgain || error === errorInterrupted) return undefined;
+      throw new Error(`recv failed with errno ${error}`);
+    },
+    send(descriptor, bytes) {
+      let sent = 0;
+      while (sent < bytes.length) {
+        const count = Number(send(descriptor, bytes.subarray(sent), bytes.length - sent, noSignal));
+        if (count >= 0) sent += count;
+        else if (koffi.errno() === errorTryAgain) poll(new Int32Array([descriptor, isWritable]), 1, -1);
+        else if (koffi.errno() !== errorInterrupted) throw new Error(`send failed with errno ${koffi.errno()}`);
+      }
+    },
+    awaitReadable(descriptor, milliseconds) {
+      // A struct pollfd: the descriptor, and the events in the lower half of the second word. A signal ends the sleep too.
+      poll(new Int32Array([descriptor, isReadable]), 1, milliseconds);
+    },
     endWithParent: () => void must(prctl(setParentDeathSignal, 'unsigned long', signalKill), 'prctl(PR_SET_PDEATHSIG)'),
   };
 }

@@ -23,6 +23,11 @@ export interface Session {
 
 export interface Engine {
   readonly name: LoadSpec['engine'];
+  /**
+   * Its runs wait for something but the processor, so that messages must be heard meanwhile. A worker program that has
+   * such an engine hears by the event loop, which costs every batch: give it a program of its own, beside main.ts.
+   */
+  readonly isConcurrent?: boolean;
   /** Loads and warms up. Rejects with an error whose message says what the operator can do. */
   load(spec: LoadSpec): Promise<Session>;
 }

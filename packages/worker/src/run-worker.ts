@@ -3,9 +3,10 @@
  * 4, memory that both map. It lives as long as that socket and no longer.
  */
 import { Socket } from 'node:net';
-import { endWithParent, takeInheritedMapping } from '@millrace/shared-memory';
+import { endWithParent, takeDirectSocket, takeInheritedMapping } from '@millrace/shared-memory';
 import type { Engine } from './engine.ts';
 import { RouterLink } from './host/router-link.ts';
+import { AttentiveWire, EventWire } from './host/router-wire.ts';
 
 const socketDescriptor = 3;
 const memoryDescriptor = 4;
@@ -30,19 +31,19 @@ export function runWorker(engines: readonly Engine[]): void {
   });
 
   let isStopped = false;
-  const socket = new Socket({ fd: socketDescriptor, readable: true, writable: true });
-  socket.on('error', (error) => process.stderr.write(`the socket to the router failed: ${error.message}\n`));
-  socket.on('end', () => process.exit(isStopped ? exitCodeStopped : exitCodeRouterLost));
-  socket.on('close', () => process.exit(isStopped ? exitCodeStopped : exitCodeRouterLost));
+  const isAttentive = engines.every((engine) => engine.isConcurrent !== true);
+  const direct = isAttentive ? takeDirectSocket(socketDescriptor) : undefined;
+  const wire = direct === undefined ? new EventWire(new Socket({ fd: socketDescriptor })) : new AttentiveWire(direct);
 
   new RouterLink({
-    socket,
+    wire,
     engines,
     takeMapping: (bytes) =>
       takeInheritedMapping(memoryDescriptor, bytes, (reason) => process.stderr.write(`${reason}\n`)),
     onStopped() {
       isStopped = true;
-      socket.end(() => process.exit(exitCodeStopped));
+      wire.end(() => process.exit(exitCodeStopped));
     },
+    onEnded: () => process.exit(isStopped ? exitCodeStopped : exitCodeRouterLost),
   });
 }

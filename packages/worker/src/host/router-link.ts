@@ -1,4 +1,3 @@
-import type { Socket } from 'node:net';
 import {
   decodeToWorker,
   type FindShared,
@@ -13,15 +12,18 @@ import {
 } from '@millrace/protocol';
 import { Arena, heapBytes, inFrameBytesMax, type Mapping } from '@millrace/shared-memory';
 import type { Engine } from '../engine.ts';
+import type { RouterWire } from './router-wire.ts';
 import { batchesMaxDefault, WorkerHost } from './worker-host.ts';
 
 export interface RouterLinkOptions {
-  readonly socket: Socket;
+  readonly wire: RouterWire;
   readonly engines: readonly Engine[];
   /** Maps the memory the router announced; undefined where that cannot be had. */
   readonly takeMapping: (bytes: number) => Mapping | undefined;
   /** All that was asked before a stop has been answered and written. */
   readonly onStopped: () => void;
+  /** The router is gone. */
+  readonly onEnded: () => void;
 }
 
 /** The worker's end of the local lane: frames in, host, frames out. A protocol error is thrown: the process ends by it. */
@@ -42,9 +44,15 @@ export class RouterLink {
       residentBytes: () => process.memoryUsage.rss(),
       lend: (bytes) => this.#lend(bytes),
       send: (message) => this.#send(message),
+      listen: () => options.wire.listen(),
+      onIdle: () => options.wire.rest(),
     });
     const reader = new FrameReader((frame) => this.#onFrame(frame));
-    options.socket.on('data', (chunk: Buffer) => reader.push(chunk));
+    options.wire.open({
+      receive: (chunk) => reader.push(chunk),
+      ended: options.onEnded,
+      isBusy: () => this.#host.isWorking,
+    });
   }
 
   #onFrame(frame: Uint8Array): void {
@@ -127,11 +135,8 @@ export class RouterLink {
   #flush(): void {
     this.#isFlushScheduled = false;
     if (this.#writer.isEmpty) return;
-    const { socket } = this.#options;
     const bytes = this.#writer.takeBytes();
-    socket.write(bytes);
-    // Nothing left to write: the kernel has it all, so the memory can be used again.
-    if (socket.writableLength === 0) this.#writer.recycle(bytes);
+    if (this.#options.wire.write(bytes)) this.#writer.recycle(bytes);
   }
 }
 

@@ -23,6 +23,10 @@ export interface WorkerHostOptions {
   readonly residentBytes: () => number;
   /** Memory for outputs, laid where the router will read it. */
   readonly lend: (bytes: number) => Region;
+  /** Called between two jobs: the place to receive what has arrived meanwhile. */
+  readonly listen?: () => void;
+  /** Called when nothing is left to do. */
+  readonly onIdle?: () => void;
   /** Never called from inside `receive` or `start`. */
   readonly send: (message: WorkerMessage) => void;
 }
@@ -44,7 +48,7 @@ export class WorkerHost {
   #batchesHeld = 0;
   #isWorking: boolean = false;
   #isClosed: boolean = false;
-  #onIdle: (() => void) | undefined;
+  #onFinished: (() => void) | undefined;
 
   constructor(options: WorkerHostOptions) {
     this.#options = options;
@@ -54,6 +58,11 @@ export class WorkerHost {
   /** Says how many batches it takes; the router sends none before. */
   start(): void {
     queueMicrotask(() => this.#send({ kind: 'credit', batchesMax: this.#options.batchesMax }));
+  }
+
+  /** Whether it has jobs, or one under way. */
+  get isWorking(): boolean {
+    return this.#isWorking;
   }
 
   receive(message: ToWorker): void {
@@ -76,7 +85,7 @@ export class WorkerHost {
 
   /** Calls back when everything received so far is done, at the earliest in a later microtask. */
   finish(onFinished: () => void): void {
-    if (this.#isWorking) this.#onIdle = onFinished;
+    if (this.#isWorking) this.#onFinished = onFinished;
     else queueMicrotask(onFinished);
   }
 
@@ -89,7 +98,7 @@ export class WorkerHost {
   }
 
   async #work(): Promise<void> {
-    for (let job = this.#jobs.shift(); job !== undefined; job = this.#jobs.shift()) {
+    for (let job = this.#takeJob(); job !== undefined; job = this.#takeJob()) {
       switch (job.message.kind) {
         case 'dispatch':
           await this.#run(job.message, job.isCancelled);
@@ -104,7 +113,13 @@ export class WorkerHost {
     }
     this.#isWorking = false;
     if (this.#isClosed) await this.#unloadAll();
-    this.#onIdle?.();
+    this.#onFinished?.();
+    this.#options.onIdle?.();
+  }
+
+  #takeJob(): Job | undefined {
+    this.#options.listen?.();
+    return this.#jobs.shift();
   }
 
   async #run(dispatch: DispatchMessage, isCancelled: boolean): Promise<void> {
