@@ -9,12 +9,30 @@ const id = fc.nat();
 const name = fc.constantFrom('mlp:1', 'resnet-50:2', 'bert');
 const limit = fc.oneof(fc.integer({ min: 1 }), fc.constant(Number.POSITIVE_INFINITY));
 
+const queue = fc.record({
+  requestsMax: limit,
+  timeoutMs: limit,
+  timeoutAction: fc.constantFrom('refuse' as const, 'delay' as const),
+  allowsTimeoutOverride: fc.boolean(),
+});
+
 const event: fc.Arbitrary<SchedulerEvent> = fc.oneof(
   fc.record({
     kind: fc.constant('model-added' as const),
     model: name,
     policy: fc
-      .record({ rowsMax: limit, queueRequestsMax: limit, queueBytesMax: limit, runMsMax: limit })
+      .record({
+        rowsMax: limit,
+        queueRequestsMax: limit,
+        queueBytesMax: limit,
+        runMsMax: limit,
+        preferredRows: fc.array(fc.integer({ min: 1, max: 9 }), { maxLength: 3 }),
+        delayMs: fc.constantFrom(0, 0.5, 20),
+        isOrdered: fc.boolean(),
+        queues: fc.array(queue, { minLength: 1, maxLength: 3 }),
+        waitMsMax: limit,
+        weight: fc.constantFrom(1, 2.5),
+      })
       .map(resolveModelPolicy),
   }),
   fc.record({ kind: fc.constantFrom('model-removed' as const, 'model-retired' as const), model: name }),

@@ -1,13 +1,11 @@
 /** Events and actions as lines of text: for traces, and for scenario files, which read the events back. */
 import type { SchedulerAction, SchedulerEvent } from './events.ts';
+import { formatPolicy } from './policy-text.ts';
 
 export function formatEvent(event: SchedulerEvent): string {
   switch (event.kind) {
-    case 'model-added': {
-      const { rowsMax, queueRequestsMax, queueBytesMax, runMsMax } = event.policy;
-      const queue = `queue-requests-max=${queueRequestsMax} queue-bytes-max=${queueBytesMax}`;
-      return `model-added ${event.model} rows-max=${rowsMax} ${queue} run-ms-max=${runMsMax}`;
-    }
+    case 'model-added':
+      return `model-added ${event.model} ${formatPolicy(event.policy)}`;
     case 'model-retired':
     case 'model-removed':
       return `${event.kind} ${event.model}`;

@@ -85,7 +85,10 @@ export type SchedulerAction =
       /** In row order. */
       readonly requests: readonly RequestId[];
     }
-  /** Hand each of these their part of the batch's answer. The others of the batch no longer wait. */
+  /**
+   * Hand each of these their part of the batch's answer. The others of the batch no longer wait; only where answers leave
+   * in the order of arrival may some of them still do, and get theirs by a later `deliver` of the same batch.
+   */
   | { readonly kind: 'deliver'; readonly batch: BatchId; readonly requests: readonly RequestId[] }
   | {
       readonly kind: 'refuse';

@@ -7,9 +7,9 @@ export interface QueuePolicy {
   readonly requestsMax: number;
   /** How long a request may wait; Infinity: as long as its own deadline allows. */
   readonly timeoutMs: number;
-  /** What becomes of one that waited so long: it is refused, or goes behind all others of the model. */
+  /** What becomes of one that waited so long: it is refused, or goes behind all others of its level. */
   readonly timeoutAction: 'refuse' | 'delay';
-  /** A request may shorten `timeoutMs` for itself. */
+  /** A request may shorten `timeoutMs` for itself, also one of Infinity. */
   readonly allowsTimeoutOverride: boolean;
 }
 

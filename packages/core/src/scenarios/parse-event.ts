@@ -1,7 +1,7 @@
 /** Reads what `formatEvent` writes. Fields a story does not care about may be left out. */
 import { type ErrorCode, errorCatalogue } from '@millrace/protocol';
 import type { SchedulerEvent } from '../events.ts';
-import { resolveModelPolicy } from '../model-policy.ts';
+import { policyFromFields } from '../policy-text.ts';
 
 export function mustParseEvent(line: string): SchedulerEvent {
   const words = line.trim().split(/\s+/);
@@ -16,15 +16,8 @@ export function mustParseEvent(line: string): SchedulerEvent {
   const name = (word: string | undefined): string => word ?? fail(line, 'a name is missing');
 
   switch (kind) {
-    case 'model-added': {
-      const policy = resolveModelPolicy({
-        rowsMax: field('rows-max', 8),
-        queueRequestsMax: field('queue-requests-max', 1000),
-        queueBytesMax: field('queue-bytes-max', 1_000_000),
-        runMsMax: field('run-ms-max', Number.POSITIVE_INFINITY),
-      });
-      return { kind, model: name(first), policy };
-    }
+    case 'model-added':
+      return { kind, model: name(first), policy: policyFromFields(field, (word) => fields.get(word)) };
     case 'model-retired':
     case 'model-removed':
       return { kind, model: name(first) };

@@ -1,6 +1,7 @@
 import type { ArrivedRequest } from '../events.ts';
 import type { ModelEntry } from './model-entry.ts';
 import type { Refusal } from './refusal.ts';
+import type { RequestEntry } from './request-entry.ts';
 import type { SchedulerConfig } from './scheduler-config.ts';
 
 /** What waits in all queues together. */
@@ -42,7 +43,13 @@ export function fullRefusal(
 ): Refusal | undefined {
   const { queue, policy, key } = model;
   if (queue.requestCount >= policy.queueRequestsMax) {
-    const message = `${queue.requestCount} requests wait for ${key}, as many as may; retry after a pause`;
+    const message = `Exceeds maximum queue size: ${queue.requestCount} requests wait for ${key}, as many as may; retry after a pause`;
+    return { code: 'model-full', message };
+  }
+  const level = queue.levelIndexOf(arrived.priority);
+  const levelCount = queue.levels[level]?.requestCount ?? 0;
+  if (levelCount >= (policy.queues[level]?.requestsMax ?? 0)) {
+    const message = `Exceeds maximum queue size: ${levelCount} requests wait for ${key} at priority ${level + 1}, as many as may; retry after a pause`;
     return { code: 'model-full', message };
   }
   if (queue.byteCount + arrived.bytes > policy.queueBytesMax) {
@@ -70,6 +77,14 @@ export function removedRefusal(model: ModelEntry): Refusal {
     code: 'model-not-ready',
     message: `${model.key} is being unloaded; retry after a pause or ask for another version`,
   };
+}
+
+/** Says what Triton says, because its clients match on it, and then what to do. */
+export function queueTimeoutRefusal(entry: RequestEntry): Refusal {
+  const { model, level, queueTimeoutAt, arrivedAt } = entry;
+  const waited = `${queueTimeoutAt - arrivedAt} ms, as long as it may at priority ${level + 1} of ${model.key}`;
+  const message = `Request timeout expired: the request waited ${waited}; retry after a pause, or let it wait longer`;
+  return { code: 'queue-timeout', message };
 }
 
 export function expiredRefusal(when: string): Refusal {

@@ -11,6 +11,9 @@ export class Batch {
   /** As dispatched. Some may have left since: `isIn` tells. */
   readonly entries: readonly RequestEntry[];
   readonly requests: readonly RequestId[];
+  readonly rows: number;
+  /** What its model was charged for it, in milliseconds of worker time. */
+  readonly chargedMs: number;
   liveCount: number;
 
   constructor(id: BatchId, worker: WorkerEntry, model: ModelEntry, entries: readonly RequestEntry[]) {
@@ -19,11 +22,15 @@ export class Batch {
     this.model = model;
     this.entries = entries;
     const requests: RequestId[] = [];
+    let rows = 0;
     for (const entry of entries) {
       entry.batch = this;
       requests.push(entry.request);
+      rows += entry.rows;
     }
     this.requests = requests;
+    this.rows = rows;
+    this.chargedMs = model.share.charge(rows);
     this.liveCount = entries.length;
   }
 

@@ -1,29 +1,13 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { resolveModelPolicy } from '../model-policy.ts';
 import { DeadlineHeap } from './deadline-heap.ts';
-import { ModelEntry } from './model-entry.ts';
-import { RequestEntry } from './request-entry.ts';
+import type { RequestEntry } from './request-entry.ts';
+import { entryOf, modelWith } from './testing/entries.ts';
 
-const policy = resolveModelPolicy({ rowsMax: 8, queueRequestsMax: 10, queueBytesMax: 100, runMsMax: 1000 });
-const model = new ModelEntry('mlp', policy);
+const model = modelWith();
 
-function entryOf(request: number, deadlineAt: number): RequestEntry {
-  return new RequestEntry(
-    {
-      request,
-      model: 'mlp',
-      rows: 1,
-      bytes: 1,
-      group: 'a',
-      deadlineAt,
-      caller: '',
-      priority: 0,
-      queueTimeoutMs: Infinity,
-    },
-    model,
-    request,
-  );
+function dueAt(request: number, deadlineAt: number): RequestEntry {
+  return entryOf(model, request, { deadlineAt });
 }
 
 test('the soonest deadline is first, whoever leaves in between; equal ones expire in order of arrival', () => {
@@ -33,7 +17,7 @@ test('the soonest deadline is first, whoever leaves in between; equal ones expir
       const heap = new DeadlineHeap();
       const present: RequestEntry[] = [];
       for (const [index, { deadlineAt, leaver }] of steps.entries()) {
-        const entry = entryOf(index, deadlineAt);
+        const entry = dueAt(index, deadlineAt);
         heap.add(entry);
         present.push(entry);
         if (leaver !== undefined) {
@@ -58,7 +42,7 @@ test('the soonest deadline is first, whoever leaves in between; equal ones expir
 
 test('a deadline has passed at its very millisecond, not before', () => {
   const heap = new DeadlineHeap();
-  const entry = entryOf(1, 50);
+  const entry = dueAt(1, 50);
   heap.add(entry);
   expect(heap.takeExpired(49)).toBeUndefined();
   expect(heap.takeExpired(50)).toBe(entry);
@@ -66,9 +50,20 @@ test('a deadline has passed at its very millisecond, not before', () => {
 
 test('requests without a deadline take no place, and leaving twice does no harm', () => {
   const heap = new DeadlineHeap();
-  const endless = entryOf(1, Number.POSITIVE_INFINITY);
+  const endless = dueAt(1, Number.POSITIVE_INFINITY);
   heap.add(endless);
   expect(heap.count).toBe(0);
   heap.remove(endless);
   expect(heap.soonestAt).toBe(Number.POSITIVE_INFINITY);
+});
+
+test('a request that is due at another time takes another place', () => {
+  const heap = new DeadlineHeap();
+  const [early, late] = [dueAt(1, 10), dueAt(2, 20)];
+  heap.add(early);
+  heap.add(late);
+  heap.setDue(early, 30);
+  expect(heap.takeExpired(25)).toBe(late);
+  heap.setDue(late, Number.POSITIVE_INFINITY);
+  expect([heap.count, heap.soonestAt]).toEqual([1, 30]);
 });

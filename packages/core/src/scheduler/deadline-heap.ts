@@ -2,8 +2,9 @@ import { assert } from '../assert.ts';
 import type { RequestEntry } from './request-entry.ts';
 
 /**
- * Requests by deadline, soonest first. Most are answered long before, so leaving must be cheap: an entry knows its
- * place. Requests without a deadline are never in it.
+ * Requests by the time at which something is due for them (their deadline, or before it the end of the time they may
+ * wait), soonest first. Most are answered long before, so leaving must be cheap: an entry knows its place. Requests for
+ * which time alone means nothing are never in it.
  */
 export class DeadlineHeap {
   readonly #entries: RequestEntry[] = [];
@@ -14,17 +15,17 @@ export class DeadlineHeap {
 
   /** Infinity when there is none. */
   get soonestAt(): number {
-    return this.#entries[0]?.deadlineAt ?? Number.POSITIVE_INFINITY;
+    return this.#entries[0]?.dueAt ?? Number.POSITIVE_INFINITY;
   }
 
-  /** The request whose deadline has passed longest ago; it stays until removed. */
+  /** The request that has been due for longest; it stays until removed or due later. */
   takeExpired(nowMs: number): RequestEntry | undefined {
     const soonest = this.#entries[0];
-    return soonest !== undefined && soonest.deadlineAt <= nowMs ? soonest : undefined;
+    return soonest !== undefined && soonest.dueAt <= nowMs ? soonest : undefined;
   }
 
   add(entry: RequestEntry): void {
-    if (entry.deadlineAt === Number.POSITIVE_INFINITY) return;
+    if (entry.dueAt === Number.POSITIVE_INFINITY) return;
     assert(entry.heapIndex === -1, 'a request has one deadline');
     this.#entries.push(entry);
     this.#rise(entry, this.#entries.length - 1);
@@ -38,6 +39,14 @@ export class DeadlineHeap {
     if (last === entry) return;
     if (index > 0 && isSooner(last, this.#entries[(index - 1) >> 1] as RequestEntry)) this.#rise(last, index);
     else this.#sink(last, index);
+  }
+
+  /** The request is due at another time than before. */
+  setDue(entry: RequestEntry, dueAt: number): void {
+    if (entry.dueAt === dueAt) return;
+    this.remove(entry);
+    entry.dueAt = dueAt;
+    this.add(entry);
   }
 
   #rise(entry: RequestEntry, from: number): void {
@@ -76,7 +85,7 @@ export class DeadlineHeap {
   }
 }
 
-/** Equal deadlines expire in order of arrival. */
+/** What is due at the same time is dealt with in order of arrival. */
 function isSooner(left: RequestEntry, right: RequestEntry): boolean {
-  return left.deadlineAt < right.deadlineAt || (left.deadlineAt === right.deadlineAt && left.arrival < right.arrival);
+  return left.dueAt < right.dueAt || (left.dueAt === right.dueAt && left.arrival < right.arrival);
 }

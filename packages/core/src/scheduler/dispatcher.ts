@@ -1,10 +1,15 @@
 import type { BatchId } from '../events.ts';
 import type { ActionList } from './action-list.ts';
 import { Batch } from './batch.ts';
+import { takeBatch } from './batch-formation.ts';
+import { decideHold } from './batch-hold.ts';
+import type { Drain } from './drain.ts';
 import type { ModelEntry } from './model-entry.ts';
 import type { ModelTable } from './model-table.ts';
+import type { RequestEntry } from './request-entry.ts';
 import type { RequestTable } from './request-table.ts';
 import type { RunClock } from './run-clock.ts';
+import type { SchedulerConfig } from './scheduler-config.ts';
 import { chooseWorker } from './worker-choice.ts';
 import type { WorkerEntry } from './worker-entry.ts';
 import type { WorkerHealth } from './worker-health.ts';
@@ -18,7 +23,8 @@ export interface DispatchRoom {
   readonly workers: WorkerTable;
   readonly health: WorkerHealth;
   readonly runClock: RunClock;
-  readonly lookAheadMax: number;
+  readonly drain: Drain;
+  readonly config: SchedulerConfig;
 }
 
 /** Brings waiting requests and free workers together, and knows the batches that are out. */
@@ -27,6 +33,8 @@ export class Dispatcher {
   readonly #batches = new Map<BatchId, Batch>();
   /** Models for which something changed since the last dispatching: only these can have work for a free worker. */
   readonly #candidates: ModelEntry[] = [];
+  /** Models whose next batch is held back. */
+  #held: ModelEntry[] = [];
   #batchCount = 0;
 
   constructor(room: DispatchRoom) {
@@ -37,9 +45,16 @@ export class Dispatcher {
     return this.#batches.size;
   }
 
+  /** When the next batch that is held back has to go. */
+  get heldUntil(): number {
+    let until = Number.POSITIVE_INFINITY;
+    for (const model of this.#held) until = Math.min(until, model.heldUntil);
+    return until;
+  }
+
   /** To be called when requests or workers of the model came. */
   markCandidate(model: ModelEntry): void {
-    if (model.isCandidate || model.queue.oldest === undefined) return;
+    if (model.isCandidate || model.queue.requestCount === 0) return;
     model.isCandidate = true;
     this.#candidates.push(model);
   }
@@ -50,21 +65,20 @@ export class Dispatcher {
     for (const model of worker.models) this.markCandidate(model);
   }
 
-  /** Afterwards no worker with room serves a model for which anything waits. */
-  dispatchWaiting(nowMs: number): void {
+  /**
+   * Afterwards no worker with room serves a model for which anything waits, but for batches that are held back as their
+   * model asks; where room is what counts, none is.
+   */
+  dispatchWaiting(nowMs: number, mayHold: boolean): void {
+    if (this.#held.length > 0) this.#release(nowMs, mayHold);
     const candidates = this.#candidates;
     const { workers, health } = this.#room;
     while (candidates.length > 0 && workers.freeCount > 0) {
-      const index = oldestHeadIndex(candidates);
-      const model = candidates[index] as ModelEntry;
-      const worker = model.queue.oldest && chooseWorker(model.workers, health, nowMs);
-      if (worker === undefined) {
-        model.isCandidate = false;
-        const last = candidates.pop() as ModelEntry;
-        if (last !== model) candidates[index] = last;
-      } else {
-        this.#dispatch(model, worker, nowMs);
-      }
+      const model = this.#nextModel();
+      const worker = model.queue.requestCount === 0 ? undefined : chooseWorker(model.workers, health, nowMs);
+      const entries = worker && this.#takeEntries(model, nowMs, mayHold);
+      if (worker === undefined || entries === undefined) this.#strikeOff(model);
+      else this.#dispatch(model, worker, entries, nowMs);
     }
     // No worker has room for the rest. They are candidates again when one gets it.
     for (const model of candidates) model.isCandidate = false;
@@ -75,24 +89,93 @@ export class Dispatcher {
   takeEnded(id: BatchId, nowMs: number): Batch | undefined {
     const batch = this.#batches.get(id);
     if (batch === undefined) return undefined;
-    this.forget(batch);
+    this.forget(batch, batch.worker.ranMs(batch, nowMs));
     batch.worker.end(batch, nowMs);
     this.#room.runClock.note(batch.worker);
     this.refreshCredit(batch.worker);
     return batch;
   }
 
-  /** The batch is out no more. */
-  forget(batch: Batch): void {
+  /** The batch is out no more; `ranMs`: what it has had of its worker's time. */
+  forget(batch: Batch, ranMs: number): void {
     this.#batches.delete(batch.id);
     batch.model.batchCount -= 1;
+    batch.model.share.settle(batch.chargedMs, ranMs, batch.rows, this.#room.config.modelQuantumMs);
     this.#room.models.forgetIfOver(batch.model);
   }
 
-  #dispatch(model: ModelEntry, worker: WorkerEntry, nowMs: number): void {
-    const { actions, requests, runClock, lookAheadMax } = this.#room;
+  /** Makes candidates of the models whose batch is held back no longer. */
+  #release(nowMs: number, mayHold: boolean): void {
+    this.#held = this.#held.filter((model) => {
+      if (mayHold && model.heldUntil > nowMs && model.queue.requestCount > 0 && this.#room.drain.isOpen) return true;
+      model.heldUntil = Number.POSITIVE_INFINITY;
+      this.markCandidate(model);
+      return false;
+    });
+  }
+
+  #hold(model: ModelEntry, until: number): void {
+    if (model.heldUntil === Number.POSITIVE_INFINITY) this.#held.push(model);
+    model.heldUntil = until;
+  }
+
+  /**
+   * The candidate whose head has waited longest, among those that have not used up their share of worker time; one that
+   * is alone has no share to keep.
+   */
+  #nextModel(): ModelEntry {
+    const candidates = this.#candidates;
+    const [only] = candidates;
+    if (only !== undefined && candidates.length === 1) {
+      only.share.forgive();
+      return only;
+    }
+    const best = oldestInCredit(candidates);
+    if (best !== undefined) return best;
+    // Only who could use a worker now takes part in the new rounds; others would save up.
+    const quantumMs = this.#room.config.modelQuantumMs;
+    const able = candidates.filter((model) => model.queue.requestCount > 0 && model.workers.some(hasCredit));
+    const rounds = Math.min(...able.map((model) => model.share.roundsToCredit(quantumMs)));
+    for (const model of able) model.share.addRounds(rounds, quantumMs);
+    return oldestInCredit(able) ?? (only as ModelEntry);
+  }
+
+  #strikeOff(model: ModelEntry): void {
+    const candidates = this.#candidates;
+    model.isCandidate = false;
+    const last = candidates.pop() as ModelEntry;
+    if (last !== model) candidates[candidates.indexOf(model)] = last;
+  }
+
+  /** The next batch of a model for which something waits; undefined when it is held back. */
+  #takeEntries(model: ModelEntry, nowMs: number, mayHold: boolean): RequestEntry[] | undefined {
+    const { queue, policy } = model;
+    const { requests, drain, config } = this.#room;
+    let entries: RequestEntry[];
+    // Of a model that gets no new requests nothing is held back for more.
+    if (policy.delayMs > 0 && mayHold && drain.isOpen && !model.isRetired) {
+      const decision = decideHold(queue, policy, config.lookAheadMax, nowMs);
+      if (decision.kind === 'wait') {
+        this.#hold(model, decision.until);
+        return undefined;
+      }
+      if (decision.kind === 'take-these') {
+        entries = decision.entries;
+        for (const entry of entries) queue.remove(entry);
+      } else {
+        entries = takeBatch(queue, decision.rowsMax, config.lookAheadMax);
+      }
+    } else {
+      entries = takeBatch(queue, policy.rowsMax, config.lookAheadMax);
+    }
+    requests.noteTaken(entries);
+    return entries;
+  }
+
+  #dispatch(model: ModelEntry, worker: WorkerEntry, entries: RequestEntry[], nowMs: number): void {
+    const { actions, runClock } = this.#room;
     this.#batchCount += 1;
-    const batch = new Batch(this.#batchCount, worker, model, requests.takeBatch(model, lookAheadMax));
+    const batch = new Batch(this.#batchCount, worker, model, entries);
     this.#batches.set(batch.id, batch);
     model.batchCount += 1;
     worker.begin(batch, nowMs);
@@ -108,16 +191,21 @@ export class Dispatcher {
   }
 }
 
-/** The candidate whose oldest request has waited longest; one without any comes first, to be struck off. */
-function oldestHeadIndex(candidates: readonly ModelEntry[]): number {
-  let bestIndex = 0;
+function oldestInCredit(models: readonly ModelEntry[]): ModelEntry | undefined {
+  let best: ModelEntry | undefined;
   let bestArrival = Number.POSITIVE_INFINITY;
-  for (let index = 0; index < candidates.length; index++) {
-    const arrival = candidates[index]?.queue.oldest?.arrival ?? -1;
+  for (const model of models) {
+    if (!model.share.isInCredit) continue;
+    // One without any comes first, to be struck off.
+    const arrival = model.queue.head?.arrival ?? -1;
     if (arrival < bestArrival) {
       bestArrival = arrival;
-      bestIndex = index;
+      best = model;
     }
   }
-  return bestIndex;
+  return best;
+}
+
+function hasCredit(worker: WorkerEntry): boolean {
+  return worker.hasCredit;
 }

@@ -1,87 +1,76 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { resolveModelPolicy } from '../model-policy.ts';
-import { ModelEntry } from './model-entry.ts';
-import { ModelQueue } from './model-queue.ts';
-import { RequestEntry } from './request-entry.ts';
+import { openQueue, resolveModelPolicy } from '../model-policy.ts';
+import type { RequestEntry } from './request-entry.ts';
+import { entryOf, modelWith } from './testing/entries.ts';
 
-const policy = resolveModelPolicy({ rowsMax: 8, queueRequestsMax: 10, queueBytesMax: 100, runMsMax: 1000 });
-const model = new ModelEntry('mlp', policy);
+const bounds = { rowsMax: 8, queueRequestsMax: 1000, queueBytesMax: 1000, runMsMax: 1000 };
+const levels = (count: number) => Array.from({ length: count }, () => openQueue);
 
-function entryOf(arrival: number): RequestEntry {
-  const arrived = {
-    request: arrival,
-    model: 'mlp',
-    rows: 1,
-    bytes: 10,
-    group: 'a',
-    deadlineAt: Infinity,
-    caller: '',
-    priority: 0,
-    queueTimeoutMs: Infinity,
-  };
-  return new RequestEntry(arrived, model, arrival);
-}
-
-function arrivalsIn(queue: ModelQueue): number[] {
-  const forwards: RequestEntry[] = [];
-  for (let entry = queue.oldest; entry !== undefined; entry = entry.younger) forwards.push(entry);
-  const backwards: RequestEntry[] = [];
-  for (let entry = forwards.at(-1); entry !== undefined; entry = entry.older) backwards.push(entry);
-  expect(backwards.reverse()).toEqual(forwards);
-  return forwards.map((entry) => entry.arrival);
-}
-
-test('whatever comes, leaves and comes back, the queue is in order of arrival and its counts are right', () => {
+test('whatever comes, leaves, is delayed and comes back, the counts are right and nobody is lost', () => {
+  const request = fc.record({
+    caller: fc.constantFrom('', 'ann', 'bob'),
+    priority: fc.nat(4),
+    rows: fc.integer({ min: 1, max: 8 }),
+  });
   const step = fc.oneof(
-    fc.record({ kind: fc.constant('append' as const) }),
-    fc.record({ kind: fc.constant('take' as const), share: fc.array(fc.boolean(), { minLength: 1, maxLength: 8 }) }),
-    fc.record({ kind: fc.constant('put-back' as const), index: fc.nat() }),
+    fc.record({ kind: fc.constant('add' as const), request }),
+    fc.record({ kind: fc.constantFrom('take' as const, 'delay' as const, 'put-back' as const), index: fc.nat() }),
+    fc.record({ kind: fc.constant('levels' as const), index: fc.integer({ min: 1, max: 3 }) }),
   );
   fc.assert(
     fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
-      const queue = new ModelQueue();
-      const waiting = new Set<RequestEntry>();
-      const taken: RequestEntry[][] = [];
-      let arrival = 0;
-      for (const { kind, ...rest } of steps) {
-        if (kind === 'append') {
-          arrival += 1;
-          const entry = entryOf(arrival);
-          queue.append(entry);
-          waiting.add(entry);
-        } else if ('share' in rest) {
-          const group = [...waiting].filter((_, index) => rest.share[index % rest.share.length]);
-          for (const entry of group) {
+      const model = modelWith({ queues: levels(2) });
+      const { queue } = model;
+      const waiting: RequestEntry[] = [];
+      const taken: RequestEntry[] = [];
+      for (const [index, change] of steps.entries()) {
+        if (change.kind === 'add') {
+          const entry = entryOf(model, index, change.request);
+          queue.add(entry, false);
+          waiting.push(entry);
+        } else if (change.kind === 'levels') {
+          model.setPolicy(resolveModelPolicy({ ...bounds, queues: levels(change.index) }));
+        } else if (change.kind === 'put-back') {
+          const [entry] = taken.splice(change.index % taken.length, 1);
+          if (entry !== undefined) queue.putBack([entry]);
+          if (entry !== undefined) waiting.push(entry);
+        } else {
+          const at = change.index % waiting.length;
+          const entry = waiting[at];
+          if (entry === undefined) continue;
+          if (change.kind === 'delay') {
+            if (!entry.isDelayed) queue.delay(entry);
+          } else {
             queue.remove(entry);
-            waiting.delete(entry);
+            waiting.splice(at, 1);
+            taken.push(entry);
           }
-          taken.push(group.sort((left, right) => left.arrival - right.arrival));
-        } else if ('index' in rest && taken.length > 0) {
-          const [group = []] = taken.splice(rest.index % taken.length, 1);
-          queue.putBack(group);
-          for (const entry of group) waiting.add(entry);
         }
-        const expected = [...waiting].map((entry) => entry.arrival).sort((left, right) => left - right);
-        expect(arrivalsIn(queue)).toEqual(expected);
-        expect([queue.requestCount, queue.byteCount]).toEqual([waiting.size, 10 * waiting.size]);
+        const sum = (rows: number, entry: RequestEntry) => rows + entry.rows;
+        expect([queue.requestCount, queue.byteCount]).toEqual([waiting.length, 10 * waiting.length]);
+        expect(queue.rowCount).toBe(waiting.reduce(sum, 0));
+        expect(new Set(queue.entries())).toEqual(new Set(waiting));
+        expect(queue.levels.reduce((count, level) => count + level.requestCount, 0)).toBe(waiting.length);
+        expect(queue.head === undefined).toBe(waiting.length === 0);
+        for (const [level, { ring }] of queue.levels.entries()) {
+          const present = waiting.filter((entry) => entry.level === level && !entry.isDelayed);
+          expect(ring.callerCount).toBe(new Set(present.map((entry) => entry.caller)).size);
+        }
       }
     }),
-    { seed: 1, numRuns: 200 },
+    { seed: 1, numRuns: 300 },
   );
 });
 
-test('a request cannot be queued twice, nor leave twice', () => {
-  const queue = new ModelQueue();
-  const entry = entryOf(1);
-  queue.append(entry);
-  expect(() => queue.putBack([entry])).toThrow('invariant broken');
-  queue.remove(entry);
-  expect(() => queue.remove(entry)).toThrow('invariant broken');
-});
-
-test('an older request cannot be appended behind a younger one', () => {
-  const queue = new ModelQueue();
-  queue.append(entryOf(2));
-  expect(() => queue.append(entryOf(1))).toThrow('order of arrival');
+test.each([
+  [0, 1],
+  [1, 0],
+  [3, 2],
+  [4, 1],
+  [-1, 1],
+  [2 ** 60, 1],
+])('a priority of %d is at position %d of three levels with the default 2', (priority, level) => {
+  const { queue } = modelWith({ queues: levels(3), priorityDefault: 2 });
+  expect(queue.levelIndexOf(priority)).toBe(level);
 });

@@ -1,59 +1,79 @@
 import { assert } from '../assert.ts';
+import type { ModelPolicy } from '../model-policy.ts';
+import { quantumFor } from './caller-ring.ts';
+import { PriorityLevel } from './priority-level.ts';
 import type { RequestEntry } from './request-entry.ts';
 
-/**
- * The waiting requests of one model, always in the order of their arrival: a request that comes back from a lost worker
- * takes its old place. A doubly linked list, so that cancelling costs the same wherever the request stands.
- */
+/** The waiting requests of one model, by priority level, and how much they are. */
 export class ModelQueue {
-  oldest: RequestEntry | undefined = undefined;
+  /** The most urgent first. */
+  levels: readonly PriorityLevel[] = [];
   requestCount = 0;
+  rowCount = 0;
   byteCount = 0;
-  #youngest: RequestEntry | undefined = undefined;
+  #priorityDefault = 1;
 
-  /** Adds a request that is younger than all. */
-  append(entry: RequestEntry): void {
-    assert(this.#youngest === undefined || this.#youngest.arrival < entry.arrival, 'a queue is in order of arrival');
-    this.#link(this.#youngest, entry, undefined);
+  constructor(policy: ModelPolicy) {
+    this.setPolicy(policy);
   }
 
-  /**
-   * Puts requests back, given in order of arrival. The search starts at the old end, where they came from, with the
-   * youngest of them first: so the others find their place at once.
-   */
-  putBack(entries: readonly RequestEntry[]): void {
-    for (let index = entries.length - 1; index >= 0; index--) {
-      const entry = entries[index] as RequestEntry;
-      let younger = this.oldest;
-      while (younger !== undefined && younger.arrival < entry.arrival) younger = younger.younger;
-      this.#link(younger === undefined ? this.#youngest : younger.older, entry, younger);
+  /** Who would lead the next batch, or nearly so; undefined when nothing waits. */
+  get head(): RequestEntry | undefined {
+    for (const level of this.levels) if (level.requestCount > 0) return level.head;
+    return undefined;
+  }
+
+  /** What waits takes its place by the new policy; the time it may wait stays what it was told when it came. */
+  setPolicy(policy: ModelPolicy): void {
+    this.#priorityDefault = policy.priorityDefault;
+    if (policy.queues.length !== this.levels.length) {
+      const waiting = this.entries();
+      for (const entry of waiting) this.remove(entry);
+      this.levels = policy.queues.map(() => new PriorityLevel());
+      waiting.sort((left, right) => left.arrival - right.arrival);
+      for (const entry of waiting) this.add(entry, false);
     }
+    for (const { ring } of this.levels) ring.quantum = quantumFor(policy.rowsMax);
+  }
+
+  /** The position in `levels` of a request that asks for this priority, from 1. */
+  levelIndexOf(priority: number): number {
+    return (priority >= 1 && priority <= this.levels.length ? Math.floor(priority) : this.#priorityDefault) - 1;
+  }
+
+  add(entry: RequestEntry, isComingBack: boolean): void {
+    entry.level = this.levelIndexOf(entry.priority);
+    this.#levelOf(entry).add(entry, isComingBack);
+    this.requestCount += 1;
+    this.rowCount += entry.rows;
+    this.byteCount += entry.bytes;
+  }
+
+  /** Puts requests back, given in order of arrival. With the youngest first, each finds its old place at once. */
+  putBack(entries: readonly RequestEntry[]): void {
+    for (let index = entries.length - 1; index >= 0; index--) this.add(entries[index] as RequestEntry, true);
   }
 
   remove(entry: RequestEntry): void {
     assert(entry.isWaiting, 'only a waiting request can leave its queue');
-    const { older, younger } = entry;
-    if (older === undefined) this.oldest = younger;
-    else older.younger = younger;
-    if (younger === undefined) this.#youngest = older;
-    else younger.older = older;
-    entry.older = undefined;
-    entry.younger = undefined;
-    entry.isWaiting = false;
+    this.#levelOf(entry).remove(entry);
     this.requestCount -= 1;
+    this.rowCount -= entry.rows;
     this.byteCount -= entry.bytes;
   }
 
-  #link(older: RequestEntry | undefined, entry: RequestEntry, younger: RequestEntry | undefined): void {
-    assert(!entry.isWaiting && entry.batch === undefined, 'a request waits in one queue, or is in a batch');
-    entry.older = older;
-    entry.younger = younger;
-    if (older === undefined) this.oldest = entry;
-    else older.younger = entry;
-    if (younger === undefined) this.#youngest = entry;
-    else younger.older = entry;
-    entry.isWaiting = true;
-    this.requestCount += 1;
-    this.byteCount += entry.bytes;
+  delay(entry: RequestEntry): void {
+    this.#levelOf(entry).delay(entry);
+  }
+
+  /** All that waits: level by level, otherwise in no particular order. */
+  entries(): RequestEntry[] {
+    const entries: RequestEntry[] = [];
+    for (const level of this.levels) level.addTo(entries);
+    return entries;
+  }
+
+  #levelOf(entry: RequestEntry): PriorityLevel {
+    return this.levels[entry.level] as PriorityLevel;
   }
 }

@@ -21,16 +21,18 @@ export class ModelTable {
   }
 
   /** Makes the model known, afresh when it was removed before, or changes its policy. */
-  add(key: ModelKey, policy: ModelPolicy): void {
+  add(key: ModelKey, policy: ModelPolicy): ModelEntry {
     assert(policy.rowsMax >= 1 && policy.queueRequestsMax >= 1, 'a model takes at least one row and one request');
     const known = this.#models.get(key);
     if (known !== undefined && !known.isRemoved) {
-      known.policy = policy;
+      known.setPolicy(policy);
       known.isRetired = false;
-      return;
+      return known;
     }
     assert(known !== undefined || this.#models.size < this.#modelsMax, 'no more models than modelsMax');
-    this.#models.set(key, new ModelEntry(key, policy));
+    const model = new ModelEntry(key, policy);
+    this.#models.set(key, model);
+    return model;
   }
 
   /** Forgets a removed model whose last batch has come back. Under its key there may be a new one by now: that stays. */

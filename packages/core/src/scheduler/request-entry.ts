@@ -1,6 +1,7 @@
-import type { ArrivedRequest, RequestId } from '../events.ts';
+import type { ArrivedRequest, BatchId, RequestId } from '../events.ts';
 import type { Batch } from './batch.ts';
 import type { ModelEntry } from './model-entry.ts';
+import type { RequestList } from './request-list.ts';
 
 /**
  * What the scheduler knows of one request between its arrival and its answer. It waits in its model's queue or belongs
@@ -13,16 +14,34 @@ export class RequestEntry {
   readonly rows: number;
   readonly bytes: number;
   readonly group: string;
+  readonly caller: string;
+  readonly priority: number;
   readonly deadlineAt: number;
+  readonly arrivedAt: number;
   /** Position among all arrivals: the order of every queue, kept also by requests that come back to it. */
   readonly arrival: number;
+  /** When it has waited as long as its level lets it; Infinity when that is no matter, or no matter any more. */
+  queueTimeoutAt: number;
+  /** When time alone has something to say of it: the sooner of its deadline and its queue timeout. */
+  dueAt: number;
 
-  /** The batch it was last dispatched in; undefined while it waits and once it is settled. */
+  /** The batch it was last dispatched in; undefined while it waits, once it is answered and once it is settled. */
   batch: Batch | undefined = undefined;
   isWaiting: boolean = false;
+  list: RequestList | undefined = undefined;
   older: RequestEntry | undefined = undefined;
   younger: RequestEntry | undefined = undefined;
+  /** Position in the levels of its model's queue; of meaning while it waits. */
+  level = 0;
   heapIndex = -1;
+  /** It waited too long and stands behind the others of its level. */
+  isDelayed: boolean = false;
+
+  /** The places beside it in the order in which its model's answers leave, where they have one. */
+  earlier: RequestEntry | undefined = undefined;
+  later: RequestEntry | undefined = undefined;
+  /** The batch that answered it, while the answer waits for those of earlier requests; 0: none. */
+  answeredIn: BatchId = 0;
 
   /** It must not share a batch: something went wrong in company, and it is to be seen whether this one was the cause. */
   isAlone: boolean = false;
@@ -31,13 +50,18 @@ export class RequestEntry {
   /** Times it lost its place on a worker through no fault of its own. */
   requeues = 0;
 
-  constructor(arrived: ArrivedRequest, model: ModelEntry, arrival: number) {
+  constructor(arrived: ArrivedRequest, model: ModelEntry, arrival: number, nowMs: number, queueTimeoutAt: number) {
     this.request = arrived.request;
     this.model = model;
     this.rows = arrived.rows;
     this.bytes = arrived.bytes;
     this.group = arrived.group;
+    this.caller = arrived.caller;
+    this.priority = arrived.priority;
     this.deadlineAt = arrived.deadlineAt;
+    this.arrivedAt = nowMs;
     this.arrival = arrival;
+    this.queueTimeoutAt = queueTimeoutAt;
+    this.dueAt = Math.min(arrived.deadlineAt, queueTimeoutAt);
   }
 }

@@ -1,6 +1,6 @@
 import { assert } from '../assert.ts';
 import type { ArrivedRequest, RequestId } from '../events.ts';
-import { takeBatch } from './batch-formation.ts';
+import type { QueuePolicy } from '../model-policy.ts';
 import { DeadlineHeap } from './deadline-heap.ts';
 import type { ModelEntry } from './model-entry.ts';
 import { RequestEntry } from './request-entry.ts';
@@ -30,13 +30,16 @@ export class RequestTable {
     return this.#entries[request];
   }
 
-  append(arrived: ArrivedRequest, model: ModelEntry): void {
+  append(arrived: ArrivedRequest, model: ModelEntry, nowMs: number): void {
     this.#arrivalCount += 1;
-    const entry = new RequestEntry(arrived, model, this.#arrivalCount);
+    const queuePolicy = model.policy.queues[model.queue.levelIndexOf(arrived.priority)] as QueuePolicy;
+    const timeoutAt = nowMs + queueTimeoutMs(arrived, queuePolicy);
+    const entry = new RequestEntry(arrived, model, this.#arrivalCount, nowMs, timeoutAt);
     this.#entries[entry.request] = entry;
     this.#count += 1;
     this.deadlines.add(entry);
-    model.queue.append(entry);
+    model.queue.add(entry, false);
+    if (model.policy.isOrdered) model.answerOrder.append(entry);
     this.waiting.requestCount += 1;
     this.waiting.byteCount += entry.bytes;
   }
@@ -48,17 +51,25 @@ export class RequestTable {
     this.waiting.requestCount += entries.length;
   }
 
-  takeBatch(model: ModelEntry, lookAheadMax: number): RequestEntry[] {
-    const entries = takeBatch(model.queue, model.policy.rowsMax, lookAheadMax);
-    for (const entry of entries) this.waiting.byteCount -= entry.bytes;
+  /** They left their queue for a batch. How long they may wait is no matter any more, also when they come back. */
+  noteTaken(entries: readonly RequestEntry[]): void {
+    for (const entry of entries) {
+      this.waiting.byteCount -= entry.bytes;
+      this.#endQueueTimeout(entry);
+    }
     this.waiting.requestCount -= entries.length;
-    return entries;
   }
 
   leaveQueue(entry: RequestEntry): void {
     entry.model.queue.remove(entry);
     this.waiting.requestCount -= 1;
     this.waiting.byteCount -= entry.bytes;
+  }
+
+  /** It waited as long as it should, and may wait on behind the others. */
+  delay(entry: RequestEntry): void {
+    entry.model.queue.delay(entry);
+    this.#endQueueTimeout(entry);
   }
 
   /** The request has its one answer; whatever else is said of it is ignored. */
@@ -69,4 +80,15 @@ export class RequestTable {
     this.#count -= 1;
     this.deadlines.remove(entry);
   }
+
+  #endQueueTimeout(entry: RequestEntry): void {
+    if (entry.queueTimeoutAt === Number.POSITIVE_INFINITY) return;
+    entry.queueTimeoutAt = Number.POSITIVE_INFINITY;
+    this.deadlines.setDue(entry, entry.deadlineAt);
+  }
+}
+
+/** A request can only shorten what its level says, and only where the level lets it; one that says nothing is no limit. */
+function queueTimeoutMs(arrived: ArrivedRequest, policy: QueuePolicy): number {
+  return policy.allowsTimeoutOverride ? Math.min(arrived.queueTimeoutMs, policy.timeoutMs) : policy.timeoutMs;
 }

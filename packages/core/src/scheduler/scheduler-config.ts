@@ -9,6 +9,8 @@ export interface SchedulerConfig {
   readonly waitingBytesMax: number;
   /** Requests of one queue that are looked at to fill a batch. */
   readonly lookAheadMax: number;
+  /** Worker time, in milliseconds, that a model of weight 1 may use before others that want the same workers have theirs. */
+  readonly modelQuantumMs: number;
   readonly modelsMax: number;
   readonly workersMax: number;
   /** A worker that asks for more gets this many: its batches would only wait there instead of here. */
@@ -26,6 +28,7 @@ export const defaultSchedulerConfig: SchedulerConfig = Object.freeze({
   waitingRequestsMax: 65_536,
   waitingBytesMax: 1024 ** 3,
   lookAheadMax: 256,
+  modelQuantumMs: 10,
   modelsMax: 16_384,
   workersMax: 4_096,
   batchesPerWorkerMax: 256,
@@ -43,6 +46,7 @@ export function resolveSchedulerConfig(options: SchedulerOptions): SchedulerConf
   assert(config.waitingRequestsMax >= 1, 'waitingRequestsMax is at least 1');
   assert(config.waitingBytesMax >= 1, 'waitingBytesMax is at least 1');
   assert(config.lookAheadMax >= 1, 'lookAheadMax is at least 1');
+  assert(config.modelQuantumMs > 0, 'modelQuantumMs is above 0');
   assert(config.modelsMax >= 1, 'modelsMax is at least 1');
   assert(config.workersMax >= 1, 'workersMax is at least 1');
   assert(config.batchesPerWorkerMax >= 1, 'batchesPerWorkerMax is at least 1');

@@ -13,8 +13,16 @@ import type {
   SchedulerEvent,
   WorkerId,
 } from '../events.ts';
+import type { QueuePolicy } from '../model-policy.ts';
 import { ActionList } from './action-list.ts';
-import { drainingRefusal, expiredRefusal, fullRefusal, hopelessRefusal, removedRefusal } from './admission.ts';
+import {
+  drainingRefusal,
+  expiredRefusal,
+  fullRefusal,
+  hopelessRefusal,
+  queueTimeoutRefusal,
+  removedRefusal,
+} from './admission.ts';
 import type { Batch } from './batch.ts';
 import { Dispatcher } from './dispatcher.ts';
 import { Drain } from './drain.ts';
@@ -67,7 +75,8 @@ export class Scheduler {
       workers: this.#workers,
       health: this.#health,
       runClock: this.#runClock,
-      lookAheadMax: this.#config.lookAheadMax,
+      drain: this.#drain,
+      config: this.#config,
     });
   }
 
@@ -103,7 +112,7 @@ export class Scheduler {
         this.#gone(event.worker, nowMs);
         break;
       case 'model-added':
-        this.#models.add(event.model, event.policy);
+        this.#dispatcher.markCandidate(this.#models.add(event.model, event.policy));
         break;
       case 'model-retired':
         this.#modelRetired(event.model);
@@ -123,11 +132,11 @@ export class Scheduler {
    */
   pump(nowMs: number): void {
     this.#expire(nowMs);
-    this.#dispatcher.dispatchWaiting(nowMs);
+    this.#dispatcher.dispatchWaiting(nowMs, true);
     this.#tellIdle();
     const isEmpty = this.#requests.count === 0 && this.#dispatcher.outstandingCount === 0;
     if (this.#drain.isNowDone(isEmpty)) this.#actions.add({ kind: 'drained' });
-    const dueAt = Math.min(this.#requests.deadlines.soonestAt, this.#runClock.lookAt);
+    const dueAt = Math.min(this.#requests.deadlines.soonestAt, this.#runClock.lookAt, this.#dispatcher.heldUntil);
     const wakeAt = this.#wakeUp.takeTime(dueAt, nowMs);
     if (wakeAt !== undefined) this.#actions.add({ kind: 'wake-at', at: wakeAt });
   }
@@ -169,14 +178,14 @@ export class Scheduler {
       // Full means that time has freed no place and no worker can take more: a burst within one turn may be larger
       // than a queue while workers are idle.
       this.#expire(nowMs);
-      this.#dispatcher.dispatchWaiting(nowMs);
+      this.#dispatcher.dispatchWaiting(nowMs, false);
       full = fullRefusal(arrived, model, this.#requests.waiting, this.#config);
     }
     if (full !== undefined) {
       this.#refuse(arrived.request, full);
       return;
     }
-    this.#requests.append(arrived, model);
+    this.#requests.append(arrived, model, nowMs);
     this.#dispatcher.markCandidate(model);
   }
 
@@ -184,10 +193,23 @@ export class Scheduler {
     const batch = this.#dispatcher.takeEnded(id, nowMs);
     if (batch === undefined || batch.liveCount === 0) return;
     const isWhole = batch.liveCount === batch.entries.length;
-    const live = batch.disband();
+    const { answerOrder } = batch.model;
+    let live = batch.disband();
+    if (!answerOrder.isEmpty) {
+      for (const entry of live) if (answerOrder.has(entry)) entry.answeredIn = id;
+      this.#deliverInOrder(batch.model);
+      // Those that came before the model asked for an order.
+      live = live.filter((entry) => entry.answeredIn === 0);
+      if (live.length === 0) return;
+    }
     for (const entry of live) this.#requests.settle(entry);
-    const requests = isWhole ? batch.requests : live.map((entry) => entry.request);
+    const isAll = isWhole && live.length === batch.entries.length;
+    const requests = isAll ? batch.requests : live.map((entry) => entry.request);
     this.#actions.add({ kind: 'deliver', batch: id, requests });
+  }
+
+  #deliverInOrder(model: ModelEntry): void {
+    model.answerOrder.flush(this.#actions, (entry) => this.#requests.settle(entry));
   }
 
   #failed(id: BatchId, failure: Refusal, nowMs: number): void {
@@ -215,7 +237,8 @@ export class Scheduler {
   #expire(nowMs: number): void {
     const { deadlines } = this.#requests;
     for (let late = deadlines.takeExpired(nowMs); late !== undefined; late = deadlines.takeExpired(nowMs)) {
-      this.#expired(late);
+      if (late.deadlineAt <= nowMs) this.#expired(late);
+      else this.#waitedTooLong(late);
     }
     for (const worker of this.#runClock.overdue(this.#workers.values(), nowMs)) {
       const batch = worker.condemn();
@@ -225,23 +248,40 @@ export class Scheduler {
   }
 
   #expired(entry: RequestEntry): void {
-    this.#abandon(entry, expiredRefusal(entry.isWaiting ? 'while the request waited' : 'while the request ran'));
+    const isHeld = entry.answeredIn !== 0;
+    const when = isHeld ? 'while the answer waited for earlier ones' : 'while the request ran';
+    this.#abandon(entry, expiredRefusal(entry.isWaiting ? 'while the request waited' : when));
+  }
+
+  #waitedTooLong(entry: RequestEntry): void {
+    const { timeoutAction } = entry.model.policy.queues[entry.level] as QueuePolicy;
+    if (timeoutAction === 'delay') this.#requests.delay(entry);
+    else this.#abandon(entry, queueTimeoutRefusal(entry));
   }
 
   /** Nobody waits for the request any more, wherever it is. */
   #abandon(entry: RequestEntry, refusal: Refusal): void {
     const { batch } = entry;
-    if (batch === undefined) {
+    if (entry.isWaiting) {
       this.#requests.leaveQueue(entry);
-    } else {
+    } else if (batch !== undefined) {
       batch.leave(entry);
       // The batch stays on its worker's account until the worker has spoken.
       if (batch.liveCount === 0) {
         this.#actions.add({ kind: 'cancel-batch', batch: batch.id, worker: batch.worker.worker });
       }
     }
+    this.#end(entry, refusal);
+  }
+
+  /** Refuses a request that is in no queue and no batch. Answers that waited for it may leave. */
+  #end(entry: RequestEntry, refusal: Refusal): void {
     this.#requests.settle(entry);
     this.#refuse(entry.request, refusal);
+    const { answerOrder } = entry.model;
+    if (!answerOrder.has(entry)) return;
+    answerOrder.remove(entry);
+    this.#deliverInOrder(entry.model);
   }
 
   #credited(id: WorkerId, batchesMax: number, nowMs: number): void {
@@ -272,7 +312,7 @@ export class Scheduler {
     const parts = worker.outstanding.map((batch) => partIn(worker, batch));
     this.#workers.remove(worker);
     for (const [index, batch] of worker.outstanding.entries()) {
-      this.#dispatcher.forget(batch);
+      this.#dispatcher.forget(batch, worker.ranMs(batch, nowMs));
       this.#retryOrRefuse(batch, (entry) => {
         if (parts[index] === 'blamed') return noteDeath(entry, this.#config.retry);
         if (parts[index] === 'innocent') return noteRequeue(entry, this.#config.retry);
@@ -286,6 +326,7 @@ export class Scheduler {
     if (model === undefined || model.isRetired || model.isRemoved) return;
     model.isRetired = true;
     this.#retired.push(model);
+    this.#dispatcher.markCandidate(model);
   }
 
   #tellIdle(): void {
@@ -304,7 +345,7 @@ export class Scheduler {
     model.isRemoved = true;
     for (const worker of [...model.workers]) this.#workers.unserve(worker, model);
     const refusal = removedRefusal(model);
-    while (model.queue.oldest !== undefined) this.#abandon(model.queue.oldest, refusal);
+    for (let { head } = model.queue; head !== undefined; { head } = model.queue) this.#abandon(head, refusal);
     this.#models.forgetIfOver(model);
   }
 
@@ -314,12 +355,8 @@ export class Scheduler {
     const retried: RequestEntry[] = [];
     for (const entry of batch.disband()) {
       const refusal = verdict(entry) ?? (model.isRemoved ? removedRefusal(model) : undefined);
-      if (refusal === undefined) {
-        retried.push(entry);
-      } else {
-        this.#requests.settle(entry);
-        this.#refuse(entry.request, refusal);
-      }
+      if (refusal === undefined) retried.push(entry);
+      else this.#end(entry, refusal);
     }
     this.#requests.putBack(model, retried);
     this.#dispatcher.markCandidate(model);

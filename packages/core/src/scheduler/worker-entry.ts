@@ -15,6 +15,8 @@ export class WorkerEntry {
   /** Kept equal to `isFree()` by the worker table, which counts the free ones. */
   hasCredit: boolean = false;
   idleSince: number;
+  /** When the running batch began. */
+  runningSince = 0;
   /** When the running batch has run too long; Infinity when nothing runs. */
   runLimitAt = Number.POSITIVE_INFINITY;
   /** The kill was asked for: it gets nothing more, whatever it still answers. */
@@ -47,6 +49,11 @@ export class WorkerEntry {
     if (this.outstanding.length === 0) this.idleSince = nowMs;
   }
 
+  /** How long the batch has run; 0 for one that waits its turn. */
+  ranMs(batch: Batch, nowMs: number): number {
+    return this.outstanding[0] === batch ? nowMs - this.runningSince : 0;
+  }
+
   /** The running batch took too long: the worker gets nothing more. Returns that batch. */
   condemn(): Batch {
     const running = this.outstanding[0];
@@ -59,6 +66,7 @@ export class WorkerEntry {
 
   #startRunClock(nowMs: number): void {
     const running = this.outstanding[0];
+    this.runningSince = nowMs;
     const isTimed = running !== undefined && !this.isCondemned;
     this.runLimitAt = isTimed ? nowMs + running.model.policy.runMsMax : Number.POSITIVE_INFINITY;
   }

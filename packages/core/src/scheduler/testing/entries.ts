@@ -1,0 +1,27 @@
+/** Requests for tests of the scheduler's parts. */
+import type { ArrivedRequest } from '../../events.ts';
+import { type ModelPolicy, resolveModelPolicy } from '../../model-policy.ts';
+import { ModelEntry } from '../model-entry.ts';
+import { RequestEntry } from '../request-entry.ts';
+
+export function modelWith(policy: Partial<ModelPolicy> = {}): ModelEntry {
+  const bounds = { rowsMax: 8, queueRequestsMax: 1000, queueBytesMax: 1000, runMsMax: 1000 };
+  return new ModelEntry('mlp', resolveModelPolicy({ ...bounds, ...policy }));
+}
+
+/** A request that came at time 0 as the `arrival`th. */
+export function entryOf(model: ModelEntry, arrival: number, fields: Partial<ArrivedRequest> = {}): RequestEntry {
+  const arrived: ArrivedRequest = {
+    request: arrival,
+    model: model.key,
+    rows: 1,
+    bytes: 10,
+    group: 'a',
+    deadlineAt: Infinity,
+    caller: '',
+    priority: 0,
+    queueTimeoutMs: Infinity,
+    ...fields,
+  };
+  return new RequestEntry(arrived, model, arrival, 0, Number.POSITIVE_INFINITY);
+}
