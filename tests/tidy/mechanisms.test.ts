@@ -51,7 +51,15 @@ function isInSources(text: string): boolean {
 }
 
 test('there is a page for each mechanism', () => {
-  expect(pages.sort()).toEqual(['batching.md', 'cache.md', 'cancel.md', 'overload.md', 'retry.md', 'shutdown.md']);
+  expect(pages.sort()).toEqual([
+    'batching.md',
+    'cache.md',
+    'cancel.md',
+    'ensembles.md',
+    'overload.md',
+    'retry.md',
+    'shutdown.md',
+  ]);
 });
 
 describe.each(pages)('%s', (page) => {

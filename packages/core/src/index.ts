@@ -1,3 +1,6 @@
+export * from './ensemble/ensemble-plan.ts';
+export * from './ensemble/ensemble-run.ts';
+export * from './ensemble/inflight-gate.ts';
 export * from './event-text.ts';
 export * from './events.ts';
 export * from './model-policy.ts';

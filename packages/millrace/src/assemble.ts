@@ -6,10 +6,12 @@ import type { Lane, LoadSpec } from '@millrace/protocol';
 import {
   createLocalLane,
   type DataPlaneObserver,
+  EnsembleStates,
   type FleetListener,
   failureReason,
   LiveDataPlane,
   type ModelDefinition,
+  type ModelVersionDefinition,
   type RepositoryScan,
   type ResultCache,
   Runners,
@@ -51,9 +53,10 @@ export function assemble(parts: AssemblyParts): Assembly {
       onSharedMemoryUnavailable: parts.onSharedMemoryUnavailable,
     }),
   };
-  const groups = groupsFrom(scan.models, lanes, config.worker.threads);
+  const served = servedFrom(scan.models);
+  const groups = groupsFrom(scan.models, served, lanes, config.worker.threads);
   const models = new ServedModels(
-    groups.flatMap((group) => group.models.map(({ model }) => model)),
+    [...served.values()],
     scan.failures.map((failure) => ({ name: failure.name, version: failure.version, reason: failureReason(failure) })),
   );
   const scheduler = new Scheduler({
@@ -63,6 +66,7 @@ export function assemble(parts: AssemblyParts): Assembly {
   const dataPlane = new LiveDataPlane({ scheduler, models, clock: systemClock, observer });
   const runners = new Runners({
     queue: dataPlane,
+    inferPart: (request, signal) => dataPlane.inferPart(request, signal),
     clock: systemClock,
     observer,
     cacheLimits: {
@@ -74,9 +78,10 @@ export function assemble(parts: AssemblyParts): Assembly {
     followerLimits: { followersMax: config.queue.serverRequestsMax, followerBytesMax: config.queue.serverBytesMax },
   });
   for (const definition of scan.models) {
-    for (const { version } of definition.versions) {
-      const model = models.takeModel(definition.name, version);
-      if (model !== undefined) model.runner = runners.runnerOf(model, definition);
+    for (const version of definition.versions) {
+      const model = served.get(version);
+      const { cache } = definition;
+      if (model !== undefined) model.runner = runners.runnerOf(model, { cache, ensemble: version.ensemble });
     }
   }
   const fleet = new WorkerFleet({
@@ -88,22 +93,50 @@ export function assemble(parts: AssemblyParts): Assembly {
     loadMsMax: Math.ceil(config.worker.loadSecondsMax * 1000),
     listener,
   });
+  watchEnsembles(served, models, dataPlane, listener);
   return { models, dataPlane, fleet, cache: runners.cache };
+}
+
+/** Every version that can be served, with the number by which workers know it. */
+function servedFrom(definitions: readonly ModelDefinition[]): ReadonlyMap<ModelVersionDefinition, ServedModel> {
+  const served = new Map<ModelVersionDefinition, ServedModel>();
+  for (const version of definitions.flatMap(({ versions }) => versions)) {
+    served.set(version, new ServedModel(version.view, version.policy, served.size + 1));
+  }
+  return served;
+}
+
+/** An ensemble has no workers: it is ready when its steps are. */
+function watchEnsembles(
+  served: ReadonlyMap<ModelVersionDefinition, ServedModel>,
+  models: ServedModels,
+  dataPlane: LiveDataPlane,
+  listener: FleetListener,
+): void {
+  const states = new EnsembleStates({
+    models,
+    onReady(model) {
+      dataPlane.addModel(model);
+      listener.modelReady(model);
+    },
+    onFailed: (model, reason) => listener.modelFailed(model, reason),
+  });
+  for (const [{ ensemble }, model] of served) if (ensemble !== undefined) states.add(model, ensemble);
 }
 
 /** Versions of one model have workers of their own; models of a named group share theirs. */
 function groupsFrom(
   definitions: readonly ModelDefinition[],
+  served: ReadonlyMap<ModelVersionDefinition, ServedModel>,
   lanes: Readonly<Record<ModelDefinition['lane'], Lane>>,
   threads: number | 'auto',
 ): readonly WorkerGroup[] {
   const share = shareThreads(definitions, availableParallelism(), threads);
   const groups = new Map<string, { lane: Lane; workers: number; models: { model: ServedModel; spec: LoadSpec }[] }>();
-  let handle = 0;
   for (const definition of definitions) {
     for (const version of definition.versions) {
-      handle += 1;
-      const model = new ServedModel(version.view, version.policy, handle);
+      const model = served.get(version);
+      if (model === undefined || version.ensemble !== undefined) continue;
       const name = definition.isGroupShared ? definition.workerGroup : model.key;
       const group = groups.get(name) ?? { lane: lanes[definition.lane], workers: 0, models: [] };
       group.workers = Math.max(group.workers, definition.instanceCount);

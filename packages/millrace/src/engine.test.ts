@@ -260,3 +260,45 @@ test.each(lanes)('a program with an engine on the %s lane ends by itself after c
   expect(said).toBe('closed\n');
   expect(code).toBe(0);
 });
+
+describe('an ensemble', () => {
+  const twice = `
+    platform: "ensemble" max_batch_size: 8
+    input [ { name: "a" data_type: TYPE_INT32 dims: [ 16 ] }, { name: "b" data_type: TYPE_INT32 dims: [ 16 ] } ]
+    output [ { name: "twice_a" data_type: TYPE_INT32 dims: [ 16 ] }, { name: "twice_b" data_type: TYPE_INT32 dims: [ 16 ] } ]
+    ensemble_scheduling {
+      step {
+        model_name: "add_sub"
+        input_map [ { key: "INPUT0" value: "sum" }, { key: "INPUT1" value: "difference" } ]
+        output_map [ { key: "OUTPUT0" value: "twice_a" }, { key: "OUTPUT1" value: "twice_b" } ]
+      }
+      step {
+        model_name: "add_sub"
+        input_map [ { key: "INPUT0" value: "a" }, { key: "INPUT1" value: "b" } ]
+        output_map [ { key: "OUTPUT0" value: "sum" }, { key: "OUTPUT1" value: "difference" } ]
+      }
+    }`;
+  const row = (first: number) => Int32Array.from({ length: 16 }, (_, index) => first + index);
+  const inputs = { a: { shape: [1, 16], data: row(1) }, b: { shape: [1, 16], data: row(100) } };
+
+  test.each(lanes)('runs step after step on the %s lane, many at once, and ends with the engine', async (lane) => {
+    const repository = repositoryOf('add_sub');
+    repository.write('twice/config.pbtxt', twice);
+    const engine = await engineOf(repository.path, { worker: { lane } });
+    expect(engine.model('twice')).toMatchObject({ platform: 'ensemble', version: '1' });
+    const answers = await Promise.all(Array.from({ length: 20 }, () => engine.infer('twice', inputs)));
+    for (const { outputs } of answers) {
+      expect(outputs.twice_a?.data).toEqual(row(1).map((value) => 2 * value));
+      expect(outputs.twice_b?.data).toEqual(row(100).map((value) => 2 * value));
+    }
+    const last = engine.infer('twice', inputs, { outputs: ['twice_b'] });
+    await engine.close();
+    expect(Object.keys((await last).outputs)).toEqual(['twice_b']);
+  });
+
+  test('whose step is missing rejects the engine with the reason', async () => {
+    const repository = repositoryOf('add_sub');
+    repository.write('twice/config.pbtxt', twice.replace('"add_sub"', '"sub_add"'));
+    await expect(engineOf(repository.path)).rejects.toThrow(/its step "sub_add" is not ready/);
+  });
+});

@@ -1,5 +1,6 @@
 export type { ResultCache } from './data-plane/cache/result-cache.ts';
 export * from './data-plane/clock.ts';
+export * from './data-plane/ensemble/ensemble-runner.ts';
 export * from './data-plane/infer.ts';
 export * from './data-plane/live-data-plane.ts';
 export * from './data-plane/runner-of.ts';
@@ -21,6 +22,8 @@ export * from './registry/cache-choice.ts';
 export * from './registry/catalogue.ts';
 export * from './registry/config-text/model-config-schema.ts';
 export * from './registry/config-text/read-model-config.ts';
+export * from './registry/ensemble/ensemble-states.ts';
+export * from './registry/ensemble/read-ensemble.ts';
 export * from './registry/failure-reason.ts';
 export * from './registry/instance-groups.ts';
 export * from './registry/management.ts';

@@ -207,6 +207,36 @@ test('a run over its limit costs the worker its life and the request its answer,
   expectAllSettled(stage);
 });
 
+test('a drain and a retirement let a runner finish what it holds, parts that begin later included', async () => {
+  const stage = new PlaneOnStage();
+  const link = stage.worker(1);
+  let begin: () => void = () => {};
+  stage.model.runner = {
+    async run(request, signal) {
+      await new Promise<void>((resolve) => {
+        begin = resolve;
+      });
+      return stage.plane.run(request, signal);
+    },
+  };
+  const sent = stage.send([1]);
+  const ended: string[] = [];
+  void stage.plane.retireModel(stage.model).then(() => ended.push('retired'));
+  void stage.plane.drain().then(() => ended.push('drained'));
+  const late = stage.send([2]);
+  await stage.turn();
+  expect(late.result).toBe('draining');
+  expect(ended).toEqual([]);
+  begin();
+  await stage.turn();
+  await stage.turn();
+  link.answers();
+  await stage.turn();
+  expect(sent.result).toBe('answered 1');
+  await stage.turn();
+  expect(new Set(ended)).toEqual(new Set(['retired', 'drained']));
+});
+
 test('a drain refuses what comes after it and ends with the last answer', async () => {
   const stage = new PlaneOnStage();
   const link = stage.worker(1);

@@ -54,6 +54,11 @@ export class LiveDataPlane implements DataPlane, Runner {
   #turnAt = 0;
   #cancelWake: (() => void) | undefined;
   #onDrained: (() => void) | undefined;
+  #isDraining: boolean = false;
+  /** Requests of models with a runner that are not answered yet, by model. */
+  readonly #heldByRunners = new Map<ModelKey, number>();
+  /** Called when a runner has none left. */
+  readonly #onRunnerIdle: (() => void)[] = [];
   /** Who waits for a retired model to have nothing left. */
   readonly #onIdle = new Map<ModelKey, () => void>();
   /** The answer the scheduler is being told about; `deliver` hands it out. */
@@ -69,6 +74,15 @@ export class LiveDataPlane implements DataPlane, Runner {
   }
 
   infer(request: InferRequest, signal: CancelSignal): Promise<InferAnswer> {
+    return this.#infer(request, signal, false);
+  }
+
+  /** A part of a request that was accepted before, asked for by its runner: answered also while the server drains. */
+  inferPart(request: InferRequest, signal: CancelSignal): Promise<InferAnswer> {
+    return this.#infer(request, signal, true);
+  }
+
+  #infer(request: InferRequest, signal: CancelSignal, isPart: boolean): Promise<InferAnswer> {
     return new Promise((resolve, reject) => {
       let model: ServedModel | undefined;
       let valid: ValidInferRequest;
@@ -84,8 +98,35 @@ export class LiveDataPlane implements DataPlane, Runner {
         return;
       }
       if (model.runner === undefined) this.#submit(valid, signal, resolve, reject);
-      else model.runner.run(valid, signal).then(resolve, reject);
+      else if (this.#isDraining && !isPart) {
+        this.#observerOf(model).requestRefused('draining');
+        reject(new InferenceError('draining', 'the server is shutting down; send the request to another one'));
+      } else this.#runBy(model.runner, valid, signal).then(resolve, reject);
     });
+  }
+
+  /** Keeps count of what runners hold: the scheduler knows only of the parts. */
+  async #runBy(runner: Runner, request: ValidInferRequest, signal: CancelSignal): Promise<InferAnswer> {
+    const { key } = request.model;
+    this.#heldByRunners.set(key, (this.#heldByRunners.get(key) ?? 0) + 1);
+    try {
+      return await runner.run(request, signal);
+    } finally {
+      const held = (this.#heldByRunners.get(key) ?? 1) - 1;
+      if (held > 0) this.#heldByRunners.set(key, held);
+      else this.#heldByRunners.delete(key);
+      if (held === 0) for (const listener of this.#onRunnerIdle.splice(0)) listener();
+    }
+  }
+
+  /** Resolves when no runner, or none of that model, holds a request any more. */
+  async #runnersIdle(key?: ModelKey): Promise<void> {
+    const isBusy = (): boolean => (key === undefined ? this.#heldByRunners.size > 0 : this.#heldByRunners.has(key));
+    while (isBusy()) {
+      await new Promise<void>((resolve) => {
+        this.#onRunnerIdle.push(resolve);
+      });
+    }
   }
 
   /** By a place in the model's queue, whatever its runner. */
@@ -178,7 +219,8 @@ export class LiveDataPlane implements DataPlane, Runner {
   }
 
   /** Gives the model no new requests; resolves when nothing of it waits or runs any more. Its workers must stay until then. */
-  retireModel(model: ServedModel): Promise<void> {
+  async retireModel(model: ServedModel): Promise<void> {
+    if (model.runner !== undefined) await this.#runnersIdle(model.key);
     return new Promise((resolve) => {
       this.#onIdle.set(model.key, resolve);
       this.#scheduler.handle({ kind: 'model-retired', model: model.key }, this.#clock.now());
@@ -224,7 +266,10 @@ export class LiveDataPlane implements DataPlane, Runner {
   }
 
   /** Refuses new requests; resolves when the last one is answered. */
-  drain(): Promise<void> {
+  async drain(): Promise<void> {
+    this.#isDraining = true;
+    // Their parts are requests of the scheduler, which takes none once it drains.
+    if (this.#heldByRunners.size > 0) await this.#runnersIdle();
     return new Promise((resolve) => {
       this.#onDrained = resolve;
       this.#scheduler.handle({ kind: 'drain-started' }, this.#clock.now());

@@ -1,16 +1,20 @@
 /** The one place where runners are composed: what stands between a model's requests and the data plane's queue. */
 import { type FlightLimits, Flights, type StoredResultsLimits } from '@millrace/core';
 import type { CacheChoice } from '../registry/cache-choice.ts';
+import type { EnsembleDefinition } from '../registry/ensemble/read-ensemble.ts';
 import type { DataPlaneObserver } from '../telemetry/observer.ts';
 import { CachingRunner, type WaitingRequest } from './cache/caching-runner.ts';
 import { ResultCache } from './cache/result-cache.ts';
 import type { Clock } from './clock.ts';
+import { EnsembleRunner, type InferStep } from './ensemble/ensemble-runner.ts';
 import type { Runner } from './infer.ts';
 import type { ServedModel } from './served-model.ts';
 
 export interface RunnersParts {
   /** The data plane's own queue. */
   readonly queue: Runner;
+  /** Infers what is a part of another request. */
+  readonly inferPart: InferStep;
   readonly clock: Clock;
   readonly observer: DataPlaneObserver;
   readonly cacheLimits: StoredResultsLimits;
@@ -20,6 +24,7 @@ export interface RunnersParts {
 /** What a model's configuration asks of its runner. */
 export interface RunnerChoices {
   readonly cache: CacheChoice | undefined;
+  readonly ensemble: EnsembleDefinition | undefined;
 }
 
 export class Runners {
@@ -36,6 +41,7 @@ export class Runners {
   /** The runner of a model, to be set before the model is served; undefined: the queue itself. */
   runnerOf(model: ServedModel, choices: RunnerChoices): Runner | undefined {
     const { queue, clock, observer, cacheLimits } = this.#parts;
+    if (choices.ensemble !== undefined) return this.#ensembleRunnerOf(model, choices.ensemble);
     if (choices.cache === undefined || cacheLimits.bytesMax === 0) return undefined;
     return new CachingRunner({
       model,
@@ -43,6 +49,19 @@ export class Runners {
       inner: queue,
       cache: this.cache,
       flights: this.#flights,
+      clock,
+      observer: observer.observerFor(model.view.name, model.view.version),
+    });
+  }
+
+  #ensembleRunnerOf(model: ServedModel, { plan, inflightMax }: EnsembleDefinition): Runner {
+    const { clock, observer, inferPart } = this.#parts;
+    return new EnsembleRunner({
+      plan,
+      inflightMax,
+      waitingMax: model.policy.queueRequestsMax,
+      waitingBytesMax: model.policy.queueBytesMax,
+      infer: inferPart,
       clock,
       observer: observer.observerFor(model.view.name, model.view.version),
     });

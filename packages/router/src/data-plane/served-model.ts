@@ -17,6 +17,8 @@ export class ServedModel {
   readonly isUniform: boolean;
   /** Some priority level lets a request shorten its wait: its `timeout` parameter is then about the queue. */
   readonly takesQueueTimeout: boolean;
+  /** Its engine takes text where others take bytes: elements of BYTES inputs must be UTF-8. */
+  readonly takesTextOnly: boolean;
   readonly allOutputs: readonly number[];
   /** Bytes of one row of each input, or of all of it when not batched; undefined where shapes or elements vary. */
   readonly inputRowBytes: readonly (number | undefined)[];
@@ -34,6 +36,7 @@ export class ServedModel {
     this.isUniform =
       this.requiredInputs === view.inputs.length && view.inputs.every((input) => !hasFreeRowDimension(input, view));
     this.takesQueueTimeout = policy.queues.some((queue) => queue.allowsTimeoutOverride);
+    this.takesTextOnly = view.platform === 'onnxruntime_onnx';
     this.allOutputs = view.outputs.map((_, index) => index);
     this.inputRowBytes = view.inputs.map((input) => takeByteSize(input.datatype, rowShapeOf(input, view)));
   }

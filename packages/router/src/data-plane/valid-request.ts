@@ -82,7 +82,7 @@ export class ValidInferRequest {
     for (let index = 0; index < inputs.length; index++) {
       const tensor = inputs[index];
       if (tensor === undefined) continue;
-      if (!isPlainlyRight(tensor, model, index)) checkTensor(request, tensor, view.inputs[index] as TensorSpec);
+      if (!isPlainlyRight(tensor, model, index)) checkTensor(request, tensor, model, index);
       bytes += tensor.data.byteLength;
       if (!view.isBatched) continue;
       const tensorRows = tensor.shape[0] as number;
@@ -156,8 +156,9 @@ function isPlainlyRight(tensor: Tensor, model: ServedModel, index: number): bool
   return rowBytes > 0 && rows * rowBytes === tensor.data.byteLength && Number.isInteger(rows);
 }
 
-function checkTensor(request: InferRequest, tensor: Tensor, spec: TensorSpec): void {
+function checkTensor(request: InferRequest, tensor: Tensor, served: ServedModel, index: number): void {
   const { model } = request;
+  const spec = served.view.inputs[index] as TensorSpec;
   if (tensor.datatype !== spec.datatype) {
     const found = `inference input '${tensor.name}' data-type is '${tensor.datatype}'`;
     throw refusal(request, `${found}, but model '${model}' expects '${spec.datatype}'`);
@@ -169,7 +170,7 @@ function checkTensor(request: InferRequest, tensor: Tensor, spec: TensorSpec): v
     throw refusal(request, `unexpected shape for input '${tensor.name}' for model '${model}'. ${expected}`);
   }
   if (tensor.datatype === 'BYTES') {
-    checkBytesTensor(request, tensor);
+    checkBytesTensor(request, tensor, served.takesTextOnly);
     return;
   }
   const expected = takeByteSize(tensor.datatype, tensor.shape);
@@ -179,10 +180,11 @@ function checkTensor(request: InferRequest, tensor: Tensor, spec: TensorSpec): v
   }
 }
 
-/** The engine takes text, not bytes: an element that is not UTF-8 is refused here rather than changed there. */
-function checkBytesTensor(request: InferRequest, tensor: Tensor): void {
+/** Where the engine takes text, not bytes, an element that is not UTF-8 is refused here rather than changed there. */
+function checkBytesTensor(request: InferRequest, tensor: Tensor, mustBeText: boolean): void {
   const problem = bytesElementsProblem(tensor.data, elementCount(tensor.shape));
   if (problem !== undefined) throw refusal(request, `input '${tensor.name}' for model '${request.model}': ${problem}`);
+  if (!mustBeText) return;
   const cursor = new BytesCursor(tensor.data);
   for (let element = 0; cursor.next(); element++) {
     if (isUtf8(cursor.view())) continue;

@@ -1,5 +1,7 @@
 import { readFile, stat } from 'node:fs/promises';
 import { isAbsolute, join, normalize } from 'node:path';
+import type { Findings } from './config-text/findings.ts';
+import type { ModelConfig } from './config-text/model-config-schema.ts';
 import { wordsFromFileError } from './file-system-words.ts';
 
 export const labelFileBytesMax = 16 * 1024 * 1024;
@@ -32,4 +34,20 @@ export async function readLabels(modelFolder: string, filename: string): Promise
     if (error instanceof TypeError) return { problem: `${path} is not UTF-8 text; save it as UTF-8` };
     return { problem: `${path} ${wordsFromFileError(error)}` };
   }
+}
+
+/** The labels of every output that names a file of them, by output. */
+export async function readAllLabels(
+  modelFolder: string,
+  config: ModelConfig,
+  findings: Findings,
+): Promise<Map<string, readonly string[]>> {
+  const labels = new Map<string, readonly string[]>();
+  for (const [index, output] of (config.output ?? []).entries()) {
+    if (output.label_filename === undefined || output.label_filename === '') continue;
+    const read = await readLabels(modelFolder, output.label_filename);
+    if ('problem' in read) findings.problem(`output[${index}].label_filename`, read.problem);
+    else labels.set(output.name ?? '', read.labels);
+  }
+  return labels;
 }

@@ -2,6 +2,7 @@ import type { ModelPolicy } from '@millrace/core';
 import type { ConfigProblem } from '@millrace/protocol';
 import type { CacheChoice } from './cache-choice.ts';
 import type { ModelView } from './catalogue.ts';
+import type { EnsembleDefinition } from './ensemble/read-ensemble.ts';
 import type { InstanceGroup } from './instance-groups.ts';
 import type { LaneChoice } from './model-parameters.ts';
 import type { OnnxGraph } from './onnx-graph/onnx-graph.ts';
@@ -9,13 +10,16 @@ import type { OnnxGraph } from './onnx-graph/onnx-graph.ts';
 /** One version of a model, checked, with all that is needed to load and serve it. */
 export interface ModelVersionDefinition {
   readonly version: string;
-  /** The model file itself. */
+  /** The model file itself; the configuration of an ensemble. */
   readonly path: string;
   /** Further files that hold its weights. */
   readonly externalPaths: readonly string[];
   readonly view: ModelView;
   readonly policy: ModelPolicy;
-  readonly graph: OnnxGraph;
+  /** Of a model that an engine loads from a graph. */
+  readonly graph?: OnnxGraph;
+  /** Of a model that is made of others. It needs no workers of its own. */
+  readonly ensemble?: EnsembleDefinition;
 }
 
 /** A model that can be served. */

@@ -12,9 +12,15 @@ import {
   type ReadModelConfig,
   readModelConfig,
 } from './config-text/read-model-config.ts';
+import {
+  checkEnsembleHead,
+  ensemblePlatformName,
+  isEnsembleConfig,
+  readEnsembleVersion,
+} from './ensemble/read-ensemble.ts';
 import { wordsFromFileError } from './file-system-words.ts';
 import { type InstanceGroup, readInstanceGroups } from './instance-groups.ts';
-import { readLabels, staysInside } from './label-file.ts';
+import { readAllLabels, staysInside } from './label-file.ts';
 import type { ModelFailure, ModelReading, ModelVersionDefinition } from './model-definition.ts';
 import { readModelFile } from './model-file.ts';
 import { type ModelDefaults, type ModelSettings, readModelSettings } from './model-parameters.ts';
@@ -31,12 +37,16 @@ export interface ReadModelOptions {
 /** Reads one model: its configuration, the versions its policy chooses, their graphs, labels and weights' files. */
 export async function readModel(place: ModelPlace, options: ReadModelOptions): Promise<ModelReading> {
   const { config, findings } = await readConfig(place);
+  const isEnsemble = isEnsembleConfig(config);
   checkHead(config, place, findings);
+  if (isEnsemble) checkEnsembleHead(config, findings);
   checkUnservedFields(config, findings);
   const settings = readModelSettings(config, place.name, options.defaults, findings);
-  const groups = readInstanceGroups(config, place.name, options.hasGpu, findings);
+  const groups = isEnsemble ? [] : readInstanceGroups(config, place.name, options.hasGpu, findings);
   const cache = readCacheChoice(config, findings);
-  const { versions, missing } = chooseVersions(config, place.versions, findings);
+  // A folder that would be empty is hard to keep in version control, so that an ensemble needs none.
+  const present = isEnsemble && place.versions.length === 0 ? ['1'] : place.versions;
+  const { versions, missing } = chooseVersions(config, present, findings);
   if (!findings.hasProblems && versions.length === 0) {
     findings.problem(
       '',
@@ -53,7 +63,8 @@ export async function readModel(place: ModelPlace, options: ReadModelOptions): P
   const warnings = new Map(findings.warnings.map((warning) => [formatConfigProblem(warning), warning]));
   const served: ModelVersionDefinition[] = [];
   for (const version of versions) {
-    const read = await readVersion({ place, config, settings, groups, findings }, version);
+    const parts = { place, config, settings, groups, findings };
+    const read = await (isEnsemble ? readEnsembleVersion(parts, version) : readVersion(parts, version));
     // Versions that share a configuration mostly share its warnings.
     for (const warning of read.warnings) warnings.set(formatConfigProblem(warning), warning);
     if (read.definition !== undefined) served.push(read.definition);
@@ -99,8 +110,9 @@ function checkHead(config: ModelConfig, place: ModelPlace, findings: Findings): 
       `is ${JSON.stringify(name)}, but the folder is ${JSON.stringify(place.name)}; make them equal`,
     );
   }
-  if (platform !== '' && platform !== platformName) {
-    findings.problem('platform', `${JSON.stringify(platform)} is not supported yet; only ${platformName} is`);
+  if (platform !== '' && platform !== platformName && platform !== ensemblePlatformName) {
+    const supported = `${platformName} and ${ensemblePlatformName}`;
+    findings.problem('platform', `${JSON.stringify(platform)} is not supported yet; only ${supported} are`);
   }
   if (backend !== '' && backend !== backendName) {
     findings.problem('backend', `${JSON.stringify(backend)} is not supported yet; only ${backendName} is`);
@@ -113,7 +125,8 @@ function checkHead(config: ModelConfig, place: ModelPlace, findings: Findings): 
   }
 }
 
-interface ModelParts {
+/** What the versions of a model have in common. */
+export interface ModelParts {
   readonly place: ModelPlace;
   readonly config: ModelConfig;
   readonly settings: ModelSettings;
@@ -121,7 +134,7 @@ interface ModelParts {
   readonly findings: Findings;
 }
 
-interface VersionReading {
+export interface VersionReading {
   readonly definition: ModelVersionDefinition | undefined;
   readonly problems: readonly ConfigProblem[];
   readonly warnings: readonly ConfigProblem[];
@@ -136,7 +149,7 @@ async function readVersion(parts: ModelParts, version: string): Promise<VersionR
   }
   const findings = place.hasConfig ? parts.findings.fork() : new Findings(file.path);
   const completed = completeConfig(config, file.graph, place.name, groups, findings);
-  const labels = await readAllLabels(place, config, findings);
+  const labels = await readAllLabels(place.path, config, findings);
   const { problems, warnings } = findings;
   if (findings.hasProblems) return { definition: undefined, problems, warnings };
   const definition: ModelVersionDefinition = {
@@ -163,21 +176,6 @@ async function readVersion(parts: ModelParts, version: string): Promise<VersionR
     }),
   };
   return { definition, problems, warnings };
-}
-
-async function readAllLabels(
-  place: ModelPlace,
-  config: ModelConfig,
-  findings: Findings,
-): Promise<ReadonlyMap<string, readonly string[]>> {
-  const labels = new Map<string, readonly string[]>();
-  for (const [index, output] of (config.output ?? []).entries()) {
-    if (output.label_filename === undefined || output.label_filename === '') continue;
-    const read = await readLabels(place.path, output.label_filename);
-    if ('problem' in read) findings.problem(`output[${index}].label_filename`, read.problem);
-    else labels.set(output.name ?? '', read.labels);
-  }
-  return labels;
 }
 
 function failedModel(name: string, { problems, warnings }: Findings): ModelReading {

@@ -6,7 +6,11 @@ describe('a configuration that cannot be served is told with line and field', ()
   test.each<[config: string, field: string, message: RegExp]>([
     // Head
     ['name: "other"', 'name', /is "other", but the folder is "m"; make them equal/],
-    ['platform: "tensorrt_plan"', 'platform', /"tensorrt_plan" is not supported yet; only onnxruntime_onnx is/],
+    [
+      'platform: "tensorrt_plan"',
+      'platform',
+      /"tensorrt_plan" is not supported yet; only onnxruntime_onnx and ensemble are/,
+    ],
     ['backend: "python"', 'backend', /"python" is not supported yet; only onnxruntime is/],
     ['default_model_filename: "../x"', 'default_model_filename', /inside the version folder/],
     ['default_model_filename: "/x"', 'default_model_filename', /inside the version folder/],
@@ -14,7 +18,6 @@ describe('a configuration that cannot be served is told with line and field', ()
     ['max_batch_size: -1', 'max_batch_size', /-1 is out of range; it must be 0 \(no batching\) or more/],
     // What is not done
     ['sequence_batching { }', 'sequence_batching', /not supported yet; pass the state as explicit inputs/],
-    ['ensemble_scheduling { }', 'ensemble_scheduling', /ensembles are not supported yet/],
     [
       'model_transaction_policy { decoupled: true }',
       'model_transaction_policy.decoupled',

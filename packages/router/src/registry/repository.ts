@@ -1,4 +1,5 @@
 import type { ConfigProblem } from '@millrace/protocol';
+import { warnOfSteps } from './ensemble/warn-of-steps.ts';
 import type { ModelDefinition, ModelFailure } from './model-definition.ts';
 import { modelDefaults } from './model-parameters.ts';
 import { type ReadModelOptions, readModel } from './read-model.ts';
@@ -51,6 +52,7 @@ export async function scanRepository(
     failures.push(...reading.failures);
     warnings.push(...reading.warnings);
   }
+  warnings.push(...warnOfSteps(models));
   return { models: models.sort(byName), failures: failures.sort(byName), problems, warnings };
 }
 

@@ -73,7 +73,8 @@ export function specFrom(
   return reshaped === undefined ? spec : { ...spec, engineShape: withRows(reshaped) };
 }
 
-function readDims(
+/** Sizes as written; undefined when a problem was found. */
+export function readDims(
   written: readonly (number | bigint)[] | undefined,
   path: string,
   findings: Findings,

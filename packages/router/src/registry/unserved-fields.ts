@@ -17,11 +17,6 @@ const refusals: readonly Rule[] = [
     message: 'sequence batching is not supported yet; pass the state as explicit inputs and outputs, or remove it',
   },
   {
-    field: 'ensemble_scheduling',
-    isSet: (config) => config.ensemble_scheduling !== undefined,
-    message: 'ensembles are not supported yet; serve the steps as models of their own',
-  },
-  {
     field: 'model_transaction_policy.decoupled',
     isSet: (config) => config.model_transaction_policy?.decoupled === true,
     message: 'decoupled models are not supported yet: an ONNX model answers each request once; set it to false',

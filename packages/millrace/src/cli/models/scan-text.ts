@@ -24,11 +24,14 @@ export function scanText(scan: RepositoryScan, paint: Paint): string {
   return `${lines.join('\n').replace(/^\n/, '')}\n`;
 }
 
-function rowOf(model: ModelDefinition, { version, view, policy }: ModelVersionDefinition): string[] {
+function rowOf(model: ModelDefinition, definition: ModelVersionDefinition): string[] {
+  const { version, view, policy, ensemble } = definition;
   const rows = !view.isBatched ? '-' : policy.rowsMax > 1 ? `≤ ${policy.rowsMax}` : `≤ ${view.rowsMax}, alone`;
   const workers = model.instanceCount === 1 ? '1 worker' : `${model.instanceCount} workers`;
   const shared = model.isGroupShared ? `, group ${model.workerGroup}` : '';
-  const runs = model.lane === 'inline' ? 'inline' : `${workers}${shared}`;
+  const alone = model.lane === 'inline' ? 'inline' : `${workers}${shared}`;
+  const runs =
+    ensemble === undefined ? alone : `by ${[...new Set(ensemble.plan.steps.map((step) => step.model))].join(', ')}`;
   return [model.name, version, rows, runs, tensorsText(view.inputs), tensorsText(view.outputs)];
 }
 

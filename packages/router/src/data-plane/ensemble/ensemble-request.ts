@@ -1,0 +1,143 @@
+import { type EnsemblePlan, EnsembleRun, type TensorSource } from '@millrace/core';
+import { Cancellation, type CancelReason, InferenceError, type Tensor } from '@millrace/protocol';
+import type { Clock } from '../clock.ts';
+import type { InferAnswer } from '../infer.ts';
+import type { ValidInferRequest } from '../valid-request.ts';
+import type { InferStep } from './ensemble-runner.ts';
+
+export interface EnsembleRequestParts {
+  readonly plan: EnsemblePlan;
+  readonly infer: InferStep;
+  readonly clock: Clock;
+  readonly request: ValidInferRequest;
+  readonly deadlineAt: number | undefined;
+}
+
+/**
+ * One request on its way through the steps. The answer of a step is held until the last step that reads it has ended
+ * (a step that loses its worker is laid out anew, from the same bytes), and those with wanted outputs until the caller
+ * releases its answer.
+ */
+export class EnsembleRequest {
+  readonly #parts: EnsembleRequestParts;
+  readonly #run: EnsembleRun;
+  readonly #answers: (InferAnswer | undefined)[];
+  readonly #cancellation = new Cancellation();
+  #failure: InferenceError | undefined;
+  #onEnd: (outcome: InferAnswer | InferenceError) => void = () => {};
+
+  constructor(parts: EnsembleRequestParts) {
+    this.#parts = parts;
+    this.#run = new EnsembleRun(parts.plan, parts.request.outputs);
+    this.#answers = parts.plan.steps.map(() => undefined);
+  }
+
+  /** Calls back once, when nothing of it runs any more. */
+  start(onEnd: (outcome: InferAnswer | InferenceError) => void): void {
+    this.#onEnd = onEnd;
+    this.#startSteps();
+  }
+
+  /** The steps in progress are told, and end the request by what they say. */
+  cancel(reason: CancelReason): void {
+    this.#cancellation.cancel(reason);
+  }
+
+  #startSteps(): void {
+    for (const step of this.#run.takeStartable()) {
+      this.#inferStep(step).then(
+        (answer) => this.#answered(step, answer),
+        (error: unknown) => this.#failed(step, error),
+      );
+    }
+  }
+
+  #inferStep(step: number): Promise<InferAnswer> {
+    const { plan, request, infer, clock, deadlineAt } = this.#parts;
+    const { model, version, takes, gives } = plan.steps[step] as EnsemblePlan['steps'][number];
+    const inputs: Tensor[] = [];
+    for (const { name, source } of takes) {
+      const tensor = this.#tensorFrom(source);
+      // An optional input that the caller left out: the step does without, too.
+      if (tensor !== undefined) inputs.push({ ...tensor, name });
+    }
+    const timeoutMs = deadlineAt === undefined ? undefined : Math.max(0, deadlineAt - clock.now());
+    const { queueTimeoutMs } = request;
+    return infer(
+      {
+        model,
+        version,
+        id: request.id,
+        parameters: request.parameters,
+        inputs,
+        outputs: gives,
+        timeoutMs,
+        queueTimeoutMs: Number.isFinite(queueTimeoutMs) ? queueTimeoutMs : undefined,
+        priority: request.priority,
+        sequence: request.sequence,
+        caller: request.caller,
+      },
+      this.#cancellation,
+    );
+  }
+
+  #tensorFrom(source: TensorSource): Tensor | undefined {
+    if (source.kind === 'input') return this.#parts.request.inputs[source.input];
+    return this.#answers[source.step]?.outputs[source.position];
+  }
+
+  #answered(step: number, answer: InferAnswer): void {
+    this.#answers[step] = answer;
+    this.#run.answered(step);
+    for (const unread of this.#run.takeUnread()) this.#release(unread);
+    if (this.#run.hasFailed) this.#endIfOver();
+    else if (this.#run.isDone) this.#onEnd(this.#finalAnswer());
+    else this.#startSteps();
+  }
+
+  #failed(step: number, error: unknown): void {
+    this.#failure ??= this.#failureOf(step, error);
+    this.#run.failed();
+    this.#cancellation.cancel('cancelled');
+    this.#endIfOver();
+  }
+
+  #endIfOver(): void {
+    if (!this.#run.isOver) return;
+    for (const step of this.#answers.keys()) this.#release(step);
+    this.#onEnd(this.#failure as InferenceError);
+  }
+
+  #release(step: number): void {
+    const answer = this.#answers[step];
+    this.#answers[step] = undefined;
+    answer?.release();
+  }
+
+  #finalAnswer(): InferAnswer {
+    const { plan, request } = this.#parts;
+    const { name, version, outputs: specs } = request.model.view;
+    const outputs = request.outputs.map((output) => {
+      const { step, position } = plan.outputs[output] as EnsemblePlan['outputs'][number];
+      const tensor = this.#answers[step]?.outputs[position] as Tensor;
+      return { ...tensor, name: specs[output]?.name as string };
+    });
+    const held = this.#answers.filter((answer) => answer !== undefined);
+    const release = (): void => {
+      for (const answer of held) answer.release();
+    };
+    return { model: name, version, id: request.id, outputs, release };
+  }
+
+  #failureOf(step: number, error: unknown): InferenceError {
+    const { plan, request } = this.#parts;
+    const where = `step ${step} ('${plan.steps[step]?.model}') of ensemble '${request.model.view.name}'`;
+    if (!(error instanceof InferenceError))
+      return new InferenceError('internal', `${where} met a defect`, { cause: error });
+    // The ensemble itself is known to the caller; what is missing is a part of it.
+    const code = error.code === 'unknown-model' ? 'model-not-ready' : error.code;
+    const { retryAfterMs } = error;
+    const options = retryAfterMs === undefined ? { cause: error } : { cause: error, retryAfterMs };
+    return new InferenceError(code, `${where}: ${error.message}`, options);
+  }
+}

@@ -1,0 +1,289 @@
+import { type EnsembleGraph, planEnsemble } from '@millrace/core';
+import { Cancellation, type CancelReason, InferenceError, neverCancelled, type Tensor } from '@millrace/protocol';
+import { describe, expect, test } from 'vitest';
+import { MetricsObserver } from '../../telemetry/metrics-observer.ts';
+import { MetricsRegistry } from '../../telemetry/registry.ts';
+import type { InferAnswer, InferRequest } from '../infer.ts';
+import { HeldClock } from '../testing/held-clock.ts';
+import { servedModel } from '../testing/models.ts';
+import { ValidInferRequest } from '../valid-request.ts';
+import { EnsembleRunner, type EnsembleRunnerParts } from './ensemble-runner.ts';
+
+/** a → first → b; b → left → c; b → right → d. */
+const fork: EnsembleGraph = {
+  inputs: ['a'],
+  outputs: ['c', 'd'],
+  steps: [
+    { model: 'first', version: '', inputs: [{ name: 'x', tensor: 'a' }], outputs: [{ name: 'y', tensor: 'b' }] },
+    { model: 'left', version: '7', inputs: [{ name: 'x', tensor: 'b' }], outputs: [{ name: 'y', tensor: 'c' }] },
+    { model: 'right', version: '', inputs: [{ name: 'x', tensor: 'b' }], outputs: [{ name: 'y', tensor: 'd' }] },
+  ],
+};
+
+/** A step in progress, to be ended by the test. */
+interface Step {
+  readonly request: InferRequest;
+  cancelledFor: CancelReason | undefined;
+  answers(value: number): Promise<void>;
+  fails(code: 'inference-failed' | 'unknown-model' | 'model-full'): Promise<void>;
+}
+
+function onStage(limits: Partial<EnsembleRunnerParts> = {}) {
+  const planning = planEnsemble(fork);
+  if ('problems' in planning) throw new Error('it is sound');
+  const clock = new HeldClock();
+  const observer = new MetricsObserver(new MetricsRegistry(), { version: '0', node: '0' });
+  const model = servedModel(
+    [{ name: 'a', datatype: 'INT32', shape: [-1, 1] }],
+    ['c', 'd'].map((name) => ({ name, datatype: 'INT32', shape: [-1, 1] }) as const),
+    { name: 'e', platform: 'ensemble' },
+  );
+  const steps: Step[] = [];
+  const released: string[] = [];
+  const settled = () => new Promise<void>((resolve) => setImmediate(resolve));
+  const runner = new EnsembleRunner({
+    plan: planning.plan,
+    inflightMax: Number.POSITIVE_INFINITY,
+    waitingMax: 1,
+    waitingBytesMax: 100,
+    clock,
+    observer: observer.observerFor('e', '1'),
+    infer: (request, signal) => {
+      const { promise, resolve, reject } = deferred();
+      const step: Step = {
+        request,
+        cancelledFor: undefined,
+        answers(value) {
+          const outputs = request.outputs.map((name) => tensorOf(name, value));
+          const release = () => released.push(`${request.model} ${value}`);
+          resolve({ model: request.model, version: '1', id: '', outputs, release });
+          return settled();
+        },
+        fails(code) {
+          reject(new InferenceError(code, 'because', { retryAfterMs: 5 }));
+          return settled();
+        },
+      };
+      signal.onCancel((reason) => {
+        step.cancelledFor = reason;
+        reject(new InferenceError(reason, 'it was given up'));
+      });
+      steps.push(step);
+      return promise;
+    },
+    ...limits,
+  });
+  const send = (
+    overrides: Partial<InferRequest> = {},
+    signal: Cancellation | typeof neverCancelled = neverCancelled,
+  ) => {
+    const valid = ValidInferRequest.from(requestOf(overrides), model);
+    const sent: { answer?: InferAnswer; error?: InferenceError } = {};
+    runner.run(valid, signal).then(
+      (answer) => {
+        sent.answer = answer;
+      },
+      (error: InferenceError) => {
+        sent.error = error;
+      },
+    );
+    return sent;
+  };
+  const step = (name: string): Step => {
+    const found = steps.findLast(({ request }) => request.model === name);
+    if (found === undefined) throw new Error(`${name} has not started`);
+    return found;
+  };
+  return { clock, send, step, steps, released, settled, statistics: () => observer.statisticsOf('e', '1') };
+}
+
+/** A promise that the test settles (Node 20 has no Promise.withResolvers). */
+function deferred() {
+  let settle: { resolve: (answer: InferAnswer) => void; reject: (error: Error) => void } | undefined;
+  const promise = new Promise<InferAnswer>((resolve, reject) => {
+    settle = { resolve, reject };
+  });
+  if (settle === undefined) throw new Error('a promise calls its executor at once');
+  return { promise, ...settle };
+}
+
+function tensorOf(name: string, value: number): Tensor {
+  return { name, datatype: 'INT32', shape: [1, 1], data: new Uint8Array(Int32Array.of(value).buffer) };
+}
+
+function requestOf(overrides: Partial<InferRequest>): InferRequest {
+  return {
+    model: 'e',
+    version: '',
+    id: 'r1',
+    parameters: new Map([['tone', 'mild']]),
+    inputs: [tensorOf('a', 1)],
+    outputs: [],
+    timeoutMs: undefined,
+    queueTimeoutMs: undefined,
+    priority: 0,
+    sequence: undefined,
+    caller: '',
+    ...overrides,
+  };
+}
+
+const elementOf = (tensor: Tensor | undefined) => new Int32Array(tensor?.data.slice().buffer ?? new ArrayBuffer(0))[0];
+
+describe('EnsembleRunner', () => {
+  test('starts a step as soon as its inputs exist and answers with the outputs in the wanted order', async () => {
+    const { send, step, steps } = onStage();
+    const sent = send({ outputs: ['d', 'c'] });
+    expect(steps.map(({ request }) => request.model)).toEqual(['first']);
+    await step('first').answers(10);
+    expect(steps.map(({ request }) => [request.model, request.version])).toEqual([
+      ['first', ''],
+      ['left', '7'],
+      ['right', ''],
+    ]);
+    expect(step('left').request.inputs.map((input) => [input.name, elementOf(input)])).toEqual([['x', 10]]);
+    await step('right').answers(30);
+    expect(sent.answer).toBeUndefined();
+    await step('left').answers(20);
+    expect(sent.answer?.outputs.map((output) => [output.name, elementOf(output)])).toEqual([
+      ['d', 30],
+      ['c', 20],
+    ]);
+    expect(sent.answer).toMatchObject({ model: 'e', version: '1', id: 'r1' });
+  });
+
+  test('does not run a step that only unwanted outputs need', async () => {
+    const { send, step, steps } = onStage();
+    const sent = send({ outputs: ['c'] });
+    await step('first').answers(10);
+    await step('left').answers(20);
+    expect(steps).toHaveLength(2);
+    expect(sent.answer?.outputs).toHaveLength(1);
+  });
+
+  test('holds an answer until its last reader has ended, wanted ones until the caller is done, each released once', async () => {
+    const { send, step, released } = onStage();
+    const sent = send();
+    await step('first').answers(10);
+    await step('left').answers(20);
+    expect(released).toEqual([]);
+    await step('right').answers(30);
+    expect(released).toEqual(['first 10']);
+    sent.answer?.release();
+    expect(released).toEqual(['first 10', 'left 20', 'right 30']);
+  });
+
+  test('steps inherit the caller, the priority, the parameters, the sequence and what is left of the time', async () => {
+    const { send, step, clock } = onStage();
+    const sequence = { id: 4n, isStart: true, isEnd: false };
+    send({ timeoutMs: 100, priority: 2, caller: 'ann', sequence });
+    expect(step('first').request).toMatchObject({ timeoutMs: 100, priority: 2, caller: 'ann', sequence, id: 'r1' });
+    clock.advance(40);
+    await step('first').answers(1);
+    expect(step('left').request).toMatchObject({ timeoutMs: 60, priority: 2, caller: 'ann', sequence });
+    expect(step('left').request.parameters.get('tone')).toBe('mild');
+    clock.advance(70);
+    expect(step('left').request.timeoutMs).toBe(60);
+  });
+
+  test('a failing step fails the request with its name and code; the others are cancelled and what was held is released', async () => {
+    const { send, step, released, settled } = onStage();
+    const sent = send();
+    await step('first').answers(10);
+    await step('left').fails('inference-failed');
+    await settled();
+    expect(step('right').cancelledFor).toBe('cancelled');
+    expect(sent.error).toMatchObject({
+      code: 'inference-failed',
+      message: "step 1 ('left') of ensemble 'e': because",
+      retryAfterMs: 5,
+    });
+    expect(released).toEqual(['first 10']);
+  });
+
+  test('an answer that comes although its request has failed is released', async () => {
+    const { send, step, released, settled } = onStage();
+    const sent = send();
+    await step('first').answers(10);
+    void step('left').answers(20);
+    await step('right').fails('model-full');
+    await settled();
+    expect(sent.error?.code).toBe('model-full');
+    expect(new Set(released)).toEqual(new Set(['first 10', 'left 20']));
+    expect(released).toHaveLength(2);
+  });
+
+  test('a step whose model is gone makes the ensemble not ready, not unknown', async () => {
+    const { send, step } = onStage();
+    const sent = send();
+    await step('first').fails('unknown-model');
+    expect(sent.error?.code).toBe('model-not-ready');
+  });
+
+  test.each(['cancelled', 'deadline-exceeded'] as const)(
+    'a request that is %s takes its steps with it',
+    async (reason) => {
+      const { send, step, settled } = onStage();
+      const cancellation = new Cancellation();
+      const sent = send({}, cancellation);
+      await step('first').answers(10);
+      cancellation.cancel(reason);
+      await settled();
+      expect([step('left').cancelledFor, step('right').cancelledFor]).toEqual([reason, reason]);
+      expect(sent.error?.code).toBe(reason);
+    },
+  );
+
+  test('max_inflight_requests lets the next one in when one has ended, and refuses more than may wait', async () => {
+    const { send, step, steps } = onStage({ inflightMax: 1 });
+    const first = send({ outputs: ['c'] });
+    const second = send({ id: 'r2', outputs: ['c'] });
+    const third = send();
+    await Promise.resolve();
+    expect(third.error).toMatchObject({ code: 'model-full' });
+    expect(third.error?.message).toMatch(
+      /1 requests under way, its max_inflight_requests, and as many more wait as may \(1\)/,
+    );
+    expect(steps).toHaveLength(1);
+    await step('first').answers(10);
+    await step('left').answers(20);
+    expect(first.answer).toBeDefined();
+    expect(steps.at(-1)?.request).toMatchObject({ model: 'first', id: 'r2' });
+    await step('first').fails('inference-failed');
+    expect(second.error?.code).toBe('inference-failed');
+  });
+
+  test('one that waits ends with its deadline or its caller, and its place is free again', async () => {
+    const { send, steps, clock, settled, statistics } = onStage({ inflightMax: 1 });
+    send();
+    const late = send({ timeoutMs: 50 });
+    clock.advance(51);
+    await settled();
+    expect(late.error?.code).toBe('deadline-exceeded');
+    const cancellation = new Cancellation();
+    const abandoned = send({}, cancellation);
+    cancellation.cancel('cancelled');
+    await settled();
+    expect(abandoned.error?.code).toBe('cancelled');
+    expect(steps).toHaveLength(1);
+    expect(clock.timerCount).toBe(0);
+    expect(statistics()).toMatchObject({ answered: { count: 0 }, failed: { count: 2 } });
+  });
+
+  test('counts its requests like any other model', async () => {
+    const { send, step, clock, statistics } = onStage();
+    send();
+    await step('first').answers(10);
+    clock.advance(30);
+    await step('left').answers(20);
+    await step('right').answers(20);
+    expect(statistics()).toMatchObject({
+      answered: { count: 1 },
+      failed: { count: 0 },
+      batchesRun: 1,
+      rowsRun: 1,
+      queue: { count: 1, ns: 0n },
+      computeInfer: { count: 1, ns: 30_000_000n },
+    });
+  });
+});

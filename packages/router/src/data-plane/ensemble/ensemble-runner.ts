@@ -1,0 +1,125 @@
+/**
+ * Carries out requests of an ensemble: each step is an ordinary request of its model, so steps of many requests share
+ * batches, and deadlines, priorities, limits and retries are the data plane's. Which step starts when is core's decision.
+ */
+import { type EnsemblePlan, InflightGate } from '@millrace/core';
+import { type CancelReason, type CancelSignal, InferenceError } from '@millrace/protocol';
+import type { ModelObserver } from '../../telemetry/observer.ts';
+import type { Clock } from '../clock.ts';
+import type { InferAnswer, InferRequest, Runner } from '../infer.ts';
+import type { ValidInferRequest } from '../valid-request.ts';
+import { EnsembleRequest } from './ensemble-request.ts';
+
+/** How the steps are inferred. */
+export type InferStep = (request: InferRequest, signal: CancelSignal) => Promise<InferAnswer>;
+
+export interface EnsembleRunnerParts {
+  readonly plan: EnsemblePlan;
+  /** Requests under way at once; Infinity: as many as the steps take. */
+  readonly inflightMax: number;
+  /** Those beyond `inflightMax` that may wait. */
+  readonly waitingMax: number;
+  readonly waitingBytesMax: number;
+  readonly infer: InferStep;
+  readonly clock: Clock;
+  readonly observer: ModelObserver;
+}
+
+/** One request that has come to the gate. */
+interface Arrival {
+  readonly request: ValidInferRequest;
+  readonly signal: CancelSignal;
+  readonly arrivedAt: number;
+  readonly resolve: (answer: InferAnswer) => void;
+  readonly reject: (error: InferenceError) => void;
+  /** Ends its wait at the gate. */
+  stopWaiting: () => void;
+}
+
+export class EnsembleRunner implements Runner {
+  readonly #parts: EnsembleRunnerParts;
+  readonly #gate: InflightGate<Arrival>;
+
+  constructor(parts: EnsembleRunnerParts) {
+    this.#parts = parts;
+    this.#gate = new InflightGate(parts);
+  }
+
+  run(request: ValidInferRequest, signal: CancelSignal): Promise<InferAnswer> {
+    return new Promise((resolve, reject) => {
+      const { clock, observer, inflightMax, waitingMax } = this.#parts;
+      const arrival: Arrival = { request, signal, arrivedAt: clock.now(), resolve, reject, stopWaiting: doNothing };
+      const verdict = this.#gate.enter(arrival, request.bytes);
+      if (verdict === 'full') {
+        observer.requestRefused('model-full');
+        const text = `${request.model.key} has ${inflightMax} requests under way, its max_inflight_requests`;
+        reject(new InferenceError('model-full', `${text}, and as many more wait as may (${waitingMax}); retry later`));
+        return;
+      }
+      observer.requestAdmitted(request.bytes);
+      if (verdict === 'now') this.#start(arrival);
+      else this.#wait(arrival);
+    });
+  }
+
+  #wait(arrival: Arrival): void {
+    const { clock } = this.#parts;
+    const { request, signal } = arrival;
+    const giveUp = (reason: CancelReason): void => {
+      if (!this.#gate.giveUp(arrival)) return;
+      arrival.stopWaiting();
+      this.#fail(arrival, waitEnded(reason), true);
+    };
+    const stopTimer =
+      request.timeoutMs === undefined ? doNothing : clock.alarm(request.timeoutMs, () => giveUp('deadline-exceeded'));
+    let stopListening = doNothing;
+    arrival.stopWaiting = () => {
+      stopTimer();
+      stopListening();
+    };
+    // Last: an already cancelled signal calls back at once.
+    stopListening = signal.onCancel(giveUp);
+  }
+
+  #start(arrival: Arrival): void {
+    const { clock, observer, plan, infer } = this.#parts;
+    arrival.stopWaiting();
+    observer.requestsDispatched(1);
+    const startedAt = clock.now();
+    const deadlineAt =
+      arrival.request.timeoutMs === undefined ? undefined : arrival.arrivedAt + arrival.request.timeoutMs;
+    const running = new EnsembleRequest({ plan, infer, clock, request: arrival.request, deadlineAt });
+    const stopListening = arrival.signal.onCancel((reason) => running.cancel(reason));
+    running.start((outcome) => {
+      stopListening();
+      const next = this.#gate.leave();
+      if (next !== undefined) this.#start(next);
+      if (outcome instanceof InferenceError) {
+        this.#fail(arrival, outcome, false);
+        return;
+      }
+      const now = clock.now();
+      const queueMs = startedAt - arrival.arrivedAt;
+      let outputBytes = 0;
+      for (const { data } of outcome.outputs) outputBytes += data.byteLength;
+      const compute = { computeInputMs: 0, computeInferMs: now - startedAt, computeOutputMs: 0 };
+      observer.batchRan(arrival.request.rows, compute);
+      observer.requestAnswered({ queueMs, ...compute, totalMs: now - arrival.arrivedAt }, outputBytes);
+      arrival.resolve(outcome);
+    });
+  }
+
+  #fail(arrival: Arrival, error: InferenceError, wasWaiting: boolean): void {
+    const { clock, observer } = this.#parts;
+    observer.requestFailed(error.code, clock.now() - arrival.arrivedAt, wasWaiting, arrival.request.rows);
+    arrival.reject(error);
+  }
+}
+
+function waitEnded(reason: CancelReason): InferenceError {
+  return reason === 'cancelled'
+    ? new InferenceError('cancelled', 'the caller cancelled the request')
+    : new InferenceError('deadline-exceeded', 'the deadline passed while the request waited for its ensemble');
+}
+
+function doNothing(): void {}

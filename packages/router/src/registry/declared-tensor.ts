@@ -1,0 +1,40 @@
+/** Inputs and outputs of models that have no graph to compare with: the configuration is all there is. */
+import { type Datatype, datatypes, type TensorSpec } from '@millrace/protocol';
+import type { Findings } from './config-text/findings.ts';
+import type { ModelConfigInput, ModelConfigOutput } from './config-text/model-config-schema.ts';
+import { readDims } from './tensor-config.ts';
+
+const datatypeByConfigName = new Map(
+  Object.entries(datatypes).map(([name, { configName }]) => [configName as string, name as Datatype]),
+);
+
+/** Every entry as a spec; those with a problem are left out. */
+export function declaredSpecs(
+  entries: readonly (ModelConfigInput | ModelConfigOutput)[],
+  field: 'input' | 'output',
+  isBatched: boolean,
+  findings: Findings,
+): readonly TensorSpec[] {
+  const specs: TensorSpec[] = [];
+  const seen = new Set<string>();
+  if (entries.length === 0) findings.problem(field, `is missing; list every ${field} with name, data_type and dims`);
+  for (const [index, entry] of entries.entries()) {
+    const path = `${field}[${index}]`;
+    const { name = '' } = entry;
+    if (name === '') findings.problem(`${path}.name`, 'is missing');
+    else if (seen.has(name)) findings.problem(`${path}.name`, `${JSON.stringify(name)} is listed twice`);
+    seen.add(name);
+    const datatype = datatypeByConfigName.get(entry.data_type ?? '');
+    if (datatype === undefined) findings.problem(`${path}.data_type`, 'is missing; write for instance TYPE_FP32');
+    if (entry.reshape !== undefined) {
+      findings.problem(`${path}.reshape`, 'has no meaning here: there is no graph with another shape; remove it');
+    }
+    const dims = readDims(entry.dims, `${path}.dims`, findings);
+    if (dims?.length === 0) findings.problem(`${path}.dims`, 'is missing; write -1 for a free size');
+    if (name === '' || datatype === undefined || dims === undefined || dims.length === 0) continue;
+    const spec = { name, datatype, shape: isBatched ? [-1, ...dims] : dims };
+    const isOptional = 'optional' in entry && entry.optional === true;
+    specs.push(isOptional ? { ...spec, isOptional } : spec);
+  }
+  return specs;
+}

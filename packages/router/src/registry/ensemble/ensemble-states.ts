@@ -1,0 +1,147 @@
+/**
+ * Keeps the state of every ensemble true: it is ready when all of its steps are and fit together. Models come and go, so
+ * this is asked again after every change; the steps themselves are found anew for each request.
+ */
+import { InferenceError } from '@millrace/protocol';
+import type { ServedModel } from '../../data-plane/served-model.ts';
+import type { ModelState, ModelView } from '../catalogue.ts';
+import type { ServedModels } from '../served-models.ts';
+import { stepProblems } from './check-steps.ts';
+import type { EnsembleDefinition } from './read-ensemble.ts';
+
+export interface EnsembleStatesParts {
+  readonly models: ServedModels;
+  /** The ensemble takes requests from now on; said each time it is ready again. */
+  readonly onReady: (model: ServedModel) => void;
+  readonly onFailed: (model: ServedModel, reason: string) => void;
+}
+
+interface Entry {
+  readonly model: ServedModel;
+  readonly definition: EnsembleDefinition;
+  /** What was told last; undefined before. */
+  told: Verdict | undefined;
+}
+
+interface Verdict {
+  readonly state: ModelState;
+  readonly reason: string;
+}
+
+const ready: Verdict = { state: 'ready', reason: '' };
+
+export class EnsembleStates {
+  readonly #parts: EnsembleStatesParts;
+  readonly #entries = new Map<ServedModel, Entry>();
+  readonly #stopListening: () => void;
+  #isLooking: boolean = false;
+  #isStale: boolean = false;
+
+  constructor(parts: EnsembleStatesParts) {
+    this.#parts = parts;
+    this.#stopListening = parts.models.onChange(() => this.#look());
+  }
+
+  /** From here on the ensemble's state in the catalogue follows its steps. */
+  add(model: ServedModel, definition: EnsembleDefinition): void {
+    this.#entries.set(model, { model, definition, told: undefined });
+    this.#look();
+  }
+
+  /** Its state is somebody else's to tell. */
+  remove(model: ServedModel): void {
+    this.#entries.delete(model);
+  }
+
+  stop(): void {
+    this.#stopListening();
+  }
+
+  /** What this tells changes states itself, which may make other ensembles ready: it looks until nothing changes. */
+  #look(): void {
+    this.#isStale = true;
+    if (this.#isLooking) return;
+    this.#isLooking = true;
+    while (this.#isStale) {
+      this.#isStale = false;
+      for (const entry of [...this.#entries.values()]) this.#tell(entry, this.#verdictOn(entry));
+    }
+    this.#isLooking = false;
+  }
+
+  #tell(entry: Entry, verdict: Verdict): void {
+    const { models, onReady, onFailed } = this.#parts;
+    const { told, model } = entry;
+    if (!this.#entries.has(model)) return;
+    if (told?.state === verdict.state && told.reason === verdict.reason) return;
+    entry.told = verdict;
+    models.setState(model, verdict.state, verdict.reason);
+    if (verdict.state === 'ready') onReady(model);
+    else if (verdict.state === 'failed' || told?.state === 'ready') onFailed(model, verdict.reason);
+  }
+
+  #verdictOn({ model, definition }: Entry): Verdict {
+    const circle = this.#circleFrom(model);
+    if (circle !== undefined) {
+      return failed(`it is made of itself (${circle.join(', which is made of ')}); take it out of one of them`);
+    }
+    const views: (ModelView | undefined)[] = [];
+    for (const { model: name, version } of definition.plan.steps) {
+      const found = this.#find(name, version);
+      if ('state' in found) return found;
+      views.push(found);
+    }
+    const problems = stepProblems(definition, model.view, views);
+    if (problems.length > 0) return failed(problems.map(({ field, message }) => `${field}: ${message}`).join('; '));
+    this.#inheritLabels(model.view, definition, views);
+    return ready;
+  }
+
+  #find(name: string, version: string): ModelView | Verdict {
+    const { models } = this.#parts;
+    try {
+      return models.mustFind(name, version);
+    } catch (error) {
+      if (!(error instanceof InferenceError)) throw error;
+      const states = models.statuses().filter((status) => status.name === name);
+      const isLoading = states.some((one) => one.state === 'loading' && (version === '' || one.version === version));
+      const reason = `its step ${JSON.stringify(name)} is not ready: ${error.message}`;
+      return isLoading ? { state: 'loading', reason } : failed(reason);
+    }
+  }
+
+  /** An output without labels of its own has those of the model that gives it. */
+  #inheritLabels(view: ModelView, definition: EnsembleDefinition, steps: readonly (ModelView | undefined)[]): void {
+    const { plan, labels, ownLabels } = definition;
+    for (const [index, { step, position }] of plan.outputs.entries()) {
+      const name = view.outputs[index]?.name as string;
+      if (ownLabels.has(name)) continue;
+      const inherited = steps[step]?.labels.get(plan.steps[step]?.gives[position] as string);
+      if (inherited === undefined) labels.delete(name);
+      else labels.set(name, inherited);
+    }
+  }
+
+  /** The names on the way from the ensemble back to itself; undefined when there is none. */
+  #circleFrom(start: ServedModel): readonly string[] | undefined {
+    const byName = new Map<string, Entry>();
+    for (const entry of this.#entries.values()) byName.set(entry.model.view.name, entry);
+    const seen = new Set<string>();
+    const visit = (name: string, trail: readonly string[]): readonly string[] | undefined => {
+      if (trail.length > 0 && name === start.view.name) return [...trail, name];
+      if (seen.has(name)) return undefined;
+      seen.add(name);
+      const definition = trail.length === 0 ? this.#entries.get(start)?.definition : byName.get(name)?.definition;
+      for (const step of definition?.plan.steps ?? []) {
+        const circle = visit(step.model, [...trail, name]);
+        if (circle !== undefined) return circle;
+      }
+      return undefined;
+    };
+    return visit(start.view.name, []);
+  }
+}
+
+function failed(reason: string): Verdict {
+  return { state: 'failed', reason };
+}
