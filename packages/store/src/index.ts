@@ -1,3 +1,4 @@
+export * from './lmdb/lmdb-store.ts';
 export * from './memory/memory-store.ts';
 export * from './metadata.ts';
 export * from './store-clock.ts';

@@ -1,0 +1,88 @@
+/** A metadata store on disk: what was acknowledged survives the process, and the machine too unless told otherwise. */
+import { resolve } from 'node:path';
+import type { MetadataStore } from '../metadata.ts';
+import { type StoreClock, systemStoreClock } from '../store-clock.ts';
+import { StoreError } from '../store-error.ts';
+import type { Table, TableHost } from '../table.ts';
+import { TableStore } from '../table-store.ts';
+import { LmdbTable } from './lmdb-table.ts';
+import { Ownership, ownerRecord } from './ownership.ts';
+import { prepareFolder, unusable } from './store-folder.ts';
+
+export interface LmdbStoreOptions {
+  /** Made, for its owner alone, unless it is there. */
+  readonly path: string;
+  /** False: a change survives the death of the process at any moment, but the last ones may be lost with the machine's power. */
+  readonly isSynced?: boolean;
+  readonly clock?: StoreClock;
+}
+
+/** How the records lie on disk; a later one is not read. */
+export const storeFormat = 1;
+
+export async function openLmdbStore(options: LmdbStoreOptions): Promise<MetadataStore> {
+  const folder = resolve(options.path);
+  prepareFolder(folder);
+  const table = openTable(folder, options.isSynced ?? true);
+  let ownership: Ownership | undefined;
+  try {
+    checkFormat(folder, table);
+    ownership = await Ownership.take(folder, table);
+    await table.write((records) => records.put('format', Buffer.from(`${storeFormat}`)));
+    return await TableStore.open(new OwnedTable(table, ownership, folder), options.clock ?? systemStoreClock);
+  } catch (error) {
+    ownership?.giveUp();
+    await table.close();
+    throw error;
+  }
+}
+
+function openTable(folder: string, isSynced: boolean): LmdbTable {
+  try {
+    return new LmdbTable({ folder, isSynced });
+  } catch (error) {
+    throw unusable(folder, (error as Error).message, error);
+  }
+}
+
+function checkFormat(folder: string, table: LmdbTable): void {
+  const bytes = table.get('format');
+  const format = bytes === undefined ? storeFormat : Number(Buffer.from(bytes).toString());
+  if (format === storeFormat) return;
+  const advice = 'use that Millrace again, or another folder';
+  throw new StoreError(
+    'store-newer',
+    `the store in ${folder} has format ${format}, from a later Millrace; this one knows up to ${storeFormat}: ${advice}`,
+  );
+}
+
+/** Writes only while this process owns the store. */
+class OwnedTable implements TableHost {
+  readonly #table: LmdbTable;
+  readonly #ownership: Ownership;
+  readonly #folder: string;
+
+  constructor(table: LmdbTable, ownership: Ownership, folder: string) {
+    this.#table = table;
+    this.#ownership = ownership;
+    this.#folder = folder;
+  }
+
+  read<T>(action: (table: Table) => T): T {
+    return this.#table.read(action);
+  }
+
+  write<T>(action: (table: Table) => T): Promise<T> {
+    return this.#table.write((records) => {
+      if (!this.#ownership.isNamedIn(records.get(ownerRecord))) {
+        throw new StoreError('store-locked', `another server has taken over the store in ${this.#folder}`);
+      }
+      return action(records);
+    });
+  }
+
+  async close(): Promise<void> {
+    await this.#table.close();
+    this.#ownership.giveUp();
+  }
+}

@@ -1,0 +1,66 @@
+/** A table in lmdb. Actions that come in one turn share a commit, which runs on a thread of its own. */
+import { type Database, open } from 'lmdb';
+import { StoreError } from '../store-error.ts';
+import type { Table, TableHost } from '../table.ts';
+
+export interface LmdbTableOptions {
+  readonly folder: string;
+  /** A write resolves when the disk has it, not only when the kernel has. */
+  readonly isSynced: boolean;
+}
+
+export class LmdbTable implements Table, TableHost {
+  readonly #database: Database<Uint8Array, Uint8Array>;
+
+  constructor({ folder, isSynced }: LmdbTableOptions) {
+    this.#database = open<Uint8Array, Uint8Array>(folder, {
+      noSubdir: false,
+      encoding: 'binary',
+      keyEncoding: 'binary',
+      // By lmdb's own order of writes: pages, flush, root, flush. What the kernel has been given survives the process
+      // in either way; what the disk has been given survives the machine.
+      noSync: !isSynced,
+      // Would resolve writes before they are flushed.
+      overlappingSync: false,
+    });
+  }
+
+  get(key: string): Uint8Array | undefined {
+    return this.#database.get(Buffer.from(key));
+  }
+
+  put(key: string, bytes: Uint8Array): void {
+    void this.#database.put(Buffer.from(key), bytes);
+  }
+
+  remove(key: string): void {
+    void this.#database.remove(Buffer.from(key));
+  }
+
+  range(prefix: string): readonly (readonly [key: string, bytes: Uint8Array])[] {
+    const start = Buffer.from(prefix);
+    // The first text behind all that begins with the prefix: 0xff is in no UTF-8 text.
+    const end = Buffer.concat([start, Buffer.of(0xff)]);
+    const rows = this.#database.getRange({ start, end });
+    return [...rows.map(({ key, value }) => [Buffer.from(key).toString(), value] as const)];
+  }
+
+  read<T>(action: (table: Table) => T): T {
+    return action(this);
+  }
+
+  /** In a transaction of its own within the commit: one that fails half-way leaves nothing. */
+  async write<T>(action: (table: Table) => T): Promise<T> {
+    try {
+      return await this.#database.childTransaction(() => action(this));
+    } catch (error) {
+      if (error instanceof StoreError) throw error;
+      const reason = error instanceof Error ? error.message : String(error);
+      throw new StoreError('store-failed', `the change could not be written to disk: ${reason}`, { cause: error });
+    }
+  }
+
+  close(): Promise<void> {
+    return this.#database.close();
+  }
+}

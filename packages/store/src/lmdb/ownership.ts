@@ -1,0 +1,106 @@
+/**
+ * Who has a store on disk open. One process does: watches and leases live in its memory, so a second one would be wrong
+ * without noticing. The owner listens on a socket in the folder, and the kernel closes that when it dies, however it
+ * dies; the store has the name of the socket, and a new owner puts its own there only if it finds the one it knows to be
+ * dead. So of two that start at the same moment one wins, and a pid used twice or seen from another container deceives nobody.
+ */
+import { randomBytes } from 'node:crypto';
+import { closeSync, openSync, rmSync } from 'node:fs';
+import { connect, createServer, type Server } from 'node:net';
+import { join } from 'node:path';
+import { StoreError } from '../store-error.ts';
+import type { TableHost } from '../table.ts';
+import { unusable } from './store-folder.ts';
+
+const ownerKey = 'owner';
+/** What fits into an address of every system we run on; longer ones are cut without a word. */
+const socketPathBytesMax = 103;
+
+export class Ownership {
+  readonly #server: Server;
+  readonly #socketPath: string;
+  readonly #name: string;
+
+  private constructor(server: Server, socketPath: string, name: string) {
+    this.#server = server;
+    this.#socketPath = socketPath;
+    this.#name = name;
+  }
+
+  /** Throws `store-locked` when another process, or this one, has the store open. */
+  static async take(folder: string, host: TableHost): Promise<Ownership> {
+    const known = host.read((table) => textFrom(table.get(ownerKey)));
+    if (known !== '' && (await withAddress(folder, known, isAnswered))) throw locked(folder);
+    const name = `owner-${randomBytes(6).toString('hex')}`;
+    const server = await withAddress(folder, name, (address) => listenOn(folder, address));
+    const ownership = new Ownership(server, join(folder, name), name);
+    const isMine = await host.write((table) => {
+      if (textFrom(table.get(ownerKey)) !== known) return false;
+      table.put(ownerKey, Buffer.from(name));
+      return true;
+    });
+    if (!isMine) {
+      ownership.giveUp();
+      throw locked(folder);
+    }
+    if (known !== '') rmSync(join(folder, known), { force: true });
+    return ownership;
+  }
+
+  /** Said in every write: false when somebody else has taken the store although this process lives. */
+  isNamedIn(owner: Uint8Array | undefined): boolean {
+    return textFrom(owner) === this.#name;
+  }
+
+  giveUp(): void {
+    this.#server.close();
+    rmSync(this.#socketPath, { force: true });
+  }
+}
+
+export const ownerRecord = ownerKey;
+
+function locked(folder: string): StoreError {
+  const advice = 'give each server a folder of its own, or stop the other one first';
+  return new StoreError('store-locked', `the store in ${folder} is in use by another server; ${advice}`);
+}
+
+/** Calls back with a path for the socket that is short enough, through the folder's descriptor if need be. */
+async function withAddress<T>(folder: string, name: string, use: (address: string) => Promise<T>): Promise<T> {
+  const path = join(folder, name);
+  if (Buffer.byteLength(path) <= socketPathBytesMax) return use(path);
+  if (process.platform !== 'linux') {
+    throw unusable(folder, `the path is longer than ${socketPathBytesMax - name.length - 1} bytes`);
+  }
+  const descriptor = openSync(folder, 'r');
+  try {
+    return await use(`/proc/self/fd/${descriptor}/${name}`);
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+function isAnswered(address: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(address);
+    const tell = (isAlive: boolean): void => {
+      socket.destroy();
+      resolve(isAlive);
+    };
+    socket.once('connect', () => tell(true));
+    // Nobody listens, or nothing is there; a full backlog is somebody's.
+    socket.once('error', (error: NodeJS.ErrnoException) => tell(error.code === 'EAGAIN'));
+  });
+}
+
+function listenOn(folder: string, address: string): Promise<Server> {
+  return new Promise((resolve, reject) => {
+    const server = createServer((socket) => socket.destroy());
+    server.once('error', (error) => reject(unusable(folder, error.message, error)));
+    server.listen(address, () => resolve(server.unref()));
+  });
+}
+
+function textFrom(bytes: Uint8Array | undefined): string {
+  return bytes === undefined ? '' : Buffer.from(bytes).toString();
+}
