@@ -56,6 +56,7 @@ test('there is a page for each mechanism', () => {
     'cache.md',
     'cancel.md',
     'ensembles.md',
+    'instances.md',
     'overload.md',
     'retry.md',
     'shutdown.md',

@@ -10,6 +10,7 @@ import {
   type FleetListener,
   failureReason,
   LiveDataPlane,
+  loadSpecOf,
   type ModelDefinition,
   type ModelVersionDefinition,
   type RepositoryScan,
@@ -140,30 +141,9 @@ function groupsFrom(
       const name = definition.isGroupShared ? definition.workerGroup : model.key;
       const group = groups.get(name) ?? { lane: lanes[definition.lane], workers: 0, models: [] };
       group.workers = Math.max(group.workers, definition.instanceCount);
-      group.models.push({ model, spec: loadSpecFrom(model, definition, version.path, share) });
+      group.models.push({ model, spec: loadSpecOf(model, definition, version, share) });
       groups.set(name, group);
     }
   }
   return [...groups].map(([name, group]) => ({ name, ...group }));
-}
-
-function loadSpecFrom(
-  model: ServedModel,
-  definition: ModelDefinition,
-  path: string,
-  share: { readonly threads: number; readonly isSpinning: boolean },
-): LoadSpec {
-  const { name, version, inputs, outputs, isBatched } = model.view;
-  return {
-    model: model.handle,
-    name,
-    version,
-    engine: 'onnxruntime',
-    path,
-    inputs,
-    outputs,
-    isBatched,
-    threads: definition.threads > 0 ? definition.threads : share.threads,
-    isSpinning: definition.isSpinning || share.isSpinning,
-  };
 }

@@ -1,10 +1,6 @@
 /** How the cores of the machine are divided among the workers that compute on them. */
 
-export interface ThreadShare {
-  readonly threads: number;
-  /** Whether threads that wait keep their core busy. */
-  readonly isSpinning: boolean;
-}
+import type { ThreadShare } from '@millrace/router';
 
 /** Enough cores that a spinning engine leaves one to the router. */
 const coresToSpinMin = 4;

@@ -8,6 +8,7 @@ export * from './dispatch/frame-writer.ts';
 export * from './dispatch/heap-region.ts';
 export * from './dispatch/lane.ts';
 export * from './dispatch/messages.ts';
+export * from './dispatch/warm-up.ts';
 export * from './elements.ts';
 export * from './errors.ts';
 export * from './float16.ts';

@@ -26,6 +26,7 @@ export * from './registry/ensemble/ensemble-states.ts';
 export * from './registry/ensemble/read-ensemble.ts';
 export * from './registry/failure-reason.ts';
 export * from './registry/instance-groups.ts';
+export * from './registry/load-spec-of.ts';
 export * from './registry/management.ts';
 export * from './registry/model-definition.ts';
 export * from './registry/model-parameters.ts';

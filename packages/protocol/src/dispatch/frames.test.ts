@@ -14,6 +14,7 @@ import {
 import { FrameReader } from './frame-reader.ts';
 import { FrameWriter } from './frame-writer.ts';
 import type { BatchTensor, LoadSpec, Region } from './messages.ts';
+import type { WarmupFill, WarmupInput, WarmupSample } from './warm-up.ts';
 
 const seed = 20261115;
 const release = (): void => {};
@@ -41,6 +42,18 @@ const hello = fc.record({
   toRouterBytes: u53,
   frameBytesMax: fc.maxSafeNat().map((bytes) => Math.max(bytes, 16_384)),
 });
+const fill: fc.Arbitrary<WarmupFill> = fc.oneof(
+  fc.record({ kind: fc.constantFrom('zeros' as const, 'random' as const) }, { noNullPrototype: true }),
+  fc.record({ kind: fc.constant('file' as const), path: text }, { noNullPrototype: true }),
+);
+const warmupInput: fc.Arbitrary<WarmupInput> = fc.record(
+  { index: fc.nat(), shape: fc.array(fc.nat(), { maxLength: 3 }), fill },
+  { noNullPrototype: true },
+);
+const warmupSample: fc.Arbitrary<WarmupSample> = fc.record(
+  { name: text, rows: fc.nat(), runs: fc.nat(), inputs: fc.array(warmupInput, { maxLength: 2 }) },
+  { noNullPrototype: true },
+);
 const loadSpec: fc.Arbitrary<LoadSpec> = fc.record(
   {
     model: u32,
@@ -53,8 +66,27 @@ const loadSpec: fc.Arbitrary<LoadSpec> = fc.record(
     isBatched: fc.boolean(),
     threads: fc.nat({ max: 64 }),
     isSpinning: fc.boolean(),
+    gpu: fc.record(
+      { id: fc.nat({ max: 7 }), provider: fc.constantFrom('cuda' as const, 'tensorrt' as const) },
+      { noNullPrototype: true },
+    ),
+    warmup: fc.array(warmupSample, { maxLength: 2 }),
   },
-  { noNullPrototype: true },
+  {
+    requiredKeys: [
+      'model',
+      'name',
+      'version',
+      'engine',
+      'path',
+      'inputs',
+      'outputs',
+      'isBatched',
+      'threads',
+      'isSpinning',
+    ],
+    noNullPrototype: true,
+  },
 );
 
 /** Copies tensors side by side into one region, as a router does, with a gap to show that offsets are kept. */

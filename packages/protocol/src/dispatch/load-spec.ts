@@ -1,7 +1,8 @@
 import { isDatatype } from '../datatypes.ts';
 import type { TensorSpec } from '../tensor.ts';
 import { MalformedFrame } from './frame-layout.ts';
-import type { LoadSpec } from './messages.ts';
+import type { GpuSpec, LoadSpec } from './messages.ts';
+import type { WarmupFill, WarmupInput, WarmupSample } from './warm-up.ts';
 
 /** The JSON of a load frame, checked field by field: what comes out is a `LoadSpec` and nothing more. */
 export function loadSpecFrom(json: string): LoadSpec {
@@ -24,7 +25,39 @@ export function loadSpecFrom(json: string): LoadSpec {
     isBatched: flagFrom(spec.isBatched, 'isBatched'),
     threads: countFrom(spec.threads, 'threads'),
     isSpinning: flagFrom(spec.isSpinning, 'isSpinning'),
+    ...(spec.gpu === undefined ? {} : { gpu: gpuFrom(objectFrom(spec.gpu, 'gpu')) }),
+    ...(spec.warmup === undefined ? {} : { warmup: listFrom(spec.warmup, 'warmup').map(warmupSampleFrom) }),
   };
+}
+
+function gpuFrom({ id, provider }: Record<string, unknown>): GpuSpec {
+  if (provider === 'cuda' || provider === 'tensorrt') return { id: countFrom(id, 'id'), provider };
+  throw new MalformedFrame(`there is no provider ${JSON.stringify(provider)}`);
+}
+
+function warmupSampleFrom(value: unknown): WarmupSample {
+  const sample = objectFrom(value, 'a warm-up sample');
+  return {
+    name: textFrom(sample.name, 'name'),
+    rows: countFrom(sample.rows, 'rows'),
+    runs: countFrom(sample.runs, 'runs'),
+    inputs: listFrom(sample.inputs, 'inputs').map(warmupInputFrom),
+  };
+}
+
+function warmupInputFrom(value: unknown): WarmupInput {
+  const input = objectFrom(value, 'a warm-up input');
+  return {
+    index: countFrom(input.index, 'index'),
+    shape: listFrom(input.shape, 'shape').map((dimension) => countFrom(dimension, 'shape')),
+    fill: warmupFillFrom(objectFrom(input.fill, 'fill')),
+  };
+}
+
+function warmupFillFrom(fill: Record<string, unknown>): WarmupFill {
+  if (fill.kind === 'file') return { kind: 'file', path: textFrom(fill.path, 'path') };
+  if (fill.kind === 'zeros' || fill.kind === 'random') return { kind: fill.kind };
+  throw new MalformedFrame(`there is no fill ${JSON.stringify(fill.kind)}`);
 }
 
 function tensorSpecFrom(value: unknown): TensorSpec {

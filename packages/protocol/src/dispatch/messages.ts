@@ -4,6 +4,7 @@
  */
 import type { ErrorCode } from '../errors.ts';
 import type { TensorSpec } from '../tensor.ts';
+import type { WarmupSample } from './warm-up.ts';
 
 /** How a model is loaded. Small and rare, so it travels as JSON inside its envelope. */
 export interface LoadSpec {
@@ -20,6 +21,16 @@ export interface LoadSpec {
   readonly threads: number;
   /** Busy-waiting of the engine's threads: quick when alone on the machine, ruinous when not. */
   readonly isSpinning: boolean;
+  /** What it runs on; absent: the CPU. */
+  readonly gpu?: GpuSpec;
+  /** Run one after the other before the model is said to be ready; one that fails fails the load. */
+  readonly warmup?: readonly WarmupSample[];
+}
+
+/** A GPU, and the library that drives it. What TensorRT cannot run falls to CUDA, what CUDA cannot run to the CPU. */
+export interface GpuSpec {
+  readonly id: number;
+  readonly provider: 'cuda' | 'tensorrt';
 }
 
 /**

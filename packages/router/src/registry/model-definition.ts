@@ -1,5 +1,5 @@
 import type { ModelPolicy } from '@millrace/core';
-import type { ConfigProblem } from '@millrace/protocol';
+import type { ConfigProblem, WarmupSample } from '@millrace/protocol';
 import type { CacheChoice } from './cache-choice.ts';
 import type { ModelView } from './catalogue.ts';
 import type { EnsembleDefinition } from './ensemble/read-ensemble.ts';
@@ -20,6 +20,8 @@ export interface ModelVersionDefinition {
   readonly graph?: OnnxGraph;
   /** Of a model that is made of others. It needs no workers of its own. */
   readonly ensemble?: EnsembleDefinition;
+  /** What each instance runs before it is said to be ready. */
+  readonly warmup?: readonly WarmupSample[];
 }
 
 /** A model that can be served. */

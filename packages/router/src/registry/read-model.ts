@@ -24,6 +24,7 @@ import { readAllLabels, staysInside } from './label-file.ts';
 import type { ModelFailure, ModelReading, ModelVersionDefinition } from './model-definition.ts';
 import { readModelFile } from './model-file.ts';
 import { type ModelDefaults, type ModelSettings, readModelSettings } from './model-parameters.ts';
+import { readWarmup } from './read-warmup.ts';
 import { configFilename, type ModelPlace } from './repository-layout.ts';
 import { checkUnservedFields } from './unserved-fields.ts';
 import { chooseVersions } from './version-policy.ts';
@@ -150,6 +151,8 @@ async function readVersion(parts: ModelParts, version: string): Promise<VersionR
   const findings = place.hasConfig ? parts.findings.fork() : new Findings(file.path);
   const completed = completeConfig(config, file.graph, place.name, groups, findings);
   const labels = await readAllLabels(place.path, config, findings);
+  const { inputs, rowsMax } = completed;
+  const warmup = await readWarmup(config, { inputs, rowsMax, folder: place.path }, findings);
   const { problems, warnings } = findings;
   if (findings.hasProblems) return { definition: undefined, problems, warnings };
   const definition: ModelVersionDefinition = {
@@ -157,6 +160,7 @@ async function readVersion(parts: ModelParts, version: string): Promise<VersionR
     path: file.path,
     externalPaths: file.externalPaths,
     graph: file.graph,
+    warmup,
     view: {
       name: place.name,
       version,

@@ -3,7 +3,6 @@ import { serveTestModel } from './testing/test-model.ts';
 
 describe('a configuration that asks for what is not done is served with a warning where that is right', () => {
   test.each([
-    ['model_warmup { name: "w" }', 'model_warmup'],
     ['runtime: "libtriton.so"', 'runtime'],
     ['cc_model_filenames { key: "7.5" value: "x" }', 'cc_model_filenames'],
     ['metric_tags { key: "a" value: "b" }', 'metric_tags'],

@@ -46,11 +46,6 @@ const refusals: readonly Rule[] = [
 /** The answers are the same without it. */
 const warnings: readonly Rule[] = [
   {
-    field: 'model_warmup',
-    isSet: (config) => isFilled(config.model_warmup),
-    message: 'these warm-up requests are not run; each instance warms itself with zeros when it loads',
-  },
-  {
     field: 'runtime',
     isSet: (config) => isWritten(config.runtime),
     message: 'has no effect: the engine is the ONNX Runtime that Millrace carries',

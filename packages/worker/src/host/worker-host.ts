@@ -3,6 +3,7 @@ import type {
   DispatchMessage,
   FailedMessage,
   LoadMessage,
+  LoadSpec,
   Region,
   ToWorker,
   UnloadMessage,
@@ -10,6 +11,7 @@ import type {
 } from '@millrace/protocol';
 import { InferenceError } from '@millrace/protocol';
 import type { Engine, RunResult, Session } from '../engine.ts';
+import { runWarmUp } from '../warm-up/run-warm-up.ts';
 
 /** One batch runs while the next one waits, so that a worker is never idle for as long as an answer travels. */
 export const batchesMaxDefault = 2;
@@ -154,7 +156,7 @@ export class WorkerHost {
       if (this.#sessions.has(model)) throw new Error(`model number ${model} is loaded already: unload it first`);
       const engine = this.#options.engines.find(({ name }) => name === spec.engine);
       if (engine === undefined) throw new Error(`this worker has no engine "${spec.engine}"`);
-      this.#sessions.set(model, await engine.load(spec));
+      this.#sessions.set(model, await warmedUp(await engine.load(spec), spec));
     } catch (error) {
       const message = error instanceof Error ? error.message : String(error);
       this.#send({ kind: 'load-failed', model, message });
@@ -176,6 +178,16 @@ export class WorkerHost {
 
   #send(message: WorkerMessage): void {
     if (!this.#isClosed) this.#options.send(message);
+  }
+}
+
+async function warmedUp(session: Session, spec: LoadSpec): Promise<Session> {
+  try {
+    await runWarmUp(session, spec);
+    return session;
+  } catch (error) {
+    await session.unload();
+    throw error;
   }
 }
 

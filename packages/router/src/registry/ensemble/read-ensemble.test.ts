@@ -72,6 +72,7 @@ describe('an ensemble', () => {
     ],
     [`${tensors} ${chain} backend: "onnxruntime"`, 'backend', /remove it and write platform: "ensemble"/],
     [`${tensors} ${chain} instance_group { count: 2 }`, 'instance_group', /no instances of its own/],
+    [`${tensors} ${chain} model_warmup { name: "w" }`, 'model_warmup', /no instances to warm up/],
     [`${tensors} ${chain} response_cache { enable: true }`, 'response_cache.enable', /enable it for those/],
     [
       `${tensors} ${chain} parameters { key: "millrace.threads" value { string_value: "2" } }`,

@@ -42,6 +42,9 @@ export function checkEnsembleHead(config: ModelConfig, findings: Findings): void
   if (config.response_cache?.enable === true) {
     findings.problem('response_cache.enable', 'results change with the models of the steps; enable it for those');
   }
+  if ((config.model_warmup ?? []).length > 0) {
+    findings.problem('model_warmup', 'an ensemble has no instances to warm up; write it for the models of its steps');
+  }
   const isGated = (config.ensemble_scheduling?.max_inflight_requests ?? 0) > 0;
   for (const key of Object.keys(config.parameters ?? {})) {
     if (!key.startsWith(parameterPrefix)) continue;

@@ -1,0 +1,26 @@
+/**
+ * Requests that an instance runs before it is said to be ready. They travel as recipes, not as data: a worker makes
+ * zeros and random values itself and reads files where they lie.
+ */
+export interface WarmupSample {
+  readonly name: string;
+  /** Every row is the same; 1 for a model without batches. */
+  readonly rows: number;
+  readonly runs: number;
+  readonly inputs: readonly WarmupInput[];
+}
+
+export interface WarmupInput {
+  /** Position among the model's inputs. */
+  readonly index: number;
+  /** Of one row: without the batch dimension, where the model has one. */
+  readonly shape: readonly number[];
+  readonly fill: WarmupFill;
+}
+
+export type WarmupFill =
+  | { readonly kind: 'zeros' }
+  /** The same values on every load. */
+  | { readonly kind: 'random' }
+  /** Raw bytes of one row. */
+  | { readonly kind: 'file'; readonly path: string };

@@ -1,0 +1,30 @@
+import { HeapRegion, type LoadSpec } from '@millrace/protocol';
+import type { Session } from '../engine.ts';
+import { sampleTensors } from './sample-tensors.ts';
+
+/**
+ * Runs the samples of a model, one after the other, so that whatever an engine does at a first run of a shape is done
+ * before the first caller comes. Rejects with the name of the sample that failed and why.
+ */
+export async function runWarmUp(session: Session, spec: LoadSpec): Promise<void> {
+  const outputs = spec.outputs.map((_, index) => index);
+  for (const sample of spec.warmup ?? []) {
+    try {
+      const inputs = await sampleTensors(sample, spec);
+      for (let run = 0; run < sample.runs; run++) {
+        const { region } = await session.run({
+          inputs,
+          outputs,
+          lend: (bytes) => new HeapRegion(new Uint8Array(bytes)),
+        });
+        region.release();
+      }
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error);
+      throw new Error(
+        `model "${spec.name}" version ${spec.version} failed its warm-up "${sample.name}": ${reason}; ` +
+          'correct the sample in model_warmup, or the model',
+      );
+    }
+  }
+}
