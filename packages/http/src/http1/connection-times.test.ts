@@ -71,6 +71,25 @@ describe('times', () => {
     expect(transport.isDestroyed).toBe(true);
   });
 
+  test('a client must take responseBytesPerSecondMin of an answer that waits for it', () => {
+    const limits = { ...slow, responseBytesPerSecondMin: 100 };
+    const large = (exchange: WireExchange): void =>
+      exchange.answer(200, [], Buffer.alloc(10_000), undefined, undefined);
+    for (const [bytesPerSecond, isCutOff] of [
+      [99, true],
+      [150, false],
+    ] as const) {
+      const { receive, host, transport } = converse(large, limits);
+      transport.isStuck = true;
+      receive(get());
+      for (let second = 0; second < 20; second++) {
+        transport.takeSome(bytesPerSecond);
+        host.pass(1000);
+      }
+      expect(transport.isDestroyed).toBe(isCutOff);
+    }
+  });
+
   test('a request that takes long to answer is nobody’s fault', () => {
     const { receive, host, transport } = converse(() => {}, slow);
     receive(get());

@@ -1,4 +1,5 @@
 /** Everything about an HTTP/1.1 connection that depends on time, looked at once a second. */
+import { ResponsePace } from '../wire/response-pace.ts';
 import { WheelEntry } from '../wire/timing-wheel.ts';
 import type { Http1Connection } from './connection.ts';
 
@@ -16,8 +17,7 @@ export class Http1Times extends WheelEntry {
   #endingMs = -1;
   #drainingMs = -1;
   #quietMs = -1;
-  #sentMs: number;
-  #unsentBytes = 0;
+  readonly #pace: ResponsePace;
   /** Bytes since the last look at the rate of a body, and when that was. */
   #bodyBytes = 0;
   #bodyMs: number;
@@ -31,7 +31,7 @@ export class Http1Times extends WheelEntry {
     this.#bornMs = nowMs;
     this.#headMs = nowMs;
     this.#answeredMs = nowMs;
-    this.#sentMs = nowMs;
+    this.#pace = new ResponsePace(nowMs);
     this.#bodyMs = nowMs;
     this.#bodyStartMs = nowMs;
     connection.host.wheel.set(this, nowMs + this.#lookMs());
@@ -80,10 +80,6 @@ export class Http1Times extends WheelEntry {
     this.#answeredMs = this.#nowMs;
   }
 
-  onSent(): void {
-    this.#sentMs = this.#nowMs;
-  }
-
   /** The server goes and the connection has no request: it closes if none comes. */
   onQuiet(): void {
     this.#quietMs = this.#nowMs;
@@ -130,10 +126,8 @@ export class Http1Times extends WheelEntry {
   }
 
   #isStalled(nowMs: number): boolean {
-    const pending = this.#connection.transport.pendingBytes;
-    if (pending === 0 || pending !== this.#unsentBytes) this.#sentMs = nowMs;
-    this.#unsentBytes = pending;
-    return nowMs - this.#sentMs >= this.#connection.host.limits.responseStallMsMax;
+    const { transport, host } = this.#connection;
+    return this.#pace.isTooSlow(transport.pendingBytes > 0, transport.takenBytes, host.limits, nowMs);
   }
 
   #isBodyComing(nowMs: number): boolean {

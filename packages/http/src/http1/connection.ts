@@ -208,7 +208,6 @@ export class Http1Connection implements Connection, RequestSink {
   }
 
   onWritable(): void {
-    this.#times.onSent();
     if (this.#isRoomAwaited) {
       this.#isReceiving = true;
       this.#next();

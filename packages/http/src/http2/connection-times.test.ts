@@ -15,6 +15,7 @@ import {
   ping,
   postFields,
   settings,
+  windowUpdate,
 } from './testing/frame-tools.ts';
 
 const calm = errorCode.enhanceYourCalm;
@@ -110,6 +111,27 @@ describe('slow clients', () => {
     host.pass(2000);
     expect(said()).toEqual([`1 reset ${errorCode.cancel}`]);
     expect(released).toBe(1);
+  });
+
+  test('a window must be opened by responseBytesPerSecondMin on average', () => {
+    const limits = { responseStallMsMax: 5000, responseBytesPerSecondMin: 10 };
+    for (const [bytesPerSecond, isGivenUp] of [
+      [9, true],
+      [15, false],
+    ] as const) {
+      const { host, receive, said } = converse(
+        (exchange) => exchange.answer(200, [], Buffer.alloc(1000), undefined, undefined),
+        limits,
+      );
+      receive(settings([settingId.initialWindowSize, 0]), headers(1, getFields, true));
+      let isReset = false;
+      for (let second = 0; second < 20 && !isReset; second++) {
+        receive(windowUpdate(1, bytesPerSecond));
+        host.pass(1000);
+        isReset = said().includes(`1 reset ${errorCode.cancel}`);
+      }
+      expect(isReset).toBe(isGivenUp);
+    }
   });
 
   test('a transport that takes nothing for responseStallMsMax is destroyed', () => {

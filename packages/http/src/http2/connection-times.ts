@@ -1,4 +1,5 @@
 /** Everything about a connection that depends on time, looked at once a second: one wheel entry, a few stamps. */
+import { ResponsePace } from '../wire/response-pace.ts';
 import { WheelEntry } from '../wire/timing-wheel.ts';
 import type { Http2Connection } from './connection.ts';
 import { errorCode } from './frames.ts';
@@ -16,8 +17,7 @@ export class ConnectionTimes extends WheelEntry {
   #pingedMs = -1;
   #endingMs = -1;
   #drainingMs = -1;
-  #sentMs: number;
-  #unsentBytes = 0;
+  readonly #pace: ResponsePace;
   /** When the client last pinged with nothing sent since, and how often it was too soon. */
   #clientPingMs = Number.NEGATIVE_INFINITY;
   #pingStrikes = 0;
@@ -29,7 +29,7 @@ export class ConnectionTimes extends WheelEntry {
     this.#bornMs = nowMs;
     this.#receivedMs = nowMs;
     this.#answeredMs = nowMs;
-    this.#sentMs = nowMs;
+    this.#pace = new ResponsePace(nowMs);
     connection.host.wheel.set(this, nowMs + this.#lookMs());
   }
 
@@ -64,10 +64,6 @@ export class ConnectionTimes extends WheelEntry {
   onServed(): void {
     this.#clientPingMs = Number.NEGATIVE_INFINITY;
     this.#pingStrikes = 0;
-  }
-
-  onSent(): void {
-    this.#sentMs = this.#connection.nowMs;
   }
 
   onEnding(): void {
@@ -112,12 +108,10 @@ export class ConnectionTimes extends WheelEntry {
     return true;
   }
 
-  /** Output waits and the transport takes none of it. */
+  /** Output waits and the transport takes too little of it. */
   #isStalled(nowMs: number): boolean {
-    const pending = this.#connection.transport.pendingBytes;
-    if (pending === 0 || pending !== this.#unsentBytes) this.#sentMs = nowMs;
-    this.#unsentBytes = pending;
-    return nowMs - this.#sentMs >= this.#connection.host.limits.responseStallMsMax;
+    const { transport, host } = this.#connection;
+    return this.#pace.isTooSlow(transport.pendingBytes > 0, transport.takenBytes, host.limits, nowMs);
   }
 
   #lookAtInput(nowMs: number): void {
@@ -142,9 +136,8 @@ export class ConnectionTimes extends WheelEntry {
   }
 
   #lookAtStreams(nowMs: number): void {
-    const { limits } = this.#connection.host;
     for (const stream of this.#connection.receiver.streams.values()) {
-      if (stream.pendingBytes > 0 && nowMs - stream.progressMs >= limits.responseStallMsMax) {
+      if (this.#isTakenTooSlowly(stream, nowMs)) {
         this.#connection.resetStream(stream, errorCode.cancel, 'the client did not take the response');
         this.#connection.countReset();
       } else if (stream.lengthBytes !== undefined && stream.isFlowing && !this.#isBodyComing(stream, nowMs)) {
@@ -153,6 +146,18 @@ export class ConnectionTimes extends WheelEntry {
       }
       if (this.#connection.isStopped) return;
     }
+  }
+
+  /** As for the connection, but of one stream, whose window the client opens. In numbers: streams are many. */
+  #isTakenTooSlowly(stream: Http2Stream, nowMs: number): boolean {
+    const { responseStallMsMax, responseBytesPerSecondMin } = this.#connection.host.limits;
+    const isWaiting = stream.pendingBytes > 0;
+    const elapsedMs = nowMs - stream.paceMs;
+    if (isWaiting && elapsedMs < responseStallMsMax) return false;
+    const taken = stream.sentBytes - stream.paceBytes;
+    stream.paceMs = nowMs;
+    stream.paceBytes = stream.sentBytes;
+    return isWaiting && (taken === 0 || taken * 1000 < responseBytesPerSecondMin * elapsedMs);
   }
 
   #isBodyComing(stream: Http2Stream, nowMs: number): boolean {

@@ -16,6 +16,7 @@ const requestsPerTurn = 32;
 const nowhere: Transport = {
   peer: { address: '', port: 0, isEncrypted: false },
   pendingBytes: 0,
+  takenBytes: 0,
   write: (_pieces, onTaken) => onTaken?.(),
   pause: () => {},
   resume: () => {},

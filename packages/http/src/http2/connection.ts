@@ -96,7 +96,6 @@ export class Http2Connection implements Connection, FrameSink {
   }
 
   onWritable(): void {
-    this.times.onSent();
     if (this.#isInputPaused) {
       this.#isInputPaused = false;
       this.transport.resume();

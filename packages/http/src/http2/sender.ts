@@ -96,7 +96,6 @@ export class Http2Sender {
   /** Takes a piece of a body; false when the stream should wait. */
   enqueue(stream: Http2Stream, piece: Uint8Array, release: (() => void) | undefined): boolean {
     if (piece.length > 0) {
-      if (stream.pendingBytes === 0) stream.progressMs = this.#host.wheel.nowMs;
       stream.addPending(piece);
       stream.pendingBytes += piece.length;
       if (release !== undefined) stream.addPending(release);
@@ -148,7 +147,7 @@ export class Http2Sender {
     this.windowBytes -= bytes;
     stream.sendWindow -= bytes;
     stream.pendingBytes -= bytes;
-    stream.progressMs = this.#host.wheel.nowMs;
+    stream.sentBytes += bytes;
     this.#appendPending(stream, bytes);
     if (isAll || bytes >= worthyFrameBytes) this.#controlFrames.refund(tokensPerFrame);
     if (!isAll) return;

@@ -29,8 +29,10 @@ export class Http2Stream extends WireExchange {
   pendingBytes = 0;
   /** Whether the output refers to memory of pieces whose callback has not come up yet. */
   isReferenced: boolean = false;
-  /** When something of it was last sent. */
-  progressMs: number;
+  sentBytes = 0;
+  /** Bytes sent at the last look at how quickly the client takes them, and when that was. */
+  paceBytes = 0;
+  paceMs: number;
   trailersToSend: HeaderList | undefined = undefined;
   isReady: boolean = false;
   isDrainAwaited: boolean = false;
@@ -58,7 +60,7 @@ export class Http2Stream extends WireExchange {
     this.#isContinueDue = isContinueDue;
     this.bornMs = nowMs;
     this.lookedAtMs = nowMs;
-    this.progressMs = nowMs;
+    this.paceMs = nowMs;
   }
 
   override inform(status: number, headers: HeaderList): void {

@@ -35,8 +35,10 @@ export const httpLimits = {
   bodyBytesPerSecondMin: { default: 32, min: 0, max: unlimited },
   /** How long such a body may take in all while it is awaited. */
   bodyMsMax: { default: unlimited, min: 100, max: unlimited },
-  /** How long output may wait for a client that takes none of it. */
+  /** How often it is looked at how much a client takes of the output that waits for it; taking none in between is its end. */
   responseStallMsMax: { default: 60_000, min: 100, max: unlimited },
+  /** What it must take in each second on average between looks. */
+  responseBytesPerSecondMin: { default: 240, min: 0, max: unlimited },
   /** How long a connection without a request is kept. */
   idleMsMax: { default: 300_000, min: 100, max: unlimited },
   /** HTTP/2: silence after which the client is pinged. */

@@ -9,6 +9,12 @@ interface WiredSocket extends Socket {
   [wired]?: SocketTransport;
 }
 
+/** What a socket knows and does not say. Where a version of Node keeps it elsewhere, only whole writes are seen. */
+interface SocketInside {
+  readonly _handle?: { readonly writeQueueSize?: number } | null;
+  readonly _writableState?: { readonly writelen?: number };
+}
+
 /** A socket as a connection sees it. Listeners are shared functions, so that an idle connection costs no closures. */
 export class SocketTransport implements Transport {
   readonly socket: Socket;
@@ -54,6 +60,16 @@ export class SocketTransport implements Transport {
 
   get pendingBytes(): number {
     return this.socket.writableLength;
+  }
+
+  get takenBytes(): number {
+    const { socket } = this;
+    const done = socket.bytesWritten - socket.writableLength;
+    // Node tells of a write when all of it has left. What is left of the one under way only the handle knows, as for
+    // the socket's own timeouts.
+    const { _handle: handle, _writableState: state } = socket as unknown as SocketInside;
+    const underWay = state?.writelen ?? 0;
+    return done + Math.max(0, underWay - (handle?.writeQueueSize ?? underWay));
   }
 
   write(pieces: readonly Uint8Array[], onTaken: (() => void) | undefined): void {

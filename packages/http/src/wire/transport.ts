@@ -5,6 +5,8 @@ export interface Transport {
   readonly peer: Peer;
   /** Bytes handed over and not yet taken by the kernel. */
   readonly pendingBytes: number;
+  /** Bytes that the kernel has taken so far, also of a large piece that it takes bit by bit. */
+  readonly takenBytes: number;
   /**
    * Hands pieces over, in order. `onTaken`, where given, is called once the kernel has them or never will. The pieces
    * belong to the transport until then.

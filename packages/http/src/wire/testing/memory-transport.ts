@@ -30,6 +30,15 @@ export class MemoryTransport implements Transport {
     else onTaken();
   }
 
+  get takenBytes(): number {
+    return this.sentBytes - this.pendingBytes;
+  }
+
+  /** The client reads so much and no more. */
+  takeSome(bytes: number): void {
+    this.pendingBytes = Math.max(0, this.pendingBytes - bytes);
+  }
+
   /** The client reads again: everything pending leaves. The connection's `onWritable` is the caller's to call. */
   unstick(): void {
     this.isStuck = false;

@@ -1,0 +1,51 @@
+import { once } from 'node:events';
+import { connect, createServer, type Socket } from 'node:net';
+import { expect, test } from 'vitest';
+import { SocketTransport } from './socket-transport.ts';
+import type { Connection } from './transport.ts';
+
+const silent: Connection = {
+  receive() {},
+  receiveEnd() {},
+  onWritable() {},
+  onClosed() {},
+  flush() {},
+  drain() {},
+};
+
+/** Far more than the kernel holds for two sockets. */
+const pieceBytes = 64 * 1024 * 1024;
+
+test('what the kernel takes of a large piece is seen while the piece is still on its way', async () => {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const client = connect((server.address() as { port: number }).port, '127.0.0.1');
+  const [socket] = (await once(server, 'connection')) as [Socket];
+  const transport = new SocketTransport(
+    socket,
+    () => silent,
+    () => {},
+  );
+  client.pause();
+  let isTaken = false;
+  transport.write([new Uint8Array(pieceBytes)], () => {
+    isTaken = true;
+  });
+  await new Promise((resolve) => setImmediate(resolve));
+  const atFirst = transport.takenBytes;
+  expect(atFirst).toBeLessThan(pieceBytes);
+  let received = 0;
+  while (received < pieceBytes / 2) {
+    const chunk = client.read() as Buffer | null;
+    if (chunk === null) await once(client, 'readable');
+    else received += chunk.length;
+  }
+  expect(isTaken).toBe(false);
+  expect(transport.takenBytes).toBeGreaterThan(atFirst);
+  expect(transport.takenBytes).toBeGreaterThanOrEqual(received);
+  expect(transport.takenBytes).toBeLessThan(pieceBytes);
+  client.destroy();
+  socket.destroy();
+  server.close();
+  await once(server, 'close');
+});
