@@ -21,6 +21,7 @@ import { serverUrl } from './cli/server-url.ts';
 import type { Config } from './config/fields.ts';
 import { FleetWatch } from './fleet-watch.ts';
 import { type Listeners, openListeners } from './listeners.ts';
+import { acceptErrorLog } from './logging/accept-error-log.ts';
 import { rpcAccessLog, withAccessLog } from './logging/access-log.ts';
 import type { Logger } from './logging/logger.ts';
 import { modelDefaultsFrom } from './model-defaults.ts';
@@ -52,6 +53,7 @@ export const startServer: StartServer = async (config, logger) => {
   try {
     listeners = await openListeners({
       config,
+      onAcceptError: acceptErrorLog(logger, () => performance.now()),
       api: createRpcHandler(grpc.services, {
         errorFrom: (error) => grpc.errorFrom(error),
         onRefused: (call, error) => grpc.noteRefused(call, error),

@@ -22,15 +22,17 @@ export interface ListenerParts {
   readonly config: Config;
   readonly api: WireHandler;
   readonly metrics: WireHandler;
+  /** Hears of connections that could not be accepted. */
+  readonly onAcceptError: (error: Error) => void;
 }
 
 /** Opens all of them, or none. */
-export async function openListeners({ config, api, metrics }: ListenerParts): Promise<Listeners> {
+export async function openListeners({ config, api, metrics, onAcceptError }: ListenerParts): Promise<Listeners> {
   const { httpPort, grpcPort, metricsPort } = config.server;
   const tls = tlsFrom(config);
   const open: HttpServer[] = [];
   const listen = async (handler: WireHandler, port: number, secure?: HttpTlsOptions): Promise<HttpServer> => {
-    const server = await serveWire(handler, { ...optionsFrom(config), port, tls: secure });
+    const server = await serveWire(handler, { ...optionsFrom(config), port, tls: secure, onAcceptError });
     open.push(server);
     return server;
   };

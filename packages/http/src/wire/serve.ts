@@ -35,6 +35,8 @@ export interface HttpServerOptions extends HttpLimitOptions {
   readonly onUpgrade?: OnUpgrade | undefined;
   /** Hears of failures that clients are not told about; unset, they become process warnings. */
   readonly onError?: OnHandlerError | undefined;
+  /** Hears of connections that could not be accepted, for want of descriptors say. The server goes on listening. */
+  readonly onAcceptError?: ((error: Error) => void) | undefined;
 }
 
 /** For TLS 1.2, what RFC 9113, 9.2.2 leaves of the suites: forward secrecy and authenticated encryption. */
@@ -57,12 +59,15 @@ function warn(error: unknown): void {
   process.emitWarning(error instanceof Error ? error : String(error), { code: 'MILLRACE_HTTP_HANDLER' });
 }
 
+function ignore(): void {}
+
 class WireServer implements HttpServer {
   host = '';
   port = 0;
   readonly #shared: SharedHost;
   readonly #server: Server;
   readonly #onUpgrade: OnUpgrade | undefined;
+  readonly #onAcceptError: (error: Error) => void;
   readonly #door: ConnectionDoor;
   readonly #transports = new Set<SocketTransport>();
   #onEmpty: (() => void)[] = [];
@@ -70,6 +75,7 @@ class WireServer implements HttpServer {
 
   constructor(handler: WireHandler, options: HttpServerOptions, limits: HttpLimits) {
     this.#onUpgrade = options.onUpgrade;
+    this.#onAcceptError = options.onAcceptError ?? ignore;
     this.#shared = new SharedHost(limits, handler);
     this.#door = new ConnectionDoor(limits);
     this.#server =
@@ -104,8 +110,7 @@ class WireServer implements HttpServer {
       this.#server.once('error', reject);
       this.#server.listen(port, host, () => {
         this.#server.off('error', reject);
-        // An accept that fails, for want of descriptors say, is no reason to stop.
-        this.#server.on('error', () => {});
+        this.#server.on('error', this.#onAcceptError);
         const address = this.#server.address();
         if (address !== null && typeof address === 'object') {
           this.host = address.address;
