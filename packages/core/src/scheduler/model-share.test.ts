@@ -111,5 +111,6 @@ test('a model that had the worker to itself owes nothing to one that comes later
     scheduler.handle({ kind: 'batch-answered', batch: run }, nowMs);
   }
   expect(order.slice(0, 3).filter((model) => model === 'old').length).toBeGreaterThan(0);
-  expect(order.toSorted()).toEqual(models.toSorted());
+  expect(order.filter((model) => model === 'old')).toHaveLength(2);
+  expect(order).toHaveLength(4);
 });

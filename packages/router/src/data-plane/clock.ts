@@ -4,11 +4,13 @@ export interface Clock {
   now(): number;
   /** Calls back once after the delay; returns the way to call it off. */
   after(delayMs: number, callback: () => void): () => void;
-  /** The same, but a process that waits for nothing else may end before it. */
+  /** The same, but a process that waits for nothing else may end before it, and one for a far time may come early. */
   alarm(delayMs: number, callback: () => void): () => void;
   /** Calls back once, after what the current turn of the event loop has brought in. */
   endOfTurn(callback: () => void): void;
 }
+
+const timerMsMax = 2 ** 31 - 1;
 
 export const systemClock: Clock = {
   now: () => performance.now(),
@@ -17,7 +19,8 @@ export const systemClock: Clock = {
     return () => clearTimeout(timer);
   },
   alarm: (delayMs, callback) => {
-    const timer = setTimeout(callback, delayMs).unref();
+    // One that is set for later than timers can count fires early, and is then set anew by whoever asked for it.
+    const timer = setTimeout(callback, Math.min(delayMs, timerMsMax)).unref();
     return () => clearTimeout(timer);
   },
   endOfTurn: (callback) => {

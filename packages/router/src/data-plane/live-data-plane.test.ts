@@ -291,6 +291,43 @@ test('a request that takes over the id of a cancelled one is not counted with it
   expectAllSettled(stage);
 });
 
+test('answers of an ordered model leave in the order of arrival, each with its own rows, and their memory goes back', async () => {
+  const stage = new PlaneOnStage({ isOrdered: true, rowsMax: 2 });
+  const [first, second] = [stage.worker(1), stage.worker(2)];
+  const [one, two, three, four] = [stage.send([1]), stage.send([2]), stage.send([3]), stage.send([4])];
+  const sent = [one, two, three, four];
+  await stage.turn();
+  const region = second.answers();
+  await stage.turn();
+  expect(sent.map(({ result }) => result)).toEqual([undefined, undefined, undefined, undefined]);
+  three.cancellation.cancel('cancelled');
+  second.dies();
+  await stage.turn();
+  expect(region.releases).toBe(0);
+  first.answers();
+  await stage.turn();
+  expect(sent.map(({ result }) => result)).toEqual(['answered 1', 'answered 2', 'cancelled', 'answered 4']);
+  expect(region.releases).toBe(0);
+  for (const { answer } of sent) answer?.release();
+  expectAllSettled(stage);
+});
+
+test('a held answer that nobody waits for any more gives its memory back', async () => {
+  const stage = new PlaneOnStage({ isOrdered: true, rowsMax: 1 });
+  const [first, second] = [stage.worker(1), stage.worker(2)];
+  const [earlier, later] = [stage.send([1]), stage.send([2])];
+  await stage.turn();
+  const region = second.answers();
+  later.cancellation.cancel('cancelled');
+  await stage.turn();
+  expect(await later.outcome).toBe('cancelled');
+  expect(region.releases).toBe(1);
+  first.answers();
+  expect(await earlier.outcome).toBe('answered 1');
+  earlier.answer?.release();
+  expectAllSettled(stage);
+});
+
 type Step = 'send' | 'send with a deadline' | 'cancel' | 'answer' | 'fail' | 'die' | 'end the turn' | 'pass time';
 const steps: readonly Step[] = [
   'send',
@@ -306,11 +343,15 @@ const steps: readonly Step[] = [
   'pass time',
 ];
 
-test('whatever happens in whatever order, every request ends once and all memory goes back once', async () => {
+test.each([
+  ['a plain model', {}],
+  ['a model whose answers leave in order', { isOrdered: true }],
+  ['a model that holds batches back', { delayMs: 30, preferredRows: [4] }],
+])('whatever happens to %s, every request ends once and all memory goes back once', async (_, policy) => {
   const step = fc.tuple(fc.constantFrom(...steps), fc.nat(1000));
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 20, maxLength: 60 }), async (story) => {
-      const stage = new PlaneOnStage();
+      const stage = new PlaneOnStage(policy);
       const links = new Map<number, ScriptedLink>();
       const start = (id: number) => links.set(id, stage.worker(id, 2));
       start(1);
@@ -336,6 +377,7 @@ test('whatever happens in whatever order, every request ends once and all memory
       }
       for (let turn = 0; sent.some(({ result }) => result === undefined) && turn < 300; turn++) {
         await stage.turn();
+        stage.clock.advance(1);
         for (const link of links.values()) if (link.inFlight.length > 0) link.answers();
       }
       for (const { result, answer } of sent) {

@@ -18,20 +18,9 @@ import { AnswerSplitter, layOutBatch } from './batch-layout.ts';
 import type { Clock } from './clock.ts';
 import type { DataPlane, InferAnswer, InferRequest, Runner } from './infer.ts';
 import { type PendingRequest, PendingRequests } from './pending-requests.ts';
+import { BatchAnswer, type RunningBatch } from './running-batch.ts';
 import type { ServedModel } from './served-model.ts';
 import { ValidInferRequest } from './valid-request.ts';
-
-interface RunningBatch {
-  readonly worker: WorkerId;
-  readonly model: ServedModel;
-  readonly requests: readonly RequestId[];
-  /** The same requests: by their ids, those that ended meanwhile could not be told from later ones. */
-  readonly pending: readonly PendingRequest[];
-  /** Rows before each request, and the total last. */
-  readonly rowOffsets: readonly number[];
-  readonly dispatchedAt: number;
-  readonly layOutMs: number;
-}
 
 export interface LiveDataPlaneParts {
   readonly scheduler: Scheduler;
@@ -62,7 +51,9 @@ export class LiveDataPlane implements DataPlane, Runner {
   /** Who waits for a retired model to have nothing left. */
   readonly #onIdle = new Map<ModelKey, () => void>();
   /** The answer the scheduler is being told about; `deliver` hands it out. */
-  #answer: AnsweredMessage | undefined;
+  #answer: BatchAnswer | undefined;
+  /** Answers of which parts wait for those of earlier requests, as the scheduler decides. */
+  readonly #heldAnswers = new Map<BatchId, BatchAnswer>();
   /** How long it took `deliver` to take the answer apart. */
   #answerMs = 0;
 
@@ -235,13 +226,15 @@ export class LiveDataPlane implements DataPlane, Runner {
 
   batchAnswered(message: AnsweredMessage): void {
     const running = this.#running.get(message.batch);
-    this.#answer = message;
+    const answer = running && new BatchAnswer(running, message);
+    this.#answer = answer;
     this.#answerMs = 0;
     this.#scheduler.handle({ kind: 'batch-answered', batch: message.batch }, this.#clock.now());
     this.#perform();
-    // Nobody waited for it any more.
-    if (this.#answer !== undefined) message.region.release();
     this.#answer = undefined;
+    if (answer?.isAwaited) this.#heldAnswers.set(message.batch, answer);
+    else if (answer !== undefined) answer.release();
+    else message.region.release();
     if (running !== undefined) {
       this.#observerOf(running.model).batchRan(running.rowOffsets.at(-1) as number, {
         computeInputMs: running.layOutMs,
@@ -319,6 +312,16 @@ export class LiveDataPlane implements DataPlane, Runner {
           break;
       }
     }
+    if (this.#heldAnswers.size > 0) this.#releaseHeld();
+  }
+
+  /** Lets go of held answers of which the last part was handed out, or is no longer waited for. */
+  #releaseHeld(): void {
+    for (const [batch, answer] of this.#heldAnswers) {
+      if (answer.isAwaited) continue;
+      this.#heldAnswers.delete(batch);
+      answer.release();
+    }
   }
 
   #dispatch(action: Extract<SchedulerAction, { kind: 'dispatch' }>): void {
@@ -354,37 +357,35 @@ export class LiveDataPlane implements DataPlane, Runner {
   }
 
   #deliver(action: Extract<SchedulerAction, { kind: 'deliver' }>): void {
-    const answer = this.#answer as AnsweredMessage;
-    const batch = this.#running.get(action.batch) as RunningBatch;
-    this.#answer = undefined;
+    const answer = this.#heldAnswers.get(action.batch) ?? (this.#answer as BatchAnswer);
+    const { batch, message } = answer;
     const receivedAt = this.#clock.now();
     const rows = batch.rowOffsets.at(-1) as number;
     const { name, version } = batch.model.view;
     let splitter: AnswerSplitter;
     try {
-      splitter = new AnswerSplitter(batch.model, answer, rows);
+      splitter = new AnswerSplitter(batch.model, message, rows);
     } catch (error) {
-      answer.region.release();
       for (const id of action.requests) this.#refuse(id, error as InferenceError);
       return;
     }
     const now = this.#clock.now();
-    this.#answerMs = now - receivedAt;
-    let holders = action.requests.length;
-    const release = (): void => {
-      holders -= 1;
-      if (holders === 0) answer.region.release();
-    };
+    const splitMs = now - receivedAt;
+    if (answer === this.#answer) this.#answerMs += splitMs;
+    answer.hold(action.requests.length);
+    const { release } = answer;
     const timing = {
       queueMs: 0,
       computeInputMs: batch.layOutMs,
-      computeInferMs: answer.runMicros / 1000,
-      computeOutputMs: this.#answerMs,
+      computeInferMs: message.runMicros / 1000,
+      computeOutputMs: splitMs,
       totalMs: 0,
     };
     let position = 0;
     for (const id of action.requests) {
-      while (batch.requests[position] !== id) position += 1;
+      // Mostly in row order; where answers leave in order of arrival, not always.
+      if (batch.requests[position] !== id) position = batch.requests.indexOf(id, position + 1);
+      if (position < 0) position = batch.requests.indexOf(id);
       const pending = this.#pending.remove(id);
       const { request } = pending;
       const outputs = splitter.rows(

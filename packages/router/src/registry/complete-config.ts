@@ -159,11 +159,6 @@ function checkBatching(config: ModelConfig, rowsMax: number, findings: Findings)
       );
     }
   }
-  const levels = batching?.priority_levels ?? 0;
-  const level = batching?.default_priority_level ?? 0;
-  if (levels > 0 ? level < 1 || level > levels : level > 0) {
-    findings.problem('dynamic_batching.default_priority_level', `must be from 1 to priority_levels (${levels})`);
-  }
 }
 
 function completeBatching(batching: DynamicBatching, rowsMax: number): DynamicBatching {

@@ -2,6 +2,7 @@
 import type { Findings } from './config-text/findings.ts';
 import type { ModelConfig } from './config-text/model-config-schema.ts';
 import { suggestionFor } from './config-text/suggestion.ts';
+import { takeQueueSize } from './dynamic-batching.ts';
 
 export type LaneChoice = 'local' | 'inline';
 
@@ -25,6 +26,8 @@ export interface ModelSettings extends ModelDefaults {
   readonly workerGroup: string;
   /** The group was named, so that other models may be in it. */
   readonly isGroupShared: boolean;
+  /** Share of workers that other models want too. */
+  readonly weight: number;
   /** Threads of one instance; 0: the server divides the machine's cores. */
   readonly threads: number;
   readonly isSpinning: boolean;
@@ -60,6 +63,11 @@ export const modelParameters = {
   'millrace.queue_bytes_max': {
     meaning: 'bytes of input that may wait; a request beyond is refused',
     range: [1, 2 ** 40],
+  },
+  'millrace.weight': {
+    meaning:
+      'share of the time of workers that other models of the group want too: one of weight 3 gets three times as much as one of weight 1; 1 without it',
+    range: [1, 1000],
   },
   'millrace.threads': {
     meaning: 'threads that one instance computes with; 0, as without it: the server divides the cores',
@@ -111,15 +119,15 @@ export function readModelSettings(
     findings.problem('parameters["millrace.worker_group"]', 'has no meaning with millrace.lane "inline"; remove one');
   }
   const number = (name: ParameterName, unwritten: number): number => Number(written.get(name) ?? unwritten);
-  const queueSize = config.dynamic_batching?.default_queue_policy?.max_queue_size ?? 0;
   return {
     lane: lane ?? defaults.lane,
     // A group's name has no slash, so a model without a group can never fall into one.
     workerGroup: group ?? `model/${modelName}`,
     isGroupShared: group !== undefined,
     runMsMax: number('millrace.run_ms_max', defaults.runMsMax),
-    queueRequestsMax: number('millrace.queue_requests_max', queueSize > 0 ? queueSize : defaults.queueRequestsMax),
+    queueRequestsMax: number('millrace.queue_requests_max', takeQueueSize(config) ?? defaults.queueRequestsMax),
     queueBytesMax: number('millrace.queue_bytes_max', defaults.queueBytesMax),
+    weight: number('millrace.weight', 1),
     threads: number('millrace.threads', 0),
     isSpinning: written.get('millrace.spinning') === 'true',
   };

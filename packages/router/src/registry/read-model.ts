@@ -12,6 +12,7 @@ import {
   type ReadModelConfig,
   readModelConfig,
 } from './config-text/read-model-config.ts';
+import { type BatchingPolicy, readDynamicBatching } from './dynamic-batching.ts';
 import {
   checkEnsembleHead,
   ensemblePlatformName,
@@ -44,6 +45,7 @@ export async function readModel(place: ModelPlace, options: ReadModelOptions): P
   checkUnservedFields(config, findings);
   const settings = readModelSettings(config, place.name, options.defaults, findings);
   const groups = isEnsemble ? [] : readInstanceGroups(config, place.name, options.hasGpu, findings);
+  const batching = readDynamicBatching(config, findings);
   const cache = readCacheChoice(config, findings);
   // A folder that would be empty is hard to keep in version control, so that an ensemble needs none.
   const present = isEnsemble && place.versions.length === 0 ? ['1'] : place.versions;
@@ -64,7 +66,7 @@ export async function readModel(place: ModelPlace, options: ReadModelOptions): P
   const warnings = new Map(findings.warnings.map((warning) => [formatConfigProblem(warning), warning]));
   const served: ModelVersionDefinition[] = [];
   for (const version of versions) {
-    const parts = { place, config, settings, groups, findings };
+    const parts = { place, config, settings, groups, batching, findings };
     const read = await (isEnsemble ? readEnsembleVersion(parts, version) : readVersion(parts, version));
     // Versions that share a configuration mostly share its warnings.
     for (const warning of read.warnings) warnings.set(formatConfigProblem(warning), warning);
@@ -132,6 +134,7 @@ export interface ModelParts {
   readonly config: ModelConfig;
   readonly settings: ModelSettings;
   readonly groups: readonly InstanceGroup[];
+  readonly batching: BatchingPolicy;
   readonly findings: Findings;
 }
 
@@ -142,7 +145,7 @@ export interface VersionReading {
 }
 
 async function readVersion(parts: ModelParts, version: string): Promise<VersionReading> {
-  const { place, config, settings, groups } = parts;
+  const { place, config, settings, groups, batching } = parts;
   const filename = config.default_model_filename ?? modelFilenameDefault;
   const file = await readModelFile(place.isSingleFile ? place.path : join(place.path, version, filename));
   if ('problem' in file) {
@@ -173,6 +176,8 @@ async function readVersion(parts: ModelParts, version: string): Promise<VersionR
       config: jsonFromModelConfig(completed.config),
     },
     policy: resolveModelPolicy({
+      ...batching,
+      weight: settings.weight,
       rowsMax: Math.max(1, completed.rowsMax),
       queueRequestsMax: settings.queueRequestsMax,
       queueBytesMax: settings.queueBytesMax,

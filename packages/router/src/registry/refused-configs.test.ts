@@ -95,6 +95,32 @@ describe('a configuration that cannot be served is told with line and field', ()
       'dynamic_batching.default_priority_level',
       /from 1 to priority_levels \(0\)/,
     ],
+    [
+      `${testConfig} dynamic_batching { priority_levels: 1025 default_priority_level: 1 }`,
+      'dynamic_batching.priority_levels',
+      /1025 is over the 1024 there may be/,
+    ],
+    [
+      `${testConfig} dynamic_batching { priority_levels: 2 default_priority_level: 1 priority_queue_policy { key: 3 value { } } }`,
+      'dynamic_batching.priority_queue_policy["3"]',
+      /levels are from 1 to priority_levels \(2\)/,
+    ],
+    [
+      `${testConfig} dynamic_batching { preserve_ordering: true priority_levels: 2 default_priority_level: 1 }`,
+      'dynamic_batching.preserve_ordering',
+      /with 2 priority levels; remove it, or write priority_levels: 1/,
+    ],
+    [
+      `${testConfig} dynamic_batching { preserve_ordering: true default_queue_policy { timeout_action: DELAY default_timeout_microseconds: 1 } }`,
+      'dynamic_batching.default_queue_policy.timeout_action',
+      /DELAY lets requests be overtaken, which preserve_ordering forbids/,
+    ],
+    [
+      `${testConfig} dynamic_batching { preserve_ordering: true priority_levels: 1 default_priority_level: 1 priority_queue_policy { key: 1 value { timeout_action: DELAY allow_timeout_override: true } } }`,
+      'dynamic_batching.priority_queue_policy["1"].timeout_action',
+      /preserve_ordering forbids/,
+    ],
+    [parameter('millrace.weight', '0'), 'parameters["millrace.weight"]', /whole number from 1 to 1000/],
     // Against the graph
     [testEntries, 'input[0].dims', /is \[ 4 \], but the graph has \[ -1, 4 \]/],
     [testConfig.replace('"x"', '"X"'), 'input[0].name', /the graph has no input "X" \(did you mean x\?\)/],

@@ -66,41 +66,6 @@ const warnings: readonly Rule[] = [
     message: 'has no effect: histogram buckets are the same for all models',
   },
   {
-    field: 'dynamic_batching.preferred_batch_size',
-    isSet: (config) => isFilled(config.dynamic_batching?.preferred_batch_size),
-    message: 'is not aimed for: a free instance takes what waits, up to max_batch_size',
-  },
-  {
-    field: 'dynamic_batching.max_queue_delay_microseconds',
-    isSet: (config) => isPositive(config.dynamic_batching?.max_queue_delay_microseconds),
-    message: 'is not waited for: a free instance takes what waits at once, a busy one lets the batch grow',
-  },
-  {
-    field: 'dynamic_batching.preserve_ordering',
-    isSet: (config) => config.dynamic_batching?.preserve_ordering === true,
-    message: 'holds with one instance only; answers of several instances may overtake each other',
-  },
-  {
-    field: 'dynamic_batching.priority_levels',
-    isSet: (config) => isPositive(config.dynamic_batching?.priority_levels),
-    message: 'priorities are not kept yet; requests run in the order of their arrival',
-  },
-  {
-    field: 'dynamic_batching.default_queue_policy.default_timeout_microseconds',
-    isSet: (config) => isPositive(config.dynamic_batching?.default_queue_policy?.default_timeout_microseconds),
-    message: 'has no effect yet; a request waits as long as its own deadline allows',
-  },
-  {
-    field: 'dynamic_batching.default_queue_policy.timeout_action',
-    isSet: (config) => config.dynamic_batching?.default_queue_policy?.timeout_action === 'DELAY',
-    message: 'DELAY is not supported: a request whose time has passed is refused',
-  },
-  {
-    field: 'dynamic_batching.priority_queue_policy',
-    isSet: (config) => isFilledMap(config.dynamic_batching?.priority_queue_policy),
-    message: 'has no effect: there is one queue, with default_queue_policy',
-  },
-  {
     field: 'optimization.graph',
     isSet: (config) => (config.optimization?.graph?.level ?? 0) !== 0,
     message: 'has no effect: every graph optimisation is on',

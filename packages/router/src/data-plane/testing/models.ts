@@ -1,5 +1,5 @@
 /** Models for the tests of the data plane. */
-import { resolveModelPolicy } from '@millrace/core';
+import { type ModelPolicy, resolveModelPolicy } from '@millrace/core';
 import type { TensorSpec } from '@millrace/protocol';
 import type { ModelView } from '../../registry/catalogue.ts';
 import { ServedModel } from '../served-model.ts';
@@ -15,6 +15,7 @@ export function servedModel(
   inputs: readonly TensorSpec[],
   outputs: readonly TensorSpec[],
   overrides: Partial<ModelView> = {},
+  policy: Partial<ModelPolicy> = {},
 ): ServedModel {
   const view: ModelView = {
     name: 'm',
@@ -28,5 +29,5 @@ export function servedModel(
     config: {},
     ...overrides,
   };
-  return new ServedModel(view, { ...testPolicy, rowsMax: view.rowsMax }, 1);
+  return new ServedModel(view, { ...testPolicy, rowsMax: view.rowsMax, ...policy }, 1);
 }

@@ -1,5 +1,5 @@
 /** The live data plane with its real scheduler and metrics, between a clock held by the test and scripted workers. */
-import { Scheduler } from '@millrace/core';
+import { type ModelPolicy, Scheduler } from '@millrace/core';
 import { Cancellation, type FromWorker, InferenceError } from '@millrace/protocol';
 import { ServedModels } from '../../registry/served-models.ts';
 import { renderMetrics } from '../../telemetry/exposition.ts';
@@ -29,10 +29,12 @@ export class PlaneOnStage {
   readonly #registry = new MetricsRegistry();
 
   /** The model takes rows of one INT32 and gives them back. */
-  constructor() {
+  constructor(policy: Partial<ModelPolicy> = {}) {
     this.model = servedModel(
       [{ name: 'x', datatype: 'INT32', shape: [-1, 1] }],
       [{ name: 'y', datatype: 'INT32', shape: [-1, 1] }],
+      {},
+      policy,
     );
     const models = new ServedModels([this.model], []);
     this.plane = new LiveDataPlane({

@@ -1,0 +1,44 @@
+import type { RequestId, WorkerId } from '@millrace/core';
+import type { AnsweredMessage } from '@millrace/protocol';
+import type { PendingRequest } from './pending-requests.ts';
+import type { ServedModel } from './served-model.ts';
+
+/** A batch that a worker holds. */
+export interface RunningBatch {
+  readonly worker: WorkerId;
+  readonly model: ServedModel;
+  readonly requests: readonly RequestId[];
+  /** The same requests: by their ids, those that ended meanwhile could not be told from later ones. */
+  readonly pending: readonly PendingRequest[];
+  /** Rows before each request, and the total last. */
+  readonly rowOffsets: readonly number[];
+  readonly dispatchedAt: number;
+  readonly layOutMs: number;
+}
+
+/** The answer to a batch. Its memory goes back when everyone who was handed a part has used it, and no more are to come. */
+export class BatchAnswer {
+  readonly batch: RunningBatch;
+  readonly message: AnsweredMessage;
+  /** Those who were handed a part, and one while parts may still be handed out. */
+  #holderCount = 1;
+
+  constructor(batch: RunningBatch, message: AnsweredMessage) {
+    this.batch = batch;
+    this.message = message;
+  }
+
+  /** Whether some of the batch still wait for their part: their model's answers leave in order of arrival. */
+  get isAwaited(): boolean {
+    return this.batch.pending.some((pending) => !pending.hasEnded);
+  }
+
+  hold(holderCount: number): void {
+    this.#holderCount += holderCount;
+  }
+
+  readonly release = (): void => {
+    this.#holderCount -= 1;
+    if (this.#holderCount === 0) this.message.region.release();
+  };
+}
