@@ -7,6 +7,7 @@ import { parseArgs } from 'node:util';
 import { pinning } from './pinned-process.ts';
 import { markdownFrom, resultFrom, type ScenarioResult } from './report.ts';
 import type { Sample, Scenario } from './scenario.ts';
+import { attacksScenario } from './scenarios/attacks.ts';
 import { dataPlaneScenario } from './scenarios/data-plane.ts';
 import { grpc600kScenario } from './scenarios/grpc-600k.ts';
 import { grpcInferScenario, oneCallerGrpcScenario } from './scenarios/grpc-infer.ts';
@@ -34,6 +35,7 @@ const scenarios: readonly Scenario[] = [
   dataPlaneScenario,
   saturationScenario,
   wireUnaryScenario,
+  attacksScenario,
 ];
 
 const { values, positionals } = parseArgs({

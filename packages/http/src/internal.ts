@@ -4,6 +4,7 @@ export { HpackEncoder } from './hpack/encoder.ts';
 export { Http1Connection } from './http1/connection.ts';
 export { Http2Connection } from './http2/connection.ts';
 export * from './http2/frames.ts';
+export { type Flood, floods } from './http2/testing/floods.ts';
 export * from './http2/testing/frame-tools.ts';
 export { Field } from './wire/field.ts';
 export { MemoryHost } from './wire/testing/memory-host.ts';

@@ -2,21 +2,9 @@ import { connect as connectHttp2 } from 'node:http2';
 import { connect, type Socket } from 'node:net';
 import { afterEach, describe, expect, test } from 'vitest';
 import type { HttpHandler, HttpServer } from '../exchange.ts';
-import { errorCode, frameFlag, frameType, readUint32 } from '../http2/frames.ts';
-import {
-  data,
-  frame,
-  framesFrom,
-  getFields,
-  headers,
-  hello,
-  literalBlock,
-  ping,
-  postFields,
-  reset,
-  settings,
-  windowUpdate,
-} from '../http2/testing/frame-tools.ts';
+import { errorCode, frameType, readUint32 } from '../http2/frames.ts';
+import { floods, repeat, streamAt } from '../http2/testing/floods.ts';
+import { framesFrom, getFields, headers, hello, reset, settings, windowUpdate } from '../http2/testing/frame-tools.ts';
 import { type HttpServerOptions, serveHttp } from './serve.ts';
 
 /** What an attack may make the process hold beyond what it held before. */
@@ -99,140 +87,8 @@ function lastWord(heard: Buffer): { code: number; reason: string } {
 }
 
 const memoryInUse = () => process.memoryUsage().heapUsed + process.memoryUsage().external;
-const repeat = (count: number, make: (at: number) => Buffer) =>
-  Buffer.concat(Array.from({ length: count }, (_, at) => make(at)));
-const streamAt = (round: number, at: number, perRound: number) => (round * perRound + at) * 2 + 1;
-
-/** Each attack as what it sends round after round, and the reason it is cut off for. */
-const floods: readonly (readonly [name: string, reason: string, next: (round: number) => Buffer])[] = [
-  [
-    'rapid reset (CVE-2023-44487)',
-    'too_many_resets',
-    (round) =>
-      repeat(50, (at) => {
-        const id = streamAt(round, at, 50);
-        return Buffer.concat([headers(id, getFields, true), reset(id)]);
-      }),
-  ],
-  [
-    'streams made to be reset by a zero window increment (CVE-2025-8671)',
-    'too_many_resets',
-    (round) =>
-      repeat(50, (at) => {
-        const id = streamAt(round, at, 50);
-        return Buffer.concat([headers(id, getFields, true), windowUpdate(id, 0)]);
-      }),
-  ],
-  [
-    'streams made to be reset by a window overflow (CVE-2025-8671)',
-    'too_many_resets',
-    (round) =>
-      repeat(50, (at) => {
-        const id = streamAt(round, at, 50);
-        return Buffer.concat([headers(id, getFields, true), windowUpdate(id, 0x7fffffff)]);
-      }),
-  ],
-  [
-    'streams made to be reset by DATA after their end (CVE-2025-8671)',
-    'too_many_resets',
-    (round) =>
-      repeat(50, (at) => {
-        const id = streamAt(round, at, 50);
-        return Buffer.concat([headers(id, getFields, true), data(id, 'x', false)]);
-      }),
-  ],
-  [
-    'streams made to be reset by HEADERS after their end (CVE-2025-8671)',
-    'too_many_resets',
-    (round) =>
-      repeat(50, (at) => {
-        const id = streamAt(round, at, 50);
-        return Buffer.concat([headers(id, getFields, true), headers(id, [], true)]);
-      }),
-  ],
-  [
-    'streams made to be reset by a PRIORITY of wrong size (CVE-2025-8671)',
-    'too_many_resets',
-    (round) =>
-      repeat(50, (at) => {
-        const id = streamAt(round, at, 50);
-        return Buffer.concat([headers(id, getFields, true), frame(frameType.priority, 0, id, Buffer.alloc(4))]);
-      }),
-  ],
-  [
-    'malformed requests, each reset (CVE-2019-9514)',
-    'too_many_resets',
-    (round) => repeat(50, (at) => headers(streamAt(round, at, 50), [[':method', 'GET']], true)),
-  ],
-  [
-    'CONTINUATION flood (CVE-2024-27316)',
-    'header block too large',
-    (round) =>
-      round === 0
-        ? frame(frameType.headers, 0, 1, literalBlock(getFields))
-        : frame(frameType.continuation, 0, 1, literalBlock([['x-flood', 'f'.repeat(1000)]])),
-  ],
-  [
-    'CONTINUATION flood of empty frames',
-    'header block too large',
-    (round) =>
-      round === 0
-        ? frame(frameType.headers, 0, 1, literalBlock(getFields))
-        : repeat(100, () => frame(frameType.continuation, 0, 1)),
-  ],
-  [
-    'HPACK bomb',
-    'header list too large',
-    () => frame(frameType.headers, frameFlag.endHeaders | frameFlag.endStream, 1, bomb()),
-  ],
-  ['SETTINGS flood (CVE-2019-9515)', 'too_many_control_frames', () => repeat(500, () => settings())],
-  ['PING flood (CVE-2019-9512)', 'too_many_pings', () => repeat(500, () => ping())],
-  [
-    'PRIORITY flood (CVE-2019-9513)',
-    'too_many_control_frames',
-    () => repeat(500, (at) => frame(frameType.priority, 0, at * 2 + 1, Buffer.of(0, 0, 0, 0, 1))),
-  ],
-  [
-    'empty DATA flood (CVE-2019-9518)',
-    'too_many_control_frames',
-    (round) =>
-      Buffer.concat([
-        round === 0 ? headers(1, postFields, false) : Buffer.alloc(0),
-        repeat(500, () => data(1, '', false)),
-      ]),
-  ],
-  [
-    'padding flood on a stream that was reset',
-    'too_many_control_frames',
-    (round) =>
-      Buffer.concat([
-        round === 0 ? Buffer.concat([headers(1, postFields, false), windowUpdate(1, 0)]) : Buffer.alloc(0),
-        repeat(500, () => frame(frameType.data, frameFlag.padded, 1, Buffer.of(0))),
-      ]),
-  ],
-  ['window update flood', 'too_many_control_frames', () => repeat(500, () => windowUpdate(0, 1))],
-  ['unknown frame flood', 'too_many_control_frames', () => repeat(500, () => frame(77, 0, 0, Buffer.alloc(4)))],
-  [
-    'reset flood on closed streams',
-    'too_many_control_frames',
-    (round) =>
-      Buffer.concat([round === 0 ? headers(1, getFields, true) : Buffer.alloc(0), repeat(500, () => reset(1))]),
-  ],
-];
-
-/** One field of nearly a whole table, then a reference to it for every byte of the block. */
-function bomb(): Buffer {
-  const value = 'b'.repeat(4000);
-  const length = 4000 - 127;
-  const field = Buffer.concat([
-    Buffer.of(0x40, 1, 0x61, 0x7f, (length & 127) | 128, length >> 7),
-    Buffer.from(value, 'latin1'),
-  ]);
-  return Buffer.concat([literalBlock(getFields), field, Buffer.alloc(8000, 0xbe)]);
-}
-
 describe('a flood is cut off, costs little and harms nobody else', () => {
-  for (const [name, reason, next] of floods) {
+  for (const { name, reason, next } of floods) {
     test(name, async () => {
       const target = await serve(({ path }) => (path === '/bystander' ? { status: 200, headers: [] } : hold()));
       const attack = await dial(target);
