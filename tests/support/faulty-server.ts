@@ -2,16 +2,9 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { inject } from '@millrace/http';
-import {
-  createRestEdge,
-  MetricsObserver,
-  MetricsRegistry,
-  type ModelStatus,
-  renderMetrics,
-  scanRepository,
-} from '@millrace/router';
+import { createRestEdge, MetricsObserver, MetricsRegistry, type ModelStatus, renderMetrics } from '@millrace/router';
 import { type Options, resolveConfig } from 'millrace';
-import { type Assembly, assemble, createLogger, FleetWatch, modelDefaultsFrom } from 'millrace/internal';
+import { type Assembly, assemble, createLogger, FleetWatch } from 'millrace/internal';
 import type { NamedValues } from './golden.ts';
 import { type Answer, decodeAnswer, encodeCall } from './inference-call.ts';
 import { metricFrom } from './metrics.ts';
@@ -37,18 +30,17 @@ export class FaultyServer {
     if (!existsSync(workerPath)) throw new Error(`${workerPath} is missing; run npm run build first`);
     const config = resolveConfig({ options: { worker, log: { level: 'silent' } }, cwd: path });
     const logger = createLogger({ config, isTerminal: false, paint: (_, text) => text, write: () => {} });
-    const scan = await scanRepository([path], { hasGpu: false, defaults: modelDefaultsFrom(config) });
     const registry = new MetricsRegistry();
     const observer = new MetricsObserver(registry, { version: '0', node: '0' });
-    const assembly = assemble({
-      scan,
+    const assembly = await assemble({
+      paths: [path],
       config,
       observer,
       listener: new FleetWatch(logger, observer),
       workerPath,
       onSharedMemoryUnavailable: () => {},
     });
-    assembly.fleet.start();
+    assembly.library.start();
     return new FaultyServer(assembly, registry);
   }
 
@@ -72,6 +64,7 @@ export class FaultyServer {
   }
 
   async close(): Promise<void> {
+    this.#assembly.library.close();
     await this.#assembly.fleet.kill();
   }
 }

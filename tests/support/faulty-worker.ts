@@ -13,7 +13,7 @@ const faultyEngine: Engine = {
   async load(spec) {
     const folder = dirname(spec.path);
     if (existsSync(join(folder, crashFile))) die();
-    if (existsSync(join(folder, hangFile))) await new Promise(() => {});
+    if (existsSync(join(folder, hangFile))) await hang();
     const session = await onnxruntimeEngine.load(spec);
     return {
       run(request) {
@@ -28,6 +28,11 @@ const faultyEngine: Engine = {
     };
   },
 };
+
+/** As a load that never ends would: something of it keeps the process alive. */
+function hang(): Promise<never> {
+  return new Promise(() => setInterval(() => {}, 60_000));
+}
 
 /** As a segmentation fault would: without a word, in the midst of things. */
 function die(): void {

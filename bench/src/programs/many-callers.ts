@@ -7,7 +7,13 @@ import { readFileSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { parseArgs } from 'node:util';
 import { type FromWorker, neverCancelled, type Tensor, type WorkerLink } from '@millrace/protocol';
-import { createLocalLane, type ModelObserver, scanRepository, silentObserver } from '@millrace/router';
+import {
+  createLocalLane,
+  type ModelObserver,
+  scanRepository,
+  silentLibraryListener,
+  silentObserver,
+} from '@millrace/router';
 import { resolveConfig } from 'millrace';
 import { assemble, modelDefaultsFrom } from 'millrace/internal';
 import { mlpInputs, mlpRepository, mlpRows } from '../mlp.ts';
@@ -47,15 +53,13 @@ async function throughDataPlane(): Promise<{ rowsPerSecond: number; meanBatchRow
   const ready = new Promise<void>((resolve) => {
     modelReady = resolve;
   });
-  const nothing = (): void => {};
-  const { dataPlane, fleet } = assemble({
-    scan,
+  const { dataPlane, library, fleet } = await assemble({
+    paths: [repository],
     config,
     observer: { ...silentObserver, observerFor: () => counting },
     listener: {
+      ...silentLibraryListener,
       modelReady,
-      modelLoaded: nothing,
-      modelShortOfWorker: nothing,
       modelFailed: (_, reason) => {
         throw new Error(reason);
       },
@@ -63,13 +67,10 @@ async function throughDataPlane(): Promise<{ rowsPerSecond: number; meanBatchRow
         workerPid = pid;
         moveToCore(pid);
       },
-      workerReady: nothing,
-      workerStopping: nothing,
-      workerGone: nothing,
     },
-    onSharedMemoryUnavailable: nothing,
+    onSharedMemoryUnavailable: () => {},
   });
-  fleet.start();
+  library.start();
   await ready;
   const input: Tensor = {
     name: 'input',

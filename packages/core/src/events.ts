@@ -25,7 +25,7 @@ export type SchedulerEvent =
   | { readonly kind: 'model-added'; readonly model: ModelKey; readonly policy: ModelPolicy }
   /**
    * It gets no new requests; those that wait and run are finished by its workers, and `model-idle` is said when the last
-   * one is. A `model-added` takes it back.
+   * one is, also when it is removed meanwhile or was never known. A `model-added` takes it back.
    */
   | { readonly kind: 'model-retired'; readonly model: ModelKey }
   /** Waiting requests are refused; running ones finish. No worker serves it any more. */

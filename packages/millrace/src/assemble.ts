@@ -1,36 +1,31 @@
-/** Puts the router's parts together: models found, lanes, workers, data plane. Both the server and the embedding API stand on it. */
+/** Puts the router's parts together: lanes, workers, data plane, and the library of models that uses them. Both the server and the embedding API stand on it. */
 import { createRequire } from 'node:module';
 import { availableParallelism } from 'node:os';
 import { Scheduler } from '@millrace/core';
-import type { Lane, LoadSpec } from '@millrace/protocol';
 import {
   createLocalLane,
   type DataPlaneObserver,
-  EnsembleStates,
-  type FleetListener,
-  failureReason,
+  type LibraryListener,
   LiveDataPlane,
-  loadSpecOf,
-  type ModelDefinition,
-  type ModelVersionDefinition,
-  type RepositoryScan,
+  ModelLibrary,
+  measureProcess,
   type ResultCache,
   Runners,
-  ServedModel,
   ServedModels,
   systemClock,
   WorkerFleet,
-  type WorkerGroup,
 } from '@millrace/router';
 import { createInlineLane, onnxruntimeEngine } from '@millrace/worker';
 import type { Config } from './config/fields.ts';
+import { modelDefaultsFrom } from './model-defaults.ts';
 import { shareThreads } from './share-threads.ts';
 
 export interface AssemblyParts {
-  readonly scan: RepositoryScan;
+  /** Model repositories and single files. */
+  readonly paths: readonly string[];
   readonly config: Pick<Config, 'cache' | 'queue' | 'worker'>;
   readonly observer: DataPlaneObserver;
-  readonly listener: FleetListener;
+  readonly listener: LibraryListener;
   /** The program of the worker processes; Millrace's own unless given. */
   readonly workerPath?: string;
   /** Told why workers copy tensors through their socket although shared memory was asked for. */
@@ -40,35 +35,26 @@ export interface AssemblyParts {
 export interface Assembly {
   readonly models: ServedModels;
   readonly dataPlane: LiveDataPlane;
+  readonly library: ModelLibrary;
   readonly fleet: WorkerFleet;
   readonly cache: ResultCache;
 }
 
-export function assemble(parts: AssemblyParts): Assembly {
-  const { scan, config, observer, listener } = parts;
-  const lanes: Readonly<Record<ModelDefinition['lane'], Lane>> = {
-    inline: createInlineLane({ engines: [onnxruntimeEngine] }),
-    local: createLocalLane({
-      workerPath: parts.workerPath ?? createRequire(import.meta.url).resolve('@millrace/worker/main'),
-      sharedMemoryBytesMax: config.worker.sharedMemory ? config.worker.sharedMemoryBytes : 0,
-      onSharedMemoryUnavailable: parts.onSharedMemoryUnavailable,
-    }),
-  };
-  const served = servedFrom(scan.models);
-  const groups = groupsFrom(scan.models, served, lanes, config.worker.threads);
-  const models = new ServedModels(
-    [...served.values()],
-    scan.failures.map((failure) => ({ name: failure.name, version: failure.version, reason: failureReason(failure) })),
-  );
+/** Rejects with a `ConfigError` when the paths are no good. Nothing is loaded before the library is started. */
+export async function assemble(parts: AssemblyParts): Promise<Assembly> {
+  const { paths, config, observer, listener } = parts;
+  const models = new ServedModels();
   const scheduler = new Scheduler({
     waitingRequestsMax: config.queue.serverRequestsMax,
     waitingBytesMax: config.queue.serverBytesMax,
   });
-  const dataPlane = new LiveDataPlane({ scheduler, models, clock: systemClock, observer });
+  const clock = systemClock;
+  const random = Math.random;
+  const dataPlane = new LiveDataPlane({ scheduler, models, clock, observer });
   const runners = new Runners({
     queue: dataPlane,
     inferPart: (request, signal) => dataPlane.inferPart(request, signal),
-    clock: systemClock,
+    clock: clock,
     observer,
     cacheLimits: {
       bytesMax: config.cache.bytesMax,
@@ -78,72 +64,34 @@ export function assemble(parts: AssemblyParts): Assembly {
     // What may wait in the queues may also wait for the run of another.
     followerLimits: { followersMax: config.queue.serverRequestsMax, followerBytesMax: config.queue.serverBytesMax },
   });
-  for (const definition of scan.models) {
-    for (const version of definition.versions) {
-      const model = served.get(version);
-      const { cache } = definition;
-      if (model !== undefined) model.runner = runners.runnerOf(model, { cache, ensemble: version.ensemble });
-    }
-  }
   const fleet = new WorkerFleet({
-    groups,
     dataPlane,
-    models,
-    clock: systemClock,
-    random: Math.random,
+    clock,
+    random,
     loadMsMax: Math.ceil(config.worker.loadSecondsMax * 1000),
     listener,
   });
-  watchEnsembles(served, models, dataPlane, listener);
-  return { models, dataPlane, fleet, cache: runners.cache };
-}
-
-/** Every version that can be served, with the number by which workers know it. */
-function servedFrom(definitions: readonly ModelDefinition[]): ReadonlyMap<ModelVersionDefinition, ServedModel> {
-  const served = new Map<ModelVersionDefinition, ServedModel>();
-  for (const version of definitions.flatMap(({ versions }) => versions)) {
-    served.set(version, new ServedModel(version.view, version.policy, served.size + 1));
-  }
-  return served;
-}
-
-/** An ensemble has no workers: it is ready when its steps are. */
-function watchEnsembles(
-  served: ReadonlyMap<ModelVersionDefinition, ServedModel>,
-  models: ServedModels,
-  dataPlane: LiveDataPlane,
-  listener: FleetListener,
-): void {
-  const states = new EnsembleStates({
-    models,
-    onReady(model) {
-      dataPlane.addModel(model);
-      listener.modelReady(model);
+  const library = await ModelLibrary.open({
+    paths,
+    reading: { hasGpu: false, defaults: modelDefaultsFrom(config) },
+    share: (definitions) => shareThreads(definitions, availableParallelism(), config.worker.threads),
+    lanes: {
+      inline: createInlineLane({ engines: [onnxruntimeEngine] }),
+      local: createLocalLane({
+        workerPath: parts.workerPath ?? createRequire(import.meta.url).resolve('@millrace/worker/main'),
+        sharedMemoryBytesMax: config.worker.sharedMemory ? config.worker.sharedMemoryBytes : 0,
+        onSharedMemoryUnavailable: parts.onSharedMemoryUnavailable,
+      }),
     },
-    onFailed: (model, reason) => listener.modelFailed(model, reason),
+    runnerOf: (model, { cache }, { ensemble }) => runners.runnerOf(model, { cache, ensemble }),
+    dataPlane,
+    models,
+    fleet,
+    clock,
+    random,
+    measure: measureProcess,
+    listener,
+    keeper: {},
   });
-  for (const [{ ensemble }, model] of served) if (ensemble !== undefined) states.add(model, ensemble);
-}
-
-/** Versions of one model have workers of their own; models of a named group share theirs. */
-function groupsFrom(
-  definitions: readonly ModelDefinition[],
-  served: ReadonlyMap<ModelVersionDefinition, ServedModel>,
-  lanes: Readonly<Record<ModelDefinition['lane'], Lane>>,
-  threads: number | 'auto',
-): readonly WorkerGroup[] {
-  const share = shareThreads(definitions, availableParallelism(), threads);
-  const groups = new Map<string, { lane: Lane; workers: number; models: { model: ServedModel; spec: LoadSpec }[] }>();
-  for (const definition of definitions) {
-    for (const version of definition.versions) {
-      const model = served.get(version);
-      if (model === undefined || version.ensemble !== undefined) continue;
-      const name = definition.isGroupShared ? definition.workerGroup : model.key;
-      const group = groups.get(name) ?? { lane: lanes[definition.lane], workers: 0, models: [] };
-      group.workers = Math.max(group.workers, definition.instanceCount);
-      group.models.push({ model, spec: loadSpecOf(model, definition, version, share) });
-      groups.set(name, group);
-    }
-  }
-  return [...groups].map(([name, group]) => ({ name, ...group }));
+  return { models, dataPlane, library, fleet, cache: runners.cache };
 }

@@ -1,6 +1,5 @@
 /** The composition root of the server: everything is made here, started in order and stopped in reverse. */
 import { createRpcHandler, type HttpHandler, wireHandlerFrom } from '@millrace/http';
-import { ConfigError } from '@millrace/protocol';
 import {
   createGrpcEdge,
   createRestEdge,
@@ -10,7 +9,6 @@ import {
   MetricsRegistry,
   metricsHandler,
   type Statistics,
-  scanRepository,
   startProcessMetrics,
   statisticsFrom,
   type WatchedHealth,
@@ -24,21 +22,16 @@ import { type Listeners, openListeners } from './listeners.ts';
 import { acceptErrorLog } from './logging/accept-error-log.ts';
 import { rpcAccessLog, withAccessLog } from './logging/access-log.ts';
 import type { Logger } from './logging/logger.ts';
-import { modelDefaultsFrom } from './model-defaults.ts';
 import { Readiness } from './readiness.ts';
 import { version } from './version.ts';
 
 export const startServer: StartServer = async (config, logger) => {
-  const scan = await scanRepository(config.models.paths, { hasGpu: false, defaults: modelDefaultsFrom(config) });
-  if (scan.problems.length > 0) throw new ConfigError(scan.problems);
-  for (const { source, line, field, message } of scan.warnings) logger.warn({ source, line, field }, message);
-
   const metrics = new MetricsRegistry();
   const observer = new MetricsObserver(metrics, { version, node: process.version });
   const processMetrics = startProcessMetrics(metrics, Date.now() - process.uptime() * 1000);
   const watch = new FleetWatch(logger, observer);
-  const assembly = assemble({
-    scan,
+  const assembly = await assemble({
+    paths: config.models.paths,
     config,
     observer,
     listener: watch,
@@ -71,7 +64,7 @@ export const startServer: StartServer = async (config, logger) => {
     processMetrics.stop();
     throw error;
   }
-  assembly.fleet.start();
+  assembly.library.start();
   return new ComposedServer({
     assembly,
     watch,
@@ -182,6 +175,7 @@ class ComposedServer implements RunningServer {
     const { listeners, grpc, assembly } = this.#parts;
     grpc.end();
     await Promise.all([listeners.http.drain(), listeners.grpc.drain()]);
+    assembly.library.close();
     await assembly.dataPlane.drain();
     await assembly.fleet.stop();
   }
@@ -195,6 +189,7 @@ class ComposedServer implements RunningServer {
     const { listeners, assembly, stopMetrics } = this.#parts;
     const { http, grpc, metrics } = listeners;
     stopMetrics();
+    assembly.library.close();
     await Promise.all([http.close(), grpc.close(), metrics.close(), assembly.fleet.kill()]);
   }
 }

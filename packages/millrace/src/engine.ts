@@ -3,18 +3,16 @@ import type { HttpHandler } from '@millrace/http';
 import { ConfigError, type ConfigProblem, cancellationFrom, neverCancelled, type Tensor } from '@millrace/protocol';
 import {
   createRestEdge,
-  type FleetListener,
   type ModelStatus,
   type ModelView,
-  type ServedModel,
-  scanRepository,
+  silentLibraryListener,
   silentObserver,
 } from '@millrace/router';
 import { type Assembly, assemble } from './assemble.ts';
 import type { Options } from './config/fields.ts';
 import { resolveConfig } from './config/resolve-config.ts';
 import { type InferOptions, schedulingFrom } from './infer-options.ts';
-import { modelDefaultsFrom } from './model-defaults.ts';
+import { isReadyFor } from './readiness.ts';
 import { type InputValue, type OutputValue, outputValueFrom, tensorFrom } from './tensor-values.ts';
 import { version } from './version.ts';
 
@@ -54,55 +52,27 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
     cwd: process.cwd(),
   });
   const paths = typeof options.models === 'string' ? [options.models] : options.models;
-  const scan = await scanRepository(paths, { hasGpu: false, defaults: modelDefaultsFrom(config) });
-  if (scan.problems.length > 0) throw new ConfigError(scan.problems);
-  const settled = new SettledModels();
-  const assembly = assemble({
-    scan,
+  const failures: ConfigProblem[] = [];
+  const assembly = await assemble({
+    paths,
     config,
     observer: silentObserver,
-    listener: settled,
+    listener: {
+      ...silentLibraryListener,
+      modelFailed: ({ view }, reason) => failures.push({ source: `${view.name}/${view.version}`, message: reason }),
+    },
     onSharedMemoryUnavailable: () => {},
   });
-  assembly.fleet.start();
-  await settled.wait(assembly);
-  const problems = [...scan.failures.flatMap((failure) => failure.problems), ...settled.problems];
+  const { library, fleet } = assembly;
+  library.start();
+  await library.settled();
+  const problems = [...library.problems, ...failures];
   if (problems.length > 0 && options.allowFailures !== true) {
-    await assembly.fleet.stop();
+    library.close();
+    await fleet.stop();
     throw new ConfigError(problems);
   }
   return new EmbeddedEngine(assembly);
-}
-
-/** Waits until no model is loading any more. */
-class SettledModels implements FleetListener {
-  readonly problems: ConfigProblem[] = [];
-  #check: () => void = () => {};
-
-  wait({ models }: Assembly): Promise<void> {
-    return new Promise((resolve) => {
-      this.#check = () => {
-        if (models.statuses().every(({ state }) => state !== 'loading')) resolve();
-      };
-      this.#check();
-    });
-  }
-
-  modelReady(): void {
-    this.#check();
-  }
-
-  modelFailed(model: ServedModel, reason: string): void {
-    this.problems.push({ source: `${model.view.name}/${model.view.version}`, message: reason });
-    this.#check();
-  }
-
-  modelLoaded(): void {}
-  modelShortOfWorker(): void {}
-  workerStarted(): void {}
-  workerReady(): void {}
-  workerStopping(): void {}
-  workerGone(): void {}
 }
 
 class EmbeddedEngine implements Engine {
@@ -117,7 +87,7 @@ class EmbeddedEngine implements Engine {
     const health = {
       isLive: true,
       get isReady() {
-        return engine.#closed === undefined && models.statuses().every(({ state }) => state === 'ready');
+        return engine.#closed === undefined && models.statuses().every(isReadyFor);
       },
     };
     this.handler = createRestEdge({ dataPlane, catalogue: models, health, server: { name: 'millrace', version } });
@@ -175,6 +145,7 @@ class EmbeddedEngine implements Engine {
   }
 
   async #close(): Promise<void> {
+    this.#assembly.library.close();
     await this.#assembly.dataPlane.drain();
     await this.#assembly.fleet.stop();
   }

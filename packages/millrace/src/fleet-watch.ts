@@ -1,12 +1,13 @@
 /** Tells log, metrics and start-up screen what becomes of models and workers. */
 import type { WorkerId } from '@millrace/core';
-import type { DataPlaneObserver, FleetListener, ServedModel, WorkerState } from '@millrace/router';
+import type { ConfigProblem } from '@millrace/protocol';
+import type { DataPlaneObserver, LibraryListener, LoadFailure, ServedModel, WorkerState } from '@millrace/router';
 import type { Logger } from './logging/logger.ts';
 
-export class FleetWatch implements FleetListener {
+export class FleetWatch implements LibraryListener {
   readonly #logger: Logger;
   readonly #observer: DataPlaneObserver;
-  readonly #loadMs = new Map<ServedModel, number>();
+  readonly #loadMs = new WeakMap<ServedModel, number>();
   readonly #workers = new Map<WorkerId, WorkerState>();
   readonly #listeners = new Set<() => void>();
 
@@ -38,6 +39,43 @@ export class FleetWatch implements FleetListener {
   modelFailed(model: ServedModel): void {
     this.#observerOf(model).readinessChanged(false);
     this.#tell();
+  }
+
+  modelEvicted(model: ServedModel): void {
+    const { name, version } = model.view;
+    this.#logger.info({ model: name, version }, 'model unloaded to make room; it comes back when asked for');
+    this.#observerOf(model).readinessChanged(false);
+    this.#tell();
+  }
+
+  modelRetired(model: ServedModel, why: 'replaced' | 'unwanted'): void {
+    const { name, version } = model.view;
+    this.#logger.info({ model: name, version, revision: model.key, why }, 'model finishes its requests and goes');
+    this.#tell();
+  }
+
+  modelForgotten(name: string, version: string): void {
+    this.#observer.modelForgotten(name, version);
+    this.#tell();
+  }
+
+  loadStarted(context: string): void {
+    this.#logger.debug({ context }, 'loading');
+  }
+
+  loadFailed({ context, reason, isOldServing, retryInMs }: LoadFailure): void {
+    const text = isOldServing ? 'a new load failed; what served before goes on' : 'a load failed';
+    this.#logger.error({ context, reason, retryInMs }, text);
+  }
+
+  demandLoaded(context: string, waitMs: number): void {
+    this.#logger.debug({ context, waitMs }, 'loaded on demand');
+  }
+
+  memoryMeasured(): void {}
+
+  repositoryWarned({ source, line, field, message }: ConfigProblem): void {
+    this.#logger.warn({ source, line, field }, message);
   }
 
   modelShortOfWorker(model: ServedModel, worker: WorkerId, reason: string): void {

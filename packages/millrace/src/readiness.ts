@@ -1,5 +1,13 @@
-import type { WatchedHealth } from '@millrace/router';
+import type { ModelStatus, WatchedHealth } from '@millrace/router';
 import type { Assembly } from './assemble.ts';
+
+/**
+ * Whether a model version is no reason to call the server unready: it serves, is loaded when a request comes, is on its
+ * way out, or is an addition that failed beside what serves.
+ */
+export function isReadyFor({ state, isTolerated }: ModelStatus): boolean {
+  return state === 'ready' || state === 'evicted' || state === 'unloading' || isTolerated === true;
+}
 
 /** Live from the start; ready once the models are, until the server is told to stop. */
 export class Readiness implements WatchedHealth {
@@ -20,9 +28,10 @@ export class Readiness implements WatchedHealth {
 
   get isReady(): boolean {
     if (this.#isEnding) return false;
-    const states = this.#models.statuses().map(({ state }) => state);
-    if (this.#isStrict) return states.every((state) => state === 'ready');
-    return states.includes('ready') && !states.includes('loading');
+    const statuses = this.#models.statuses();
+    if (this.#isStrict) return statuses.every(isReadyFor);
+    const states = statuses.map(({ state }) => state);
+    return (states.includes('ready') || states.includes('evicted')) && !states.includes('loading');
   }
 
   onChange(listener: () => void): () => void {

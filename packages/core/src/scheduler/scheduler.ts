@@ -158,6 +158,12 @@ export class Scheduler {
     };
   }
 
+  /** Whether anything of the model waits or runs. */
+  isIdle(model: ModelKey): boolean {
+    const known = this.#models.takeKnown(model);
+    return known === undefined || (known.queue.requestCount === 0 && known.batchCount === 0);
+  }
+
   /** Requests that wait for the model; 0 for one that is not known. */
   waitingFor(model: ModelKey): number {
     return this.#models.takeKnown(model)?.queue.requestCount ?? 0;
@@ -323,7 +329,11 @@ export class Scheduler {
 
   #modelRetired(key: ModelKey): void {
     const model = this.#models.takeKnown(key);
-    if (model === undefined || model.isRetired || model.isRemoved) return;
+    if (model?.isRetired) return;
+    if (model === undefined) {
+      this.#actions.add({ kind: 'model-idle', model: key });
+      return;
+    }
     model.isRetired = true;
     this.#retired.push(model);
     this.#dispatcher.markCandidate(model);
@@ -332,7 +342,7 @@ export class Scheduler {
   #tellIdle(): void {
     if (this.#retired.length === 0) return;
     this.#retired = this.#retired.filter((model) => {
-      if (!model.isRetired || model.isRemoved) return false;
+      if (!model.isRetired) return false;
       const isIdle = model.queue.requestCount === 0 && model.batchCount === 0;
       if (isIdle) this.#actions.add({ kind: 'model-idle', model: model.key });
       return !isIdle;

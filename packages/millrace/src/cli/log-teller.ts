@@ -18,8 +18,11 @@ export class LogTeller {
   }
 
   update(): void {
-    for (const model of this.#server.models()) {
-      const key = JSON.stringify([model.name, model.version]);
+    const models = this.#server.models();
+    const present = new Set(models.map(keyOf));
+    for (const key of this.#toldStates.keys()) if (!present.has(key)) this.#toldStates.delete(key);
+    for (const model of models) {
+      const key = keyOf(model);
       if (this.#toldStates.get(key) === model.state) continue;
       this.#toldStates.set(key, model.state);
       const who = { model: model.name, version: model.version };
@@ -28,6 +31,10 @@ export class LogTeller {
       else this.#logger.debug(who, `model ${model.state}`);
     }
   }
+}
+
+function keyOf({ name, version }: ServedModel): string {
+  return JSON.stringify([name, version]);
 }
 
 function roundedMs(ms: number | undefined): number | undefined {

@@ -4,7 +4,7 @@ import type { Config } from '../config/fields.ts';
 import { createLogger, isPretty, type Logger } from '../logging/logger.ts';
 import { exitCodes } from './exit-codes.ts';
 import { LogTeller } from './log-teller.ts';
-import type { RunningServer, StartServer } from './running-server.ts';
+import type { RunningServer, ServedModel, StartServer } from './running-server.ts';
 import { startFailureText } from './start-failure.ts';
 import { StartScreen } from './start-screen.ts';
 import { paintOf, type Terminal } from './terminal.ts';
@@ -83,7 +83,7 @@ async function runUntilEnd(
   const update = (): void => {
     if (screen === undefined) teller.update();
     else screen.update();
-    if (config.models.exitOnError && server.models().some((model) => model.state === 'failed')) {
+    if (config.models.exitOnError && server.models().some(isStartFailure)) {
       end.resolve({ kind: 'model-failed' });
     }
   };
@@ -95,7 +95,7 @@ async function runUntilEnd(
   const reason = await end.promise;
   stopUpdates();
   if (reason.kind === 'model-failed') {
-    const failed = server.models().find((model) => model.state === 'failed');
+    const failed = server.models().find(isStartFailure);
     context.complain(`model ${failed?.name} failed to load, and models.exitOnError says to stop: ${failed?.reason}`);
     return exitCodes.failure;
   }
@@ -142,6 +142,11 @@ function listenForSignals(
     signals.off('SIGINT', onInterrupt);
     signals.off('SIGTERM', onTerminate);
   };
+}
+
+/** A failure beside what serves is reported, and no reason to stop serving. */
+function isStartFailure({ state, isTolerated }: ServedModel): boolean {
+  return state === 'failed' && isTolerated !== true;
 }
 
 interface Deferred<T> {

@@ -46,6 +46,8 @@ export class StartScreen {
   update(): void {
     const models = this.#server.models();
     this.#nameWidth = Math.max(this.#nameWidth, ...models.map((model) => titleOf(model).length));
+    const titles = new Set(models.map(titleOf));
+    for (const title of this.#shownStates.keys()) if (!titles.has(title)) this.#shownStates.delete(title);
     for (const model of models) {
       const title = titleOf(model);
       if (this.#shownStates.get(title) === model.state) continue;
@@ -74,6 +76,8 @@ export class StartScreen {
     const title = titleOf(model).padEnd(this.#nameWidth);
     if (model.state === 'failed') return `  ${paint('red', '✗')} ${title}  ${paint('red', model.reason)}`;
     if (model.state === 'unloading') return `  ${paint('yellow', '–')} ${title}  ${paint('dim', 'unloading')}`;
+    if (model.state === 'evicted')
+      return `  ${paint('yellow', '–')} ${title}  ${paint('dim', 'not in memory; loaded when asked for')}`;
     const time = model.loadMs === undefined ? '' : loadTimeText(model.loadMs);
     const shapes = `${tensorsText(model.inputs)} ${paint('dim', '→')} ${tensorsText(model.outputs)}`;
     return `  ${paint('green', '✓')} ${title}  ${paint('dim', time.padStart(7))}  ${shapes}`;

@@ -16,11 +16,15 @@ import type { ServedModels } from '../registry/served-models.ts';
 import type { DataPlaneObserver, ModelObserver } from '../telemetry/observer.ts';
 import { AnswerSplitter, layOutBatch } from './batch-layout.ts';
 import type { Clock } from './clock.ts';
+import { afterWaiting, bringBackAttemptsMax, type Demand } from './demand.ts';
 import type { DataPlane, InferAnswer, InferRequest, Runner } from './infer.ts';
 import { type PendingRequest, PendingRequests } from './pending-requests.ts';
 import { BatchAnswer, type RunningBatch } from './running-batch.ts';
 import type { ServedModel } from './served-model.ts';
 import { ValidInferRequest } from './valid-request.ts';
+
+type Resolve = (answer: InferAnswer) => void;
+type Reject = (error: InferenceError) => void;
 
 export interface LiveDataPlaneParts {
   readonly scheduler: Scheduler;
@@ -50,6 +54,9 @@ export class LiveDataPlane implements DataPlane, Runner {
   readonly #onRunnerIdle: (() => void)[] = [];
   /** Who waits for a retired model to have nothing left. */
   readonly #onIdle = new Map<ModelKey, () => void>();
+  /** Those that were told to retire and not taken back since. */
+  readonly #retiring = new Set<ModelKey>();
+  #demand: Demand | undefined;
   /** The answer the scheduler is being told about; `deliver` hands it out. */
   #answer: BatchAnswer | undefined;
   /** Answers of which parts wait for those of earlier requests, as the scheduler decides. */
@@ -65,35 +72,64 @@ export class LiveDataPlane implements DataPlane, Runner {
   }
 
   infer(request: InferRequest, signal: CancelSignal): Promise<InferAnswer> {
-    return this.#infer(request, signal, false);
+    return new Promise((resolve, reject) => this.#infer(request, signal, resolve, reject, false, 0));
   }
 
   /** A part of a request that was accepted before, asked for by its runner: answered also while the server drains. */
   inferPart(request: InferRequest, signal: CancelSignal): Promise<InferAnswer> {
-    return this.#infer(request, signal, true);
+    return new Promise((resolve, reject) => this.#infer(request, signal, resolve, reject, true, 0));
   }
 
-  #infer(request: InferRequest, signal: CancelSignal, isPart: boolean): Promise<InferAnswer> {
-    return new Promise((resolve, reject) => {
-      let model: ServedModel | undefined;
-      let valid: ValidInferRequest;
-      try {
-        model = this.#models.mustServe(request.model, request.version);
-        valid = ValidInferRequest.from(request, model);
-      } catch (error) {
-        if (error instanceof InferenceError) {
-          if (model === undefined) this.#observer.requestRefused(error.code);
-          else this.#observerOf(model).requestRefused(error.code);
-        }
-        reject(error);
-        return;
+  #infer(
+    request: InferRequest,
+    signal: CancelSignal,
+    resolve: Resolve,
+    reject: Reject,
+    isPart: boolean,
+    attempts: number,
+  ): void {
+    let model = this.#models.takeServed(request.model, request.version);
+    const isServed = model !== undefined;
+    let valid: ValidInferRequest;
+    try {
+      model ??= this.#models.mustKnow(request.model, request.version);
+      valid = ValidInferRequest.from(request, model);
+    } catch (error) {
+      if (error instanceof InferenceError) {
+        if (model === undefined) this.#observer.requestRefused(error.code);
+        else this.#observerOf(model).requestRefused(error.code);
       }
-      if (model.runner === undefined) this.#submit(valid, signal, resolve, reject);
-      else if (this.#isDraining && !isPart) {
-        this.#observerOf(model).requestRefused('draining');
-        reject(new InferenceError('draining', 'the server is shutting down; send the request to another one'));
-      } else this.#runBy(model.runner, valid, signal).then(resolve, reject);
-    });
+      reject(error as InferenceError);
+      return;
+    }
+    if (!isServed) void this.#bringBack(request, valid, signal, resolve, reject, isPart, attempts);
+    else if (model.runner === undefined) this.#submit(valid, signal, resolve, reject);
+    else if (this.#isDraining && !isPart) {
+      this.#observerOf(model).requestRefused('draining');
+      reject(new InferenceError('draining', 'the server is shutting down; send the request to another one'));
+    } else this.#runBy(model.runner, valid, signal).then(resolve, reject);
+  }
+
+  /** Waits until the version is loaded for the request, then begins anew: another may stand for it by then. */
+  async #bringBack(
+    request: InferRequest,
+    { model, timeoutMs }: ValidInferRequest,
+    signal: CancelSignal,
+    resolve: Resolve,
+    reject: Reject,
+    isPart: boolean,
+    attempts: number,
+  ): Promise<void> {
+    const cameAt = this.#clock.now();
+    try {
+      if (this.#demand === undefined || attempts >= bringBackAttemptsMax) throw cannotStay(model);
+      await this.#demand.bringBack(model, timeoutMs, signal);
+    } catch (error) {
+      if (error instanceof InferenceError) this.#observerOf(model).requestRefused(error.code);
+      reject(error as InferenceError);
+      return;
+    }
+    this.#infer(afterWaiting(request, this.#clock.now() - cameAt), signal, resolve, reject, isPart, attempts + 1);
   }
 
   /** Keeps count of what runners hold: the scheduler knows only of the parts. */
@@ -106,6 +142,7 @@ export class LiveDataPlane implements DataPlane, Runner {
       const held = (this.#heldByRunners.get(key) ?? 1) - 1;
       if (held > 0) this.#heldByRunners.set(key, held);
       else this.#heldByRunners.delete(key);
+      request.model.usedAt = this.#clock.now();
       if (held === 0) for (const listener of this.#onRunnerIdle.splice(0)) listener();
     }
   }
@@ -129,14 +166,10 @@ export class LiveDataPlane implements DataPlane, Runner {
     this.#observer.requestRefused(code);
   }
 
-  #submit(
-    request: ValidInferRequest,
-    signal: CancelSignal,
-    resolve: (answer: InferAnswer) => void,
-    reject: (error: InferenceError) => void,
-  ): void {
+  #submit(request: ValidInferRequest, signal: CancelSignal, resolve: Resolve, reject: Reject): void {
     this.#pumpSoon();
     const now = this.#turnAt;
+    request.model.usedAt = now;
     const pending: PendingRequest = {
       request,
       observer: this.#observerOf(request.model),
@@ -205,13 +238,36 @@ export class LiveDataPlane implements DataPlane, Runner {
     this.#pumpSoon();
   }
 
+  workerUnserves(worker: WorkerId, model: ServedModel): void {
+    this.#scheduler.handle({ kind: 'worker-unserves', worker, model: model.key }, this.#clock.now());
+    this.#pumpSoon();
+  }
+
+  /** From here on, requests for versions that are not in memory wait there. */
+  setDemand(demand: Demand): void {
+    this.#demand = demand;
+  }
+
+  /** Makes it known, or takes it back when it was to retire: what waits for that is not called. */
   addModel(model: ServedModel): void {
+    this.#onIdle.delete(model.key);
+    this.#retiring.delete(model.key);
     this.#scheduler.handle({ kind: 'model-added', model: model.key, policy: model.policy }, this.#clock.now());
   }
 
-  /** Gives the model no new requests; resolves when nothing of it waits or runs any more. Its workers must stay until then. */
+  isInUse(model: ServedModel): boolean {
+    return this.#heldByRunners.has(model.key) || !this.#scheduler.isIdle(model.key);
+  }
+
+  /**
+   * Gives the model no new requests; resolves when nothing of it waits or runs any more. Its workers must stay until
+   * then. Never resolves when the model is taken back meanwhile.
+   */
   async retireModel(model: ServedModel): Promise<void> {
+    this.#retiring.add(model.key);
+    // What its runner holds still asks the queue for parts.
     if (model.runner !== undefined) await this.#runnersIdle(model.key);
+    if (!this.#retiring.has(model.key)) return new Promise(() => {});
     return new Promise((resolve) => {
       this.#onIdle.set(model.key, resolve);
       this.#scheduler.handle({ kind: 'model-retired', model: model.key }, this.#clock.now());
@@ -306,6 +362,7 @@ export class LiveDataPlane implements DataPlane, Runner {
         case 'model-idle':
           this.#onIdle.get(action.model)?.();
           this.#onIdle.delete(action.model);
+          this.#retiring.delete(action.model);
           break;
         case 'drained':
           this.#onDrained?.();
@@ -438,6 +495,11 @@ export class LiveDataPlane implements DataPlane, Runner {
       this.#pumpSoon();
     });
   }
+}
+
+function cannotStay(model: ServedModel): InferenceError {
+  const message = `${model.key} was unloaded to make room each time it was loaded; raise models.memoryBudget or retry later`;
+  return new InferenceError('model-not-ready', message, { retryAfterMs: 1000 });
 }
 
 function refusalFrom(action: Extract<SchedulerAction, { kind: 'refuse' }>): InferenceError {

@@ -6,9 +6,10 @@ import type { Runner } from './infer.ts';
 
 export class ServedModel {
   readonly key: ModelKey;
-  readonly view: ModelView;
+  /** Replaced when its configuration changed in what takes no new load. */
+  view: ModelView;
   readonly policy: ModelPolicy;
-  /** The number by which dispatches name the model to workers. */
+  /** The number by which dispatches name the model to workers; never used twice. */
   readonly handle: number;
   readonly inputIndex: ReadonlyMap<string, number>;
   readonly outputIndex: ReadonlyMap<string, number>;
@@ -24,9 +25,13 @@ export class ServedModel {
   readonly inputRowBytes: readonly (number | undefined)[];
   /** What carries out its requests; undefined: the data plane's own queue. Set once, before the model is served. */
   runner: Runner | undefined = undefined;
+  /** When a request last came; undefined: none yet. */
+  usedAt: number | undefined = undefined;
 
-  constructor(view: ModelView, policy: ModelPolicy, handle: number) {
-    this.key = modelKeyFrom(view.name, view.version);
+  /** `revision` counts what its version has been since the server started: changed files or settings make a new one. */
+  constructor(view: ModelView, policy: ModelPolicy, handle: number, revision = 1) {
+    const key = modelKeyFrom(view.name, view.version);
+    this.key = revision === 1 ? key : `${key}#${revision}`;
     this.view = view;
     this.policy = policy;
     this.handle = handle;

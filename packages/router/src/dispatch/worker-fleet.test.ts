@@ -8,7 +8,8 @@ import { servedModel } from '../data-plane/testing/models.ts';
 import { ScriptedLane } from '../data-plane/testing/scripted-lane.ts';
 import { ServedModels } from '../registry/served-models.ts';
 import { silentObserver } from '../telemetry/observer.ts';
-import { type FleetListener, reloadPauseMs, stopMsMax, WorkerFleet, type WorkerGroup } from './worker-fleet.ts';
+import { type FleetListener, type GroupListener, type RunningGroup, WorkerFleet } from './worker-fleet.ts';
+import { reloadPauseMs, stopMsMax } from './worker-slot.ts';
 
 const loadMsMax = 300_000;
 const { pauseMs, stableMs, crashLoopDeaths } = defaultRestartPolicy;
@@ -18,24 +19,12 @@ class FleetOnStage {
   readonly clock = new HeldClock();
   readonly lane = new ScriptedLane();
   readonly told: string[] = [];
-  readonly models: ServedModels;
+  readonly models = new ServedModels();
+  readonly groups: RunningGroup[] = [];
   readonly plane: LiveDataPlane;
   readonly fleet: WorkerFleet;
 
   constructor(workers: number, ...groups: readonly (readonly string[])[]) {
-    let handle = 0;
-    const workerGroups = groups.map((names, index): WorkerGroup => {
-      const models = names.map((name) => {
-        handle += 1;
-        const model = modelNamed(name, handle);
-        return { model, spec: specOf(model) };
-      });
-      return { name: `group${index + 1}`, lane: this.lane, workers, models };
-    });
-    this.models = new ServedModels(
-      workerGroups.flatMap(({ models }) => models.map(({ model }) => model)),
-      [],
-    );
     this.plane = new LiveDataPlane({
       scheduler: new Scheduler(),
       models: this.models,
@@ -43,15 +32,23 @@ class FleetOnStage {
       observer: silentObserver,
     });
     this.fleet = new WorkerFleet({
-      groups: workerGroups,
       dataPlane: this.plane,
-      models: this.models,
       clock: this.clock,
       random: () => 0,
       loadMsMax,
       listener: this.#listener(),
     });
-    this.fleet.start();
+    let handle = 0;
+    for (const [index, names] of groups.entries()) {
+      const models = names.map((name) => {
+        handle += 1;
+        const model = modelNamed(name, handle);
+        this.models.announce(model);
+        return { model, spec: specOf(model) };
+      });
+      const name = `group${index + 1}`;
+      this.groups.push(this.fleet.add({ name, lane: this.lane, workers, models, listener: this.#groupListener(name) }));
+    }
   }
 
   /** Name, state and reason of every model. */
@@ -88,14 +85,26 @@ class FleetOnStage {
     }
   }
 
+  #groupListener(name: string): GroupListener {
+    return {
+      modelServable: (model) => {
+        this.models.serve(model);
+        this.told.push(`${model.key} ready`);
+      },
+      modelUnservable: (model, reason) => {
+        this.models.setState(model, 'failed', reason);
+        this.told.push(`${model.key} failed: ${reason}`);
+      },
+      settled: () => this.told.push(`${name} settled`),
+    };
+  }
+
   #listener(): FleetListener {
     const tell = (text: string) => {
       this.told.push(text);
     };
     return {
-      modelReady: ({ key }) => tell(`${key} ready`),
       modelLoaded: ({ key }, loadMs) => tell(`${key} loaded in ${loadMs}`),
-      modelFailed: ({ key }, reason) => tell(`${key} failed: ${reason}`),
       modelShortOfWorker: ({ key }, worker, reason) => tell(`${key} not by worker ${worker}: ${reason}`),
       workerStarted: (group, worker, pid) => tell(`${group} worker ${worker} started as ${pid}`),
       workerReady: (group, worker) => tell(`${group} worker ${worker} ready`),
@@ -137,6 +146,7 @@ test('a worker is told to load its models, each is ready when loaded, and the wo
     'b:1 loaded in 4',
     'b:1 ready',
     'group1 worker 1 ready',
+    'group1 settled',
   ]);
 });
 
@@ -362,4 +372,81 @@ test('a stop between a death and the restart ends at once, and the restart never
   stage.clock.advance(60_000);
   expect(stage.lane.links).toHaveLength(1);
   expect(stage.clock.timerCount).toBe(0);
+});
+
+test('a group that is added later has workers of its own, under ids that were never used', () => {
+  const stage = new FleetOnStage(1, ['a']);
+  stage.lane.last.loads();
+  const model = modelNamed('b', 9);
+  stage.fleet.add({
+    name: 'late',
+    lane: stage.lane,
+    workers: 1,
+    models: [{ model, spec: specOf(model) }],
+    listener: { modelServable: () => {}, modelUnservable: () => {}, settled: () => {} },
+  });
+  expect(stage.takeTold()).toContain('late worker 2 started as 2');
+});
+
+test('a group that is removed has its workers stopped, its models unknown, and the others as they were', async () => {
+  const stage = new FleetOnStage(2, ['a'], ['b']);
+  for (const link of stage.lane.links) link.loads();
+  const removed = stage.fleet.remove(stage.groups[0] as RunningGroup);
+  expect(stage.lane.links.map(({ calls }) => calls)).toEqual([['stop'], ['stop'], [], []]);
+  stage.lane.links[0]?.dies();
+  stage.lane.links[1]?.dies();
+  await removed;
+  stage.clock.advance(60_000);
+  expect(stage.lane.links).toHaveLength(4);
+  const unknown = stage.infer('a');
+  stage.clock.endTurn();
+  expect(await unknown).toBe('unknown-model');
+});
+
+test('a group has settled when each of its workers has loaded, failed or died', () => {
+  const stage = new FleetOnStage(3, ['a']);
+  const [first, second, third] = stage.lane.links;
+  first?.loads();
+  second?.dies();
+  expect(stage.groups[0]?.isSettled).toBe(false);
+  third?.says({ kind: 'load-failed', model: 1, message: 'no' });
+  expect(stage.groups[0]?.isSettled).toBe(true);
+  expect(stage.told.filter((text) => text === 'group1 settled')).toHaveLength(1);
+});
+
+test('more workers are started beside those that are there', () => {
+  const stage = new FleetOnStage(1, ['a']);
+  stage.lane.last.loads();
+  stage.groups[0]?.resize(3);
+  expect(stage.lane.links).toHaveLength(3);
+  expect(stage.lane.links[0]?.sent).toHaveLength(1);
+  stage.lane.last.loads();
+  expect(stage.states()).toEqual(['a ready']);
+});
+
+test('a worker too many finishes what it holds, gets nothing new, and is not replaced', async () => {
+  const stage = new FleetOnStage(2, ['a']);
+  const [first, second] = stage.lane.links;
+  for (const link of stage.lane.links) {
+    link.says({ kind: 'credit', batchesMax: 1 });
+    link.loads();
+  }
+  const answers = [stage.infer('a')];
+  stage.clock.endTurn();
+  answers.push(stage.infer('a'));
+  stage.clock.endTurn();
+  expect([first?.inFlight.length, second?.inFlight.length]).toEqual([1, 1]);
+  stage.groups[0]?.resize(1);
+  expect([first?.calls, second?.calls]).toEqual([[], ['stop']]);
+  answers.push(stage.infer('a'));
+  second?.answers();
+  stage.clock.endTurn();
+  expect(second?.inFlight).toHaveLength(0);
+  second?.dies('the worker was stopped');
+  first?.answers();
+  stage.clock.endTurn();
+  first?.answers();
+  expect(await Promise.all(answers)).toEqual(['answered', 'answered', 'answered']);
+  stage.clock.advance(60_000);
+  expect(stage.lane.links).toHaveLength(2);
 });

@@ -1,19 +1,14 @@
 /**
- * Keeps the workers alive: opens links, has models loaded, tells the data plane who serves what, and starts a worker
- * anew when one is gone, as the restart policy says.
+ * Keeps the workers alive: groups of them come and go, each worker has the models of its group loaded and is started
+ * anew when it is gone, as the restart policy says. The data plane is told who serves what; who is asked is not decided
+ * here.
  */
-import { cleanRestartRecord, restartAfter, type WorkerId } from '@millrace/core';
-import type { FromWorker, Lane, LoadSpec, WorkerLink } from '@millrace/protocol';
+import type { WorkerId } from '@millrace/core';
+import type { Lane, LoadSpec } from '@millrace/protocol';
 import type { Clock } from '../data-plane/clock.ts';
 import type { LiveDataPlane } from '../data-plane/live-data-plane.ts';
 import type { ServedModel } from '../data-plane/served-model.ts';
-import type { ServedModels } from '../registry/served-models.ts';
-
-/** A worker that was told to stop, and has nothing left to run, has this long to end by itself. */
-export const stopMsMax = 5000;
-
-/** How long after a failed load a model that was served before is tried again. */
-export const reloadPauseMs = 5000;
+import { stopMsMax, WorkerSlot } from './worker-slot.ts';
 
 /** Models that share worker processes: usually one model, or several small ones in a named group. */
 export interface WorkerGroup {
@@ -22,15 +17,23 @@ export interface WorkerGroup {
   /** How many workers hold all of the models each. */
   readonly workers: number;
   readonly models: readonly { readonly model: ServedModel; readonly spec: LoadSpec }[];
+  readonly listener: GroupListener;
 }
 
-/** What the fleet tells whoever watches it: the log, the metrics, the start-up screen. */
+/** What a group tells whoever had it started. */
+export interface GroupListener {
+  /** A first worker can run the model, or one can again. */
+  modelServable(model: ServedModel): void;
+  /** No worker can: its load failed, or its workers keep dying. */
+  modelUnservable(model: ServedModel, reason: string): void;
+  /** Every worker has loaded the models once, failed to, or died: more hands will not come soon. */
+  settled(): void;
+}
+
+/** What the fleet tells whoever watches it: the log, the metrics. */
 export interface FleetListener {
-  /** The model takes requests from now on. */
-  modelReady(model: ServedModel): void;
   /** A worker, the first or a later one, has loaded the model. */
   modelLoaded(model: ServedModel, loadMs: number): void;
-  modelFailed(model: ServedModel, reason: string): void;
   /** One of its workers cannot serve the model; others do, so callers notice no more than fewer hands. */
   modelShortOfWorker(model: ServedModel, worker: WorkerId, reason: string): void;
   workerStarted(group: string, worker: WorkerId, pid: number | undefined): void;
@@ -42,9 +45,7 @@ export interface FleetListener {
 }
 
 export interface WorkerFleetParts {
-  readonly groups: readonly WorkerGroup[];
   readonly dataPlane: LiveDataPlane;
-  readonly models: ServedModels;
   readonly clock: Clock;
   /** In [0, 1): spreads restarts. */
   readonly random: () => number;
@@ -55,45 +56,111 @@ export interface WorkerFleetParts {
 
 export class WorkerFleet {
   readonly #parts: WorkerFleetParts;
-  readonly #slots: WorkerSlot[] = [];
-  readonly #serving = new Map<ServedModel, number>();
+  readonly #groups = new Set<RunningGroup>();
+  #lastWorker: WorkerId = 0;
 
   constructor(parts: WorkerFleetParts) {
     this.#parts = parts;
-    for (const group of parts.groups) {
-      for (let index = 0; index < group.workers; index++) {
-        this.#slots.push(new WorkerSlot(this, parts, group, this.#slots.length + 1));
-      }
-    }
   }
 
-  start(): void {
-    for (const slot of this.#slots) slot.open();
+  /** Starts the workers of the group. */
+  add(group: WorkerGroup): RunningGroup {
+    const running = new RunningGroup(this.#parts, group, () => {
+      this.#lastWorker += 1;
+      return this.#lastWorker;
+    });
+    this.#groups.add(running);
+    return running;
   }
 
   /**
-   * Lets every worker end by itself and kills those that take longer than `stopMsMax`, hung or in a long load; resolves
-   * when all are gone. The data plane has been drained before.
+   * Lets the group's workers end by themselves and kills those that take longer than `stopMsMax`, hung or in a long
+   * load; resolves when all are gone. Nothing of its models waits or runs any more.
    */
+  async remove(group: RunningGroup): Promise<void> {
+    await group.stop();
+    this.#groups.delete(group);
+  }
+
+  /** Every worker of every group, as `remove` does. The data plane has been drained before. */
   async stop(): Promise<void> {
-    await Promise.all(this.#slots.map((slot) => slot.stop()));
+    await Promise.all([...this.#groups].map((group) => this.remove(group)));
   }
 
   /** Ends every worker now; resolves when all are gone. */
   async kill(): Promise<void> {
+    await Promise.all([...this.#groups].map((group) => group.kill()));
+  }
+}
+
+/** A group with its workers. */
+export class RunningGroup {
+  readonly group: WorkerGroup;
+  readonly #parts: WorkerFleetParts;
+  readonly #nextWorker: () => WorkerId;
+  readonly #slots: WorkerSlot[] = [];
+  readonly #serving = new Map<ServedModel, number>();
+  /** Models that the data plane knows by this group. */
+  readonly #inPlane = new Set<ServedModel>();
+  #isStopping: boolean = false;
+
+  constructor(parts: WorkerFleetParts, group: WorkerGroup, nextWorker: () => WorkerId) {
+    this.#parts = parts;
+    this.group = group;
+    this.#nextWorker = nextWorker;
+    this.#grow(group.workers);
+  }
+
+  get workers(): number {
+    return this.#slots.length;
+  }
+
+  /** Whether every worker has loaded the models once, failed to, or died. */
+  get isSettled(): boolean {
+    return this.#slots.every(({ hasSettled }) => hasSettled);
+  }
+
+  /** Whether the data plane can run the model: a worker has loaded it and it was not given up since. */
+  isServable(model: ServedModel): boolean {
+    return this.#inPlane.has(model);
+  }
+
+  /** Process ids of the workers, and what each said it held after its last load; of those that have processes. */
+  memory(): readonly { readonly pid: number | undefined; readonly residentBytes: number }[] {
+    return this.#slots.map(({ pid, residentBytes }) => ({ pid, residentBytes }));
+  }
+
+  /** More workers are started, or the last ones finish what they hold and end. The others stay as they are. */
+  resize(workers: number): void {
+    this.#grow(workers);
+    while (this.#slots.length > workers) {
+      const slot = this.#slots.pop() as WorkerSlot;
+      for (const { model } of this.group.models) this.#parts.dataPlane.workerUnserves(slot.worker, model);
+      // What it holds may run as long as its models are allowed to.
+      void slot.stop(stopMsMax + Math.max(...this.group.models.map(({ model }) => model.policy.runMsMax)));
+    }
+  }
+
+  async stop(): Promise<void> {
+    this.#leave();
+    await Promise.all(this.#slots.map((slot) => slot.stop(stopMsMax)));
+  }
+
+  async kill(): Promise<void> {
+    this.#leave();
     await Promise.all(this.#slots.map((slot) => slot.kill()));
   }
 
   workerServes(worker: WorkerId, model: ServedModel): void {
-    const serving = this.#serving.get(model) ?? 0;
-    this.#serving.set(model, serving + 1);
-    const { dataPlane, models, listener } = this.#parts;
-    if (!models.isReady(model)) {
+    this.#serving.set(model, (this.#serving.get(model) ?? 0) + 1);
+    const { dataPlane } = this.#parts;
+    const isFirst = !this.#inPlane.has(model);
+    if (isFirst) {
+      this.#inPlane.add(model);
       dataPlane.addModel(model);
-      models.setState(model, 'ready', '');
-      listener.modelReady(model);
     }
     dataPlane.workerServes(worker, model);
+    if (isFirst) this.group.listener.modelServable(model);
   }
 
   workerServedUntilNow(model: ServedModel): void {
@@ -102,173 +169,30 @@ export class WorkerFleet {
 
   /** A load failed or the workers keep dying. Where another worker serves the model, callers notice nothing. */
   modelUnservable(model: ServedModel, worker: WorkerId, reason: string): void {
-    const { dataPlane, models, listener } = this.#parts;
+    if (this.#isStopping) return;
     if ((this.#serving.get(model) ?? 0) > 0) {
-      listener.modelShortOfWorker(model, worker, reason);
+      this.#parts.listener.modelShortOfWorker(model, worker, reason);
       return;
     }
-    if (models.isReady(model)) dataPlane.removeModel(model);
-    models.setState(model, 'failed', reason);
-    listener.modelFailed(model, reason);
-  }
-}
-
-/** One place in the fleet: always the same models under the same id, a new worker whenever the last one is gone. */
-class WorkerSlot {
-  readonly #fleet: WorkerFleet;
-  readonly #parts: WorkerFleetParts;
-  readonly #group: WorkerGroup;
-  readonly #worker: WorkerId;
-  readonly #served = new Set<ServedModel>();
-  /** By this worker or an earlier one in its place. */
-  readonly #everServed = new Set<ServedModel>();
-  #record = cleanRestartRecord;
-  #link: WorkerLink | undefined;
-  /** When its last load ended; undefined before. */
-  #settledAt: number | undefined;
-  #batchesAnswered = 0;
-  /** Those of its models of which it has not said yet whether they are loaded. */
-  readonly #loading = new Set<ServedModel>();
-  #cancelLoadLimit: (() => void) | undefined;
-  /** What it was killed for while it loaded, if it was. */
-  #loadVerdict: string | undefined;
-  #cancelRestart: (() => void) | undefined;
-  readonly #onGone: (() => void)[] = [];
-  #isStopping: boolean = false;
-
-  constructor(fleet: WorkerFleet, parts: WorkerFleetParts, group: WorkerGroup, worker: WorkerId) {
-    this.#fleet = fleet;
-    this.#parts = parts;
-    this.#group = group;
-    this.#worker = worker;
+    if (this.#inPlane.delete(model)) this.#parts.dataPlane.removeModel(model);
+    this.group.listener.modelUnservable(model, reason);
   }
 
-  open(): void {
-    const { clock, loadMsMax } = this.#parts;
-    const link = this.#group.lane.open((message) => this.#receive(message));
-    this.#link = link;
-    this.#settledAt = undefined;
-    this.#batchesAnswered = 0;
-    for (const { model } of this.#group.models) this.#loading.add(model);
-    this.#loadVerdict = undefined;
-    this.#cancelLoadLimit = clock.after(loadMsMax, () => {
-      const names = [...this.#loading].map(({ key }) => key).join(', ');
-      this.#loadVerdict = `it had not loaded ${names} within worker.loadSecondsMax, ${loadMsMax / 1000} s`;
-      link.kill();
-    });
-    this.#parts.dataPlane.attach(this.#worker, link);
-    for (const { spec } of this.#group.models) link.send({ kind: 'load', spec });
-    this.#parts.listener.workerStarted(this.#group.name, this.#worker, link.pid);
+  workerSettled(): void {
+    if (!this.#isStopping && this.isSettled) this.group.listener.settled();
   }
 
-  async stop(): Promise<void> {
-    const cancelLimit = this.#parts.clock.after(stopMsMax, () => this.#link?.kill());
-    await this.#end((link) => link.stop());
-    cancelLimit();
+  #grow(workers: number): void {
+    while (this.#slots.length < workers) {
+      const slot = new WorkerSlot(this, this.#parts, this.#nextWorker());
+      this.#slots.push(slot);
+      slot.open();
+    }
   }
 
-  kill(): Promise<void> {
-    return this.#end((link) => link.kill());
-  }
-
-  #end(how: (link: WorkerLink) => void): Promise<void> {
-    this.#cancelRestart?.();
-    const link = this.#link;
-    if (link === undefined) return Promise.resolve();
-    if (!this.#isStopping) this.#parts.listener.workerStopping(this.#worker);
+  #leave(): void {
     this.#isStopping = true;
-    how(link);
-    return new Promise((resolve) => {
-      this.#onGone.push(resolve);
-    });
-  }
-
-  #receive(message: FromWorker): void {
-    const { dataPlane } = this.#parts;
-    switch (message.kind) {
-      case 'credit':
-        dataPlane.workerCredit(this.#worker, message.batchesMax);
-        break;
-      case 'ready': {
-        const model = this.#modelOf(message.model);
-        this.#served.add(model);
-        this.#everServed.add(model);
-        this.#parts.listener.modelLoaded(model, message.loadMs);
-        this.#fleet.workerServes(this.#worker, model);
-        this.#settled(model);
-        break;
-      }
-      case 'load-failed': {
-        const model = this.#modelOf(message.model);
-        this.#fleet.modelUnservable(model, this.#worker, message.message);
-        this.#settled(model);
-        if (this.#everServed.has(model)) this.#loadAgainLater(model);
-        break;
-      }
-      case 'answered':
-        this.#batchesAnswered += 1;
-        dataPlane.batchAnswered(message);
-        break;
-      case 'failed':
-        dataPlane.batchFailed(message);
-        break;
-      case 'gone':
-        this.#gone(message.reason);
-        break;
-    }
-  }
-
-  /** A model that was served before may be good again soon: its folder was being replaced, or files ran out. */
-  #loadAgainLater(model: ServedModel): void {
-    const link = this.#link;
-    this.#parts.clock.alarm(reloadPauseMs, () => {
-      if (link === undefined || this.#link !== link || this.#isStopping) return;
-      this.#loading.add(model);
-      const spec = this.#group.models.find((entry) => entry.model === model)?.spec;
-      if (spec !== undefined) link.send({ kind: 'load', spec });
-    });
-  }
-
-  #settled(model: ServedModel): void {
-    this.#loading.delete(model);
-    if (this.#loading.size > 0) return;
-    this.#cancelLoadLimit?.();
-    this.#settledAt = this.#parts.clock.now();
-    this.#parts.listener.workerReady(this.#group.name, this.#worker, this.#link?.pid);
-  }
-
-  #modelOf(handle: number): ServedModel {
-    const entry = this.#group.models.find(({ spec }) => spec.model === handle);
-    if (entry === undefined) throw new Error(`a worker of group ${this.#group.name} speaks of unknown model ${handle}`);
-    return entry.model;
-  }
-
-  #gone(lastWords: string): void {
-    const verdict = this.#loadVerdict;
-    const reason = verdict === undefined ? lastWords : `${verdict}, and was killed; ${lastWords}`;
-    this.#link = undefined;
-    this.#cancelLoadLimit?.();
-    for (const model of this.#served) this.#fleet.workerServedUntilNow(model);
-    this.#served.clear();
-    const { clock, dataPlane, listener, random } = this.#parts;
-    dataPlane.workerGone(this.#worker);
-    if (this.#isStopping) {
-      listener.workerGone(this.#group.name, this.#worker, reason, undefined);
-      for (const listener of this.#onGone.splice(0)) listener();
-      return;
-    }
-    const aliveMs = this.#settledAt === undefined ? 0 : clock.now() - this.#settledAt;
-    const life = { aliveMs, batchesAnswered: this.#batchesAnswered };
-    const restart = restartAfter(this.#record, life, random());
-    this.#record = restart.record;
-    listener.workerGone(this.#group.name, this.#worker, reason, restart.pauseMs);
-    // Said at once: a crash loop of such long lives would be found out too late.
-    if (verdict !== undefined)
-      for (const model of this.#loading) this.#fleet.modelUnservable(model, this.#worker, reason);
-    if (restart.isCrashLoop) {
-      const summary = `its worker died ${restart.record.deaths} times in a row without an answer, last: ${reason}`;
-      for (const { model } of this.#group.models) this.#fleet.modelUnservable(model, this.#worker, summary);
-    }
-    this.#cancelRestart = clock.after(restart.pauseMs, () => this.open());
+    for (const model of this.#inPlane) this.#parts.dataPlane.removeModel(model);
+    this.#inPlane.clear();
   }
 }

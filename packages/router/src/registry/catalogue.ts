@@ -24,7 +24,8 @@ export interface ModelView {
   readonly config: JsonObject;
 }
 
-export type ModelState = 'loading' | 'ready' | 'unloading' | 'failed';
+/** `evicted`: not in memory now, for the budget; the next request has it loaded, so it counts as ready. */
+export type ModelState = 'loading' | 'ready' | 'evicted' | 'unloading' | 'failed';
 
 export interface ModelStatus {
   readonly name: string;
@@ -33,6 +34,8 @@ export interface ModelStatus {
   readonly state: ModelState;
   /** Why it is not ready; empty when it is. */
   readonly reason: string;
+  /** It failed while the model goes on being served as it was before: no reason to call the server unready. */
+  readonly isTolerated?: boolean;
 }
 
 export interface Catalogue {

@@ -15,14 +15,16 @@ export interface RepositoryScan {
   readonly warnings: readonly ConfigProblem[];
 }
 
-/**
- * Finds and checks the models of all `paths`: model repositories and single `.onnx` files. Nothing is loaded. Whatever
- * is wrong is in the result, with file, line and field; this never throws.
- */
-export async function scanRepository(
-  paths: readonly string[],
-  options: Partial<ReadModelOptions> = {},
-): Promise<RepositoryScan> {
+/** The models of all `paths`, found and not yet read. */
+export interface FoundModels {
+  readonly places: readonly ModelPlace[];
+  /** By name: models that cannot even be looked into, or that are there twice. */
+  readonly failures: readonly ModelFailure[];
+  readonly problems: readonly ConfigProblem[];
+  readonly warnings: readonly ConfigProblem[];
+}
+
+export async function findAllModels(paths: readonly string[]): Promise<FoundModels> {
   const problems: ConfigProblem[] = [];
   const warnings: ConfigProblem[] = [];
   const failures: ModelFailure[] = [];
@@ -36,14 +38,27 @@ export async function scanRepository(
       placesByName.set(place.name, [...(placesByName.get(place.name) ?? []), place]);
     }
   }
+  const places: ModelPlace[] = [];
+  for (const [name, found] of placesByName) {
+    if (found.length === 1) places.push(...found);
+    else failures.push(namedTwice(name, found));
+  }
+  return { places, failures, problems, warnings };
+}
+
+/**
+ * Finds and checks the models of all `paths`: model repositories and single `.onnx` files. Nothing is loaded. Whatever
+ * is wrong is in the result, with file, line and field; this never throws.
+ */
+export async function scanRepository(
+  paths: readonly string[],
+  options: Partial<ReadModelOptions> = {},
+): Promise<RepositoryScan> {
+  const found = await findAllModels(paths);
+  const warnings = [...found.warnings];
+  const failures = [...found.failures];
   const models: ModelDefinition[] = [];
-  for (const [name, places] of placesByName) {
-    const [place, ...others] = places;
-    if (place === undefined) continue;
-    if (others.length > 0) {
-      failures.push(namedTwice(name, places));
-      continue;
-    }
+  for (const place of found.places) {
     const reading = await readModel(place, {
       hasGpu: options.hasGpu ?? false,
       defaults: options.defaults ?? modelDefaults,
@@ -53,7 +68,7 @@ export async function scanRepository(
     warnings.push(...reading.warnings);
   }
   warnings.push(...warnOfSteps(models));
-  return { models: models.sort(byName), failures: failures.sort(byName), problems, warnings };
+  return { models: models.sort(byName), failures: failures.sort(byName), problems: found.problems, warnings };
 }
 
 async function distinctPaths(paths: readonly string[]): Promise<readonly string[]> {

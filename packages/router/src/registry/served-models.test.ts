@@ -1,33 +1,41 @@
-import { expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { servedModel } from '../data-plane/testing/models.ts';
 import { ServedModels } from './served-models.ts';
 
-const versions = ['2', '10', '1'].map((version) => servedModel([], [], { version }));
-const [two, ten, one] = versions as [(typeof versions)[0], (typeof versions)[0], (typeof versions)[0]];
+const [one, two, ten] = ['1', '2', '10'].map((version) => servedModel([], [], { version })) as [
+  ReturnType<typeof servedModel>,
+  ReturnType<typeof servedModel>,
+  ReturnType<typeof servedModel>,
+];
+let models: ServedModels;
 
-function catalogue(): ServedModels {
-  return new ServedModels(versions, [
-    { name: 'broken', version: '', reason: 'config.pbtxt:3: no such field' },
-    { name: 'm', version: '4', reason: 'model.onnx is truncated' },
-  ]);
+beforeEach(() => {
+  models = new ServedModels();
+  for (const model of [two, ten, one]) models.announce(model);
+  models.setFailures('broken', [{ version: '', reason: 'config.pbtxt:3: no such field' }]);
+  models.setFailures('m', [{ version: '4', reason: 'model.onnx is truncated' }]);
+});
+
+function listed(): readonly string[] {
+  return models.statuses().map(({ name, version, state, reason }) => `${name}:${version} ${state} ${reason}`);
 }
 
 test('without a version the highest ready one answers, by number', () => {
-  const models = catalogue();
-  models.setState(one, 'ready', '');
-  models.setState(two, 'ready', '');
-  expect(models.mustServe('m', '')).toBe(two);
-  models.setState(ten, 'ready', '');
-  expect(models.mustServe('m', '')).toBe(ten);
+  models.serve(one);
+  models.serve(two);
+  expect(models.takeServed('m', '')).toBe(two);
+  models.serve(ten);
+  expect(models.takeServed('m', '')).toBe(ten);
   models.setState(ten, 'failed', 'gone wrong');
-  expect(models.mustServe('m', '')).toBe(two);
+  expect(models.takeServed('m', '')).toBe(two);
   expect(models.readyVersions('m')).toEqual(['1', '2']);
+  models.remove(two);
+  expect(models.takeServed('m', '')).toBe(one);
 });
 
 test('unknown names and versions, loading and failed models are told apart', () => {
-  const models = catalogue();
   models.setState(one, 'failed', 'out of memory');
-  const code = (name: string, version: string) => expect(() => models.mustServe(name, version));
+  const code = (name: string, version: string) => expect(() => models.mustKnow(name, version));
   code('nobody', '').toThrow("Request for unknown model: 'nobody' is not found");
   code('m', '3').toThrow("Request for unknown model: 'm' version 3 is not found");
   code('m', '2').toThrow("'m' version 2 cannot be served now: the model is loading");
@@ -39,13 +47,60 @@ test('unknown names and versions, loading and failed models are told apart', () 
 });
 
 test('statuses list every version and every failure, by name and number', () => {
-  const models = catalogue();
-  models.setState(two, 'ready', 'ignored');
-  expect(models.statuses().map(({ name, version, state, reason }) => `${name}:${version} ${state} ${reason}`)).toEqual([
+  models.serve(two);
+  expect(listed()).toEqual([
     'broken: failed config.pbtxt:3: no such field',
     'm:1 loading the model is loading',
     'm:2 ready ',
     'm:4 failed model.onnx is truncated',
     'm:10 loading the model is loading',
   ]);
+});
+
+test('a new revision takes the place of the old in one step, and nothing said of the old one counts after it', () => {
+  models.serve(one);
+  const again = servedModel([], [], { version: '1' });
+  models.announce(again);
+  expect(models.takeServed('m', '1')).toBe(one);
+  models.setState(again, 'failed', 'its load failed');
+  expect(models.takeServed('m', '1')).toBe(one);
+  models.serve(again);
+  expect(models.takeServed('m', '1')).toBe(again);
+  models.setState(one, 'failed', 'its worker died');
+  expect(models.remove(one)).toBe(false);
+  expect(models.takeServed('m', '1')).toBe(again);
+  expect(models.remove(again)).toBe(true);
+  expect(models.takeServed('m', '1')).toBeUndefined();
+});
+
+test('a version that was set aside is known, counts as ready and is preferred, but takes no request at once', () => {
+  models.serve(one);
+  models.serve(two);
+  models.setAside(two);
+  expect(models.takeServed('m', '')).toBeUndefined();
+  expect(models.mustKnow('m', '')).toBe(two);
+  expect(models.readyVersions('m')).toEqual(['1', '2']);
+  expect(listed()).toContain('m:2 evicted it was unloaded to make room, and is loaded again when a request comes');
+});
+
+test('files that cannot be read are a failure until they can, and not of a version that is served', () => {
+  models.serve(one);
+  models.setFailures('m', [{ version: '1', reason: 'torn' }]);
+  expect(listed()).toContain('m:1 ready ');
+  models.setFailures('broken', []);
+  expect(listed().filter((text) => text.startsWith('broken'))).toEqual([]);
+});
+
+test('listeners hear of every change until they stop', () => {
+  let changes = 0;
+  const stop = models.onChange(() => {
+    changes += 1;
+  });
+  models.serve(one);
+  models.remove(one);
+  models.setFailures('broken', []);
+  expect(changes).toBe(3);
+  stop();
+  models.serve(two);
+  expect(changes).toBe(3);
 });

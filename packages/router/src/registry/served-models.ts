@@ -1,89 +1,155 @@
-/** The catalogue as it lives: every model version found, its state, and how a name and a version resolve. */
+/** The catalogue as it lives: every model version that is served or should be, and how a name and a version resolve. */
 import { InferenceError } from '@millrace/protocol';
 import type { ServedModel } from '../data-plane/served-model.ts';
 import type { Catalogue, ModelState, ModelStatus, ModelView } from './catalogue.ts';
+import { compareVersions } from './version-policy.ts';
 
-interface Entry {
-  readonly model: ServedModel;
+/** One version of a model, whichever of its revisions stands for it now. */
+interface VersionEntry {
+  model: ServedModel;
   state: ModelState;
   reason: string;
+  isTolerated: boolean;
+}
+
+interface NameEntry {
+  readonly versions: Map<string, VersionEntry>;
+  /** The highest version that takes requests, at once or after it was loaded for them. */
+  preferred: VersionEntry | undefined;
+}
+
+export interface ReadFailure {
+  readonly version: string;
+  readonly reason: string;
 }
 
 export class ServedModels implements Catalogue {
-  /** By name, versions descending: the first ready one is the preferred one. */
-  readonly #entries = new Map<string, Entry[]>();
-  /** The highest ready version of each name. */
-  readonly #preferred = new Map<string, ServedModel>();
-  readonly #failures: readonly ModelStatus[];
+  readonly #names = new Map<string, NameEntry>();
+  /** By name: what could not even be read. Versions served from before are served on. */
+  readonly #failures = new Map<string, readonly (ReadFailure & { readonly isTolerated: boolean })[]>();
   readonly #listeners = new Set<() => void>();
+  #isStarting: boolean = true;
 
-  constructor(models: readonly ServedModel[], failures: readonly { name: string; version: string; reason: string }[]) {
-    for (const model of models) {
-      const entries = this.#entries.get(model.view.name) ?? [];
-      entries.push({ model, state: 'loading', reason: 'the model is loading' });
-      entries.sort((a, b) => Number(b.model.view.version) - Number(a.model.view.version));
-      this.#entries.set(model.view.name, entries);
-    }
-    this.#failures = failures.map((failure) => ({ ...failure, state: 'failed' }));
+  /** What fails from now on is an addition or a change that failed; until now it was a first load. */
+  endStart(): void {
+    this.#isStarting = false;
+  }
+
+  /** Who takes a request now. Undefined: nobody, or not at once; `mustKnow` says which. */
+  takeServed(name: string, version: string): ServedModel | undefined {
+    const named = this.#names.get(name);
+    if (named === undefined) return undefined;
+    const entry = version === '' ? named.preferred : named.versions.get(version);
+    return entry !== undefined && entry.state === 'ready' ? entry.model : undefined;
   }
 
   mustFind(name: string, version: string): ModelView {
-    return this.mustServe(name, version).view;
+    return this.mustKnow(name, version).view;
   }
 
-  mustServe(name: string, version: string): ServedModel {
-    const preferred = version === '' ? this.#preferred.get(name) : undefined;
-    if (preferred !== undefined) return preferred;
-    const entries = this.#entries.get(name);
-    if (entries === undefined) {
-      const failure = this.#failures.find((status) => status.name === name);
-      if (failure !== undefined) throw notReady(name, version, failure.reason);
+  /** The version that takes the request, if necessary after it was loaded for it. */
+  mustKnow(name: string, version: string): ServedModel {
+    const named = this.#names.get(name);
+    const entry = version === '' ? named?.preferred : named?.versions.get(version);
+    if (entry !== undefined && isAvailable(entry.state)) return entry.model;
+    const failure = this.#failures.get(name)?.find((one) => version === '' || one.version === version);
+    if (entry !== undefined) throw notReady(name, version, entry.reason);
+    if (failure !== undefined) throw notReady(name, version, failure.reason);
+    if (named === undefined) {
+      const broken = this.#failures.get(name)?.[0];
+      if (broken !== undefined) throw notReady(name, version, broken.reason);
       throw new InferenceError('unknown-model', `Request for unknown model: '${name}' is not found`);
     }
-    if (version === '') throw notReady(name, version, (entries[0] as Entry).reason);
-    const entry = entries.find(({ model }) => model.view.version === version);
-    if (entry === undefined) {
-      const failure = this.#failures.find((status) => status.name === name && status.version === version);
-      if (failure !== undefined) throw notReady(name, version, failure.reason);
-      throw new InferenceError('unknown-model', `Request for unknown model: '${name}' version ${version} is not found`);
-    }
-    if (entry.state !== 'ready') throw notReady(name, version, entry.reason);
-    return entry.model;
+    if (version === '') throw notReady(name, version, highestOf(named)?.reason ?? 'it has no version');
+    throw new InferenceError('unknown-model', `Request for unknown model: '${name}' version ${version} is not found`);
   }
 
   readyVersions(name: string): readonly string[] {
-    const ready = (this.#entries.get(name) ?? []).filter(({ state }) => state === 'ready');
-    return ready.map(({ model }) => model.view.version).reverse();
+    const versions: string[] = [];
+    for (const [version, { state }] of this.#names.get(name)?.versions ?? []) {
+      if (isAvailable(state)) versions.push(version);
+    }
+    return versions.sort(compareVersions);
   }
 
   statuses(): readonly ModelStatus[] {
     const statuses: ModelStatus[] = [];
-    for (const [name, entries] of this.#entries) {
-      for (const { model, state, reason } of entries) {
-        statuses.push({ name, version: model.view.version, state, reason: state === 'ready' ? '' : reason });
+    for (const [name, { versions }] of this.#names) {
+      for (const [version, { state, reason, isTolerated }] of versions) {
+        const status = { name, version, state, reason: state === 'ready' ? '' : reason };
+        statuses.push(isTolerated && state === 'failed' ? { ...status, isTolerated } : status);
       }
     }
-    return [...statuses, ...this.#failures].sort(byNameThenVersion);
+    for (const [name, failures] of this.#failures) {
+      const served = this.#names.get(name)?.versions;
+      for (const { version, reason, isTolerated } of failures) {
+        // A version that is served from before is what counts; that its new files are no good is in the log.
+        if (served?.has(version) === true) continue;
+        statuses.push({ name, version, state: 'failed', reason, ...(isTolerated ? { isTolerated } : {}) });
+      }
+    }
+    return statuses.sort(byNameThenVersion);
   }
 
   /** The model of a listed version; undefined for one that never could be served. */
   takeModel(name: string, version: string): ServedModel | undefined {
-    return this.#entries.get(name)?.find(({ model }) => model.view.version === version)?.model;
+    return this.#names.get(name)?.versions.get(version)?.model;
   }
 
-  isReady(model: ServedModel): boolean {
-    return this.#entryOf(model).state === 'ready';
+  /** It is being loaded. What serves under its name and version meanwhile is not touched. */
+  announce(model: ServedModel): void {
+    const entry = this.#entryOf(model);
+    if (entry === undefined || !isAvailable(entry.state)) this.#put(model, 'loading', 'the model is loading');
   }
 
+  /** Stands for its version from now on, whether or not it can be served yet. */
+  replace(model: ServedModel): void {
+    this.#put(model, 'loading', 'the model is loading');
+  }
+
+  /** Takes the requests of its name and version from now on. */
+  serve(model: ServedModel): void {
+    this.#put(model, 'ready', '');
+  }
+
+  /** It is not in memory and comes back when asked for. */
+  setAside(model: ServedModel): void {
+    const entry = this.#entryOf(model);
+    if (entry === undefined || entry.model === model || !isAvailable(entry.state)) {
+      this.#put(model, 'evicted', 'it was unloaded to make room, and is loaded again when a request comes');
+    }
+  }
+
+  /** Changes the state of what stands for a version; nothing when another revision does and serves. */
   setState(model: ServedModel, state: ModelState, reason: string): void {
     const entry = this.#entryOf(model);
-    entry.state = state;
-    entry.reason = reason;
-    const { name } = model.view;
-    const ready = this.#entries.get(name)?.find((candidate) => candidate.state === 'ready');
-    if (ready === undefined) this.#preferred.delete(name);
-    else this.#preferred.set(name, ready.model);
-    for (const listener of this.#listeners) listener();
+    if (entry === undefined || entry.model === model || !isAvailable(entry.state)) this.#put(model, state, reason);
+  }
+
+  /** It stands for its version no more. True when nothing does. */
+  remove(model: ServedModel): boolean {
+    const named = this.#names.get(model.view.name);
+    const entry = named?.versions.get(model.view.version);
+    if (named === undefined || entry === undefined) return true;
+    if (entry.model !== model) return false;
+    named.versions.delete(model.view.version);
+    if (named.versions.size === 0) this.#names.delete(model.view.name);
+    this.#changed(named);
+    return true;
+  }
+
+  /** What could not be read of a model's folder, in place of what was told before. */
+  setFailures(name: string, failures: readonly ReadFailure[]): void {
+    if (failures.length === 0 && !this.#failures.has(name)) return;
+    if (failures.length === 0) this.#failures.delete(name);
+    else {
+      const isTolerated = this.#isServedOn(name);
+      this.#failures.set(
+        name,
+        failures.map((failure) => ({ ...failure, isTolerated })),
+      );
+    }
+    this.#changed(this.#names.get(name));
   }
 
   /** Calls back after every change of a state; returns the way to stop listening. */
@@ -92,11 +158,44 @@ export class ServedModels implements Catalogue {
     return () => this.#listeners.delete(listener);
   }
 
-  #entryOf(model: ServedModel): Entry {
-    const entry = this.#entries.get(model.view.name)?.find((candidate) => candidate.model === model);
-    if (entry === undefined) throw new Error(`model ${model.key} is not in the catalogue`);
-    return entry;
+  #entryOf(model: ServedModel): VersionEntry | undefined {
+    return this.#names.get(model.view.name)?.versions.get(model.view.version);
   }
+
+  #put(model: ServedModel, state: ModelState, reason: string): void {
+    const { name, version } = model.view;
+    const named = this.#names.get(name) ?? { versions: new Map(), preferred: undefined };
+    this.#names.set(name, named);
+    const entry = named.versions.get(version);
+    const isTolerated = state === 'failed' && this.#isServedOn(name);
+    if (entry === undefined) named.versions.set(version, { model, state, reason, isTolerated });
+    else Object.assign(entry, { model, state, reason, isTolerated });
+    this.#changed(named);
+  }
+
+  #isServedOn(name: string): boolean {
+    return !this.#isStarting && this.#names.get(name)?.preferred !== undefined;
+  }
+
+  #changed(named: NameEntry | undefined): void {
+    if (named !== undefined) named.preferred = highestOf(named, isAvailable);
+    for (const listener of this.#listeners) listener();
+  }
+}
+
+function isAvailable(state: ModelState): boolean {
+  return state === 'ready' || state === 'evicted';
+}
+
+function highestOf({ versions }: NameEntry, isWanted: (state: ModelState) => boolean = () => true) {
+  let highest: VersionEntry | undefined;
+  for (const entry of versions.values()) {
+    if (!isWanted(entry.state)) continue;
+    if (highest === undefined || compareVersions(entry.model.view.version, highest.model.view.version) > 0) {
+      highest = entry;
+    }
+  }
+  return highest;
 }
 
 function notReady(name: string, version: string, reason: string): InferenceError {

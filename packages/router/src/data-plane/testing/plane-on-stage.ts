@@ -36,7 +36,7 @@ export class PlaneOnStage {
       {},
       policy,
     );
-    const models = new ServedModels([this.model], []);
+    const models = new ServedModels();
     this.plane = new LiveDataPlane({
       scheduler: new Scheduler(),
       models,
@@ -44,7 +44,7 @@ export class PlaneOnStage {
       observer: new MetricsObserver(this.#registry, { version: '0', node: '0' }),
     });
     this.plane.addModel(this.model);
-    models.setState(this.model, 'ready', '');
+    models.serve(this.model);
   }
 
   /** A worker that serves the model and holds that many batches. */

@@ -34,7 +34,8 @@ function ensembleOf(name: string, ...steps: readonly string[]): { model: ServedM
 }
 
 function onStage(models: readonly ServedModel[], ensembles: readonly ReturnType<typeof ensembleOf>[]) {
-  const served = new ServedModels([...models, ...ensembles.map(({ model }) => model)], []);
+  const served = new ServedModels();
+  for (const model of [...models, ...ensembles.map((one) => one.model)]) served.announce(model);
   const told: string[] = [];
   const states = new EnsembleStates({
     models: served,

@@ -1,0 +1,31 @@
+import { assert } from '../assert.ts';
+import type { RestartPolicy } from '../restart-policy.ts';
+
+export interface KeeperConfig {
+  /** Loads in progress at once: one model's load never waits for another's, until so many are under way. */
+  readonly loadsMax: number;
+  /** Requests that may wait for one context to come back. */
+  readonly demandWaitersMax: number;
+  /**
+   * How long a context that was just loaded is safe from others' demand: busy ones are drained for it only after this,
+   * so that more busy contexts than fit take turns instead of being loaded for a request each.
+   */
+  readonly residencyMsMin: number;
+  /** The pauses before a failed load is tried again. */
+  readonly retry: RestartPolicy;
+}
+
+export const defaultKeeperConfig: KeeperConfig = Object.freeze({
+  loadsMax: 4,
+  demandWaitersMax: 1024,
+  residencyMsMin: 1000,
+  retry: Object.freeze({ pauseMs: 1000, pauseMsMax: 60_000, stableMs: 0, crashLoopDeaths: Number.POSITIVE_INFINITY }),
+});
+
+export function resolveKeeperConfig(options: Partial<KeeperConfig>): KeeperConfig {
+  const config = Object.freeze({ ...defaultKeeperConfig, ...options });
+  assert(config.loadsMax >= 1, 'loadsMax is at least 1');
+  assert(config.demandWaitersMax >= 1, 'demandWaitersMax is at least 1');
+  assert(config.residencyMsMin >= 0, 'residencyMsMin is not negative');
+  return config;
+}

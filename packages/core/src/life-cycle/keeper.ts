@@ -1,0 +1,453 @@
+/**
+ * Decides which contexts are in memory. Pure: events and the time go in, actions come out.
+ *
+ * The budget: what is in memory, loads in progress at their expected size included, is at most the budget, save for one
+ * load. At most one load at a time is of a size that was never measured, or goes over the budget because it replaces
+ * what must serve until it is done; and what is over afterwards is evicted at once.
+ */
+import { restartAfter } from '../restart-policy.ts';
+import { ContextEntry, RevisionEntry, type Waiter } from './context-entry.ts';
+import { chooseVictims } from './eviction-choice.ts';
+import { type KeeperConfig, resolveKeeperConfig } from './keeper-config.ts';
+import type {
+  ContextName,
+  ContextUse,
+  KeeperAction,
+  KeeperEvent,
+  RetireReason,
+  RevisionId,
+  WaiterId,
+} from './keeper-events.ts';
+import * as refusals from './keeper-refusals.ts';
+import { loadOrder, roomFor } from './load-room.ts';
+
+type EventOf<Kind extends KeeperEvent['kind']> = Extract<KeeperEvent, { readonly kind: Kind }>;
+
+export class Keeper {
+  readonly #config: KeeperConfig;
+  readonly #use: ContextUse;
+  readonly #contexts = new Map<ContextName, ContextEntry>();
+  /** Those that are leaving included. */
+  readonly #revisions = new Map<RevisionId, RevisionEntry>();
+  #actions: KeeperAction[] = [];
+  #budgetBytes = Number.POSITIVE_INFINITY;
+  /** The end of a context's time of grace, when somebody waits for it. */
+  #lookAgainAt = Number.POSITIVE_INFINITY;
+  #wakeAt = Number.POSITIVE_INFINITY;
+
+  constructor(use: ContextUse, options: Partial<KeeperConfig> = {}) {
+    this.#use = use;
+    this.#config = resolveKeeperConfig(options);
+  }
+
+  handle(event: KeeperEvent, nowMs: number): void {
+    switch (event.kind) {
+      case 'wanted':
+        this.#wanted(event);
+        break;
+      case 'kept':
+        this.#clearDrop(event.context);
+        break;
+      case 'unwanted':
+        this.#unwanted(event.context, event.after);
+        break;
+      case 'loaded':
+        this.#loaded(event.revision, event.residentBytes, nowMs);
+        break;
+      case 'load-failed':
+        this.#loadFailed(event, nowMs);
+        break;
+      case 'idle':
+        this.#idle(event.revision);
+        break;
+      case 'unloaded':
+        this.#unloaded(event.revision);
+        break;
+      case 'measured':
+        this.#measured(event.revision, event.residentBytes);
+        break;
+      case 'pinned':
+        this.#pinned(event.context, event.isPinned, nowMs);
+        break;
+      case 'demanded':
+        this.#demanded(event, nowMs);
+        break;
+      case 'demand-cancelled':
+        this.#takeWaiter(event.waiter);
+        break;
+      case 'budget':
+        this.#budgetBytes = event.bytesMax;
+        break;
+      case 'tick':
+        this.#wakeAt = Number.POSITIVE_INFINITY;
+        break;
+    }
+    this.#expire(nowMs);
+    this.#relieve(nowMs);
+    this.#startLoads(nowMs);
+    this.#dropWhatMayGo();
+    this.#askToWake(nowMs);
+  }
+
+  /** The actions since the last call, in order. */
+  takeActions(): readonly KeeperAction[] {
+    const actions = this.#actions;
+    this.#actions = [];
+    return actions;
+  }
+
+  /** Bytes in memory as last measured, or expected of what loads. */
+  get usedBytes(): number {
+    return this.#sum((revision) => revision.isInMemory);
+  }
+
+  get budgetBytes(): number {
+    return this.#budgetBytes;
+  }
+
+  /** What is known of a revision; undefined once it is forgotten. */
+  takeRevision(id: RevisionId): Readonly<Pick<RevisionEntry, 'state' | 'bytes' | 'isInMemory' | 'reason'>> | undefined {
+    return this.#revisions.get(id);
+  }
+
+  isPinned(context: ContextName): boolean {
+    return this.#contexts.get(context)?.isPinned ?? false;
+  }
+
+  #wanted({ context: name, revision: id, bytesExpected, isRetried }: EventOf<'wanted'>): void {
+    const context = this.#contexts.get(name) ?? new ContextEntry(name);
+    this.#contexts.set(name, context);
+    context.dropAfter = undefined;
+    const revision = new RevisionEntry(id, context, context.bytesMeasured ?? bytesExpected, isRetried);
+    this.#revisions.set(id, revision);
+    const { current, next } = context;
+    if (next !== undefined) this.#discard(next, 'replaced');
+    context.next = undefined;
+    if (current?.state === 'ready') {
+      context.next = revision;
+      return;
+    }
+    context.current = revision;
+    if (current === undefined) return;
+    const wasSetAside = current.isAvailable && !context.isCalledFor;
+    this.#discard(current, 'replaced');
+    // Nobody asked for the old one, so nobody needs the new one yet.
+    if (wasSetAside) this.#setAside(revision);
+  }
+
+  #unwanted(name: ContextName, after: readonly ContextName[]): void {
+    const context = this.#contexts.get(name);
+    if (context !== undefined) context.dropAfter = after;
+  }
+
+  #clearDrop(name: ContextName): void {
+    const context = this.#contexts.get(name);
+    if (context !== undefined) context.dropAfter = undefined;
+  }
+
+  #dropWhatMayGo(): void {
+    for (const context of this.#contexts.values()) {
+      if (context.dropAfter === undefined) continue;
+      if (!context.dropAfter.every((name) => this.#contexts.get(name)?.current?.isAvailable === true)) continue;
+      this.#contexts.delete(context.name);
+      if (context.next !== undefined) this.#discard(context.next, 'unwanted');
+      if (context.current !== undefined) this.#discard(context.current, 'unwanted');
+      this.#refuseAll(context, refusals.unloaded(context));
+    }
+  }
+
+  #loaded(id: RevisionId, residentBytes: number, nowMs: number): void {
+    const revision = this.#revisions.get(id);
+    if (revision?.state !== 'loading') return;
+    const { context } = revision;
+    this.#account(revision, residentBytes);
+    revision.state = 'ready';
+    revision.readyAt = nowMs;
+    revision.isUnsure = false;
+    revision.reason = '';
+    const old = context.next === revision ? context.current : undefined;
+    context.current = revision;
+    if (context.next === revision) context.next = undefined;
+    this.#actions.push({ kind: 'serve', revision: id });
+    if (old !== undefined) this.#discard(old, 'replaced');
+    this.#letGoOn(context);
+  }
+
+  #loadFailed({ revision: id, reason, jitter }: EventOf<'load-failed'>, nowMs: number): void {
+    const revision = this.#revisions.get(id);
+    if (revision?.state !== 'loading') return;
+    const { context } = revision;
+    const isOldServing = context.next === revision;
+    const isTriedAgain = !isOldServing && (revision.isRetried || revision.isMeasured);
+    let retryInMs: number | undefined;
+    if (isTriedAgain) {
+      const { record } = restartAfter(revision.record, uselessLife, jitter, this.#config.retry);
+      revision.record = record;
+      // The first pause counts too: a load is dearer than a restart.
+      retryInMs = restartAfter(record, uselessLife, jitter, this.#config.retry).pauseMs;
+    }
+    revision.retryAt = retryInMs === undefined ? Number.POSITIVE_INFINITY : nowMs + retryInMs;
+    revision.reason = reason;
+    revision.isUnsure = false;
+    this.#actions.push({ kind: 'failed', revision: id, reason, isOldServing, retryInMs });
+    this.#unload(revision, 'failed');
+    if (!isOldServing) this.#refuseAll(context, refusals.loadFailed(context, reason, retryInMs));
+  }
+
+  #idle(id: RevisionId): void {
+    const revision = this.#revisions.get(id);
+    if (revision?.state === 'retiring') this.#unload(revision, revision.afterUnload);
+  }
+
+  #unloaded(id: RevisionId): void {
+    const revision = this.#revisions.get(id);
+    if (revision?.state !== 'unloading') return;
+    if (revision.afterUnload === 'failed') revision.state = 'failed';
+    else if (revision.afterUnload === 'forgotten') this.#forget(revision);
+    else if (revision.context.isCalledFor) revision.state = 'queued';
+    else this.#setAside(revision);
+  }
+
+  #measured(id: RevisionId, residentBytes: number): void {
+    const revision = this.#revisions.get(id);
+    if (revision?.isInMemory && revision.state !== 'loading') this.#account(revision, residentBytes);
+  }
+
+  #account(revision: RevisionEntry, residentBytes: number): void {
+    revision.bytes = residentBytes;
+    revision.isMeasured = true;
+    revision.context.bytesMeasured = residentBytes;
+  }
+
+  #pinned(name: ContextName, isPinned: boolean, nowMs: number): void {
+    const context = this.#contexts.get(name);
+    if (context === undefined) return;
+    context.isPinned = isPinned;
+    if (isPinned && context.current !== undefined) this.#callBack(context, context.current, nowMs);
+  }
+
+  #demanded({ context: name, waiter, deadlineAt }: EventOf<'demanded'>, nowMs: number): void {
+    const context = this.#contexts.get(name);
+    const current = context?.current;
+    if (context === undefined || current === undefined) {
+      this.#refuse(waiter, refusals.notServed(name));
+      return;
+    }
+    const hasFailed = current.state === 'failed' || (current.isLeaving && current.afterUnload === 'failed');
+    if (hasFailed) {
+      this.#refuse(waiter, refusals.loadFailed(context, current.reason, current.retryAt - nowMs));
+      return;
+    }
+    if (context.waiters.length >= this.#config.demandWaitersMax) {
+      this.#refuse(waiter, refusals.tooManyWait(context));
+      return;
+    }
+    context.waiters.push({ waiter, deadlineAt });
+    this.#callBack(context, current, nowMs);
+  }
+
+  /** Has the current revision in memory again; what is on its way out only to make room stays, if it still can. */
+  #callBack(context: ContextEntry, current: RevisionEntry, nowMs: number): void {
+    if (context.demandedAt === Number.POSITIVE_INFINITY) context.demandedAt = nowMs;
+    if (current.state === 'evicted') current.state = 'queued';
+    if (current.state === 'retiring') {
+      current.state = 'ready';
+      // Who asked is on the way: it must not go again before.
+      current.readyAt = nowMs;
+      this.#actions.push({ kind: 'serve', revision: current.id });
+    }
+    if (current.state === 'ready') this.#letGoOn(context);
+  }
+
+  #letGoOn(context: ContextEntry): void {
+    context.demandedAt = Number.POSITIVE_INFINITY;
+    for (const { waiter } of context.waiters.splice(0)) this.#actions.push({ kind: 'go-on', waiter });
+  }
+
+  #expire(nowMs: number): void {
+    for (const context of this.#contexts.values()) {
+      if (context.waiters.some(({ deadlineAt }) => deadlineAt <= nowMs)) {
+        const late = context.waiters.filter(({ deadlineAt }) => deadlineAt <= nowMs);
+        context.waiters = context.waiters.filter(({ deadlineAt }) => deadlineAt > nowMs);
+        for (const { waiter } of late) this.#refuse(waiter, refusals.expired(context));
+      }
+      const failed = context.current;
+      if (failed?.state !== 'failed' || failed.retryAt > nowMs) continue;
+      failed.state = 'queued';
+      failed.retryAt = Number.POSITIVE_INFINITY;
+    }
+  }
+
+  /** Over the budget by measurement: what fits nowhere goes first, then the least recently used. */
+  #relieve(nowMs: number): void {
+    if (this.#budgetBytes === Number.POSITIVE_INFINITY) return;
+    const pinnedBytes = this.#sum((revision) => revision.context.isPinned && revision.state === 'ready');
+    for (const { current, isPinned } of this.#contexts.values()) {
+      if (current?.state !== 'ready' || isPinned || current.bytes <= this.#budgetBytes - pinnedBytes) continue;
+      this.#evict(current);
+    }
+    const stays = this.#sum(({ state, isUnsure }) => state === 'ready' || (state === 'loading' && !isUnsure));
+    if (stays <= this.#budgetBytes) return;
+    const { residencyMsMin } = this.#config;
+    const bytes = stays - this.#budgetBytes;
+    const choice = chooseVictims(this.#contexts.values(), this.#use, {
+      bytes,
+      beneficiary: undefined,
+      residencyMsMin,
+      nowMs,
+    });
+    for (const victim of choice.victims) this.#evict(victim);
+    if (!choice.isEnough) this.#lookAgainAt = Math.min(this.#lookAgainAt, choice.lookAgainAt);
+  }
+
+  #startLoads(nowMs: number): void {
+    for (const revision of loadOrder(this.#revisions.values())) {
+      if (this.#count((one) => one.state === 'loading') >= this.#config.loadsMax) return;
+      const room = roomFor(revision, {
+        revisions: this.#revisions.values(),
+        budgetBytes: this.#budgetBytes,
+        isReplacement: this.#isReplacement(revision),
+      });
+      switch (room.kind) {
+        case 'enough':
+          revision.state = 'loading';
+          revision.isUnsure = room.isUnsure;
+          this.#actions.push({ kind: 'load', revision: revision.id });
+          break;
+        case 'none':
+          this.#setAside(revision);
+          break;
+        case 'never':
+          this.#refuseAll(revision.context, refusals.tooLarge(revision, this.#budgetBytes));
+          this.#setAside(revision);
+          break;
+        case 'wait':
+          return;
+        case 'after-another':
+          break;
+        case 'evict':
+          if (this.#evictFor(revision, room.bytes, nowMs) || !room.mayGoOver) return;
+          revision.state = 'loading';
+          revision.isUnsure = true;
+          this.#actions.push({ kind: 'load', revision: revision.id });
+          break;
+      }
+    }
+  }
+
+  /** True when there will be room; otherwise nobody is evicted in vain. */
+  #evictFor(revision: RevisionEntry, bytes: number, nowMs: number): boolean {
+    const choice = chooseVictims(this.#contexts.values(), this.#use, {
+      bytes,
+      beneficiary: revision.context,
+      residencyMsMin: this.#config.residencyMsMin,
+      nowMs,
+    });
+    if (!choice.isEnough) {
+      this.#lookAgainAt = Math.min(this.#lookAgainAt, choice.lookAgainAt);
+      return false;
+    }
+    for (const victim of choice.victims) this.#evict(victim);
+    return true;
+  }
+
+  /** Something serves that will go once this is loaded. */
+  #isReplacement(revision: RevisionEntry): boolean {
+    const { context } = revision;
+    if (context.next === revision) return true;
+    for (const { dropAfter, current } of this.#contexts.values()) {
+      if (current?.state === 'ready' && dropAfter?.includes(context.name)) return true;
+    }
+    return false;
+  }
+
+  #evict(revision: RevisionEntry): void {
+    this.#retire(revision, 'evicted', 'evicted');
+  }
+
+  /** Its time is over, in whatever state it is. */
+  #discard(revision: RevisionEntry, why: RetireReason): void {
+    switch (revision.state) {
+      case 'queued':
+      case 'evicted':
+      case 'failed':
+        this.#forget(revision);
+        break;
+      case 'loading':
+        this.#unload(revision, 'forgotten');
+        break;
+      case 'ready':
+        this.#retire(revision, why, 'forgotten');
+        break;
+      case 'retiring':
+      case 'unloading':
+        revision.afterUnload = 'forgotten';
+        break;
+    }
+  }
+
+  #retire(revision: RevisionEntry, why: RetireReason, afterUnload: RevisionEntry['afterUnload']): void {
+    revision.state = 'retiring';
+    revision.afterUnload = afterUnload;
+    this.#actions.push({ kind: 'retire', revision: revision.id, why });
+  }
+
+  #unload(revision: RevisionEntry, afterUnload: RevisionEntry['afterUnload']): void {
+    revision.state = 'unloading';
+    revision.afterUnload = afterUnload;
+    this.#actions.push({ kind: 'unload', revision: revision.id });
+  }
+
+  #setAside(revision: RevisionEntry): void {
+    revision.state = 'evicted';
+    this.#actions.push({ kind: 'set-aside', revision: revision.id });
+  }
+
+  #forget(revision: RevisionEntry): void {
+    this.#revisions.delete(revision.id);
+    this.#actions.push({ kind: 'forget', revision: revision.id });
+  }
+
+  #takeWaiter(id: WaiterId): Waiter | undefined {
+    for (const context of this.#contexts.values()) {
+      const index = context.waiters.findIndex(({ waiter }) => waiter === id);
+      if (index >= 0) return context.waiters.splice(index, 1)[0];
+    }
+    return undefined;
+  }
+
+  #refuseAll(context: ContextEntry, refusal: refusals.DemandRefusal): void {
+    context.demandedAt = Number.POSITIVE_INFINITY;
+    for (const { waiter } of context.waiters.splice(0)) this.#refuse(waiter, refusal);
+  }
+
+  #refuse(waiter: WaiterId, refusal: refusals.DemandRefusal): void {
+    this.#actions.push({ kind: 'refuse', waiter, ...refusal });
+  }
+
+  #askToWake(nowMs: number): void {
+    let at = this.#lookAgainAt;
+    this.#lookAgainAt = Number.POSITIVE_INFINITY;
+    for (const { waiters, current } of this.#contexts.values()) {
+      for (const { deadlineAt } of waiters) at = Math.min(at, deadlineAt);
+      if (current?.state === 'failed') at = Math.min(at, current.retryAt);
+    }
+    if (at >= this.#wakeAt) return;
+    this.#wakeAt = at;
+    this.#actions.push({ kind: 'wake-at', at: Math.max(at, nowMs) });
+  }
+
+  #count(isCounted: (revision: RevisionEntry) => boolean): number {
+    let count = 0;
+    for (const revision of this.#revisions.values()) if (isCounted(revision)) count += 1;
+    return count;
+  }
+
+  #sum(isCounted: (revision: RevisionEntry) => boolean): number {
+    let bytes = 0;
+    for (const revision of this.#revisions.values()) if (isCounted(revision)) bytes += revision.bytes;
+    return bytes;
+  }
+}
+
+const uselessLife = { aliveMs: -1, batchesAnswered: 0 };

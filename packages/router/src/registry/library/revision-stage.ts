@@ -1,0 +1,320 @@
+/** Carries out what the keeper decides about revisions: workers, traffic, memory; and tells it what came of it. */
+import { Keeper, type KeeperAction, type KeeperConfig, type KeeperEvent, type RevisionId } from '@millrace/core';
+import type { Lane } from '@millrace/protocol';
+import type { Clock } from '../../data-plane/clock.ts';
+import type { LiveDataPlane } from '../../data-plane/live-data-plane.ts';
+import type { ServedModel } from '../../data-plane/served-model.ts';
+import type { WorkerFleet } from '../../dispatch/worker-fleet.ts';
+import { EnsembleStates } from '../ensemble/ensemble-states.ts';
+import type { EnsembleDefinition } from '../ensemble/read-ensemble.ts';
+import type { LaneChoice } from '../model-parameters.ts';
+import type { ServedModels } from '../served-models.ts';
+import { DemandWaiters } from './demand-waiters.ts';
+import type { LibraryListener } from './library-listener.ts';
+import { bytesOf, type MeasureProcess } from './resident-memory.ts';
+import type { Revision } from './revision.ts';
+
+export interface RevisionStageParts {
+  readonly lanes: Readonly<Record<LaneChoice, Lane>>;
+  readonly dataPlane: LiveDataPlane;
+  readonly models: ServedModels;
+  readonly fleet: WorkerFleet;
+  readonly clock: Clock;
+  /** In [0, 1): spreads attempts. */
+  readonly random: () => number;
+  readonly measure: MeasureProcess;
+  readonly listener: LibraryListener;
+  readonly keeper: Partial<KeeperConfig>;
+}
+
+export class RevisionStage {
+  readonly #parts: RevisionStageParts;
+  readonly #keeper: Keeper;
+  readonly #revisions = new Map<RevisionId, Revision>();
+  readonly #byModel = new WeakMap<ServedModel, Revision>();
+  readonly #actions: KeeperAction[] = [];
+  #isPerforming: boolean = false;
+  #cancelWake: (() => void) | undefined;
+  #isClosed: boolean = false;
+  /** Where requests wait for a version that is not in memory. */
+  readonly demand: DemandWaiters;
+  readonly #ensembles: EnsembleStates;
+
+  constructor(parts: RevisionStageParts) {
+    this.#parts = parts;
+    const use = {
+      usedAt: (id: RevisionId) => this.#usedAt(this.#revisions.get(id)),
+      isInUse: (id: RevisionId) =>
+        this.#revisions.get(id)?.models.some((model) => parts.dataPlane.isInUse(model)) ?? false,
+    };
+    this.#keeper = new Keeper(use, parts.keeper);
+    this.#ensembles = new EnsembleStates({
+      models: parts.models,
+      onReady: (model) => {
+        parts.dataPlane.addModel(model);
+        parts.listener.modelReady(model);
+      },
+      onFailed: (model, reason) => parts.listener.modelFailed(model, reason),
+    });
+    this.demand = new DemandWaiters({
+      clock: parts.clock,
+      contextOf: (model) => this.#byModel.get(model)?.plan.name,
+      tell: (event) => this.tell(event),
+      onLoaded: (context, waitMs) => parts.listener.demandLoaded(context, waitMs),
+    });
+  }
+
+  get keeper(): Pick<Keeper, 'takeRevision' | 'isPinned' | 'usedBytes' | 'budgetBytes'> {
+    return this.#keeper;
+  }
+
+  /** Makes a revision known, to be loaded when the keeper finds room for it. */
+  want(revision: Revision, isRetried: boolean): void {
+    this.#revisions.set(revision.id, revision);
+    for (const model of revision.models) this.#byModel.set(model, revision);
+    for (const model of revision.models) this.#parts.models.announce(model);
+    const { name, bytesExpected } = revision.plan;
+    this.tell({ kind: 'wanted', context: name, revision: revision.id, bytesExpected, isRetried });
+  }
+
+  tell(event: KeeperEvent): void {
+    if (this.#isClosed) return;
+    this.#keeper.handle(event, this.#parts.clock.now());
+    this.#actions.push(...this.#keeper.takeActions());
+    if (this.#isPerforming) return;
+    this.#isPerforming = true;
+    for (let action = this.#actions.shift(); action !== undefined; action = this.#actions.shift())
+      this.#perform(action);
+    this.#isPerforming = false;
+  }
+
+  /** Looks at every process, and lets the keeper see to it that the budget holds. */
+  measure(): void {
+    const { measure, listener } = this.#parts;
+    const byModel: { model: ServedModel; bytes: number }[] = [];
+    for (const revision of [...this.#revisions.values()]) {
+      const { running } = revision;
+      if (running === undefined || !running.isSettled) continue;
+      const bytes = bytesOf(revision, running, measure);
+      // What processes share is divided evenly among those who share them.
+      for (const model of revision.models) byModel.push({ model, bytes: bytes / revision.members.length });
+      this.tell({ kind: 'measured', revision: revision.id, residentBytes: bytes });
+    }
+    listener.memoryMeasured(byModel, this.#keeper.usedBytes);
+  }
+
+  /** Revisions that are not forgotten yet, those that drain included. */
+  revisions(): Iterable<Revision> {
+    return this.#revisions.values();
+  }
+
+  /** Decides nothing any more: the workers are ended by whoever ends the fleet. */
+  close(): void {
+    this.#isClosed = true;
+    this.#ensembles.stop();
+    this.#cancelWake?.();
+  }
+
+  #usedAt(revision: Revision | undefined): number | undefined {
+    let latest: number | undefined;
+    for (const { usedAt } of revision?.models ?? []) {
+      if (usedAt !== undefined && (latest === undefined || usedAt > latest)) latest = usedAt;
+    }
+    return latest;
+  }
+
+  #perform(action: KeeperAction): void {
+    switch (action.kind) {
+      case 'go-on':
+        this.demand.goOn(action.waiter);
+        return;
+      case 'refuse':
+        this.demand.refuse(action);
+        return;
+      case 'wake-at':
+        this.#wakeAt(action.at);
+        return;
+    }
+    const revision = this.#revisions.get(action.revision);
+    if (revision === undefined) return;
+    switch (action.kind) {
+      case 'load':
+        this.#load(revision);
+        break;
+      case 'serve':
+        this.#serve(revision);
+        break;
+      case 'retire':
+        this.#retire(revision, action.why);
+        break;
+      case 'unload':
+        void this.#unload(revision);
+        break;
+      case 'failed':
+        this.#failed(revision, action);
+        break;
+      case 'set-aside':
+        for (const model of revision.models) this.#parts.models.setAside(model);
+        break;
+      case 'forget':
+        this.#forget(revision);
+        break;
+    }
+  }
+
+  #load(revision: Revision): void {
+    const { fleet, lanes, models, listener } = this.#parts;
+    const { name, lane, workers } = revision.plan;
+    revision.outcomes.clear();
+    listener.loadStarted(name);
+    for (const model of revision.models) models.announce(model);
+    if (revision.ensemble !== undefined) {
+      this.tell({ kind: 'loaded', revision: revision.id, residentBytes: 0 });
+      return;
+    }
+    revision.running = fleet.add({
+      name,
+      lane: lanes[lane],
+      workers,
+      models: revision.members,
+      listener: {
+        modelServable: (model) => this.#servable(revision, model),
+        modelUnservable: (model, reason) => this.#unservable(revision, model, reason),
+        settled: () => this.#settled(revision),
+      },
+    });
+  }
+
+  #servable(revision: Revision, model: ServedModel): void {
+    revision.outcomes.set(model, '');
+    if (revision.isServing) this.#takeTraffic(model);
+    else this.#endLoad(revision);
+  }
+
+  #unservable(revision: Revision, model: ServedModel, reason: string): void {
+    revision.outcomes.set(model, reason);
+    if (revision.isServing) this.#reportFailed(model, reason);
+    else this.#endLoad(revision);
+  }
+
+  #settled(revision: Revision): void {
+    if (!revision.isServing) this.#endLoad(revision);
+    const { running } = revision;
+    if (!revision.isServing || running === undefined) return;
+    const residentBytes = bytesOf(revision, running, this.#parts.measure);
+    this.tell({ kind: 'measured', revision: revision.id, residentBytes });
+  }
+
+  /** Tells the keeper how the load went, once that can be told. */
+  #endLoad(revision: Revision): void {
+    const { running, outcomes, members, models } = revision;
+    const isLoading = this.#keeper.takeRevision(revision.id)?.state === 'loading';
+    if (running === undefined || !isLoading || outcomes.size < members.length) return;
+    const failed = models.filter((model) => outcomes.get(model) !== '');
+    const isServed = ({ view }: ServedModel) => this.#parts.models.takeServed(view.name, view.version) !== undefined;
+    // What serves already must not be lost to a neighbour's new files.
+    if (failed.length === members.length || failed.some(isServed)) {
+      const reason = failed.map((model) => reasonOf(model, outcomes.get(model) ?? '', members.length)).join('; ');
+      this.tell({ kind: 'load-failed', revision: revision.id, reason, jitter: this.#parts.random() });
+      return;
+    }
+    // Traffic moves when as many hands are there as before, not to the first of them.
+    const hasPredecessor = models.some(({ view }) => this.#parts.models.takeServed(view.name, '') !== undefined);
+    if (hasPredecessor && !running.isSettled) return;
+    const residentBytes = bytesOf(revision, running, this.#parts.measure);
+    this.tell({ kind: 'loaded', revision: revision.id, residentBytes });
+  }
+
+  #serve(revision: Revision): void {
+    revision.isServing = true;
+    if (revision.ensemble !== undefined) {
+      this.#serveEnsemble(revision.models[0] as ServedModel, revision.ensemble);
+      return;
+    }
+    for (const model of revision.models) {
+      const reason = revision.outcomes.get(model) ?? '';
+      if (reason !== '') {
+        this.#reportFailed(model, reason);
+      } else {
+        // It may have been about to retire.
+        this.#parts.dataPlane.addModel(model);
+        this.#takeTraffic(model);
+      }
+    }
+  }
+
+  /** Its state follows its steps from now on. */
+  #serveEnsemble(model: ServedModel, ensemble: EnsembleDefinition): void {
+    this.#parts.models.replace(model);
+    this.#ensembles.add(model, ensemble);
+  }
+
+  #takeTraffic(model: ServedModel): void {
+    this.#parts.models.serve(model);
+    this.#parts.listener.modelReady(model);
+  }
+
+  #reportFailed(model: ServedModel, reason: string): void {
+    this.#parts.models.setState(model, 'failed', reason);
+    this.#parts.listener.modelFailed(model, reason);
+  }
+
+  #retire(revision: Revision, why: 'replaced' | 'unwanted' | 'evicted'): void {
+    const { models, listener, dataPlane } = this.#parts;
+    revision.isServing = false;
+    revision.isOver = why !== 'evicted';
+    revision.retirements += 1;
+    const { retirements } = revision;
+    for (const model of revision.models) {
+      this.#ensembles.remove(model);
+      if (why === 'evicted') {
+        models.setAside(model);
+        listener.modelEvicted(model);
+      } else {
+        if (models.takeModel(model.view.name, model.view.version) === model) {
+          models.setState(model, 'unloading', 'it is being unloaded');
+        }
+        listener.modelRetired(model, why);
+      }
+    }
+    void Promise.all(revision.models.map((model) => dataPlane.retireModel(model))).then(() => {
+      if (revision.retirements === retirements) this.tell({ kind: 'idle', revision: revision.id });
+    });
+  }
+
+  async #unload(revision: Revision): Promise<void> {
+    const { running } = revision;
+    revision.running = undefined;
+    if (running !== undefined) await this.#parts.fleet.remove(running);
+    else for (const model of revision.models) this.#parts.dataPlane.removeModel(model);
+    this.tell({ kind: 'unloaded', revision: revision.id });
+  }
+
+  #failed(revision: Revision, action: Extract<KeeperAction, { kind: 'failed' }>): void {
+    const { reason, isOldServing, retryInMs } = action;
+    this.#parts.listener.loadFailed({ context: revision.plan.name, reason, isOldServing, retryInMs });
+    for (const model of revision.models) {
+      if (this.#parts.models.takeServed(model.view.name, model.view.version) !== undefined) continue;
+      this.#reportFailed(model, revision.outcomes.get(model) || reason);
+    }
+  }
+
+  #forget(revision: Revision): void {
+    this.#revisions.delete(revision.id);
+    revision.isOver = true;
+    for (const model of revision.models) {
+      const { name, version } = model.view;
+      if (this.#parts.models.remove(model)) this.#parts.listener.modelForgotten(name, version);
+    }
+  }
+
+  #wakeAt(at: number): void {
+    const { clock } = this.#parts;
+    this.#cancelWake?.();
+    this.#cancelWake = clock.alarm(Math.max(0, at - clock.now()), () => this.tell({ kind: 'tick' }));
+  }
+}
+
+function reasonOf(model: ServedModel, reason: string, members: number): string {
+  return members === 1 ? reason : `${model.view.name} version ${model.view.version}: ${reason}`;
+}

@@ -1,0 +1,96 @@
+import type { RevisionId } from '@millrace/core';
+import type { LoadSpec } from '@millrace/protocol';
+import type { Runner } from '../../data-plane/infer.ts';
+import { ServedModel } from '../../data-plane/served-model.ts';
+import type { RunningGroup } from '../../dispatch/worker-fleet.ts';
+import type { EnsembleDefinition } from '../ensemble/read-ensemble.ts';
+import { loadSpecOf, type ThreadShare } from '../load-spec-of.ts';
+import type { ModelDefinition, ModelVersionDefinition } from '../model-definition.ts';
+import type { ContextPlan, PlannedVersion } from './context-plan.ts';
+
+export interface RevisionMember {
+  readonly model: ServedModel;
+  readonly spec: LoadSpec;
+}
+
+/** What carries out the requests of a model; undefined: the data plane's own queue. */
+export type RunnerOf = (
+  model: ServedModel,
+  definition: ModelDefinition,
+  version: ModelVersionDefinition,
+) => Runner | undefined;
+
+/** A context as it was read at one time, with the processes that hold it while it is in memory. */
+export class Revision {
+  readonly id: RevisionId;
+  readonly members: readonly RevisionMember[];
+  /** Replaced when no more than the number of workers or what clients see of the configuration changed. */
+  plan: ContextPlan;
+  running: RunningGroup | undefined = undefined;
+  /** It is the one that takes its context's requests. */
+  isServing: boolean = false;
+  /** Another has taken its place, or it is wanted no more: it only finishes what it has. */
+  isOver: boolean = false;
+  /** Of each member that a worker has spoken of since the load began: why it cannot be served, empty when it can. */
+  readonly outcomes = new Map<ServedModel, string>();
+  /** Counts its retirements, so that the end of one that was taken back is not taken for another's. */
+  retirements = 0;
+
+  constructor(id: RevisionId, plan: ContextPlan, members: readonly RevisionMember[]) {
+    this.id = id;
+    this.plan = plan;
+    this.members = members;
+  }
+
+  /** Of one that is made of other models, and needs no workers: it is alone in its context. */
+  get ensemble(): EnsembleDefinition | undefined {
+    return this.plan.members[0]?.version.ensemble;
+  }
+
+  get models(): readonly ServedModel[] {
+    return this.members.map(({ model }) => model);
+  }
+
+  /** Takes on what changed without a new load: the number of workers, and what clients see of the configuration. */
+  follow(plan: ContextPlan): void {
+    this.plan = plan;
+    for (const [index, { version }] of plan.members.entries()) {
+      const model = this.members[index]?.model;
+      if (model?.view.name === version.view.name && model.view.version === version.version) model.view = version.view;
+    }
+    this.running?.resize(plan.workers);
+  }
+}
+
+/** Makes the models of a plan, with handles and keys that were never used before. */
+export class RevisionMaker {
+  #lastId = 0;
+  #lastHandle = 0;
+  /** Versions that there have been: a later revision must not be taken for one that still drains. */
+  readonly #known = new Set<string>();
+  readonly #runnerOf: RunnerOf;
+
+  constructor(runnerOf: RunnerOf) {
+    this.#runnerOf = runnerOf;
+  }
+
+  make(plan: ContextPlan, share: ThreadShare): Revision {
+    this.#lastId += 1;
+    const members = plan.members.map((planned) => this.#member(planned, share));
+    return new Revision(this.#lastId, plan, members);
+  }
+
+  #member({ definition, version }: PlannedVersion, share: ThreadShare): RevisionMember {
+    this.#lastHandle += 1;
+    const key = `${definition.name}:${version.version}`;
+    const model = new ServedModel(
+      version.view,
+      version.policy,
+      this.#lastHandle,
+      this.#known.has(key) ? this.#lastHandle : 1,
+    );
+    this.#known.add(key);
+    model.runner = this.#runnerOf(model, definition, version);
+    return { model, spec: loadSpecOf(model, definition, version, share) };
+  }
+}
