@@ -51,6 +51,14 @@ export function chunksBody(count: number, bytes: number, staysOpen = false): Buf
   return enveloped(chunksRequest.encode({ count, bytes, staysOpen }).finish());
 }
 
+/** One INT64 input of one element, as it is written out. */
+export function inferInt64Body(model: string, input: string, shape: readonly number[], value: bigint): Buffer {
+  const raw = Buffer.alloc(8);
+  raw.writeBigInt64LE(value);
+  const message = { modelName: model, inputs: [{ name: input, datatype: 'INT64', shape }], rawInputContents: [raw] };
+  return enveloped(modelInferRequest.encode(message).finish());
+}
+
 /** One FP32 input, its data raw. */
 export function inferBody(model: string, input: string, shape: readonly number[], data: Float32Array): Buffer {
   const message = {

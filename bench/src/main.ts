@@ -8,6 +8,7 @@ import { pinning } from './pinned-process.ts';
 import { markdownFrom, resultFrom, type ScenarioResult } from './report.ts';
 import type { Sample, Scenario } from './scenario.ts';
 import { attacksScenario } from './scenarios/attacks.ts';
+import { batchingScenario } from './scenarios/batching.ts';
 import { dataPlaneScenario } from './scenarios/data-plane.ts';
 import { grpc600kScenario } from './scenarios/grpc-600k.ts';
 import { grpcInferScenario, oneCallerGrpcScenario } from './scenarios/grpc-infer.ts';
@@ -15,6 +16,7 @@ import { grpcNoopScenario } from './scenarios/grpc-noop.ts';
 import { grpcStreamScenario } from './scenarios/grpc-stream.ts';
 import { idleMemoryScenario } from './scenarios/idle-memory.ts';
 import { inlineOverheadScenario } from './scenarios/inline-overhead.ts';
+import { loadLatencyScenario, overloadScenario } from './scenarios/load-latency.ts';
 import { restBinaryScenario, restJsonScenario } from './scenarios/rest.ts';
 import { saturationScenario } from './scenarios/saturation.ts';
 import { tlsScenario } from './scenarios/tls.ts';
@@ -34,6 +36,9 @@ const scenarios: readonly Scenario[] = [
   inlineOverheadScenario,
   dataPlaneScenario,
   saturationScenario,
+  batchingScenario,
+  loadLatencyScenario,
+  overloadScenario,
   wireUnaryScenario,
   attacksScenario,
 ];
