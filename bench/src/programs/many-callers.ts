@@ -16,7 +16,7 @@ import {
 } from '@millrace/router';
 import { resolveConfig } from 'millrace';
 import { assemble, modelDefaultsFrom } from 'millrace/internal';
-import { mlpInputs, mlpRepository, mlpRows } from '../mlp.ts';
+import { mustFindSubject, rowsOf, subjectRepository } from '../subject.ts';
 
 const { values } = parseArgs({
   options: {
@@ -24,7 +24,9 @@ const { values } = parseArgs({
     'in-flight': { type: 'string', default: '64' },
     'rows-per-call': { type: 'string', default: '1' },
     'rows-max': { type: 'string', default: '64' },
+    model: { type: 'string', default: 'mlp' },
     lane: { type: 'string', default: 'local' },
+    threads: { type: 'string', default: '1' },
     /** The worker is moved to this core; without it router and worker share theirs. */
     'worker-core': { type: 'string' },
     /** Also run the bare loop. */
@@ -34,8 +36,12 @@ const { values } = parseArgs({
 const seconds = Number(values.seconds);
 const inFlight = Number(values['in-flight']);
 const rowsPerCall = Number(values['rows-per-call']);
-const config = resolveConfig({ options: { worker: { lane: values.lane as 'local' | 'inline' } }, cwd: process.cwd() });
-const repository = mlpRepository(Number(values['rows-max']));
+const subject = mustFindSubject(values.model);
+const config = resolveConfig({
+  options: { worker: { lane: values.lane as 'local' | 'inline', threads: Number(values.threads) } },
+  cwd: process.cwd(),
+});
+const repository = subjectRepository(subject, Number(values['rows-max']));
 const scan = await scanRepository([repository], { defaults: modelDefaultsFrom(config) });
 
 async function throughDataPlane(): Promise<{ rowsPerSecond: number; meanBatchRows: number; workerMicros: number }> {
@@ -43,7 +49,7 @@ async function throughDataPlane(): Promise<{ rowsPerSecond: number; meanBatchRow
   let workerPid: number | undefined;
   let batchRows = 0;
   const counting: ModelObserver = {
-    ...silentObserver.observerFor('mlp', '1'),
+    ...silentObserver.observerFor(subject.name, '1'),
     batchRan: (rows) => {
       batches += 1;
       batchRows += rows;
@@ -73,13 +79,13 @@ async function throughDataPlane(): Promise<{ rowsPerSecond: number; meanBatchRow
   library.start();
   await ready;
   const input: Tensor = {
-    name: 'input',
+    name: subject.input,
     datatype: 'FP32',
-    shape: [rowsPerCall, mlpInputs],
-    data: new Uint8Array(mlpRows(rowsPerCall).buffer),
+    shape: [rowsPerCall, ...subject.rowShape],
+    data: new Uint8Array(rowsOf(subject, rowsPerCall).buffer),
   };
   const request = {
-    model: 'mlp',
+    model: subject.name,
     version: '',
     id: '',
     parameters: new Map(),
@@ -128,7 +134,7 @@ async function bareLoop(rows: number): Promise<number> {
     workerPath: createRequire(import.meta.url).resolve('@millrace/worker/main'),
     sharedMemoryBytesMax: config.worker.sharedMemoryBytes,
   });
-  const data = new Uint8Array(mlpRows(rows).buffer);
+  const data = new Uint8Array(rowsOf(subject, rows).buffer);
   const outstanding = Math.max(1, Math.round((inFlight * rowsPerCall) / rows));
   let link: WorkerLink | undefined;
   let batch = 0;
@@ -138,7 +144,7 @@ async function bareLoop(rows: number): Promise<number> {
     batch += 1;
     const region = (link as WorkerLink).lend(data.byteLength);
     region.bytes.set(data);
-    const inputs = [{ index: 0, shape: [rows, mlpInputs], data: region.bytes }];
+    const inputs = [{ index: 0, shape: [rows, ...subject.rowShape], data: region.bytes }];
     (link as WorkerLink).send({ kind: 'dispatch', batch, model: 1, inputs, outputs: [0], region });
   };
   let begin = 0;

@@ -31,8 +31,8 @@ export interface OnnxNode {
   readonly operator: string;
   readonly inputs: readonly string[];
   readonly outputs: readonly string[];
-  /** Attributes that are an integer or a graph: all that these models need. */
-  readonly attributes?: Readonly<Record<string, number | OnnxGraph>>;
+  /** Attributes that are an integer, integers or a graph: all that these models need. */
+  readonly attributes?: Readonly<Record<string, number | readonly number[] | OnnxGraph>>;
 }
 
 export interface OnnxConstant {
@@ -79,7 +79,11 @@ function nodeMessage(node: OnnxNode): ProtobufWriter {
   for (const [name, value] of Object.entries(node.attributes ?? {})) {
     const attribute = new ProtobufWriter().string(1, name);
     if (typeof value === 'number') attribute.integer(3, value).integer(20, 2);
-    else attribute.message(6, graphMessage(value)).integer(20, 5);
+    else if ('nodes' in value) attribute.message(6, graphMessage(value)).integer(20, 5);
+    else {
+      for (const element of value) attribute.integer(8, element);
+      attribute.integer(20, 7);
+    }
     message.message(5, attribute);
   }
   return message;
