@@ -2,14 +2,20 @@
  * What the router has been told and has decided so far, kept in the plainest way: arrays that are searched, no count
  * that could be derived. The referee judges the scheduler against it, so nothing here is shared with the scheduler.
  */
-import type { ArrivedRequest, BatchId, ModelKey, ModelPolicy, RequestId, WorkerId } from '@millrace/core';
+import type { ArrivedRequest, BatchId, ModelKey, ModelPolicy, QueuePolicy, RequestId, WorkerId } from '@millrace/core';
 import type { WorldLimits } from './weather.ts';
 
 export interface LedgerRequest {
   readonly arrived: ArrivedRequest;
   readonly model: LedgerModel;
   readonly arrival: number;
+  readonly arrivedAt: number;
+  /** When it has waited as long as it may; Infinity once that is no matter any more. */
+  queueTimeoutAt: number;
+  isDelayed: boolean;
   batch: LedgerBatch | undefined;
+  /** The batch that answered it, while the answer waits for those of earlier requests. */
+  answeredIn: LedgerBatch | undefined;
   isAlone: boolean;
   deaths: number;
   requeues: number;
@@ -26,8 +32,11 @@ export interface LedgerModel {
   readonly key: ModelKey;
   policy: ModelPolicy;
   isRemoved: boolean;
+  isRetired: boolean;
   /** In order of arrival. */
   waiting: LedgerRequest[];
+  /** Those without an answer that came while answers had to leave in order, in that order. */
+  ordered: LedgerRequest[];
 }
 
 export interface LedgerWorker {
@@ -36,6 +45,8 @@ export interface LedgerWorker {
   readonly outstanding: LedgerBatch[];
   batchesMax: number;
   runLimitAt: number;
+  /** When the running batch began. */
+  runningSince: number;
   isCondemned: boolean;
   overdue: LedgerBatch | undefined;
 }
@@ -46,6 +57,8 @@ export class Ledger {
   readonly workers = new Map<WorkerId, LedgerWorker>();
   readonly requests = new Map<RequestId, LedgerRequest>();
   readonly batches = new Map<BatchId, LedgerBatch>();
+  /** Retired models of which something waits or runs, or of which it was not yet said that nothing does. */
+  retired: LedgerModel[] = [];
   arrivalCount = 0;
   isDraining: boolean = false;
   isDrained: boolean = false;
@@ -71,6 +84,7 @@ export class Ledger {
         outstanding: [],
         batchesMax: 0,
         runLimitAt: Number.POSITIVE_INFINITY,
+        runningSince: 0,
         isCondemned: false,
         overdue: undefined,
       };
@@ -91,7 +105,10 @@ export class Ledger {
 
   settle(request: LedgerRequest): void {
     request.batch = undefined;
-    request.model.waiting = request.model.waiting.filter((other) => other !== request);
+    request.answeredIn = undefined;
+    const { model } = request;
+    model.waiting = model.waiting.filter((other) => other !== request);
+    model.ordered = model.ordered.filter((other) => other !== request);
     this.requests.delete(request.arrived.request);
   }
 
@@ -119,7 +136,13 @@ export class Ledger {
   startRunClock(worker: LedgerWorker, nowMs: number): void {
     const running = worker.outstanding[0];
     const isTimed = running !== undefined && !worker.isCondemned;
+    worker.runningSince = nowMs;
     worker.runLimitAt = isTimed ? nowMs + running.model.policy.runMsMax : Number.POSITIVE_INFINITY;
+  }
+
+  /** Nothing of it waits or runs. */
+  isIdle(model: LedgerModel): boolean {
+    return model.waiting.length === 0 && ![...this.batches.values()].some((batch) => batch.model === model);
   }
 
   hasRoom(worker: LedgerWorker): boolean {
@@ -130,6 +153,23 @@ export class Ledger {
   freeFor(model: LedgerModel): LedgerWorker[] {
     return [...this.workers.values()].filter((worker) => worker.models.has(model) && this.hasRoom(worker));
   }
+}
+
+/** From 1, the most urgent. */
+export function levelOf(request: LedgerRequest): number {
+  return levelIn(request.model.policy, request.arrived.priority);
+}
+
+export function levelIn(policy: ModelPolicy, priority: number): number {
+  return priority >= 1 && priority <= policy.queues.length ? priority : policy.priorityDefault;
+}
+
+export function queuePolicyIn(policy: ModelPolicy, priority: number): QueuePolicy {
+  return policy.queues[levelIn(policy, priority) - 1] as QueuePolicy;
+}
+
+export function rowsOf(requests: readonly LedgerRequest[]): number {
+  return requests.reduce((sum, request) => sum + request.arrived.rows, 0);
 }
 
 export function bytesOf(model: LedgerModel): number {

@@ -1,18 +1,30 @@
 /** The rules: what must come of an event, by the ledger. Says nothing of dispatching, which is the referee's. */
-import type { RequestId, SchedulerEvent, WorkerId } from '@millrace/core';
+import type { ModelKey, ModelPolicy, RequestId, SchedulerEvent, WorkerId } from '@millrace/core';
 import type { ErrorCode } from '@millrace/protocol';
-import { bytesOf, type Ledger, type LedgerBatch, type LedgerRequest } from './ledger.ts';
+import {
+  bytesOf,
+  type Ledger,
+  type LedgerBatch,
+  type LedgerModel,
+  type LedgerRequest,
+  levelIn,
+  levelOf,
+  queuePolicyIn,
+} from './ledger.ts';
 
 /** What the scheduler owes after an event. It must do all of it and nothing else. */
 export interface Owed {
   readonly refusals: Map<RequestId, ErrorCode>;
+  /** In the order in which they must leave, where their model asks for one. */
   readonly deliveries: Map<RequestId, LedgerBatch>;
   readonly cancels: Set<LedgerBatch>;
   readonly kills: Set<WorkerId>;
+  /** Models that are not known, so that nothing of them can wait or run. */
+  readonly idle: Set<ModelKey>;
 }
 
 export function nothingOwed(): Owed {
-  return { refusals: new Map(), deliveries: new Map(), cancels: new Set(), kills: new Set() };
+  return { refusals: new Map(), deliveries: new Map(), cancels: new Set(), kills: new Set(), idle: new Set() };
 }
 
 /** Why a request that arrives now is refused; undefined when it has to be let in. */
@@ -21,16 +33,19 @@ export function admissionCode(
   event: Extract<SchedulerEvent, { kind: 'request-arrived' }>,
   nowMs: number,
 ): ErrorCode | undefined {
-  const { model: key, rows, bytes, deadlineAt } = event.request;
+  const { model: key, rows, bytes, deadlineAt, priority } = event.request;
   const { limits } = ledger;
   if (ledger.isDraining) return 'draining';
   const model = ledger.models.get(key);
   if (model === undefined) return 'unknown-model';
-  if (model.isRemoved) return 'model-not-ready';
+  if (model.isRemoved || model.isRetired) return 'model-not-ready';
   if (rows > model.policy.rowsMax) return 'request-too-large';
   if (bytes > model.policy.queueBytesMax || bytes > limits.waitingBytesMax) return 'request-too-large';
   if (deadlineAt <= nowMs) return 'deadline-exceeded';
   if (model.waiting.length >= model.policy.queueRequestsMax) return 'model-full';
+  const level = levelIn(model.policy, priority);
+  const levelCount = model.waiting.filter((request) => levelOf(request) === level).length;
+  if (levelCount >= queuePolicyIn(model.policy, priority).requestsMax) return 'model-full';
   if (bytesOf(model) + bytes > model.policy.queueBytesMax) return 'model-full';
   if (ledger.waitingCount() >= limits.waitingRequestsMax) return 'server-full';
   if (ledger.waitingBytes() + bytes > limits.waitingBytesMax) return 'server-full';
@@ -45,9 +60,11 @@ export function settleEvent(ledger: Ledger, event: SchedulerEvent, nowMs: number
       const batch = ledger.batches.get(event.batch);
       if (batch === undefined) break;
       for (const request of ledger.live(batch)) {
-        owed.deliveries.set(request.arrived.request, batch);
-        ledger.settle(request);
+        request.batch = undefined;
+        request.answeredIn = batch;
+        if (!batch.model.ordered.includes(request)) deliver(ledger, owed, request, batch);
       }
+      deliverInOrder(ledger, owed, batch.model);
       ledger.endBatch(batch, nowMs);
       break;
     }
@@ -81,8 +98,21 @@ export function settleEvent(ledger: Ledger, event: SchedulerEvent, nowMs: number
     }
     case 'model-added': {
       const known = ledger.models.get(event.model);
-      if (known !== undefined && !known.isRemoved) known.policy = event.policy;
-      else ledger.models.set(event.model, { key: event.model, policy: event.policy, isRemoved: false, waiting: [] });
+      if (known !== undefined && !known.isRemoved) {
+        known.policy = event.policy;
+        known.isRetired = false;
+        ledger.retired = ledger.retired.filter((model) => model !== known);
+      } else {
+        ledger.models.set(event.model, newModel(event.model, event.policy));
+      }
+      break;
+    }
+    case 'model-retired': {
+      const model = ledger.models.get(event.model);
+      if (model === undefined) owed.idle.add(event.model);
+      if (model === undefined || model.isRetired) break;
+      model.isRetired = true;
+      ledger.retired.push(model);
       break;
     }
     case 'model-removed':
@@ -99,8 +129,14 @@ export function settleEvent(ledger: Ledger, event: SchedulerEvent, nowMs: number
 
 /** What is owed because of the time alone. */
 export function expire(ledger: Ledger, owed: Owed, nowMs: number): void {
-  for (const request of [...ledger.requests.values()]) {
+  const dueAt = (request: LedgerRequest): number => Math.min(request.arrived.deadlineAt, request.queueTimeoutAt);
+  const due = [...ledger.requests.values()].filter((request) => dueAt(request) <= nowMs);
+  due.sort((left, right) => dueAt(left) - dueAt(right) || left.arrival - right.arrival);
+  for (const request of due) {
+    // The refusal of an earlier one may have let its answer leave.
+    if (!ledger.requests.has(request.arrived.request)) continue;
     if (request.arrived.deadlineAt <= nowMs) abandon(ledger, owed, request, 'deadline-exceeded');
+    else if (request.queueTimeoutAt <= nowMs) waitedTooLong(ledger, owed, request);
   }
   for (const worker of ledger.workers.values()) {
     if (worker.runLimitAt > nowMs) continue;
@@ -111,11 +147,34 @@ export function expire(ledger: Ledger, owed: Owed, nowMs: number): void {
   }
 }
 
+function newModel(key: string, policy: ModelPolicy): LedgerModel {
+  return { key, policy, isRemoved: false, isRetired: false, waiting: [], ordered: [] };
+}
+
+function waitedTooLong(ledger: Ledger, owed: Owed, request: LedgerRequest): void {
+  request.queueTimeoutAt = Number.POSITIVE_INFINITY;
+  if (queuePolicyIn(request.model.policy, request.arrived.priority).timeoutAction === 'delay') request.isDelayed = true;
+  else abandon(ledger, owed, request, 'queue-timeout');
+}
+
+function deliver(ledger: Ledger, owed: Owed, request: LedgerRequest, batch: LedgerBatch): void {
+  owed.deliveries.set(request.arrived.request, batch);
+  ledger.settle(request);
+}
+
+/** Answers leave up to the first request that has none. */
+function deliverInOrder(ledger: Ledger, owed: Owed, model: LedgerModel): void {
+  for (let [first] = model.ordered; first?.answeredIn !== undefined; [first] = model.ordered) {
+    deliver(ledger, owed, first, first.answeredIn);
+  }
+}
+
 function abandon(ledger: Ledger, owed: Owed, request: LedgerRequest, code: ErrorCode): void {
   const { batch } = request;
   ledger.settle(request);
   owed.refusals.set(request.arrived.request, code);
   if (batch !== undefined && ledger.live(batch).length === 0) owed.cancels.add(batch);
+  deliverInOrder(ledger, owed, request.model);
 }
 
 function batchFailed(
@@ -181,5 +240,6 @@ function retry(ledger: Ledger, owed: Owed, request: LedgerRequest, code: ErrorCo
   } else {
     ledger.settle(request);
     owed.refusals.set(request.arrived.request, verdict);
+    deliverInOrder(ledger, owed, request.model);
   }
 }

@@ -1,6 +1,6 @@
 /** Schedulers with one bug each. A simulation that finds none of them would prove nothing by finding none in ours. */
 
-import type { SchedulerOptions } from '@millrace/core';
+import type { ArrivedRequest, ModelPolicy, QueuePolicy, SchedulerOptions } from '@millrace/core';
 import { type BatchId, Scheduler, type SchedulerAction, type SchedulerEvent, type WorkerId } from '@millrace/core';
 import type { SimulatedScheduler } from './router.ts';
 
@@ -114,6 +114,82 @@ class ForgetsTheNeighbourOfTheCancelled extends Watching {
   }
 }
 
+/** Understands a model's policy wrongly. */
+class Misreading extends Layer {
+  readonly #misread: (policy: ModelPolicy) => Partial<ModelPolicy>;
+
+  constructor(options: SchedulerOptions, misread: (policy: ModelPolicy) => Partial<ModelPolicy>) {
+    super(options);
+    this.#misread = misread;
+  }
+
+  override handle(event: SchedulerEvent, nowMs: number): void {
+    const isPolicy = event.kind === 'model-added';
+    super.handle(isPolicy ? { ...event, policy: { ...event.policy, ...this.#misread(event.policy) } } : event, nowMs);
+  }
+}
+
+/** Understands a request wrongly. */
+class Mishearing extends Layer {
+  readonly #mishear: (request: ArrivedRequest) => Partial<ArrivedRequest>;
+
+  constructor(options: SchedulerOptions, mishear: (request: ArrivedRequest) => Partial<ArrivedRequest>) {
+    super(options);
+    this.#mishear = mishear;
+  }
+
+  override handle(event: SchedulerEvent, nowMs: number): void {
+    const isArrival = event.kind === 'request-arrived';
+    super.handle(
+      isArrival ? { ...event, request: { ...event.request, ...this.#mishear(event.request) } } : event,
+      nowMs,
+    );
+  }
+}
+
+/** As servers do that look at their queue only when an instance is free. */
+class SeesTimeoutsOnlyWhenAWorkerIsFree extends Layer {
+  override takeActions(): readonly SchedulerAction[] {
+    const actions = super.takeActions();
+    if (actions.some(({ kind }) => kind === 'dispatch')) return actions;
+    return actions.filter((action) => action.kind !== 'refuse' || action.code !== 'queue-timeout');
+  }
+}
+
+class TellsIdleTooEarly extends Layer {
+  readonly #early: SchedulerAction[] = [];
+
+  override handle(event: SchedulerEvent, nowMs: number): void {
+    super.handle(event, nowMs);
+    if (event.kind === 'model-retired') this.#early.push({ kind: 'model-idle', model: event.model });
+  }
+
+  override takeActions(): readonly SchedulerAction[] {
+    const actions = super.takeActions().filter(({ kind }) => kind !== 'model-idle');
+    return [...actions, ...this.#early.splice(0)];
+  }
+}
+
+class DeliversTheFirstLast extends Layer {
+  protected override bend(action: SchedulerAction): SchedulerAction | readonly SchedulerAction[] {
+    const [first, ...rest] = action.kind === 'deliver' ? action.requests : [];
+    if (action.kind !== 'deliver' || first === undefined || rest.length === 0) return action;
+    // The parts of a batch in the wrong order.
+    return [
+      { ...action, requests: rest },
+      { ...action, requests: [first] },
+    ];
+  }
+}
+
+const withQueues = (policy: ModelPolicy, queue: Partial<QueuePolicy>): Partial<ModelPolicy> => ({
+  queues: policy.queues.map((written) => ({ ...written, ...queue })),
+});
+const longerDelay = ({ delayMs }: ModelPolicy) => ({ delayMs: delayMs * 1e6 });
+const neverDelays = (policy: ModelPolicy) => withQueues(policy, { timeoutAction: 'refuse' });
+const unboundedLevels = (policy: ModelPolicy) => withQueues(policy, { requestsMax: Infinity });
+const lastLevel = ({ priority }: ArrivedRequest) => ({ priority: Math.min(priority, 3) });
+
 export const plantedBugs: ReadonlyMap<string, (options: SchedulerOptions) => SimulatedScheduler> = new Map([
   ['delivers an answer twice', (options) => new DeliversTwice(options)],
   ['gives a worker one batch too many', (options) => new GivesOneBatchTooMany(options)],
@@ -122,4 +198,24 @@ export const plantedBugs: ReadonlyMap<string, (options: SchedulerOptions) => Sim
   ['refuses poison by another name', (options) => new RefusesRetriesByAnotherName(options)],
   ['forgets the second batch of a dead worker', (options) => new ForgetsTheSecondBatchOfTheDead(options)],
   ['forgets the neighbour of a cancelled request', (options) => new ForgetsTheNeighbourOfTheCancelled(options)],
+  ['forgets the batch that it holds back', (options) => new Misreading(options, longerDelay)],
+  ['never holds a batch back', (options) => new Misreading(options, () => ({ delayMs: 0 }))],
+  ['does not know preferred sizes', (options) => new Misreading(options, () => ({ preferredRows: [] }))],
+  ['does not keep answers in order', (options) => new Misreading(options, () => ({ isOrdered: false }))],
+  ['delivers the first of a batch last', (options) => new DeliversTheFirstLast(options)],
+  ['does not know priorities', (options) => new Mishearing(options, () => ({ priority: 0 }))],
+  ['takes a level that does not exist for the last one', (options) => new Mishearing(options, lastLevel)],
+  ['sees timeouts only when a worker is free', (options) => new SeesTimeoutsOnlyWhenAWorkerIsFree(options)],
+  ['refuses who should be delayed', (options) => new Misreading(options, neverDelays)],
+  [
+    'does not hear how long a request wants to wait',
+    (options) => new Mishearing(options, () => ({ queueTimeoutMs: Infinity })),
+  ],
+  ['has no bound on a level', (options) => new Misreading(options, unboundedLevels)],
+  ['serves callers in the order of arrival', (options) => new Mishearing(options, () => ({ caller: '' }))],
+  [
+    'gives each request of a caller its own turn',
+    (options) => new Mishearing(options, ({ request }) => ({ caller: `${request}` })),
+  ],
+  ['says too early that a retired model is idle', (options) => new TellsIdleTooEarly(options)],
 ]);

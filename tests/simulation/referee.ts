@@ -1,8 +1,11 @@
 /** Compares every action with the rules, and looks after each turn whether anything is left undone. */
-import type { SchedulerAction, SchedulerCounts, SchedulerEvent } from '@millrace/core';
+import type { ArrivedRequest, SchedulerAction, SchedulerCounts, SchedulerEvent } from '@millrace/core';
 import { formatAction } from '@millrace/core';
 import { errorCatalogue } from '@millrace/protocol';
-import { Ledger, type LedgerBatch, type LedgerModel, type LedgerRequest } from './ledger.ts';
+import { takeBatchFault } from './batch-rules.ts';
+import { CallerFairness } from './caller-fairness.ts';
+import { takeHeldUntil } from './holding.ts';
+import { Ledger, type LedgerBatch, type LedgerModel, type LedgerRequest, queuePolicyIn } from './ledger.ts';
 import { admissionCode, expire, nothingOwed, type Owed, settleEvent } from './outcomes.ts';
 import type { WorldLimits } from './weather.ts';
 
@@ -20,6 +23,10 @@ export class Referee {
   readonly #seen = new Set<number>();
   #batchIdMax = 0;
   #wakeAt = Number.POSITIVE_INFINITY;
+  readonly #fairness = new CallerFairness();
+  /** Requests whose answers leave in order of arrival. */
+  readonly #ordered = new Set<number>();
+  #mayHold: boolean = true;
   drainedCount = 0;
 
   constructor(limits: WorldLimits) {
@@ -33,6 +40,7 @@ export class Referee {
     }
     if (event.kind === 'tick') this.#wakeAt = Number.POSITIVE_INFINITY;
     const owed = settleEvent(this.#ledger, event, nowMs);
+    this.#review(event);
     for (const action of actions) {
       claim(action.kind !== 'dispatch', `an event other than a pump dispatched: ${formatAction(action)}`);
       this.#judge(action, owed, nowMs);
@@ -47,10 +55,13 @@ export class Referee {
     const owed = nothingOwed();
     expire(this.#ledger, owed, nowMs);
     if (this.#wakeAt <= nowMs) this.#wakeAt = Number.POSITIVE_INFINITY;
+    this.#review();
     for (const action of actions) this.#judge(action, owed, nowMs);
     claimNothingOwed(owed);
-    this.#claimWorkConserved();
-    this.#claimWoken();
+    this.#claimWorkConserved(nowMs, true);
+    this.#claimWoken(nowMs);
+    const idle = this.#ledger.retired.find((model) => this.#ledger.isIdle(model));
+    claim(idle === undefined, `${idle?.key} is idle but nobody was told`);
     const isEmpty = this.#ledger.requests.size === 0 && this.#ledger.batches.size === 0;
     claim(!(this.#ledger.isDraining && isEmpty) || this.#ledger.isDrained, 'a drain is over but nobody was told');
   }
@@ -80,8 +91,11 @@ export class Referee {
     const others = actions.filter((action) => action.kind !== 'refuse' || action.request !== id);
     if (early === 'model-full' || early === 'server-full') {
       expire(this.#ledger, owed, nowMs);
+      this.#review();
+      this.#mayHold = false;
       for (const action of others) this.#judge(action, owed, nowMs);
-      this.#claimWorkConserved();
+      this.#claimWorkConserved(nowMs, false);
+      this.#mayHold = true;
     } else {
       claim(others.length === 0, 'an arrival had consequences for others although it was not about room');
     }
@@ -99,13 +113,29 @@ export class Referee {
       arrived: event.request,
       model,
       arrival: this.#ledger.arrivalCount,
+      arrivedAt: nowMs,
+      queueTimeoutAt: nowMs + queueTimeoutMs(event.request, model),
+      isDelayed: false,
       batch: undefined,
+      answeredIn: undefined,
       isAlone: false,
       deaths: 0,
       requeues: 0,
     };
     this.#ledger.requests.set(id, request);
     this.#ledger.wait(request);
+    if (!model.policy.isOrdered) return;
+    model.ordered.push(request);
+    this.#ordered.add(id);
+  }
+
+  /** What waits may have changed. */
+  #review(event?: SchedulerEvent): void {
+    const isChange = event?.kind === 'model-added' || event?.kind === 'model-removed';
+    for (const model of this.#ledger.models.values()) {
+      if (isChange && event.model === model.key) this.#fairness.forget(model);
+      else this.#fairness.review(model);
+    }
   }
 
   #judge(action: SchedulerAction, owed: Owed, nowMs: number): void {
@@ -117,6 +147,8 @@ export class Referee {
       case 'deliver':
         claim(action.requests.length > 0, `nobody is delivered to: ${said}`);
         for (const request of action.requests) {
+          const next = [...owed.deliveries.keys()].find((id) => this.#ordered.has(id));
+          claim(next === request || !this.#ordered.has(request), `request ${next} comes before: ${said}`);
           claim(owed.deliveries.get(request)?.id === action.batch, `request ${request} has no part in: ${said}`);
           owed.deliveries.delete(request);
         }
@@ -141,6 +173,14 @@ export class Referee {
         claim(action.at > nowMs && action.at < this.#wakeAt, `asked for without need: ${said}`);
         this.#wakeAt = action.at;
         break;
+      case 'model-idle': {
+        if (owed.idle.delete(action.model)) break;
+        const { retired } = this.#ledger;
+        const index = retired.findIndex((model) => model.key === action.model && this.#ledger.isIdle(model));
+        claim(index >= 0, `something of it waits or runs, or it was said before: ${said}`);
+        retired.splice(index, 1);
+        break;
+      }
       case 'drained':
         claim(this.#ledger.isDraining, 'drained without a drain');
         claim(this.#ledger.requests.size === 0 && this.#ledger.batches.size === 0, 'drained while something is left');
@@ -162,30 +202,43 @@ export class Referee {
     claim(action.batch > this.#batchIdMax, `batch ids rise: ${said}`);
     this.#batchIdMax = action.batch;
 
-    const expected = nextBatch(model, this.#ledger.limits.lookAheadMax);
-    const ids = expected.map((request) => request.arrived.request);
-    claim(ids.join(' ') === action.requests.join(' '), `expected requests ${ids.join(' ')}: ${said}`);
-    for (const request of expected) claim(request.arrived.deadlineAt > nowMs, `a deadline has passed: ${said}`);
+    const requests = action.requests.flatMap((id) => this.#ledger.requests.get(id) ?? []);
+    claim(requests.length === action.requests.length, `a request of it has its answer: ${said}`);
+    const heldUntil = this.#mayHold ? takeHeldUntil(this.#ledger, model, nowMs) : undefined;
+    claim(heldUntil === undefined, `it was to be held back until ${heldUntil}: ${said}`);
+    const fault = takeBatchFault(this.#ledger, model, requests, nowMs) ?? this.#fairness.takeFault(model, requests);
+    claim(fault === undefined, `${fault}: ${said}`);
 
-    const batch: LedgerBatch = { id: action.batch, worker, model, requests: expected };
-    for (const request of expected) request.batch = batch;
+    const batch: LedgerBatch = { id: action.batch, worker, model, requests };
+    for (const request of requests) {
+      request.batch = batch;
+      request.queueTimeoutAt = Number.POSITIVE_INFINITY;
+    }
     model.waiting = model.waiting.filter((request) => request.batch === undefined);
     this.#ledger.batches.set(batch.id, batch);
     worker.outstanding.push(batch);
     if (worker.outstanding.length === 1) this.#ledger.startRunClock(worker, nowMs);
+    this.#fairness.review(model);
   }
 
-  #claimWorkConserved(): void {
+  /** No worker with room idles while something waits for it, unless its model asked for a delay that has not run out. */
+  #claimWorkConserved(nowMs: number, mayHold: boolean): void {
     for (const model of this.#ledger.models.values()) {
+      if (mayHold && takeHeldUntil(this.#ledger, model, nowMs) !== undefined) continue;
       const [free] = model.waiting.length === 0 ? [] : this.#ledger.freeFor(model);
       claim(free === undefined, `worker ${free?.id} is free while ${model.waiting.length} wait for ${model.key}`);
     }
   }
 
-  #claimWoken(): void {
-    for (const request of this.#ledger.requests.values()) {
-      const { deadlineAt } = request.arrived;
-      claim(this.#wakeAt <= deadlineAt, `nobody will wake for the deadline of request ${request.arrived.request}`);
+  #claimWoken(nowMs: number): void {
+    for (const { arrived, queueTimeoutAt } of this.#ledger.requests.values()) {
+      claim(this.#wakeAt <= arrived.deadlineAt, `nobody will wake for the deadline of request ${arrived.request}`);
+      claim(this.#wakeAt <= queueTimeoutAt, `nobody will wake for the queue timeout of request ${arrived.request}`);
+    }
+    for (const model of this.#ledger.models.values()) {
+      const isFree = this.#ledger.freeFor(model).length > 0;
+      const heldUntil = isFree ? takeHeldUntil(this.#ledger, model, nowMs) : undefined;
+      claim(this.#wakeAt <= (heldUntil ?? Infinity), `nobody will wake for the batch that ${model.key} holds back`);
     }
     for (const worker of this.#ledger.workers.values()) {
       claim(this.#wakeAt <= worker.runLimitAt, `nobody will wake for the run time limit of worker ${worker.id}`);
@@ -193,19 +246,10 @@ export class Referee {
   }
 }
 
-/** The batch that the rules form: the oldest request, and those of its group behind it while they fit. */
-function nextBatch(model: LedgerModel, lookAheadMax: number): LedgerRequest[] {
-  const [head, ...behind] = model.waiting.slice(0, lookAheadMax);
-  if (head === undefined) return [];
-  const batch = [head];
-  let rows = head.arrived.rows;
-  for (const request of head.isAlone ? [] : behind) {
-    if (request.isAlone || request.arrived.group !== head.arrived.group) continue;
-    rows += request.arrived.rows;
-    if (rows > model.policy.rowsMax) break;
-    batch.push(request);
-  }
-  return batch;
+/** A request may shorten what its level says, where that lets it. */
+function queueTimeoutMs(arrived: ArrivedRequest, model: LedgerModel): number {
+  const { timeoutMs, allowsTimeoutOverride } = queuePolicyIn(model.policy, arrived.priority);
+  return allowsTimeoutOverride ? Math.min(timeoutMs, arrived.queueTimeoutMs) : timeoutMs;
 }
 
 function claimNothingOwed(owed: Owed): void {
@@ -213,5 +257,6 @@ function claimNothingOwed(owed: Owed): void {
   for (const [request, batch] of owed.deliveries)
     throw new Violation(`request ${request} of ${batch.id} got no answer`);
   for (const batch of owed.cancels) throw new Violation(`nobody waits for batch ${batch.id}, but it is not cancelled`);
+  for (const model of owed.idle) throw new Violation(`${model} is not known, but it is not said that it is idle`);
   for (const worker of owed.kills) throw new Violation(`worker ${worker} runs too long, but is not killed`);
 }

@@ -1,5 +1,12 @@
 /** The data plane's part: carries events to the scheduler, has every decision judged, and does what was decided. */
-import { formatAction, formatEvent, type Scheduler, type SchedulerAction, type SchedulerEvent } from '@millrace/core';
+import {
+  formatAction,
+  formatEvent,
+  type ModelKey,
+  type Scheduler,
+  type SchedulerAction,
+  type SchedulerEvent,
+} from '@millrace/core';
 import type { Referee } from './referee.ts';
 import type { SimulatedWorker, SimulatedWorld } from './simulated-worker.ts';
 import type { Timeline } from './timeline.ts';
@@ -22,6 +29,8 @@ export class Router {
   lastEndedBatch = 0;
   /** How often each kind of event and action was seen; failures and refusals by code. */
   readonly seen = new Map<string, number>();
+  /** What to do when a retired model has nothing left. */
+  readonly onIdle = new Map<ModelKey, () => void>();
 
   constructor(
     world: SimulatedWorld,
@@ -80,6 +89,9 @@ export class Router {
         this.#takeProcess(action.worker)?.send({ kind: 'cancel', batch: action.batch });
       } else if (action.kind === 'kill-worker') {
         this.#takeProcess(action.worker)?.kill();
+      } else if (action.kind === 'model-idle') {
+        const { model } = action;
+        this.#timeline.after(0, () => this.onIdle.get(model)?.());
       } else if (action.kind === 'wake-at') {
         this.#wakeUp += 1;
         const wakeUp = this.#wakeUp;

@@ -1,5 +1,5 @@
 /** Everything that comes from outside: requests in bursts and floods, cancels, models that come and go. */
-import { type ModelPolicy, resolveModelPolicy, type SchedulerEvent } from '@millrace/core';
+import { type ModelPolicy, type QueuePolicy, resolveModelPolicy, type SchedulerEvent } from '@millrace/core';
 import type { Router } from './router.ts';
 import type { SimulatedWorld } from './simulated-worker.ts';
 import type { Supervisor } from './supervisor.ts';
@@ -35,8 +35,13 @@ export class Traffic {
 
   #burst(): void {
     const { random, weather } = this.#world;
-    const size = random.chance(weather.flood) ? 40 : random.integer(1, weather.burstMax);
-    for (let index = 0; index < size; index++) this.#request();
+    if (random.chance(weather.flood)) {
+      const [model, caller] = [random.pick(this.#models), this.#caller()];
+      for (let index = 0; index < 40; index++) this.#request(model, caller);
+    } else {
+      const size = random.integer(1, weather.burstMax);
+      for (let index = 0; index < size; index++) this.#request(random.pick(this.#models), this.#caller());
+    }
     if (random.chance(weather.creditChange)) this.#supervisor.changeCredit(0);
     if (random.chance(weather.modelChange)) this.#changeModels();
     if (random.chance(weather.workerUnserves)) this.#supervisor.shuffle(random.pick(this.#models));
@@ -47,11 +52,16 @@ export class Traffic {
   #calm(): void {
     this.#supervisor.changeCredit(1);
     this.#router.tell({ kind: 'drain-started' });
-    this.#request();
-    this.#world.timeline.after(3, () => this.#request());
+    const last = () => this.#request(this.#world.random.pick(this.#models), this.#caller());
+    last();
+    this.#world.timeline.after(3, last);
   }
 
-  #request(): void {
+  #caller(): string {
+    return `caller-${this.#world.random.integer(1, this.#world.weather.callerCount)}`;
+  }
+
+  #request(model: string, caller: string): void {
     const { truth, random, timeline, weather } = this.#world;
     const { nowMs } = timeline;
     this.#requestCount += 1;
@@ -60,14 +70,14 @@ export class Traffic {
     const timeoutMs = random.chance(weather.deadlineRequest) ? random.integer(isOdd ? -5 : 1, 200) : Infinity;
     const arrived = {
       request,
-      model: isOdd && random.chance(0.3) ? strangeModel : random.pick(this.#models),
+      model: isOdd && random.chance(0.3) ? strangeModel : model,
       rows: random.chance(0.7) ? 1 : random.integer(1, isOdd ? 9 : 3),
       bytes: random.integer(0, isOdd ? 300 : 60),
-      group: random.pick(['short', 'short', 'long']),
+      group: weather.hasGroups ? random.pick(['short', 'short', 'long']) : 'short',
       deadlineAt: nowMs + timeoutMs,
-      caller: '',
-      priority: 0,
-      queueTimeoutMs: Infinity,
+      caller,
+      priority: random.integer(0, isOdd ? 9 : 3),
+      queueTimeoutMs: random.chance(weather.queueTimeoutRequest) ? random.integer(1, 100) : Infinity,
     };
     truth.decide(request, random, weather);
     this.#router.tell({ kind: 'request-arrived', request: arrived });
@@ -78,12 +88,22 @@ export class Traffic {
   }
 
   #changeModels(): void {
-    const { random, timeline } = this.#world;
+    const { random, weather } = this.#world;
     const model = random.pick(this.#models);
-    if (random.chance(0.3)) {
-      this.#router.tell({ kind: 'model-added', model, policy: this.#policy() });
-      return;
-    }
+    if (random.chance(0.3)) this.#router.tell({ kind: 'model-added', model, policy: this.#policy() });
+    else if (random.chance(weather.retiredModel)) this.#retire(model);
+    else this.#remove(model);
+  }
+
+  /** Removed once it is idle, as a router does, unless it is wanted back before. */
+  #retire(model: string): void {
+    this.#router.onIdle.set(model, () => this.#remove(model));
+    this.#router.tell({ kind: 'model-retired', model });
+  }
+
+  #remove(model: string): void {
+    const { random, timeline } = this.#world;
+    this.#router.onIdle.delete(model);
     this.#router.tell({ kind: 'model-removed', model });
     this.#supervisor.displace(model);
     timeline.after(random.integer(0, 50), () => this.#addModel(model));
@@ -105,18 +125,38 @@ export class Traffic {
       { kind: 'request-cancelled', request: this.#requestCount + 1000, reason: 'cancelled' },
       { kind: 'worker-gone', worker: 1_000_000 },
       { kind: 'model-removed', model: strangeModel },
+      { kind: 'model-retired', model: strangeModel },
       { kind: 'tick' },
     ];
     this.#router.tell(random.pick(stray));
   }
 
   #policy(): ModelPolicy {
-    const { random } = this.#world;
+    const { random, weather } = this.#world;
+    const isOrdered = random.chance(weather.orderedModel);
+    const levels = !isOrdered && random.chance(weather.levelledModel) ? random.integer(2, 3) : 1;
+    const rowsMax = random.pick([3, 4, 8]);
     return resolveModelPolicy({
-      rowsMax: random.pick([3, 4, 8]),
+      rowsMax,
       queueRequestsMax: random.chance(0.2) ? random.integer(1, 10) : 1000,
       queueBytesMax: random.chance(0.2) ? random.integer(100, 500) : 100_000,
       runMsMax: random.integer(50, 150),
+      delayMs: random.chance(weather.delayingModel) ? random.integer(1, 40) : 0,
+      preferredRows: random.pick([[], [], [2], [rowsMax], [2, 3]]),
+      isOrdered,
+      queues: Array.from({ length: levels }, () => this.#queuePolicy(isOrdered)),
+      priorityDefault: random.integer(1, levels),
+      weight: random.pick([1, 1, 2, 4]),
     });
+  }
+
+  #queuePolicy(isOrdered: boolean): QueuePolicy {
+    const { random, weather } = this.#world;
+    return {
+      requestsMax: random.chance(weather.boundedLevel) ? random.integer(1, 10) : Infinity,
+      timeoutMs: random.chance(weather.timedQueue) ? random.integer(1, 100) : Infinity,
+      timeoutAction: !isOrdered && random.chance(0.5) ? 'delay' : 'refuse',
+      allowsTimeoutOverride: random.chance(0.5),
+    };
   }
 }

@@ -40,6 +40,19 @@ export interface Weather {
   /** A drain in the midst of it all; every world is drained at the end in any case. */
   readonly earlyDrain: number;
   readonly areWorkerIdsUsedAgain: boolean;
+  /** Callers that requests come from; a flood is of one of them. */
+  readonly callerCount: number;
+  /** Requests of a model differ in shape. */
+  readonly hasGroups: boolean;
+  /** Probabilities for each policy that a model is given. */
+  readonly levelledModel: number;
+  readonly delayingModel: number;
+  readonly orderedModel: number;
+  readonly timedQueue: number;
+  readonly boundedLevel: number;
+  /** For each change of models: that one is retired rather than removed. */
+  readonly retiredModel: number;
+  readonly queueTimeoutRequest: number;
 }
 
 export function weatherFrom(random: Random): Weather {
@@ -80,5 +93,14 @@ export function weatherFrom(random: Random): Weather {
     flood: trouble(0.15),
     earlyDrain: trouble(0.5),
     areWorkerIdsUsedAgain: random.chance(0.5),
+    callerCount: random.chance(0.4) ? 1 : random.integer(2, 4),
+    hasGroups: random.chance(0.4),
+    levelledModel: trouble(0.8),
+    delayingModel: trouble(0.8),
+    orderedModel: trouble(0.6),
+    timedQueue: trouble(0.5),
+    boundedLevel: trouble(0.2),
+    retiredModel: trouble(1),
+    queueTimeoutRequest: trouble(0.3),
   };
 }

@@ -59,6 +59,11 @@ export class Dispatcher {
     this.#candidates.push(model);
   }
 
+  /** To be called when what waits changed otherwise: what is left may be a batch that there is no reason to hold back. */
+  reviewHold(model: ModelEntry): void {
+    if (model.heldUntil !== Number.POSITIVE_INFINITY) this.markCandidate(model);
+  }
+
   /** To be called after whatever may change a worker's room. */
   refreshCredit(worker: WorkerEntry): void {
     if (!this.#room.workers.refresh(worker)) return;

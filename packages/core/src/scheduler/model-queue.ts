@@ -25,8 +25,9 @@ export class ModelQueue {
 
   /** What waits takes its place by the new policy; the time it may wait stays what it was told when it came. */
   setPolicy(policy: ModelPolicy): void {
+    const isSame = policy.queues.length === this.levels.length && policy.priorityDefault === this.#priorityDefault;
     this.#priorityDefault = policy.priorityDefault;
-    if (policy.queues.length !== this.levels.length) {
+    if (!isSame) {
       const waiting = this.entries();
       for (const entry of waiting) this.remove(entry);
       this.levels = policy.queues.map(() => new PriorityLevel());

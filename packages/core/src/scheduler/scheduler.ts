@@ -261,8 +261,12 @@ export class Scheduler {
 
   #waitedTooLong(entry: RequestEntry): void {
     const { timeoutAction } = entry.model.policy.queues[entry.level] as QueuePolicy;
-    if (timeoutAction === 'delay') this.#requests.delay(entry);
-    else this.#abandon(entry, queueTimeoutRefusal(entry));
+    if (timeoutAction === 'delay') {
+      this.#requests.delay(entry);
+      this.#dispatcher.reviewHold(entry.model);
+    } else {
+      this.#abandon(entry, queueTimeoutRefusal(entry));
+    }
   }
 
   /** Nobody waits for the request any more, wherever it is. */
@@ -270,6 +274,7 @@ export class Scheduler {
     const { batch } = entry;
     if (entry.isWaiting) {
       this.#requests.leaveQueue(entry);
+      this.#dispatcher.reviewHold(entry.model);
     } else if (batch !== undefined) {
       batch.leave(entry);
       // The batch stays on its worker's account until the worker has spoken.

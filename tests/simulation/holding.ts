@@ -1,0 +1,28 @@
+/** The rule for models that asked for a delay: when their next batch waits although a worker is free. */
+import { type Ledger, type LedgerModel, type LedgerRequest, levelOf, rowsOf } from './ledger.ts';
+
+/** Until when the next batch may be held back; undefined when it has to go at once. */
+export function takeHeldUntil(ledger: Ledger, model: LedgerModel, nowMs: number): number | undefined {
+  const { waiting, policy } = model;
+  if (policy.delayMs === 0 || waiting.length === 0 || ledger.isDraining || model.isRetired) return undefined;
+  const isGrowing = rowsOf(waiting) < policy.rowsMax && waiting.length <= ledger.limits.lookAheadMax;
+  const areAlike = waiting.every(({ arrived }) => arrived.group === waiting[0]?.arrived.group);
+  if (!isGrowing || !areAlike || waiting.some(({ isAlone }) => isAlone)) return undefined;
+  const until = Math.min(...waiting.map(({ arrivedAt }) => arrivedAt)) + policy.delayMs;
+  return until <= nowMs || takePreferred(model) !== undefined ? undefined : until;
+}
+
+/** The requests, in order, that add up to the largest preferred size they can. */
+export function takePreferred(model: LedgerModel): LedgerRequest[] | undefined {
+  const inOrder = model.waiting.toSorted(
+    (left, right) =>
+      levelOf(left) - levelOf(right) ||
+      Number(left.isDelayed) - Number(right.isDelayed) ||
+      left.arrival - right.arrival,
+  );
+  for (let count = inOrder.length; count > 0; count--) {
+    const chosen = inOrder.slice(0, count);
+    if (model.policy.preferredRows.includes(rowsOf(chosen))) return chosen;
+  }
+  return undefined;
+}
