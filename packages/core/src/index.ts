@@ -20,3 +20,6 @@ export {
   type SchedulerOptions,
 } from './scheduler/scheduler-config.ts';
 export { defaultHealthPolicy, type HealthPolicy } from './scheduler/worker-health.ts';
+export type { SequencePolicy } from './sequences/sequence-policy.ts';
+export { Sequencer, type SequencerCounts } from './sequences/sequencer.ts';
+export * from './sequences/sequencer-events.ts';

@@ -1,13 +1,20 @@
 import { assert } from '../assert.ts';
 import type { RequestEntry } from './request-entry.ts';
 
+/** What lies in a heap knows its place there; -1: it is in none. */
+export interface DueEntry {
+  dueAt: number;
+  readonly arrival: number;
+  heapIndex: number;
+}
+
 /**
  * Requests by the time at which something is due for them (their deadline, or before it the end of the time they may
  * wait), soonest first. Most are answered long before, so leaving must be cheap: an entry knows its place. Requests for
  * which time alone means nothing are never in it.
  */
-export class DeadlineHeap {
-  readonly #entries: RequestEntry[] = [];
+export class DeadlineHeap<Entry extends DueEntry = RequestEntry> {
+  readonly #entries: Entry[] = [];
 
   get count(): number {
     return this.#entries.length;
@@ -19,41 +26,41 @@ export class DeadlineHeap {
   }
 
   /** The request that has been due for longest; it stays until removed or due later. */
-  takeExpired(nowMs: number): RequestEntry | undefined {
+  takeExpired(nowMs: number): Entry | undefined {
     const soonest = this.#entries[0];
     return soonest !== undefined && soonest.dueAt <= nowMs ? soonest : undefined;
   }
 
-  add(entry: RequestEntry): void {
+  add(entry: Entry): void {
     if (entry.dueAt === Number.POSITIVE_INFINITY) return;
     assert(entry.heapIndex === -1, 'a request has one deadline');
     this.#entries.push(entry);
     this.#rise(entry, this.#entries.length - 1);
   }
 
-  remove(entry: RequestEntry): void {
+  remove(entry: Entry): void {
     const index = entry.heapIndex;
     if (index === -1) return;
     entry.heapIndex = -1;
-    const last = this.#entries.pop() as RequestEntry;
+    const last = this.#entries.pop() as Entry;
     if (last === entry) return;
-    if (index > 0 && isSooner(last, this.#entries[(index - 1) >> 1] as RequestEntry)) this.#rise(last, index);
+    if (index > 0 && isSooner(last, this.#entries[(index - 1) >> 1] as Entry)) this.#rise(last, index);
     else this.#sink(last, index);
   }
 
   /** The request is due at another time than before. */
-  setDue(entry: RequestEntry, dueAt: number): void {
+  setDue(entry: Entry, dueAt: number): void {
     if (entry.dueAt === dueAt) return;
     this.remove(entry);
     entry.dueAt = dueAt;
     this.add(entry);
   }
 
-  #rise(entry: RequestEntry, from: number): void {
+  #rise(entry: Entry, from: number): void {
     let index = from;
     while (index > 0) {
       const parentIndex = (index - 1) >> 1;
-      const parent = this.#entries[parentIndex] as RequestEntry;
+      const parent = this.#entries[parentIndex] as Entry;
       if (!isSooner(entry, parent)) break;
       this.#place(parent, index);
       index = parentIndex;
@@ -61,7 +68,7 @@ export class DeadlineHeap {
     this.#place(entry, index);
   }
 
-  #sink(entry: RequestEntry, from: number): void {
+  #sink(entry: Entry, from: number): void {
     let index = from;
     for (;;) {
       let childIndex = 2 * index + 1;
@@ -79,13 +86,13 @@ export class DeadlineHeap {
     this.#place(entry, index);
   }
 
-  #place(entry: RequestEntry, index: number): void {
+  #place(entry: Entry, index: number): void {
     this.#entries[index] = entry;
     entry.heapIndex = index;
   }
 }
 
 /** What is due at the same time is dealt with in order of arrival. */
-function isSooner(left: RequestEntry, right: RequestEntry): boolean {
+function isSooner(left: DueEntry, right: DueEntry): boolean {
   return left.dueAt < right.dueAt || (left.dueAt === right.dueAt && left.arrival < right.arrival);
 }

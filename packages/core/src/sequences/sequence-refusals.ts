@@ -1,0 +1,71 @@
+/** Why a step is not run. The texts follow Triton's where it has one, because its clients match on them. */
+import type { Refusal } from '../scheduler/refusal.ts';
+import type { SequencePolicy } from './sequence-policy.ts';
+
+export function missingStartRefusal(id: bigint | string, { modelName }: SequencePolicy): Refusal {
+  return {
+    code: 'invalid-request',
+    message:
+      `inference request for sequence ${id} to model '${modelName}' must specify the START flag on the first request ` +
+      'of the sequence',
+  };
+}
+
+export function backlogFullRefusal({ modelName, slotsMax, backlogSequencesMax }: SequencePolicy): Refusal {
+  return {
+    code: 'model-full',
+    message:
+      `${slotsMax} sequences of model '${modelName}' live and ${backlogSequencesMax} wait, as many as may; ` +
+      'retry after a pause',
+  };
+}
+
+export function waitingFullRefusal({ modelName, waitingStepsMax, waitingBytesMax }: SequencePolicy): Refusal {
+  return {
+    code: 'model-full',
+    message:
+      `the sequences of model '${modelName}' have as much waiting as may: ${waitingStepsMax} steps or ` +
+      `${waitingBytesMax} bytes; wait for answers before sending more, and start the sequence anew`,
+  };
+}
+
+export const slotTimeoutRefusal: Refusal = Object.freeze({
+  code: 'queue-timeout',
+  message: 'timeout of the corresponding sequence has been expired',
+});
+
+export const expiredStepRefusal: Refusal = Object.freeze({
+  code: 'deadline-exceeded',
+  message: 'the deadline passed while the step waited for its turn in the sequence; give it more time',
+});
+
+export const cancelledStepRefusal: Refusal = Object.freeze({
+  code: 'cancelled',
+  message: 'the caller cancelled the request',
+});
+
+/** For the steps behind one that was lost. */
+export function brokenRefusal(id: bigint | string, cause: Refusal, { modelName }: SequencePolicy): Refusal {
+  // The deadline was the other step's, not this one's.
+  const code = cause.code === 'deadline-exceeded' ? 'cancelled' : cause.code;
+  return {
+    code,
+    message:
+      `sequence ${id} to model '${modelName}' has ended because a step before this one was not answered ` +
+      `(${cause.code}: ${cause.message}); start it anew`,
+  };
+}
+
+export function unloadingRefusal({ modelName }: SequencePolicy): Refusal {
+  return {
+    code: 'model-not-ready',
+    message: `model '${modelName}' is being unloaded and begins no new sequence; retry after a pause`,
+  };
+}
+
+export function unloadedRefusal(id: bigint | string, { modelName }: SequencePolicy): Refusal {
+  return {
+    code: 'model-not-ready',
+    message: `sequence ${id} has ended because model '${modelName}' is being unloaded; start it anew after a pause`,
+  };
+}

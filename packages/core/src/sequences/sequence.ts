@@ -1,0 +1,67 @@
+/** One sequence that lives or waits for a slot, and its steps. */
+import type { ArrivedStep, EndReason, SequenceNumber, StepId } from './sequencer-events.ts';
+
+export class StepEntry {
+  readonly step: StepId;
+  readonly sequence: Sequence;
+  readonly isStart: boolean;
+  readonly isEnd: boolean;
+  readonly bytes: number;
+  /** The step's own. */
+  readonly limitAt: number;
+  /** Until then its sequence may wait for a slot. */
+  readonly slotLimitAt: number;
+  /** The sooner of the two while the sequence waits for a slot, the step's own afterwards. */
+  dueAt: number;
+  /** Rising; for equal deadlines. */
+  readonly arrival: number;
+  heapIndex = -1;
+
+  constructor(arrived: ArrivedStep, sequence: Sequence, arrival: number, nowMs: number) {
+    this.step = arrived.step;
+    this.sequence = sequence;
+    this.isStart = arrived.isStart;
+    this.isEnd = arrived.isEnd;
+    this.bytes = arrived.bytes;
+    this.limitAt = arrived.deadlineAt;
+    this.slotLimitAt = nowMs + arrived.slotWaitMsMax;
+    this.dueAt = sequence.hasSlot ? this.limitAt : Math.min(this.limitAt, this.slotLimitAt);
+    this.arrival = arrival;
+  }
+}
+
+export class Sequence {
+  readonly number: SequenceNumber;
+  readonly id: bigint | string;
+  hasSlot: boolean = false;
+  /** Some step was run: the caller may hold state. */
+  hasBegun: boolean = false;
+  /** No further step is taken: its end has come in, or a step was lost. It is over when nothing waits or runs. */
+  isClosed: boolean = false;
+  /** What is said of it then. */
+  endReason: EndReason = 'ended';
+  running: StepEntry | undefined = undefined;
+  /** In order of arrival. */
+  waiting: StepEntry[] = [];
+  /** Since when it has nothing to do. */
+  idleSince = 0;
+
+  constructor(number: SequenceNumber, id: bigint | string) {
+    this.number = number;
+    this.id = id;
+  }
+
+  get isBusy(): boolean {
+    return this.running !== undefined || this.waiting.length > 0;
+  }
+
+  /**
+   * Takes the steps from `position` on out of the queue, up to the next one that starts anew. Without such a one the
+   * sequence is closed: what came later would run without what is lost.
+   */
+  takeBehind(position: number): readonly StepEntry[] {
+    const restart = this.waiting.findIndex((entry, index) => index >= position && entry.isStart);
+    if (restart === -1) this.isClosed = true;
+    return this.waiting.splice(position, (restart === -1 ? this.waiting.length : restart) - position);
+  }
+}

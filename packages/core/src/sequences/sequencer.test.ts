@@ -1,0 +1,180 @@
+import { expect, test } from 'vitest';
+import { resolveTestPolicy, Story } from './testing/story.ts';
+
+test('a step runs at once, the next one when it is answered', () => {
+  const story = new Story();
+  story.arrives(1, 'a', 'start').arrives(2, 'a').arrives(3, 'a', 'end');
+  expect(story.take()).toEqual(['run 1 of #1 anew']);
+  expect(story.answered(1).take()).toEqual(['run 2 of #1']);
+  expect(story.answered(2).take()).toEqual(['run 3 of #1']);
+  expect(story.answered(3).take()).toEqual(['forget #1: ended']);
+});
+
+test('sequences run beside each other; a number and its digits are different ids', () => {
+  const story = new Story();
+  expect(story.arrives(1, 7n, 'start').arrives(2, '7', 'start').take()).toEqual([
+    'run 1 of #1 anew',
+    'run 2 of #2 anew',
+  ]);
+});
+
+test('a first step that does not start is refused in the words of Triton', () => {
+  const story = new Story();
+  expect(story.arrives(1, 7n).take()).toEqual(['refuse 1: invalid-request']);
+  expect(story.messages).toEqual([
+    "inference request for sequence 7 to model 'm' must specify the START flag on the first request of the sequence",
+  ]);
+});
+
+test('a start in the middle begins anew, after what came before it', () => {
+  const story = new Story();
+  story.arrives(1, 'a', 'start').arrives(2, 'a').arrives(3, 'a', 'start');
+  expect(story.answered(1).answered(2).take()).toEqual(['run 1 of #1 anew', 'run 2 of #1', 'run 3 of #1 anew']);
+});
+
+test('after its end an id begins a new sequence, also while the old one still runs', () => {
+  const story = new Story();
+  story.arrives(1, 'a', 'start').arrives(2, 'a', 'end').arrives(3, 'a', 'start');
+  expect(story.take()).toEqual(['run 1 of #1 anew', 'run 3 of #2 anew']);
+  expect(story.answered(1).answered(2).take()).toEqual(['run 2 of #1', 'forget #1: ended']);
+  expect(story.arrives(4, 'a', 'end').answered(3).answered(4).take()).toEqual(['run 4 of #2', 'forget #2: ended']);
+});
+
+test('sequences beyond the slots wait in order of arrival and take the first that is free', () => {
+  const story = new Story({ slotsMax: 1 });
+  story.arrives(1, 'a', 'start').arrives(2, 'b', 'start').arrives(3, 'c', 'start').arrives(4, 'b', 'end');
+  expect(story.take()).toEqual(['run 1 of #1 anew']);
+  expect(story.counts()).toMatchObject({ liveSequences: 1, backlogSequences: 2, waitingSteps: 3 });
+  story.arrives(5, 'a', 'end').answered(1).answered(5);
+  expect(story.take()).toEqual(['run 5 of #1', 'forget #1: ended', 'run 2 of #2 anew']);
+  expect(story.answered(2).answered(4).take()).toEqual(['run 4 of #2', 'forget #2: ended', 'run 3 of #3 anew']);
+});
+
+test('the backlog, the steps and the bytes that wait have a maximum', () => {
+  const backlog = new Story({ slotsMax: 1, backlogSequencesMax: 1 });
+  backlog.arrives(1, 'a', 'start').arrives(2, 'b', 'start').arrives(3, 'c', 'start');
+  expect(backlog.take()).toEqual(['run 1 of #1 anew', 'refuse 3: model-full']);
+  const steps = new Story({ waitingStepsMax: 1 });
+  steps.arrives(1, 'a', 'start').arrives(2, 'a').arrives(3, 'a');
+  expect(steps.take()).toEqual(['run 1 of #1 anew', 'refuse 3: model-full']);
+  const bytes = new Story({ waitingBytesMax: 10 });
+  bytes.arrives(1, 'a', 'start', { bytes: 99 }).arrives(2, 'a', '', { bytes: 11 });
+  expect(bytes.take()).toEqual(['run 1 of #1 anew', 'refuse 2: model-full']);
+});
+
+test('a sequence of which a step was refused ends when the steps before it have', () => {
+  const story = new Story({ waitingStepsMax: 1 });
+  story.arrives(1, 'a', 'start').arrives(2, 'a').arrives(3, 'a');
+  story.take();
+  expect(story.arrives(4, 'a').take()).toEqual(['refuse 4: invalid-request']);
+  expect(story.answered(1).answered(2).take()).toEqual(['run 2 of #1', 'forget #1: failed']);
+});
+
+test('a step that fails takes those behind it along, up to the next start', () => {
+  const story = new Story();
+  story.arrives(1, 'a', 'start').arrives(2, 'a').arrives(3, 'a').arrives(4, 'a', 'start');
+  story.answered(1).take();
+  expect(story.failed(2, 'inference-failed').take()).toEqual(['refuse 3: inference-failed', 'run 4 of #1 anew']);
+  expect(story.messages[0]).toMatch(
+    /^sequence a to model 'm' has ended because a step before this one was not answered/,
+  );
+  expect(story.failed(4, 'worker-lost').take()).toEqual(['forget #1: failed']);
+  expect(story.arrives(5, 'a').take()).toEqual(['refuse 5: invalid-request']);
+});
+
+test('a start that waits right behind a failed step is not taken along', () => {
+  const story = new Story();
+  story.arrives(1, 'a', 'start').arrives(2, 'a', 'start').arrives(3, 'a', 'end');
+  story.take();
+  expect(story.failed(1, 'inference-failed').take()).toEqual(['run 2 of #1 anew']);
+  expect(story.answered(2).answered(3).take()).toEqual(['run 3 of #1', 'forget #1: ended']);
+});
+
+test('a cancelled step takes those behind it along; those before it still run', () => {
+  const story = new Story();
+  story.arrives(1, 'a', 'start').arrives(2, 'a').arrives(3, 'a').arrives(4, 'a');
+  story.take();
+  expect(story.cancelled(3).take()).toEqual(['refuse 3: cancelled', 'refuse 4: cancelled']);
+  expect(story.answered(1).answered(2).take()).toEqual(['run 2 of #1', 'forget #1: failed']);
+});
+
+test('cancelling a step that runs only asks for it; its answer or failure decides', () => {
+  const story = new Story();
+  story.arrives(1, 'a', 'start');
+  story.take();
+  expect(story.cancelled(1).take()).toEqual(['cancel-run 1: cancelled']);
+  expect(story.failed(1, 'cancelled').take()).toEqual(['forget #1: failed']);
+  expect(story.cancelled(1).take()).toEqual([]);
+});
+
+test('a sequence in the backlog that is cancelled leaves it without a trace', () => {
+  const story = new Story({ slotsMax: 1 });
+  story.arrives(1, 'a', 'start').arrives(2, 'b', 'start');
+  story.take();
+  expect(story.cancelled(2).take()).toEqual(['refuse 2: cancelled']);
+  expect(story.counts()).toMatchObject({ backlogSequences: 0, waitingSteps: 0, waitingBytes: 0 });
+});
+
+test('a sequence is idle from its last answer on, and over to the millisecond', () => {
+  const story = new Story({ idleMsMax: 100 });
+  story.arrives(1, 'a', 'start').after(500).answered(1);
+  expect(story.take()).toEqual(['run 1 of #1 anew', 'wake at 600']);
+  expect(story.after(99).tick().take()).toEqual(['wake at 600']);
+  expect(story.after(1).arrives(2, 'a').take()).toEqual(['forget #1: idle', 'refuse 2: invalid-request']);
+});
+
+test('a step in time keeps a sequence alive, and the next in the backlog gets the slot of an idle one', () => {
+  const story = new Story({ idleMsMax: 100, slotsMax: 1 });
+  story.arrives(1, 'a', 'start').answered(1).after(99).arrives(2, 'a').answered(2);
+  story.arrives(3, 'b', 'start').take();
+  expect(story.after(100).tick().take()).toEqual(['forget #1: idle', 'run 3 of #2 anew']);
+});
+
+test('a sequence waits for a slot no longer than any of its steps allows', () => {
+  const story = new Story({ slotsMax: 1 });
+  story.arrives(1, 'a', 'start').arrives(2, 'b', 'start').arrives(3, 'b', '', { slotWaitMsMax: 50 });
+  expect(story.take()).toEqual(['run 1 of #1 anew', 'wake at 50']);
+  expect(story.after(50).tick().take()).toEqual(['refuse 2: queue-timeout', 'refuse 3: queue-timeout']);
+  expect(story.messages).toEqual(Array(2).fill('timeout of the corresponding sequence has been expired'));
+});
+
+test('patience for a slot is not asked for once there is one', () => {
+  const story = new Story({ slotsMax: 1 });
+  story.arrives(1, 'a', 'start').arrives(2, 'a', 'end').arrives(3, 'b', 'start', { slotWaitMsMax: 50 });
+  story.arrives(4, 'b', '', { slotWaitMsMax: 50 }).answered(1).answered(2).take();
+  expect(story.after(60).tick().take()).toEqual([]);
+  expect(story.answered(3).take()).toEqual(['run 4 of #2']);
+});
+
+test('a deadline that passes while a step waits is its own, and cancels those behind', () => {
+  const story = new Story();
+  story.arrives(1, 'a', 'start').arrives(2, 'a', '', { deadlineAt: 30 }).arrives(3, 'a', '', { deadlineAt: 90 });
+  story.take();
+  expect(story.after(30).tick().take()).toEqual(['refuse 2: deadline-exceeded', 'refuse 3: cancelled']);
+  expect(story.arrives(4, 'b', 'start', { deadlineAt: 30 }).take()).toEqual(['refuse 4: deadline-exceeded']);
+});
+
+test('while it closes no sequence begins, those that live go on, and the last end is told', () => {
+  const story = new Story({ idleMsMax: 100 });
+  story.arrives(1, 'a', 'start').arrives(2, 'b', 'start').answered(1).answered(2).take();
+  expect(story.closing().arrives(3, 'c', 'start').take()).toEqual(['refuse 3: model-not-ready']);
+  expect(story.arrives(4, 'a', 'end').answered(4).take()).toEqual(['run 4 of #1', 'forget #1: ended']);
+  expect(story.after(100).tick().take()).toEqual(['forget #2: idle', 'closed']);
+  expect(story.tick().take()).toEqual([]);
+});
+
+test('closing at once ends everything by name', () => {
+  const story = new Story({ slotsMax: 1 });
+  story.arrives(1, 'a', 'start').arrives(2, 'a').arrives(3, 'b', 'start').take();
+  expect(story.closing('closing-at-once').take()).toEqual([
+    'refuse 3: model-not-ready',
+    'refuse 2: model-not-ready',
+    'cancel-run 1: cancelled',
+  ]);
+  expect(story.failed(1, 'cancelled').take()).toEqual(['forget #1: unloaded', 'closed']);
+});
+
+test('a policy that lets nothing live is a defect of the program', () => {
+  expect(() => new Story({ slotsMax: 0 })).toThrow('invariant broken');
+  expect(resolveTestPolicy({}).slotsMax).toBeGreaterThan(0);
+});

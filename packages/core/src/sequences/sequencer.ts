@@ -1,0 +1,303 @@
+/**
+ * Decides for one model which step of which sequence runs when. A sequence lives in one of a limited number of slots
+ * from its start to its end; those beyond wait in order of arrival. Pure, like the scheduler: steps that it says to run
+ * are ordinary requests there.
+ */
+import { assert } from '../assert.ts';
+import type { Refusal } from '../scheduler/refusal.ts';
+import { WakeUp } from '../scheduler/wake-up.ts';
+import { Sequence, StepEntry } from './sequence.ts';
+import { checkSequencePolicy, type SequencePolicy } from './sequence-policy.ts';
+import {
+  backlogFullRefusal,
+  brokenRefusal,
+  cancelledStepRefusal,
+  expiredStepRefusal,
+  missingStartRefusal,
+  slotTimeoutRefusal,
+  unloadedRefusal,
+  unloadingRefusal,
+  waitingFullRefusal,
+} from './sequence-refusals.ts';
+import type { ArrivedStep, EndReason, SequencerAction, SequencerEvent, StepId } from './sequencer-events.ts';
+import { WaitingSteps } from './waiting-steps.ts';
+
+export interface SequencerCounts {
+  readonly liveSequences: number;
+  readonly backlogSequences: number;
+  readonly waitingSteps: number;
+  readonly waitingBytes: number;
+}
+
+export class Sequencer {
+  readonly #policy: SequencePolicy;
+  /** The sequence that takes the next step of an id. */
+  readonly #open = new Map<bigint | string, Sequence>();
+  readonly #live = new Set<Sequence>();
+  /** In order of arrival. */
+  readonly #backlog = new Set<Sequence>();
+  /** Live ones with nothing to do, the longest idle first: all may be idle for the same time. */
+  readonly #idle = new Set<Sequence>();
+  readonly #steps = new Map<StepId, StepEntry>();
+  readonly #waiting = new WaitingSteps();
+  readonly #wakeUp = new WakeUp();
+  #actions: SequencerAction[] = [];
+  #sequenceCount = 0;
+  #arrivalCount = 0;
+  #closing: 'no' | 'yes' | 'told' = 'no';
+
+  constructor(policy: SequencePolicy) {
+    this.#policy = checkSequencePolicy(policy);
+  }
+
+  /** Takes note of what happened; what follows from it is in `takeActions`. */
+  handle(event: SequencerEvent, nowMs: number): void {
+    // First, so that what is over by now is over whether or not a timer has fired.
+    this.#expire(nowMs);
+    switch (event.kind) {
+      case 'step-arrived':
+        this.#arrived(event.step, nowMs);
+        break;
+      case 'step-answered':
+        this.#answered(event.step, nowMs);
+        break;
+      case 'step-failed':
+        this.#failed(event.step, event, nowMs);
+        break;
+      case 'step-cancelled':
+        this.#cancelled(event.step, event.reason);
+        break;
+      case 'closing':
+        if (this.#closing === 'no') this.#closing = 'yes';
+        break;
+      case 'closing-at-once':
+        if (this.#closing === 'no') this.#closing = 'yes';
+        this.#closeAll();
+        break;
+      case 'tick':
+        this.#wakeUp.woken();
+        break;
+    }
+    this.#tellClosed();
+    this.#askToWake(nowMs);
+  }
+
+  /** The actions since the last call, in order. */
+  takeActions(): readonly SequencerAction[] {
+    const taken = this.#actions;
+    this.#actions = [];
+    return taken;
+  }
+
+  /** Whether a step of this id would go on with a sequence. */
+  holds(id: bigint | string): boolean {
+    return this.#open.has(id);
+  }
+
+  counts(): SequencerCounts {
+    return {
+      liveSequences: this.#live.size,
+      backlogSequences: this.#backlog.size,
+      waitingSteps: this.#waiting.count,
+      waitingBytes: this.#waiting.bytes,
+    };
+  }
+
+  #arrived(arrived: ArrivedStep, nowMs: number): void {
+    assert(!this.#steps.has(arrived.step), 'a step id is used once at a time');
+    const known = this.#open.get(arrived.id);
+    const refusal = this.#arrivalRefusal(arrived, known, nowMs);
+    if (refusal !== undefined) {
+      this.#refuse(arrived.step, refusal);
+      // What comes after a step that was refused would run without it.
+      if (known !== undefined) this.#close(known);
+      return;
+    }
+    const sequence = known ?? this.#begin(arrived.id);
+    this.#arrivalCount += 1;
+    const entry = new StepEntry(arrived, sequence, this.#arrivalCount, nowMs);
+    this.#steps.set(entry.step, entry);
+    sequence.waiting.push(entry);
+    this.#waiting.add(entry);
+    this.#idle.delete(sequence);
+    if (arrived.isEnd) this.#detach(sequence, 'ended');
+    if (sequence.hasSlot) this.#runNext(sequence);
+  }
+
+  #arrivalRefusal(arrived: ArrivedStep, known: Sequence | undefined, nowMs: number): Refusal | undefined {
+    if (known === undefined && !arrived.isStart) return missingStartRefusal(arrived.id, this.#policy);
+    if (arrived.isStart && this.#closing !== 'no') return unloadingRefusal(this.#policy);
+    if (arrived.deadlineAt <= nowMs) return expiredStepRefusal;
+    const canRunAtOnce = known === undefined ? this.#hasFreeSlot : known.hasSlot && !known.isBusy;
+    if (canRunAtOnce) return undefined;
+    const { waitingStepsMax, waitingBytesMax, backlogSequencesMax } = this.#policy;
+    if (known === undefined && this.#backlog.size >= backlogSequencesMax) return backlogFullRefusal(this.#policy);
+    const isFull = this.#waiting.count >= waitingStepsMax || this.#waiting.bytes + arrived.bytes > waitingBytesMax;
+    return isFull ? waitingFullRefusal(this.#policy) : undefined;
+  }
+
+  get #hasFreeSlot(): boolean {
+    return this.#live.size < this.#policy.slotsMax;
+  }
+
+  #begin(id: bigint | string): Sequence {
+    this.#sequenceCount += 1;
+    const sequence = new Sequence(this.#sequenceCount, id);
+    this.#open.set(id, sequence);
+    if (this.#hasFreeSlot) {
+      sequence.hasSlot = true;
+      this.#live.add(sequence);
+    } else this.#backlog.add(sequence);
+    return sequence;
+  }
+
+  #runNext(sequence: Sequence): void {
+    if (sequence.running !== undefined) return;
+    const entry = sequence.waiting.shift();
+    if (entry === undefined) return;
+    this.#waiting.remove(entry);
+    sequence.running = entry;
+    sequence.hasBegun = true;
+    this.#actions.push({ kind: 'run', step: entry.step, sequence: sequence.number, isStart: entry.isStart });
+  }
+
+  #answered(step: StepId, nowMs: number): void {
+    this.#goOn(this.#takeRunning(step).sequence, nowMs);
+  }
+
+  #failed(step: StepId, cause: Refusal, nowMs: number): void {
+    const { sequence } = this.#takeRunning(step);
+    this.#refuseBroken(sequence, sequence.takeBehind(0), cause);
+    // A start that waits behind goes on in the same slot; otherwise this was the last of it.
+    if (sequence.waiting.length === 0 && sequence.endReason !== 'unloaded') this.#detach(sequence, 'failed');
+    this.#goOn(sequence, nowMs);
+  }
+
+  #takeRunning(step: StepId): StepEntry {
+    const entry = this.#steps.get(step);
+    assert(entry !== undefined && entry.sequence.running === entry, 'only a step that runs is answered or fails');
+    this.#steps.delete(step);
+    entry.sequence.running = undefined;
+    return entry;
+  }
+
+  #goOn(sequence: Sequence, nowMs: number): void {
+    if (sequence.waiting.length > 0) this.#runNext(sequence);
+    else if (sequence.isClosed) this.#end(sequence);
+    else {
+      sequence.idleSince = nowMs;
+      this.#idle.add(sequence);
+    }
+  }
+
+  #cancelled(step: StepId, reason: 'cancelled' | 'deadline-exceeded'): void {
+    const entry = this.#steps.get(step);
+    if (entry === undefined) return;
+    if (entry.sequence.running === entry) this.#actions.push({ kind: 'cancel-run', step, reason });
+    else this.#lose(entry, reason === 'cancelled' ? cancelledStepRefusal : expiredStepRefusal);
+  }
+
+  /** A waiting step is not to be run, and so are those behind it. */
+  #lose(entry: StepEntry, cause: Refusal): void {
+    const { sequence } = entry;
+    const position = sequence.waiting.indexOf(entry);
+    assert(position !== -1, 'a step that does not run waits in its sequence');
+    const behind = sequence.takeBehind(position + 1);
+    sequence.waiting.splice(position, 1);
+    this.#drop(entry, cause);
+    this.#refuseBroken(sequence, behind, cause);
+    if (sequence.isClosed) this.#close(sequence);
+  }
+
+  #refuseBroken(sequence: Sequence, entries: readonly StepEntry[], cause: Refusal): void {
+    if (entries.length === 0) return;
+    const refusal = brokenRefusal(sequence.id, cause, this.#policy);
+    for (const entry of entries) this.#drop(entry, refusal);
+  }
+
+  #drop(entry: StepEntry, refusal: Refusal): void {
+    this.#waiting.remove(entry);
+    this.#steps.delete(entry.step);
+    this.#refuse(entry.step, refusal);
+  }
+
+  /** A step was lost: it takes no further one; what waits before it and runs still does. */
+  #close(sequence: Sequence): void {
+    this.#detach(sequence, 'failed');
+    if (!sequence.isBusy) this.#end(sequence);
+  }
+
+  #detach(sequence: Sequence, reason: EndReason): void {
+    sequence.isClosed = true;
+    sequence.endReason = reason;
+    if (this.#open.get(sequence.id) === sequence) this.#open.delete(sequence.id);
+  }
+
+  #end(sequence: Sequence): void {
+    this.#idle.delete(sequence);
+    this.#backlog.delete(sequence);
+    if (sequence.hasBegun) {
+      this.#actions.push({ kind: 'forget', sequence: sequence.number, reason: sequence.endReason });
+    }
+    if (this.#live.delete(sequence)) this.#fillSlots();
+  }
+
+  #fillSlots(): void {
+    for (const sequence of this.#backlog) {
+      if (!this.#hasFreeSlot) return;
+      this.#backlog.delete(sequence);
+      this.#live.add(sequence);
+      sequence.hasSlot = true;
+      for (const entry of sequence.waiting) this.#waiting.endSlotWait(entry);
+      this.#runNext(sequence);
+    }
+  }
+
+  #expire(nowMs: number): void {
+    for (let late = this.#waiting.takeExpired(nowMs); late !== undefined; late = this.#waiting.takeExpired(nowMs)) {
+      if (!late.sequence.hasSlot && late.slotLimitAt <= nowMs) this.#giveUpSlot(late.sequence);
+      else this.#lose(late, expiredStepRefusal);
+    }
+    for (const sequence of this.#idle) {
+      if (sequence.idleSince + this.#policy.idleMsMax > nowMs) break;
+      this.#detach(sequence, 'idle');
+      this.#end(sequence);
+    }
+  }
+
+  /** The sequence waited for a slot as long as one of its steps allows; all of it goes. */
+  #giveUpSlot(sequence: Sequence): void {
+    for (const entry of sequence.waiting.splice(0)) this.#drop(entry, slotTimeoutRefusal);
+    this.#close(sequence);
+  }
+
+  #closeAll(): void {
+    // Those without a slot first: they are not to get the slots of the others.
+    for (const sequence of [...this.#backlog, ...this.#live]) {
+      const refusal = unloadedRefusal(sequence.id, this.#policy);
+      for (const entry of sequence.waiting.splice(0)) this.#drop(entry, refusal);
+      this.#detach(sequence, 'unloaded');
+      const { running } = sequence;
+      if (running === undefined) this.#end(sequence);
+      else this.#actions.push({ kind: 'cancel-run', step: running.step, reason: 'cancelled' });
+    }
+  }
+
+  #refuse(step: StepId, { code, message }: Refusal): void {
+    this.#actions.push({ kind: 'refuse', step, code, message });
+  }
+
+  #tellClosed(): void {
+    if (this.#closing !== 'yes' || this.#live.size > 0 || this.#backlog.size > 0) return;
+    this.#closing = 'told';
+    this.#actions.push({ kind: 'closed' });
+  }
+
+  #askToWake(nowMs: number): void {
+    const [longestIdle] = this.#idle;
+    const idleAt =
+      longestIdle === undefined ? Number.POSITIVE_INFINITY : longestIdle.idleSince + this.#policy.idleMsMax;
+    const wakeAt = this.#wakeUp.takeTime(Math.min(idleAt, this.#waiting.soonestAt), nowMs);
+    if (wakeAt !== undefined) this.#actions.push({ kind: 'wake-at', at: wakeAt });
+  }
+}

@@ -1,0 +1,137 @@
+/**
+ * Judges a sequencer by what it was told and what it said, kept in the plainest way: lists that are searched, nothing
+ * shared with the sequencer. Throws at the first rule that is broken.
+ */
+import type { SequencePolicy } from '../sequence-policy.ts';
+import type { SequencerCounts } from '../sequencer.ts';
+import type { ArrivedStep, SequencerAction, SequencerEvent } from '../sequencer-events.ts';
+
+type Fate = 'waiting' | 'running' | 'answered' | 'failed' | 'refused';
+
+interface KnownStep {
+  readonly arrived: ArrivedStep;
+  readonly at: number;
+  fate: Fate;
+  sequence: number;
+  settledAt: number;
+}
+
+export class Referee {
+  readonly steps: KnownStep[] = [];
+  readonly #policy: SequencePolicy;
+  readonly #live = new Set<number>();
+  readonly #over = new Set<number>();
+  wakeAt = Number.POSITIVE_INFINITY;
+  isClosed: boolean = false;
+
+  constructor(policy: SequencePolicy) {
+    this.#policy = policy;
+  }
+
+  with(fate: Fate): readonly KnownStep[] {
+    return this.steps.filter((step) => step.fate === fate);
+  }
+
+  told(event: SequencerEvent, now: number): void {
+    if (event.kind === 'step-arrived') {
+      this.steps.push({ arrived: event.step, at: now, fate: 'waiting', sequence: 0, settledAt: 0 });
+    } else if (event.kind === 'step-answered' || event.kind === 'step-failed') {
+      const step = this.#stepOf(event.step);
+      step.fate = event.kind === 'step-answered' ? 'answered' : 'failed';
+      step.settledAt = now;
+    } else if (event.kind === 'tick' && now >= this.wakeAt) this.wakeAt = Number.POSITIVE_INFINITY;
+  }
+
+  said(action: SequencerAction, now: number): void {
+    if (action.kind === 'run') this.#ran(action);
+    else if (action.kind === 'refuse') {
+      const step = this.#stepOf(action.step);
+      must(step.fate === 'waiting', `step ${action.step} is refused although it is ${step.fate}`);
+      step.fate = 'refused';
+      step.settledAt = now;
+    } else if (action.kind === 'cancel-run') {
+      must(this.#stepOf(action.step).fate === 'running', 'only what runs is cancelled');
+    } else if (action.kind === 'forget') this.#forgot(action, now);
+    else if (action.kind === 'wake-at') this.wakeAt = action.at;
+    else {
+      must(!this.isClosed && this.#live.size === 0, 'closed is said once, when nothing lives');
+      this.isClosed = true;
+    }
+  }
+
+  #ran(action: Extract<SequencerAction, { kind: 'run' }>): void {
+    const step = this.#stepOf(action.step);
+    must(step.fate === 'waiting', `step ${action.step} is run although it is ${step.fate}`);
+    must(!this.#over.has(action.sequence), 'nothing runs in a sequence that is over');
+    must(action.isStart === step.arrived.isStart, 'a step starts if it says so');
+    const before = this.steps.filter((other) => other.sequence === action.sequence);
+    must(!before.some(({ fate }) => fate === 'running'), 'one step of a sequence runs at a time');
+    must(
+      before.every((other) => other.arrived.step < action.step),
+      'steps of a sequence run in the order of arrival',
+    );
+    must(
+      before.every((other) => other.arrived.id === step.arrived.id),
+      'a sequence has one id',
+    );
+    if (!action.isStart) {
+      const previous = this.steps.filter(({ arrived }) => arrived.id === step.arrived.id && arrived.step < action.step);
+      const last = previous.at(-1);
+      must(
+        last?.fate === 'answered' && last.sequence === action.sequence,
+        'no step runs unless the one before it was answered',
+      );
+      must(last?.arrived.isEnd === false, 'nothing goes on after the end');
+    }
+    step.fate = 'running';
+    step.sequence = action.sequence;
+    this.#live.add(action.sequence);
+    must(this.#live.size <= this.#policy.slotsMax, 'no more sequences live than there are slots');
+  }
+
+  #forgot({ sequence, reason }: Extract<SequencerAction, { kind: 'forget' }>, now: number): void {
+    must(this.#live.delete(sequence), 'a sequence that was run is forgotten once');
+    this.#over.add(sequence);
+    const steps = this.steps.filter((step) => step.sequence === sequence);
+    must(!steps.some(({ fate }) => fate === 'running'), 'no sequence is forgotten while it runs');
+    const last = steps.at(-1);
+    must(last !== undefined, 'a forgotten sequence had steps');
+    if (reason === 'ended') must(last.arrived.isEnd && last.fate === 'answered', 'a sequence ends by its end');
+    if (reason === 'idle') {
+      must(last.fate === 'answered' && !last.arrived.isEnd, 'only an open sequence is idle');
+      must(now >= last.settledAt + this.#policy.idleMsMax, 'no sequence is ended before its time');
+    }
+  }
+
+  /** After the actions of an event. */
+  settled(counts: SequencerCounts, now: number): void {
+    const waiting = this.with('waiting');
+    must(counts.waitingSteps === waiting.length, 'the steps that wait are counted');
+    must(counts.waitingBytes === waiting.reduce((sum, { arrived }) => sum + arrived.bytes, 0), 'and their bytes');
+    must(counts.liveSequences >= this.#live.size, 'what was run and not forgotten lives');
+    must(counts.backlogSequences <= this.#policy.backlogSequencesMax, 'the backlog is bounded');
+    must(waiting.length <= this.#policy.waitingStepsMax, 'the steps that wait are bounded');
+    if (counts.backlogSequences > 0)
+      must(counts.liveSequences === this.#policy.slotsMax, 'no slot idles beside a backlog');
+    must(!waiting.some(({ arrived }) => arrived.deadlineAt <= now), 'no step waits beyond its deadline');
+    for (const sequence of this.#live) {
+      const last = this.steps.filter((step) => step.sequence === sequence).at(-1);
+      const hasMore = waiting.some(({ arrived }) => arrived.id === last?.arrived.id);
+      if (last?.fate === 'answered' && !hasMore) {
+        must(now < last.settledAt + this.#policy.idleMsMax, 'no sequence outlives its idle time');
+        must(this.wakeAt <= last.settledAt + this.#policy.idleMsMax, 'and somebody is to look in time');
+      }
+    }
+    for (const { arrived } of waiting) must(this.wakeAt <= arrived.deadlineAt, 'somebody looks at every deadline');
+  }
+
+  #stepOf(id: number): KnownStep {
+    const step = this.steps.find(({ arrived }) => arrived.step === id);
+    must(step !== undefined, `step ${id} is known`);
+    return step;
+  }
+}
+
+function must(claim: boolean, rule: string): asserts claim {
+  if (!claim) throw new Error(`broken rule: ${rule}`);
+}

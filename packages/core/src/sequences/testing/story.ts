@@ -1,0 +1,94 @@
+/** Tells a sequencer what happens, in few words, and what it decided, as text. */
+import type { ErrorCode } from '@millrace/protocol';
+import type { SequencePolicy } from '../sequence-policy.ts';
+import { Sequencer, type SequencerCounts } from '../sequencer.ts';
+import type { ArrivedStep, SequencerAction, SequencerEvent } from '../sequencer-events.ts';
+
+export function resolveTestPolicy(overrides: Partial<SequencePolicy>): SequencePolicy {
+  return {
+    modelName: 'm',
+    slotsMax: 8,
+    backlogSequencesMax: 8,
+    idleMsMax: 1e6,
+    waitingStepsMax: 100,
+    waitingBytesMax: 1000,
+    ...overrides,
+  };
+}
+
+type StepOptions = Partial<Pick<ArrivedStep, 'bytes' | 'deadlineAt' | 'slotWaitMsMax'>>;
+
+export class Story {
+  readonly #sequencer: Sequencer;
+  #now = 0;
+  /** What was refused, in words. */
+  messages: string[] = [];
+
+  constructor(overrides: Partial<SequencePolicy> = {}) {
+    this.#sequencer = new Sequencer(resolveTestPolicy(overrides));
+  }
+
+  arrives(step: number, id: bigint | string, flag: '' | 'start' | 'end' = '', options: StepOptions = {}): this {
+    const limits = { bytes: 4, deadlineAt: Number.POSITIVE_INFINITY, slotWaitMsMax: Number.POSITIVE_INFINITY };
+    const flags = { isStart: flag === 'start', isEnd: flag === 'end' };
+    return this.#tell({ kind: 'step-arrived', step: { step, id, ...flags, ...limits, ...options } });
+  }
+
+  answered(step: number): this {
+    return this.#tell({ kind: 'step-answered', step });
+  }
+
+  failed(step: number, code: ErrorCode): this {
+    return this.#tell({ kind: 'step-failed', step, code, message: 'it failed' });
+  }
+
+  cancelled(step: number): this {
+    return this.#tell({ kind: 'step-cancelled', step, reason: 'cancelled' });
+  }
+
+  closing(kind: 'closing' | 'closing-at-once' = 'closing'): this {
+    return this.#tell({ kind });
+  }
+
+  tick(): this {
+    return this.#tell({ kind: 'tick' });
+  }
+
+  after(ms: number): this {
+    this.#now += ms;
+    return this;
+  }
+
+  /** What was decided since the last call. Times to wake for idleness are left out while idleness is far. */
+  take(): string[] {
+    const actions = this.#sequencer.takeActions();
+    for (const action of actions) if (action.kind === 'refuse') this.messages.push(action.message);
+    return actions.filter((action) => action.kind !== 'wake-at' || action.at < 1e6).map(textOf);
+  }
+
+  counts(): SequencerCounts {
+    return this.#sequencer.counts();
+  }
+
+  #tell(event: SequencerEvent): this {
+    this.#sequencer.handle(event, this.#now);
+    return this;
+  }
+}
+
+function textOf(action: SequencerAction): string {
+  switch (action.kind) {
+    case 'run':
+      return `run ${action.step} of #${action.sequence}${action.isStart ? ' anew' : ''}`;
+    case 'refuse':
+      return `refuse ${action.step}: ${action.code}`;
+    case 'cancel-run':
+      return `cancel-run ${action.step}: ${action.reason}`;
+    case 'forget':
+      return `forget #${action.sequence}: ${action.reason}`;
+    case 'wake-at':
+      return `wake at ${action.at}`;
+    case 'closed':
+      return 'closed';
+  }
+}
