@@ -123,6 +123,73 @@ def accumulator() -> ModelProto:
     )
 
 
+def sequence_sum() -> ModelProto:
+    """The sum of all values of a sequence. The server keeps the total from one step to the next."""
+
+    def tensor(name: str):
+        return helper.make_tensor_value_info(name, TensorProto.INT32, ["batch", 1])
+
+    nodes = [
+        helper.make_node("Add", ["INPUT", "TOTAL_IN"], ["OUTPUT"]),
+        helper.make_node("Identity", ["OUTPUT"], ["TOTAL_OUT"]),
+    ]
+    return model("sequence_sum", nodes, [tensor("INPUT"), tensor("TOTAL_IN")], [tensor("OUTPUT"), tensor("TOTAL_OUT")])
+
+
+def sequence_dyna() -> ModelProto:
+    """The same, told by control inputs where it starts; with the last step the correlation id is added."""
+
+    def tensor(name: str, element_type: int = TensorProto.INT32):
+        return helper.make_tensor_value_info(name, element_type, ["batch", 1])
+
+    nodes = [
+        helper.make_node("Sub", ["one", "START"], ["continues"]),
+        helper.make_node("Mul", ["TOTAL_IN", "continues"], ["before"]),
+        helper.make_node("Add", ["before", "INPUT"], ["value"]),
+        helper.make_node("Mul", ["value", "READY"], ["TOTAL_OUT"]),
+        helper.make_node("Cast", ["CORRID"], ["id"], to=TensorProto.INT32),
+        helper.make_node("Mul", ["id", "END"], ["extra"]),
+        helper.make_node("Add", ["TOTAL_OUT", "extra"], ["OUTPUT"]),
+    ]
+    return model(
+        "sequence_dyna",
+        nodes,
+        [
+            tensor("INPUT"),
+            tensor("START"),
+            tensor("END"),
+            tensor("READY"),
+            tensor("CORRID", TensorProto.UINT64),
+            tensor("TOTAL_IN"),
+        ],
+        [tensor("OUTPUT"), tensor("TOTAL_OUT")],
+        [constant("one", np.array([1], np.int32))],
+    )
+
+
+def sequence_history() -> ModelProto:
+    """Everything a sequence was given so far, and its id, which is text: a state that grows with every step."""
+    nodes = [
+        helper.make_node("Concat", ["HISTORY_IN", "INPUT"], ["HISTORY_OUT"], axis=1),
+        helper.make_node("Identity", ["HISTORY_OUT"], ["OUTPUT"]),
+        helper.make_node("Identity", ["CORRID"], ["ID"]),
+    ]
+    return model(
+        "sequence_history",
+        nodes,
+        [
+            helper.make_tensor_value_info("INPUT", TensorProto.FLOAT, ["batch", 1]),
+            helper.make_tensor_value_info("CORRID", TensorProto.STRING, ["batch", 1]),
+            helper.make_tensor_value_info("HISTORY_IN", TensorProto.FLOAT, ["batch", "before"]),
+        ],
+        [
+            helper.make_tensor_value_info("OUTPUT", TensorProto.FLOAT, ["batch", "after"]),
+            helper.make_tensor_value_info("ID", TensorProto.STRING, ["batch", 1]),
+            helper.make_tensor_value_info("HISTORY_OUT", TensorProto.FLOAT, ["batch", "after"]),
+        ],
+    )
+
+
 def slow() -> ModelProto:
     """Takes about a millisecond for each step on one core.
 

@@ -4,6 +4,7 @@ export * from './data-plane/ensemble/ensemble-runner.ts';
 export * from './data-plane/infer.ts';
 export * from './data-plane/live-data-plane.ts';
 export * from './data-plane/runner-of.ts';
+export * from './data-plane/sequences/sequencing.ts';
 export * from './data-plane/served-model.ts';
 export * from './dispatch/local-lane/local-lane.ts';
 export * from './dispatch/worker-fleet.ts';

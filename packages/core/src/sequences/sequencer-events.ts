@@ -42,6 +42,8 @@ export type SequencerEvent =
     }
   /** No new sequence begins; those that live go on. `closed` is said when the last one has ended. */
   | { readonly kind: 'closing' }
+  /** Sequences may begin again. */
+  | { readonly kind: 'reopened' }
   /** Sequences that still live end now, by name. */
   | { readonly kind: 'closing-at-once' }
   /** The time asked for by `wake-at` has come, or any other. */
@@ -62,5 +64,5 @@ export type SequencerAction =
   | { readonly kind: 'forget'; readonly sequence: SequenceNumber; readonly reason: EndReason }
   /** Replaces the time asked for before. */
   | { readonly kind: 'wake-at'; readonly at: number }
-  /** After `closing`, once: no sequence is left. */
+  /** After `closing`, once, unless it was `reopened`: no sequence is left. */
   | { readonly kind: 'closed' };

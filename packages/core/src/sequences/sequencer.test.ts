@@ -163,6 +163,15 @@ test('while it closes no sequence begins, those that live go on, and the last en
   expect(story.tick().take()).toEqual([]);
 });
 
+test('what is reopened begins sequences again, before and after it was closed', () => {
+  const story = new Story();
+  story.arrives(1, 'a', 'start').closing().closing('reopened').arrives(2, 'b', 'start');
+  expect(story.take()).toEqual(['run 1 of #1 anew', 'run 2 of #2 anew']);
+  story.closing().answered(1).answered(2).arrives(3, 'a', 'end').arrives(4, 'b', 'end').answered(3).answered(4);
+  expect(story.take().at(-1)).toBe('closed');
+  expect(story.closing('reopened').arrives(5, 'a', 'start').take()).toEqual(['run 5 of #3 anew']);
+});
+
 test('closing at once ends everything by name', () => {
   const story = new Story({ slotsMax: 1 });
   story.arrives(1, 'a', 'start').arrives(2, 'a').arrives(3, 'b', 'start').take();

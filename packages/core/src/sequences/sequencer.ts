@@ -70,6 +70,9 @@ export class Sequencer {
       case 'closing':
         if (this.#closing === 'no') this.#closing = 'yes';
         break;
+      case 'reopened':
+        this.#closing = 'no';
+        break;
       case 'closing-at-once':
         if (this.#closing === 'no') this.#closing = 'yes';
         this.#closeAll();

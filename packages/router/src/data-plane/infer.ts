@@ -55,6 +55,14 @@ export interface InferAnswer {
 export interface Runner {
   /** Rejects with an `InferenceError` only. */
   run(request: ValidInferRequest, signal: CancelSignal): Promise<InferAnswer>;
+  /** For runners that keep something from one request to the next: whether they do now. */
+  readonly isHolding?: boolean;
+  /** Whether this request goes on with it. */
+  holds?(request: InferRequest): boolean;
+  /** Begins nothing new; resolves when nothing is kept any more. The model's workers must stay until then. */
+  close?(): Promise<void>;
+  /** The model is taken back: begins again, and `close` does not resolve if it has not yet. */
+  reopen?(): void;
 }
 
 /** Every edge, the embedding API and the tests stand on this; every feature lives behind it. */

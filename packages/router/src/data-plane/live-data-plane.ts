@@ -52,6 +52,8 @@ export class LiveDataPlane implements DataPlane, Runner {
   readonly #heldByRunners = new Map<ModelKey, number>();
   /** Called when a runner has none left. */
   readonly #onRunnerIdle: (() => void)[] = [];
+  /** Retired models whose runners still hold something. */
+  readonly #closing = new Set<ServedModel>();
   /** Who waits for a retired model to have nothing left. */
   readonly #onIdle = new Map<ModelKey, () => void>();
   /** Those that were told to retire and not taken back since. */
@@ -88,7 +90,7 @@ export class LiveDataPlane implements DataPlane, Runner {
     isPart: boolean,
     attempts: number,
   ): void {
-    let model = this.#models.takeServed(request.model, request.version);
+    let model = this.#takeHolder(request) ?? this.#models.takeServed(request.model, request.version);
     const isServed = model !== undefined;
     let valid: ValidInferRequest;
     try {
@@ -155,6 +157,17 @@ export class LiveDataPlane implements DataPlane, Runner {
         this.#onRunnerIdle.push(resolve);
       });
     }
+  }
+
+  /** A version that begins nothing new but still holds what the request goes on with. */
+  #takeHolder(request: InferRequest): ServedModel | undefined {
+    if (this.#closing.size === 0) return undefined;
+    for (const model of this.#closing) {
+      const { name, version } = model.view;
+      const isNamed = name === request.model && (request.version === '' || request.version === version);
+      if (isNamed && model.runner?.holds?.(request) === true) return model;
+    }
+    return undefined;
   }
 
   /** By a place in the model's queue, whatever its runner. */
@@ -252,11 +265,14 @@ export class LiveDataPlane implements DataPlane, Runner {
   addModel(model: ServedModel): void {
     this.#onIdle.delete(model.key);
     this.#retiring.delete(model.key);
+    this.#closing.delete(model);
+    model.runner?.reopen?.();
     this.#scheduler.handle({ kind: 'model-added', model: model.key, policy: model.policy }, this.#clock.now());
   }
 
   isInUse(model: ServedModel): boolean {
-    return this.#heldByRunners.has(model.key) || !this.#scheduler.isIdle(model.key);
+    if (this.#heldByRunners.has(model.key) || model.runner?.isHolding === true) return true;
+    return !this.#scheduler.isIdle(model.key);
   }
 
   /**
@@ -265,6 +281,11 @@ export class LiveDataPlane implements DataPlane, Runner {
    */
   async retireModel(model: ServedModel): Promise<void> {
     this.#retiring.add(model.key);
+    if (model.runner?.close !== undefined) {
+      this.#closing.add(model);
+      await model.runner.close();
+      this.#closing.delete(model);
+    }
     // What its runner holds still asks the queue for parts.
     if (model.runner !== undefined) await this.#runnersIdle(model.key);
     if (!this.#retiring.has(model.key)) return new Promise(() => {});

@@ -8,6 +8,8 @@ import { ResultCache } from './cache/result-cache.ts';
 import type { Clock } from './clock.ts';
 import { EnsembleRunner, type InferStep } from './ensemble/ensemble-runner.ts';
 import type { Runner } from './infer.ts';
+import { SequenceRunner } from './sequences/sequence-runner.ts';
+import type { Sequencing } from './sequences/sequencing.ts';
 import type { ServedModel } from './served-model.ts';
 
 export interface RunnersParts {
@@ -42,6 +44,7 @@ export class Runners {
   runnerOf(model: ServedModel, choices: RunnerChoices): Runner | undefined {
     const { queue, clock, observer, cacheLimits } = this.#parts;
     if (choices.ensemble !== undefined) return this.#ensembleRunnerOf(model, choices.ensemble);
+    if (model.sequencing !== undefined) return this.#sequenceRunnerOf(model, model.sequencing);
     if (choices.cache === undefined || cacheLimits.bytesMax === 0) return undefined;
     return new CachingRunner({
       model,
@@ -65,5 +68,10 @@ export class Runners {
       clock,
       observer: observer.observerFor(model.view.name, model.view.version),
     });
+  }
+  #sequenceRunnerOf(model: ServedModel, sequencing: Sequencing): Runner {
+    const { clock, observer, queue } = this.#parts;
+    const { name, version } = model.view;
+    return new SequenceRunner(model, sequencing, { queue, clock, observer: observer.observerFor(name, version) });
   }
 }

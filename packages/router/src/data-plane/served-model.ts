@@ -3,6 +3,7 @@ import type { ModelKey, ModelPolicy } from '@millrace/core';
 import { type TensorSpec, takeByteSize } from '@millrace/protocol';
 import type { ModelView } from '../registry/catalogue.ts';
 import type { Runner } from './infer.ts';
+import type { Sequencing } from './sequences/sequencing.ts';
 
 export class ServedModel {
   readonly key: ModelKey;
@@ -23,18 +24,23 @@ export class ServedModel {
   readonly allOutputs: readonly number[];
   /** Bytes of one row of each input, or of all of it when not batched; undefined where shapes or elements vary. */
   readonly inputRowBytes: readonly (number | undefined)[];
+  /** For a model that keeps state from one request to the next. */
+  readonly sequencing: Sequencing | undefined;
   /** What carries out its requests; undefined: the data plane's own queue. Set once, before the model is served. */
   runner: Runner | undefined = undefined;
+  readonly #revision: number;
   /** When a request last came; undefined: none yet. */
   usedAt: number | undefined = undefined;
 
   /** `revision` counts what its version has been since the server started: changed files or settings make a new one. */
-  constructor(view: ModelView, policy: ModelPolicy, handle: number, revision = 1) {
+  constructor(view: ModelView, policy: ModelPolicy, handle: number, revision = 1, sequencing?: Sequencing) {
     const key = modelKeyFrom(view.name, view.version);
     this.key = revision === 1 ? key : `${key}#${revision}`;
+    this.#revision = revision;
     this.view = view;
     this.policy = policy;
     this.handle = handle;
+    this.sequencing = sequencing;
     this.inputIndex = new Map(view.inputs.map((input, index) => [input.name, index]));
     this.outputIndex = new Map(view.outputs.map((output, index) => [output.name, index]));
     this.requiredInputs = view.inputs.filter((input) => input.isOptional !== true).length;
@@ -44,6 +50,16 @@ export class ServedModel {
     this.takesTextOnly = view.platform === 'onnxruntime_onnx';
     this.allOutputs = view.outputs.map((_, index) => index);
     this.inputRowBytes = view.inputs.map((input) => takeByteSize(input.datatype, rowShapeOf(input, view)));
+  }
+
+  /** The model as workers load it: with what the server itself gives and takes beside what its clients do. */
+  get engineView(): ModelView {
+    return this.sequencing?.engineView ?? this.view;
+  }
+
+  /** For requests that carry all of it to the same queue and the same workers. */
+  toEngineModel(): ServedModel {
+    return new ServedModel(this.engineView, this.policy, this.handle, this.#revision);
   }
 }
 

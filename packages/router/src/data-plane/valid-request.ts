@@ -98,6 +98,22 @@ export class ValidInferRequest {
     }
     return new ValidInferRequest(model, request, inputs, outputsFrom(request, model), rows, bytes);
   }
+
+  /** A valid request of a client with what the server adds to it, for the same model as its workers see it. */
+  static extended(request: ValidInferRequest, { model, inputs, outputs, timeoutMs }: Extension): ValidInferRequest {
+    let bytes = 0;
+    for (const input of inputs) bytes += input?.data.byteLength ?? 0;
+    const waitless = { ...request, timeoutMs, queueTimeoutMs: undefined };
+    return new ValidInferRequest(model, waitless, inputs, outputs, request.rows, bytes);
+  }
+}
+
+export interface Extension {
+  readonly model: ServedModel;
+  /** In the order of `model`'s inputs. */
+  readonly inputs: readonly (Tensor | undefined)[];
+  readonly outputs: readonly number[];
+  readonly timeoutMs: number | undefined;
 }
 
 /** The tighter of two limits. */

@@ -5,6 +5,7 @@ import type { ModelConfig, ModelConfigInput, ModelConfigOutput } from './config-
 import { suggestionFor } from './config-text/suggestion.ts';
 import type { InstanceGroup } from './instance-groups.ts';
 import type { OnnxGraph, OnnxTensor } from './onnx-graph/onnx-graph.ts';
+import { completeSequences } from './sequence-batching/read-sequencing.ts';
 import { carryingProblem, specFrom, type WrittenTensor, writtenFromGraph } from './tensor-config.ts';
 
 export const platformName = 'onnxruntime_onnx';
@@ -37,7 +38,8 @@ export function completeConfig(
   checkInputs(config.input ?? [], graph, findings);
   const inputs = matchEntries(input, [...graph.inputs, ...graph.defaultedInputs], 'input', isBatched, findings);
   const outputs = matchEntries(output, graph.outputs, 'output', isBatched, findings);
-  const batching = config.dynamic_batching ?? (rowsMax > 1 ? {} : undefined);
+  const sequences = config.sequence_batching;
+  const batching = config.dynamic_batching ?? (rowsMax > 1 && sequences === undefined ? {} : undefined);
   checkBatching(config, rowsMax, findings);
   const completed: ModelConfig = {
     ...config,
@@ -54,6 +56,7 @@ export function completeConfig(
       output_pinned_memory: config.optimization?.output_pinned_memory ?? { enable: true },
     },
     ...(batching === undefined ? {} : { dynamic_batching: completeBatching(batching, rowsMax) }),
+    ...(sequences === undefined ? {} : { sequence_batching: completeSequences(sequences, rowsMax) }),
     instance_group: completeGroups(config, groups),
     default_model_filename: config.default_model_filename ?? modelFilenameDefault,
   };
@@ -145,7 +148,7 @@ type DynamicBatching = NonNullable<ModelConfig['dynamic_batching']>;
 
 function checkBatching(config: ModelConfig, rowsMax: number, findings: Findings): void {
   const batching = config.dynamic_batching;
-  if (batching === undefined && (config.max_batch_size ?? 0) > 1) {
+  if (batching === undefined && config.sequence_batching === undefined && (config.max_batch_size ?? 0) > 1) {
     findings.warning(
       'max_batch_size',
       'lets requests that wait together share a run, also without dynamic_batching; set it to 1 if each must run alone',

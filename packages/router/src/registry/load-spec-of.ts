@@ -16,7 +16,7 @@ export function loadSpecOf(
   version: ModelVersionDefinition,
   share: ThreadShare,
 ): LoadSpec {
-  const { name, inputs, outputs, isBatched } = model.view;
+  const { name, inputs, outputs, isBatched } = model.engineView;
   return {
     model: model.handle,
     name,

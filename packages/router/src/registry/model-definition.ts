@@ -1,5 +1,6 @@
 import type { ModelPolicy } from '@millrace/core';
 import type { ConfigProblem, WarmupSample } from '@millrace/protocol';
+import type { Sequencing } from '../data-plane/sequences/sequencing.ts';
 import type { CacheChoice } from './cache-choice.ts';
 import type { ModelView } from './catalogue.ts';
 import type { EnsembleDefinition } from './ensemble/read-ensemble.ts';
@@ -22,6 +23,8 @@ export interface ModelVersionDefinition {
   readonly ensemble?: EnsembleDefinition;
   /** What each instance runs before it is said to be ready. */
   readonly warmup?: readonly WarmupSample[];
+  /** For a model that keeps state from one request to the next. */
+  readonly sequencing?: Sequencing;
 }
 
 /** A model that can be served. */

@@ -31,7 +31,14 @@ export interface ModelSettings extends ModelDefaults {
   /** Threads of one instance; 0: the server divides the machine's cores. */
   readonly threads: number;
   readonly isSpinning: boolean;
+  /** Sequences that may wait for a slot. */
+  readonly sequenceBacklogMax: number;
+  /** Of the implicit state of all sequences together. */
+  readonly sequenceStateBytesMax: number;
 }
+
+export const sequenceBacklogMaxDefault = 1024;
+export const sequenceStateBytesMaxDefault = 256 * 1024 * 1024;
 
 interface ParameterKind {
   readonly meaning: string;
@@ -83,6 +90,14 @@ export const modelParameters = {
       'whether waiting threads keep their core busy: quicker when alone on the machine, ruinous when not; false without it',
     words: ['true', 'false'],
   },
+  'millrace.sequence_backlog_max': {
+    meaning: 'sequences that may wait for a slot; one more is refused; 1024 without it',
+    range: [0, 1_000_000],
+  },
+  'millrace.sequence_state_bytes_max': {
+    meaning: 'bytes that the implicit state of all sequences may have; 256 MiB without it',
+    range: [1, 2 ** 40],
+  },
 } as const satisfies Record<string, ParameterKind>;
 
 type ParameterName = keyof typeof modelParameters;
@@ -130,6 +145,8 @@ export function readModelSettings(
     weight: number('millrace.weight', 1),
     threads: number('millrace.threads', 0),
     isSpinning: written.get('millrace.spinning') === 'true',
+    sequenceBacklogMax: number('millrace.sequence_backlog_max', sequenceBacklogMaxDefault),
+    sequenceStateBytesMax: number('millrace.sequence_state_bytes_max', sequenceStateBytesMaxDefault),
   };
 }
 

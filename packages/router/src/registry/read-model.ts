@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { resolveModelPolicy } from '@millrace/core';
 import { type ConfigProblem, formatConfigProblem } from '@millrace/protocol';
 import { readCacheChoice } from './cache-choice.ts';
+import type { ModelView } from './catalogue.ts';
 import { backendName, completeConfig, modelFilenameDefault, platformName } from './complete-config.ts';
 import { Findings } from './config-text/findings.ts';
 import type { ModelConfig } from './config-text/model-config-schema.ts';
@@ -27,6 +28,7 @@ import { readModelFile } from './model-file.ts';
 import { type ModelDefaults, type ModelSettings, readModelSettings } from './model-parameters.ts';
 import { readWarmup } from './read-warmup.ts';
 import { configFilename, type ModelPlace } from './repository-layout.ts';
+import { clientGraphOf, readSequencing, sequenceQueuePolicy } from './sequence-batching/read-sequencing.ts';
 import { checkUnservedFields } from './unserved-fields.ts';
 import { chooseVersions } from './version-policy.ts';
 
@@ -152,10 +154,33 @@ async function readVersion(parts: ModelParts, version: string): Promise<VersionR
     return { definition: undefined, problems: [{ source: file.path, message: file.problem }], warnings: [] };
   }
   const findings = place.hasConfig ? parts.findings.fork() : new Findings(file.path);
-  const completed = completeConfig(config, file.graph, place.name, groups, findings);
+  const completed = completeConfig(config, clientGraphOf(file.graph, config), place.name, groups, findings);
   const labels = await readAllLabels(place.path, config, findings);
-  const { inputs, rowsMax } = completed;
-  const warmup = await readWarmup(config, { inputs, rowsMax, folder: place.path }, findings);
+  const rowsMax = Math.max(1, completed.rowsMax);
+  const view: ModelView = {
+    name: place.name,
+    version,
+    platform: platformName,
+    inputs: completed.inputs,
+    outputs: completed.outputs,
+    isBatched: completed.rowsMax > 0,
+    rowsMax,
+    labels,
+    config: jsonFromModelConfig(completed.config),
+  };
+  const sequencing = await readSequencing({
+    config,
+    graph: file.graph,
+    view,
+    instanceCount: groups.reduce((sum, { count }) => sum + count, 0),
+    settings,
+    modelFolder: place.path,
+    findings,
+  });
+  // A worker is given all inputs, those of the server too.
+  const { inputs } = sequencing?.engineView ?? view;
+  const warmup = await readWarmup(config, { inputs, rowsMax: completed.rowsMax, folder: place.path }, findings);
+  const ofSequences = sequenceQueuePolicy(config, rowsMax, findings);
   const { problems, warnings } = findings;
   if (findings.hasProblems) return { definition: undefined, problems, warnings };
   const definition: ModelVersionDefinition = {
@@ -164,25 +189,17 @@ async function readVersion(parts: ModelParts, version: string): Promise<VersionR
     externalPaths: file.externalPaths,
     graph: file.graph,
     warmup,
-    view: {
-      name: place.name,
-      version,
-      platform: platformName,
-      inputs: completed.inputs,
-      outputs: completed.outputs,
-      isBatched: completed.rowsMax > 0,
-      rowsMax: Math.max(1, completed.rowsMax),
-      labels,
-      config: jsonFromModelConfig(completed.config),
-    },
+    view,
     policy: resolveModelPolicy({
       ...batching,
       weight: settings.weight,
-      rowsMax: Math.max(1, completed.rowsMax),
+      rowsMax,
       queueRequestsMax: settings.queueRequestsMax,
       queueBytesMax: settings.queueBytesMax,
       runMsMax: settings.runMsMax,
+      ...ofSequences,
     }),
+    ...(sequencing === undefined ? {} : { sequencing }),
   };
   return { definition, problems, warnings };
 }

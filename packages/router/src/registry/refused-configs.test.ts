@@ -17,7 +17,11 @@ describe('a configuration that cannot be served is told with line and field', ()
     ['default_model_filename: ""', 'default_model_filename', /inside the version folder/],
     ['max_batch_size: -1', 'max_batch_size', /-1 is out of range; it must be 0 \(no batching\) or more/],
     // What is not done
-    ['sequence_batching { }', 'sequence_batching', /not supported yet; pass the state as explicit inputs/],
+    [
+      'sequence_batching { iterative_sequence: true }',
+      'sequence_batching.iterative_sequence',
+      /iterative sequences are not supported/,
+    ],
     [
       'model_transaction_policy { decoupled: true }',
       'model_transaction_policy.decoupled',
@@ -206,13 +210,13 @@ describe('a configuration that cannot be served is told with line and field', ()
 
   test('every problem of a model is told at once', async () => {
     const { failures } = await readTestModel({
-      config: 'name: "q"\nbackend: "z"\nsequence_batching { }\nmax_batchsize: 1',
+      config: 'name: "q"\nbackend: "z"\nsequence_batching { iterative_sequence: true }\nmax_batchsize: 1',
     });
     expect(failures[0]?.problems.map(({ field: path }) => path).sort()).toEqual([
       'backend',
       'max_batchsize',
       'name',
-      'sequence_batching',
+      'sequence_batching.iterative_sequence',
     ]);
   });
 

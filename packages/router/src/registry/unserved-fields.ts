@@ -12,9 +12,9 @@ interface Rule {
 /** Answers would be wrong, or the operator would believe in a protection that is not there: the model is not served. */
 const refusals: readonly Rule[] = [
   {
-    field: 'sequence_batching',
-    isSet: (config) => config.sequence_batching !== undefined,
-    message: 'sequence batching is not supported yet; pass the state as explicit inputs and outputs, or remove it',
+    field: 'sequence_batching.iterative_sequence',
+    isSet: (config) => config.sequence_batching?.iterative_sequence === true,
+    message: 'iterative sequences are not supported: an ONNX model answers each request in one run; set it to false',
   },
   {
     field: 'model_transaction_policy.decoupled',

@@ -60,6 +60,30 @@ export const modelMetrics = {
     help: 'Requests that left the queue without having been run: `expired`, their time was up; `cancelled`, their caller went away.',
     labels: ['model', 'version', 'reason'],
   },
+  sequencesLive: {
+    name: 'millrace_sequences_live',
+    type: 'gauge',
+    help: 'Sequences that have a slot: from their start to their end or idle time.',
+    labels: ofModel,
+  },
+  sequencesWaiting: {
+    name: 'millrace_sequences_waiting',
+    type: 'gauge',
+    help: 'Sequences that wait for a slot.',
+    labels: ofModel,
+  },
+  sequenceStateBytes: {
+    name: 'millrace_sequence_state_bytes',
+    type: 'gauge',
+    help: 'Bytes of the implicit state that is kept between the steps of sequences.',
+    labels: ofModel,
+  },
+  sequencesEnded: {
+    name: 'millrace_sequences_ended_total',
+    type: 'counter',
+    help: 'Sequences that were run and are over: `ended` by their caller, `idle` for too long, `failed` because a step was not answered, `unloaded` with their model.',
+    labels: ['model', 'version', 'reason'],
+  },
   skippedBatches: {
     name: 'millrace_skipped_batches_total',
     type: 'counter',

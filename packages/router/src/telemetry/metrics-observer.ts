@@ -6,6 +6,7 @@ import { abandonReasonNames, ModelSeries } from './model-series.ts';
 import type { ModelStatistics } from './model-tally.ts';
 import type { DataPlaneObserver, ModelObserver, WorkerState } from './observer.ts';
 import type { MetricFamily, MetricsRegistry } from './registry.ts';
+import { endReasonNames } from './sequence-series.ts';
 import type { Counter } from './series.ts';
 import type { StatisticsKeeper } from './statistics.ts';
 
@@ -55,12 +56,13 @@ export class MetricsObserver implements DataPlaneObserver, StatisticsKeeper {
 
   modelForgotten(model: string, version: string): void {
     this.#byVersion.delete(keyOf(model, version));
-    const { failures, abandonedRequests, ...plain } = this.#models;
+    const { failures, abandonedRequests, sequencesEnded, ...plain } = this.#models;
     const { failure, ...plainTriton } = this.#triton;
     const families: readonly MetricFamily[] = [...Object.values(plain), ...Object.values(plainTriton)];
     for (const family of families) family.remove(model, version);
     for (const code of Object.keys(errorCatalogue)) failures.remove(model, version, code);
     for (const reason of abandonReasonNames) abandonedRequests.remove(model, version, reason);
+    for (const reason of endReasonNames) sequencesEnded.remove(model, version, reason);
     for (const reason of tritonFailureReasons) failure.remove(model, version, reason);
   }
 

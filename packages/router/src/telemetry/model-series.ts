@@ -1,4 +1,5 @@
 /** The bound series of one model version: what the data plane's calls become. */
+import type { EndReason } from '@millrace/core';
 import type { ErrorCode } from '@millrace/protocol';
 import { CacheSeries } from './cache-series.ts';
 import type { Duration } from './duration-tally.ts';
@@ -6,6 +7,7 @@ import { FailureCounters } from './failure-counters.ts';
 import type { Families, modelMetrics, tritonMetrics } from './metric-table.ts';
 import { type ModelStatistics, ModelTally } from './model-tally.ts';
 import type { BatchTiming, ModelObserver, RequestTiming } from './observer.ts';
+import { SequenceSeries } from './sequence-series.ts';
 import type { Counter, Gauge, Histogram } from './series.ts';
 
 export type ModelFamilies = Families<typeof modelMetrics>;
@@ -42,6 +44,7 @@ export class ModelSeries implements ModelObserver {
   readonly #loadSeconds: Gauge;
   readonly #tally: ModelTally;
   #cache: CacheSeries | undefined;
+  #sequences: SequenceSeries | undefined;
 
   constructor(
     families: ModelFamilies,
@@ -141,6 +144,15 @@ export class ModelSeries implements ModelObserver {
   batchSkipped(rows: number): void {
     this.#skippedBatches.add(1);
     this.#savedRows.add(rows);
+  }
+
+  sequencesChanged(live: number, backlog: number, stateBytes: number): void {
+    this.#sequences ??= new SequenceSeries(this.#families, ...this.#labels);
+    this.#sequences.changed(live, backlog, stateBytes);
+  }
+
+  sequenceEnded(reason: EndReason): void {
+    this.#sequences?.ended(reason);
   }
 
   modelLoaded(loadMs: number): void {

@@ -2,6 +2,7 @@
  * Where the data plane tells what happens to requests, batches and workers. Metrics listen here, and so will tracing.
  * The methods are called on the hot path: plain calls that never throw, bound to a model version beforehand.
  */
+import type { EndReason } from '@millrace/core';
 import type { ErrorCode } from '@millrace/protocol';
 
 export type WorkerState = 'starting' | 'ready' | 'stopping';
@@ -49,6 +50,9 @@ export interface ModelObserver {
   batchRan(rows: number, timing: BatchTiming): void;
   /** A worker did not run a batch, because nobody waited for it any more. */
   batchSkipped(rows: number): void;
+  /** Sequences with a slot and without, and the bytes of their state; only for models that have sequences. */
+  sequencesChanged(live: number, backlog: number, stateBytes: number): void;
+  sequenceEnded(reason: EndReason): void;
   modelLoaded(loadMs: number): void;
   readinessChanged(isReady: boolean): void;
 }
@@ -79,6 +83,8 @@ const silentModelObserver: ModelObserver = {
   cacheMissed() {},
   batchRan() {},
   batchSkipped() {},
+  sequencesChanged() {},
+  sequenceEnded() {},
   modelLoaded() {},
   readinessChanged() {},
 };

@@ -46,7 +46,7 @@ export class Story {
     return this.#tell({ kind: 'step-cancelled', step, reason: 'cancelled' });
   }
 
-  closing(kind: 'closing' | 'closing-at-once' = 'closing'): this {
+  closing(kind: 'closing' | 'closing-at-once' | 'reopened' = 'closing'): this {
     return this.#tell({ kind });
   }
 

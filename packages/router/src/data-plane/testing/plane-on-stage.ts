@@ -5,7 +5,7 @@ import { ServedModels } from '../../registry/served-models.ts';
 import { renderMetrics } from '../../telemetry/exposition.ts';
 import { MetricsObserver } from '../../telemetry/metrics-observer.ts';
 import { MetricsRegistry } from '../../telemetry/registry.ts';
-import type { InferAnswer } from '../infer.ts';
+import type { InferAnswer, InferRequest } from '../infer.ts';
 import { LiveDataPlane } from '../live-data-plane.ts';
 import type { ServedModel } from '../served-model.ts';
 import { HeldClock } from './held-clock.ts';
@@ -27,21 +27,24 @@ export class PlaneOnStage {
   readonly model: ServedModel;
   readonly plane: LiveDataPlane;
   readonly #registry = new MetricsRegistry();
+  readonly observer = new MetricsObserver(this.#registry, { version: '0', node: '0' });
 
-  /** The model takes rows of one INT32 and gives them back. */
-  constructor(policy: Partial<ModelPolicy> = {}) {
-    this.model = servedModel(
-      [{ name: 'x', datatype: 'INT32', shape: [-1, 1] }],
-      [{ name: 'y', datatype: 'INT32', shape: [-1, 1] }],
-      {},
-      policy,
-    );
+  /** Unless another is given, the model takes rows of one INT32 and gives them back. */
+  constructor(policy: Partial<ModelPolicy> = {}, model?: ServedModel) {
+    this.model =
+      model ??
+      servedModel(
+        [{ name: 'x', datatype: 'INT32', shape: [-1, 1] }],
+        [{ name: 'y', datatype: 'INT32', shape: [-1, 1] }],
+        {},
+        policy,
+      );
     const models = new ServedModels();
     this.plane = new LiveDataPlane({
       scheduler: new Scheduler(),
       models,
       clock: this.clock,
-      observer: new MetricsObserver(this.#registry, { version: '0', node: '0' }),
+      observer: this.observer,
     });
     this.plane.addModel(this.model);
     models.serve(this.model);
@@ -63,7 +66,12 @@ export class PlaneOnStage {
     return this.sendWith(cancellation, values, timeoutMs);
   }
 
-  sendWith(cancellation: Cancellation, values: readonly number[], timeoutMs?: number): Sent {
+  sendWith(
+    cancellation: Cancellation,
+    values: readonly number[],
+    timeoutMs?: number,
+    overrides: Partial<InferRequest> = {},
+  ): Sent {
     const data = new Uint8Array(Int32Array.from(values).buffer);
     const promise = this.plane.infer(
       {
@@ -78,6 +86,7 @@ export class PlaneOnStage {
         priority: 0,
         sequence: undefined,
         caller: '',
+        ...overrides,
       },
       cancellation,
     );

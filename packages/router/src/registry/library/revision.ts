@@ -88,6 +88,7 @@ export class RevisionMaker {
       version.policy,
       this.#lastHandle,
       this.#known.has(key) ? this.#lastHandle : 1,
+      version.sequencing,
     );
     this.#known.add(key);
     model.runner = this.#runnerOf(model, definition, version);

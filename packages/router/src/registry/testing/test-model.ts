@@ -15,6 +15,8 @@ export interface GivenModel {
   readonly graphFields?: readonly Uint8Array[];
   readonly hasGpu?: boolean;
   readonly defaults?: ModelDefaults;
+  /** Further files of the model's folder. */
+  readonly files?: Readonly<Record<string, Uint8Array>>;
 }
 
 /** The entries of the default graph, and a whole configuration for it. */
@@ -34,6 +36,7 @@ export async function readTestModel(given: GivenModel): Promise<ModelReading> {
   try {
     await repository.write('m/1/model.onnx', bytes);
     if (config !== undefined) await repository.write('m/config.pbtxt', config);
+    for (const [name, content] of Object.entries(given.files ?? {})) await repository.write(`m/${name}`, content);
     const path = `${repository.path}/m`;
     const place = { name: 'm', path, isSingleFile: false, hasConfig: config !== undefined, versions: ['1'] };
     return await readModel(place, { hasGpu, defaults });

@@ -1,0 +1,256 @@
+/**
+ * Carries out the steps of a model's sequences: each is an ordinary request to the model's queue, with the control
+ * tensors and the sequence's state added. State lives here between steps, so that any instance may run the next one.
+ */
+import { type SequenceNumber, Sequencer, type SequencerEvent, type StepId } from '@millrace/core';
+import { Cancellation, type CancelSignal, InferenceError, neverCancelled } from '@millrace/protocol';
+import type { ModelObserver } from '../../telemetry/observer.ts';
+import type { Clock } from '../clock.ts';
+import type { InferAnswer, InferRequest, Runner, SequenceStep } from '../infer.ts';
+import type { ServedModel } from '../served-model.ts';
+import { ValidInferRequest } from '../valid-request.ts';
+import type { Sequencing } from './sequencing.ts';
+import {
+  controlTensorsOf,
+  idProblem,
+  initialStateOf,
+  type SequenceState,
+  stateBytesOf,
+  stateFrom,
+} from './step-tensors.ts';
+
+/** How long an unload waits for sequences that still live; then they are ended by name. */
+export const sequenceUnloadMsMax = 30_000;
+
+interface Step {
+  readonly id: StepId;
+  readonly request: ValidInferRequest;
+  readonly place: SequenceStep;
+  readonly deadlineAt: number;
+  readonly cancellation: Cancellation;
+  readonly resolve: (answer: InferAnswer) => void;
+  readonly reject: (error: InferenceError) => void;
+  stopListening: (() => void) | undefined;
+}
+
+export interface SequenceRunnerParts {
+  /** The data plane's own. */
+  readonly queue: Runner;
+  readonly clock: Clock;
+  readonly observer: ModelObserver;
+}
+
+export class SequenceRunner implements Runner {
+  readonly #model: ServedModel;
+  /** The same model, with the tensors that clients do not see. */
+  readonly #engineModel: ServedModel;
+  readonly #sequencing: Sequencing;
+  readonly #queue: Runner;
+  readonly #clock: Clock;
+  readonly #observer: ModelObserver;
+  readonly #sequencer: Sequencer;
+  readonly #steps = new Map<StepId, Step>();
+  readonly #initialState: SequenceState;
+  readonly #states = new Map<SequenceNumber, SequenceState>();
+  #stateBytes = 0;
+  #stepCount = 0;
+  #cancelWake: (() => void) | undefined;
+  #onClosed: (() => void) | undefined;
+  #cancelHaste: (() => void) | undefined;
+  #closed: Promise<void> | undefined;
+
+  constructor(model: ServedModel, sequencing: Sequencing, parts: SequenceRunnerParts) {
+    this.#model = model;
+    this.#engineModel = model.toEngineModel();
+    this.#sequencing = sequencing;
+    this.#queue = parts.queue;
+    this.#clock = parts.clock;
+    this.#observer = parts.observer;
+    this.#sequencer = new Sequencer(sequencing.policy);
+    this.#initialState = initialStateOf(sequencing);
+  }
+
+  run(request: ValidInferRequest, signal: CancelSignal): Promise<InferAnswer> {
+    return new Promise((resolve, reject) => {
+      const { sequence: place, timeoutMs } = request;
+      const problem = this.#problemOf(request);
+      if (problem !== undefined || place === undefined) {
+        this.#observer.requestRefused('invalid-request');
+        reject(
+          new InferenceError('invalid-request', `inference request to model '${request.model.view.name}' ${problem}`),
+        );
+        return;
+      }
+      this.#stepCount += 1;
+      const step: Step = {
+        id: this.#stepCount,
+        request,
+        place,
+        deadlineAt: timeoutMs === undefined ? Number.POSITIVE_INFINITY : this.#clock.now() + timeoutMs,
+        cancellation: new Cancellation(),
+        resolve,
+        reject,
+        stopListening: undefined,
+      };
+      this.#steps.set(step.id, step);
+      const { id, isStart, isEnd } = place;
+      const limits = { deadlineAt: step.deadlineAt, slotWaitMsMax: request.queueTimeoutMs };
+      this.#tell({
+        kind: 'step-arrived',
+        step: { step: step.id, id, isStart, isEnd, bytes: request.bytes, ...limits },
+      });
+      if (signal === neverCancelled || !this.#steps.has(step.id)) return;
+      step.stopListening = signal.onCancel((reason) => this.#tell({ kind: 'step-cancelled', step: step.id, reason }));
+    });
+  }
+
+  get isHolding(): boolean {
+    const { liveSequences, backlogSequences } = this.#sequencer.counts();
+    return liveSequences + backlogSequences > 0;
+  }
+
+  /** Whether the request goes on with a sequence that lives here. */
+  holds({ sequence }: InferRequest): boolean {
+    return sequence !== undefined && !sequence.isStart && this.#sequencer.holds(sequence.id);
+  }
+
+  close(): Promise<void> {
+    this.#closed ??= new Promise((resolve) => {
+      this.#cancelHaste = this.#clock.after(sequenceUnloadMsMax, () => this.#tell({ kind: 'closing-at-once' }));
+      this.#onClosed = resolve;
+      this.#tell({ kind: 'closing' });
+    });
+    return this.#closed;
+  }
+
+  reopen(): void {
+    if (this.#closed === undefined) return;
+    this.#cancelHaste?.();
+    this.#closed = undefined;
+    this.#tell({ kind: 'reopened' });
+  }
+
+  #problemOf({ sequence, rows }: ValidInferRequest): string | undefined {
+    if (sequence === undefined) return 'must specify a non-zero or non-empty correlation ID';
+    if (rows !== 1) return 'must specify batch-size 1 due to requirements of sequence batcher';
+    const problem = idProblem(this.#sequencing, sequence.id);
+    return problem === undefined ? undefined : `has a correlation ID it cannot be told: the model ${problem}`;
+  }
+
+  #tell(event: SequencerEvent): void {
+    this.#sequencer.handle(event, this.#clock.now());
+    for (const action of this.#sequencer.takeActions()) {
+      switch (action.kind) {
+        case 'run':
+          this.#run(action.step, action.sequence, action.isStart);
+          break;
+        case 'refuse':
+          this.#refuse(action.step, new InferenceError(action.code, action.message));
+          break;
+        case 'cancel-run':
+          this.#steps.get(action.step)?.cancellation.cancel(action.reason);
+          break;
+        case 'forget':
+          this.#keep(action.sequence, undefined);
+          this.#observer.sequenceEnded(action.reason);
+          break;
+        case 'wake-at':
+          this.#wakeAt(action.at);
+          break;
+        case 'closed':
+          this.#cancelHaste?.();
+          this.#onClosed?.();
+          break;
+      }
+    }
+    const { liveSequences, backlogSequences } = this.#sequencer.counts();
+    this.#observer.sequencesChanged(liveSequences, backlogSequences, this.#stateBytes);
+  }
+
+  #run(id: StepId, sequence: SequenceNumber, isStart: boolean): void {
+    const step = this.#steps.get(id) as Step;
+    const state = isStart ? this.#initialState : (this.#states.get(sequence) as SequenceState);
+    const outputs = this.#outputsOf(step.request);
+    const isLimited = step.deadlineAt !== Number.POSITIVE_INFINITY;
+    const inner = ValidInferRequest.extended(step.request, {
+      model: this.#engineModel,
+      inputs: [...step.request.inputs, ...controlTensorsOf(this.#sequencing, step.place, isStart), ...state],
+      outputs,
+      timeoutMs: isLimited ? Math.max(0, step.deadlineAt - this.#clock.now()) : undefined,
+    });
+    this.#queue.run(inner, step.cancellation).then(
+      (answer) => this.#answered(step, sequence, answer, outputs),
+      (error: InferenceError) => this.#failed(step, error),
+    );
+  }
+
+  /** What the client wants, then the states it did not ask for; most ask for everything, and share one list. */
+  #outputsOf({ outputs }: ValidInferRequest): readonly number[] {
+    if (outputs === this.#model.allOutputs) return this.#engineModel.allOutputs;
+    const states = this.#sequencing.states.map(({ output }) => output);
+    return [...outputs, ...states.filter((output) => !outputs.includes(output))];
+  }
+
+  #answered(step: Step, sequence: SequenceNumber, answer: InferAnswer, outputs: readonly number[]): void {
+    if (!step.place.isEnd) {
+      const state = stateFrom(this.#sequencing, answer.outputs, outputs);
+      const problem = this.#roomProblem(step, sequence, state);
+      if (problem !== undefined) {
+        answer.release();
+        this.#observer.requestRefused(problem.code);
+        this.#failed(step, problem);
+        return;
+      }
+      this.#keep(sequence, state);
+    }
+    this.#settle(step);
+    this.#tell({ kind: 'step-answered', step: step.id });
+    const wanted = answer.outputs.slice(0, step.request.outputs.length);
+    step.resolve({ ...answer, outputs: wanted, release: () => answer.release() });
+  }
+
+  /** The queue has counted what it refused itself. */
+  #failed(step: Step, error: InferenceError): void {
+    this.#settle(step);
+    this.#tell({ kind: 'step-failed', step: step.id, code: error.code, message: error.message });
+    step.reject(error);
+  }
+
+  #refuse(id: StepId, error: InferenceError): void {
+    const step = this.#steps.get(id) as Step;
+    this.#settle(step);
+    this.#observer.requestRefused(error.code);
+    step.reject(error);
+  }
+
+  #settle(step: Step): void {
+    step.stopListening?.();
+    this.#steps.delete(step.id);
+  }
+
+  #roomProblem(step: Step, sequence: SequenceNumber, state: SequenceState): InferenceError | undefined {
+    const before = stateBytesOf(this.#states.get(sequence) ?? []);
+    const after = this.#stateBytes - before + stateBytesOf(state);
+    const { stateBytesMax } = this.#sequencing;
+    if (after <= stateBytesMax) return undefined;
+    return new InferenceError(
+      'model-full',
+      `the state of sequence ${step.place.id} has grown to ${stateBytesOf(state)} bytes, and all sequences of model ` +
+        `'${this.#model.view.name}' may have ${stateBytesMax}; the sequence has ended`,
+    );
+  }
+
+  #keep(sequence: SequenceNumber, state: SequenceState | undefined): void {
+    this.#stateBytes += stateBytesOf(state ?? []) - stateBytesOf(this.#states.get(sequence) ?? []);
+    if (state === undefined) this.#states.delete(sequence);
+    else this.#states.set(sequence, state);
+  }
+
+  #wakeAt(at: number): void {
+    this.#cancelWake?.();
+    this.#cancelWake = this.#clock.alarm(Math.max(0, at - this.#clock.now()), () => {
+      this.#cancelWake = undefined;
+      this.#tell({ kind: 'tick' });
+    });
+  }
+}

@@ -1,0 +1,32 @@
+/** The series of a model's sequences; bound when the first is seen, so that other models show none. */
+import type { EndReason } from '@millrace/core';
+import type { ModelFamilies } from './model-series.ts';
+import type { Counter, Gauge } from './series.ts';
+
+export const endReasonNames: readonly EndReason[] = ['ended', 'idle', 'failed', 'unloaded'];
+
+export class SequenceSeries {
+  readonly #live: Gauge;
+  readonly #waiting: Gauge;
+  readonly #stateBytes: Gauge;
+  readonly #ended: ReadonlyMap<EndReason, Counter>;
+
+  constructor(families: ModelFamilies, model: string, version: string) {
+    this.#live = families.sequencesLive.bind(model, version);
+    this.#waiting = families.sequencesWaiting.bind(model, version);
+    this.#stateBytes = families.sequenceStateBytes.bind(model, version);
+    this.#ended = new Map(
+      endReasonNames.map((reason) => [reason, families.sequencesEnded.bind(model, version, reason)]),
+    );
+  }
+
+  changed(live: number, waiting: number, stateBytes: number): void {
+    this.#live.set(live);
+    this.#waiting.set(waiting);
+    this.#stateBytes.set(stateBytes);
+  }
+
+  ended(reason: EndReason): void {
+    this.#ended.get(reason)?.add(1);
+  }
+}
