@@ -39,6 +39,7 @@ const kinds: readonly Kind[] = [
     exists: (name) => Object.hasOwn(errorCatalogue, name),
   },
   { what: 'a log line', form: /^"/, exists: (name) => isInSources(`'${name.slice(1, -1)}'`) },
+  { what: 'a parameter of a request', form: /^sequence_(id|start|end)$/, exists: (name) => isInSources(`'${name}'`) },
   { what: 'a field of a model', form: /^[a-z]+(_[a-z]+)+$/, exists: (name) => modelFields.includes(`${name}:`) },
 ];
 
@@ -59,6 +60,7 @@ test('there is a page for each mechanism', () => {
     'instances.md',
     'overload.md',
     'retry.md',
+    'sequences.md',
     'shutdown.md',
   ]);
 });

@@ -26,6 +26,9 @@ test('the server tells of itself', async () => {
     'classification',
     'model_configuration',
     'parameters',
+    'schedule_policy',
+    'sequence',
+    'sequence(string_id)',
     'statistics',
     'of_our_own',
   ];

@@ -44,7 +44,15 @@ export interface GrpcDependencies {
 }
 
 /** What this edge itself offers beyond the protocol's core. */
-const ownExtensions: readonly string[] = ['binary_tensor_data', 'classification', 'model_configuration', 'parameters'];
+const ownExtensions: readonly string[] = [
+  'binary_tensor_data',
+  'classification',
+  'model_configuration',
+  'parameters',
+  'schedule_policy',
+  'sequence',
+  'sequence(string_id)',
+];
 
 export const inferMethodName = 'ModelInfer';
 

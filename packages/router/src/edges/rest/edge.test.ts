@@ -13,7 +13,16 @@ describe('server', () => {
       expect(JSON.parse((await call({ target })).text())).toEqual({
         name: 'n',
         version: '1.2',
-        extensions: ['binary_tensor_data', 'classification', 'model_configuration', 'parameters', 'statistics'],
+        extensions: [
+          'binary_tensor_data',
+          'classification',
+          'model_configuration',
+          'parameters',
+          'schedule_policy',
+          'sequence',
+          'sequence(string_id)',
+          'statistics',
+        ],
       });
     }
   });

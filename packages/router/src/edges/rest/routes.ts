@@ -30,7 +30,15 @@ export interface RestDependencies {
 }
 
 /** What this edge itself offers beyond the protocol's core. */
-const ownExtensions: readonly string[] = ['binary_tensor_data', 'classification', 'model_configuration', 'parameters'];
+const ownExtensions: readonly string[] = [
+  'binary_tensor_data',
+  'classification',
+  'model_configuration',
+  'parameters',
+  'schedule_policy',
+  'sequence',
+  'sequence(string_id)',
+];
 
 const json = (schema: z.ZodType) => ({ 'application/json': schema });
 const refusals = {
