@@ -9,6 +9,8 @@ const groups: Readonly<Record<string, string>> = {
   shutdown: 'What happens between SIGTERM and the end.',
   http: 'What one client may ask of the server. A request over a limit is refused by name, never cut short.',
   queue: 'How much may wait. A model may set its own limits; these hold for those that do not, and for all together.',
+  shadow: 'Copies of requests for versions that are looked at under real traffic.',
+  store: 'Where it keeps what must outlive it.',
   cache: 'Results that are kept. A model takes part by `response_cache { enable: true }` in its configuration.',
   worker: 'Where and how models run.',
 };

@@ -56,6 +56,7 @@ test('there is a page for each mechanism', () => {
     'batching.md',
     'cache.md',
     'cancel.md',
+    'contexts.md',
     'ensembles.md',
     'instances.md',
     'overload.md',

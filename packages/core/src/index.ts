@@ -1,3 +1,6 @@
+export { type ShadowChoice, shadowsOf } from './contexts/shadow-sampling.ts';
+export { stableDraw } from './contexts/stable-draw.ts';
+export { VersionShares, type WeightedChoice } from './contexts/version-shares.ts';
 export * from './ensemble/ensemble-plan.ts';
 export * from './ensemble/ensemble-run.ts';
 export * from './ensemble/inflight-gate.ts';

@@ -13,6 +13,7 @@ import {
   statisticsFrom,
   type WatchedHealth,
 } from '@millrace/router';
+import type { MetadataStore } from '@millrace/store';
 import { type Assembly, assemble } from './assemble.ts';
 import type { RunningServer, ServedModel, StartServer } from './cli/running-server.ts';
 import { serverUrl } from './cli/server-url.ts';
@@ -22,10 +23,22 @@ import { type Listeners, openListeners } from './listeners.ts';
 import { acceptErrorLog } from './logging/accept-error-log.ts';
 import { rpcAccessLog, withAccessLog } from './logging/access-log.ts';
 import type { Logger } from './logging/logger.ts';
+import { type ContextLayer, openContexts } from './open-contexts.ts';
+import { openStore } from './open-store.ts';
 import { Readiness } from './readiness.ts';
 import { version } from './version.ts';
 
 export const startServer: StartServer = async (config, logger) => {
+  const store = await openStore(config.store);
+  try {
+    return await startOn(store, config, logger);
+  } catch (error) {
+    await store.close();
+    throw error;
+  }
+};
+
+async function startOn(store: MetadataStore, config: Config, logger: Logger): Promise<RunningServer> {
   const metrics = new MetricsRegistry();
   const observer = new MetricsObserver(metrics, { version, node: process.version });
   const processMetrics = startProcessMetrics(metrics, Date.now() - process.uptime() * 1000);
@@ -41,7 +54,14 @@ export const startServer: StartServer = async (config, logger) => {
   const readiness = new Readiness(assembly.models, config.models.strictReadiness);
   const onError = (error: unknown): void => logger.error({ error }, 'a request met a defect of the server');
   const statistics = statisticsFrom(assembly.models, observer);
-  const grpc = grpcEdge(config, assembly, readiness, statistics, onError);
+  const layer = await openContexts({
+    assembly,
+    store,
+    config,
+    onShadow: (model, modelVersion, outcome) => observer.shadowEnded(model, modelVersion, outcome),
+    onUnreadable: (key) => logger.warn({ key }, 'traffic that cannot be read was left out'),
+  });
+  const grpc = grpcEdge(config, layer, readiness, statistics, onError);
   let listeners: Listeners;
   try {
     listeners = await openListeners({
@@ -56,7 +76,7 @@ export const startServer: StartServer = async (config, logger) => {
         arrivingBytesMax: Math.max(config.queue.serverBytesMax, 2 * config.http.bodyBytesMax),
         cors: config.http.corsOrigins.length === 0 ? undefined : { origins: originsFrom(config.http.corsOrigins) },
         interceptors: config.log.requests ? [rpcAccessLog(logger, () => performance.now())] : [],
-        next: wireHandlerFrom(restHandler(config, logger, assembly, readiness, statistics, onError), onError),
+        next: wireHandlerFrom(restHandler(config, logger, layer, readiness, statistics, onError), onError),
       }),
       metrics: wireHandlerFrom(metricsHandler(metrics), onError),
     });
@@ -67,6 +87,8 @@ export const startServer: StartServer = async (config, logger) => {
   assembly.library.start();
   return new ComposedServer({
     assembly,
+    layer,
+    store,
     watch,
     readiness,
     grpc,
@@ -74,14 +96,14 @@ export const startServer: StartServer = async (config, logger) => {
     scheme: config.tls.certificateFile === '' ? 'http' : 'https',
     stopMetrics: () => processMetrics.stop(),
   });
-};
+}
 
 type OnError = (error: unknown) => void;
 
 function restHandler(
   config: Config,
   logger: Logger,
-  { dataPlane, models }: Assembly,
+  { dataPlane, contexts }: ContextLayer,
   health: Health,
   statistics: Statistics,
   onError: OnError,
@@ -89,7 +111,7 @@ function restHandler(
   const { jsonBytesMax, bodyBytesMax, inputsMax } = config.http;
   const edge = createRestEdge({
     dataPlane,
-    catalogue: models,
+    catalogue: contexts,
     health,
     statistics,
     server: { name: config.server.id, version },
@@ -101,14 +123,14 @@ function restHandler(
 
 function grpcEdge(
   config: Config,
-  { dataPlane, models }: Assembly,
+  { dataPlane, contexts }: ContextLayer,
   health: WatchedHealth,
   statistics: Statistics,
   onError: OnError,
 ): GrpcEdge {
   return createGrpcEdge({
     dataPlane,
-    catalogue: models,
+    catalogue: contexts,
     health,
     statistics,
     server: { name: config.server.id, version },
@@ -123,6 +145,8 @@ function originsFrom(origins: readonly string[]): '*' | readonly string[] {
 
 interface ServerParts {
   readonly assembly: Assembly;
+  readonly layer: ContextLayer;
+  readonly store: MetadataStore;
   readonly watch: FleetWatch;
   readonly readiness: Readiness;
   readonly grpc: GrpcEdge;
@@ -172,9 +196,10 @@ class ComposedServer implements RunningServer {
    * nothing left but what its callers have given up. Workers end last.
    */
   async drain(): Promise<void> {
-    const { listeners, grpc, assembly } = this.#parts;
+    const { listeners, grpc, assembly, layer } = this.#parts;
     grpc.end();
     await Promise.all([listeners.http.drain(), listeners.grpc.drain()]);
+    layer.endShadows();
     assembly.library.close();
     await assembly.dataPlane.drain();
     await assembly.fleet.stop();
@@ -186,10 +211,12 @@ class ComposedServer implements RunningServer {
   }
 
   async #close(): Promise<void> {
-    const { listeners, assembly, stopMetrics } = this.#parts;
+    const { listeners, assembly, layer, store, stopMetrics } = this.#parts;
     const { http, grpc, metrics } = listeners;
     stopMetrics();
+    layer.close();
     assembly.library.close();
     await Promise.all([http.close(), grpc.close(), metrics.close(), assembly.fleet.kill()]);
+    await store.close();
   }
 }

@@ -7,16 +7,21 @@ import {
   type ModelView,
   silentLibraryListener,
   silentObserver,
+  type TrafficChange,
+  type TrafficPolicy,
 } from '@millrace/router';
+import type { MetadataStore } from '@millrace/store';
 import { type Assembly, assemble } from './assemble.ts';
-import type { Options } from './config/fields.ts';
+import type { Config, Options } from './config/fields.ts';
 import { resolveConfig } from './config/resolve-config.ts';
 import { type InferOptions, schedulingFrom } from './infer-options.ts';
+import { type ContextLayer, openContexts } from './open-contexts.ts';
+import { openStore } from './open-store.ts';
 import { isReadyFor } from './readiness.ts';
 import { type InputValue, type OutputValue, outputValueFrom, tensorFrom } from './tensor-values.ts';
 import { version } from './version.ts';
 
-export interface EngineOptions extends Pick<Options, 'cache' | 'queue' | 'worker'> {
+export interface EngineOptions extends Pick<Options, 'cache' | 'queue' | 'shadow' | 'store' | 'worker'> {
   /** Model repositories and single `.onnx` files. */
   readonly models: string | readonly string[];
   /** Serve the models that load although others do not; otherwise one that fails rejects `createEngine`. */
@@ -33,9 +38,13 @@ export interface InferResult {
 export interface Engine {
   /** Rejects with an `InferenceError` whose `code` is in docs/reference/errors.md. */
   infer(model: string, inputs: Readonly<Record<string, InputValue>>, options?: InferOptions): Promise<InferResult>;
-  /** What a model takes and gives. */
+  /** What a model takes and gives. Names may have a version (`name:1`) or a label (`name@stable`), here and in `infer`. */
   model(name: string, version?: string): ModelView;
   statuses(): readonly ModelStatus[];
+  /** Labels, split and shadows of a model. */
+  traffic(model: string): TrafficPolicy;
+  /** Resolves when the change is in the store and in effect. Rejects with `conflict` when the revision is another one by now. */
+  changeTraffic(model: string, change: TrafficChange, expectedRevision?: number): Promise<TrafficPolicy>;
   /** Forgets the results that are kept, of one model or of all; how many there were. */
   flushCache(model?: string): number;
   /** The REST protocol as a function from request to response, to mount in a server of your own. */
@@ -46,11 +55,27 @@ export interface Engine {
 
 /** Resolves when every model is ready or has failed. */
 export async function createEngine(options: EngineOptions): Promise<Engine> {
-  const { cache, queue, worker } = options;
+  const { cache, queue, shadow, store: place, worker } = options;
   const config = resolveConfig({
-    options: { ...(cache && { cache }), ...(queue && { queue }), ...(worker && { worker }) },
+    options: {
+      ...(cache && { cache }),
+      ...(queue && { queue }),
+      ...(shadow && { shadow }),
+      ...(place && { store: place }),
+      ...(worker && { worker }),
+    },
     cwd: process.cwd(),
   });
+  const store = await openStore(config.store);
+  try {
+    return await createOn(store, config, options);
+  } catch (error) {
+    await store.close();
+    throw error;
+  }
+}
+
+async function createOn(store: MetadataStore, config: Config, options: EngineOptions): Promise<Engine> {
   const paths = typeof options.models === 'string' ? [options.models] : options.models;
   const failures: ConfigProblem[] = [];
   const assembly = await assemble({
@@ -72,17 +97,23 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
     await fleet.stop();
     throw new ConfigError(problems);
   }
-  return new EmbeddedEngine(assembly);
+  const layer = await openContexts({ assembly, store, config, onShadow: () => {}, onUnreadable: () => {} });
+  return new EmbeddedEngine(assembly, layer, store);
 }
 
 class EmbeddedEngine implements Engine {
   readonly handler: HttpHandler;
   readonly #assembly: Assembly;
+  readonly #layer: ContextLayer;
+  readonly #store: MetadataStore;
   #closed: Promise<void> | undefined;
 
-  constructor(assembly: Assembly) {
+  constructor(assembly: Assembly, layer: ContextLayer, store: MetadataStore) {
     this.#assembly = assembly;
-    const { dataPlane, models } = assembly;
+    this.#layer = layer;
+    this.#store = store;
+    const { models } = assembly;
+    const { dataPlane, contexts } = layer;
     const engine = this;
     const health = {
       isLive: true,
@@ -90,7 +121,7 @@ class EmbeddedEngine implements Engine {
         return engine.#closed === undefined && models.statuses().every(isReadyFor);
       },
     };
-    this.handler = createRestEdge({ dataPlane, catalogue: models, health, server: { name: 'millrace', version } });
+    this.handler = createRestEdge({ dataPlane, catalogue: contexts, health, server: { name: 'millrace', version } });
   }
 
   async infer(
@@ -98,17 +129,20 @@ class EmbeddedEngine implements Engine {
     inputs: Readonly<Record<string, InputValue>>,
     options: InferOptions = {},
   ): Promise<InferResult> {
-    const view = this.model(model, options.version);
+    const { dataPlane, contexts } = this.#layer;
     const scheduling = schedulingFrom(options);
+    // Inputs are read as the version wants them that will answer.
+    const resolved = dataPlane.resolve(model, options.version ?? '', scheduling.sequence);
+    const view = contexts.mustFind(resolved.model, resolved.version);
     const tensors = Object.entries(inputs).map(([name, value]): Tensor => {
       const datatype = value.datatype ?? view.inputs.find((input) => input.name === name)?.datatype;
       // An input the model does not have is refused by its name, whatever its values are.
       if (datatype === undefined) return { name, datatype: 'BYTES', shape: [], data: new Uint8Array() };
       return tensorFrom(name, value, datatype);
     });
-    const answer = await this.#assembly.dataPlane.infer(
+    const answer = await dataPlane.infer(
       {
-        model,
+        model: view.name,
         version: view.version,
         id: options.id ?? '',
         parameters: new Map(),
@@ -128,11 +162,19 @@ class EmbeddedEngine implements Engine {
   }
 
   model(name: string, modelVersion = ''): ModelView {
-    return this.#assembly.models.mustFind(name, modelVersion);
+    return this.#layer.contexts.mustFind(name, modelVersion);
   }
 
   statuses(): readonly ModelStatus[] {
     return this.#assembly.models.statuses();
+  }
+
+  traffic(model: string): TrafficPolicy {
+    return this.#layer.traffic.traffic(model);
+  }
+
+  changeTraffic(model: string, change: TrafficChange, expectedRevision?: number): Promise<TrafficPolicy> {
+    return this.#layer.traffic.changeTraffic(model, change, expectedRevision);
   }
 
   flushCache(model?: string): number {
@@ -145,8 +187,11 @@ class EmbeddedEngine implements Engine {
   }
 
   async #close(): Promise<void> {
+    this.#layer.endShadows();
     this.#assembly.library.close();
     await this.#assembly.dataPlane.drain();
     await this.#assembly.fleet.stop();
+    this.#layer.close();
+    await this.#store.close();
   }
 }

@@ -217,12 +217,17 @@ export function file(naming: Naming<string>): Field<string> {
     parse(written, folder) {
       if (written === '') return { value: '' };
       if (typeof written !== 'string' || written.includes('\0')) {
-        return { problem: `must be the path of a file, not ${quoted(written)}` };
+        return { problem: `must be a path, not ${quoted(written)}` };
       }
       return { value: path.resolve(folder, written) };
     },
     format: (value) => (value === '' ? 'none' : value),
   };
+}
+
+/** One folder; empty: none. */
+export function folder(naming: Naming<string>): Field<string> {
+  return { ...file(naming), placeholder: 'FOLDER', completes: 'directory' };
 }
 
 const originForm = /^https?:\/\/[^\s/?#,]+$/;

@@ -8,6 +8,7 @@ import {
   choice,
   type Field,
   file,
+  folder,
   host,
   identifier,
   integer,
@@ -240,6 +241,38 @@ export const fields = {
       description: 'Most bytes of inputs waiting for one model that sets no limit itself.',
       default: 512 * MiB,
       min: KiB,
+    }),
+  },
+  shadow: {
+    requestsMax: integer({
+      flag: 'shadow-requests-max',
+      description: 'Most copies of requests on their way to shadow versions; more are dropped and counted.',
+      default: 64,
+      min: 0,
+      max: 100_000,
+    }),
+    bytesMax: bytes({
+      flag: 'shadow-bytes-max',
+      description:
+        'Most memory for the inputs of copies on their way to shadow versions; more are dropped and counted.',
+      default: 128 * MiB,
+      min: 0,
+    }),
+  },
+  store: {
+    path: folder({
+      flag: 'store-path',
+      synonyms: ['store', 'data-dir', 'state-dir'],
+      description:
+        'Folder for what must outlive the server: labels, splits, shadows. One server at a time; none: in memory.',
+      default: '',
+    }),
+    synced: boolean({
+      flag: 'store-synced',
+      synonyms: ['fsync'],
+      description:
+        'A change is on the disk before it is acknowledged, and survives a loss of power; without it, the death of the server.',
+      default: true,
     }),
   },
   cache: {

@@ -180,12 +180,16 @@ test.each<[string, Sources, string[]]>([
   [
     'a list instead of groups',
     { yaml: '- a\n' },
-    ['etc/m.yaml:1: must be groups of fields (models, server, tls, log, shutdown, http, queue, cache, worker)'],
+    [
+      'etc/m.yaml:1: must be groups of fields (models, server, tls, log, shutdown, http, queue, shadow, store, cache, worker)',
+    ],
   ],
   [
     'a text instead of groups',
     { yaml: '\n\nhello\n' },
-    ['etc/m.yaml:3: must be groups of fields (models, server, tls, log, shutdown, http, queue, cache, worker)'],
+    [
+      'etc/m.yaml:3: must be groups of fields (models, server, tls, log, shutdown, http, queue, shadow, store, cache, worker)',
+    ],
   ],
   ['a name that is a number', { yaml: '5: {}\n' }, ['etc/m.yaml:1: the name of a field must be plain text']],
   ['a field twice', { yaml: 'server:\n  id: a\n  id: b\n' }, ['etc/m.yaml:3: Map keys must be unique']],

@@ -138,6 +138,12 @@ export const modelMetrics = {
     help: 'Requests that waited for the run of an identical one that was on its way.',
     labels: ofModel,
   },
+  shadowRequests: {
+    name: 'millrace_shadow_requests_total',
+    type: 'counter',
+    help: 'Copies of requests for a version that shadows others, by outcome: equal, different, unchecked, failed, dropped.',
+    labels: ['model', 'version', 'outcome'],
+  },
   modelReady: {
     name: 'millrace_model_ready',
     type: 'gauge',

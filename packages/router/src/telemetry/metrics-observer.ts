@@ -1,5 +1,6 @@
 /** The data plane's observer that keeps Prometheus metrics. */
 import { type ErrorCode, errorCatalogue } from '@millrace/protocol';
+import { type ShadowOutcome, shadowOutcomes } from '../data-plane/contexts/shadow-outcome.ts';
 import { FailureCounters } from './failure-counters.ts';
 import { modelMetrics, registerAll, serverMetrics, tritonMetrics } from './metric-table.ts';
 import { abandonReasonNames, ModelSeries } from './model-series.ts';
@@ -56,13 +57,14 @@ export class MetricsObserver implements DataPlaneObserver, StatisticsKeeper {
 
   modelForgotten(model: string, version: string): void {
     this.#byVersion.delete(keyOf(model, version));
-    const { failures, abandonedRequests, sequencesEnded, ...plain } = this.#models;
+    const { failures, abandonedRequests, sequencesEnded, shadowRequests, ...plain } = this.#models;
     const { failure, ...plainTriton } = this.#triton;
     const families: readonly MetricFamily[] = [...Object.values(plain), ...Object.values(plainTriton)];
     for (const family of families) family.remove(model, version);
     for (const code of Object.keys(errorCatalogue)) failures.remove(model, version, code);
     for (const reason of abandonReasonNames) abandonedRequests.remove(model, version, reason);
     for (const reason of endReasonNames) sequencesEnded.remove(model, version, reason);
+    for (const outcome of shadowOutcomes) shadowRequests.remove(model, version, outcome);
     for (const reason of tritonFailureReasons) failure.remove(model, version, reason);
   }
 
@@ -80,6 +82,10 @@ export class MetricsObserver implements DataPlaneObserver, StatisticsKeeper {
 
   workerRestarted(): void {
     this.#server.workerRestarts.bind().add(1);
+  }
+
+  shadowEnded(model: string, version: string, outcome: ShadowOutcome): void {
+    this.#models.shadowRequests.bind(model, version, outcome).add(1);
   }
 
   cacheChanged(bytes: number, entries: number, evictions: number): void {

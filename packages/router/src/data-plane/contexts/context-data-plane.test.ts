@@ -1,0 +1,246 @@
+import { type CancelSignal, InferenceError, neverCancelled, type Tensor } from '@millrace/protocol';
+import { openMemoryStore } from '@millrace/store';
+import { expect, test } from 'vitest';
+import { Contexts } from '../../registry/contexts/contexts.ts';
+import { TrafficTable } from '../../registry/contexts/traffic-table.ts';
+import type { TrafficChange } from '../../registry/management.ts';
+import { CatalogueDouble } from '../../registry/testing/catalogue-double.ts';
+import type { DataPlane, InferAnswer, InferRequest } from '../infer.ts';
+import { ContextDataPlane } from './context-data-plane.ts';
+import { type ShadowLimits, ShadowTraffic, shadowCaller } from './shadow-traffic.ts';
+
+/** A data plane whose answers the test gives, and that counts what was given back. */
+class PlaneDouble implements DataPlane {
+  readonly calls: {
+    readonly request: InferRequest;
+    readonly signal: CancelSignal;
+    answer(...values: number[]): void;
+    fail(error: InferenceError): void;
+  }[] = [];
+  readonly refusals: string[] = [];
+  released = 0;
+
+  infer(request: InferRequest, signal: CancelSignal): Promise<InferAnswer> {
+    return new Promise((resolve, reject) => {
+      this.calls.push({
+        request,
+        signal,
+        answer: (...values) => {
+          const outputs = [tensor('y', ...values)];
+          const { model, version, id } = request;
+          const release = (): void => {
+            // The memory is used again.
+            for (const { data } of outputs) data.fill(0);
+            this.released += 1;
+          };
+          resolve({ model, version, id, outputs, release });
+        },
+        fail: reject,
+      });
+    });
+  }
+
+  noteRefusal(code: string): void {
+    this.refusals.push(code);
+  }
+}
+
+function tensor(name: string, ...values: number[]): Tensor {
+  const data = new Uint8Array(Float32Array.from(values).buffer);
+  return { name, datatype: 'FP32', shape: [values.length], data };
+}
+
+const request = (overrides: Partial<InferRequest> = {}): InferRequest => ({
+  model: 'm',
+  version: '',
+  id: 'id-1',
+  parameters: new Map(),
+  inputs: [tensor('x', 1, 2)],
+  outputs: [],
+  timeoutMs: undefined,
+  queueTimeoutMs: undefined,
+  priority: 0,
+  sequence: undefined,
+  caller: 'somebody',
+  ...overrides,
+});
+
+const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+async function stage(change: TrafficChange, limits: Partial<ShadowLimits> = {}) {
+  const models = new CatalogueDouble('m').set('1', 'ready').set('2', 'ready').set('3', 'ready');
+  const traffic = await TrafficTable.open({
+    store: await openMemoryStore(),
+    catalogue: models,
+    onUnreadable: () => {},
+  });
+  if (Object.keys(change).length > 0) await traffic.changeTraffic('m', change);
+  const inner = new PlaneDouble();
+  const outcomes: string[] = [];
+  const shadows = new ShadowTraffic({
+    dataPlane: inner,
+    limits: { requestsMax: 4, bytesMax: 1e6, comparedBytesMax: 1000, timeoutMs: 5000, ...limits },
+    lowestPriority: () => 7,
+    onOutcome: (model, version, outcome) => outcomes.push(`${model}:${version} ${outcome}`),
+  });
+  const draws: number[] = [];
+  const plane = new ContextDataPlane({
+    dataPlane: inner,
+    contexts: new Contexts({ catalogue: models, traffic }),
+    traffic,
+    shadows,
+    random: () => draws.shift() ?? 0,
+  });
+  return { plane, inner, outcomes, shadows, draws, traffic };
+}
+
+const toShadow = (percent = 100): TrafficChange => ({ shadows: [{ version: '3', percent }] });
+
+test('a request of a model without traffic is handed on as it is', async () => {
+  const { plane, inner } = await stage({});
+  const sent = request({ version: '2' });
+  void plane.infer(sent, neverCancelled);
+  expect(inner.calls[0]?.request).toBe(sent);
+});
+
+test('a version or a label in the name becomes the version of the request', async () => {
+  const { plane, inner } = await stage({ labels: new Map([['stable', '1']]) });
+  for (const model of ['m@stable', 'm:2']) void plane.infer(request({ model }), neverCancelled);
+  const plain = request();
+  void plane.infer(plain, neverCancelled);
+  expect(inner.calls.map((call) => `${call.request.model} ${call.request.version}`)).toEqual(['m 1', 'm 2', 'm ']);
+  expect(inner.calls[2]?.request).toBe(plain);
+});
+
+test('a name that cannot be resolved is refused and counted', async () => {
+  const { plane, inner } = await stage({});
+  for (const [model, version, code] of [
+    ['m@stable', '', 'unknown-model'],
+    ['m:1', '2', 'invalid-request'],
+  ] as const) {
+    const refused = plane.infer(request({ model, version }), neverCancelled);
+    await expect(refused).rejects.toEqual(expect.objectContaining({ code }));
+  }
+  expect(inner.calls).toHaveLength(0);
+  expect(inner.refusals).toEqual(['unknown-model', 'invalid-request']);
+});
+
+test('requests are split by draws, steps of a sequence by their id', async () => {
+  const split = [
+    { version: '1', weight: 1 },
+    { version: '2', weight: 1 },
+  ];
+  const { plane, inner, draws } = await stage({ split });
+  draws.push(0.4, 0.6);
+  void plane.infer(request(), neverCancelled);
+  void plane.infer(request(), neverCancelled);
+  expect(inner.calls.map((call) => call.request.version)).toEqual(['1', '2']);
+  const versionsOf = (id: bigint): Set<string> => {
+    const before = inner.calls.length;
+    for (let step = 0; step < 5; step++) {
+      draws.push(step / 5);
+      const sequence = { id, isStart: step === 0, isEnd: step === 4 };
+      void plane.infer(request({ sequence }), neverCancelled);
+    }
+    return new Set(inner.calls.slice(before).map((call) => call.request.version));
+  };
+  const all = Array.from({ length: 20 }, (_, id) => versionsOf(BigInt(id)));
+  for (const versions of all) expect(versions.size).toBe(1);
+  expect(new Set(all.flatMap((versions) => [...versions]))).toEqual(new Set(['1', '2']));
+});
+
+test('a copy is sent when its original has been answered, apart from all that waits', async () => {
+  const { plane, inner, outcomes } = await stage(toShadow());
+  const inputs = [tensor('x', 1, 2)];
+  const asked = plane.infer(request({ version: '1', inputs, timeoutMs: 50, priority: 1 }), neverCancelled);
+  expect(inner.calls).toHaveLength(1);
+  inner.calls[0]?.answer(5);
+  const answer = await asked;
+  answer.release();
+  for (const { data } of inputs) data.fill(0);
+  expect(inner.calls[1]?.request).toMatchObject({
+    model: 'm',
+    version: '3',
+    id: '',
+    inputs: [tensor('x', 1, 2)],
+    timeoutMs: 5000,
+    priority: 7,
+    caller: shadowCaller,
+  });
+  expect(outcomes).toEqual([]);
+  inner.calls[1]?.answer(5);
+  await turn();
+  expect(outcomes).toEqual(['m:3 equal']);
+  expect(inner.released).toBe(2);
+});
+
+test('outcomes: another answer, a failure, an answer too large to keep', async () => {
+  const { plane, inner, outcomes } = await stage(toShadow(), { comparedBytesMax: 8 });
+  const run = async (original: readonly number[], copy: (call: (typeof inner.calls)[0]) => void): Promise<void> => {
+    const asked = plane.infer(request({ version: '1' }), neverCancelled);
+    inner.calls.at(-1)?.answer(...original);
+    (await asked).release();
+    copy(inner.calls.at(-1) as (typeof inner.calls)[0]);
+    await turn();
+  };
+  await run([5], (call) => call.answer(6));
+  await run([5], (call) => call.fail(new InferenceError('model-full', 'full')));
+  await run([5, 6, 7], (call) => call.answer(5, 6, 7));
+  expect(outcomes).toEqual(['m:3 different', 'm:3 failed', 'm:3 unchecked']);
+});
+
+test('a request that fails has no copy, and gives its place back', async () => {
+  const { plane, inner, outcomes, shadows } = await stage(toShadow());
+  const asked = plane.infer(request({ version: '1' }), neverCancelled);
+  expect(shadows.requests).toBe(1);
+  inner.calls[0]?.fail(new InferenceError('model-full', 'full'));
+  await expect(asked).rejects.toEqual(expect.objectContaining({ code: 'model-full' }));
+  await turn();
+  expect(inner.calls).toHaveLength(1);
+  expect(outcomes).toEqual([]);
+  expect(shadows.requests).toBe(0);
+});
+
+test('copies over the limits of number and bytes are dropped and counted; requests are not', async () => {
+  for (const limits of [{ requestsMax: 2 }, { bytesMax: 16 }]) {
+    const { plane, inner, outcomes, shadows } = await stage(toShadow(), limits);
+    for (let index = 0; index < 3; index++) void plane.infer(request({ version: '1' }), neverCancelled);
+    expect(inner.calls).toHaveLength(3);
+    expect(outcomes).toEqual(['m:3 dropped']);
+    for (const call of inner.calls.slice()) call.answer(1);
+    await turn();
+    for (const call of inner.calls.slice(3)) call.answer(1);
+    await turn();
+    expect(shadows.requests).toBe(0);
+    void plane.infer(request({ version: '1' }), neverCancelled);
+    expect(shadows.requests).toBe(1);
+  }
+});
+
+test('only the asked-for part is copied, never to the version that answers, and no step of a sequence', async () => {
+  const { plane, inner, draws, shadows } = await stage(toShadow(30));
+  draws.push(0.3, 0.29);
+  void plane.infer(request({ version: '1' }), neverCancelled);
+  expect(shadows.requests).toBe(0);
+  void plane.infer(request({ version: '1' }), neverCancelled);
+  expect(shadows.requests).toBe(1);
+  void plane.infer(request({ version: '3' }), neverCancelled);
+  void plane.infer(request(), neverCancelled);
+  const sequence = { id: 1n, isStart: true, isEnd: true };
+  void plane.infer(request({ version: '1', sequence }), neverCancelled);
+  expect(shadows.requests).toBe(1);
+  expect(inner.calls).toHaveLength(5);
+});
+
+test('copies on their way are given up when the server ends', async () => {
+  const { plane, inner, shadows } = await stage(toShadow());
+  const asked = plane.infer(request({ version: '1' }), neverCancelled);
+  inner.calls[0]?.answer(1);
+  await asked;
+  let reason = '';
+  inner.calls[1]?.signal.onCancel((cancelled) => {
+    reason = cancelled;
+  });
+  shadows.close();
+  expect(reason).toBe('cancelled');
+});

@@ -1,0 +1,149 @@
+import { type MetadataStore, openMemoryStore } from '@millrace/store';
+import { expect, test } from 'vitest';
+import { CatalogueDouble } from '../testing/catalogue-double.ts';
+import { Contexts } from './contexts.ts';
+import { TrafficTable } from './traffic-table.ts';
+
+const never = (): number => {
+  throw new Error('nothing was to be drawn');
+};
+const failure = (code: string, message: string) =>
+  expect.objectContaining({ code, message: expect.stringContaining(message) });
+
+async function stage(store?: MetadataStore) {
+  const models = new CatalogueDouble('mill')
+    .set('1', 'ready')
+    .set('2', 'ready')
+    .set('3', 'loading', 'the model is loading')
+    .set('9', 'failed', 'the file is broken');
+  const unreadable: string[] = [];
+  const kept = store ?? (await openMemoryStore());
+  const traffic = await TrafficTable.open({
+    store: kept,
+    catalogue: models,
+    onUnreadable: (key) => unreadable.push(key),
+  });
+  return { models, store: kept, traffic, contexts: new Contexts({ catalogue: models, traffic }), unreadable };
+}
+
+const labels = (entries: Record<string, string | undefined>) => new Map(Object.entries(entries));
+
+test('a name without traffic is left to the catalogue', async () => {
+  const { contexts } = await stage();
+  expect(contexts.isResolvable('mill')).toBe(false);
+  expect(contexts.mustFind('mill', '').version).toBe('2');
+  expect(contexts.readyVersions('mill')).toEqual(['1', '2']);
+  expect(contexts.resolve('mill', '1', never)).toMatchObject({ model: 'mill', version: '1' });
+});
+
+test('a version or a label in the name is what is found, under the real name', async () => {
+  const { contexts, traffic } = await stage();
+  await traffic.changeTraffic('mill', { labels: labels({ stable: '1' }) });
+  expect(contexts.mustFind('mill:1', '')).toMatchObject({ name: 'mill', version: '1' });
+  expect(contexts.mustFind('mill@stable', '')).toMatchObject({ name: 'mill', version: '1' });
+  expect(contexts.mustFind('mill@stable', '1').version).toBe('1');
+  expect(contexts.readyVersions('mill@stable')).toEqual(['1']);
+  expect(contexts.readyVersions('mill:3')).toEqual([]);
+  expect(contexts.mustFind('mill', '').version).toBe('2');
+});
+
+test('unknown labels are told with those there are; labels of a version that is not ready with why', async () => {
+  const { contexts, traffic } = await stage();
+  const find = (name: string, version = '') => expect(() => contexts.mustFind(name, version));
+  find('mill@stable').toThrow(failure('unknown-model', "label 'stable' of model 'mill'; it has none"));
+  await traffic.changeTraffic('mill', { labels: labels({ stable: '1', next: '3' }) });
+  find('mill@canary').toThrow(failure('unknown-model', "it has 'next', 'stable'"));
+  find('nobody@stable').toThrow(failure('unknown-model', "'nobody' is not found"));
+  find('mill@next').toThrow(failure('model-not-ready', 'version 3'));
+  find('mill@stable', '2').toThrow(failure('invalid-request', "label 'stable' stands for version 1, and version 2"));
+  find('mill:7').toThrow(failure('unknown-model', 'version 7 is not found'));
+});
+
+test('a split decides where neither version nor label is named', async () => {
+  const { contexts, traffic } = await stage();
+  await traffic.changeTraffic('mill', {
+    labels: labels({ stable: '1' }),
+    split: [
+      { version: '1', weight: 3 },
+      { version: '2', weight: 1 },
+    ],
+  });
+  expect(contexts.resolve('mill', '', () => 0.74)).toEqual({ model: 'mill', version: '1' });
+  expect(contexts.resolve('mill', '', () => 0.75)).toEqual({ model: 'mill', version: '2' });
+  expect(contexts.resolve('mill', '2', never).version).toBe('2');
+  expect(contexts.resolve('mill@stable', '', never).version).toBe('1');
+  expect(contexts.mustFind('mill', '').version).toBe('1');
+});
+
+test('the share of a version that is not ready is taken by the others, and given back', async () => {
+  const { contexts, traffic, models } = await stage();
+  await traffic.changeTraffic('mill', {
+    split: [
+      { version: '3', weight: 98 },
+      { version: '1', weight: 1 },
+      { version: '2', weight: 1 },
+    ],
+  });
+  const drawn = (random: number) => contexts.resolve('mill', '', () => random).version;
+  expect([drawn(0), drawn(0.49), drawn(0.5)]).toEqual(['1', '1', '2']);
+  expect(contexts.mustFind('mill', '').version).toBe('1');
+  models.set('3', 'ready');
+  expect([drawn(0), drawn(0.97), drawn(0.98), drawn(0.99)]).toEqual(['3', '3', '1', '2']);
+  for (const version of ['1', '2', '3']) models.set(version, 'failed', 'out of memory');
+  expect(() => contexts.mustFind('mill', '')).toThrow(failure('model-not-ready', 'version 3'));
+  expect(drawn(0.99)).toBe('3');
+});
+
+test('a change must name versions that can be served, of a model that there is', async () => {
+  const { traffic } = await stage();
+  const change = (version: string) => traffic.changeTraffic('mill', { labels: labels({ a: version }) });
+  await expect(change('7')).rejects.toEqual(
+    failure('invalid-request', 'there is no such version; there are 1, 2, 3, 9'),
+  );
+  await expect(change('9')).rejects.toEqual(failure('invalid-request', 'it cannot be served: the file is broken'));
+  await expect(change('3')).resolves.toMatchObject({ labels: labels({ a: '3' }) });
+  await expect(traffic.changeTraffic('nobody', {})).rejects.toEqual(failure('unknown-model', 'nobody'));
+  expect(() => traffic.traffic('nobody')).toThrow(failure('unknown-model', 'nobody'));
+});
+
+test('changes are told by their revision, and one that expects another is a conflict', async () => {
+  const { traffic } = await stage();
+  expect(traffic.traffic('mill').revision).toBe(0);
+  const first = await traffic.changeTraffic('mill', { labels: labels({ a: '1' }) }, 0);
+  expect(traffic.traffic('mill')).toEqual(first);
+  const second = await traffic.changeTraffic('mill', { labels: labels({ b: '1' }) }, first.revision);
+  expect(second.revision).toBeGreaterThan(first.revision);
+  const late = traffic.changeTraffic('mill', { labels: labels({ a: '2' }) }, first.revision);
+  await expect(late).rejects.toEqual(failure('conflict', `has revision ${second.revision} now`));
+  expect(traffic.traffic('mill')).toEqual(second);
+  expect(traffic.labelsOf('mill', '1')).toEqual(['a', 'b']);
+});
+
+test('two routers on one store agree, and no change is lost between them', async () => {
+  const one = await stage();
+  const other = await stage(one.store);
+  const changes = Array.from({ length: 12 }, (_, index) => {
+    const table = index % 2 === 0 ? one.traffic : other.traffic;
+    return table.changeTraffic('mill', { labels: labels({ [`label-${index}`]: '1' }) });
+  });
+  await Promise.all(changes);
+  expect(one.traffic.traffic('mill').labels.size).toBe(12);
+  expect(other.traffic.traffic('mill')).toEqual(one.traffic.traffic('mill'));
+  expect(other.contexts.mustFind('mill@label-0', '').version).toBe('1');
+});
+
+test('a record that cannot be read is told and left out, and can be replaced', async () => {
+  const { store, traffic, unreadable } = await stage();
+  await store.put('traffic/mill', new TextEncoder().encode('{"labels":'));
+  expect(unreadable).toEqual(['traffic/mill']);
+  expect(traffic.traffic('mill').labels.size).toBe(0);
+  await traffic.changeTraffic('mill', { labels: labels({ a: '1' }) });
+  expect(traffic.traffic('mill').labels).toEqual(labels({ a: '1' }));
+});
+
+test('a store that fails is told as a failure of the server', async () => {
+  const { store, traffic } = await stage();
+  await store.close();
+  const change = traffic.changeTraffic('mill', { labels: labels({ a: '1' }) });
+  await expect(change).rejects.toEqual(failure('internal', 'the metadata store failed'));
+});
