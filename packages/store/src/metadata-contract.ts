@@ -5,6 +5,7 @@
 import { afterEach, beforeEach, describe } from 'vitest';
 import type { MetadataStore } from './metadata.ts';
 import { entryTests } from './metadata-contract/entries.ts';
+import { historyTests } from './metadata-contract/histories.ts';
 import { leaseTests } from './metadata-contract/leases.ts';
 import type { ContractBench, MetadataPlace } from './metadata-contract/subject.ts';
 import { watchTests } from './metadata-contract/watches.ts';
@@ -40,5 +41,6 @@ export function describeMetadataStore(name: string, makePlace: () => Promise<Met
     describe('entries', () => entryTests(bench));
     describe('watches', () => watchTests(bench));
     describe('leases', () => leaseTests(bench));
+    describe('histories', () => historyTests(bench));
   });
 }
