@@ -17,7 +17,7 @@ import {
 } from '@millrace/router';
 import { createInlineLane, onnxruntimeEngine } from '@millrace/worker';
 import type { Config } from './config/fields.ts';
-import { modelDefaultsFrom } from './model-defaults.ts';
+import { gpuSupportFrom, modelDefaultsFrom } from './model-defaults.ts';
 import { shareThreads } from './share-threads.ts';
 
 export interface AssemblyParts {
@@ -73,7 +73,7 @@ export async function assemble(parts: AssemblyParts): Promise<Assembly> {
   });
   const library = await ModelLibrary.open({
     paths,
-    reading: { hasGpu: false, defaults: modelDefaultsFrom(config) },
+    reading: { gpu: gpuSupportFrom(config), defaults: modelDefaultsFrom(config) },
     share: (definitions) => shareThreads(definitions, availableParallelism(), config.worker.threads),
     lanes: {
       inline: createInlineLane({ engines: [onnxruntimeEngine] }),

@@ -1,4 +1,6 @@
+import type { GpuSupport } from '@millrace/protocol';
 import type { ModelDefaults } from '@millrace/router';
+import { findGpuSupport } from '@millrace/worker/gpu-support';
 import type { Config } from './config/fields.ts';
 
 /** What a model gets that says nothing itself. */
@@ -9,4 +11,9 @@ export function modelDefaultsFrom(config: Pick<Config, 'queue' | 'worker'>): Mod
     queueRequestsMax: config.queue.modelRequestsMax,
     queueBytesMax: config.queue.modelBytesMax,
   };
+}
+
+/** The GPUs that models may run on. */
+export function gpuSupportFrom({ worker }: Pick<Config, 'worker'>): GpuSupport {
+  return findGpuSupport(worker.gpusMax === 'auto' ? Number.POSITIVE_INFINITY : worker.gpusMax);
 }

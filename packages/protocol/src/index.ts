@@ -5,6 +5,7 @@ export * from './dispatch/decode-frame.ts';
 export * from './dispatch/frame-layout.ts';
 export * from './dispatch/frame-reader.ts';
 export * from './dispatch/frame-writer.ts';
+export * from './dispatch/gpu.ts';
 export * from './dispatch/heap-region.ts';
 export * from './dispatch/lane.ts';
 export * from './dispatch/messages.ts';

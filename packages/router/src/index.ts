@@ -34,6 +34,7 @@ export * from './registry/ensemble/ensemble-states.ts';
 export * from './registry/ensemble/read-ensemble.ts';
 export * from './registry/failure-reason.ts';
 export * from './registry/instance-groups.ts';
+export * from './registry/instance-places.ts';
 export * from './registry/library/library-listener.ts';
 export * from './registry/library/model-library.ts';
 export { measureProcess } from './registry/library/resident-memory.ts';

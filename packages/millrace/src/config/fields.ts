@@ -318,6 +318,14 @@ export const fields = {
       min: 1,
       max: 1024,
     }),
+    gpusMax: integerOrAuto({
+      flag: 'gpus-max',
+      synonyms: ['gpus'],
+      description: 'GPUs that models may run on; auto: all that the system shows. 0 runs every model on the CPU.',
+      default: 'auto',
+      min: 0,
+      max: 64,
+    }),
     runSecondsMax: seconds({
       flag: 'run-seconds-max',
       description: 'How long one batch may run when its model sets no limit; a worker that takes longer is replaced.',

@@ -1,7 +1,8 @@
 import { isDatatype } from '../datatypes.ts';
 import type { TensorSpec } from '../tensor.ts';
 import { MalformedFrame } from './frame-layout.ts';
-import type { GpuSpec, LoadSpec } from './messages.ts';
+import type { GpuSpec } from './gpu.ts';
+import type { LoadSpec } from './messages.ts';
 import type { WarmupFill, WarmupInput, WarmupSample } from './warm-up.ts';
 
 /** The JSON of a load frame, checked field by field: what comes out is a `LoadSpec` and nothing more. */

@@ -4,6 +4,7 @@
  */
 import type { ErrorCode } from '../errors.ts';
 import type { TensorSpec } from '../tensor.ts';
+import type { GpuSpec } from './gpu.ts';
 import type { WarmupSample } from './warm-up.ts';
 
 /** How a model is loaded. Small and rare, so it travels as JSON inside its envelope. */
@@ -25,12 +26,6 @@ export interface LoadSpec {
   readonly gpu?: GpuSpec;
   /** Run one after the other before the model is said to be ready; one that fails fails the load. */
   readonly warmup?: readonly WarmupSample[];
-}
-
-/** A GPU, and the library that drives it. What TensorRT cannot run falls to CUDA, what CUDA cannot run to the CPU. */
-export interface GpuSpec {
-  readonly id: number;
-  readonly provider: 'cuda' | 'tensorrt';
 }
 
 /**

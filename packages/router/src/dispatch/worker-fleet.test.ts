@@ -44,7 +44,7 @@ class FleetOnStage {
         handle += 1;
         const model = modelNamed(name, handle);
         this.models.announce(model);
-        return { model, spec: specOf(model) };
+        return { model, spec: specOf(model), places: [cpuPlace, gpuPlace] };
       });
       const name = `group${index + 1}`;
       this.groups.push(this.fleet.add({ name, lane: this.lane, workers, models, listener: this.#groupListener(name) }));
@@ -127,6 +127,15 @@ function specOf({ view, handle }: ServedModel): LoadSpec {
   const rest = { engine: 'onnxruntime', path: '/nowhere', threads: 1, isSpinning: false } as const;
   return { model: handle, name, version, inputs, outputs, isBatched, ...rest };
 }
+
+const cpuPlace = { group: 'spare', gpu: undefined };
+const gpuPlace = { group: 'quick', gpu: { id: 1, provider: 'cuda' as const } };
+
+test('each worker is told to load the model on its own device', () => {
+  const stage = new FleetOnStage(3, ['a']);
+  const devices = stage.lane.links.map(({ sent }) => (sent[0]?.kind === 'load' ? sent[0].spec.gpu : 'no load'));
+  expect(devices).toEqual([undefined, gpuPlace.gpu, undefined]);
+});
 
 test('a worker is told to load its models, each is ready when loaded, and the worker when all are', () => {
   const stage = new FleetOnStage(1, ['a', 'b']);
@@ -382,7 +391,7 @@ test('a group that is added later has workers of its own, under ids that were ne
     name: 'late',
     lane: stage.lane,
     workers: 1,
-    models: [{ model, spec: specOf(model) }],
+    models: [{ model, spec: specOf(model), places: [cpuPlace] }],
     listener: { modelServable: () => {}, modelUnservable: () => {}, settled: () => {} },
   });
   expect(stage.takeTold()).toContain('late worker 2 started as 2');

@@ -8,7 +8,15 @@ import type { Lane, LoadSpec } from '@millrace/protocol';
 import type { Clock } from '../data-plane/clock.ts';
 import type { LiveDataPlane } from '../data-plane/live-data-plane.ts';
 import type { ServedModel } from '../data-plane/served-model.ts';
+import type { InstancePlace } from '../registry/instance-places.ts';
 import { stopMsMax, WorkerSlot } from './worker-slot.ts';
+
+export interface GroupedModel {
+  readonly model: ServedModel;
+  readonly spec: LoadSpec;
+  /** Where its instances run, worker by worker. */
+  readonly places: readonly InstancePlace[];
+}
 
 /** Models that share worker processes: usually one model, or several small ones in a named group. */
 export interface WorkerGroup {
@@ -16,7 +24,7 @@ export interface WorkerGroup {
   readonly lane: Lane;
   /** How many workers hold all of the models each. */
   readonly workers: number;
-  readonly models: readonly { readonly model: ServedModel; readonly spec: LoadSpec }[];
+  readonly models: readonly GroupedModel[];
   readonly listener: GroupListener;
 }
 
@@ -184,7 +192,7 @@ export class RunningGroup {
 
   #grow(workers: number): void {
     while (this.#slots.length < workers) {
-      const slot = new WorkerSlot(this, this.#parts, this.#nextWorker());
+      const slot = new WorkerSlot(this, this.#parts, this.#nextWorker(), this.#slots.length);
       this.#slots.push(slot);
       slot.open();
     }

@@ -1,7 +1,8 @@
 import { cleanRestartRecord, restartAfter, type WorkerId } from '@millrace/core';
-import type { FromWorker, WorkerLink } from '@millrace/protocol';
+import type { FromWorker, LoadSpec, WorkerLink } from '@millrace/protocol';
 import type { ServedModel } from '../data-plane/served-model.ts';
-import type { RunningGroup, WorkerFleetParts } from './worker-fleet.ts';
+import { loadSpecAt } from '../registry/instance-places.ts';
+import type { GroupedModel, RunningGroup, WorkerFleetParts } from './worker-fleet.ts';
 
 /** A worker that was told to stop, and has nothing left to run, has this long to end by itself. */
 export const stopMsMax = 5000;
@@ -12,6 +13,8 @@ export const reloadPauseMs = 5000;
 /** One place in a group: always the same models under the same id, a new worker whenever the last one is gone. */
 export class WorkerSlot {
   readonly worker: WorkerId;
+  /** Among the workers of its group. */
+  readonly #position: number;
   readonly #running: RunningGroup;
   readonly #parts: WorkerFleetParts;
   readonly #served = new Set<ServedModel>();
@@ -33,10 +36,11 @@ export class WorkerSlot {
   readonly #onGone: (() => void)[] = [];
   #isStopping: boolean = false;
 
-  constructor(running: RunningGroup, parts: WorkerFleetParts, worker: WorkerId) {
+  constructor(running: RunningGroup, parts: WorkerFleetParts, worker: WorkerId, position: number) {
     this.#running = running;
     this.#parts = parts;
     this.worker = worker;
+    this.#position = position;
   }
 
   /** It has loaded its models once, failed to, or died. */
@@ -69,7 +73,7 @@ export class WorkerSlot {
       link.kill();
     });
     this.#parts.dataPlane.attach(this.worker, link);
-    for (const { spec } of models) link.send({ kind: 'load', spec });
+    for (const entry of models) link.send({ kind: 'load', spec: this.#specOf(entry) });
     this.#parts.listener.workerStarted(name, this.worker, link.pid);
   }
 
@@ -140,9 +144,13 @@ export class WorkerSlot {
     this.#parts.clock.alarm(reloadPauseMs, () => {
       if (link === undefined || this.#link !== link || this.#isStopping) return;
       this.#loading.add(model);
-      const spec = this.#running.group.models.find((entry) => entry.model === model)?.spec;
-      if (spec !== undefined) link.send({ kind: 'load', spec });
+      const entry = this.#running.group.models.find((candidate) => candidate.model === model);
+      if (entry !== undefined) link.send({ kind: 'load', spec: this.#specOf(entry) });
     });
+  }
+
+  #specOf({ spec, places }: GroupedModel): LoadSpec {
+    return loadSpecAt(spec, places, this.#position);
   }
 
   #settled(model: ServedModel): void {

@@ -1,3 +1,4 @@
+import { noGpuSupport } from '@millrace/protocol';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { completeConfig } from './complete-config.ts';
@@ -49,7 +50,7 @@ test('any configuration and any graph give problems or a model that fits both', 
       checkUnservedFields(config, findings);
       readModelSettings(config, 'm', modelDefaults, findings);
       chooseVersions(config, ['1', '3'], findings);
-      const groups = readInstanceGroups(config, 'm', false, findings);
+      const groups = readInstanceGroups(config, 'm', noGpuSupport, findings);
       const completed = completeConfig(config, graph, 'm', groups, findings);
       if (findings.hasProblems) return;
       served += 1;

@@ -1,12 +1,13 @@
+import type { GpuSupport } from '@millrace/protocol';
 import type { Findings } from './config-text/findings.ts';
 import type { ModelConfig } from './config-text/model-config-schema.ts';
 
 export interface InstanceGroup {
   readonly name: string;
   readonly device: 'cpu' | 'gpu';
-  /** On a GPU: for each of `gpus`. */
+  /** On GPUs: for each of `gpus`. */
   readonly count: number;
-  /** Empty on the CPU; empty on a GPU means every one there is. */
+  /** Empty on the CPU. */
   readonly gpus: readonly number[];
 }
 
@@ -14,17 +15,20 @@ export interface InstanceGroup {
 export const instanceCountDefault = 1;
 export const instanceCountMax = 256;
 
-/** The instances a configuration asks for. */
+/** The instances a configuration asks for. Where there are GPUs, they are what a model runs on that does not say. */
 export function readInstanceGroups(
   config: ModelConfig,
   modelName: string,
-  hasGpu: boolean,
+  support: GpuSupport,
   findings: Findings,
 ): readonly InstanceGroup[] {
   const groups = config.instance_group ?? [];
+  const usable = support.hasCuda ? support.devices : 0;
+  const allGpus = Array.from({ length: usable }, (_, gpu) => gpu);
   if (groups.length === 0) {
-    return [{ name: modelName, device: hasGpu ? 'gpu' : 'cpu', count: instanceCountDefault, gpus: [] }];
+    return [{ name: modelName, device: usable > 0 ? 'gpu' : 'cpu', count: instanceCountDefault, gpus: allGpus }];
   }
+  const names = new Set<string>();
   return groups.map((group, index) => {
     const path = `instance_group[${index}]`;
     const kind = group.kind ?? 'KIND_AUTO';
@@ -32,29 +36,44 @@ export function readInstanceGroups(
     if (count < 0 || count > instanceCountMax) {
       findings.problem(`${path}.count`, `${count} is out of range; it must be from 1 to ${instanceCountMax}`);
     }
-    const gpus = group.gpus ?? [];
-    if (kind === 'KIND_GPU' && !hasGpu) {
-      findings.problem(`${path}.kind`, 'needs a GPU build of the engine, and this server has none; use KIND_CPU');
-    }
-    if (gpus.length > 0 && kind !== 'KIND_GPU' && kind !== 'KIND_AUTO') {
-      findings.problem(`${path}.gpus`, `cannot be given with ${kind}; remove it or use KIND_GPU`);
-    }
-    if (gpus.some((gpu) => gpu < 0)) findings.problem(`${path}.gpus`, 'a GPU is numbered from 0');
+    checkDevice(group, kind, support, path, findings);
     if (kind === 'KIND_MODEL') {
       findings.warning(`${path}.kind`, 'KIND_MODEL is taken as KIND_CPU: an ONNX model does not choose its device');
     }
     checkUnserved(group, path, findings);
-    const device = kind === 'KIND_GPU' || (kind === 'KIND_AUTO' && hasGpu) ? 'gpu' : 'cpu';
+    const name = group.name !== undefined && group.name !== '' ? group.name : `${modelName}_${index}`;
+    if (names.has(name)) findings.problem(`${path}.name`, `${JSON.stringify(name)} is the name of another group too`);
+    names.add(name);
+    const gpus = group.gpus ?? [];
+    const device = kind === 'KIND_GPU' || (kind === 'KIND_AUTO' && usable > 0) ? 'gpu' : 'cpu';
     return {
-      name: group.name !== undefined && group.name !== '' ? group.name : `${modelName}_${index}`,
+      name,
       device,
       count: count === 0 ? instanceCountDefault : count,
-      gpus: device === 'gpu' ? gpus : [],
+      gpus: device === 'cpu' ? [] : gpus.length > 0 ? gpus : allGpus,
     };
   });
 }
 
 type WrittenGroup = NonNullable<ModelConfig['instance_group']>[number];
+
+function checkDevice(group: WrittenGroup, kind: string, support: GpuSupport, path: string, findings: Findings): void {
+  const gpus = group.gpus ?? [];
+  if (kind === 'KIND_GPU' && !support.hasCuda) {
+    findings.problem(`${path}.kind`, 'needs a GPU build of the engine, and this server has none; use KIND_CPU');
+  } else if (kind === 'KIND_GPU' && support.devices === 0) {
+    findings.problem(`${path}.kind`, 'needs a GPU, and none can be seen on this machine; use KIND_CPU');
+  }
+  if (gpus.length > 0 && kind !== 'KIND_GPU' && kind !== 'KIND_AUTO') {
+    findings.problem(`${path}.gpus`, `cannot be given with ${kind}; remove it or use KIND_GPU`);
+  }
+  if (gpus.some((gpu) => gpu < 0)) findings.problem(`${path}.gpus`, 'a GPU is numbered from 0');
+  if (new Set(gpus).size < gpus.length) findings.problem(`${path}.gpus`, 'names a GPU twice; raise count instead');
+  const missing = gpus.find((gpu) => gpu >= support.devices);
+  if (missing !== undefined && support.hasCuda && support.devices > 0) {
+    findings.problem(`${path}.gpus`, `names GPU ${missing}, and those here are 0 to ${support.devices - 1}`);
+  }
+}
 
 function checkUnserved(group: WrittenGroup, path: string, findings: Findings): void {
   if (group.passive === true) {

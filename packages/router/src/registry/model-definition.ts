@@ -5,6 +5,7 @@ import type { CacheChoice } from './cache-choice.ts';
 import type { ModelView } from './catalogue.ts';
 import type { EnsembleDefinition } from './ensemble/read-ensemble.ts';
 import type { InstanceGroup } from './instance-groups.ts';
+import type { InstancePlace } from './instance-places.ts';
 import type { LaneChoice } from './model-parameters.ts';
 import type { OnnxGraph } from './onnx-graph/onnx-graph.ts';
 
@@ -39,7 +40,9 @@ export interface ModelDefinition {
   /** The group was named, so that other models may be in it. */
   readonly isGroupShared: boolean;
   readonly instanceGroups: readonly InstanceGroup[];
-  /** Instances of all groups together; on GPUs for each GPU. */
+  /** Where each instance is to run. */
+  readonly places: readonly InstancePlace[];
+  /** As many as places. */
   readonly instanceCount: number;
   /** Threads of one instance; 0: the server divides the machine's cores. */
   readonly threads: number;

@@ -259,11 +259,4 @@ describe('a configuration', () => {
       model_warmup: [],
     });
   });
-
-  test('may ask for a GPU where there is one', async () => {
-    const config = `${testConfig} instance_group { kind: KIND_GPU count: 2 gpus: [ 0, 1 ] }`;
-    const { definition, view } = await serveTestModel({ config, hasGpu: true });
-    expect(definition.instanceGroups).toEqual([{ name: 'm_0', device: 'gpu', count: 2, gpus: [0, 1] }]);
-    expect(view.config).toMatchObject({ instance_group: [{ kind: 'KIND_GPU', gpus: [0, 1] }] });
-  });
 });

@@ -1,7 +1,8 @@
 import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { resolveModelPolicy } from '@millrace/core';
-import { type ConfigProblem, formatConfigProblem } from '@millrace/protocol';
+import { type ConfigProblem, formatConfigProblem, type GpuSupport } from '@millrace/protocol';
+import { readGpuProvider } from './accelerators.ts';
 import { readCacheChoice } from './cache-choice.ts';
 import type { ModelView } from './catalogue.ts';
 import { backendName, completeConfig, modelFilenameDefault, platformName } from './complete-config.ts';
@@ -22,6 +23,7 @@ import {
 } from './ensemble/read-ensemble.ts';
 import { wordsFromFileError } from './file-system-words.ts';
 import { type InstanceGroup, readInstanceGroups } from './instance-groups.ts';
+import { instancePlacesFrom } from './instance-places.ts';
 import { readAllLabels, staysInside } from './label-file.ts';
 import type { ModelFailure, ModelReading, ModelVersionDefinition } from './model-definition.ts';
 import { readModelFile } from './model-file.ts';
@@ -33,8 +35,8 @@ import { checkUnservedFields } from './unserved-fields.ts';
 import { chooseVersions } from './version-policy.ts';
 
 export interface ReadModelOptions {
-  /** Whether the engine can use a GPU. Without one, a model that insists on it is a failure. */
-  readonly hasGpu: boolean;
+  /** Without a GPU, a model that insists on one is a failure. */
+  readonly gpu: GpuSupport;
   readonly defaults: ModelDefaults;
 }
 
@@ -46,8 +48,9 @@ export async function readModel(place: ModelPlace, options: ReadModelOptions): P
   if (isEnsemble) checkEnsembleHead(config, findings);
   checkUnservedFields(config, findings);
   const settings = readModelSettings(config, place.name, options.defaults, findings);
-  const groups = isEnsemble ? [] : readInstanceGroups(config, place.name, options.hasGpu, findings);
   const batching = readDynamicBatching(config, findings);
+  const groups = isEnsemble ? [] : readInstanceGroups(config, place.name, options.gpu, findings);
+  const places = instancePlacesFrom(groups, readGpuProvider(config, options.gpu, findings));
   const cache = readCacheChoice(config, findings);
   // A folder that would be empty is hard to keep in version control, so that an ensemble needs none.
   const present = isEnsemble && place.versions.length === 0 ? ['1'] : place.versions;
@@ -84,7 +87,8 @@ export async function readModel(place: ModelPlace, options: ReadModelOptions): P
     workerGroup: settings.workerGroup,
     isGroupShared: settings.isGroupShared,
     instanceGroups: groups,
-    instanceCount: groups.reduce((sum, { count }) => sum + count, 0),
+    places,
+    instanceCount: places.length,
     threads: settings.threads,
     isSpinning: settings.isSpinning,
     cache,

@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { noGpuSupport } from '@millrace/protocol';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { modelDefaults } from './model-parameters.ts';
 import { readModel } from './read-model.ts';
@@ -21,7 +22,7 @@ async function read(config: string) {
   await repository.write('m/config.pbtxt', `${testConfig}\n${config}`);
   const path = join(repository.path, 'm');
   const place = { name: 'm', path, isSingleFile: false, hasConfig: true, versions: ['1'] };
-  return readModel(place, { hasGpu: false, defaults: modelDefaults });
+  return readModel(place, { gpu: noGpuSupport, defaults: modelDefaults });
 }
 
 const input = (fill: string, dims = '4', type = 'TYPE_FP32', name = 'x') =>
@@ -82,7 +83,7 @@ describe('warm-up samples', () => {
     );
     const path = join(repository.path, 'free');
     const place = { name: 'free', path, isSingleFile: false, hasConfig: true, versions: ['1'] };
-    const { failures } = await readModel(place, { hasGpu: false, defaults: modelDefaults });
+    const { failures } = await readModel(place, { gpu: noGpuSupport, defaults: modelDefaults });
     expect(JSON.stringify(failures)).toContain(`more than ${warmupBytesMax}`);
   });
 });

@@ -1,4 +1,4 @@
-import type { ConfigProblem } from '@millrace/protocol';
+import { type ConfigProblem, noGpuSupport } from '@millrace/protocol';
 import { warnOfSteps } from './ensemble/warn-of-steps.ts';
 import type { ModelDefinition, ModelFailure } from './model-definition.ts';
 import { modelDefaults } from './model-parameters.ts';
@@ -60,7 +60,7 @@ export async function scanRepository(
   const models: ModelDefinition[] = [];
   for (const place of found.places) {
     const reading = await readModel(place, {
-      hasGpu: options.hasGpu ?? false,
+      gpu: options.gpu ?? noGpuSupport,
       defaults: options.defaults ?? modelDefaults,
     });
     if (reading.definition !== undefined) models.push(reading.definition);

@@ -10,7 +10,14 @@ describe('a configuration that asks for what is not done is served with a warnin
     ['optimization { graph { level: 1 } }', 'optimization.graph'],
     ['optimization { priority: PRIORITY_MAX }', 'optimization.priority'],
     ['optimization { cuda { graphs: true } }', 'optimization.cuda'],
-    ['optimization { execution_accelerators { } }', 'optimization.execution_accelerators'],
+    [
+      'optimization { execution_accelerators { gpu_execution_accelerator { name: "tensorrt" } } }',
+      'optimization.execution_accelerators.gpu_execution_accelerator[0]',
+    ],
+    [
+      'optimization { execution_accelerators { cpu_execution_accelerator { name: "openvino" } } }',
+      'optimization.execution_accelerators.cpu_execution_accelerator[0]',
+    ],
     ['optimization { gather_kernel_buffer_threshold: 1 }', 'optimization.gather_kernel_buffer_threshold'],
     ['optimization { eager_batching: true }', 'optimization.eager_batching'],
     ['instance_group { kind: KIND_MODEL }', 'instance_group[0].kind'],

@@ -81,11 +81,6 @@ const warnings: readonly Rule[] = [
     message: 'has no effect: CUDA graphs and streams are left to the engine',
   },
   {
-    field: 'optimization.execution_accelerators',
-    isSet: (config) => config.optimization?.execution_accelerators !== undefined,
-    message: 'has no effect yet: the model runs on the engine’s own provider, without an accelerator',
-  },
-  {
     field: 'optimization.gather_kernel_buffer_threshold',
     isSet: (config) => isPositive(config.optimization?.gather_kernel_buffer_threshold),
     message: 'has no effect: inputs are gathered on the CPU',

@@ -2,12 +2,13 @@ import { datatypes, elementCount, type LoadSpec } from '@millrace/protocol';
 import { InferenceSession } from 'onnxruntime-node';
 import type { Engine, RunResult } from '../engine.ts';
 import { modelProblems, unsupportedProblems } from './check-model.ts';
+import { executionProvidersOf } from './execution-providers.ts';
 import { OnnxruntimeSession } from './onnxruntime-session.ts';
 
 /** Failures are told in the answer; the engine's own print of each would only fill the log. */
 const logSeverityFatal = 4;
 
-/** Runs ONNX models on the CPU. */
+/** Runs ONNX models, on the CPU or on a GPU. */
 export const onnxruntimeEngine: Engine = {
   name: 'onnxruntime',
   async load(spec) {
@@ -28,6 +29,7 @@ export const onnxruntimeEngine: Engine = {
 async function mustOpen(spec: LoadSpec): Promise<InferenceSession> {
   try {
     return await InferenceSession.create(spec.path, {
+      executionProviders: executionProvidersOf(spec),
       intraOpNumThreads: spec.threads,
       logSeverityLevel: logSeverityFatal,
       extra: { session: { intra_op: { allow_spinning: spec.isSpinning ? '1' : '0' } } },

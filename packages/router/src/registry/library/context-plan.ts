@@ -80,10 +80,17 @@ function identityOf({ definition, print, generation }: ReadDefinition, version: 
     threads,
     isSpinning,
     cache,
+    devicesOf(definition),
     generation,
   ];
   const text = JSON.stringify([...parts, print.versions.get(version.version)?.text], exactly);
   return createHash('sha256').update(text).digest('hex');
+}
+
+/** More or fewer instances of one kind come and go; where there are several kinds, each worker has its own. */
+function devicesOf({ places }: ModelDefinition): readonly string[] {
+  const kinds = places.map((place) => JSON.stringify(place));
+  return new Set(kinds).size === 1 ? kinds.slice(0, 1) : kinds;
 }
 
 function exactly(_key: string, value: unknown): unknown {

@@ -1,17 +1,11 @@
 import type { RevisionId } from '@millrace/core';
-import type { LoadSpec } from '@millrace/protocol';
 import type { Runner } from '../../data-plane/infer.ts';
 import { ServedModel } from '../../data-plane/served-model.ts';
-import type { RunningGroup } from '../../dispatch/worker-fleet.ts';
+import type { GroupedModel, RunningGroup } from '../../dispatch/worker-fleet.ts';
 import type { EnsembleDefinition } from '../ensemble/read-ensemble.ts';
 import { loadSpecOf, type ThreadShare } from '../load-spec-of.ts';
 import type { ModelDefinition, ModelVersionDefinition } from '../model-definition.ts';
 import type { ContextPlan, PlannedVersion } from './context-plan.ts';
-
-export interface RevisionMember {
-  readonly model: ServedModel;
-  readonly spec: LoadSpec;
-}
 
 /** What carries out the requests of a model; undefined: the data plane's own queue. */
 export type RunnerOf = (
@@ -23,7 +17,7 @@ export type RunnerOf = (
 /** A context as it was read at one time, with the processes that hold it while it is in memory. */
 export class Revision {
   readonly id: RevisionId;
-  readonly members: readonly RevisionMember[];
+  readonly members: readonly GroupedModel[];
   /** Replaced when no more than the number of workers or what clients see of the configuration changed. */
   plan: ContextPlan;
   running: RunningGroup | undefined = undefined;
@@ -36,7 +30,7 @@ export class Revision {
   /** Counts its retirements, so that the end of one that was taken back is not taken for another's. */
   retirements = 0;
 
-  constructor(id: RevisionId, plan: ContextPlan, members: readonly RevisionMember[]) {
+  constructor(id: RevisionId, plan: ContextPlan, members: readonly GroupedModel[]) {
     this.id = id;
     this.plan = plan;
     this.members = members;
@@ -80,7 +74,7 @@ export class RevisionMaker {
     return new Revision(this.#lastId, plan, members);
   }
 
-  #member({ definition, version }: PlannedVersion, share: ThreadShare): RevisionMember {
+  #member({ definition, version }: PlannedVersion, share: ThreadShare): GroupedModel {
     this.#lastHandle += 1;
     const key = `${definition.name}:${version.version}`;
     const model = new ServedModel(
@@ -92,6 +86,6 @@ export class RevisionMaker {
     );
     this.#known.add(key);
     model.runner = this.#runnerOf(model, definition, version);
-    return { model, spec: loadSpecOf(model, definition, version, share) };
+    return { model, spec: loadSpecOf(model, definition, version, share), places: definition.places };
   }
 }

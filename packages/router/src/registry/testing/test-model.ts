@@ -1,5 +1,6 @@
 /** One model, read from a temporary folder, for tests that say only what matters to them. */
 
+import { type GpuSupport, noGpuSupport } from '@millrace/protocol';
 import type { ModelReading, ModelVersionDefinition } from '../model-definition.ts';
 import { type ModelDefaults, modelDefaults } from '../model-parameters.ts';
 import { readModel } from '../read-model.ts';
@@ -13,7 +14,7 @@ export interface GivenModel {
   readonly inputs?: Tensors;
   readonly outputs?: Tensors;
   readonly graphFields?: readonly Uint8Array[];
-  readonly hasGpu?: boolean;
+  readonly gpu?: GpuSupport;
   readonly defaults?: ModelDefaults;
   /** Further files of the model's folder. */
   readonly files?: Readonly<Record<string, Uint8Array>>;
@@ -26,7 +27,7 @@ export const testConfig = `max_batch_size: 8 ${testEntries}`;
 
 /** Reads a model `m` with this configuration and graph; by default x FP32 [batch, 4] to y FP32 [batch, 4]. */
 export async function readTestModel(given: GivenModel): Promise<ModelReading> {
-  const { config, inputs, outputs, graphFields = [], hasGpu = false, defaults = modelDefaults } = given;
+  const { config, inputs, outputs, graphFields = [], gpu = noGpuSupport, defaults = modelDefaults } = given;
   const bytes = modelBytes({
     inputs: infos(inputs ?? { x: [1, ['batch', 4]] }),
     outputs: infos(outputs ?? { y: [1, ['batch', 4]] }),
@@ -39,7 +40,7 @@ export async function readTestModel(given: GivenModel): Promise<ModelReading> {
     for (const [name, content] of Object.entries(given.files ?? {})) await repository.write(`m/${name}`, content);
     const path = `${repository.path}/m`;
     const place = { name: 'm', path, isSingleFile: false, hasConfig: config !== undefined, versions: ['1'] };
-    return await readModel(place, { hasGpu, defaults });
+    return await readModel(place, { gpu, defaults });
   } finally {
     await repository.remove();
   }

@@ -1,0 +1,72 @@
+import { describe, expect, test } from 'vitest';
+import { deviceNameOf } from './instance-places.ts';
+import { readTestModel, serveTestModel, testConfig } from './testing/test-model.ts';
+
+const twoGpus = { hasCuda: true, hasTensorrt: false, devices: 2 };
+const withTensorrt = { ...twoGpus, hasTensorrt: true };
+
+async function placesOf(config: string, gpu?: typeof twoGpus): Promise<readonly string[]> {
+  const { definition } = await serveTestModel({ config: `${testConfig} ${config}`, ...(gpu && { gpu }) });
+  expect(definition.instanceCount).toBe(definition.places.length);
+  return definition.places.map((place) => `${place.group} ${deviceNameOf(place)}`);
+}
+
+describe('instances', () => {
+  test('are one on the CPU, or one on each GPU there is, where nothing is said', async () => {
+    expect(await placesOf('')).toEqual(['m cpu']);
+    expect(await placesOf('', twoGpus)).toEqual(['m gpu:0', 'm gpu:1']);
+    expect(await placesOf('instance_group { count: 2 }', twoGpus)).toEqual([
+      'm_0 gpu:0',
+      'm_0 gpu:1',
+      'm_0 gpu:0',
+      'm_0 gpu:1',
+    ]);
+  });
+
+  test('of several groups have their own names and devices', async () => {
+    const groups = `
+      instance_group { name: "quick" kind: KIND_GPU count: 2 gpus: [ 1 ] }
+      instance_group { name: "spare" kind: KIND_CPU count: 1 }`;
+    expect(await placesOf(groups, twoGpus)).toEqual(['quick gpu:1', 'quick gpu:1', 'spare cpu']);
+    const cpus = 'instance_group { name: "a" count: 1 } instance_group { name: "b" kind: KIND_CPU count: 2 }';
+    expect(await placesOf(cpus)).toEqual(['a cpu', 'b cpu', 'b cpu']);
+  });
+
+  test('on a GPU are driven by CUDA, or by TensorRT where it is asked for and there', async () => {
+    const accelerated = `${testConfig} optimization { execution_accelerators {
+      gpu_execution_accelerator { name: "tensorrt" parameters { key: "precision_mode" value: "FP16" } } } }`;
+    const providersOf = async (config: string, gpu: typeof twoGpus) => {
+      const { definition, warnings } = await serveTestModel({ config, gpu });
+      return { providers: definition.places.map((place) => place.gpu?.provider), warnings: JSON.stringify(warnings) };
+    };
+    expect((await providersOf(testConfig, withTensorrt)).providers).toEqual(['cuda', 'cuda']);
+    const there = await providersOf(accelerated, withTensorrt);
+    expect(there.providers).toEqual(['tensorrt', 'tensorrt']);
+    expect(there.warnings).toContain('precision_mode cannot be passed');
+    const absent = await providersOf(accelerated, twoGpus);
+    expect(absent.providers).toEqual(['cuda', 'cuda']);
+    expect(absent.warnings).toContain('TensorRT is not installed');
+  });
+
+  test.each([
+    ['instance_group { kind: KIND_GPU gpus: [ 2 ] }', twoGpus, 'instance_group[0].gpus', 'those here are 0 to 1'],
+    ['instance_group { kind: KIND_GPU gpus: [ 1, 1 ] }', twoGpus, 'instance_group[0].gpus', 'names a GPU twice'],
+    ['instance_group { kind: KIND_GPU }', { ...twoGpus, devices: 0 }, 'instance_group[0].kind', 'none can be seen'],
+    [
+      'instance_group { kind: KIND_GPU }',
+      { ...twoGpus, hasCuda: false },
+      'instance_group[0].kind',
+      'needs a GPU build of the engine',
+    ],
+    [
+      'instance_group { name: "a" } instance_group { name: "a" }',
+      twoGpus,
+      'instance_group[1].name',
+      'is the name of another group',
+    ],
+  ])('%s is a problem, named by its field', async (config, gpu, field, message) => {
+    const { failures } = await readTestModel({ config: `${testConfig} ${config}`, gpu });
+    const problems = failures.flatMap((failure) => failure.problems);
+    expect(problems).toContainEqual(expect.objectContaining({ field, message: expect.stringContaining(message) }));
+  });
+});

@@ -1,0 +1,36 @@
+/** Where each instance of a model is to run, one by one: what groups of instances come down to. */
+import type { GpuProvider, GpuSpec, LoadSpec } from '@millrace/protocol';
+import type { InstanceGroup } from './instance-groups.ts';
+
+export interface InstancePlace {
+  /** The name of its instance group. */
+  readonly group: string;
+  /** Undefined: the CPU. */
+  readonly gpu: GpuSpec | undefined;
+}
+
+/** In the order of the groups; the GPUs of a group take turns, so that a few instances spread over all of them. */
+export function instancePlacesFrom(groups: readonly InstanceGroup[], provider: GpuProvider): readonly InstancePlace[] {
+  const places: InstancePlace[] = [];
+  for (const { name, device, count, gpus } of groups) {
+    for (let round = 0; round < count; round++) {
+      if (device === 'cpu') places.push({ group: name, gpu: undefined });
+      else for (const id of gpus) places.push({ group: name, gpu: { id, provider } });
+    }
+  }
+  return places;
+}
+
+/** As operators read it. */
+export function deviceNameOf({ gpu }: InstancePlace): string {
+  return gpu === undefined ? 'cpu' : `gpu:${gpu.id}`;
+}
+
+/**
+ * How the worker at a position is told to load a model. A worker that holds several models has as many positions as
+ * the one with the most instances; the others go through their places again.
+ */
+export function loadSpecAt(spec: LoadSpec, places: readonly InstancePlace[], position: number): LoadSpec {
+  const gpu = places[position % places.length]?.gpu;
+  return gpu === undefined ? spec : { ...spec, gpu };
+}
