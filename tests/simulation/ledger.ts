@@ -26,6 +26,7 @@ export interface LedgerBatch {
   readonly worker: LedgerWorker;
   readonly model: LedgerModel;
   readonly requests: readonly LedgerRequest[];
+  readonly dispatchedAt: number;
 }
 
 export interface LedgerModel {
@@ -37,6 +38,8 @@ export interface LedgerModel {
   waiting: LedgerRequest[];
   /** Those without an answer that came while answers had to leave in order, in that order. */
   ordered: LedgerRequest[];
+  /** From dispatch to answer, of all batches so far; 0 before the first. */
+  longestMs: number;
 }
 
 export interface LedgerWorker {
@@ -59,12 +62,19 @@ export class Ledger {
   readonly batches = new Map<BatchId, LedgerBatch>();
   /** Retired models of which something waits or runs, or of which it was not yet said that nothing does. */
   retired: LedgerModel[] = [];
+  /** By worker and model: what could have made the worker distrusted. */
+  readonly failures = new Map<string, number>();
   arrivalCount = 0;
   isDraining: boolean = false;
   isDrained: boolean = false;
 
   constructor(limits: WorldLimits) {
     this.limits = limits;
+  }
+
+  noteFailure(worker: LedgerWorker, model: LedgerModel): void {
+    const key = `${worker.id} ${model.key}`;
+    this.failures.set(key, (this.failures.get(key) ?? 0) + 1);
   }
 
   waitingCount(): number {

@@ -59,6 +59,7 @@ export function settleEvent(ledger: Ledger, event: SchedulerEvent, nowMs: number
     case 'batch-answered': {
       const batch = ledger.batches.get(event.batch);
       if (batch === undefined) break;
+      batch.model.longestMs = Math.max(batch.model.longestMs, nowMs - batch.dispatchedAt);
       for (const request of ledger.live(batch)) {
         request.batch = undefined;
         request.answeredIn = batch;
@@ -121,6 +122,8 @@ export function settleEvent(ledger: Ledger, event: SchedulerEvent, nowMs: number
     case 'drain-started':
       ledger.isDraining = true;
       break;
+    case 'breaker-closed':
+      break;
     case 'request-arrived':
       throw new Error('arrivals are judged by the referee');
   }
@@ -141,6 +144,7 @@ export function expire(ledger: Ledger, owed: Owed, nowMs: number): void {
   for (const worker of ledger.workers.values()) {
     if (worker.runLimitAt > nowMs) continue;
     owed.kills.add(worker.id);
+    for (const model of worker.models) ledger.noteFailure(worker, model);
     worker.isCondemned = true;
     worker.overdue = worker.outstanding[0];
     worker.runLimitAt = Number.POSITIVE_INFINITY;
@@ -148,7 +152,7 @@ export function expire(ledger: Ledger, owed: Owed, nowMs: number): void {
 }
 
 function newModel(key: string, policy: ModelPolicy): LedgerModel {
-  return { key, policy, isRemoved: false, isRetired: false, waiting: [], ordered: [] };
+  return { key, policy, isRemoved: false, isRetired: false, waiting: [], ordered: [], longestMs: 0 };
 }
 
 function waitedTooLong(ledger: Ledger, owed: Owed, request: LedgerRequest): void {
@@ -188,6 +192,7 @@ function batchFailed(
   const live = ledger.live(batch);
   ledger.endBatch(batch, nowMs);
   if (event.code === 'unknown-model') batch.worker.models.delete(batch.model);
+  else if (event.code !== 'cancelled') ledger.noteFailure(batch.worker, batch.model);
   for (const request of live) {
     if (event.code === 'unknown-model' || event.code === 'cancelled') {
       requeue(ledger, owed, request);
@@ -202,6 +207,7 @@ function workerGone(ledger: Ledger, owed: Owed, id: WorkerId): void {
   const worker = ledger.workers.get(id);
   if (worker === undefined) return;
   ledger.workers.delete(id);
+  if (!worker.isCondemned) for (const model of worker.models) ledger.noteFailure(worker, model);
   for (const [index, batch] of worker.outstanding.entries()) {
     const live = ledger.live(batch);
     ledger.forget(batch);

@@ -28,6 +28,10 @@ class Layer implements SimulatedScheduler {
     return this.inner.counts();
   }
 
+  instances(nowMs: number): ReturnType<Scheduler['instances']> {
+    return this.inner.instances(nowMs);
+  }
+
   protected bend(action: SchedulerAction): SchedulerAction | readonly SchedulerAction[] {
     return action;
   }

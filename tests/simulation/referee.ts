@@ -1,15 +1,30 @@
 /** Compares every action with the rules, and looks after each turn whether anything is left undone. */
-import type { ArrivedRequest, SchedulerAction, SchedulerCounts, SchedulerEvent } from '@millrace/core';
+import type {
+  ArrivedRequest,
+  InstanceSnapshot,
+  SchedulerAction,
+  SchedulerCounts,
+  SchedulerEvent,
+} from '@millrace/core';
 import { formatAction } from '@millrace/core';
 import { errorCatalogue } from '@millrace/protocol';
 import { takeBatchFault } from './batch-rules.ts';
 import { CallerFairness } from './caller-fairness.ts';
 import { takeHeldUntil } from './holding.ts';
-import { Ledger, type LedgerBatch, type LedgerModel, type LedgerRequest, queuePolicyIn } from './ledger.ts';
+import {
+  Ledger,
+  type LedgerBatch,
+  type LedgerModel,
+  type LedgerRequest,
+  type LedgerWorker,
+  queuePolicyIn,
+} from './ledger.ts';
 import { admissionCode, expire, nothingOwed, type Owed, settleEvent } from './outcomes.ts';
+import { mayWaitTooLong, Trust } from './trust.ts';
 import type { WorldLimits } from './weather.ts';
 
 type Dispatch = Extract<SchedulerAction, { kind: 'dispatch' }>;
+type Arrival = Extract<SchedulerEvent, { kind: 'request-arrived' }>;
 
 /** The scheduler did something it must not, or failed to do something it must. */
 export class Violation extends Error {}
@@ -20,6 +35,8 @@ function claim(isTrue: boolean, what: string): asserts isTrue {
 
 export class Referee {
   readonly #ledger: Ledger;
+  readonly #trust: Trust;
+  readonly #instances: (nowMs: number) => readonly InstanceSnapshot[];
   readonly #seen = new Set<number>();
   #batchIdMax = 0;
   #wakeAt = Number.POSITIVE_INFINITY;
@@ -29,8 +46,11 @@ export class Referee {
   #mayHold: boolean = true;
   drainedCount = 0;
 
-  constructor(limits: WorldLimits) {
+  /** `instances`: what the scheduler says of them. */
+  constructor(limits: WorldLimits, instances: (nowMs: number) => readonly InstanceSnapshot[]) {
     this.#ledger = new Ledger(limits);
+    this.#trust = new Trust(this.#ledger);
+    this.#instances = instances;
   }
 
   afterEvent(event: SchedulerEvent, actions: readonly SchedulerAction[], nowMs: number): void {
@@ -54,6 +74,7 @@ export class Referee {
   afterPump(actions: readonly SchedulerAction[], nowMs: number): void {
     const owed = nothingOwed();
     expire(this.#ledger, owed, nowMs);
+    this.#hearOfInstances(nowMs);
     if (this.#wakeAt <= nowMs) this.#wakeAt = Number.POSITIVE_INFINITY;
     this.#review();
     for (const action of actions) this.#judge(action, owed, nowMs);
@@ -78,21 +99,24 @@ export class Referee {
     claim(counts.workers === this.#ledger.workers.size, 'the scheduler remembers workers that are gone');
   }
 
-  #judgeArrival(
-    event: Extract<SchedulerEvent, { kind: 'request-arrived' }>,
-    actions: readonly SchedulerAction[],
-    nowMs: number,
-  ): void {
+  #judgeArrival(event: Arrival, actions: readonly SchedulerAction[], nowMs: number): void {
     const { request: id, model: key } = event.request;
     claim(!this.#seen.has(id), 'the simulator uses a request id once');
     this.#seen.add(id);
     const early = admissionCode(this.#ledger, event, nowMs);
     const owed = nothingOwed();
     const others = actions.filter((action) => action.kind !== 'refuse' || action.request !== id);
-    if (early === 'model-full' || early === 'server-full') {
+    const isTooLong = actions.some(
+      (action) => action.kind === 'refuse' && action.request === id && action.code === 'wait-too-long',
+    );
+    const isAboutRoom = early === 'model-full' || early === 'server-full' || early === 'caller-full';
+    // Of one that only might have waited too long nothing need have come.
+    const isAboutTime = isTooLong || (early === undefined && others.length > 0 && this.#mayWaitTooLong(event, nowMs));
+    if (isAboutRoom || isAboutTime) {
       expire(this.#ledger, owed, nowMs);
       this.#review();
       this.#mayHold = false;
+      this.#hearOfInstances(nowMs);
       for (const action of others) this.#judge(action, owed, nowMs);
       this.#claimWorkConserved(nowMs, false);
       this.#mayHold = true;
@@ -100,7 +124,8 @@ export class Referee {
       claim(others.length === 0, 'an arrival had consequences for others although it was not about room');
     }
 
-    const code = admissionCode(this.#ledger, event, nowMs);
+    if (isTooLong) this.#judgeLongWait(event, nowMs);
+    const code = admissionCode(this.#ledger, event, nowMs) ?? (isTooLong ? 'wait-too-long' : undefined);
     if (code !== undefined) owed.refusals.set(id, code);
     for (const action of actions) if (!others.includes(action)) this.#judge(action, owed, nowMs);
     claimNothingOwed(owed);
@@ -158,6 +183,8 @@ export class Referee {
         claim(code === action.code, `expected ${code ?? 'no refusal'}, but: ${said}`);
         claim(action.code in errorCatalogue && action.message !== '', `not an error of the catalogue: ${said}`);
         owed.refusals.delete(action.request);
+        const { retryAfterMs = 10 } = action;
+        claim(retryAfterMs >= 10 && retryAfterMs <= 60_000, `not a time to come again: ${said}`);
         break;
       }
       case 'cancel-batch': {
@@ -197,8 +224,10 @@ export class Referee {
     claim(worker !== undefined, `to a worker that is gone: ${said}`);
     claim(model !== undefined && worker.models.has(model), `to a worker that does not serve the model: ${said}`);
     claim(this.#ledger.hasRoom(worker), `to a worker without credit: ${said}`);
-    const fewest = Math.min(...this.#ledger.freeFor(model).map((free) => free.outstanding.length));
-    claim(worker.outstanding.length === fewest, `another worker holds fewer batches: ${said}`);
+    const free = this.#trust.freeFor(model);
+    claim(free.includes(worker), `to a worker that is not trusted, while another is: ${said}`);
+    const isAnyIdle = free.some(({ outstanding }) => outstanding.length === 0);
+    claim(!isAnyIdle || worker.outstanding.length === 0, `another worker is idle: ${said}`);
     claim(action.batch > this.#batchIdMax, `batch ids rise: ${said}`);
     this.#batchIdMax = action.batch;
 
@@ -209,7 +238,7 @@ export class Referee {
     const fault = takeBatchFault(this.#ledger, model, requests, nowMs) ?? this.#fairness.takeFault(model, requests);
     claim(fault === undefined, `${fault}: ${said}`);
 
-    const batch: LedgerBatch = { id: action.batch, worker, model, requests };
+    const batch: LedgerBatch = { id: action.batch, worker, model, requests, dispatchedAt: nowMs };
     for (const request of requests) {
       request.batch = batch;
       request.queueTimeoutAt = Number.POSITIVE_INFINITY;
@@ -225,9 +254,29 @@ export class Referee {
   #claimWorkConserved(nowMs: number, mayHold: boolean): void {
     for (const model of this.#ledger.models.values()) {
       if (mayHold && takeHeldUntil(this.#ledger, model, nowMs) !== undefined) continue;
-      const [free] = model.waiting.length === 0 ? [] : this.#ledger.freeFor(model);
+      const free = model.waiting.length === 0 ? undefined : this.#mustWorkFor(model);
       claim(free === undefined, `worker ${free?.id} is free while ${model.waiting.length} wait for ${model.key}`);
     }
+  }
+
+  #mustWorkFor(model: LedgerModel): LedgerWorker | undefined {
+    return this.#trust.freeFor(model).find((worker) => this.#trust.mustWork(worker, model));
+  }
+
+  #hearOfInstances(nowMs: number): void {
+    const problem = this.#trust.hear(this.#instances(nowMs));
+    claim(problem === undefined, problem ?? '');
+  }
+
+  #mayWaitTooLong({ request }: Arrival, nowMs: number): boolean {
+    const model = this.#ledger.models.get(request.model);
+    return model !== undefined && mayWaitTooLong(this.#ledger, model, request.deadlineAt, nowMs);
+  }
+
+  #judgeLongWait(event: Arrival, nowMs: number): void {
+    const model = this.#ledger.models.get(event.request.model);
+    claim(model !== undefined && this.#ledger.freeFor(model).length === 0, 'too long a wait, though a worker is free');
+    claim(this.#mayWaitTooLong(event, nowMs), 'too long a wait, though even the slowest runs would be over in time');
   }
 
   #claimWoken(nowMs: number): void {
@@ -236,7 +285,7 @@ export class Referee {
       claim(this.#wakeAt <= queueTimeoutAt, `nobody will wake for the queue timeout of request ${arrived.request}`);
     }
     for (const model of this.#ledger.models.values()) {
-      const isFree = this.#ledger.freeFor(model).length > 0;
+      const isFree = this.#mustWorkFor(model) !== undefined;
       const heldUntil = isFree ? takeHeldUntil(this.#ledger, model, nowMs) : undefined;
       claim(this.#wakeAt <= (heldUntil ?? Infinity), `nobody will wake for the batch that ${model.key} holds back`);
     }

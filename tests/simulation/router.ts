@@ -12,7 +12,7 @@ import type { SimulatedWorker, SimulatedWorld } from './simulated-worker.ts';
 import type { Timeline } from './timeline.ts';
 
 /** As much of a scheduler as the simulation needs, so that one with a planted bug can take its place. */
-export type SimulatedScheduler = Pick<Scheduler, 'handle' | 'pump' | 'takeActions' | 'counts'>;
+export type SimulatedScheduler = Pick<Scheduler, 'handle' | 'pump' | 'takeActions' | 'counts' | 'instances'>;
 
 export class Router {
   readonly #world: SimulatedWorld;

@@ -52,6 +52,7 @@ export class SimulatedWorker {
   /** Sent by the worker and not yet arrived; a death takes some of them along. */
   readonly #inFlight: { isLost: boolean }[] = [];
   #isAlive: boolean = true;
+  readonly #isSick: boolean;
   #isBusy: boolean = false;
   #arrivesAtWorker = 0;
   #arrivesAtRouter = 0;
@@ -60,6 +61,7 @@ export class SimulatedWorker {
     this.#world = world;
     this.#receive = receive;
     this.startedAt = world.timeline.nowMs;
+    this.#isSick = world.random.chance(world.weather.sickWorker);
     this.setCredit(world.random.integer(1, 3));
     const { random, timeline, weather } = world;
     if (random.chance(weather.crashWhileIdle)) timeline.after(random.integer(0, 1000), () => this.#trouble());
@@ -140,7 +142,8 @@ export class SimulatedWorker {
       if (truth.has(requests, 'poison')) this.#die();
       else if (isFatal) this.#trouble();
       if (!this.#isAlive) return;
-      if (truth.has(requests, 'failing')) {
+      const isFailing = this.#isSick && timeline.nowMs < this.#world.calmAt && random.chance(0.8);
+      if (isFailing || truth.has(requests, 'failing')) {
         this.#end({ kind: 'failed', batch, code: 'inference-failed', message: `no answer for ${requests.join(' ')}` });
       } else {
         truth.complete(batch, requests);

@@ -31,6 +31,7 @@ const sights = [
   'refuse: run-time-limit',
   'refuse: server-full',
   'refuse: unknown-model',
+  'refuse: wait-too-long',
   'refuse: worker-lost',
   'tick',
   'wake-at',

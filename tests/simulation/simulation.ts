@@ -39,7 +39,7 @@ export function simulate(seed: number, options: SimulationOptions = {}): Simulat
   const trace = options.isTraced ? [optionsLine(weather.limits)] : undefined;
   const create = options.createScheduler ?? ((schedulerOptions) => new Scheduler(schedulerOptions));
   const scheduler = create(weather.limits);
-  const referee = new Referee(weather.limits);
+  const referee = new Referee(weather.limits, (nowMs) => scheduler.instances(nowMs));
   const supervisor: Supervisor = new Supervisor(world, (event) => router.tell(event));
   const router = new Router(world, scheduler, referee, (worker) => supervisor.takeProcess(worker), trace);
 
@@ -66,8 +66,9 @@ export function describeFailure(result: SimulationResult): string {
 
 /** The limits as the first line of a scenario file. */
 function optionsLine(limits: WorldLimits): string {
-  const { waitingRequestsMax, waitingBytesMax, lookAheadMax, retry } = limits;
+  const { waitingRequestsMax, waitingBytesMax, lookAheadMax, retry, breaker } = limits;
   const waiting = `waiting-requests-max=${waitingRequestsMax} waiting-bytes-max=${waitingBytesMax}`;
   const retries = `retry.deaths-max=${retry.deathsMax} retry.requeues-max=${retry.requeuesMax}`;
-  return `options ${waiting} look-ahead-max=${lookAheadMax} ${retries}`;
+  const opening = `breaker.consecutive-max=${breaker.consecutiveMax} breaker.open-ms=${breaker.openMs} breaker.open-ms-max=${breaker.openMsMax}`;
+  return `options ${waiting} look-ahead-max=${lookAheadMax} ${retries} ${opening}`;
 }

@@ -1,9 +1,10 @@
-import type { RetryPolicy, SchedulerConfig } from '@millrace/core';
+import { type BreakerPolicy, defaultBreakerPolicy, type RetryPolicy, type SchedulerConfig } from '@millrace/core';
 import type { Random } from './random.ts';
 
 /** The limits of the scheduler that differ from seed to seed. */
 export interface WorldLimits extends Pick<SchedulerConfig, 'waitingRequestsMax' | 'waitingBytesMax' | 'lookAheadMax'> {
   readonly retry: Pick<RetryPolicy, 'deathsMax' | 'requeuesMax'>;
+  readonly breaker: BreakerPolicy;
 }
 
 /**
@@ -27,6 +28,8 @@ export interface Weather {
   readonly cancelledRequest: number;
   readonly deadlineRequest: number;
   readonly oddRequest: number;
+  /** A process that fails most of what it runs, whatever it is. */
+  readonly sickWorker: number;
   readonly crashInRun: number;
   readonly crashAfterAnswer: number;
   readonly crashWhileIdle: number;
@@ -66,6 +69,12 @@ export function weatherFrom(random: Random): Weather {
         deathsMax: random.chance(0.2) ? random.integer(1, 3) : 2,
         requeuesMax: random.chance(0.4) ? random.integer(0, 2) : 8,
       },
+      breaker: {
+        ...defaultBreakerPolicy,
+        consecutiveMax: random.integer(1, 5),
+        openMs: random.integer(5, 200),
+        openMsMax: 400,
+      },
     },
     modelCount: random.integer(1, 4),
     workerCount: random.integer(1, 5),
@@ -81,6 +90,7 @@ export function weatherFrom(random: Random): Weather {
     cancelledRequest: trouble(0.4),
     deadlineRequest: trouble(0.8),
     oddRequest: trouble(0.1),
+    sickWorker: trouble(0.6),
     crashInRun: trouble(0.15),
     crashAfterAnswer: trouble(0.15),
     crashWhileIdle: trouble(0.8),

@@ -4,6 +4,7 @@ import {
   type MetricSpec,
   modelMetrics,
   processMetrics,
+  schedulerMetrics,
   serverMetrics,
   tritonMetrics,
 } from '@millrace/router';
@@ -33,6 +34,7 @@ const reference = [
   '',
   `Buckets of \`${modelMetrics.batchRows.name}\`: ${batchRowsBuckets.join(', ')}.`,
   '',
+  section('Instances and queues', schedulerMetrics),
   section('Server', serverMetrics),
   section('Process', processMetrics),
   section('Triton names', tritonMetrics),
@@ -46,7 +48,9 @@ test('docs/reference/metrics.md says what the metric table says', async () => {
 });
 
 test('every metric is named once, and with the ending its type asks for', () => {
-  const all = [modelMetrics, serverMetrics, processMetrics].flatMap((table): MetricSpec[] => Object.values(table));
+  const all = [modelMetrics, schedulerMetrics, serverMetrics, processMetrics].flatMap((table): MetricSpec[] =>
+    Object.values(table),
+  );
   const names = [...all, ...Object.values(tritonMetrics)].map((spec) => spec.name);
   expect(new Set(names).size).toBe(names.length);
   for (const spec of all) {

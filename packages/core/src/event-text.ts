@@ -18,7 +18,8 @@ export function formatEvent(event: SchedulerEvent): string {
     case 'worker-unserves':
       return `worker-unserves ${event.worker} ${event.model}`;
     case 'worker-gone':
-      return `worker-gone ${event.worker}`;
+    case 'breaker-closed':
+      return `${event.kind} ${event.worker}`;
     case 'request-arrived': {
       const { request, model, rows, bytes, group, deadlineAt, caller, priority, queueTimeoutMs } = event.request;
       const whose = `${caller === '' ? '' : ` caller=${caller}`}${priority === 0 ? '' : ` priority=${priority}`}`;
@@ -43,8 +44,10 @@ export function formatAction(action: SchedulerAction): string {
       return `dispatch batch ${action.batch} of ${action.model} to worker ${action.worker}: ${action.requests.join(' ')}`;
     case 'deliver':
       return `deliver batch ${action.batch}: ${action.requests.join(' ')}`;
-    case 'refuse':
-      return `refuse ${action.request} ${action.code}: ${action.message}`;
+    case 'refuse': {
+      const again = action.retryAfterMs === undefined ? '' : ` retry-after-ms=${Math.round(action.retryAfterMs)}`;
+      return `refuse ${action.request} ${action.code}${again}: ${action.message}`;
+    }
     case 'cancel-batch':
       return `cancel-batch ${action.batch} on worker ${action.worker}`;
     case 'kill-worker':

@@ -7,7 +7,7 @@
  * - events only change what is known; batches are dispatched by `pump`, called once after the events of a turn, so that
  *   requests which came in together can share a batch;
  * - actions are carried out in their order, before the caller speaks of a worker's death: a `dispatch` may be decided
- *   in the midst of a turn, when a queue would overflow while a worker is free;
+ *   in the midst of a turn, when a request would be refused for what waits while a worker is free;
  * - a worker runs its batches in the order of their dispatch, so the oldest unanswered one is the one that runs.
  */
 import type { ErrorCode } from '@millrace/protocol';
@@ -49,6 +49,8 @@ export type SchedulerEvent =
       readonly request: RequestId;
       readonly reason: 'cancelled' | 'deadline-exceeded';
     }
+  /** An operator trusts the worker again: it is as if none of its batches had failed. */
+  | { readonly kind: 'breaker-closed'; readonly worker: WorkerId }
   /** Said of a batch that is not outstanding, `batch-answered` and `batch-failed` change nothing. */
   | { readonly kind: 'batch-answered'; readonly batch: BatchId }
   | { readonly kind: 'batch-failed'; readonly batch: BatchId; readonly code: ErrorCode; readonly message: string }

@@ -1,3 +1,4 @@
+export { AdaptiveBatching, serviceShare } from './adaptive/adaptive-batching.ts';
 export { type ShadowChoice, shadowsOf } from './contexts/shadow-sampling.ts';
 export { stableDraw } from './contexts/stable-draw.ts';
 export { VersionShares, type WeightedChoice } from './contexts/version-shares.ts';
@@ -14,6 +15,7 @@ export * from './restart-policy.ts';
 export { type FailedFlight, type FlightLimits, Flights } from './result-cache/flights.ts';
 export { isFailureOfRequest } from './result-cache/shared-failure.ts';
 export { entryOverheadBytes, StoredResults, type StoredResultsLimits } from './result-cache/stored-results.ts';
+export { type BreakerPolicy, type BreakerState, defaultBreakerPolicy } from './scheduler/circuit-breaker.ts';
 export { defaultRetryPolicy, type RetryPolicy } from './scheduler/retry-policy.ts';
 export { Scheduler, type SchedulerCounts } from './scheduler/scheduler.ts';
 export {
@@ -22,7 +24,7 @@ export {
   type SchedulerConfig,
   type SchedulerOptions,
 } from './scheduler/scheduler-config.ts';
-export { defaultHealthPolicy, type HealthPolicy } from './scheduler/worker-health.ts';
+export type { InstanceSnapshot, QueueSnapshot } from './scheduler/snapshots.ts';
 export type { SequencePolicy } from './sequences/sequence-policy.ts';
 export { Sequencer, type SequencerCounts } from './sequences/sequencer.ts';
 export * from './sequences/sequencer-events.ts';

@@ -33,6 +33,8 @@ export interface ModelPolicy {
   readonly priorityDefault: number;
   /** A request whose wait is estimated to be longer is refused at once; Infinity: never for that. */
   readonly waitMsMax: number;
+  /** What 99 of 100 requests should not take longer than: batches and instances in use are limited for it; Infinity: not. */
+  readonly latencyTargetMs: number;
   /** Share of contended workers against other models. */
   readonly weight: number;
 }
@@ -55,12 +57,14 @@ export function resolveModelPolicy(options: Bounds & Partial<ModelPolicy>): Mode
     queues: [openQueue],
     priorityDefault: 1,
     waitMsMax: Number.POSITIVE_INFINITY,
+    latencyTargetMs: Number.POSITIVE_INFINITY,
     weight: 1,
     ...options,
   });
   assert(policy.rowsMax >= 1 && policy.queueRequestsMax >= 1, 'a model takes at least one row and one request');
   assert(policy.queues.length >= 1, 'a model has at least one priority level');
   assert(policy.priorityDefault >= 1 && policy.priorityDefault <= policy.queues.length, 'the default level exists');
+  assert(policy.waitMsMax > 0 && policy.latencyTargetMs > 0, 'a wait and a latency target are above 0');
   assert(policy.delayMs >= 0 && policy.weight > 0, 'a delay is not negative and a weight is above 0');
   return policy;
 }

@@ -16,6 +16,7 @@ export function formatPolicy(policy: ModelPolicy): string {
   }
   if (policy.priorityDefault !== 1) words.push(`priority-default=${policy.priorityDefault}`);
   if (policy.waitMsMax !== Number.POSITIVE_INFINITY) words.push(`wait-ms-max=${policy.waitMsMax}`);
+  if (policy.latencyTargetMs !== Number.POSITIVE_INFINITY) words.push(`latency-target-ms=${policy.latencyTargetMs}`);
   if (policy.weight !== 1) words.push(`weight=${policy.weight}`);
   return words.join(' ');
 }
@@ -36,6 +37,7 @@ export function policyFromFields(
     queues: text('queues')?.split('/').map(mustParseQueue) ?? [openQueue],
     priorityDefault: field('priority-default', 1),
     waitMsMax: field('wait-ms-max', Number.POSITIVE_INFINITY),
+    latencyTargetMs: field('latency-target-ms', Number.POSITIVE_INFINITY),
     weight: field('weight', 1),
   });
 }

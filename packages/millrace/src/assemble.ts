@@ -47,6 +47,7 @@ export async function assemble(parts: AssemblyParts): Promise<Assembly> {
   const scheduler = new Scheduler({
     waitingRequestsMax: config.queue.serverRequestsMax,
     waitingBytesMax: config.queue.serverBytesMax,
+    callerRequestsMax: config.queue.callerRequestsMax,
   });
   const clock = systemClock;
   const random = Math.random;

@@ -10,6 +10,7 @@ import {
   metricsHandler,
   type Statistics,
   startProcessMetrics,
+  startSchedulerMetrics,
   statisticsFrom,
   type WatchedHealth,
 } from '@millrace/router';
@@ -51,6 +52,7 @@ async function startOn(store: MetadataStore, config: Config, logger: Logger): Pr
     onSharedMemoryUnavailable: (reason) =>
       logger.warn({ reason }, 'tensors are copied to workers through their socket'),
   });
+  startSchedulerMetrics(metrics, assembly.dataPlane);
   const readiness = new Readiness(assembly.models, config.models.strictReadiness);
   const onError = (error: unknown): void => logger.error({ error }, 'a request met a defect of the server');
   const statistics = statisticsFrom(assembly.models, observer);
@@ -116,6 +118,7 @@ function restHandler(
     statistics,
     server: { name: config.server.id, version },
     limits: { jsonBytesMax, bodyBytesMax, inputsMax },
+    callerHeader: config.server.callerHeader,
     onError,
   });
   return config.log.requests ? withAccessLog(edge, logger, () => performance.now()) : edge;
@@ -135,6 +138,7 @@ function grpcEdge(
     statistics,
     server: { name: config.server.id, version },
     limits: { inputsMax: config.http.inputsMax },
+    callerHeader: config.server.callerHeader,
     onError,
   });
 }

@@ -149,7 +149,7 @@ class EmbeddedEngine implements Engine {
         inputs: tensors,
         outputs: options.outputs ?? [],
         ...scheduling,
-        caller: '',
+        caller: options.caller ?? '',
       },
       options.signal === undefined ? neverCancelled : cancellationFrom(options.signal),
     );

@@ -20,6 +20,8 @@ export interface InferOptions {
   readonly priority?: number;
   /** For models that keep state from one request to the next. */
   readonly sequence?: SequenceOptions;
+  /** On whose behalf, for limits and fairness between callers. */
+  readonly caller?: string;
   readonly signal?: AbortSignal;
 }
 

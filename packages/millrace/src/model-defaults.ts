@@ -10,6 +10,7 @@ export function modelDefaultsFrom(config: Pick<Config, 'queue' | 'worker'>): Mod
     runMsMax: Math.ceil(config.worker.runSecondsMax * 1000),
     queueRequestsMax: config.queue.modelRequestsMax,
     queueBytesMax: config.queue.modelBytesMax,
+    waitMsMax: config.queue.waitMsMax === 0 ? Number.POSITIVE_INFINITY : config.queue.waitMsMax,
   };
 }
 

@@ -58,5 +58,6 @@ export * from './telemetry/model-tally.ts';
 export * from './telemetry/observer.ts';
 export * from './telemetry/process-metrics.ts';
 export * from './telemetry/registry.ts';
+export * from './telemetry/scheduler-metrics.ts';
 export * from './telemetry/series.ts';
 export * from './telemetry/statistics.ts';

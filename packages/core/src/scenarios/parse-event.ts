@@ -30,6 +30,7 @@ export function mustParseEvent(line: string): SchedulerEvent {
     case 'worker-unserves':
       return { kind, worker: number(first), model: name(second) };
     case 'worker-gone':
+    case 'breaker-closed':
       return { kind, worker: number(first) };
     case 'request-arrived': {
       const request = {

@@ -50,18 +50,21 @@ function follow(run: { scheduler: Scheduler; nowMs: number; isStarted: boolean }
   run.isStarted = true;
 }
 
-/** Limits of the retry policy are named `retry.requeues-max` and the like. */
+/** Limits of the retry policy are named `retry.requeues-max` and the like, those of breakers `breaker.open-ms`. */
 function mustParseOptions(line: string): SchedulerOptions {
   const options: Record<string, number> = {};
   const retry: Record<string, number> = {};
+  const breaker: Record<string, number> = {};
   for (const word of line.split(' ').slice(1)) {
     const [dashed = '', value] = word.split('=');
     const [target, known, prefix] = dashed.startsWith('retry.')
       ? [retry, defaultSchedulerConfig.retry, 'retry.']
-      : [options, defaultSchedulerConfig, ''];
+      : dashed.startsWith('breaker.')
+        ? [breaker, defaultSchedulerConfig.breaker, 'breaker.']
+        : [options, defaultSchedulerConfig, ''];
     const name = dashed.slice(prefix.length).replaceAll(/-(\w)/g, (_, letter: string) => letter.toUpperCase());
     if (!(name in known)) throw new Error(`no such option: "${word}"`);
     target[name] = Number(value);
   }
-  return { ...options, retry };
+  return { ...options, retry, breaker };
 }

@@ -1,8 +1,10 @@
 import type { ArrivedRequest } from '../events.ts';
+import type { CallerCount } from './caller-counts.ts';
 import type { ModelEntry } from './model-entry.ts';
 import type { Refusal } from './refusal.ts';
 import type { RequestEntry } from './request-entry.ts';
 import type { SchedulerConfig } from './scheduler-config.ts';
+import { retryAfterMs } from './wait-estimate.ts';
 
 /** What waits in all queues together. */
 export interface WaitingTotals {
@@ -38,31 +40,36 @@ export function hopelessRefusal(
 export function fullRefusal(
   arrived: ArrivedRequest,
   model: ModelEntry,
+  caller: CallerCount,
   totals: WaitingTotals,
   config: SchedulerConfig,
 ): Refusal | undefined {
   const { queue, policy, key } = model;
   if (queue.requestCount >= policy.queueRequestsMax) {
     const message = `Exceeds maximum queue size: ${queue.requestCount} requests wait for ${key}, as many as may; retry after a pause`;
-    return { code: 'model-full', message };
+    return { code: 'model-full', message, retryAfterMs: retryAfterMs(model) };
   }
   const level = queue.levelIndexOf(arrived.priority);
   const levelCount = queue.levels[level]?.requestCount ?? 0;
   if (levelCount >= (policy.queues[level]?.requestsMax ?? 0)) {
     const message = `Exceeds maximum queue size: ${levelCount} requests wait for ${key} at priority ${level + 1}, as many as may; retry after a pause`;
-    return { code: 'model-full', message };
+    return { code: 'model-full', message, retryAfterMs: retryAfterMs(model) };
   }
   if (queue.byteCount + arrived.bytes > policy.queueBytesMax) {
     const message = `${queue.byteCount} bytes wait for ${key} and ${arrived.bytes} more are over the ${policy.queueBytesMax} that may; retry after a pause`;
-    return { code: 'model-full', message };
+    return { code: 'model-full', message, retryAfterMs: retryAfterMs(model) };
+  }
+  if (caller.waitingRequests >= config.callerRequestsMax && caller.name !== '') {
+    const message = `${caller.waitingRequests} requests of this caller wait on this server, as many as may of one caller; wait for answers before sending more`;
+    return { code: 'caller-full', message, retryAfterMs: retryAfterMs(model) };
   }
   if (totals.requestCount >= config.waitingRequestsMax) {
     const message = `${totals.requestCount} requests wait on this server, as many as may; retry after a pause`;
-    return { code: 'server-full', message };
+    return { code: 'server-full', message, retryAfterMs: retryAfterMs(model) };
   }
   if (totals.byteCount + arrived.bytes > config.waitingBytesMax) {
     const message = `${totals.byteCount} bytes wait on this server and ${arrived.bytes} more are over the ${config.waitingBytesMax} that may; retry after a pause`;
-    return { code: 'server-full', message };
+    return { code: 'server-full', message, retryAfterMs: retryAfterMs(model) };
   }
   return undefined;
 }

@@ -19,11 +19,19 @@ interface Draft {
  * with its oldest request, and the first request sets the group. A caller whose turn it is, but whose request is of
  * another group, keeps the turn and leads the next batch, so nobody is passed over for ever; what room is left goes to
  * whoever fits, for nothing. The first request that does not fit ends the batch, lest small ones overtake a large one.
- * At most `lookAheadMax` requests are looked at.
+ * At most `lookAheadMax` requests are looked at, and none of a level behind the first `levelsMax`: the first one is of
+ * these.
  */
-export function takeBatch(queue: ModelQueue, rowsMax: number, lookAheadMax: number): RequestEntry[] {
+export function takeBatch(
+  queue: ModelQueue,
+  rowsMax: number,
+  lookAheadMax: number,
+  levelsMax = Number.POSITIVE_INFINITY,
+): RequestEntry[] {
   const draft: Draft = { queue, entries: [], rowsMax, looksLeft: lookAheadMax, rows: 0, isFull: false };
-  for (const level of queue.levels) {
+  const { levels } = queue;
+  for (let index = 0; index < levels.length && index < levelsMax; index++) {
+    const level = levels[index] as PriorityLevel;
     if (level.requestCount === 0) continue;
     takeInTurn(draft, level);
     if (!draft.isFull && level.ring.current !== undefined) takeAlong(draft, level);

@@ -1,4 +1,5 @@
 import type { BatchId, RequestId } from '../events.ts';
+import type { InstanceEntry } from './instance-entry.ts';
 import type { ModelEntry } from './model-entry.ts';
 import type { RequestEntry } from './request-entry.ts';
 import type { WorkerEntry } from './worker-entry.ts';
@@ -6,6 +7,7 @@ import type { WorkerEntry } from './worker-entry.ts';
 /** Requests that were sent to a worker together. It is outstanding until the worker answers, fails it or dies. */
 export class Batch {
   readonly id: BatchId;
+  readonly instance: InstanceEntry;
   readonly worker: WorkerEntry;
   readonly model: ModelEntry;
   /** As dispatched. Some may have left since: `isIn` tells. */
@@ -14,10 +16,17 @@ export class Batch {
   readonly rows: number;
   /** What its model was charged for it, in milliseconds of worker time. */
   readonly chargedMs: number;
+  /** What it is expected to run; 0 when nothing is known. */
+  readonly expectedMs: number;
+  readonly dispatchedAt: number;
+  /** How long it ran, once it has ended; 0 when it did not, or another batch was ahead of it. */
+  ranMs = 0;
   liveCount: number;
 
-  constructor(id: BatchId, worker: WorkerEntry, model: ModelEntry, entries: readonly RequestEntry[]) {
+  constructor(id: BatchId, instance: InstanceEntry, entries: readonly RequestEntry[], nowMs: number) {
+    const { worker, model } = instance;
     this.id = id;
+    this.instance = instance;
     this.worker = worker;
     this.model = model;
     this.entries = entries;
@@ -31,6 +40,8 @@ export class Batch {
     this.requests = requests;
     this.rows = rows;
     this.chargedMs = model.share.charge(rows);
+    this.expectedMs = instance.expectedMs(rows);
+    this.dispatchedAt = nowMs;
     this.liveCount = entries.length;
   }
 

@@ -46,6 +46,11 @@ export class CallerRing {
     return (current !== undefined && this.#table.take(caller)) || this.#join(caller, isComingBack);
   }
 
+  /** Rows that wait for the caller. */
+  rowsOf(caller: string): number {
+    return this.#table.take(caller)?.rowCount ?? 0;
+  }
+
   /** To be called when the queue is empty. */
   leave(queue: CallerQueue): void {
     this.#table.remove(queue);

@@ -4,15 +4,15 @@ import { Batch } from './batch.ts';
 import { takeBatch } from './batch-formation.ts';
 import { decideHold } from './batch-hold.ts';
 import type { Drain } from './drain.ts';
+import { chooseInstance } from './instance-choice.ts';
+import type { InstanceEntry } from './instance-entry.ts';
 import type { ModelEntry } from './model-entry.ts';
 import type { ModelTable } from './model-table.ts';
 import type { RequestEntry } from './request-entry.ts';
 import type { RequestTable } from './request-table.ts';
 import type { RunClock } from './run-clock.ts';
 import type { SchedulerConfig } from './scheduler-config.ts';
-import { chooseWorker } from './worker-choice.ts';
 import type { WorkerEntry } from './worker-entry.ts';
-import type { WorkerHealth } from './worker-health.ts';
 import type { WorkerTable } from './worker-table.ts';
 
 /** What the dispatcher reads and writes; all of it belongs to the scheduler. */
@@ -21,7 +21,6 @@ export interface DispatchRoom {
   readonly requests: RequestTable;
   readonly models: ModelTable;
   readonly workers: WorkerTable;
-  readonly health: WorkerHealth;
   readonly runClock: RunClock;
   readonly drain: Drain;
   readonly config: SchedulerConfig;
@@ -67,7 +66,7 @@ export class Dispatcher {
   /** To be called after whatever may change a worker's room. */
   refreshCredit(worker: WorkerEntry): void {
     if (!this.#room.workers.refresh(worker)) return;
-    for (const model of worker.models) this.markCandidate(model);
+    for (const { model } of worker.instances) this.markCandidate(model);
   }
 
   /**
@@ -77,13 +76,13 @@ export class Dispatcher {
   dispatchWaiting(nowMs: number, mayHold: boolean): void {
     if (this.#held.length > 0) this.#release(nowMs, mayHold);
     const candidates = this.#candidates;
-    const { workers, health } = this.#room;
+    const { workers } = this.#room;
     while (candidates.length > 0 && workers.freeCount > 0) {
-      const model = this.#nextModel();
-      const worker = model.queue.requestCount === 0 ? undefined : chooseWorker(model.workers, health, nowMs);
-      const entries = worker && this.#takeEntries(model, nowMs, mayHold);
-      if (worker === undefined || entries === undefined) this.#strikeOff(model);
-      else this.#dispatch(model, worker, entries, nowMs);
+      const model = this.#nextModel(nowMs);
+      const instance = model.queue.requestCount === 0 ? undefined : chooseInstance(model, nowMs);
+      const entries = instance && this.#takeEntries(instance, nowMs, mayHold);
+      if (instance === undefined || entries === undefined) this.#strikeOff(model);
+      else this.#dispatch(instance, entries, nowMs);
     }
     // No worker has room for the rest. They are candidates again when one gets it.
     for (const model of candidates) model.isCandidate = false;
@@ -94,7 +93,8 @@ export class Dispatcher {
   takeEnded(id: BatchId, nowMs: number): Batch | undefined {
     const batch = this.#batches.get(id);
     if (batch === undefined) return undefined;
-    this.forget(batch, batch.worker.ranMs(batch, nowMs));
+    batch.ranMs = batch.worker.ranMs(batch, nowMs);
+    this.forget(batch, batch.ranMs);
     batch.worker.end(batch, nowMs);
     this.#room.runClock.note(batch.worker);
     this.refreshCredit(batch.worker);
@@ -105,6 +105,7 @@ export class Dispatcher {
   forget(batch: Batch, ranMs: number): void {
     this.#batches.delete(batch.id);
     batch.model.batchCount -= 1;
+    batch.model.outstandingRows -= batch.rows;
     batch.model.share.settle(batch.chargedMs, ranMs, batch.rows, this.#room.config.modelQuantumMs);
     this.#room.models.forgetIfOver(batch.model);
   }
@@ -128,7 +129,7 @@ export class Dispatcher {
    * The candidate whose head has waited longest, among those that have not used up their share of worker time; one that
    * is alone has no share to keep.
    */
-  #nextModel(): ModelEntry {
+  #nextModel(nowMs: number): ModelEntry {
     const candidates = this.#candidates;
     const [only] = candidates;
     if (only !== undefined && candidates.length === 1) {
@@ -139,7 +140,7 @@ export class Dispatcher {
     if (best !== undefined) return best;
     // Only who could use a worker now takes part in the new rounds; others would save up.
     const quantumMs = this.#room.config.modelQuantumMs;
-    const able = candidates.filter((model) => model.queue.requestCount > 0 && model.workers.some(hasCredit));
+    const able = candidates.filter((model) => model.queue.requestCount > 0 && chooseInstance(model, nowMs));
     const rounds = Math.min(...able.map((model) => model.share.roundsToCredit(quantumMs)));
     for (const model of able) model.share.addRounds(rounds, quantumMs);
     return oldestInCredit(able) ?? (only as ModelEntry);
@@ -153,12 +154,14 @@ export class Dispatcher {
   }
 
   /** The next batch of a model for which something waits; undefined when it is held back. */
-  #takeEntries(model: ModelEntry, nowMs: number, mayHold: boolean): RequestEntry[] | undefined {
+  #takeEntries(instance: InstanceEntry, nowMs: number, mayHold: boolean): RequestEntry[] | undefined {
+    const { model, priorityMax } = instance;
     const { queue, policy } = model;
     const { requests, drain, config } = this.#room;
     let entries: RequestEntry[];
-    // Of a model that gets no new requests nothing is held back for more.
-    if (policy.delayMs > 0 && mayHold && drain.isOpen && !model.isRetired) {
+    // Of a model that gets no new requests nothing is held back for more, and from an instance kept for the urgent neither.
+    const isForAll = priorityMax >= queue.levels.length;
+    if (policy.delayMs > 0 && isForAll && mayHold && drain.isOpen && !model.isRetired) {
       const decision = decideHold(queue, policy, config.lookAheadMax, nowMs);
       if (decision.kind === 'wait') {
         this.#hold(model, decision.until);
@@ -171,18 +174,21 @@ export class Dispatcher {
         entries = takeBatch(queue, decision.rowsMax, config.lookAheadMax);
       }
     } else {
-      entries = takeBatch(queue, policy.rowsMax, config.lookAheadMax);
+      entries = takeBatch(queue, model.batchRowsMax, config.lookAheadMax, priorityMax);
     }
     requests.noteTaken(entries);
     return entries;
   }
 
-  #dispatch(model: ModelEntry, worker: WorkerEntry, entries: RequestEntry[], nowMs: number): void {
+  #dispatch(instance: InstanceEntry, entries: RequestEntry[], nowMs: number): void {
+    const { model, worker } = instance;
     const { actions, runClock } = this.#room;
     this.#batchCount += 1;
-    const batch = new Batch(this.#batchCount, worker, model, entries);
+    const batch = new Batch(this.#batchCount, instance, entries, nowMs);
     this.#batches.set(batch.id, batch);
     model.batchCount += 1;
+    model.outstandingRows += batch.rows;
+    instance.breaker.noteDispatch(nowMs);
     worker.begin(batch, nowMs);
     runClock.note(worker);
     this.refreshCredit(worker);
@@ -209,8 +215,4 @@ function oldestInCredit(models: readonly ModelEntry[]): ModelEntry | undefined {
     }
   }
   return best;
-}
-
-function hasCredit(worker: WorkerEntry): boolean {
-  return worker.hasCredit;
 }

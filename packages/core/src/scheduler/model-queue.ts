@@ -42,6 +42,14 @@ export class ModelQueue {
     return (priority >= 1 && priority <= this.levels.length ? Math.floor(priority) : this.#priorityDefault) - 1;
   }
 
+  /** Rows that wait at this level, counted from 0, and at more urgent ones. */
+  rowsUpTo(level: number): number {
+    if (level === this.levels.length - 1) return this.rowCount;
+    let rows = 0;
+    for (let index = 0; index <= level; index++) rows += this.levels[index]?.rowCount ?? 0;
+    return rows;
+  }
+
   add(entry: RequestEntry, isComingBack: boolean): void {
     entry.level = this.levelIndexOf(entry.priority);
     this.#levelOf(entry).add(entry, isComingBack);

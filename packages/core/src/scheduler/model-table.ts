@@ -16,6 +16,10 @@ export class ModelTable {
     return this.#models.size;
   }
 
+  values(): IterableIterator<ModelEntry> {
+    return this.#models.values();
+  }
+
   takeKnown(key: ModelKey): ModelEntry | undefined {
     return this.#models.get(key);
   }

@@ -8,20 +8,28 @@ export class PriorityLevel {
   /** Waited longer than their level lets requests wait, and may wait on behind the others. */
   readonly delayed = new RequestList();
   requestCount = 0;
+  rowCount = 0;
 
   /** Who would lead the next batch, or nearly so: finding out exactly would mean taking it. */
   get head(): RequestEntry | undefined {
     return this.ring.current?.oldest ?? this.delayed.oldest;
   }
 
+  /** Rows of the caller that wait here for their turn. */
+  rowsOf(caller: string): number {
+    return this.ring.rowsOf(caller);
+  }
+
   add(entry: RequestEntry, isComingBack: boolean): void {
     if (entry.isDelayed) this.delayed.add(entry);
     else this.ring.queueOf(entry.caller, isComingBack).add(entry);
     this.requestCount += 1;
+    this.rowCount += entry.rows;
   }
 
   remove(entry: RequestEntry): void {
     this.requestCount -= 1;
+    this.rowCount -= entry.rows;
     if (entry.isDelayed) {
       this.delayed.remove(entry);
       return;

@@ -4,4 +4,6 @@ import type { ErrorCode } from '@millrace/protocol';
 export interface Refusal {
   readonly code: ErrorCode;
   readonly message: string;
+  /** When another attempt may do better, where that can be told. */
+  readonly retryAfterMs?: number | undefined;
 }

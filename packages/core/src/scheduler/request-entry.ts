@@ -1,5 +1,6 @@
 import type { ArrivedRequest, BatchId, RequestId } from '../events.ts';
 import type { Batch } from './batch.ts';
+import type { CallerCount } from './caller-counts.ts';
 import type { ModelEntry } from './model-entry.ts';
 import type { RequestList } from './request-list.ts';
 
@@ -15,6 +16,8 @@ export class RequestEntry {
   readonly bytes: number;
   readonly group: string;
   readonly caller: string;
+  /** What its caller has waiting in all queues. */
+  readonly callerCount: CallerCount;
   readonly priority: number;
   readonly deadlineAt: number;
   readonly arrivedAt: number;
@@ -50,13 +53,21 @@ export class RequestEntry {
   /** Times it lost its place on a worker through no fault of its own. */
   requeues = 0;
 
-  constructor(arrived: ArrivedRequest, model: ModelEntry, arrival: number, nowMs: number, queueTimeoutAt: number) {
+  constructor(
+    arrived: ArrivedRequest,
+    model: ModelEntry,
+    callerCount: CallerCount,
+    arrival: number,
+    nowMs: number,
+    queueTimeoutAt: number,
+  ) {
     this.request = arrived.request;
     this.model = model;
     this.rows = arrived.rows;
     this.bytes = arrived.bytes;
     this.group = arrived.group;
     this.caller = arrived.caller;
+    this.callerCount = callerCount;
     this.priority = arrived.priority;
     this.deadlineAt = arrived.deadlineAt;
     this.arrivedAt = nowMs;

@@ -7,6 +7,7 @@ import type { RequestEntry } from './request-entry.ts';
  */
 export class RequestList {
   oldest: RequestEntry | undefined = undefined;
+  rowCount = 0;
   #youngest: RequestEntry | undefined = undefined;
 
   add(entry: RequestEntry): void {
@@ -33,6 +34,7 @@ export class RequestList {
     entry.younger = undefined;
     entry.list = undefined;
     entry.isWaiting = false;
+    this.rowCount -= entry.rows;
   }
 
   #link(older: RequestEntry | undefined, entry: RequestEntry, younger: RequestEntry | undefined): void {
@@ -44,5 +46,6 @@ export class RequestList {
     else younger.older = entry;
     entry.list = this;
     entry.isWaiting = true;
+    this.rowCount += entry.rows;
   }
 }

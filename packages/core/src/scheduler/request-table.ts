@@ -1,6 +1,7 @@
 import { assert } from '../assert.ts';
 import type { ArrivedRequest, RequestId } from '../events.ts';
 import type { QueuePolicy } from '../model-policy.ts';
+import type { CallerCount } from './caller-counts.ts';
 import { DeadlineHeap } from './deadline-heap.ts';
 import type { ModelEntry } from './model-entry.ts';
 import { RequestEntry } from './request-entry.ts';
@@ -30,16 +31,17 @@ export class RequestTable {
     return this.#entries[request];
   }
 
-  append(arrived: ArrivedRequest, model: ModelEntry, nowMs: number): void {
+  append(arrived: ArrivedRequest, model: ModelEntry, caller: CallerCount, nowMs: number): void {
     this.#arrivalCount += 1;
     const queuePolicy = model.policy.queues[model.queue.levelIndexOf(arrived.priority)] as QueuePolicy;
     const timeoutAt = nowMs + queueTimeoutMs(arrived, queuePolicy);
-    const entry = new RequestEntry(arrived, model, this.#arrivalCount, nowMs, timeoutAt);
+    const entry = new RequestEntry(arrived, model, caller, this.#arrivalCount, nowMs, timeoutAt);
     this.#entries[entry.request] = entry;
     this.#count += 1;
     this.deadlines.add(entry);
     model.queue.add(entry, false);
     if (model.policy.isOrdered) model.answerOrder.append(entry);
+    caller.waitingRequests += 1;
     this.waiting.requestCount += 1;
     this.waiting.byteCount += entry.bytes;
   }
@@ -47,7 +49,10 @@ export class RequestTable {
   /** Returns requests of one model to their old places. They were admitted once; a full queue does not refuse them now. */
   putBack(model: ModelEntry, entries: readonly RequestEntry[]): void {
     model.queue.putBack(entries);
-    for (const entry of entries) this.waiting.byteCount += entry.bytes;
+    for (const entry of entries) {
+      this.waiting.byteCount += entry.bytes;
+      entry.callerCount.waitingRequests += 1;
+    }
     this.waiting.requestCount += entries.length;
   }
 
@@ -55,6 +60,7 @@ export class RequestTable {
   noteTaken(entries: readonly RequestEntry[]): void {
     for (const entry of entries) {
       this.waiting.byteCount -= entry.bytes;
+      entry.callerCount.waitingRequests -= 1;
       this.#endQueueTimeout(entry);
     }
     this.waiting.requestCount -= entries.length;
@@ -62,6 +68,7 @@ export class RequestTable {
 
   leaveQueue(entry: RequestEntry): void {
     entry.model.queue.remove(entry);
+    entry.callerCount.waitingRequests -= 1;
     this.waiting.requestCount -= 1;
     this.waiting.byteCount -= entry.bytes;
   }

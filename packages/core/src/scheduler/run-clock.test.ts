@@ -1,15 +1,19 @@
 import { expect, test } from 'vitest';
 import { resolveModelPolicy } from '../model-policy.ts';
 import { Batch } from './batch.ts';
+import { defaultBreakerPolicy } from './circuit-breaker.ts';
+import { InstanceEntry, InstanceRecord } from './instance-entry.ts';
 import { ModelEntry } from './model-entry.ts';
 import { RunClock } from './run-clock.ts';
 import { WorkerEntry } from './worker-entry.ts';
 
 function workerOf(id: number, runMsMax: number): { worker: WorkerEntry; batch: Batch } {
   const policy = resolveModelPolicy({ rowsMax: 1, queueRequestsMax: 1, queueBytesMax: 1, runMsMax });
-  const worker = new WorkerEntry(id, { score: 0, scoredAt: 0 }, 0);
+  const worker = new WorkerEntry(id, 0);
   worker.batchesMax = 2;
-  return { worker, batch: new Batch(id, worker, new ModelEntry('mlp', policy), []) };
+  const record = new InstanceRecord(defaultBreakerPolicy);
+  const instance = new InstanceEntry(worker, new ModelEntry('mlp', policy), record, Infinity);
+  return { worker, batch: new Batch(id, instance, [], 0) };
 }
 
 test('it names the workers that run too long, and then looks for the next one', () => {

@@ -26,7 +26,12 @@ test.each([
   { lookAheadMax: Number.NaN },
   { retry: { deathsMax: 0 } },
   { retry: { requeuesMax: -1 } },
-  { health: { halfLifeMs: 0 } },
+  { callerRequestsMax: 0 },
+  { breaker: { consecutiveMax: 0 } },
+  { breaker: { halfLifeMs: 0 } },
+  { breaker: { peersFactor: 0 } },
+  { breaker: { openMs: 0 } },
+  { breaker: { openMs: 2, openMsMax: 1 } },
 ])('a limit that could never work is a defect of the caller: %j', (options) => {
   expect(() => resolveSchedulerConfig(options)).toThrow('invariant broken');
 });

@@ -1,10 +1,12 @@
 import { assert } from '../assert.ts';
+import { type BreakerPolicy, defaultBreakerPolicy } from './circuit-breaker.ts';
 import { defaultRetryPolicy, type RetryPolicy } from './retry-policy.ts';
-import { defaultHealthPolicy, type HealthPolicy } from './worker-health.ts';
 
 export interface SchedulerConfig {
   /** Requests that may wait in the queues of all models together. */
   readonly waitingRequestsMax: number;
+  /** Requests of one caller that may wait in the queues of all models together. */
+  readonly callerRequestsMax: number;
   /** Bytes of inputs that may wait in the queues of all models together. */
   readonly waitingBytesMax: number;
   /** Requests of one queue that are looked at to fill a batch. */
@@ -16,16 +18,17 @@ export interface SchedulerConfig {
   /** A worker that asks for more gets this many: its batches would only wait there instead of here. */
   readonly batchesPerWorkerMax: number;
   readonly retry: RetryPolicy;
-  readonly health: HealthPolicy;
+  readonly breaker: BreakerPolicy;
 }
 
-export interface SchedulerOptions extends Partial<Omit<SchedulerConfig, 'retry' | 'health'>> {
+export interface SchedulerOptions extends Partial<Omit<SchedulerConfig, 'retry' | 'breaker'>> {
   readonly retry?: Partial<RetryPolicy>;
-  readonly health?: Partial<HealthPolicy>;
+  readonly breaker?: Partial<BreakerPolicy>;
 }
 
 export const defaultSchedulerConfig: SchedulerConfig = Object.freeze({
   waitingRequestsMax: 65_536,
+  callerRequestsMax: 16_384,
   waitingBytesMax: 1024 ** 3,
   lookAheadMax: 256,
   modelQuantumMs: 10,
@@ -33,7 +36,7 @@ export const defaultSchedulerConfig: SchedulerConfig = Object.freeze({
   workersMax: 4_096,
   batchesPerWorkerMax: 256,
   retry: defaultRetryPolicy,
-  health: defaultHealthPolicy,
+  breaker: defaultBreakerPolicy,
 });
 
 export function resolveSchedulerConfig(options: SchedulerOptions): SchedulerConfig {
@@ -41,9 +44,10 @@ export function resolveSchedulerConfig(options: SchedulerOptions): SchedulerConf
     ...defaultSchedulerConfig,
     ...options,
     retry: Object.freeze({ ...defaultRetryPolicy, ...options.retry }),
-    health: Object.freeze({ ...defaultHealthPolicy, ...options.health }),
+    breaker: Object.freeze({ ...defaultBreakerPolicy, ...options.breaker }),
   });
   assert(config.waitingRequestsMax >= 1, 'waitingRequestsMax is at least 1');
+  assert(config.callerRequestsMax >= 1, 'callerRequestsMax is at least 1');
   assert(config.waitingBytesMax >= 1, 'waitingBytesMax is at least 1');
   assert(config.lookAheadMax >= 1, 'lookAheadMax is at least 1');
   assert(config.modelQuantumMs > 0, 'modelQuantumMs is above 0');
@@ -52,6 +56,9 @@ export function resolveSchedulerConfig(options: SchedulerOptions): SchedulerConf
   assert(config.batchesPerWorkerMax >= 1, 'batchesPerWorkerMax is at least 1');
   assert(config.retry.deathsMax >= 1, 'retry.deathsMax is at least 1');
   assert(config.retry.requeuesMax >= 0, 'retry.requeuesMax is at least 0');
-  assert(config.health.halfLifeMs > 0, 'health.halfLifeMs is above 0');
+  const { consecutiveMax, halfLifeMs, peersFactor, openMs, openMsMax } = config.breaker;
+  assert(consecutiveMax >= 1, 'breaker.consecutiveMax is at least 1');
+  assert(halfLifeMs > 0 && peersFactor >= 1, 'breaker.halfLifeMs is above 0, breaker.peersFactor at least 1');
+  assert(openMs > 0 && openMsMax >= openMs, 'breaker.openMs is above 0 and within breaker.openMsMax');
   return config;
 }

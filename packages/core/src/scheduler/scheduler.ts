@@ -24,19 +24,24 @@ import {
   removedRefusal,
 } from './admission.ts';
 import type { Batch } from './batch.ts';
+import { type CallerCount, CallerCounts } from './caller-counts.ts';
 import { Dispatcher } from './dispatcher.ts';
 import { Drain } from './drain.ts';
+import type { InstanceEntry } from './instance-entry.ts';
+import { InstanceRecords } from './instance-records.ts';
 import type { ModelEntry } from './model-entry.ts';
 import { ModelTable } from './model-table.ts';
 import { noteDeath, partIn } from './poison-detection.ts';
+import { ProbationClock } from './probation-clock.ts';
 import type { Refusal } from './refusal.ts';
 import type { RequestEntry } from './request-entry.ts';
 import { RequestTable } from './request-table.ts';
 import { noteRequeue, reactionTo } from './retry-policy.ts';
 import { overdueReason, overdueRefusal, RunClock } from './run-clock.ts';
 import { resolveSchedulerConfig, type SchedulerConfig, type SchedulerOptions } from './scheduler-config.ts';
+import { type InstanceSnapshot, type QueueSnapshot, snapshotOf, snapshotOfQueue } from './snapshots.ts';
+import { waitRefusal } from './wait-estimate.ts';
 import { WakeUp } from './wake-up.ts';
-import { WorkerHealth } from './worker-health.ts';
 import { WorkerTable } from './worker-table.ts';
 
 export interface SchedulerCounts {
@@ -54,9 +59,11 @@ export class Scheduler {
   readonly #actions = new ActionList();
   readonly #requests = new RequestTable();
   readonly #models: ModelTable;
-  readonly #health: WorkerHealth;
+  readonly #callers = new CallerCounts();
+  readonly #records: InstanceRecords;
   readonly #workers: WorkerTable;
   readonly #runClock = new RunClock();
+  readonly #probation = new ProbationClock();
   readonly #drain = new Drain();
   readonly #wakeUp = new WakeUp();
   readonly #dispatcher: Dispatcher;
@@ -66,14 +73,13 @@ export class Scheduler {
   constructor(options: SchedulerOptions = {}) {
     this.#config = resolveSchedulerConfig(options);
     this.#models = new ModelTable(this.#config.modelsMax);
-    this.#health = new WorkerHealth(this.#config.health, 2 * this.#config.workersMax);
-    this.#workers = new WorkerTable(this.#health, this.#config.workersMax);
+    this.#records = new InstanceRecords(this.#config.breaker, 2 * this.#config.workersMax);
+    this.#workers = new WorkerTable(this.#records, this.#config.workersMax);
     this.#dispatcher = new Dispatcher({
       actions: this.#actions,
       requests: this.#requests,
       models: this.#models,
       workers: this.#workers,
-      health: this.#health,
       runClock: this.#runClock,
       drain: this.#drain,
       config: this.#config,
@@ -103,13 +109,16 @@ export class Scheduler {
         this.#credited(event.worker, event.batchesMax, nowMs);
         break;
       case 'worker-serves':
-        this.#serves(event.worker, event.model, nowMs);
+        this.#serves(event, nowMs);
         break;
       case 'worker-unserves':
         this.#unserves(event.worker, event.model);
         break;
       case 'worker-gone':
         this.#gone(event.worker, nowMs);
+        break;
+      case 'breaker-closed':
+        this.#closeBreakers(event.worker, nowMs);
         break;
       case 'model-added':
         this.#dispatcher.markCandidate(this.#models.add(event.model, event.policy));
@@ -136,7 +145,12 @@ export class Scheduler {
     this.#tellIdle();
     const isEmpty = this.#requests.count === 0 && this.#dispatcher.outstandingCount === 0;
     if (this.#drain.isNowDone(isEmpty)) this.#actions.add({ kind: 'drained' });
-    const dueAt = Math.min(this.#requests.deadlines.soonestAt, this.#runClock.lookAt, this.#dispatcher.heldUntil);
+    const dueAt = Math.min(
+      this.#requests.deadlines.soonestAt,
+      this.#runClock.lookAt,
+      this.#probation.lookAt,
+      this.#dispatcher.heldUntil,
+    );
     const wakeAt = this.#wakeUp.takeTime(dueAt, nowMs);
     if (wakeAt !== undefined) this.#actions.add({ kind: 'wake-at', at: wakeAt });
   }
@@ -169,6 +183,20 @@ export class Scheduler {
     return this.#models.takeKnown(model)?.queue.requestCount ?? 0;
   }
 
+  /** Every worker with each model that it serves. */
+  instances(nowMs: number): readonly InstanceSnapshot[] {
+    const snapshots: InstanceSnapshot[] = [];
+    for (const { instances } of this.#workers.values()) {
+      for (const instance of instances) snapshots.push(snapshotOf(instance, nowMs));
+    }
+    return snapshots;
+  }
+
+  /** What waits for each model that is served. */
+  queues(): readonly QueueSnapshot[] {
+    return [...this.#models.values()].filter(({ isRemoved }) => !isRemoved).map(snapshotOfQueue);
+  }
+
   #admit(arrived: ArrivedRequest, nowMs: number): void {
     assert(arrived.rows >= 1, 'a request has at least one row');
     assert(!this.#requests.has(arrived.request), 'a request id is used once at a time');
@@ -179,25 +207,34 @@ export class Scheduler {
       this.#refuse(arrived.request, hopeless);
       return;
     }
-    let full = fullRefusal(arrived, model, this.#requests.waiting, this.#config);
-    if (full !== undefined) {
-      // Full means that time has freed no place and no worker can take more: a burst within one turn may be larger
-      // than a queue while workers are idle.
+    const caller = this.#callers.entryOf(arrived.caller);
+    let refusal = this.#refusalNow(arrived, model, caller, nowMs);
+    if (refusal !== undefined) {
+      // Full, or too long a wait, means that time has freed no place and no worker can take more: a burst within one
+      // turn may be larger than a queue while workers are idle.
       this.#expire(nowMs);
       this.#dispatcher.dispatchWaiting(nowMs, false);
-      full = fullRefusal(arrived, model, this.#requests.waiting, this.#config);
+      refusal = this.#refusalNow(arrived, model, caller, nowMs);
+      if (refusal?.code === 'wait-too-long' && hasRoom(model, arrived.priority)) refusal = undefined;
     }
-    if (full !== undefined) {
-      this.#refuse(arrived.request, full);
+    if (refusal !== undefined) {
+      this.#refuse(arrived.request, refusal);
       return;
     }
-    this.#requests.append(arrived, model, nowMs);
+    this.#requests.append(arrived, model, caller, nowMs);
     this.#dispatcher.markCandidate(model);
+  }
+
+  #refusalNow(arrived: ArrivedRequest, model: ModelEntry, caller: CallerCount, nowMs: number): Refusal | undefined {
+    const full = fullRefusal(arrived, model, caller, this.#requests.waiting, this.#config);
+    return full ?? waitRefusal(arrived, model, nowMs);
   }
 
   #answered(id: BatchId, nowMs: number): void {
     const batch = this.#dispatcher.takeEnded(id, nowMs);
-    if (batch === undefined || batch.liveCount === 0) return;
+    if (batch === undefined) return;
+    this.#noteSuccess(batch, nowMs);
+    if (batch.liveCount === 0) return;
     const isWhole = batch.liveCount === batch.entries.length;
     const { answerOrder } = batch.model;
     let live = batch.disband();
@@ -222,9 +259,11 @@ export class Scheduler {
     const batch = this.#dispatcher.takeEnded(id, nowMs);
     if (batch === undefined) return;
     const { worker, model } = batch;
-    if (failure.code === 'unknown-model') this.#workers.unserve(worker, model);
-    if (failure.code !== 'cancelled') this.#health.noteFailedBatch(worker.health, nowMs);
     const reaction = reactionTo(failure.code, this.#config.retry);
+    // What is to be tried elsewhere was not run.
+    if (reaction === 'elsewhere') batch.instance.breaker.noteNothing(batch.dispatchedAt);
+    else this.#noteFailure(batch.instance, batch.dispatchedAt, nowMs);
+    if (failure.code === 'unknown-model') this.#workers.unserve(worker, model);
     const wasShared = batch.entries.length > 1;
     this.#retryOrRefuse(batch, (entry) => {
       if (reaction === 'elsewhere') return noteRequeue(entry, this.#config.retry);
@@ -240,7 +279,9 @@ export class Scheduler {
     else this.#abandon(entry, { code: 'cancelled', message: 'the caller cancelled the request' });
   }
 
+  /** What time alone has changed. */
   #expire(nowMs: number): void {
+    for (const { model } of this.#probation.due(this.#workers.values(), nowMs)) this.#dispatcher.markCandidate(model);
     const { deadlines } = this.#requests;
     for (let late = deadlines.takeExpired(nowMs); late !== undefined; late = deadlines.takeExpired(nowMs)) {
       if (late.deadlineAt <= nowMs) this.#expired(late);
@@ -248,6 +289,7 @@ export class Scheduler {
     }
     for (const worker of this.#runClock.overdue(this.#workers.values(), nowMs)) {
       const batch = worker.condemn();
+      for (const instance of worker.instances) this.#noteFailure(instance, nowMs, nowMs);
       this.#dispatcher.refreshCredit(worker);
       this.#actions.add({ kind: 'kill-worker', worker: worker.worker, reason: overdueReason(batch) });
     }
@@ -300,26 +342,31 @@ export class Scheduler {
     // Written so that a count that is no number means none.
     worker.batchesMax = batchesMax >= 1 ? Math.min(Math.floor(batchesMax), this.#config.batchesPerWorkerMax) : 0;
     this.#dispatcher.refreshCredit(worker);
+    // One that takes nothing any more may have been the only one that was trusted.
+    for (const { model } of worker.instances) this.#dispatcher.markCandidate(model);
   }
 
-  #serves(id: WorkerId, key: ModelKey, nowMs: number): void {
-    const worker = this.#workers.entryOf(id, nowMs);
-    const model = this.#models.takeKnown(key);
+  #serves(event: Extract<SchedulerEvent, { kind: 'worker-serves' }>, nowMs: number): void {
+    const worker = this.#workers.entryOf(event.worker, nowMs);
+    const model = this.#models.takeKnown(event.model);
     if (model === undefined || model.isRemoved) return;
-    this.#workers.serve(worker, model);
+    this.#probation.note(this.#workers.serve(worker, model, event.priorityMax));
     this.#dispatcher.markCandidate(model);
   }
 
   #unserves(id: WorkerId, key: ModelKey): void {
     const worker = this.#workers.takeKnown(id);
     const model = this.#models.takeKnown(key);
-    if (worker !== undefined && model !== undefined) this.#workers.unserve(worker, model);
+    if (worker === undefined || model === undefined) return;
+    this.#workers.unserve(worker, model);
+    this.#dispatcher.markCandidate(model);
   }
 
   #gone(id: WorkerId, nowMs: number): void {
     const worker = this.#workers.takeKnown(id);
     if (worker === undefined) return;
-    this.#health.noteDeath(worker.health, nowMs);
+    // One that was killed for its run has been blamed for that already.
+    if (!worker.isCondemned) for (const instance of worker.instances) this.#noteFailure(instance, nowMs, nowMs);
     const parts = worker.outstanding.map((batch) => partIn(worker, batch));
     this.#workers.remove(worker);
     for (const [index, batch] of worker.outstanding.entries()) {
@@ -329,6 +376,32 @@ export class Scheduler {
         if (parts[index] === 'innocent') return noteRequeue(entry, this.#config.retry);
         return overdueRefusal(batch);
       });
+    }
+  }
+
+  #noteSuccess(batch: Batch, nowMs: number): void {
+    const { instance, model, rows, ranMs, dispatchedAt } = batch;
+    const wasClosed = instance.breaker.isClosed;
+    instance.breaker.noteSuccess(dispatchedAt, nowMs);
+    if (!wasClosed) this.#dispatcher.markCandidate(model);
+    if (ranMs <= 0) return;
+    instance.speed.note(rows, ranMs);
+    model.speed.note(rows, ranMs);
+    // One that serves the model no more counts for nothing in what the model does.
+    if (instance.isServing) model.throughput.measure(instance, model.batchRowsMax);
+    model.adaptive?.noteBatch(rows, nowMs - dispatchedAt, nowMs);
+  }
+
+  #noteFailure(instance: InstanceEntry, dispatchedAt: number, nowMs: number): void {
+    instance.breaker.noteFailure(instance.peersFailureShare(nowMs), dispatchedAt, nowMs);
+    this.#probation.note(instance);
+    this.#dispatcher.markCandidate(instance.model);
+  }
+
+  #closeBreakers(id: WorkerId, nowMs: number): void {
+    for (const { breaker, model } of this.#workers.takeKnown(id)?.instances ?? []) {
+      breaker.close(nowMs);
+      this.#dispatcher.markCandidate(model);
     }
   }
 
@@ -358,7 +431,8 @@ export class Scheduler {
     const model = this.#models.takeKnown(key);
     if (model === undefined || model.isRemoved) return;
     model.isRemoved = true;
-    for (const worker of [...model.workers]) this.#workers.unserve(worker, model);
+    for (const { worker } of [...model.instances]) this.#workers.unserve(worker, model);
+    this.#records.forgetModel(key);
     const refusal = removedRefusal(model);
     for (let { head } = model.queue; head !== undefined; { head } = model.queue) this.#abandon(head, refusal);
     this.#models.forgetIfOver(model);
@@ -378,6 +452,14 @@ export class Scheduler {
   }
 
   #refuse(request: RequestId, refusal: Refusal): void {
-    this.#actions.add({ kind: 'refuse', request, code: refusal.code, message: refusal.message });
+    const { code, message, retryAfterMs } = refusal;
+    if (retryAfterMs === undefined) this.#actions.add({ kind: 'refuse', request, code, message });
+    else this.#actions.add({ kind: 'refuse', request, code, message, retryAfterMs });
   }
+}
+
+/** Whether some instance could take a request of this priority at once. */
+function hasRoom(model: ModelEntry, priority: number): boolean {
+  const level = model.queue.levelIndexOf(priority);
+  return model.instances.some((instance) => instance.worker.hasCredit && instance.takesLevel(level));
 }

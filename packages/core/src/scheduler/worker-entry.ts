@@ -1,16 +1,16 @@
 import { assert } from '../assert.ts';
 import type { WorkerId } from '../events.ts';
 import type { Batch } from './batch.ts';
-import type { ModelEntry } from './model-entry.ts';
-import type { HealthRecord } from './worker-health.ts';
+import type { InstanceEntry } from './instance-entry.ts';
 
 /** What the scheduler knows of one worker: what it serves, what it holds and how long the oldest of that has run. */
 export class WorkerEntry {
   readonly worker: WorkerId;
-  readonly health: HealthRecord;
-  readonly models: ModelEntry[] = [];
+  readonly instances: InstanceEntry[] = [];
   /** In the order of dispatch; the first one is running. */
   readonly outstanding: Batch[] = [];
+  /** What they are expected to run, together. */
+  #expectedMs = 0;
   batchesMax = 0;
   /** Kept equal to `isFree()` by the worker table, which counts the free ones. */
   hasCredit: boolean = false;
@@ -24,9 +24,8 @@ export class WorkerEntry {
   /** The batch that ran too long, for as long as it is outstanding. */
   overdueBatch: Batch | undefined = undefined;
 
-  constructor(worker: WorkerId, health: HealthRecord, nowMs: number) {
+  constructor(worker: WorkerId, nowMs: number) {
     this.worker = worker;
-    this.health = health;
     this.idleSince = nowMs;
   }
 
@@ -37,6 +36,7 @@ export class WorkerEntry {
   begin(batch: Batch, nowMs: number): void {
     assert(this.isFree(), 'a worker is never given more batches than it asked for');
     this.outstanding.push(batch);
+    this.#expectedMs += batch.expectedMs;
     if (this.outstanding.length === 1) this.#startRunClock(nowMs);
   }
 
@@ -44,9 +44,22 @@ export class WorkerEntry {
     const index = this.outstanding.indexOf(batch);
     assert(index >= 0, 'a batch ends on the worker that holds it');
     this.outstanding.splice(index, 1);
+    // Sums of fractions may fall short of their parts.
+    this.#expectedMs = this.outstanding.length === 0 ? 0 : Math.max(0, this.#expectedMs - batch.expectedMs);
     if (this.overdueBatch === batch) this.overdueBatch = undefined;
     if (index === 0) this.#startRunClock(nowMs);
     if (this.outstanding.length === 0) this.idleSince = nowMs;
+  }
+
+  /**
+   * How long it will be busy with what it holds, as far as is known. A run that is late already is expected to be late
+   * for as long again, so that one that hangs is the last to get more.
+   */
+  busyMs(nowMs: number): number {
+    const running = this.outstanding[0];
+    if (running === undefined || running.expectedMs === 0) return this.#expectedMs;
+    const behindMs = Math.max(0, this.#expectedMs - running.expectedMs);
+    return behindMs + Math.abs(running.expectedMs - (nowMs - this.runningSince));
   }
 
   /** How long the batch has run; 0 for one that waits its turn. */

@@ -1,18 +1,19 @@
 import { assert } from '../assert.ts';
 import type { WorkerId } from '../events.ts';
+import { InstanceEntry } from './instance-entry.ts';
+import type { InstanceRecords } from './instance-records.ts';
 import type { ModelEntry } from './model-entry.ts';
 import { WorkerEntry } from './worker-entry.ts';
-import type { WorkerHealth } from './worker-health.ts';
 
 /** The workers that are alive, who of them serves what, and how many could take a batch. */
 export class WorkerTable {
-  readonly #health: WorkerHealth;
+  readonly #records: InstanceRecords;
   readonly #workersMax: number;
   readonly #workers = new Map<WorkerId, WorkerEntry>();
   #freeCount = 0;
 
-  constructor(health: WorkerHealth, workersMax: number) {
-    this.#health = health;
+  constructor(records: InstanceRecords, workersMax: number) {
+    this.#records = records;
     this.#workersMax = workersMax;
   }
 
@@ -38,20 +39,39 @@ export class WorkerTable {
     const known = this.#workers.get(worker);
     if (known !== undefined) return known;
     assert(this.#workers.size < this.#workersMax, 'no more workers than workersMax');
-    const entry = new WorkerEntry(worker, this.#health.recordOf(worker), nowMs);
+    const entry = new WorkerEntry(worker, nowMs);
     this.#workers.set(worker, entry);
     return entry;
   }
 
-  serve(worker: WorkerEntry, model: ModelEntry): void {
-    if (worker.models.includes(model)) return;
-    worker.models.push(model);
-    model.workers.push(worker);
+  /** Said again, it changes which requests the worker takes. */
+  serve(worker: WorkerEntry, model: ModelEntry, priorityMax: number): InstanceEntry {
+    const known = takeInstance(worker, model);
+    if (known !== undefined) {
+      known.priorityMax = priorityMax;
+      noteReserved(model);
+      return known;
+    }
+    const record = this.#records.recordOf(worker.worker, model.key);
+    const instance = new InstanceEntry(worker, model, record, priorityMax);
+    worker.instances.push(instance);
+    model.instances.push(instance);
+    model.throughput.add(instance);
+    if (instance.speed.isKnown) model.throughput.measure(instance, model.batchRowsMax);
+    model.adaptive?.setInstancesMax(model.instances.length);
+    noteReserved(model);
+    return instance;
   }
 
   unserve(worker: WorkerEntry, model: ModelEntry): void {
-    discard(worker.models, model);
-    discard(model.workers, worker);
+    const instance = takeInstance(worker, model);
+    if (instance === undefined) return;
+    instance.isServing = false;
+    discard(worker.instances, instance);
+    discard(model.instances, instance);
+    model.throughput.remove(instance);
+    model.adaptive?.setInstancesMax(model.instances.length);
+    noteReserved(model);
   }
 
   /** To be called after whatever may change a worker's room; true when it has room and had none. */
@@ -64,11 +84,19 @@ export class WorkerTable {
   }
 
   remove(worker: WorkerEntry): void {
-    for (const model of [...worker.models]) this.unserve(worker, model);
+    for (const { model } of [...worker.instances]) this.unserve(worker, model);
     worker.isCondemned = true;
     this.refresh(worker);
     this.#workers.delete(worker.worker);
   }
+}
+
+function noteReserved(model: ModelEntry): void {
+  model.hasReserved = model.instances.some(({ priorityMax }) => priorityMax !== Number.POSITIVE_INFINITY);
+}
+
+function takeInstance(worker: WorkerEntry, model: ModelEntry): InstanceEntry | undefined {
+  return worker.instances.find((instance) => instance.model === model);
 }
 
 function discard<T>(list: T[], item: T): void {

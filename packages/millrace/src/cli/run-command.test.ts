@@ -88,7 +88,14 @@ test('serve gets its configuration from file, variables, flags and arguments', a
     MILLRACE_METRICS_PORT: '9002',
   });
   expect(code).toBe(0);
-  expect(config?.server).toEqual({ id: 'flag', host: '127.0.0.1', httpPort: 9000, grpcPort: 8001, metricsPort: 9002 });
+  expect(config?.server).toEqual({
+    id: 'flag',
+    callerHeader: '',
+    host: '127.0.0.1',
+    httpPort: 9000,
+    grpcPort: 8001,
+    metricsPort: 9002,
+  });
   expect(config?.models.paths).toEqual([path.join(folder, 'models')]);
   const byVariable = await run(['serve', 'models', '--models', folder], { MILLRACE_CONFIG: 'good.yaml' });
   expect(byVariable.config?.server.httpPort).toBe(9000);

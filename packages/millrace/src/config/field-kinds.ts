@@ -161,6 +161,22 @@ export function identifier(naming: Naming<string>): Field<string> {
   };
 }
 
+/** A header field in the lower case that HTTP/2 and gRPC metadata ask for. */
+export function fieldName(naming: Naming<string>): Field<string> {
+  const takes = 'name of a header field, or nothing';
+  return {
+    ...naming,
+    takes,
+    placeholder: 'FIELD',
+    isList: false,
+    parse(written) {
+      if (typeof written === 'string' && /^[\w.-]{0,64}$/.test(written)) return { value: written.toLowerCase() };
+      return { problem: `must be the ${takes}, not ${quoted(written)}` };
+    },
+    format: String,
+  };
+}
+
 const hostNameForm = /^(?=.{1,253}$)[a-z0-9]([a-z0-9-]{0,62})(\.[a-z0-9]([a-z0-9-]{0,62}))*\.?$/i;
 
 export function host(naming: Naming<string>): Field<string> {

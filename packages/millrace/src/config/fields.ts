@@ -7,6 +7,7 @@ import {
   bytes,
   choice,
   type Field,
+  fieldName,
   file,
   folder,
   host,
@@ -49,6 +50,12 @@ export const fields = {
       synonyms: ['name', 'server-name'],
       description: 'Name of this server, in its metadata and logs.',
       default: 'millrace',
+    }),
+    callerHeader: fieldName({
+      flag: 'caller-header',
+      description:
+        'Header or metadata field that names the caller, for example millrace-caller. Set it only behind a gateway that writes it; without it callers are told apart by address.',
+      default: '',
     }),
     host: host({
       flag: 'host',
@@ -227,6 +234,21 @@ export const fields = {
       description: 'Most bytes of inputs waiting on this server; more are refused as `server-full`.',
       default: 1 * GiB,
       min: KiB,
+    }),
+    callerRequestsMax: integer({
+      flag: 'queue-caller-requests-max',
+      description: 'Most requests of one caller waiting on this server; more are refused as `caller-full`.',
+      default: 4096,
+      min: 1,
+      max: 10_000_000,
+    }),
+    waitMsMax: integer({
+      flag: 'queue-wait-ms-max',
+      description:
+        'A request that would wait longer, in milliseconds, is refused as `wait-too-long` when its model sets no limit; 0: no limit.',
+      default: 0,
+      min: 0,
+      max: 86_400_000,
     }),
     modelRequestsMax: integer({
       flag: 'queue-model-requests-max',

@@ -33,6 +33,7 @@ test('nothing written means the defaults, and they are valid', () => {
   const config = resolve({});
   expect(config.server).toEqual({
     id: 'millrace',
+    callerHeader: '',
     host: '127.0.0.1',
     httpPort: 8000,
     grpcPort: 8001,
@@ -41,6 +42,12 @@ test('nothing written means the defaults, and they are valid', () => {
   for (const { path, field } of configFields) {
     expect(field.parse(field.default, '/'), path).toEqual({ value: field.default });
   }
+});
+
+test('the field that names callers is a header field in lower case, or none', () => {
+  expect(resolve({ yaml: 'server:\n  callerHeader: X-Team\n' }).server.callerHeader).toBe('x-team');
+  expect(resolve({ flags: [flag('caller-header', '')] }).server.callerHeader).toBe('');
+  expect(() => resolve({ flags: [flag('caller-header', 'x team')] })).toThrow('--caller-header');
 });
 
 test('the configuration cannot be changed, at any depth', () => {
@@ -58,6 +65,7 @@ test('each layer wins over the ones before it', () => {
     httpPort: 4,
     grpcPort: 8001,
     metricsPort: 1003,
+    callerHeader: '',
     id: 'file',
     host: 'options.example',
   });

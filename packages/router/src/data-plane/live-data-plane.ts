@@ -2,7 +2,16 @@
  * The data plane as it runs: turns calls and worker messages into the scheduler's events, and carries out the actions
  * that come back. It decides nothing itself.
  */
-import type { BatchId, ModelKey, RequestId, Scheduler, SchedulerAction, WorkerId } from '@millrace/core';
+import type {
+  BatchId,
+  InstanceSnapshot,
+  ModelKey,
+  QueueSnapshot,
+  RequestId,
+  Scheduler,
+  SchedulerAction,
+  WorkerId,
+} from '@millrace/core';
 import {
   type AnsweredMessage,
   type CancelSignal,
@@ -298,6 +307,20 @@ export class LiveDataPlane implements DataPlane, Runner {
 
   removeModel(model: ServedModel): void {
     this.#scheduler.handle({ kind: 'model-removed', model: model.key }, this.#clock.now());
+    this.#pumpSoon();
+  }
+
+  instances(): readonly InstanceSnapshot[] {
+    return this.#scheduler.instances(this.#clock.now());
+  }
+
+  queues(): readonly QueueSnapshot[] {
+    return this.#scheduler.queues();
+  }
+
+  /** The worker is trusted again from now on. */
+  closeBreaker(worker: WorkerId): void {
+    this.#scheduler.handle({ kind: 'breaker-closed', worker }, this.#clock.now());
     this.#pumpSoon();
   }
 

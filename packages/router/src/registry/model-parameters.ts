@@ -12,6 +12,8 @@ export interface ModelDefaults {
   readonly runMsMax: number;
   readonly queueRequestsMax: number;
   readonly queueBytesMax: number;
+  /** A request that would wait longer is refused; Infinity: none is. */
+  readonly waitMsMax: number;
 }
 
 export const modelDefaults: ModelDefaults = {
@@ -19,6 +21,7 @@ export const modelDefaults: ModelDefaults = {
   runMsMax: 60_000,
   queueRequestsMax: 4096,
   queueBytesMax: 256 * 1024 * 1024,
+  waitMsMax: Number.POSITIVE_INFINITY,
 };
 
 export interface ModelSettings extends ModelDefaults {
@@ -26,6 +29,8 @@ export interface ModelSettings extends ModelDefaults {
   readonly workerGroup: string;
   /** The group was named, so that other models may be in it. */
   readonly isGroupShared: boolean;
+  /** What 99 of 100 requests should not take longer than; Infinity: nothing is limited for it. */
+  readonly latencyTargetMs: number;
   /** Share of workers that other models want too. */
   readonly weight: number;
   /** Threads of one instance; 0: the server divides the machine's cores. */
@@ -70,6 +75,16 @@ export const modelParameters = {
   'millrace.queue_bytes_max': {
     meaning: 'bytes of input that may wait; a request beyond is refused',
     range: [1, 2 ** 40],
+  },
+  'millrace.wait_ms_max': {
+    meaning:
+      'a request that would wait longer, in milliseconds, as far as can be told, is refused at once; 0: none is; without it `queue.waitMsMax`, and the latency target where there is one',
+    range: [0, 86_400_000],
+  },
+  'millrace.latency_target_ms': {
+    meaning:
+      'the server finds by itself the rows of a batch and the number of instances in use with which 99 of 100 requests take at most so many milliseconds',
+    range: [1, 600_000],
   },
   'millrace.weight': {
     meaning:
@@ -134,6 +149,14 @@ export function readModelSettings(
     findings.problem('parameters["millrace.worker_group"]', 'has no meaning with millrace.lane "inline"; remove one');
   }
   const number = (name: ParameterName, unwritten: number): number => Number(written.get(name) ?? unwritten);
+  const latencyTargetMs = number('millrace.latency_target_ms', Number.POSITIVE_INFINITY);
+  if (
+    latencyTargetMs !== Number.POSITIVE_INFINITY &&
+    (config.dynamic_batching?.max_queue_delay_microseconds ?? 0n) > 0n
+  ) {
+    const message = 'contradicts max_queue_delay_microseconds: batches for a latency are not held back; remove one';
+    findings.problem('parameters["millrace.latency_target_ms"]', message);
+  }
   return {
     lane: lane ?? defaults.lane,
     // A group's name has no slash, so a model without a group can never fall into one.
@@ -142,6 +165,10 @@ export function readModelSettings(
     runMsMax: number('millrace.run_ms_max', defaults.runMsMax),
     queueRequestsMax: number('millrace.queue_requests_max', takeQueueSize(config) ?? defaults.queueRequestsMax),
     queueBytesMax: number('millrace.queue_bytes_max', defaults.queueBytesMax),
+    // Who asks for a latency has no use for an answer that has waited longer.
+    waitMsMax:
+      number('millrace.wait_ms_max', Math.min(defaults.waitMsMax, latencyTargetMs)) || Number.POSITIVE_INFINITY,
+    latencyTargetMs,
     weight: number('millrace.weight', 1),
     threads: number('millrace.threads', 0),
     isSpinning: written.get('millrace.spinning') === 'true',

@@ -2,6 +2,10 @@ import { describe, expect, test } from 'vitest';
 import { field } from './testing/model-bytes.ts';
 import { type GivenModel, readTestModel, serveTestModel, testConfig, testEntries } from './testing/test-model.ts';
 
+function parameter(name: string, value: string): string {
+  return ` parameters { key: "millrace.${name}" value { string_value: "${value}" } }`;
+}
+
 describe('a model without a configuration', () => {
   test('is batched when every first size is free', async () => {
     const { view, policy } = await serveTestModel({});
@@ -111,10 +115,10 @@ describe('a configuration', () => {
   });
 
   test('that says nothing of limits and lane gets those of the server', async () => {
-    const defaults = { lane: 'inline', runMsMax: 1, queueRequestsMax: 2, queueBytesMax: 3 } as const;
+    const defaults = { lane: 'inline', runMsMax: 1, queueRequestsMax: 2, queueBytesMax: 3, waitMsMax: 4 } as const;
     const group = 'parameters { key: "millrace.worker_group" value { string_value: "g" } }';
     const { definition, policy } = await serveTestModel({ config: group, defaults });
-    expect(policy).toMatchObject({ runMsMax: 1, queueRequestsMax: 2, queueBytesMax: 3 });
+    expect(policy).toMatchObject({ runMsMax: 1, queueRequestsMax: 2, queueBytesMax: 3, waitMsMax: 4 });
     expect(definition).toMatchObject({ lane: 'inline', workerGroup: 'g', isGroupShared: true });
   });
 
@@ -124,6 +128,22 @@ describe('a configuration', () => {
         parameters { key: "millrace.queue_requests_max" value { string_value: "7" } }`,
     });
     expect(policy.queueRequestsMax).toBe(7);
+  });
+
+  test.each([
+    ['nothing', '', Infinity, Infinity],
+    ['a wait', parameter('wait_ms_max', '70'), 70, Infinity],
+    ['a latency target, which bounds the wait too', parameter('latency_target_ms', '40'), 40, 40],
+    ['both', parameter('latency_target_ms', '40') + parameter('wait_ms_max', '70'), 70, 40],
+    [
+      'a target and no bound on the wait',
+      parameter('latency_target_ms', '40') + parameter('wait_ms_max', '0'),
+      Infinity,
+      40,
+    ],
+  ])('may ask for %s', async (_, config, waitMsMax, latencyTargetMs) => {
+    const { policy } = await serveTestModel({ config });
+    expect(policy).toMatchObject({ waitMsMax, latencyTargetMs });
   });
 
   test('may put the model inline, and name the threads as Triton does', async () => {

@@ -202,6 +202,8 @@ async function readVersion(parts: ModelParts, version: string): Promise<VersionR
       queueBytesMax: settings.queueBytesMax,
       runMsMax: settings.runMsMax,
       ...ofSequences,
+      waitMsMax: settings.waitMsMax,
+      latencyTargetMs: settings.latencyTargetMs,
     }),
     ...(sequencing === undefined ? {} : { sequencing }),
   };

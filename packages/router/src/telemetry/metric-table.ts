@@ -158,6 +158,48 @@ export const modelMetrics = {
   },
 } as const satisfies Record<string, MetricSpec>;
 
+const ofInstance = ['model', 'version', 'worker'] as const;
+
+/** What the scheduler knows, read from it when somebody scrapes. */
+export const schedulerMetrics = {
+  breakerState: {
+    name: 'millrace_instance_breaker_state',
+    type: 'gauge',
+    help: 'Whether the instance is trusted with work: 0 closed, it is; 1 half-open, it gets one batch to show that it is well; 2 open, it gets none while another instance can.',
+    labels: ofInstance,
+  },
+  instanceBatches: {
+    name: 'millrace_instance_outstanding_batches',
+    type: 'gauge',
+    help: 'Batches that the instance holds, the running one included.',
+    labels: ofInstance,
+  },
+  instanceRowSeconds: {
+    name: 'millrace_instance_row_seconds',
+    type: 'gauge',
+    help: 'Time of one row in full batches on the instance, as measured lately; absent before the first batch.',
+    labels: ofInstance,
+  },
+  queueWaitSeconds: {
+    name: 'millrace_queue_wait_seconds',
+    type: 'gauge',
+    help: 'What a request that comes now would wait, as estimated; absent before the first batch.',
+    labels: ofModel,
+  },
+  batchRowsMax: {
+    name: 'millrace_batch_rows_max',
+    type: 'gauge',
+    help: 'Rows that a batch may have now: max_batch_size, or less where a latency target asks for it.',
+    labels: ofModel,
+  },
+  instancesInUse: {
+    name: 'millrace_instances_in_use',
+    type: 'gauge',
+    help: 'Instances that are given work: all of them, or fewer where a latency target asks for it.',
+    labels: ofModel,
+  },
+} as const satisfies Record<string, MetricSpec>;
+
 /** The names Triton gives to the same facts, so that dashboards and autoscalers made for it keep working. */
 export const tritonMetrics = {
   success: {

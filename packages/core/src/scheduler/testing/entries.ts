@@ -1,8 +1,12 @@
 /** Requests for tests of the scheduler's parts. */
 import type { ArrivedRequest } from '../../events.ts';
 import { type ModelPolicy, resolveModelPolicy } from '../../model-policy.ts';
+import { CallerCount } from '../caller-counts.ts';
+import { defaultBreakerPolicy } from '../circuit-breaker.ts';
+import { InstanceEntry, InstanceRecord } from '../instance-entry.ts';
 import { ModelEntry } from '../model-entry.ts';
 import { RequestEntry } from '../request-entry.ts';
+import { WorkerEntry } from '../worker-entry.ts';
 
 export function modelWith(policy: Partial<ModelPolicy> = {}): ModelEntry {
   const bounds = { rowsMax: 8, queueRequestsMax: 1000, queueBytesMax: 1000, runMsMax: 1000 };
@@ -23,5 +27,10 @@ export function entryOf(model: ModelEntry, arrival: number, fields: Partial<Arri
     queueTimeoutMs: Infinity,
     ...fields,
   };
-  return new RequestEntry(arrived, model, arrival, 0, Number.POSITIVE_INFINITY);
+  return new RequestEntry(arrived, model, new CallerCount(arrived.caller), arrival, 0, Number.POSITIVE_INFINITY);
+}
+
+/** The model on a worker of that id. */
+export function instanceOf(model: ModelEntry, worker: number): InstanceEntry {
+  return new InstanceEntry(new WorkerEntry(worker, 0), model, new InstanceRecord(defaultBreakerPolicy), Infinity);
 }

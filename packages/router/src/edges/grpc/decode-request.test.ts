@@ -11,7 +11,7 @@ type Init = MessageInitShape<typeof ModelInferRequestSchema>;
 
 function decode(init: Init, timeoutMs?: number): DecodedRequest {
   const bytes = toBinary(ModelInferRequestSchema, create(ModelInferRequestSchema, { modelName: 'm', ...init }));
-  return decodeRequest(reader.read(bytes), timeoutMs);
+  return decodeRequest(reader.read(bytes), timeoutMs, '10.0.0.9');
 }
 
 const x = { name: 'x', datatype: 'UINT8', shape: [2n] };
@@ -30,7 +30,7 @@ test('a request with raw contents', () => {
     queueTimeoutMs: undefined,
     priority: 0,
     sequence: undefined,
-    caller: '',
+    caller: '10.0.0.9',
   });
   expect([...(request.inputs[0]?.data ?? [])]).toEqual([1, 2]);
   expect(classes.size).toBe(0);

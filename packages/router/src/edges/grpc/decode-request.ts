@@ -15,7 +15,7 @@ const noNames: readonly string[] = [];
 const noClasses: ReadonlyMap<string, number> = new Map();
 
 /** `timeoutMs` is what the call itself allows. */
-export function decodeRequest(message: InferMessage, timeoutMs: number | undefined): DecodedRequest {
+export function decodeRequest(message: InferMessage, timeoutMs: number | undefined, caller: string): DecodedRequest {
   const { modelName, modelVersion, id } = message;
   const parameters = message.parameters.size === 0 ? noRequestParameters : requestParametersFrom(message.parameters);
   let outputs = noNames;
@@ -36,7 +36,7 @@ export function decodeRequest(message: InferMessage, timeoutMs: number | undefin
       queueTimeoutMs: parameters.timeoutMs,
       priority: parameters.priority,
       sequence: parameters.sequence,
-      caller: '',
+      caller,
     },
     classes,
   };

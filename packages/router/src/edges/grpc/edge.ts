@@ -15,6 +15,8 @@ import { type GrpcDependencies, inferenceService, inferMethodName } from './rout
 export interface GrpcEdgeOptions extends Pick<GrpcDependencies, 'catalogue' | 'dataPlane' | 'server' | 'statistics'> {
   readonly health: WatchedHealth;
   readonly limits?: GrpcOptions;
+  /** The metadata field that names the caller; left out, callers are told apart by their addresses. */
+  readonly callerHeader?: string;
   /** Hears of defects; clients are told only that there was one. */
   readonly onError?: (error: unknown) => void;
 }
@@ -35,7 +37,17 @@ export function createGrpcEdge(options: GrpcEdgeOptions): GrpcEdge {
   const config = resolveGrpcConfig(options.limits ?? {});
   const { retryAfterSeconds } = config;
   const errorFrom = createErrorEncoder({ retryAfterSeconds, onError: options.onError ?? (() => {}) });
-  const inference = inferenceService({ catalogue, dataPlane, health, server, statistics, config, errorFrom });
+  const callerHeader = options.callerHeader ?? '';
+  const inference = inferenceService({
+    catalogue,
+    dataPlane,
+    health,
+    server,
+    statistics,
+    config,
+    callerHeader,
+    errorFrom,
+  });
   const healthService = new HealthService({ catalogue, health, serviceNames: [GRPCInferenceService.typeName] });
   const files = [
     file_google_rpc_error_details,

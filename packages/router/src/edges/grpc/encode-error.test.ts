@@ -27,6 +27,15 @@ test('every code of the catalogue has its status and its details', () => {
   expect(heard).toEqual([]);
 });
 
+test('an error that knows when to come again says so to the millisecond', () => {
+  const encode = createErrorEncoder({ retryAfterSeconds: 7, onError: () => {} });
+  const error = encode(new InferenceError('caller-full', 'words', { retryAfterMs: 2345.5 }));
+  const retry = error.details.find(({ type }) => type === 'google.rpc.RetryInfo')?.value as Uint8Array;
+  expect(fromBinary(RetryInfoSchema, retry).retryDelay).toMatchObject({ seconds: 2n, nanos: 346_000_000 });
+  const final = encode(new InferenceError('deadline-exceeded', 'words', { retryAfterMs: 5 }));
+  expect(final.details.map(({ type }) => type)).toEqual(['google.rpc.ErrorInfo']);
+});
+
 test('a defect is told to the operator alone', () => {
   const heard: unknown[] = [];
   const encode = createErrorEncoder({ retryAfterSeconds: 1, onError: (error) => heard.push(error) });

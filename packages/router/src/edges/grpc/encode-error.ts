@@ -8,7 +8,7 @@ import { BadRequestSchema, ErrorInfoSchema, RetryInfoSchema } from './generated/
 export const errorDomain = 'millrace';
 
 export interface EncodeErrorOptions {
-  /** What `RetryInfo` says where the catalogue advises a later attempt. */
+  /** What `RetryInfo` says where the catalogue advises a later attempt and nothing better is known. */
   readonly retryAfterSeconds: number;
   /** Hears of defects; the caller is told only that there was one. */
   readonly onError: (error: unknown) => void;
@@ -21,7 +21,7 @@ export function createErrorEncoder({ retryAfterSeconds, onError }: EncodeErrorOp
   const detailsOf = (code: ErrorCode): readonly ErrorDetail[] => {
     let details = detailsByCode.get(code);
     if (details === undefined) {
-      details = commonDetails(code, retryAfterSeconds);
+      details = [errorInfo(code), ...(isRepeatable(code) ? [retryInfo(retryAfterSeconds * 1000)] : [])];
       detailsByCode.set(code, details);
     }
     return details;
@@ -29,23 +29,31 @@ export function createErrorEncoder({ retryAfterSeconds, onError }: EncodeErrorOp
   return (error) => {
     if (error instanceof RpcError) return error;
     if (!(error instanceof InferenceError)) onError(error);
-    const { code, kind, message } =
+    const { code, kind, message, retryAfterMs } =
       error instanceof InferenceError
         ? error
         : new InferenceError('internal', 'the server failed on this request; its log says why');
-    const details = code === 'invalid-request' ? [...detailsOf(code), badRequest(message)] : detailsOf(code);
+    let details = detailsOf(code);
+    if (code === 'invalid-request') details = [...details, badRequest(message)];
+    else if (retryAfterMs !== undefined && isRepeatable(code)) details = [errorInfo(code), retryInfo(retryAfterMs)];
     return new RpcError(rpcCodeFrom(grpcStatus[kind.grpc]), message, details, { cause: error });
   };
 }
 
-function commonDetails(code: ErrorCode, retryAfterSeconds: number): readonly ErrorDetail[] {
+function isRepeatable(code: ErrorCode): boolean {
+  return errorCatalogue[code].retry === 'after-backoff';
+}
+
+function errorInfo(code: ErrorCode): ErrorDetail {
   const info = create(ErrorInfoSchema, { reason: reasonFrom(code), domain: errorDomain });
-  const details: ErrorDetail[] = [{ type: ErrorInfoSchema.typeName, value: toBinary(ErrorInfoSchema, info) }];
-  if (errorCatalogue[code].retry === 'after-backoff') {
-    const retry = create(RetryInfoSchema, { retryDelay: { seconds: BigInt(retryAfterSeconds) } });
-    details.push({ type: RetryInfoSchema.typeName, value: toBinary(RetryInfoSchema, retry) });
-  }
-  return details;
+  return { type: ErrorInfoSchema.typeName, value: toBinary(ErrorInfoSchema, info) };
+}
+
+function retryInfo(delayMs: number): ErrorDetail {
+  const wholeMs = Math.ceil(delayMs);
+  const retryDelay = { seconds: BigInt(Math.floor(wholeMs / 1000)), nanos: (wholeMs % 1000) * 1_000_000 };
+  const retry = create(RetryInfoSchema, { retryDelay });
+  return { type: RetryInfoSchema.typeName, value: toBinary(RetryInfoSchema, retry) };
 }
 
 function badRequest(description: string): ErrorDetail {

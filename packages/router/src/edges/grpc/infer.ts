@@ -3,6 +3,7 @@ import type { UnaryCall } from '@millrace/http';
 import { InferenceError } from '@millrace/protocol';
 import type { DataPlane, InferAnswer } from '../../data-plane/infer.ts';
 import type { Catalogue } from '../../registry/catalogue.ts';
+import { callerFrom } from '../caller.ts';
 import { checkClassification, classify } from '../classification/classify.ts';
 import type { GrpcConfig } from './config.ts';
 import { type DecodedRequest, decodeRequest } from './decode-request.ts';
@@ -13,22 +14,26 @@ export interface InferDependencies {
   readonly dataPlane: DataPlane;
   readonly catalogue: Catalogue;
   readonly config: GrpcConfig;
+  /** The metadata field that names the caller; empty: none is believed. */
+  readonly callerHeader: string;
 }
 
 export class InferOperation {
   readonly #dataPlane: DataPlane;
   readonly #catalogue: Catalogue;
   readonly #config: GrpcConfig;
+  readonly #callerHeader: string;
 
-  constructor({ dataPlane, catalogue, config }: InferDependencies) {
+  constructor({ dataPlane, catalogue, config, callerHeader }: InferDependencies) {
     this.#dataPlane = dataPlane;
     this.#catalogue = catalogue;
     this.#config = config;
+    this.#callerHeader = callerHeader;
   }
 
   /** Answers or fails the call when the data plane has; throws what is wrong with the request itself. */
   run(message: InferMessage, call: UnaryCall<InferResponse>): void {
-    const { request, classes } = this.#decode(message, call.timeoutMs);
+    const { request, classes } = this.#decode(message, call);
     this.#dataPlane.infer(request, call.signal).then(
       (answer) => {
         if (classes.size === 0) call.answer(answer, () => answer.release());
@@ -38,9 +43,9 @@ export class InferOperation {
     );
   }
 
-  #decode(message: InferMessage, timeoutMs: number | undefined): DecodedRequest {
+  #decode(message: InferMessage, call: UnaryCall<InferResponse>): DecodedRequest {
     try {
-      const decoded = decodeRequest(message, timeoutMs);
+      const decoded = decodeRequest(message, call.timeoutMs, this.#callerOf(call));
       const { request, classes } = decoded;
       if (classes.size > 0) this.#checkClasses(request.model, request.version, classes);
       return decoded;
@@ -48,6 +53,12 @@ export class InferOperation {
       this.#dataPlane.noteRefusal(error instanceof InferenceError ? error.code : 'internal');
       throw error;
     }
+  }
+
+  #callerOf(call: UnaryCall<InferResponse>): string {
+    // Asking a call for its metadata makes an object, which nearly every request can do without.
+    if (this.#callerHeader === '') return call.peer.address;
+    return callerFrom(call.metadata, call.peer, this.#callerHeader);
   }
 
   #checkClasses(model: string, version: string, classes: ReadonlyMap<string, number>): void {

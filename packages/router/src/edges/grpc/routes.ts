@@ -40,6 +40,8 @@ export interface GrpcDependencies {
   /** Without them there is no call that tells them. */
   readonly statistics?: Statistics | undefined;
   readonly config: GrpcConfig;
+  /** The metadata field that names the caller; empty: none is believed. */
+  readonly callerHeader: string;
   readonly errorFrom: (error: unknown) => RpcError;
 }
 

@@ -20,6 +20,7 @@ export interface RequestFrame {
   /** Bytes of JSON in front of the body; undefined: all of it, 0: none. */
   readonly jsonBytes: number | undefined;
   readonly timeoutMs: number | undefined;
+  readonly caller: string;
 }
 
 export interface DecodeLimits extends InputLimits {
@@ -66,7 +67,7 @@ export function decodeRequest(
       queueTimeoutMs: json.parameters.timeoutMs,
       priority: json.parameters.priority,
       sequence: json.parameters.sequence,
-      caller: '',
+      caller: frame.caller,
     },
     form: { listed: json.outputs, unlisted: json.parameters.isBinaryByDefault ? binaryForm : jsonForm },
   };
@@ -104,7 +105,7 @@ function readJson(reader: JsonReader, limits: DecodeLimits) {
 }
 
 function decodeRawBinary(frame: RequestFrame, body: Uint8Array, catalogue: Catalogue): DecodedRequest {
-  const { model, version, timeoutMs } = frame;
+  const { model, version, timeoutMs, caller } = frame;
   const input = rawBinaryInput(catalogue.mustFind(model, version), body);
   const parameters = noRequestParameters.forModel;
   return {
@@ -119,7 +120,7 @@ function decodeRawBinary(frame: RequestFrame, body: Uint8Array, catalogue: Catal
       queueTimeoutMs: undefined,
       priority: 0,
       sequence: undefined,
-      caller: '',
+      caller,
     },
     form: { listed: new Map(), unlisted: binaryForm },
   };

@@ -8,6 +8,8 @@ import { type RestDependencies, restRoutes } from './routes.ts';
 export interface RestEdgeOptions
   extends Pick<RestDependencies, 'catalogue' | 'dataPlane' | 'health' | 'server' | 'statistics'> {
   readonly limits?: RestOptions;
+  /** The header field that names the caller; left out, callers are told apart by their addresses. */
+  readonly callerHeader?: string;
   /** Hears of defects; clients are told only that there was one. */
   readonly onError?: (error: unknown) => void;
 }
@@ -17,7 +19,8 @@ export function createRestEdge(options: RestEdgeOptions): HttpHandler {
   const { catalogue, dataPlane, health, server, statistics } = options;
   const config = resolveRestConfig(options.limits ?? {});
   const onError = options.onError ?? (() => {});
-  const routes = restRoutes({ catalogue, dataPlane, health, server, statistics, config, onError });
+  const callerHeader = options.callerHeader ?? '';
+  const routes = restRoutes({ catalogue, dataPlane, health, server, statistics, config, callerHeader, onError });
   const document = openApiRoute(
     { title: server.name, version: server.version, description: 'The Open Inference Protocol over REST' },
     routes,

@@ -20,6 +20,16 @@ describe('failures', () => {
     expect(errors).toEqual([]);
   });
 
+  test.each([
+    [40, '1'],
+    [1000, '1'],
+    [1001, '2'],
+    [59_500, '60'],
+  ])('an error that knows when to come again says so in whole seconds: %s ms', async (retryAfterMs, seconds) => {
+    const reply = await failing(new InferenceError('wait-too-long', 'later', { retryAfterMs }), 7).call(request);
+    expect(reply.headers.get('retry-after')).toBe(seconds);
+  });
+
   test('an error that a repetition does not mend says nothing of one', async () => {
     const reply = await failing(new InferenceError('deadline-exceeded', 'too late')).call(request);
     expect(reply.status).toBe(504);

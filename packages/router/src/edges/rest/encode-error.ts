@@ -7,6 +7,7 @@ export const errorCodeField = 'millrace-error-code';
 const utf8 = new TextEncoder();
 
 export interface EncodeErrorOptions {
+  /** What `retry-after` says where nothing better is known. */
   readonly retryAfterSeconds: number;
   /** Hears of defects; the caller is told only that there was one. */
   readonly onError: (error: unknown) => void;
@@ -15,14 +16,22 @@ export interface EncodeErrorOptions {
 /** `{"error": …}` as Triton's clients expect it. Nothing but the message of an `InferenceError` ever leaves. */
 export function encodeError(error: unknown, options: EncodeErrorOptions): HttpResponse {
   if (isDefect(error)) options.onError(error);
-  const { code, kind, message } = inferenceErrorFrom(error);
+  const { code, kind, message, retryAfterMs } = inferenceErrorFrom(error);
   const headers: [string, string][] = [
     ['content-type', 'application/json'],
     [errorCodeField, code],
   ];
-  if (kind.retry === 'after-backoff') headers.push(['retry-after', String(options.retryAfterSeconds)]);
+  if (kind.retry === 'after-backoff') {
+    const seconds = retryAfterMs === undefined ? options.retryAfterSeconds : wholeSecondsFrom(retryAfterMs);
+    headers.push(['retry-after', String(seconds)]);
+  }
   if (code === 'unsupported-media') headers.push(['accept-encoding', 'gzip, deflate']);
   return { status: kind.http, headers, body: utf8.encode(JSON.stringify({ error: message })) };
+}
+
+/** The field knows whole seconds only: rounded up, or callers would come too early. */
+function wholeSecondsFrom(ms: number): number {
+  return Math.max(1, Math.ceil(ms / 1000));
 }
 
 function isDefect(error: unknown): boolean {

@@ -3,6 +3,7 @@ import type { HttpRequest, HttpResponse } from '@millrace/http';
 import { JsonWriter } from '@millrace/protocol';
 import type { DataPlane, InferAnswer } from '../../data-plane/infer.ts';
 import type { Catalogue } from '../../registry/catalogue.ts';
+import { callerFrom } from '../caller.ts';
 import type { AnswerForm } from '../classification/answer-form.ts';
 import { checkClassification, isClassifying } from '../classification/classify.ts';
 import { chooseCoding } from './accept-encoding.ts';
@@ -19,6 +20,8 @@ export interface InferDependencies {
   readonly dataPlane: DataPlane;
   readonly catalogue: Catalogue;
   readonly config: RestConfig;
+  /** The header field that names the caller; empty: none is believed. */
+  readonly callerHeader: string;
 }
 
 /** A writer keeps the memory of its largest text; after one of this size it is replaced. */
@@ -28,14 +31,16 @@ export class InferOperation {
   readonly #dataPlane: DataPlane;
   readonly #catalogue: Catalogue;
   readonly #config: RestConfig;
+  readonly #callerHeader: string;
   readonly #bodies: BodyBudget;
   /** Shared by all requests: what it writes is taken before anything else runs. */
   #writer = new JsonWriter();
 
-  constructor({ dataPlane, catalogue, config }: InferDependencies) {
+  constructor({ dataPlane, catalogue, config, callerHeader }: InferDependencies) {
     this.#dataPlane = dataPlane;
     this.#catalogue = catalogue;
     this.#config = config;
+    this.#callerHeader = callerHeader;
     this.#bodies = new BodyBudget(config.bodyBytesInFlightMax);
   }
 
@@ -76,6 +81,7 @@ export class InferOperation {
       version,
       jsonBytes: jsonBytesFromField(http.headers.getAll(headerLengthField)),
       timeoutMs: timeoutMsFromField(takeJoined(http, timeoutField)),
+      caller: callerFrom(http.headers, http.peer, this.#callerHeader),
     };
     const body = await readBody(http, takeJoined(http, 'content-encoding'), this.#config, lease);
     const decoded = decodeRequest(frame, body, this.#catalogue, this.#config);

@@ -25,6 +25,8 @@ export interface RestDependencies {
   /** Without them there are no calls that tell them. */
   readonly statistics?: Statistics | undefined;
   readonly config: RestConfig;
+  /** The header field that names the caller; empty: none is believed. */
+  readonly callerHeader: string;
   /** Hears of defects; clients are told only that there was one. */
   readonly onError: (error: unknown) => void;
 }

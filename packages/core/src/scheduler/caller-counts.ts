@@ -1,0 +1,44 @@
+/** How much of each caller waits, over all models. A caller's entry is found once a request; what changes it holds it. */
+export class CallerCount {
+  readonly name: string;
+  waitingRequests = 0;
+
+  constructor(name: string) {
+    this.name = name;
+  }
+}
+
+/**
+ * Those for whom nothing waits stay until there are too many of them: a caller mostly comes again, and a table whose
+ * entries come and go with every request would be rebuilt all the time.
+ */
+export const idleCallersMax = 4096;
+
+export class CallerCounts {
+  readonly #callers = new Map<string, CallerCount>();
+  #sweepAt = idleCallersMax;
+  /** Requests of one connection come in a row. */
+  #last = new CallerCount('');
+
+  get count(): number {
+    return this.#callers.size;
+  }
+
+  entryOf(name: string): CallerCount {
+    if (name === this.#last.name && this.#last.waitingRequests > 0) return this.#last;
+    let entry = this.#callers.get(name);
+    if (entry === undefined) {
+      if (this.#callers.size >= this.#sweepAt) this.#sweep();
+      entry = new CallerCount(name);
+      this.#callers.set(name, entry);
+    }
+    this.#last = entry;
+    return entry;
+  }
+
+  #sweep(): void {
+    for (const [name, entry] of this.#callers) if (entry.waitingRequests === 0) this.#callers.delete(name);
+    // So that many callers who all wait are not swept in vain for each newcomer.
+    this.#sweepAt = Math.max(idleCallersMax, 2 * this.#callers.size);
+  }
+}

@@ -1,0 +1,47 @@
+/**
+ * How long runs of one model on one worker take by their rows, as measured lately: the straight line that fits the
+ * runs best, each newer run counting more than the one before it. Most engines are such lines: something for the run
+ * itself, something for every row.
+ */
+
+/** What a run still counts for after the next one; about the last ten runs matter. */
+const keptShare = 0.9;
+
+/** When the rows of the runs differ less than this from their mean, relatively, they say nothing of a slope. */
+const spreadMin = 0.1;
+
+export class RunSpeed {
+  #weight = 0;
+  #rows = 0;
+  #ms = 0;
+  #rowsTimesRows = 0;
+  #rowsTimesMs = 0;
+
+  get isKnown(): boolean {
+    return this.#weight > 0;
+  }
+
+  note(rows: number, ms: number): void {
+    this.#weight = this.#weight * keptShare + 1;
+    this.#rows = this.#rows * keptShare + rows;
+    this.#ms = this.#ms * keptShare + ms;
+    this.#rowsTimesRows = this.#rowsTimesRows * keptShare + rows * rows;
+    this.#rowsTimesMs = this.#rowsTimesMs * keptShare + rows * ms;
+  }
+
+  /** Milliseconds that a run of so many rows takes; 0 before the first was measured. */
+  runMs(rows: number): number {
+    if (this.#weight === 0) return 0;
+    const meanRows = this.#rows / this.#weight;
+    const meanMs = this.#ms / this.#weight;
+    const variance = this.#rowsTimesRows / this.#weight - meanRows * meanRows;
+    if (variance < (spreadMin * meanRows) ** 2) {
+      // All runs were alike: a smaller one is not known to be quicker, and a larger one at worst in proportion slower.
+      return rows <= meanRows ? meanMs : (meanMs * rows) / meanRows;
+    }
+    const covariance = this.#rowsTimesMs / this.#weight - meanRows * meanMs;
+    // More rows never take less time, and no rows never less than none.
+    const slope = Math.min(Math.max(covariance / variance, 0), meanMs / meanRows);
+    return meanMs + slope * (rows - meanRows);
+  }
+}

@@ -1,0 +1,51 @@
+/** What the scheduler tells those who look at it from outside. */
+import type { ModelKey, WorkerId } from '../events.ts';
+import type { BreakerState } from './circuit-breaker.ts';
+import type { InstanceEntry } from './instance-entry.ts';
+import type { ModelEntry } from './model-entry.ts';
+import { estimatedWaitMs } from './wait-estimate.ts';
+
+export interface InstanceSnapshot {
+  readonly worker: WorkerId;
+  readonly model: ModelKey;
+  readonly breaker: BreakerState;
+  readonly outstandingBatches: number;
+  /** Milliseconds of one row in batches as large as they may be; undefined before the first was measured. */
+  readonly rowMs: number | undefined;
+  readonly priorityMax: number;
+}
+
+export interface QueueSnapshot {
+  readonly model: ModelKey;
+  readonly waitingRequests: number;
+  readonly waitingBytes: number;
+  /** What a request of the default priority that came now would wait; undefined while nothing was measured. */
+  readonly waitMs: number | undefined;
+  /** Rows that a batch may have, and instances that are given work, as far as the adaptive mode limits them. */
+  readonly batchRowsMax: number;
+  readonly instancesInUse: number;
+}
+
+export function snapshotOf(instance: InstanceEntry, nowMs: number): InstanceSnapshot {
+  const { worker, model, breaker, rowsPerMs, priorityMax } = instance;
+  return {
+    worker: worker.worker,
+    model: model.key,
+    breaker: breaker.stateAt(nowMs),
+    outstandingBatches: worker.outstanding.filter((batch) => batch.model === model).length,
+    rowMs: rowsPerMs === 0 ? undefined : 1 / rowsPerMs,
+    priorityMax,
+  };
+}
+
+export function snapshotOfQueue(model: ModelEntry): QueueSnapshot {
+  const { key, queue, policy, instances, adaptive } = model;
+  return {
+    model: key,
+    waitingRequests: queue.requestCount,
+    waitingBytes: queue.byteCount,
+    waitMs: estimatedWaitMs(model, policy.priorityDefault - 1),
+    batchRowsMax: model.batchRowsMax,
+    instancesInUse: Math.min(instances.length, adaptive?.instances ?? instances.length),
+  };
+}
