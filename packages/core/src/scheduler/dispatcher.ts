@@ -106,7 +106,7 @@ export class Dispatcher {
     this.#batches.delete(batch.id);
     batch.model.batchCount -= 1;
     batch.model.outstandingRows -= batch.rows;
-    batch.model.share.settle(batch.chargedMs, ranMs, batch.rows, this.#room.config.modelQuantumMs);
+    batch.model.share.settle(batch.chargedMs, ranMs, batch.rows);
     this.#room.models.forgetIfOver(batch.model);
   }
 
@@ -133,17 +133,23 @@ export class Dispatcher {
     const candidates = this.#candidates;
     const [only] = candidates;
     if (only !== undefined && candidates.length === 1) {
-      only.share.forgive();
+      only.share.setContended(false);
       return only;
     }
-    const best = oldestInCredit(candidates);
-    if (best !== undefined) return best;
+    const best = oldestInCredit(candidates) ?? this.#addRounds(nowMs);
+    best.share.setContended(true);
+    return best;
+  }
+
+  /** New rounds for all that have used up their share; returns who is the first to be within it. */
+  #addRounds(nowMs: number): ModelEntry {
+    const candidates = this.#candidates;
     // Only who could use a worker now takes part in the new rounds; others would save up.
     const quantumMs = this.#room.config.modelQuantumMs;
     const able = candidates.filter((model) => model.queue.requestCount > 0 && chooseInstance(model, nowMs));
     const rounds = Math.min(...able.map((model) => model.share.roundsToCredit(quantumMs)));
     for (const model of able) model.share.addRounds(rounds, quantumMs);
-    return oldestInCredit(able) ?? (only as ModelEntry);
+    return oldestInCredit(able) ?? (candidates[0] as ModelEntry);
   }
 
   #strikeOff(model: ModelEntry): void {

@@ -8,6 +8,7 @@ export class ModelShare {
   /** Milliseconds of worker time it may use before the others have theirs; below 0 it waits for the next rounds. */
   balanceMs = 0;
   #rowMs = 0;
+  #isContended: boolean = false;
 
   constructor(weight: number) {
     this.weight = weight;
@@ -26,24 +27,31 @@ export class ModelShare {
     this.balanceMs += rounds * quantumMs * this.weight;
   }
 
-  /** Nobody else wants the worker: what it owes to others is forgiven. */
-  forgive(): void {
-    if (this.balanceMs < 0) this.balanceMs = 0;
+  /**
+   * Whether the next batch is one that others would have liked to go before. One that nobody else wanted the worker for
+   * costs nothing, and what is owed from before is forgiven.
+   */
+  setContended(isContended: boolean): void {
+    this.#isContended = isContended;
+    if (!isContended && this.balanceMs < 0) this.balanceMs = 0;
   }
 
-  /** Charges a batch that is about to run; returns what for. */
+  /** Charges a batch that is about to run; returns what for: `free` when for nothing. */
   charge(rows: number): number {
+    if (!this.#isContended) return free;
     const chargedMs = rows * this.#rowMs;
     this.balanceMs -= chargedMs;
     return chargedMs;
   }
 
   /** The batch ended after `ranMs`, 0 when it never ran. */
-  settle(chargedMs: number, ranMs: number, rows: number, quantumMs: number): void {
-    this.balanceMs = Math.min(this.balanceMs + chargedMs - ranMs, quantumMs * this.weight);
+  settle(chargedMs: number, ranMs: number, rows: number): void {
+    if (chargedMs !== free) this.balanceMs += chargedMs - ranMs;
     if (ranMs > 0) this.#rowMs += (ranMs / rows - this.#rowMs) * learningRate;
   }
 }
+
+const free = -1;
 
 /** How much the newest batch counts in what a row is taken to cost. */
 const learningRate = 0.125;

@@ -61,9 +61,9 @@ export class PlaneOnStage {
   }
 
   /** Sends rows with these values; they go out at the end of the turn. */
-  send(values: readonly number[], timeoutMs?: number): Sent {
+  send(values: readonly number[], timeoutMs?: number, overrides: Partial<InferRequest> = {}): Sent {
     const cancellation = new Cancellation();
-    return this.sendWith(cancellation, values, timeoutMs);
+    return this.sendWith(cancellation, values, timeoutMs, overrides);
   }
 
   sendWith(
