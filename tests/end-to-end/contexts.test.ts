@@ -3,7 +3,7 @@ import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openLmdbStore } from '@millrace/store';
-import { binaryModel, ModelRepository } from '@millrace/worker/testing';
+import { arithmeticModel, binaryModel, ModelRepository } from '@millrace/worker/testing';
 import { createEngine, type Engine } from 'millrace';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { eventually } from '../support/eventually.ts';
@@ -11,11 +11,41 @@ import { infer } from '../support/inference-call.ts';
 import { ServerProcess } from '../support/server-process.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'millrace-contexts-'));
+/** `right` is the sum of all that came before. */
+const statefulConfig = `
+max_batch_size: 8
+version_policy { all { } }
+sequence_batching {
+  state [ {
+    input_name: "right" output_name: "sum" data_type: TYPE_FP32 dims: [ 2 ]
+    initial_state { name: "nothing" data_type: TYPE_FP32 dims: [ 2 ] zero_data: true }
+  } ]
+}`;
+const tensors = (...names: string[]): string =>
+  names.map((name) => `{ name: "${name}" data_type: TYPE_FP32 dims: [ 2 ] }`).join(', ');
+const ensembleConfig = `
+platform: "ensemble"
+max_batch_size: 8
+input [ ${tensors('left', 'right')} ]
+output [ ${tensors('output')} ]
+ensemble_scheduling {
+  step [ {
+    model_name: "calculator" model_version: -1
+    input_map { key: "left" value: "left" }
+    input_map { key: "right" value: "right" }
+    output_map { key: "output" value: "output" }
+  } ]
+}`;
 const models = new ModelRepository()
   .write('calculator/1/model.onnx', binaryModel('Add'))
   .write('calculator/2/model.onnx', binaryModel('Mul'))
   .write('calculator/3/model.onnx', binaryModel('Add'))
-  .write('calculator/config.pbtxt', 'max_batch_size: 8 version_policy { all { } }');
+  .write('calculator/config.pbtxt', 'max_batch_size: 8 version_policy { all { } }')
+  .write('total/1/model.onnx', arithmeticModel(2))
+  .write('total/2/model.onnx', arithmeticModel(2))
+  .write('total/config.pbtxt', statefulConfig)
+  .write('steps/config.pbtxt', ensembleConfig)
+  .write('steps/1/.keep', '');
 afterAll(() => {
   models.remove();
   rmSync(folder, { recursive: true });
@@ -93,6 +123,27 @@ describe("in a program of one's own", () => {
     expect(Math.abs(first - 300)).toBeLessThan(61);
     await engine.changeTraffic('calculator', { split: [] });
     expect(await versionOf('calculator')).toBe('3');
+  });
+
+  test('a split also decides for the steps of an ensemble', async () => {
+    const run = async (): Promise<unknown> => (await engine.infer('steps', values)).outputs.output?.data;
+    expect(await run()).toEqual(Float32Array.of(7, 11));
+    await engine.changeTraffic('calculator', { split: [{ version: '2', weight: 1 }] });
+    expect(await run()).toEqual(Float32Array.of(12, 30));
+    await engine.changeTraffic('calculator', { split: [] });
+  });
+
+  test('a sequence goes on with the version it began with, though its label was moved', async () => {
+    const step = async (number: number, isStart: boolean): Promise<unknown[]> => {
+      const left = { shape: [1, 2], data: Float32Array.of(number, number) };
+      const { version, outputs } = await engine.infer('total@stable', { left }, { sequence: { id: 7, isStart } });
+      return [version, outputs.product?.data[0]];
+    };
+    await engine.changeTraffic('total', { labels: new Map([['stable', '1']]) });
+    expect(await step(3, true)).toEqual(['1', 0]);
+    await engine.changeTraffic('total', { labels: new Map([['stable', '2']]) });
+    expect(await step(5, false)).toEqual(['1', 15]);
+    expect(await step(3, true)).toEqual(['2', 0]);
   });
 });
 

@@ -130,10 +130,18 @@ class EmbeddedEngine implements Engine {
     options: InferOptions = {},
   ): Promise<InferResult> {
     const { dataPlane, contexts } = this.#layer;
-    const scheduling = schedulingFrom(options);
+    const request = dataPlane.resolved({
+      model,
+      version: options.version ?? '',
+      id: options.id ?? '',
+      parameters: new Map(),
+      inputs: [],
+      outputs: options.outputs ?? [],
+      ...schedulingFrom(options),
+      caller: options.caller ?? '',
+    });
     // Inputs are read as the version wants them that will answer.
-    const resolved = dataPlane.resolve(model, options.version ?? '', scheduling.sequence);
-    const view = contexts.mustFind(resolved.model, resolved.version);
+    const view = contexts.mustFind(request.model, request.version);
     const tensors = Object.entries(inputs).map(([name, value]): Tensor => {
       const datatype = value.datatype ?? view.inputs.find((input) => input.name === name)?.datatype;
       // An input the model does not have is refused by its name, whatever its values are.
@@ -141,16 +149,7 @@ class EmbeddedEngine implements Engine {
       return tensorFrom(name, value, datatype);
     });
     const answer = await dataPlane.infer(
-      {
-        model: view.name,
-        version: view.version,
-        id: options.id ?? '',
-        parameters: new Map(),
-        inputs: tensors,
-        outputs: options.outputs ?? [],
-        ...scheduling,
-        caller: options.caller ?? '',
-      },
+      { ...request, inputs: tensors },
       options.signal === undefined ? neverCancelled : cancellationFrom(options.signal),
     );
     try {

@@ -40,10 +40,19 @@ export async function openContexts(parts: ContextParts): Promise<ContextLayer> {
     lowestPriority: (model, version) => models.takeModel(model, version)?.policy.queues.length ?? 1,
     onOutcome: onShadow,
   });
+  const front = new ContextDataPlane({
+    dataPlane,
+    contexts,
+    traffic,
+    shadows,
+    takeVersionHolding: (request) => dataPlane.takeVersionHolding(request),
+    random: Math.random,
+  });
+  dataPlane.resolvePartsBy((request) => front.resolved(request));
   return {
     traffic,
     contexts,
-    dataPlane: new ContextDataPlane({ dataPlane, contexts, traffic, shadows, random: Math.random }),
+    dataPlane: front,
     endShadows: () => shadows.close(),
     close: () => {
       shadows.close();

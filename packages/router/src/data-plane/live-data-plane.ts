@@ -68,6 +68,7 @@ export class LiveDataPlane implements DataPlane, Runner {
   /** Those that were told to retire and not taken back since. */
   readonly #retiring = new Set<ModelKey>();
   #demand: Demand | undefined;
+  #resolvePart: (request: InferRequest) => InferRequest = (request) => request;
   /** The answer the scheduler is being told about; `deliver` hands it out. */
   #answer: BatchAnswer | undefined;
   /** Answers of which parts wait for those of earlier requests, as the scheduler decides. */
@@ -88,7 +89,33 @@ export class LiveDataPlane implements DataPlane, Runner {
 
   /** A part of a request that was accepted before, asked for by its runner: answered also while the server drains. */
   inferPart(request: InferRequest, signal: CancelSignal): Promise<InferAnswer> {
-    return new Promise((resolve, reject) => this.#infer(request, signal, resolve, reject, true, 0));
+    return new Promise((resolve, reject) => {
+      let resolved: InferRequest;
+      try {
+        resolved = this.#resolvePart(request);
+      } catch (error) {
+        if (error instanceof InferenceError) this.#observer.requestRefused(error.code);
+        reject(error);
+        return;
+      }
+      this.#infer(resolved, signal, resolve, reject, true, 0);
+    });
+  }
+
+  /** Parts are named as requests are; what a name means is decided in front of the data plane. */
+  resolvePartsBy(resolve: (request: InferRequest) => InferRequest): void {
+    this.#resolvePart = resolve;
+  }
+
+  /** The version with the state that the request goes on with; undefined: it begins something new, or nobody has it. */
+  takeVersionHolding(request: InferRequest): string | undefined {
+    const { model: name, sequence } = request;
+    if (sequence === undefined || sequence.isStart) return undefined;
+    const ready = this.#models.readyVersions(name).map((version) => this.#models.takeModel(name, version));
+    const holder = [...this.#closing, ...ready].find(
+      (model) => model?.view.name === name && model.runner?.holds?.(request) === true,
+    );
+    return holder?.view.version;
   }
 
   #infer(

@@ -84,14 +84,16 @@ async function stage(change: TrafficChange, limits: Partial<ShadowLimits> = {}) 
     onOutcome: (model, version, outcome) => outcomes.push(`${model}:${version} ${outcome}`),
   });
   const draws: number[] = [];
+  const holders = new Map<bigint | string, string>();
   const plane = new ContextDataPlane({
     dataPlane: inner,
     contexts: new Contexts({ catalogue: models, traffic }),
     traffic,
     shadows,
+    takeVersionHolding: ({ sequence }) => (sequence?.isStart === false ? holders.get(sequence.id) : undefined),
     random: () => draws.shift() ?? 0,
   });
-  return { plane, inner, outcomes, shadows, draws, traffic };
+  return { plane, inner, outcomes, shadows, draws, holders, traffic };
 }
 
 const toShadow = (percent = 100): TrafficChange => ({ shadows: [{ version: '3', percent }] });
@@ -147,6 +149,20 @@ test('requests are split by draws, steps of a sequence by their id', async () =>
   const all = Array.from({ length: 20 }, (_, id) => versionsOf(BigInt(id)));
   for (const versions of all) expect(versions.size).toBe(1);
   expect(new Set(all.flatMap((versions) => [...versions]))).toEqual(new Set(['1', '2']));
+});
+
+test('a sequence goes on where its state is, though its label was moved, unless it names a version', async () => {
+  const { plane, inner, holders, traffic } = await stage({ labels: new Map([['stable', '1']]) });
+  const step = (model: string, isStart: boolean, version = ''): string => {
+    void plane.infer(request({ model, version, sequence: { id: 5n, isStart, isEnd: false } }), neverCancelled);
+    return inner.calls.at(-1)?.request.version ?? '';
+  };
+  expect(step('m@stable', true)).toBe('1');
+  holders.set(5n, '1');
+  await traffic.changeTraffic('m', { labels: new Map([['stable', '2']]), split: [{ version: '3', weight: 1 }] });
+  expect([step('m@stable', false), step('m', false)]).toEqual(['1', '1']);
+  expect([step('m:2', false), step('m', false, '2')]).toEqual(['2', '2']);
+  expect([step('m@stable', true), step('m', true)]).toEqual(['2', '3']);
 });
 
 test('a copy is sent when its original has been answered, apart from all that waits', async () => {

@@ -1,9 +1,9 @@
 /** The data plane as requests name it: finds the version that is meant, sends copies to its shadows, and hands on. */
 import { shadowsOf, stableDraw } from '@millrace/core';
 import { type CancelSignal, type ErrorCode, InferenceError } from '@millrace/protocol';
-import type { Contexts, ResolvedModel } from '../../registry/contexts/contexts.ts';
+import type { Contexts } from '../../registry/contexts/contexts.ts';
 import type { TrafficTable } from '../../registry/contexts/traffic-table.ts';
-import type { DataPlane, InferAnswer, InferRequest, SequenceStep } from '../infer.ts';
+import type { DataPlane, InferAnswer, InferRequest } from '../infer.ts';
 import type { ShadowTraffic } from './shadow-traffic.ts';
 
 export interface ContextDataPlaneParts {
@@ -11,6 +11,8 @@ export interface ContextDataPlaneParts {
   readonly contexts: Contexts;
   readonly traffic: TrafficTable;
   readonly shadows: ShadowTraffic;
+  /** The version that has the state which a request goes on with. */
+  readonly takeVersionHolding: (request: InferRequest) => string | undefined;
   /** From 0 to below 1. */
   readonly random: () => number;
 }
@@ -20,20 +22,22 @@ export class ContextDataPlane implements DataPlane {
   readonly #contexts: Contexts;
   readonly #traffic: TrafficTable;
   readonly #shadows: ShadowTraffic;
+  readonly #takeVersionHolding: ContextDataPlaneParts['takeVersionHolding'];
   readonly #random: () => number;
 
-  constructor({ dataPlane, contexts, traffic, shadows, random }: ContextDataPlaneParts) {
+  constructor({ dataPlane, contexts, traffic, shadows, takeVersionHolding, random }: ContextDataPlaneParts) {
     this.#dataPlane = dataPlane;
     this.#contexts = contexts;
     this.#traffic = traffic;
     this.#shadows = shadows;
+    this.#takeVersionHolding = takeVersionHolding;
     this.#random = random;
   }
 
   infer(request: InferRequest, signal: CancelSignal): Promise<InferAnswer> {
     if (!this.#contexts.isResolvable(request.model)) return this.#dataPlane.infer(request, signal);
     try {
-      return this.#inferResolved(this.#resolved(request), signal);
+      return this.#inferResolved(this.resolved(request), signal);
     } catch (error) {
       if (error instanceof InferenceError) this.#dataPlane.noteRefusal(error.code);
       return Promise.reject(error);
@@ -44,15 +48,19 @@ export class ContextDataPlane implements DataPlane {
     this.#dataPlane.noteRefusal(code);
   }
 
-  /** What a request means by a name and a version. Steps of one sequence mean the same as long as the split is the same. */
-  resolve(name: string, version: string, sequence: SequenceStep | undefined): ResolvedModel {
+  /**
+   * The request with the real name of its model and the version that is meant. A sequence goes on with the version that
+   * has its state, though its label was moved meanwhile or the split changed.
+   */
+  resolved(request: InferRequest): InferRequest {
+    if (!this.#contexts.isResolvable(request.model)) return request;
+    const { sequence } = request;
     const draw = sequence === undefined ? this.#random : () => stableDraw(sequence.id);
-    return this.#contexts.resolve(name, version, draw);
-  }
-
-  #resolved(request: InferRequest): InferRequest {
-    const { model, version } = this.resolve(request.model, request.version, request.sequence);
-    return model === request.model && version === request.version ? request : { ...request, model, version };
+    const { model, version } = this.#contexts.resolve(request.model, request.version, draw);
+    const isNamed = request.version !== '' || request.model === `${model}:${version}`;
+    const holding = isNamed ? undefined : this.#takeVersionHolding({ ...request, model });
+    const chosen = holding ?? version;
+    return model === request.model && chosen === request.version ? request : { ...request, model, version: chosen };
   }
 
   #inferResolved(request: InferRequest, signal: CancelSignal): Promise<InferAnswer> {
