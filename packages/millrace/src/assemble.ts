@@ -5,6 +5,7 @@ import { Scheduler } from '@millrace/core';
 import {
   createLocalLane,
   type DataPlaneObserver,
+  type LibraryControl,
   type LibraryListener,
   LiveDataPlane,
   ModelLibrary,
@@ -15,6 +16,7 @@ import {
   systemClock,
   WorkerFleet,
 } from '@millrace/router';
+import { type MetadataStore, openMemoryStore } from '@millrace/store';
 import { createInlineLane, onnxruntimeEngine } from '@millrace/worker';
 import type { Config } from './config/fields.ts';
 import { gpuSupportFrom, modelDefaultsFrom } from './model-defaults.ts';
@@ -23,7 +25,11 @@ import { shareThreads } from './share-threads.ts';
 export interface AssemblyParts {
   /** Model repositories and single files. */
   readonly paths: readonly string[];
-  readonly config: Pick<Config, 'cache' | 'queue' | 'worker'>;
+  readonly config: Pick<Config, 'cache' | 'models' | 'queue' | 'worker'>;
+  /** Keeps explicit loads and pins; without it they go with the process. */
+  readonly store?: MetadataStore;
+  /** Where model files that came with a load are kept; without it they go with the server. */
+  readonly stateFolder?: string;
   readonly observer: DataPlaneObserver;
   readonly listener: LibraryListener;
   /** The program of the worker processes; Millrace's own unless given. */
@@ -92,7 +98,24 @@ export async function assemble(parts: AssemblyParts): Promise<Assembly> {
     random,
     measure: measureProcess,
     listener,
-    keeper: {},
+    keeper: { loadsMax: config.models.loadsMax, demandWaitersMax: config.models.demandWaitersMax },
+    control: controlFrom(config.models),
+    store: parts.store ?? (await openMemoryStore()),
+    stateFolder: parts.stateFolder,
   });
   return { models, dataPlane, library, fleet, cache: runners.cache };
+}
+
+/** Often enough to see a context grow before it matters, seldom enough to cost nothing. */
+const measureMs = 5000;
+
+function controlFrom(models: Config['models']): LibraryControl {
+  return {
+    mode: models.controlMode,
+    pollMs: models.pollSeconds * 1000,
+    settleMs: models.settleSeconds * 1000,
+    loads: models.load,
+    measureMs,
+    budgetBytes: models.memoryBudget === 0 ? Number.POSITIVE_INFINITY : models.memoryBudget,
+  };
 }

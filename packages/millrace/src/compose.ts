@@ -25,7 +25,7 @@ import { acceptErrorLog } from './logging/accept-error-log.ts';
 import { rpcAccessLog, withAccessLog } from './logging/access-log.ts';
 import type { Logger } from './logging/logger.ts';
 import { type ContextLayer, openContexts } from './open-contexts.ts';
-import { openStore } from './open-store.ts';
+import { openStore, stateFolderIn } from './open-store.ts';
 import { Readiness } from './readiness.ts';
 import { version } from './version.ts';
 
@@ -49,6 +49,8 @@ async function startOn(store: MetadataStore, config: Config, logger: Logger): Pr
     config,
     observer,
     listener: watch,
+    store,
+    ...stateFolderIn(config.store.path),
     onSharedMemoryUnavailable: (reason) =>
       logger.warn({ reason }, 'tensors are copied to workers through their socket'),
   });
@@ -207,6 +209,7 @@ class ComposedServer implements RunningServer {
     assembly.library.close();
     await assembly.dataPlane.drain();
     await assembly.fleet.stop();
+    await assembly.library.removeFiles();
   }
 
   close(): Promise<void> {
@@ -221,6 +224,7 @@ class ComposedServer implements RunningServer {
     layer.close();
     assembly.library.close();
     await Promise.all([http.close(), grpc.close(), metrics.close(), assembly.fleet.kill()]);
+    await assembly.library.removeFiles();
     await store.close();
   }
 }

@@ -3,6 +3,7 @@ import type { HttpHandler } from '@millrace/http';
 import { ConfigError, type ConfigProblem, cancellationFrom, neverCancelled, type Tensor } from '@millrace/protocol';
 import {
   createRestEdge,
+  type Management,
   type ModelStatus,
   type ModelView,
   silentLibraryListener,
@@ -16,7 +17,7 @@ import type { Config, Options } from './config/fields.ts';
 import { resolveConfig } from './config/resolve-config.ts';
 import { type InferOptions, schedulingFrom } from './infer-options.ts';
 import { type ContextLayer, openContexts } from './open-contexts.ts';
-import { openStore } from './open-store.ts';
+import { openStore, stateFolderIn } from './open-store.ts';
 import { isReadyFor } from './readiness.ts';
 import { type InputValue, type OutputValue, outputValueFrom, tensorFrom } from './tensor-values.ts';
 import { version } from './version.ts';
@@ -24,6 +25,8 @@ import { version } from './version.ts';
 export interface EngineOptions extends Pick<Options, 'cache' | 'queue' | 'shadow' | 'store' | 'worker'> {
   /** Model repositories and single `.onnx` files. */
   readonly models: string | readonly string[];
+  /** Who decides what is served, and how much memory it may take: as `models` in the server's configuration. */
+  readonly control?: Omit<NonNullable<Options['models']>, 'paths' | 'exitOnError' | 'strictReadiness'>;
   /** Serve the models that load although others do not; otherwise one that fails rejects `createEngine`. */
   readonly allowFailures?: boolean;
 }
@@ -45,6 +48,8 @@ export interface Engine {
   traffic(model: string): TrafficPolicy;
   /** Resolves when the change is in the store and in effect. Rejects with `conflict` when the revision is another one by now. */
   changeTraffic(model: string, change: TrafficChange, expectedRevision?: number): Promise<TrafficPolicy>;
+  /** What is in memory, and to change it: loads and unloads need `control: { controlMode: 'explicit' }`. */
+  readonly library: Pick<Management, 'index' | 'load' | 'unload' | 'setPinned' | 'contexts'>;
   /** Forgets the results that are kept, of one model or of all; how many there were. */
   flushCache(model?: string): number;
   /** The REST protocol as a function from request to response, to mount in a server of your own. */
@@ -55,10 +60,11 @@ export interface Engine {
 
 /** Resolves when every model is ready or has failed. */
 export async function createEngine(options: EngineOptions): Promise<Engine> {
-  const { cache, queue, shadow, store: place, worker } = options;
+  const { cache, control, queue, shadow, store: place, worker } = options;
   const config = resolveConfig({
     options: {
       ...(cache && { cache }),
+      ...(control && { models: control }),
       ...(queue && { queue }),
       ...(shadow && { shadow }),
       ...(place && { store: place }),
@@ -86,6 +92,8 @@ async function createOn(store: MetadataStore, config: Config, options: EngineOpt
       ...silentLibraryListener,
       modelFailed: ({ view }, reason) => failures.push({ source: `${view.name}/${view.version}`, message: reason }),
     },
+    store,
+    ...stateFolderIn(config.store.path),
     onSharedMemoryUnavailable: () => {},
   });
   const { library, fleet } = assembly;
@@ -95,6 +103,7 @@ async function createOn(store: MetadataStore, config: Config, options: EngineOpt
   if (problems.length > 0 && options.allowFailures !== true) {
     library.close();
     await fleet.stop();
+    await library.removeFiles();
     throw new ConfigError(problems);
   }
   const layer = await openContexts({ assembly, store, config, onShadow: () => {}, onUnreadable: () => {} });
@@ -103,6 +112,7 @@ async function createOn(store: MetadataStore, config: Config, options: EngineOpt
 
 class EmbeddedEngine implements Engine {
   readonly handler: HttpHandler;
+  readonly library: Engine['library'];
   readonly #assembly: Assembly;
   readonly #layer: ContextLayer;
   readonly #store: MetadataStore;
@@ -114,6 +124,7 @@ class EmbeddedEngine implements Engine {
     this.#store = store;
     const { models } = assembly;
     const { dataPlane, contexts } = layer;
+    this.library = assembly.library;
     const engine = this;
     const health = {
       isLive: true,
@@ -190,6 +201,7 @@ class EmbeddedEngine implements Engine {
     this.#assembly.library.close();
     await this.#assembly.dataPlane.drain();
     await this.#assembly.fleet.stop();
+    await this.#assembly.library.removeFiles();
     this.#layer.close();
     await this.#store.close();
   }

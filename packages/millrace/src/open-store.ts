@@ -1,4 +1,5 @@
 /** The metadata store as the configuration asks for it. */
+import { join } from 'node:path';
 import { ConfigError } from '@millrace/protocol';
 import { type MetadataStore, openLmdbStore, openMemoryStore, StoreError } from '@millrace/store';
 import type { Config } from './config/fields.ts';
@@ -12,4 +13,9 @@ export async function openStore({ path, synced }: Config['store']): Promise<Meta
     if (!(error instanceof StoreError)) throw error;
     throw new ConfigError([{ source: path, field: 'store.path', message: error.message }]);
   }
+}
+
+/** Where model files that came with a load are kept, beside the store that says so; nowhere when that is in memory. */
+export function stateFolderIn(storePath: string): { readonly stateFolder?: string } {
+  return storePath === '' ? {} : { stateFolder: join(storePath, 'loads') };
 }

@@ -30,6 +30,8 @@ export class Readiness implements WatchedHealth {
     if (this.#isEnding) return false;
     const statuses = this.#models.statuses();
     if (this.#isStrict) return statuses.every(isReadyFor);
+    // Nothing is wanted, so nothing is missing.
+    if (statuses.length === 0) return true;
     const states = statuses.map(({ state }) => state);
     return (states.includes('ready') || states.includes('evicted')) && !states.includes('loading');
   }

@@ -107,6 +107,12 @@ export const errorCatalogue = {
     retry: 'after-backoff',
     meaning: 'This caller has as many requests waiting as one caller may; others are still served.',
   },
+  'load-not-allowed': {
+    grpc: 'UNAVAILABLE',
+    http: 503,
+    retry: 'never',
+    meaning: 'Models are loaded and unloaded by request only where `models.controlMode` is `explicit`.',
+  },
   conflict: {
     grpc: 'ABORTED',
     http: 409,

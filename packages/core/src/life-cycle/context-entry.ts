@@ -21,6 +21,10 @@ export class RevisionEntry {
   /** Its load may turn out larger than the room that was made for it. */
   isUnsure: boolean = false;
   readyAt = 0;
+  /** Its last use before it became ready: another one since means that it has been used. */
+  usedBefore: number | undefined = undefined;
+  /** Requests were let go on when it became ready, and may not have come yet. */
+  isAwaited: boolean = false;
   reason = '';
   retryAt = Number.POSITIVE_INFINITY;
   record: RestartRecord = cleanRestartRecord;

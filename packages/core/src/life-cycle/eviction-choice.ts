@@ -19,8 +19,8 @@ export interface EvictionChoice {
 
 /**
  * Whom to unload, least recently used first: those without work; then those with work that have been in memory for
- * `residencyMsMin`, which are drained first. What was loaded and not used since is kept as long: its waiters are on
- * their way. Never a pinned one, nor one that is about to be replaced.
+ * `residencyMsMin`, which are drained first. What was loaded for requests that have not come yet is kept as long: they
+ * are on their way. Never a pinned one, nor one that is about to be replaced.
  */
 export function chooseVictims(contexts: Iterable<ContextEntry>, use: ContextUse, need: EvictionNeed): EvictionChoice {
   const idle: { readonly revision: RevisionEntry; readonly usedAt: number }[] = [];
@@ -33,7 +33,8 @@ export function chooseVictims(contexts: Iterable<ContextEntry>, use: ContextUse,
     const usedAt = Math.max(lastUse ?? 0, revision.readyAt);
     const safeUntil = revision.readyAt + need.residencyMsMin;
     const isBusy = use.isInUse(revision.id);
-    if (!isBusy && lastUse !== undefined && lastUse >= revision.readyAt) idle.push({ revision, usedAt });
+    const isExpected = revision.isAwaited && lastUse === revision.usedBefore;
+    if (!isBusy && !isExpected) idle.push({ revision, usedAt });
     else if (need.nowMs >= safeUntil) (isBusy ? busy : idle).push({ revision, usedAt });
     else lookAgainAt = Math.min(lookAgainAt, safeUntil);
   }

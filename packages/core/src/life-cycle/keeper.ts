@@ -161,8 +161,7 @@ export class Keeper {
     if (revision?.state !== 'loading') return;
     const { context } = revision;
     this.#account(revision, residentBytes);
-    revision.state = 'ready';
-    revision.readyAt = nowMs;
+    this.#becomeReady(revision, nowMs);
     revision.isUnsure = false;
     revision.reason = '';
     const old = context.next === revision ? context.current : undefined;
@@ -251,12 +250,17 @@ export class Keeper {
     if (context.demandedAt === Number.POSITIVE_INFINITY) context.demandedAt = nowMs;
     if (current.state === 'evicted') current.state = 'queued';
     if (current.state === 'retiring') {
-      current.state = 'ready';
-      // Who asked is on the way: it must not go again before.
-      current.readyAt = nowMs;
+      this.#becomeReady(current, nowMs);
       this.#actions.push({ kind: 'serve', revision: current.id });
     }
     if (current.state === 'ready') this.#letGoOn(context);
+  }
+
+  #becomeReady(revision: RevisionEntry, nowMs: number): void {
+    revision.state = 'ready';
+    revision.readyAt = nowMs;
+    revision.usedBefore = this.#use.usedAt(revision.id);
+    revision.isAwaited = revision.context.waiters.length > 0;
   }
 
   #letGoOn(context: ContextEntry): void {

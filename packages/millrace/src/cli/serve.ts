@@ -73,7 +73,8 @@ async function runUntilEnd(
   end: Deferred<EndReason>,
 ): Promise<number> {
   const { config, terminal } = context;
-  if (server.models().length === 0) {
+  // Where models may come later, none is a beginning.
+  if (server.models().length === 0 && config.models.controlMode === 'none') {
     context.complain(noModelsText(config.models.paths));
     return exitCodes.failure;
   }

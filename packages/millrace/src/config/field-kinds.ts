@@ -222,6 +222,28 @@ export function paths(naming: Naming<readonly string[]>): Field<readonly string[
   };
 }
 
+/** Names; in a variable they stand between commas, a flag is repeated. */
+export function names(naming: Naming<readonly string[]>): Field<readonly string[]> {
+  return {
+    ...naming,
+    takes: 'names',
+    placeholder: 'NAME',
+    isList: true,
+    parse(written) {
+      const list = Array.isArray(written) ? (written as unknown[]) : [written];
+      const value: string[] = [];
+      for (const one of list) {
+        for (const name of typeof one === 'string' ? one.split(',') : ['']) {
+          if (name.trim() === '') return { problem: `must be a name or a list of names, not ${quoted(one)}` };
+          value.push(name.trim());
+        }
+      }
+      return { value };
+    },
+    format: (value) => (value.length === 0 ? 'none' : value.join(', ')),
+  };
+}
+
 /** One file; empty: none. */
 export function file(naming: Naming<string>): Field<string> {
   return {

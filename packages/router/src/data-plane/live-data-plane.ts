@@ -306,6 +306,14 @@ export class LiveDataPlane implements DataPlane, Runner {
     this.#scheduler.handle({ kind: 'model-added', model: model.key, policy: model.policy }, this.#clock.now());
   }
 
+  /** Requests of the model that wait for a batch, and that are under way. */
+  workOf({ key }: ServedModel): { readonly waitingRequests: number; readonly runningRequests: number } {
+    const waitingRequests = this.#scheduler.waitingFor(key);
+    let runningRequests = 0;
+    for (const batch of this.#running.values()) if (batch.model.key === key) runningRequests += batch.requests.length;
+    return { waitingRequests, runningRequests };
+  }
+
   isInUse(model: ServedModel): boolean {
     if (this.#heldByRunners.has(model.key) || model.runner?.isHolding === true) return true;
     return !this.#scheduler.isIdle(model.key);

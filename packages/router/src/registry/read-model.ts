@@ -13,6 +13,7 @@ import {
   jsonFromModelConfig,
   type ReadModelConfig,
   readModelConfig,
+  readModelConfigJson,
 } from './config-text/read-model-config.ts';
 import { type BatchingPolicy, readDynamicBatching } from './dynamic-batching.ts';
 import {
@@ -98,6 +99,7 @@ export async function readModel(place: ModelPlace, options: ReadModelOptions): P
 
 async function readConfig(place: ModelPlace): Promise<ReadModelConfig> {
   const path = join(place.path, configFilename);
+  if (place.configText !== undefined) return readModelConfigJson(place.configText, `config of ${place.name}`);
   if (!place.hasConfig) return { config: {}, findings: new Findings(place.path) };
   try {
     const { size } = await stat(path);

@@ -20,6 +20,8 @@ export interface ModelPlace {
   readonly hasConfig: boolean;
   /** Names of the version folders; of a single file `1`. */
   readonly versions: readonly string[];
+  /** A configuration in its JSON form that counts instead of the file. */
+  readonly configText?: string;
 }
 
 export interface BadPlace {

@@ -1,6 +1,8 @@
+import { InferenceError, type JsonValue, parseJson } from '@millrace/protocol';
 import type { JsonObject } from '../catalogue.ts';
 import { bindMessage } from './bind-message.ts';
 import { Findings } from './findings.ts';
+import { messageFromJson } from './json-message.ts';
 import { type ModelConfig, modelConfigSchema } from './model-config-schema.ts';
 import { parseConfigText } from './parser.ts';
 import { printMessage } from './print-message.ts';
@@ -39,6 +41,29 @@ export function readModelConfig(bytes: Uint8Array, source: string): ReadModelCon
   }
   // The schema decided every name and type on the way in, so what comes out has the type that follows from it.
   const config = bindMessage(message, modelConfigSchema, findings) as ModelConfig;
+  return { config, findings };
+}
+
+/** Reads a configuration in its JSON form, by the same schema. Never throws. */
+export function readModelConfigJson(text: string, source: string): ReadModelConfig {
+  const findings = new Findings(source);
+  const bytes = Buffer.from(text);
+  let value: JsonValue;
+  try {
+    if (bytes.length > configBytesMax) {
+      throw new InferenceError('invalid-request', `has ${bytes.length} bytes, more than ${configBytesMax}`);
+    }
+    value = parseJson(bytes);
+  } catch (error) {
+    if (!(error instanceof InferenceError)) throw error;
+    findings.problem('', error.message);
+    return { config: {}, findings };
+  }
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    findings.problem('', 'must be a JSON object, the fields of a model configuration');
+    return { config: {}, findings };
+  }
+  const config = bindMessage(messageFromJson(value, modelConfigSchema), modelConfigSchema, findings) as ModelConfig;
   return { config, findings };
 }
 

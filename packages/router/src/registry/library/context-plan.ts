@@ -28,9 +28,12 @@ export interface ContextPlan {
   readonly members: readonly PlannedVersion[];
   /** While it stays the same, what is in memory stays: nothing but the number of workers may have changed. */
   readonly identity: string;
-  /** Of the files, for want of a measurement. */
+  /** The files and a bare worker, for want of a measurement. */
   readonly bytesExpected: number;
 }
+
+/** A worker process with its engine and no model. */
+export const workerBytesMin = 64 * 1024 * 1024;
 
 interface Gathering {
   readonly members: PlannedVersion[];
@@ -60,7 +63,8 @@ export function plansFrom(read: Iterable<ReadDefinition>): ReadonlyMap<ContextNa
   for (const [name, { members, identities, workers, bytes }] of gatherings) {
     const lane = members[0]?.definition.lane ?? 'local';
     const identity = identities.sort().join('\n');
-    plans.set(name, { name, lane, workers, members, identity, bytesExpected: bytes * workers });
+    const bytesExpected = workers * (bytes + (lane === 'inline' ? 0 : workerBytesMin));
+    plans.set(name, { name, lane, workers, members, identity, bytesExpected });
   }
   return plans;
 }

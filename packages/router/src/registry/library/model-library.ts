@@ -2,68 +2,113 @@
  * Owns what is served: reads the repository, decides with the keeper what is in memory, and has it loaded, served,
  * drained and unloaded. Both the server and the embedding API stand on it.
  */
-import { ConfigError, type ConfigProblem } from '@millrace/protocol';
+import { ConfigError, type ConfigProblem, InferenceError } from '@millrace/protocol';
+import type { MetadataStore } from '@millrace/store';
 import { warnOfSteps } from '../ensemble/warn-of-steps.ts';
-import { failureReason } from '../failure-reason.ts';
-import type { ThreadShare } from '../load-spec-of.ts';
-import type { ModelDefinition, ModelFailure } from '../model-definition.ts';
+import type { ContextStatus, IndexEntry, LoadOverrides, Management } from '../management.ts';
+import type { ModelFailure } from '../model-definition.ts';
 import { type ReadModelOptions, readModel } from '../read-model.ts';
 import { findAllModels } from '../repository.ts';
 import type { ModelPlace } from '../repository-layout.ts';
-import { plansFrom, type ReadDefinition } from './context-plan.ts';
+import { contextStatuses } from './context-statuses.ts';
+import { type ControlMode, ExplicitLoads, type LibraryReading } from './explicit-loads.ts';
 import { printOf } from './fingerprint.ts';
-import { type Revision, RevisionMaker, type RunnerOf } from './revision.ts';
+import { LibraryContents, type LibraryContentsParts } from './library-contents.ts';
+import { indexFrom } from './repository-index.ts';
+import { RepositoryLooks } from './repository-looks.ts';
+import { RepositoryWatch } from './repository-watch.ts';
 import { RevisionStage, type RevisionStageParts } from './revision-stage.ts';
+import { SavedLoads } from './saved-loads.ts';
 
-export interface ModelLibraryParts extends RevisionStageParts {
+export interface ModelLibraryParts
+  extends RevisionStageParts,
+    Omit<LibraryContentsParts, 'stage' | 'isRetried' | 'isPinned'> {
   /** Model repositories and single files. */
   readonly paths: readonly string[];
   readonly reading: ReadModelOptions;
-  /** How the cores are divided among these models. */
-  readonly runnerOf: RunnerOf;
-  readonly share: (definitions: readonly ModelDefinition[]) => ThreadShare;
+  readonly control: LibraryControl;
+  /** Keeps explicit loads and pins. */
+  readonly store: MetadataStore;
+  /** Where files that came with a load are kept; undefined: they go with the server. */
+  readonly stateFolder: string | undefined;
 }
 
-export class ModelLibrary {
+export interface LibraryControl {
+  readonly mode: ControlMode;
+  /** How often the repository is looked at in poll mode, whatever the system tells of it. */
+  readonly pollMs: number;
+  /** How long files must have stayed as they are before they are loaded in poll mode. */
+  readonly settleMs: number;
+  /** What is loaded at the start in explicit mode; `*` stands for all. */
+  readonly loads: readonly string[];
+  /** How often processes are measured. */
+  readonly measureMs: number;
+  /** Infinity: no budget. */
+  readonly budgetBytes: number;
+}
+
+export class ModelLibrary implements Pick<Management, 'index' | 'load' | 'unload' | 'setPinned' | 'contexts'> {
   readonly #parts: ModelLibraryParts;
   readonly #stage: RevisionStage;
-  readonly #maker: RevisionMaker;
-  /** By model: what was last read of it, and of what was read before whatever cannot be read any more. */
-  readonly #read = new Map<string, readonly ReadDefinition[]>();
-  /** By context: the revision that is wanted now. */
-  readonly #wanted = new Map<string, Revision>();
-  /** Those that go as soon as others serve in their place. */
-  readonly #leaving = new Map<string, Revision>();
-  readonly #failures: ModelFailure[] = [];
+  readonly #contents: LibraryContents;
+  readonly #looks: RepositoryLooks;
+  readonly #saved: SavedLoads;
+  readonly #explicit: ExplicitLoads;
+  readonly #watch: RepositoryWatch;
+  readonly #problems: ConfigProblem[] = [];
+  #pins: Set<string> = new Set();
+  #cancelMeasure: (() => void) | undefined;
 
   private constructor(parts: ModelLibraryParts) {
     this.#parts = parts;
+    const { control, paths, clock, models } = parts;
     this.#stage = new RevisionStage(parts);
-    this.#maker = new RevisionMaker(parts.runnerOf);
+    this.#contents = new LibraryContents({
+      ...parts,
+      stage: this.#stage,
+      // In explicit mode whoever asked for a load hears how it went, and asks again.
+      isRetried: control.mode !== 'explicit',
+      isPinned: (model, version) => this.#pins.has(pinOf(model, version)),
+    });
+    this.#looks = new RepositoryLooks(paths, control.settleMs);
+    this.#saved = new SavedLoads(parts.store);
+    this.#explicit = new ExplicitLoads({
+      mode: control.mode,
+      saved: this.#saved,
+      stateFolder: parts.stateFolder,
+      contents: this.#contents,
+      stage: this.#stage,
+      models,
+      findPlace: (name) => this.#findPlace(name),
+      read: (place) => this.#read(place),
+    });
+    this.#watch = new RepositoryWatch({ paths, pollMs: control.pollMs, clock, onChange: () => this.look() });
     parts.dataPlane.setDemand(this.#stage.demand);
   }
 
   /** Reads the repository. Rejects with a `ConfigError` when the paths that were given are no good. */
   static async open(parts: ModelLibraryParts): Promise<ModelLibrary> {
     const library = new ModelLibrary(parts);
-    const found = await findAllModels(parts.paths);
-    if (found.problems.length > 0) throw new ConfigError(found.problems);
-    for (const warning of found.warnings) parts.listener.repositoryWarned(warning);
-    for (const failure of found.failures) library.#take(failure.name, [failure], undefined);
-    for (const place of found.places) await library.#readPlace(place);
-    for (const warning of warnOfSteps(library.#definitions())) parts.listener.repositoryWarned(warning);
+    library.#pins = new Set(await library.#saved.pins());
+    if (parts.control.mode === 'explicit') await library.#openExplicit();
+    else await library.#openAll();
+    for (const warning of warnOfSteps(library.#contents.definitions())) parts.listener.repositoryWarned(warning);
     return library;
   }
 
-  /** What could not be read, in the words of `ConfigError`. */
+  /** What could not be read at the start, in the words of `ConfigError`. */
   get problems(): readonly ConfigProblem[] {
-    return this.#failures.flatMap(({ problems }) => problems);
+    return this.#problems;
   }
 
-  /** Begins to load. */
+  /** Begins to load and, in poll mode, to watch. */
   start(): void {
-    this.#apply();
-    void this.settled().then(() => this.#parts.models.endStart());
+    const { control, models } = this.#parts;
+    this.#stage.tell({ kind: 'budget', bytesMax: control.budgetBytes });
+    this.#contents.apply();
+    void this.settled().then(() => models.endStart());
+    if (control.mode === 'poll') this.#watch.start();
+    this.#measureLater();
   }
 
   /** Resolves when no model is loading. */
@@ -83,74 +128,123 @@ export class ModelLibrary {
 
   /** Decides nothing any more; whoever still waits for a model to come back is refused. */
   close(): void {
+    this.#watch.stop();
+    this.#cancelMeasure?.();
     this.#stage.close();
     this.#stage.demand.refuseAll();
   }
 
-  async #readPlace(place: ModelPlace): Promise<void> {
+  /** To be called last, when no worker needs them any more: files that came with loads and are not kept go. */
+  async removeFiles(): Promise<void> {
+    await this.#explicit.close();
+  }
+
+  /** Looks at the repository, and has what changed and settled served. */
+  async look(): Promise<void> {
+    const { clock, control, listener } = this.#parts;
+    const look = await this.#looks.look(clock.now());
+    for (const warning of look.warnings) listener.repositoryWarned(warning);
+    for (const failure of look.broken) this.#contents.put(failure.name, [failure], undefined);
+    for (const { place } of look.changed) await this.#take(place);
+    for (const name of look.removed) this.#contents.remove(name);
+    if (look.changed.length > 0 || look.removed.length > 0) this.#contents.apply();
+    if (look.isUnsettled) this.#watch.lookWithin(control.settleMs);
+  }
+
+  async index(): Promise<readonly IndexEntry[]> {
+    const { places, failures } = await findAllModels(this.#parts.paths);
+    const names = [...places, ...failures].map(({ name }) => name);
+    return indexFrom(names, this.#parts.models.statuses(), this.#explicit.unloaded);
+  }
+
+  load(model: string, overrides: LoadOverrides = {}): Promise<void> {
+    return this.#explicit.load(model, overrides);
+  }
+
+  unload(model: string, options: { readonly isWithDependents?: boolean } = {}): Promise<void> {
+    return this.#explicit.unload(model, options.isWithDependents === true);
+  }
+
+  async setPinned(model: string, version: string, isPinned: boolean): Promise<void> {
+    const revision = this.#contents.revisionOf(model, version);
+    if (revision === undefined) {
+      throw new InferenceError('unknown-model', `no version ${version} of '${model}' is served; load it first`);
+    }
+    const pin = pinOf(model, version);
+    await this.#saved.setPinned(pin, isPinned);
+    if (isPinned) this.#pins.add(pin);
+    else this.#pins.delete(pin);
+    const isAnyPinned = revision.models.some(({ view }) => this.#pins.has(pinOf(view.name, view.version)));
+    this.#stage.tell({ kind: 'pinned', context: revision.plan.name, isPinned: isAnyPinned });
+  }
+
+  contexts(): readonly ContextStatus[] {
+    const { models, dataPlane, clock } = this.#parts;
+    return contextStatuses({
+      statuses: models.statuses(),
+      modelOf: (name, version) => models.takeModel(name, version),
+      revisionOf: (model) => this.#stage.revisionOf(model),
+      keeper: this.#stage.keeper,
+      isPinned: (name, version) => this.#pins.has(pinOf(name, version)),
+      workOf: (model) => dataPlane.workOf(model),
+      nowMs: clock.now(),
+    });
+  }
+
+  async #openAll(): Promise<void> {
+    const { paths, listener, clock } = this.#parts;
+    const found = await findAllModels(paths);
+    if (found.problems.length > 0) throw new ConfigError(found.problems);
+    const look = await this.#looks.look(clock.now(), true);
+    for (const warning of look.warnings) listener.repositoryWarned(warning);
+    for (const failure of look.broken) {
+      this.#contents.put(failure.name, [failure], undefined);
+      this.#noteProblems([failure]);
+    }
+    for (const { place } of look.changed) this.#noteProblems(await this.#take(place));
+  }
+
+  async #openExplicit(): Promise<void> {
+    const { paths, control } = this.#parts;
+    const found = await findAllModels(paths);
+    if (found.problems.length > 0) throw new ConfigError(found.problems);
+    const named = new Set(control.loads.includes('*') ? found.places.map(({ name }) => name) : control.loads);
+    this.#noteProblems(await this.#explicit.restore([...named]));
+  }
+
+  #noteProblems(failures: readonly ModelFailure[]): void {
+    this.#problems.push(...failures.flatMap(({ problems }) => problems));
+  }
+
+  async #findPlace(name: string): Promise<ModelPlace | ModelFailure | undefined> {
+    const { places, failures } = await findAllModels(this.#parts.paths);
+    return places.find((place) => place.name === name) ?? failures.find((failure) => failure.name === name);
+  }
+
+  async #read(place: ModelPlace): Promise<LibraryReading> {
     // Looked at before it is read: what changes meanwhile is seen as a change, not missed.
     const print = await printOf(place);
-    const reading = await readModel(place, this.#parts.reading);
-    for (const warning of reading.warnings) this.#parts.listener.repositoryWarned(warning);
-    const read = reading.definition && { definition: reading.definition, print, generation: 0 };
-    this.#take(place.name, reading.failures, read);
+    const { definition, failures, warnings } = await readModel(place, this.#parts.reading);
+    for (const warning of warnings) this.#parts.listener.repositoryWarned(warning);
+    return { failures, read: definition && { definition, print, generation: 0 } };
   }
 
-  /** What was read before of versions that cannot be read now is kept: they are served on. */
-  #take(name: string, failures: readonly ModelFailure[], read: ReadDefinition | undefined): void {
-    this.#failures.push(...failures);
-    const failed = new Set(failures.map(({ version }) => version));
-    const before = this.#read.get(name) ?? [];
-    const kept = before.map((old) => (read === undefined ? old : restrictedTo(old, failed)));
-    const all = [...kept, ...(read === undefined ? [] : [read])].filter(
-      ({ definition }) => definition.versions.length > 0,
-    );
-    if (all.length > 0) this.#read.set(name, all);
-    this.#parts.models.setFailures(
-      name,
-      failures.map((failure) => ({ version: failure.version, reason: failureReason(failure) })),
-    );
+  /** Reads a model for the next `apply`; what is wrong with it is returned, and in its status. */
+  async #take(place: ModelPlace): Promise<readonly ModelFailure[]> {
+    const { failures, read } = await this.#read(place);
+    this.#contents.put(place.name, failures, read);
+    return failures;
   }
 
-  #definitions(): readonly ModelDefinition[] {
-    return [...this.#read.values()].flatMap((read) => read.map(({ definition }) => definition));
-  }
-
-  /** Makes what is wanted what was read. */
-  #apply(): void {
-    const read = [...this.#read.keys()].sort().flatMap((name) => this.#read.get(name) ?? []);
-    const plans = plansFrom(read);
-    const share = this.#parts.share(read.map(({ definition }) => definition));
-    for (const [name, plan] of plans) {
-      const known = this.#wanted.get(name) ?? this.#leaving.get(name);
-      this.#leaving.delete(name);
-      if (known?.plan.identity === plan.identity && !known.isOver) {
-        this.#wanted.set(name, known);
-        known.follow(plan);
-        this.#stage.tell({ kind: 'kept', context: name });
-        continue;
-      }
-      const revision = this.#maker.make(plan, share);
-      this.#wanted.set(name, revision);
-      this.#stage.want(revision, true);
-    }
-    for (const [name, revision] of this.#wanted) {
-      if (plans.has(name)) continue;
-      const models = new Set(revision.models.map(({ view }) => view.name));
-      const after = [...plans.values()].filter(({ members }) =>
-        members.some(({ definition }) => models.has(definition.name)),
-      );
-      this.#wanted.delete(name);
-      this.#leaving.set(name, revision);
-      this.#stage.tell({ kind: 'unwanted', context: name, after: after.map((plan) => plan.name) });
-    }
+  #measureLater(): void {
+    const { clock, control } = this.#parts;
+    this.#cancelMeasure = clock.alarm(control.measureMs, () => {
+      this.#stage.measure();
+      this.#measureLater();
+    });
   }
 }
 
-function restrictedTo(
-  { definition, print, generation }: ReadDefinition,
-  versions: ReadonlySet<string>,
-): ReadDefinition {
-  const kept = definition.versions.filter(({ version }) => versions.has(version));
-  return { definition: { ...definition, versions: kept }, print, generation };
+function pinOf(model: string, version: string): string {
+  return `${model}/${version}`;
 }

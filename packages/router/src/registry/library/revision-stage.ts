@@ -33,6 +33,8 @@ export class RevisionStage {
   readonly #revisions = new Map<RevisionId, Revision>();
   readonly #byModel = new WeakMap<ServedModel, Revision>();
   readonly #actions: KeeperAction[] = [];
+  #onOutcome: { readonly revision: Revision; readonly resolve: (reason: string) => void }[] = [];
+  #onForgotten: (() => void)[] = [];
   #isPerforming: boolean = false;
   #cancelWake: (() => void) | undefined;
   #isClosed: boolean = false;
@@ -103,9 +105,31 @@ export class RevisionStage {
     listener.memoryMeasured(byModel, this.#keeper.usedBytes);
   }
 
-  /** Revisions that are not forgotten yet, those that drain included. */
-  revisions(): Iterable<Revision> {
-    return this.#revisions.values();
+  revisionOf(model: ServedModel): Revision | undefined {
+    return this.#byModel.get(model);
+  }
+
+  hasFailed(revision: Revision): boolean {
+    return this.#keeper.takeRevision(revision.id)?.reason !== '';
+  }
+
+  /** Resolves when it is served, is ready to be on demand, or cannot be; with the reason, empty when there is none. */
+  outcomeOf(revision: Revision): Promise<string> {
+    const kept = this.#keeper.takeRevision(revision.id);
+    const isUnderWay = kept?.state === 'queued' || kept?.state === 'loading';
+    if (!isUnderWay) return Promise.resolve(kept?.reason ?? '');
+    return new Promise((resolve) => {
+      this.#onOutcome.push({ revision, resolve });
+    });
+  }
+
+  /** Resolves when nothing is left of such revisions. */
+  async whenForgotten(isMeant: (revision: Revision) => boolean): Promise<void> {
+    while ([...this.#revisions.values()].some(isMeant)) {
+      await new Promise<void>((resolve) => {
+        this.#onForgotten.push(resolve);
+      });
+    }
   }
 
   /** Decides nothing any more: the workers are ended by whoever ends the fleet. */
@@ -143,6 +167,7 @@ export class RevisionStage {
         break;
       case 'serve':
         this.#serve(revision);
+        this.#tellOutcome(revision, '');
         break;
       case 'retire':
         this.#retire(revision, action.why);
@@ -152,14 +177,25 @@ export class RevisionStage {
         break;
       case 'failed':
         this.#failed(revision, action);
+        this.#tellOutcome(revision, action.reason);
         break;
       case 'set-aside':
+        this.#tellOutcome(revision, '');
         for (const model of revision.models) this.#parts.models.setAside(model);
         break;
       case 'forget':
         this.#forget(revision);
+        this.#tellOutcome(revision, 'another load took its place');
+        for (const listener of this.#onForgotten.splice(0)) listener();
         break;
     }
+  }
+
+  #tellOutcome(revision: Revision, reason: string): void {
+    const told = this.#onOutcome.filter((one) => one.revision === revision);
+    if (told.length === 0) return;
+    this.#onOutcome = this.#onOutcome.filter((one) => one.revision !== revision);
+    for (const { resolve } of told) resolve(reason);
   }
 
   #load(revision: Revision): void {

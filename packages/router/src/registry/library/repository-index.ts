@@ -1,0 +1,33 @@
+import type { ModelState, ModelStatus } from '../catalogue.ts';
+import type { IndexEntry } from '../management.ts';
+
+const indexStates: Readonly<Record<ModelState, NonNullable<IndexEntry['state']>>> = {
+  loading: 'LOADING',
+  ready: 'READY',
+  // It answers requests: being in memory is the server's business.
+  evicted: 'READY',
+  unloading: 'UNLOADING',
+  failed: 'UNAVAILABLE',
+};
+
+/** The repository index: what is served or should be, what was unloaded, and what was never loaded. */
+export function indexFrom(
+  inRepository: readonly string[],
+  statuses: readonly ModelStatus[],
+  unloaded: ReadonlyMap<string, readonly string[]>,
+): readonly IndexEntry[] {
+  const entries: IndexEntry[] = statuses.map(({ name, version, state, reason }) => ({
+    name,
+    ...(version === '' ? {} : { version }),
+    state: indexStates[state],
+    ...(state === 'failed' ? { reason } : {}),
+  }));
+  const listed = new Set(statuses.map(({ name }) => name));
+  for (const name of new Set([...inRepository, ...unloaded.keys()])) {
+    if (listed.has(name)) continue;
+    const versions = unloaded.get(name);
+    if (versions === undefined) entries.push({ name });
+    else for (const version of versions) entries.push({ name, version, state: 'UNAVAILABLE', reason: 'unloaded' });
+  }
+  return entries.sort((a, b) => (a.name === b.name ? Number(a.version) - Number(b.version) : a.name < b.name ? -1 : 1));
+}

@@ -1,0 +1,57 @@
+/** Explicit loads and pins as they are kept: what an operator asked for is there after a restart. */
+import type { MetadataStore } from '@millrace/store';
+
+export interface SavedLoad {
+  /** The configuration that came with the load, in its JSON form. */
+  readonly config?: string;
+  /** Where the files that came with it were written. */
+  readonly folder?: string;
+}
+
+const loads = 'loads/';
+const pins = 'pins/';
+
+export class SavedLoads {
+  readonly #store: MetadataStore;
+
+  constructor(store: MetadataStore) {
+    this.#store = store;
+  }
+
+  /** By model; a record that cannot be read is a load without overrides. */
+  async loads(): Promise<ReadonlyMap<string, SavedLoad>> {
+    const saved = new Map<string, SavedLoad>();
+    for (const { key, value } of await this.#store.list(loads)) saved.set(key.slice(loads.length), savedFrom(value));
+    return saved;
+  }
+
+  async putLoad(model: string, load: SavedLoad): Promise<void> {
+    await this.#store.put(`${loads}${model}`, Buffer.from(JSON.stringify(load)));
+  }
+
+  async removeLoad(model: string): Promise<void> {
+    await this.#store.remove(`${loads}${model}`);
+  }
+
+  /** As `model/version`. */
+  async pins(): Promise<ReadonlySet<string>> {
+    return new Set((await this.#store.list(pins)).map(({ key }) => key.slice(pins.length)));
+  }
+
+  async setPinned(pin: string, isPinned: boolean): Promise<void> {
+    if (isPinned) await this.#store.put(`${pins}${pin}`, new Uint8Array());
+    else await this.#store.remove(`${pins}${pin}`);
+  }
+}
+
+function savedFrom(value: Uint8Array): SavedLoad {
+  try {
+    const read = JSON.parse(Buffer.from(value).toString()) as { config?: unknown; folder?: unknown } | null;
+    return {
+      ...(typeof read?.config === 'string' ? { config: read.config } : {}),
+      ...(typeof read?.folder === 'string' ? { folder: read.folder } : {}),
+    };
+  } catch {
+    return {};
+  }
+}

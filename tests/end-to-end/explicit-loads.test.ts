@@ -1,0 +1,243 @@
+import { existsSync, readdirSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { neverCancelled } from '@millrace/protocol';
+import type { InferRequest, LoadOverrides, ModelLibrary } from '@millrace/router';
+import { silentLibraryListener, silentObserver } from '@millrace/router';
+import { openMemoryStore } from '@millrace/store';
+import { binaryModel, ModelRepository } from '@millrace/worker/testing';
+import { type Options, resolveConfig } from 'millrace';
+import { type Assembly, assemble } from 'millrace/internal';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { eventually } from '../support/eventually.ts';
+
+type MemoryStore = Awaited<ReturnType<typeof openMemoryStore>>;
+
+let models: ModelRepository;
+let store: MemoryStore;
+const running: Assembly[] = [];
+
+beforeEach(async () => {
+  models = new ModelRepository()
+    .write('m/1/model.onnx', binaryModel('Add'))
+    .write('n/1/model.onnx', binaryModel('Mul'));
+  store = await openMemoryStore();
+});
+afterEach(async () => {
+  for (const assembly of running.splice(0)) await stop(assembly);
+  models.remove();
+});
+
+async function start(options: Options['models'] = {}, stateFolder?: string): Promise<Assembly> {
+  const config = resolveConfig({
+    options: { models: { controlMode: 'explicit', ...options }, worker: { lane: 'inline' } },
+    cwd: models.path,
+  });
+  const assembly = await assemble({
+    paths: [models.path],
+    config,
+    observer: silentObserver,
+    listener: silentLibraryListener,
+    store,
+    ...(stateFolder === undefined ? {} : { stateFolder }),
+    onSharedMemoryUnavailable: () => {},
+  });
+  running.push(assembly);
+  assembly.library.start();
+  await assembly.library.settled();
+  return assembly;
+}
+
+async function stop({ library, fleet }: Assembly): Promise<void> {
+  library.close();
+  await fleet.stop();
+  await library.removeFiles();
+}
+
+async function answer({ dataPlane }: Assembly, model: string, version = ''): Promise<string> {
+  const tensor = (name: string, value: number) => {
+    const data = new Uint8Array(Float32Array.of(value, value).buffer);
+    return { name, datatype: 'FP32' as const, shape: [1, 2], data };
+  };
+  const request: InferRequest = {
+    model,
+    version,
+    id: '',
+    parameters: new Map(),
+    inputs: [tensor('left', 3), tensor('right', 4)],
+    outputs: [],
+    timeoutMs: undefined,
+    queueTimeoutMs: undefined,
+    priority: 0,
+    sequence: undefined,
+    caller: '',
+  };
+  try {
+    const { version: answered, outputs, release } = await dataPlane.infer(request, neverCancelled);
+    const value = new Float32Array(outputs[0]?.data.slice().buffer as ArrayBuffer)[0];
+    release();
+    return `${answered}: ${value}`;
+  } catch (error) {
+    return (error as { code: string }).code;
+  }
+}
+
+async function indexOf(library: ModelLibrary): Promise<readonly string[]> {
+  return (await library.index()).map(({ name, version, state, reason }) =>
+    [name, version, state, reason].filter((part) => part !== undefined).join(' '),
+  );
+}
+
+async function failureOf(promise: Promise<void>): Promise<string> {
+  return promise.then(
+    () => 'no failure',
+    (error: Error & { code: string }) => `${error.code}: ${error.message}`,
+  );
+}
+
+test('nothing is loaded until it is asked for, and the index says what there is', async () => {
+  const at = await start();
+  expect(await indexOf(at.library)).toEqual(['m', 'n']);
+  expect(await answer(at, 'm')).toBe('unknown-model');
+  await at.library.load('m');
+  expect(await answer(at, 'm')).toBe('1: 7');
+  expect(await indexOf(at.library)).toEqual(['m 1 READY', 'n']);
+  await at.library.unload('m');
+  expect(await answer(at, 'm')).not.toContain(':');
+  await eventually('it is gone', async () => (await indexOf(at.library)).includes('m 1 UNAVAILABLE unloaded'));
+});
+
+test('what is named at the start is loaded, a star loads all, and what is not there is a problem', async () => {
+  const named = await start({ load: ['n', 'nobody'] });
+  expect(await indexOf(named.library)).toEqual([
+    'm',
+    'n 1 READY',
+    expect.stringMatching(/^nobody UNAVAILABLE .*there is no model "nobody"/),
+  ]);
+  const all = await start({ load: ['*'] });
+  expect(await indexOf(all.library)).toEqual(['m 1 READY', 'n 1 READY']);
+});
+
+test('a load picks up what changed, and a failed one leaves the old serving', async () => {
+  const at = await start({ load: ['m'] });
+  models.write('m/1/model.onnx', binaryModel('Sub'));
+  expect(await answer(at, 'm')).toBe('1: 7');
+  await at.library.load('m');
+  expect(await answer(at, 'm')).toBe('1: -1');
+  models.write('m/1/model.onnx', 'torn');
+  expect(await failureOf(at.library.load('m'))).toMatch(/^invalid-request: failed to load 'm', .*m\/1\/model.onnx/);
+  expect(await answer(at, 'm')).toBe('1: -1');
+});
+
+test('a configuration that comes with the load counts instead of the file', async () => {
+  models.write('m/2/model.onnx', binaryModel('Mul'));
+  const at = await start({ load: ['m'] });
+  expect(await answer(at, 'm')).toBe('2: 12');
+  await at.library.load('m', { config: '{"version_policy":{"specific":{"versions":[1]}},"max_batch_size":2}' });
+  expect(await answer(at, 'm')).toBe('1: 7');
+  expect(at.models.mustFind('m', '').rowsMax).toBe(2);
+  expect(await failureOf(at.library.load('m', { config: '{"max_batch_sice":2}' }))).toContain('max_batch_sice');
+  await at.library.load('m');
+  expect(await answer(at, 'm')).toBe('2: 12');
+});
+
+test('files that come with the load count instead of the repository, need a configuration, and go with the model', async () => {
+  const at = await start();
+  const before = temporaryFolders();
+  const files: LoadOverrides['files'] = new Map([['7/model.onnx', binaryModel('Sub')]]);
+  expect(await failureOf(at.library.load('new', { files }))).toMatch(
+    /^invalid-request: failed to load 'new', .*"config"/,
+  );
+  expect(
+    await failureOf(at.library.load('new', { config: '{}', files: new Map([['../x', new Uint8Array()]]) })),
+  ).toMatch(/^invalid-request: "\.\.\/x" is not a file of a version/);
+  await at.library.load('new', { config: '{}', files });
+  await at.library.load('m', { config: '{}', files });
+  expect([await answer(at, 'new'), await answer(at, 'm')]).toEqual(['7: -1', '7: -1']);
+  expect(temporaryFolders().length).toBe(before.length + 1);
+  await at.library.unload('new');
+  await at.library.load('m');
+  expect(await answer(at, 'm')).toBe('1: 7');
+  await stop(at);
+  expect(temporaryFolders()).toEqual(before);
+});
+
+test('loads and pins are there after a restart, with the files that came with them', async () => {
+  const stateFolder = join(models.path, '.state');
+  const first = await start({ load: ['n'] }, stateFolder);
+  await first.library.load('m', { config: '{"max_batch_size":3}' });
+  await first.library.load('sent', { config: '{}', files: new Map([['1/model.onnx', binaryModel('Sub')]]) });
+  await first.library.setPinned('m', '1', true);
+  await stop(first);
+  const second = await start({}, stateFolder);
+  expect(await indexOf(second.library)).toEqual(['m 1 READY', 'n', 'sent 1 READY']);
+  expect(second.models.mustFind('m', '').rowsMax).toBe(3);
+  expect(await answer(second, 'sent')).toBe('1: -1');
+  expect(second.library.contexts().map(({ name, isPinned }) => `${name} ${isPinned}`)).toEqual([
+    'm true',
+    'sent false',
+  ]);
+  await second.library.unload('sent');
+  await eventually('its files are gone', () => readdirSync(stateFolder).length === 0);
+  await stop(second);
+  expect(await indexOf((await start({}, stateFolder)).library)).toEqual(['m 1 READY', 'n']);
+});
+
+test('files that are not kept are not looked for after a restart', async () => {
+  const first = await start();
+  await first.library.load('m', { config: '{}', files: new Map([['1/model.onnx', binaryModel('Sub')]]) });
+  await stop(first);
+  expect(await indexOf((await start()).library)).toEqual(['m', 'n']);
+});
+
+test.each(['none', 'poll'] as const)(
+  'in the mode %s loads and unloads are refused as Triton refuses them',
+  async (controlMode) => {
+    const at = await start({ controlMode });
+    const refusal = 'load-not-allowed: explicit model load / unload is not allowed if polling is enabled';
+    expect(await failureOf(at.library.load('m'))).toBe(refusal);
+    expect(await failureOf(at.library.unload('m'))).toBe(refusal);
+    expect(await answer(at, 'm')).toBe('1: 7');
+  },
+);
+
+test('names that are none, and models that are not there, are refused', async () => {
+  const at = await start();
+  for (const name of ['', '..', 'a/b', ' ']) {
+    expect(await failureOf(at.library.load(name))).toMatch(/^invalid-request: failed to load/);
+  }
+  expect(await failureOf(at.library.load('nobody'))).toMatch(/^invalid-request: .*there is no model "nobody"/);
+  expect(await failureOf(at.library.unload('nobody'))).toMatch(/^unknown-model/);
+  expect(await failureOf(at.library.setPinned('m', '1', true))).toMatch(/^unknown-model/);
+});
+
+test('a model is unloaded with the models of its steps when that is asked for', async () => {
+  const step = (model: string, input: string, output: string) =>
+    `step { model_name: "${model}" model_version: -1 input_map { key: "left" value: "${input}" } ` +
+    `input_map { key: "right" value: "right" } output_map { key: "output" value: "${output}" } }`;
+  models.write(
+    'both/config.pbtxt',
+    `platform: "ensemble" max_batch_size: 8
+    input { name: "left" data_type: TYPE_FP32 dims: 2 } input { name: "right" data_type: TYPE_FP32 dims: 2 }
+    output { name: "result" data_type: TYPE_FP32 dims: 2 }
+    ensemble_scheduling { ${step('m', 'left', 'sum')} ${step('n', 'sum', 'result')} }`,
+  );
+  const at = await start({ load: ['*'] });
+  expect(await answer(at, 'both')).toBe('1: 28');
+  await at.library.unload('both', { isWithDependents: true });
+  await eventually('all are gone', () => at.models.statuses().length === 0);
+  expect([await answer(at, 'both'), await answer(at, 'm')]).toEqual(['unknown-model', 'unknown-model']);
+});
+
+test('twenty loads of one model at once end in one of them', async () => {
+  const at = await start();
+  await Promise.all(Array.from({ length: 20 }, () => at.library.load('m')));
+  expect(await answer(at, 'm')).toBe('1: 7');
+});
+
+function temporaryFolders(): readonly string[] {
+  const own = models.path.split('/').at(-1);
+  return readdirSync(tmpdir()).filter(
+    (name) => name.startsWith('millrace-models-') && name !== own && existsSync(join(tmpdir(), name)),
+  );
+}

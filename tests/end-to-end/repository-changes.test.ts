@@ -1,0 +1,145 @@
+import { renameSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { binaryModel, ModelRepository } from '@millrace/worker/testing';
+import { createEngine, type Engine, type EngineOptions } from 'millrace';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { eventually } from '../support/eventually.ts';
+
+const inputs = { left: { shape: [1, 2], data: [3, 3] }, right: { shape: [1, 2], data: [4, 4] } };
+/** What each version answers. */
+const operations = { Add: 7, Mul: 12, Sub: -1 } as const;
+
+let models: ModelRepository;
+let engine: Engine | undefined;
+
+beforeEach(() => {
+  models = new ModelRepository().write('m/1/model.onnx', binaryModel('Add'));
+});
+afterEach(async () => {
+  await engine?.close();
+  engine = undefined;
+  models.remove();
+});
+
+async function start(control: EngineOptions['control'] = {}, worker: EngineOptions['worker'] = {}): Promise<Engine> {
+  engine = await createEngine({
+    models: models.path,
+    control: { controlMode: 'poll', pollSeconds: 0.2, settleSeconds: 0.1, ...control },
+    worker: { lane: 'inline', ...worker },
+    allowFailures: true,
+  });
+  return engine;
+}
+
+/** Version and value. */
+async function answer(at: Engine, version?: string): Promise<string> {
+  const result = await at.infer('m', inputs, version === undefined ? {} : { version });
+  return `${result.version}: ${String((result.outputs.output?.data as Float32Array | undefined)?.[0])}`;
+}
+
+/** As a careful operator puts a file there: under another name first. */
+function put(path: string, bytes: Uint8Array): void {
+  models.write(`.staged`, bytes);
+  models.write(`${path}.part`, '');
+  renameSync(join(models.path, '.staged'), join(models.path, path));
+  rmSync(join(models.path, `${path}.part`));
+}
+
+function states(at: Engine): readonly string[] {
+  return at.statuses().map(({ name, version, state }) => `${name}:${version} ${state}`);
+}
+
+test('a version that is put there takes over, and the one before it goes', async () => {
+  const at = await start();
+  expect(await answer(at)).toBe('1: 7');
+  put('m/2/model.onnx', binaryModel('Mul'));
+  await eventually('version 2 answers', async () => (await answer(at)) === '2: 12');
+  await eventually('version 1 is gone', () => states(at).join() === 'm:2 ready');
+  await expect(answer(at, '1')).rejects.toMatchObject({ code: 'unknown-model' });
+});
+
+test('the version before comes back when the newer one is taken away', async () => {
+  put('m/2/model.onnx', binaryModel('Mul'));
+  const at = await start();
+  expect(await answer(at)).toBe('2: 12');
+  rmSync(join(models.path, 'm/2'), { recursive: true });
+  await eventually('version 1 answers', async () => (await answer(at)) === '1: 7');
+});
+
+test('changed files of a version are loaded beside the old ones and take their place', async () => {
+  const at = await start();
+  put('m/1/model.onnx', binaryModel('Sub'));
+  await eventually('the new files answer', async () => (await answer(at)) === '1: -1');
+  expect(states(at)).toEqual(['m:1 ready']);
+});
+
+test('a new version that cannot be loaded is reported, and the old one goes on', async () => {
+  const at = await start();
+  put('m/2/model.onnx', Buffer.from('torn'));
+  await eventually('the failure is known', () => states(at).includes('m:2 failed'));
+  expect(await answer(at)).toBe('1: 7');
+  const failed = at.statuses().find(({ version }) => version === '2');
+  expect(failed).toMatchObject({ isTolerated: true, reason: expect.stringContaining('m/2/model.onnx') });
+  put('m/2/model.onnx', binaryModel('Mul'));
+  await eventually('the mended version answers', async () => (await answer(at)) === '2: 12');
+});
+
+test('the system tells of a change long before the next poll', async () => {
+  const at = await start({ pollSeconds: 3600 });
+  put('m/2/model.onnx', binaryModel('Mul'));
+  await eventually('version 2 answers', async () => (await answer(at)) === '2: 12');
+});
+
+test('another number of instances is carried out without loading those that stay', async () => {
+  models.write('m/config.pbtxt', 'instance_group { count: 1 }');
+  const at = await start({}, { lane: 'local' });
+  const [before] = at.library.contexts();
+  models.write('m/config.pbtxt', 'instance_group { count: 3 }');
+  await eventually('there are three', () => at.library.contexts()[0]?.instances === 3);
+  expect(at.model('m').config).toMatchObject({ instance_group: [{ count: 3 }] });
+  models.write('m/config.pbtxt', 'instance_group { count: 1 }');
+  await eventually('there is one', () => at.library.contexts()[0]?.instances === 1);
+  expect(await answer(at)).toBe('1: 7');
+  expect(before?.instances).toBe(1);
+});
+
+test('a model that is taken away is served no more, and a new one is', async () => {
+  const at = await start();
+  models.write('n/1/model.onnx', binaryModel('Mul'));
+  await eventually('the new model is ready', () => states(at).includes('n:1 ready'));
+  rmSync(join(models.path, 'm'), { recursive: true });
+  await eventually('the old model is gone', () => states(at).join() === 'n:1 ready');
+});
+
+test('versions that change under load fail no request, and each answer is of a version that was current', async () => {
+  models.write('m/config.pbtxt', 'max_batch_size: 8');
+  const at = await start({}, { lane: 'local' });
+  const swaps = 4;
+  const kinds = Object.keys(operations) as (keyof typeof operations)[];
+  let newest = 1;
+  /** Versions below were already gone when something was sent. */
+  let oldest = 1;
+  const traffic = { isOver: false };
+  let answered = 0;
+  const caller = async (): Promise<void> => {
+    while (!traffic.isOver) {
+      const oldestAtSend = oldest;
+      const result = await at.infer('m', inputs);
+      const version = Number(result.version);
+      const value = (result.outputs.output?.data as Float32Array | undefined)?.[0];
+      if (version < oldestAtSend || version > newest) throw new Error(`an answer of version ${version}`);
+      expect(value).toBe(operations[kinds[(version - 1) % kinds.length] as keyof typeof operations]);
+      answered += 1;
+    }
+  };
+  const callers = Array.from({ length: 64 }, caller);
+  for (let swap = 0; swap < swaps; swap++) {
+    newest += 1;
+    put(`m/${newest}/model.onnx`, binaryModel(kinds[(newest - 1) % kinds.length] as 'Add'));
+    await eventually(`version ${newest} alone is served`, () => states(at).join() === `m:${newest} ready`);
+    oldest = newest;
+  }
+  traffic.isOver = true;
+  await Promise.all(callers);
+  expect(answered).toBeGreaterThan(64);
+});
