@@ -52,6 +52,14 @@ describe('the folder', () => {
     expect(readdirSync(path).sort()).toEqual(['data.mdb', 'lock.mdb']);
   });
 
+  test('is cleared of what owners left that died', async () => {
+    const path = freshPath();
+    await withStore(path, async () => {});
+    writeFileSync(join(path, 'owner-0123456789ab'), '');
+    await withStore(path, async () => expect(readdirSync(path)).toHaveLength(3));
+    expect(readdirSync(path).sort()).toEqual(['data.mdb', 'lock.mdb']);
+  });
+
   test('may have a path too long for the address of a socket', async () => {
     const path = join(root, 'x'.repeat(120), randomUUID());
     await withStore(path, async (store) => {

@@ -5,7 +5,7 @@
  * dead. So of two that start at the same moment one wins, and a pid used twice or seen from another container deceives nobody.
  */
 import { randomBytes } from 'node:crypto';
-import { closeSync, openSync, rmSync } from 'node:fs';
+import { closeSync, openSync, readdirSync, rmSync } from 'node:fs';
 import { connect, createServer, type Server } from 'node:net';
 import { join } from 'node:path';
 import { StoreError } from '../store-error.ts';
@@ -13,6 +13,7 @@ import type { TableHost } from '../table.ts';
 import { unusable } from './store-folder.ts';
 
 const ownerKey = 'owner';
+const socketPrefix = 'owner-';
 /** What fits into an address of every system we run on; longer ones are cut without a word. */
 const socketPathBytesMax = 103;
 
@@ -31,7 +32,7 @@ export class Ownership {
   static async take(folder: string, host: TableHost): Promise<Ownership> {
     const known = host.read((table) => textFrom(table.get(ownerKey)));
     if (known !== '' && (await withAddress(folder, known, isAnswered))) throw locked(folder);
-    const name = `owner-${randomBytes(6).toString('hex')}`;
+    const name = `${socketPrefix}${randomBytes(6).toString('hex')}`;
     const server = await withAddress(folder, name, (address) => listenOn(folder, address));
     const ownership = new Ownership(server, join(folder, name), name);
     const isMine = await host.write((table) => {
@@ -43,8 +44,15 @@ export class Ownership {
       ownership.giveUp();
       throw locked(folder);
     }
-    if (known !== '') rmSync(join(folder, known), { force: true });
+    ownership.#removeOthers(folder);
     return ownership;
+  }
+
+  /** Those who listen there are dead, or have just been told that this one was quicker. */
+  #removeOthers(folder: string): void {
+    for (const name of readdirSync(folder)) {
+      if (name.startsWith(socketPrefix) && name !== this.#name) rmSync(join(folder, name), { force: true });
+    }
   }
 
   /** Said in every write: false when somebody else has taken the store although this process lives. */
