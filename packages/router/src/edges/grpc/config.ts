@@ -7,6 +7,8 @@ export interface GrpcOptions {
   readonly dimensionsMax?: number;
   /** Parameters of a request, of an input or of an output. */
   readonly parametersMax?: number;
+  /** Requests of one stream that are not answered yet; the caller of a stream with so many is held back. */
+  readonly streamRequestsMax?: number;
   /** Elements of an output that classification may have to sort. */
   readonly classificationElementsMax?: number;
   /** What `RetryInfo` says where the error catalogue advises a later attempt. */
@@ -20,6 +22,7 @@ export const grpcDefaults: GrpcConfig = Object.freeze({
   outputsMax: 256,
   dimensionsMax: 64,
   parametersMax: 256,
+  streamRequestsMax: 64,
   classificationElementsMax: 1_000_000,
   retryAfterSeconds: 1,
 });
@@ -29,6 +32,7 @@ const ranges: Readonly<Record<keyof GrpcOptions, readonly [min: number, max: num
   outputsMax: [1, 65_536],
   dimensionsMax: [1, 1024],
   parametersMax: [0, 65_536],
+  streamRequestsMax: [1, 65_536],
   classificationElementsMax: [1, 100_000_000],
   retryAfterSeconds: [0, 86_400],
 };

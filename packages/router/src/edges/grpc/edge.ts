@@ -66,6 +66,7 @@ export function createGrpcEdge(options: GrpcEdgeOptions): GrpcEdge {
       if (isInference) dataPlane.noteRefusal(refusedCallCode(error));
     },
     end: () => {
+      inference.end();
       healthService.end();
       reflection.end();
     },

@@ -1,6 +1,6 @@
 /** One inference over gRPC, from the message of the request to the message of the answer. */
-import type { UnaryCall } from '@millrace/http';
-import { InferenceError } from '@millrace/protocol';
+import type { RequestMetadata, RpcCall, UnaryCall } from '@millrace/http';
+import { type CancelSignal, InferenceError } from '@millrace/protocol';
 import type { DataPlane, InferAnswer } from '../../data-plane/infer.ts';
 import type { Catalogue } from '../../registry/catalogue.ts';
 import { callerFrom } from '../caller.ts';
@@ -18,6 +18,15 @@ export interface InferDependencies {
   readonly callerHeader: string;
 }
 
+/** What is looked at of a call before its messages. */
+export type CallHead = Pick<RpcCall, 'peer'> & { readonly metadata: Pick<RequestMetadata, 'get'> };
+
+export interface ReleasableResponse {
+  readonly response: InferResponse;
+  /** To be called once, when the response has been written or nobody wants it. */
+  readonly release: () => void;
+}
+
 export class InferOperation {
   readonly #dataPlane: DataPlane;
   readonly #catalogue: Catalogue;
@@ -33,7 +42,7 @@ export class InferOperation {
 
   /** Answers or fails the call when the data plane has; throws what is wrong with the request itself. */
   run(message: InferMessage, call: UnaryCall<InferResponse>): void {
-    const { request, classes } = this.#decode(message, call);
+    const { request, classes } = this.#decode(message, call.timeoutMs, this.callerOf(call));
     this.#dataPlane.infer(request, call.signal).then(
       (answer) => {
         if (classes.size === 0) call.answer(answer, () => answer.release());
@@ -43,9 +52,23 @@ export class InferOperation {
     );
   }
 
-  #decode(message: InferMessage, call: UnaryCall<InferResponse>): DecodedRequest {
+  /** For one request of a stream: rejects also with what is wrong with the request itself. */
+  async answer(message: InferMessage, caller: string, signal: CancelSignal): Promise<ReleasableResponse> {
+    const { request, classes } = this.#decode(message, undefined, caller);
+    const answer = await this.#dataPlane.infer(request, signal);
+    const release = (): void => answer.release();
+    if (classes.size === 0) return { response: answer, release };
     try {
-      const decoded = decodeRequest(message, call.timeoutMs, this.#callerOf(call));
+      return { response: this.#classified(answer, classes), release };
+    } catch (error) {
+      release();
+      throw error;
+    }
+  }
+
+  #decode(message: InferMessage, timeoutMs: number | undefined, caller: string): DecodedRequest {
+    try {
+      const decoded = decodeRequest(message, timeoutMs, caller);
       const { request, classes } = decoded;
       if (classes.size > 0) this.#checkClasses(request.model, request.version, classes);
       return decoded;
@@ -55,7 +78,8 @@ export class InferOperation {
     }
   }
 
-  #callerOf(call: UnaryCall<InferResponse>): string {
+  /** Whose requests they are that come by this call. */
+  callerOf(call: CallHead): string {
     // Asking a call for its metadata makes an object, which nearly every request can do without.
     if (this.#callerHeader === '') return call.peer.address;
     return callerFrom(call.metadata, call.peer, this.#callerHeader);
@@ -68,17 +92,20 @@ export class InferOperation {
   }
 
   #answerClasses(answer: InferAnswer, classes: ReadonlyMap<string, number>, call: UnaryCall<InferResponse>): void {
-    const { model, version, id } = answer;
     try {
-      const view = this.#catalogue.mustFind(model, version);
-      const outputs = answer.outputs.map((output) => {
-        const count = classes.get(output.name);
-        return count === undefined ? output : classify(output, count, view, this.#config.classificationElementsMax);
-      });
-      call.answer({ model, version, id, outputs }, () => answer.release());
+      call.answer(this.#classified(answer, classes), () => answer.release());
     } catch (error) {
       answer.release();
       call.fail(error);
     }
+  }
+
+  #classified({ model, version, id, outputs }: InferAnswer, classes: ReadonlyMap<string, number>): InferResponse {
+    const view = this.#catalogue.mustFind(model, version);
+    const named = outputs.map((output) => {
+      const count = classes.get(output.name);
+      return count === undefined ? output : classify(output, count, view, this.#config.classificationElementsMax);
+    });
+    return { model, version, id, outputs: named };
   }
 }

@@ -1,6 +1,6 @@
 /** The operations of the Open Inference Protocol over gRPC. */
 import { create } from '@bufbuild/protobuf';
-import { type RpcError, type RpcMethod, type RpcService, unary } from '@millrace/http';
+import { bidi, type RpcError, type RpcMethod, type RpcService, unary } from '@millrace/http';
 import { InferenceError } from '@millrace/protocol';
 import type { DataPlane } from '../../data-plane/infer.ts';
 import type { Catalogue, Health } from '../../registry/catalogue.ts';
@@ -10,6 +10,7 @@ import type { GrpcConfig } from './config.ts';
 import { encodeModelConfig, encodeModelMetadata } from './encode-model.ts';
 import type { InferResponse } from './encode-response.ts';
 import { encodeStatistics } from './encode-statistics.ts';
+import type { StreamResponse } from './encode-stream-response.ts';
 import {
   GRPCInferenceService,
   ModelConfigRequestSchema,
@@ -28,9 +29,10 @@ import {
   ServerReadyResponseSchema,
 } from './generated/inference/grpc_service_pb.ts';
 import { InferOperation } from './infer.ts';
-import { inferRequestCodec, inferResponseCodec } from './infer-codec.ts';
+import { inferRequestCodec, inferResponseCodec, streamRequestCodec, streamResponseCodec } from './infer-codec.ts';
 import type { InferMessage } from './infer-message.ts';
 import { codecOf } from './message-codec.ts';
+import { type StreamedMessage, StreamInferOperation } from './stream-infer.ts';
 
 export interface GrpcDependencies {
   readonly dataPlane: DataPlane;
@@ -58,14 +60,24 @@ const ownExtensions: readonly string[] = [
 
 export const inferMethodName = 'ModelInfer';
 
-export function inferenceService(dependencies: GrpcDependencies): RpcService {
+export interface InferenceService extends RpcService {
+  /** Ends the streams, which would last as long as their callers like. */
+  end(): void;
+}
+
+export function inferenceService(dependencies: GrpcDependencies): InferenceService {
+  const { config, errorFrom } = dependencies;
+  const operation = new InferOperation(dependencies);
+  const streams = new StreamInferOperation({ operation, requestsMax: config.streamRequestsMax, errorFrom });
   return {
+    end: () => streams.end(),
     name: GRPCInferenceService.typeName,
     methods: [
       ...serverMethods(dependencies),
       ...modelMethods(dependencies),
       ...statisticsMethods(dependencies),
-      modelInfer(dependencies),
+      modelInfer(operation, dependencies),
+      modelStreamInfer(streams, dependencies),
     ],
   };
 }
@@ -142,9 +154,16 @@ function statisticsMethods({ statistics }: GrpcDependencies): readonly RpcMethod
   ];
 }
 
-function modelInfer(dependencies: GrpcDependencies): RpcMethod {
-  const { config, errorFrom } = dependencies;
-  const operation = new InferOperation(dependencies);
+function modelStreamInfer(streams: StreamInferOperation, { config }: GrpcDependencies): RpcMethod {
+  return bidi<StreamedMessage, StreamResponse>({
+    name: 'ModelStreamInfer',
+    request: streamRequestCodec(config),
+    response: streamResponseCodec,
+    handle: (requests, call) => streams.serve(requests, call),
+  });
+}
+
+function modelInfer(operation: InferOperation, { config, errorFrom }: GrpcDependencies): RpcMethod {
   return unary<InferMessage, InferResponse>({
     name: inferMethodName,
     request: inferRequestCodec(config, errorFrom),

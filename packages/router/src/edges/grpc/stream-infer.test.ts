@@ -1,0 +1,234 @@
+import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
+import { RpcError } from '@millrace/http';
+import { type CancelSignal, InferenceError } from '@millrace/protocol';
+import { afterEach, describe, expect, test } from 'vitest';
+import type { DataPlane, InferAnswer, InferRequest } from '../../data-plane/infer.ts';
+import { catalogueOf, viewOf } from '../rest/echo-double.ts';
+import { grpcDefaults } from './config.ts';
+import { encodeStreamResponse } from './encode-stream-response.ts';
+import { ModelInferRequestSchema, ModelStreamInferResponseSchema } from './generated/inference/grpc_service_pb.ts';
+import { InferOperation } from './infer.ts';
+import { type InferMessage, InferMessageReader } from './infer-message.ts';
+import { StreamInferOperation } from './stream-infer.ts';
+import { CallDouble, RequestsDouble } from './testing/call-double.ts';
+import { type Served, serveEdge, streamed } from './testing/served-edge.ts';
+
+interface Held {
+  readonly request: InferRequest;
+  readonly signal: CancelSignal;
+  readonly answer: () => Promise<void>;
+  readonly refuse: (error: InferenceError) => Promise<void>;
+}
+
+/** Answers when the test says so. */
+class HeldDataPlane implements DataPlane {
+  readonly held: Held[] = [];
+  releases = 0;
+
+  infer(request: InferRequest, signal: CancelSignal): Promise<InferAnswer> {
+    return new Promise((resolve, reject) => {
+      const turn = () => new Promise<void>((done) => setImmediate(done));
+      const { model, id, inputs } = request;
+      const release = () => {
+        this.releases += 1;
+      };
+      this.held.push({
+        request,
+        signal,
+        answer: () => {
+          resolve({ model, version: '1', id, outputs: inputs, release });
+          return turn();
+        },
+        refuse: (error) => {
+          reject(error);
+          return turn();
+        },
+      });
+    });
+  }
+
+  noteRefusal(): void {}
+}
+
+const reader = new InferMessageReader(grpcDefaults);
+
+function message(id: string): InferMessage {
+  const x = { name: 'x', datatype: 'UINT8', shape: [1n, 2n] };
+  const init = { modelName: 'm', id, inputs: [x], rawInputContents: [Uint8Array.of(1, 2)] };
+  return reader.read(toBinary(ModelInferRequestSchema, create(ModelInferRequestSchema, init)));
+}
+
+function open(metadata: Readonly<Record<string, string>> = {}, requestsMax = 8) {
+  const plane = new HeldDataPlane();
+  const operation = new InferOperation({ dataPlane: plane, catalogue: catalogueOf(viewOf('m')), config: grpcDefaults });
+  const errorFrom = (error: unknown) => new RpcError('internal', (error as Error).message);
+  const streams = new StreamInferOperation({ operation, requestsMax, errorFrom });
+  const requests = new RequestsDouble();
+  const call = new CallDouble(metadata);
+  streams.serve(requests, call);
+  return { plane, streams, requests, call, held: (index: number) => plane.held[index] as Held };
+}
+
+test('answers leave in the order of the requests, whatever is ready first', async () => {
+  const { requests, call, held } = open();
+  expect(call.isStarted).toBe(true);
+  for (const id of ['a', 'b', 'c']) requests.push(message(id));
+  await held(2).answer();
+  await held(1).answer();
+  expect(call.texts).toEqual([]);
+  await held(0).answer();
+  expect(call.texts).toEqual(['a', 'b', 'c']);
+  expect(call.ending).toBeUndefined();
+});
+
+test('a refusal is an answer in its place, with the id of its request, and the stream goes on', async () => {
+  const { requests, call, held } = open();
+  for (const id of ['a', 'b']) requests.push(message(id));
+  await held(0).refuse(new InferenceError('model-full', 'no room'));
+  await held(1).answer();
+  expect(call.texts).toEqual(['a!no room', 'b']);
+});
+
+test('a request that cannot be read is refused in its place', async () => {
+  const { requests, call, held } = open();
+  requests.push(message('a'));
+  requests.push(new InferenceError('request-too-large', 'too many inputs'));
+  await held(0).answer();
+  expect(call.texts).toEqual(['a', '!too many inputs']);
+});
+
+test('a caller that asks for it has the call itself fail, after the answers before', async () => {
+  const { requests, call, plane, held } = open({ triton_grpc_error: 'true' });
+  for (const id of ['a', 'b', 'c']) requests.push(message(id));
+  await held(2).answer();
+  await held(1).refuse(new InferenceError('model-full', 'no room'));
+  expect(call.ending).toBeUndefined();
+  await held(0).answer();
+  expect(call.texts).toEqual(['a']);
+  expect(call.ending).toBe('no room');
+  expect(plane.releases).toBe(1);
+  expect(held(2).signal.reason).toBe('cancelled');
+});
+
+test('after its last request a stream ends when all is answered', async () => {
+  const { requests, call, held } = open();
+  requests.push(message('a'));
+  requests.end();
+  expect(call.ending).toBeUndefined();
+  await held(0).answer();
+  expect(call.ending).toBe('ended');
+  const empty = open();
+  empty.requests.end();
+  expect(empty.call.ending).toBe('ended');
+});
+
+test('a caller with too many requests on their way is held back until one is answered', async () => {
+  const { requests, call, held } = open({}, 2);
+  requests.push(message('a'));
+  expect(requests.isPaused).toBe(false);
+  requests.push(message('b'));
+  expect(requests.isPaused).toBe(true);
+  await held(1).answer();
+  expect(requests.isPaused).toBe(true);
+  await held(0).answer();
+  expect(requests.isPaused).toBe(false);
+  expect(call.texts).toEqual(['a', 'b']);
+});
+
+test('a caller that does not read is sent nothing more, and so held back too', async () => {
+  const { requests, call, held } = open({}, 2);
+  call.hasRoom = false;
+  requests.push(message('a'));
+  await held(0).answer();
+  expect(call.texts).toEqual(['a']);
+  requests.push(message('b'));
+  requests.push(message('c'));
+  await held(1).answer();
+  await held(2).answer();
+  expect(call.texts).toEqual(['a']);
+  expect(requests.isPaused).toBe(true);
+  call.hasRoom = true;
+  call.onRoom?.();
+  expect(call.texts).toEqual(['a', 'b', 'c']);
+  expect(requests.isPaused).toBe(false);
+});
+
+test('a caller that goes away cancels all of it, and what comes late is released', async () => {
+  const { requests, call, plane, held } = open();
+  for (const id of ['a', 'b']) requests.push(message(id));
+  await held(1).answer();
+  call.cancellation.cancel('cancelled');
+  expect(held(0).signal.reason).toBe('cancelled');
+  expect(call.ending).toBe('ended');
+  expect(plane.releases).toBe(1);
+  await held(0).answer();
+  expect(plane.releases).toBe(2);
+  expect(call.texts).toEqual([]);
+});
+
+test('when the server goes, what came in is answered and the stream fails', async () => {
+  const { requests, call, streams, held } = open();
+  requests.push(message('a'));
+  streams.end();
+  expect(requests.isPaused).toBe(true);
+  await held(0).answer();
+  expect(call.texts).toEqual(['a']);
+  expect(call.ending).toBe('the server is shutting down; open the stream on another one');
+});
+
+test('every response says that it is the last of its request', () => {
+  const outputs = [{ name: 'y', datatype: 'UINT8', shape: [1, 5000], data: new Uint8Array(5000).fill(7) }] as const;
+  const response = { model: 'm', version: '1', id: 'i', outputs };
+  const read = (bytes: readonly Uint8Array[]) => fromBinary(ModelStreamInferResponseSchema, Buffer.concat(bytes));
+  const answered = read(encodeStreamResponse({ errorMessage: '', response }));
+  expect(answered.errorMessage).toBe('');
+  expect(answered.inferResponse).toMatchObject({ modelName: 'm', modelVersion: '1', id: 'i' });
+  expect(answered.inferResponse?.rawOutputContents[0]?.every((byte) => byte === 7)).toBe(true);
+  const refused = read(
+    encodeStreamResponse({
+      errorMessage: 'Größe '.repeat(40),
+      response: { model: '', version: '', id: 'i', outputs: [] },
+    }),
+  );
+  expect(refused.errorMessage).toBe('Größe '.repeat(40));
+  expect(refused.inferResponse?.id).toBe('i');
+  for (const { inferResponse } of [answered, refused]) {
+    expect(inferResponse?.parameters.triton_final_response?.parameterChoice).toEqual({
+      case: 'boolParam',
+      value: true,
+    });
+  }
+});
+
+describe('behind a socket', () => {
+  let served: Served | undefined;
+  afterEach(async () => {
+    await served?.server.close();
+  });
+
+  test('a browser’s stream: requests in, answers out, limits kept', async () => {
+    served = await serveEdge();
+    const x = { name: 'x', datatype: 'FP32', shape: ['1', '2'], contents: { fp32Contents: [1, 2] } };
+    const requests = [
+      { modelName: 'm', id: 'a', inputs: [x] },
+      { modelName: 'm', id: 'b', inputs: [x], outputs: [{ name: 'nothing' }] },
+      { modelName: 'm', id: 'c', inputs: [x, x, x] },
+      { modelName: 'm', id: 'd', inputs: [x] },
+    ];
+    const texts: string[] = [];
+    for await (const answer of streamed(served.url, 'inference.GRPCInferenceService/ModelStreamInfer', ...requests)) {
+      const { errorMessage, inferResponse } = answer as { errorMessage?: string; inferResponse?: { id?: string } };
+      texts.push(
+        inferResponse === undefined ? JSON.stringify(answer) : `${inferResponse.id ?? ''} ${errorMessage ?? ''}`,
+      );
+    }
+    expect(texts).toEqual([
+      'a ',
+      "b unexpected inference output 'nothing'",
+      ' the request has more than 2 inputs; send fewer',
+      'd ',
+      '{}',
+    ]);
+    expect(served.dataPlane.releases).toBe(2);
+  });
+});

@@ -1,0 +1,86 @@
+/** A streaming call that a test holds in its hands: what was sent, whether there is room, how it ended. */
+import { type RequestListener, RpcError } from '@millrace/http';
+import { Cancellation } from '@millrace/protocol';
+import type { StreamResponse } from '../encode-stream-response.ts';
+import type { InferCall, StreamedMessage, StreamedRequests } from '../stream-infer.ts';
+
+export class RequestsDouble implements StreamedRequests {
+  isPaused: boolean = false;
+  #listener: RequestListener<StreamedMessage> | undefined;
+
+  listen(listener: RequestListener<StreamedMessage>): void {
+    this.#listener = listener;
+  }
+
+  pause(): void {
+    this.isPaused = true;
+  }
+
+  resume(): void {
+    this.isPaused = false;
+  }
+
+  push(message: StreamedMessage): void {
+    if (this.isPaused) throw new Error('a paused stream gives nothing');
+    this.#listener?.onMessage(message);
+  }
+
+  end(): void {
+    this.#listener?.onEnd();
+  }
+}
+
+export class CallDouble implements InferCall {
+  readonly metadata: InferCall['metadata'];
+  readonly cancellation = new Cancellation();
+  readonly signal = this.cancellation;
+  readonly sent: StreamResponse[] = [];
+  readonly releases: (() => void)[] = [];
+  hasRoom = true;
+  isStarted = false;
+  /** 'ended', or why it failed; undefined while it lasts. */
+  ending: string | undefined;
+  onRoom: (() => void) | undefined = undefined;
+  readonly #listeners: ((error: RpcError | undefined) => void)[] = [];
+
+  constructor(metadata: Readonly<Record<string, string>> = {}) {
+    this.metadata = { get: (name) => metadata[name] };
+  }
+
+  start(): void {
+    this.isStarted = true;
+  }
+
+  send(message: StreamResponse, release?: () => void): boolean {
+    if (this.ending !== undefined) throw new Error('nothing is sent after the end');
+    this.sent.push(message);
+    if (release !== undefined) this.releases.push(release);
+    return this.hasRoom;
+  }
+
+  end(): void {
+    this.#over('ended', undefined);
+  }
+
+  fail(error: unknown): void {
+    const failure = error instanceof RpcError ? error : new RpcError('internal', (error as Error).message);
+    this.#over(failure.message, failure);
+  }
+
+  whenEnded(listener: (error: RpcError | undefined) => void): void {
+    this.#listeners.push(listener);
+  }
+
+  /** In the words of a test: ids of answers, `id!message` of refusals. */
+  get texts(): readonly string[] {
+    return this.sent.map(({ errorMessage, response }) =>
+      errorMessage === '' ? response.id : `${response.id}!${errorMessage}`,
+    );
+  }
+
+  #over(ending: string, error: RpcError | undefined): void {
+    if (this.ending !== undefined) return;
+    this.ending = ending;
+    for (const listener of this.#listeners) listener(error);
+  }
+}
