@@ -60,7 +60,12 @@ function message(id: string): InferMessage {
 
 function open(metadata: Readonly<Record<string, string>> = {}, requestsMax = 8) {
   const plane = new HeldDataPlane();
-  const operation = new InferOperation({ dataPlane: plane, catalogue: catalogueOf(viewOf('m')), config: grpcDefaults });
+  const operation = new InferOperation({
+    dataPlane: plane,
+    catalogue: catalogueOf(viewOf('m')),
+    config: grpcDefaults,
+    callerHeader: '',
+  });
   const errorFrom = (error: unknown) => new RpcError('internal', (error as Error).message);
   const streams = new StreamInferOperation({ operation, requestsMax, errorFrom });
   const requests = new RequestsDouble();
@@ -79,6 +84,7 @@ test('answers leave in the order of the requests, whatever is ready first', asyn
   await held(0).answer();
   expect(call.texts).toEqual(['a', 'b', 'c']);
   expect(call.ending).toBeUndefined();
+  expect(held(0).request.caller).toBe('10.0.0.7');
 });
 
 test('a refusal is an answer in its place, with the id of its request, and the stream goes on', async () => {
@@ -147,10 +153,16 @@ test('a caller that does not read is sent nothing more, and so held back too', a
   await held(2).answer();
   expect(call.texts).toEqual(['a']);
   expect(requests.isPaused).toBe(true);
-  call.hasRoom = true;
-  call.onRoom?.();
+  call.gainRoom();
   expect(call.texts).toEqual(['a', 'b', 'c']);
   expect(requests.isPaused).toBe(false);
+  call.hasRoom = false;
+  for (const id of ['d', 'e']) requests.push(message(id));
+  await held(3).answer();
+  await held(4).answer();
+  expect(call.texts).toEqual(['a', 'b', 'c', 'd']);
+  call.gainRoom();
+  expect(call.texts).toEqual(['a', 'b', 'c', 'd', 'e']);
 });
 
 test('a caller that goes away cancels all of it, and what comes late is released', async () => {

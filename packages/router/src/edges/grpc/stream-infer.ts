@@ -89,10 +89,6 @@ class InferStream {
       // Nothing else ends a call that its caller has left.
       if (reason === 'cancelled') call.end();
     });
-    call.onRoom = () => {
-      this.#hasRoom = true;
-      this.#send();
-    };
     // A caller may wait for the head of the answer before it sends anything.
     call.start();
     this.#requests.listen({
@@ -155,6 +151,14 @@ class InferStream {
     return { errorMessage: message, response: { model: '', version: '', id, outputs: [] } };
   }
 
+  #waitForRoom(): void {
+    this.#hasRoom = false;
+    this.#call.onRoom = () => {
+      this.#hasRoom = true;
+      this.#send();
+    };
+  }
+
   /** What stands at the head of the line and is known. */
   #send(): void {
     while (this.#hasRoom && !this.#isOver) {
@@ -165,7 +169,7 @@ class InferStream {
         this.#call.fail(outcome.error);
         return;
       }
-      this.#hasRoom = this.#call.send(outcome.response, outcome.release);
+      if (!this.#call.send(outcome.response, outcome.release)) this.#waitForRoom();
     }
     if (this.#isOver) return;
     if (this.#places.length === 0 && this.#isEnding) {

@@ -32,6 +32,7 @@ export class RequestsDouble implements StreamedRequests {
 
 export class CallDouble implements InferCall {
   readonly metadata: InferCall['metadata'];
+  readonly peer = { address: '10.0.0.7', port: 1, isEncrypted: false };
   readonly cancellation = new Cancellation();
   readonly signal = this.cancellation;
   readonly sent: StreamResponse[] = [];
@@ -69,6 +70,14 @@ export class CallDouble implements InferCall {
 
   whenEnded(listener: (error: RpcError | undefined) => void): void {
     this.#listeners.push(listener);
+  }
+
+  /** As real calls do: who wants to hear of the next time says so again. */
+  gainRoom(): void {
+    this.hasRoom = true;
+    const { onRoom } = this;
+    this.onRoom = undefined;
+    onRoom?.();
   }
 
   /** In the words of a test: ids of answers, `id!message` of refusals. */
