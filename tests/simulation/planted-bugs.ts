@@ -221,5 +221,6 @@ export const plantedBugs: ReadonlyMap<string, (options: SchedulerOptions) => Sim
     'gives each request of a caller its own turn',
     (options) => new Mishearing(options, ({ request }) => ({ caller: `${request}` })),
   ],
+  ['takes weights the wrong way round', (options) => new Misreading(options, ({ weight }) => ({ weight: 1 / weight }))],
   ['says too early that a retired model is idle', (options) => new TellsIdleTooEarly(options)],
 ]);

@@ -19,6 +19,7 @@ import {
   type LedgerWorker,
   queuePolicyIn,
 } from './ledger.ts';
+import { ModelFairness } from './model-fairness.ts';
 import { admissionCode, expire, nothingOwed, type Owed, settleEvent } from './outcomes.ts';
 import { mayWaitTooLong, Trust } from './trust.ts';
 import type { WorldLimits } from './weather.ts';
@@ -40,7 +41,8 @@ export class Referee {
   readonly #seen = new Set<number>();
   #batchIdMax = 0;
   #wakeAt = Number.POSITIVE_INFINITY;
-  readonly #fairness = new CallerFairness();
+  readonly #callerFairness = new CallerFairness();
+  readonly #modelFairness: ModelFairness;
   /** Requests whose answers leave in order of arrival. */
   readonly #ordered = new Set<number>();
   #mayHold: boolean = true;
@@ -50,6 +52,7 @@ export class Referee {
   constructor(limits: WorldLimits, instances: (nowMs: number) => readonly InstanceSnapshot[]) {
     this.#ledger = new Ledger(limits);
     this.#trust = new Trust(this.#ledger);
+    this.#modelFairness = new ModelFairness(this.#ledger, this.#trust);
     this.#instances = instances;
   }
 
@@ -59,6 +62,7 @@ export class Referee {
       return;
     }
     if (event.kind === 'tick') this.#wakeAt = Number.POSITIVE_INFINITY;
+    this.#judgeEnd(event, nowMs);
     const owed = settleEvent(this.#ledger, event, nowMs);
     this.#review(event);
     for (const action of actions) {
@@ -154,13 +158,27 @@ export class Referee {
     this.#ordered.add(id);
   }
 
+  #judgeEnd(event: SchedulerEvent, nowMs: number): void {
+    if (event.kind === 'worker-gone') {
+      const worker = this.#ledger.workers.get(event.worker);
+      if (worker?.outstanding[0] !== undefined) this.#modelFairness.noteRun(nowMs - worker.runningSince);
+    }
+    if (event.kind !== 'batch-answered' && event.kind !== 'batch-failed') return;
+    const batch = this.#ledger.batches.get(event.batch);
+    if (batch === undefined) return;
+    const { outstanding, runningSince } = batch.worker;
+    const fault = this.#modelFairness.takeFault(batch, outstanding[0] === batch ? nowMs - runningSince : 0);
+    claim(fault === undefined, fault ?? '');
+  }
+
   /** What waits may have changed. */
   #review(event?: SchedulerEvent): void {
     const isChange = event?.kind === 'model-added' || event?.kind === 'model-removed';
     for (const model of this.#ledger.models.values()) {
-      if (isChange && event.model === model.key) this.#fairness.forget(model);
-      else this.#fairness.review(model);
+      if (isChange && event.model === model.key) this.#callerFairness.forget(model);
+      else this.#callerFairness.review(model);
     }
+    this.#modelFairness.review(isChange ? event.model : undefined);
   }
 
   #judge(action: SchedulerAction, owed: Owed, nowMs: number): void {
@@ -235,7 +253,8 @@ export class Referee {
     claim(requests.length === action.requests.length, `a request of it has its answer: ${said}`);
     const heldUntil = this.#mayHold ? takeHeldUntil(this.#ledger, model, nowMs) : undefined;
     claim(heldUntil === undefined, `it was to be held back until ${heldUntil}: ${said}`);
-    const fault = takeBatchFault(this.#ledger, model, requests, nowMs) ?? this.#fairness.takeFault(model, requests);
+    const fault =
+      takeBatchFault(this.#ledger, model, requests, nowMs) ?? this.#callerFairness.takeFault(model, requests);
     claim(fault === undefined, `${fault}: ${said}`);
 
     const batch: LedgerBatch = { id: action.batch, worker, model, requests, dispatchedAt: nowMs };
@@ -247,7 +266,8 @@ export class Referee {
     this.#ledger.batches.set(batch.id, batch);
     worker.outstanding.push(batch);
     if (worker.outstanding.length === 1) this.#ledger.startRunClock(worker, nowMs);
-    this.#fairness.review(model);
+    this.#modelFairness.noteDispatch(batch);
+    this.#review();
   }
 
   /** No worker with room idles while something waits for it, unless its model asked for a delay that has not run out. */

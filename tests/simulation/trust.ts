@@ -46,6 +46,10 @@ export class Trust {
     return this.#stateOf(worker, model) !== 'half-open' || worker.outstanding.length === 0;
   }
 
+  isTrusted(worker: LedgerWorker, model: LedgerModel): boolean {
+    return this.#stateOf(worker, model) === 'closed';
+  }
+
   #stateOf(worker: LedgerWorker, model: LedgerModel): InstanceSnapshot['breaker'] {
     return this.#said.get(`${worker.id} ${model.key}`)?.breaker ?? 'closed';
   }

@@ -82,7 +82,10 @@ export class Dispatcher {
       const instance = model.queue.requestCount === 0 ? undefined : chooseInstance(model, nowMs);
       const entries = instance && this.#takeEntries(instance, nowMs, mayHold);
       if (instance === undefined || entries === undefined) this.#strikeOff(model);
-      else this.#dispatch(instance, entries, nowMs);
+      else {
+        model.share.setContended(this.#isContended(instance));
+        this.#dispatch(instance, entries, nowMs);
+      }
     }
     // No worker has room for the rest. They are candidates again when one gets it.
     for (const model of candidates) model.isCandidate = false;
@@ -125,20 +128,21 @@ export class Dispatcher {
     model.heldUntil = until;
   }
 
-  /**
-   * The candidate whose head has waited longest, among those that have not used up their share of worker time; one that
-   * is alone has no share to keep.
-   */
+  /** The candidate whose head has waited longest, among those that have not used up their share of worker time. */
   #nextModel(nowMs: number): ModelEntry {
     const candidates = this.#candidates;
     const [only] = candidates;
-    if (only !== undefined && candidates.length === 1) {
-      only.share.setContended(false);
-      return only;
+    if (only !== undefined && candidates.length === 1) return only;
+    return oldestInCredit(candidates) ?? this.#addRounds(nowMs);
+  }
+
+  /** Whether another model wants the same worker now, so that what this one uses of it is at the other's expense. */
+  #isContended({ model, worker }: InstanceEntry): boolean {
+    for (const other of this.#candidates) {
+      if (other === model || other.queue.requestCount === 0) continue;
+      if (other.instances.some((instance) => instance.worker === worker)) return true;
     }
-    const best = oldestInCredit(candidates) ?? this.#addRounds(nowMs);
-    best.share.setContended(true);
-    return best;
+    return false;
   }
 
   /** New rounds for all that have used up their share; returns who is the first to be within it. */
