@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { errorCatalogue } from '@millrace/protocol';
-import { modelParameters } from '@millrace/router';
+import { isGroupParameter, modelParameters } from '@millrace/router';
 import { configFields } from 'millrace';
 import { describe, expect, test } from 'vitest';
 import { root, sourceFiles } from './source-files.ts';
@@ -24,7 +24,11 @@ interface Kind {
 
 /** The first whose form fits is the kind of a name. */
 const kinds: readonly Kind[] = [
-  { what: 'a model parameter', form: /^millrace\./, exists: (name) => Object.hasOwn(modelParameters, name) },
+  {
+    what: 'a model parameter',
+    form: /^millrace\./,
+    exists: (name) => Object.hasOwn(modelParameters, name) || isGroupParameter(name),
+  },
   {
     what: 'a setting',
     form: new RegExp(`^(${[...new Set(configFields.map(({ group }) => group))].join('|')})\\.`),
@@ -53,13 +57,14 @@ function isInSources(text: string): boolean {
 
 test('there is a page for each mechanism', () => {
   expect(pages.sort()).toEqual([
+    'admission.md',
     'batching.md',
+    'breakers.md',
     'cache.md',
-    'cancel.md',
     'contexts.md',
+    'deadlines.md',
     'ensembles.md',
     'instances.md',
-    'overload.md',
     'retry.md',
     'sequences.md',
     'shutdown.md',

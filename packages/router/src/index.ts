@@ -33,6 +33,7 @@ export * from './registry/contexts/traffic-table.ts';
 export * from './registry/ensemble/ensemble-states.ts';
 export * from './registry/ensemble/read-ensemble.ts';
 export * from './registry/failure-reason.ts';
+export * from './registry/group-parameters.ts';
 export * from './registry/instance-groups.ts';
 export * from './registry/instance-places.ts';
 export * from './registry/library/library-listener.ts';

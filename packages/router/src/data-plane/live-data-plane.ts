@@ -266,11 +266,10 @@ export class LiveDataPlane implements DataPlane, Runner {
     this.#pumpSoon();
   }
 
-  workerServes(worker: WorkerId, model: ServedModel): void {
-    this.#scheduler.handle(
-      { kind: 'worker-serves', worker, model: model.key, priorityMax: Number.POSITIVE_INFINITY },
-      this.#clock.now(),
-    );
+  /** `priorityMax`: it takes requests of this priority level and more urgent ones only; Infinity: all. */
+  workerServes(worker: WorkerId, model: ServedModel, priorityMax: number): void {
+    const now = this.#clock.now();
+    this.#scheduler.handle({ kind: 'worker-serves', worker, model: model.key, priorityMax }, now);
     this.#pumpSoon();
   }
 

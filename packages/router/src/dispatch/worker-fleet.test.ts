@@ -128,8 +128,9 @@ function specOf({ view, handle }: ServedModel): LoadSpec {
   return { model: handle, name, version, inputs, outputs, isBatched, ...rest };
 }
 
-const cpuPlace = { group: 'spare', gpu: undefined };
-const gpuPlace = { group: 'quick', gpu: { id: 1, provider: 'cuda' as const } };
+const everyone = { priorityMax: Infinity, threads: 0 };
+const cpuPlace = { group: 'spare', gpu: undefined, ...everyone };
+const gpuPlace = { group: 'quick', gpu: { id: 1, provider: 'cuda' as const }, ...everyone };
 
 test('each worker is told to load the model on its own device', () => {
   const stage = new FleetOnStage(3, ['a']);

@@ -159,7 +159,7 @@ export class RunningGroup {
     await Promise.all(this.#slots.map((slot) => slot.kill()));
   }
 
-  workerServes(worker: WorkerId, model: ServedModel): void {
+  workerServes(worker: WorkerId, model: ServedModel, priorityMax: number): void {
     this.#serving.set(model, (this.#serving.get(model) ?? 0) + 1);
     const { dataPlane } = this.#parts;
     const isFirst = !this.#inPlane.has(model);
@@ -167,7 +167,7 @@ export class RunningGroup {
       this.#inPlane.add(model);
       dataPlane.addModel(model);
     }
-    dataPlane.workerServes(worker, model);
+    dataPlane.workerServes(worker, model, priorityMax);
     if (isFirst) this.group.listener.modelServable(model);
   }
 

@@ -1,7 +1,7 @@
 import { cleanRestartRecord, restartAfter, type WorkerId } from '@millrace/core';
 import type { FromWorker, LoadSpec, WorkerLink } from '@millrace/protocol';
 import type { ServedModel } from '../data-plane/served-model.ts';
-import { loadSpecAt } from '../registry/instance-places.ts';
+import { loadSpecAt, takePlaceAt } from '../registry/instance-places.ts';
 import type { GroupedModel, RunningGroup, WorkerFleetParts } from './worker-fleet.ts';
 
 /** A worker that was told to stop, and has nothing left to run, has this long to end by itself. */
@@ -113,7 +113,7 @@ export class WorkerSlot {
         this.#everServed.add(model);
         this.#residentBytes = Math.max(this.#residentBytes, message.residentBytes);
         this.#parts.listener.modelLoaded(model, message.loadMs);
-        this.#running.workerServes(this.worker, model);
+        this.#running.workerServes(this.worker, model, this.#priorityMaxOf(model));
         this.#settled(model);
         break;
       }
@@ -151,6 +151,11 @@ export class WorkerSlot {
 
   #specOf({ spec, places }: GroupedModel): LoadSpec {
     return loadSpecAt(spec, places, this.#position);
+  }
+
+  #priorityMaxOf(model: ServedModel): number {
+    const places = this.#running.group.models.find((entry) => entry.model === model)?.places ?? [];
+    return takePlaceAt(places, this.#position)?.priorityMax ?? Number.POSITIVE_INFINITY;
   }
 
   #settled(model: ServedModel): void {

@@ -1,6 +1,7 @@
 import type { GpuSupport } from '@millrace/protocol';
 import type { Findings } from './config-text/findings.ts';
 import type { ModelConfig } from './config-text/model-config-schema.ts';
+import { type GroupChoice, readGroupChoices } from './group-parameters.ts';
 
 export interface InstanceGroup {
   readonly name: string;
@@ -9,6 +10,10 @@ export interface InstanceGroup {
   readonly count: number;
   /** Empty on the CPU. */
   readonly gpus: readonly number[];
+  /** It takes requests of this priority level and more urgent ones only; Infinity: all. */
+  readonly priorityMax: number;
+  /** Threads of one instance; 0: as many as the model's others. */
+  readonly threads: number;
 }
 
 /** An instance is a process with the whole model in it: one, until the operator asks for more. */
@@ -26,8 +31,17 @@ export function readInstanceGroups(
   const usable = support.hasCuda ? support.devices : 0;
   const allGpus = Array.from({ length: usable }, (_, gpu) => gpu);
   if (groups.length === 0) {
-    return [{ name: modelName, device: usable > 0 ? 'gpu' : 'cpu', count: instanceCountDefault, gpus: allGpus }];
+    const choices = readGroupChoices(config, [modelName], findings);
+    const device = usable > 0 ? 'gpu' : 'cpu';
+    return [{ name: modelName, device, count: instanceCountDefault, gpus: allGpus, ...choiceOf(choices, modelName) }];
   }
+  const nameOf = (name: string | undefined, index: number): string =>
+    name !== undefined && name !== '' ? name : `${modelName}_${index}`;
+  const choices = readGroupChoices(
+    config,
+    groups.map(({ name }, index) => nameOf(name, index)),
+    findings,
+  );
   const names = new Set<string>();
   return groups.map((group, index) => {
     const path = `instance_group[${index}]`;
@@ -41,7 +55,7 @@ export function readInstanceGroups(
       findings.warning(`${path}.kind`, 'KIND_MODEL is taken as KIND_CPU: an ONNX model does not choose its device');
     }
     checkUnserved(group, path, findings);
-    const name = group.name !== undefined && group.name !== '' ? group.name : `${modelName}_${index}`;
+    const name = nameOf(group.name, index);
     if (names.has(name)) findings.problem(`${path}.name`, `${JSON.stringify(name)} is the name of another group too`);
     names.add(name);
     const gpus = group.gpus ?? [];
@@ -51,8 +65,13 @@ export function readInstanceGroups(
       device,
       count: count === 0 ? instanceCountDefault : count,
       gpus: device === 'cpu' ? [] : gpus.length > 0 ? gpus : allGpus,
+      ...choiceOf(choices, name),
     };
   });
+}
+
+function choiceOf(choices: ReadonlyMap<string, GroupChoice>, group: string): GroupChoice {
+  return choices.get(group) ?? { priorityMax: Number.POSITIVE_INFINITY, threads: 0 };
 }
 
 type WrittenGroup = NonNullable<ModelConfig['instance_group']>[number];

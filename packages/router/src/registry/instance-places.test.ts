@@ -1,5 +1,6 @@
+import type { LoadSpec } from '@millrace/protocol';
 import { describe, expect, test } from 'vitest';
-import { deviceNameOf } from './instance-places.ts';
+import { deviceNameOf, loadSpecAt } from './instance-places.ts';
 import { readTestModel, serveTestModel, testConfig } from './testing/test-model.ts';
 
 const twoGpus = { hasCuda: true, hasTensorrt: false, devices: 2 };
@@ -30,6 +31,24 @@ describe('instances', () => {
     expect(await placesOf(groups, twoGpus)).toEqual(['quick gpu:1', 'quick gpu:1', 'spare cpu']);
     const cpus = 'instance_group { name: "a" count: 1 } instance_group { name: "b" kind: KIND_CPU count: 2 }';
     expect(await placesOf(cpus)).toEqual(['a cpu', 'b cpu', 'b cpu']);
+  });
+
+  test('of one group may be kept for urgent requests, and have threads of their own', async () => {
+    const { definition } = await serveTestModel({
+      config: `${testConfig} dynamic_batching { priority_levels: 3 default_priority_level: 3 }
+        instance_group { name: "fast" count: 1 } instance_group { name: "slow" count: 2 }
+        parameters { key: "millrace.reserve.fast" value { string_value: "2" } }
+        parameters { key: "millrace.threads.slow" value { string_value: "1" } }
+        parameters { key: "millrace.threads" value { string_value: "4" } }`,
+    });
+    const { places } = definition;
+    expect(places.map(({ group, priorityMax, threads }) => [group, priorityMax, threads])).toEqual([
+      ['fast', 2, 0],
+      ['slow', Infinity, 1],
+      ['slow', Infinity, 1],
+    ]);
+    const spec = { threads: definition.threads } as LoadSpec;
+    expect([0, 1, 2].map((position) => loadSpecAt(spec, places, position).threads)).toEqual([4, 1, 1]);
   });
 
   test('on a GPU are driven by CUDA, or by TensorRT where it is asked for and there', async () => {

@@ -7,15 +7,19 @@ export interface InstancePlace {
   readonly group: string;
   /** Undefined: the CPU. */
   readonly gpu: GpuSpec | undefined;
+  /** It takes requests of this priority level and more urgent ones only; Infinity: all. */
+  readonly priorityMax: number;
+  /** 0: as many as the model's others. */
+  readonly threads: number;
 }
 
 /** In the order of the groups; the GPUs of a group take turns, so that a few instances spread over all of them. */
 export function instancePlacesFrom(groups: readonly InstanceGroup[], provider: GpuProvider): readonly InstancePlace[] {
   const places: InstancePlace[] = [];
-  for (const { name, device, count, gpus } of groups) {
+  for (const { name: group, device, count, gpus, priorityMax, threads } of groups) {
     for (let round = 0; round < count; round++) {
-      if (device === 'cpu') places.push({ group: name, gpu: undefined });
-      else for (const id of gpus) places.push({ group: name, gpu: { id, provider } });
+      if (device === 'cpu') places.push({ group, gpu: undefined, priorityMax, threads });
+      else for (const id of gpus) places.push({ group, gpu: { id, provider }, priorityMax, threads });
     }
   }
   return places;
@@ -31,6 +35,13 @@ export function deviceNameOf({ gpu }: InstancePlace): string {
  * the one with the most instances; the others go through their places again.
  */
 export function loadSpecAt(spec: LoadSpec, places: readonly InstancePlace[], position: number): LoadSpec {
-  const gpu = places[position % places.length]?.gpu;
-  return gpu === undefined ? spec : { ...spec, gpu };
+  const place = takePlaceAt(places, position);
+  if (place === undefined) return spec;
+  const { gpu, threads } = place;
+  return { ...spec, ...(gpu && { gpu }), ...(threads > 0 && { threads }) };
+}
+
+/** Undefined for a model without instances of its own. */
+export function takePlaceAt(places: readonly InstancePlace[], position: number): InstancePlace | undefined {
+  return places[position % places.length];
 }

@@ -3,6 +3,7 @@ import type { Findings } from './config-text/findings.ts';
 import type { ModelConfig } from './config-text/model-config-schema.ts';
 import { suggestionFor } from './config-text/suggestion.ts';
 import { takeQueueSize } from './dynamic-batching.ts';
+import { isGroupParameter } from './group-parameters.ts';
 
 export type LaneChoice = 'local' | 'inline';
 
@@ -137,6 +138,8 @@ export function readModelSettings(
       const problem = valueProblem(text, modelParameters[known]);
       if (problem !== undefined) findings.problem(path, problem);
       else if (key === name || !written.has(known)) written.set(known, text);
+    } else if (isGroupParameter(key)) {
+      // Read with the group it is about.
     } else if (key.startsWith(parameterPrefix)) {
       findings.problem(path, `there is no such parameter${suggestionFor(key, Object.keys(modelParameters))}`);
     } else {

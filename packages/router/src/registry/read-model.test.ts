@@ -94,8 +94,8 @@ describe('a configuration', () => {
     expect(policy).toMatchObject({ rowsMax: 8, queueRequestsMax: 16, queueBytesMax: 1000, runMsMax: 500 });
     expect(definition).toMatchObject({ workerGroup: 'small', instanceCount: 3, threads: 2, isSpinning: true });
     expect(definition.instanceGroups).toEqual([
-      { name: 'm_0', device: 'cpu', count: 2, gpus: [] },
-      { name: 'm_1', device: 'cpu', count: 1, gpus: [] },
+      { name: 'm_0', device: 'cpu', count: 2, gpus: [], priorityMax: Infinity, threads: 0 },
+      { name: 'm_1', device: 'cpu', count: 1, gpus: [], priorityMax: Infinity, threads: 0 },
     ]);
   });
 

@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { type GivenModel, readTestModel, testConfig, testEntries } from './testing/test-model.ts';
 
+const twoGroups = `${testConfig} dynamic_batching { priority_levels: 2 default_priority_level: 2 } instance_group { name: "fast" } instance_group { name: "slow" }`;
+
 describe('a configuration that cannot be served is told with line and field', () => {
   const parameter = (key: string, value: string) => `parameters { key: "${key}" value { string_value: "${value}" } }`;
   test.each<[config: string, field: string, message: RegExp]>([
@@ -125,6 +127,37 @@ describe('a configuration that cannot be served is told with line and field', ()
       /preserve_ordering forbids/,
     ],
     [parameter('millrace.weight', '0'), 'parameters["millrace.weight"]', /whole number from 1 to 1000/],
+    [parameter('millrace.wait_ms_max', '-1'), 'parameters["millrace.wait_ms_max"]', /whole number from 0 to/],
+    [
+      `${testConfig} dynamic_batching { max_queue_delay_microseconds: 1 } ${parameter('millrace.latency_target_ms', '9')}`,
+      'parameters["millrace.latency_target_ms"]',
+      /contradicts max_queue_delay_microseconds/,
+    ],
+    [
+      `${twoGroups} ${parameter('millrace.reserve.fats', '1')}`,
+      'parameters["millrace.reserve.fats"]',
+      /no instance group "fats" \(did you mean fast\?\)/,
+    ],
+    [
+      `${twoGroups} ${parameter('millrace.reserve.fast', '2')}`,
+      'parameters["millrace.reserve.fast"]',
+      /from 1 to 1, below the 2 priority_levels/,
+    ],
+    [
+      `${twoGroups} ${parameter('millrace.threads.fast', '0')}`,
+      'parameters["millrace.threads.fast"]',
+      /from 1 to 1024/,
+    ],
+    [
+      `${testConfig} instance_group { name: "fast" } ${parameter('millrace.reserve.fast', '1')}`,
+      'parameters["millrace.reserve.fast"]',
+      /write priority_levels in dynamic_batching/,
+    ],
+    [
+      `${twoGroups} ${parameter('millrace.reserve.fast', '1')} ${parameter('millrace.reserve.slow', '1')}`,
+      'parameters',
+      /nobody takes the least urgent requests/,
+    ],
     // Against the graph
     [testEntries, 'input[0].dims', /is \[ 4 \], but the graph has \[ -1, 4 \]/],
     [testConfig.replace('"x"', '"X"'), 'input[0].name', /the graph has no input "X" \(did you mean x\?\)/],

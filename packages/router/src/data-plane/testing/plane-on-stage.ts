@@ -55,7 +55,7 @@ export class PlaneOnStage {
     const link = this.lane.open((message) => this.#tell(id, message));
     this.plane.attach(id, link);
     this.plane.workerCredit(id, batchesMax);
-    this.plane.workerServes(id, this.model);
+    this.plane.workerServes(id, this.model, Number.POSITIVE_INFINITY);
     this.clock.endTurn();
     return link;
   }

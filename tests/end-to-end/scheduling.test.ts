@@ -1,0 +1,82 @@
+/** Reserved instances, waits that are too long and callers over their limit, with a real server and real workers. */
+import { ModelRepository } from '@millrace/worker/testing';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { eventually } from '../support/eventually.ts';
+import { infer } from '../support/inference-call.ts';
+import { ServerProcess } from '../support/server-process.ts';
+import { addSlowModel, steps } from '../support/slow-model.ts';
+
+const models = new ModelRepository();
+const twoKinds = `
+  dynamic_batching { priority_levels: 2 default_priority_level: 2 }
+  instance_group { name: "fast" kind: KIND_CPU count: 1 }
+  instance_group { name: "slow" kind: KIND_CPU count: 2 }`;
+let server: ServerProcess;
+
+beforeAll(async () => {
+  addSlowModel(models, 'split', { 'reserve.fast': 1, 'threads.fast': 2 }, twoKinds);
+  addSlowModel(models, 'queued');
+  server = await ServerProcess.start([models.path, '--caller-header', 'x-team', '--queue-caller-requests-max', '2']);
+});
+
+afterAll(async () => {
+  expect(await server.stop()).toBe(0);
+  models.remove();
+});
+
+interface Instance {
+  readonly worker: string;
+  readonly hasRun: boolean;
+}
+
+/** Those of the model, in the order of their ids, and whether they have ever run anything. */
+async function instancesOf(model: string): Promise<readonly Instance[]> {
+  const text = await (await fetch(server.metricsUrl)).text();
+  const workersIn = (metric: string): string[] =>
+    [...text.matchAll(new RegExp(`^${metric}\\{model="${model}",version="1",worker="(\\d+)"\\}`, 'gm'))].map(
+      (match) => match[1] as string,
+    );
+  const measured = workersIn('millrace_instance_row_seconds');
+  return workersIn('millrace_instance_breaker_state')
+    .sort((left, right) => Number(left) - Number(right))
+    .map((worker) => ({ worker, hasRun: measured.includes(worker) }));
+}
+
+const outstanding = (model: string) => server.metric('millrace_outstanding_requests', { model });
+
+test('low-priority work goes to the instances for all, though the one kept for urgent requests is idle', async () => {
+  await eventually('three instances serve', async () => (await instancesOf('split')).length === 3);
+  const calls = Array.from({ length: 12 }, (_, index) =>
+    infer(server.url, 'split', steps(20), { headers: { 'x-team': `low-${index}` } }),
+  );
+  for (const answer of await Promise.all(calls)) expect(answer.status).toBe(200);
+  // The first group comes first.
+  expect((await instancesOf('split')).map(({ hasRun }) => hasRun)).toEqual([false, true, true]);
+  const urgent = await infer(server.url, 'split', steps(5), { parameters: { priority: 1 } });
+  expect(urgent.status).toBe(200);
+  expect((await instancesOf('split')).map(({ hasRun }) => hasRun)).toEqual([true, true, true]);
+});
+
+test('who cannot be answered in time is told so at once, and when to come again; so is a caller over its limit', async () => {
+  const call = (team: string, timeoutMs = 0) =>
+    infer(server.url, 'queued', steps(400), { headers: { 'x-team': team, 'millrace-timeout-ms': String(timeoutMs) } });
+  expect((await call('a')).status).toBe(200);
+  // Two that the worker holds, two that wait.
+  const held = [call('a'), call('b')];
+  await eventually('2 requests are in', async () => (await outstanding('queued')) === 2);
+  const waiting = [call('a'), call('a')];
+  await eventually('4 requests are in', async () => (await outstanding('queued')) === 4);
+
+  const hurried = await call('c', 100);
+  expect([hurried.status, hurried.code]).toEqual([503, 'wait-too-long']);
+  expect(Number(hurried.headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
+  const greedy = await call('a');
+  expect([greedy.status, greedy.code]).toEqual([429, 'caller-full']);
+  expect(Number(greedy.headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
+  expect(await server.metric('millrace_queue_wait_seconds', { model: 'queued' })).toBeGreaterThan(0);
+
+  const patient = call('c');
+  for (const answer of await Promise.all([...held, ...waiting, patient])) expect(answer.status).toBe(200);
+  const failures = (code: string) => server.metric('millrace_failures_total', { model: 'queued', code });
+  expect([await failures('wait-too-long'), await failures('caller-full')]).toEqual([1, 1]);
+});
