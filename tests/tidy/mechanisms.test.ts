@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { errorCatalogue } from '@millrace/protocol';
-import { isGroupParameter, modelParameters } from '@millrace/router';
+import { isGroupParameter, modelParameters, parameterFamilies } from '@millrace/router';
 import { configFields } from 'millrace';
 import { describe, expect, test } from 'vitest';
 import { root, sourceFiles } from './source-files.ts';
@@ -24,11 +24,7 @@ interface Kind {
 
 /** The first whose form fits is the kind of a name. */
 const kinds: readonly Kind[] = [
-  {
-    what: 'a model parameter',
-    form: /^millrace\./,
-    exists: (name) => Object.hasOwn(modelParameters, name) || isGroupParameter(name),
-  },
+  { what: 'a model parameter', form: /^millrace\./, exists: isModelParameter },
   {
     what: 'a setting',
     form: new RegExp(`^(${[...new Set(configFields.map(({ group }) => group))].join('|')})\\.`),
@@ -46,6 +42,11 @@ const kinds: readonly Kind[] = [
   { what: 'a parameter of a request', form: /^sequence_(id|start|end)$/, exists: (name) => isInSources(`'${name}'`) },
   { what: 'a field of a model', form: /^[a-z]+(_[a-z]+)+$/, exists: (name) => modelFields.includes(`${name}:`) },
 ];
+
+function isModelParameter(name: string): boolean {
+  if (isGroupParameter(name)) return true;
+  return Object.hasOwn(modelParameters, name) || parameterFamilies.some(({ prefix }) => name.startsWith(prefix));
+}
 
 function namesIn(text: string): ReadonlySet<string> {
   return new Set([...text.matchAll(/`([^`\n]+)`/g)].map(([, name]) => name as string));

@@ -12,6 +12,7 @@ import {
   type TensorSpec,
   takeBytesRowOffsets,
 } from '@millrace/protocol';
+import { layOutShapedInputs, ShapedAnswer } from './batch-shaping/shaped-batch.ts';
 import type { ServedModel } from './served-model.ts';
 import type { ValidInferRequest } from './valid-request.ts';
 
@@ -28,6 +29,9 @@ export interface LaidOutBatch {
 export function layOutBatch(requests: readonly ValidInferRequest[], lend: (bytes: number) => Region): LaidOutBatch {
   const first = requests[0] as ValidInferRequest;
   const { model } = first;
+  if (model.shaping !== undefined) {
+    return { ...layOutShapedInputs(requests, model.shaping, lend), outputs: outputsOf(requests) };
+  }
   const offsets: number[] = [];
   let regionBytes = 0;
   for (let index = 0; index < first.inputs.length; index++) {
@@ -85,6 +89,18 @@ function rearranged(actual: readonly number[], from: readonly number[], to: read
   const free = actual.filter((_, axis) => (from[axis] as number) < 0);
   let next = 0;
   return to.map((dimension) => (dimension < 0 ? (free[next++] ?? 1) : dimension));
+}
+
+/** What gives each request of a batch its part of the answer. */
+export function splitterOf(
+  model: ServedModel,
+  answer: AnsweredMessage,
+  rows: number,
+  requests: () => readonly ValidInferRequest[],
+): Pick<AnswerSplitter, 'rows'> {
+  return model.shaping === undefined
+    ? new AnswerSplitter(model, answer, rows)
+    : new ShapedAnswer(model, model.shaping, answer, requests());
 }
 
 /** Cuts the answer of a batch into the outputs of its requests, in row order. */

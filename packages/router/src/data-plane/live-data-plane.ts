@@ -23,7 +23,7 @@ import {
 } from '@millrace/protocol';
 import type { ServedModels } from '../registry/served-models.ts';
 import type { DataPlaneObserver, ModelObserver } from '../telemetry/observer.ts';
-import { AnswerSplitter, layOutBatch } from './batch-layout.ts';
+import { type AnswerSplitter, layOutBatch, splitterOf } from './batch-layout.ts';
 import type { Clock } from './clock.ts';
 import { afterWaiting, bringBackAttemptsMax, type Demand } from './demand.ts';
 import type { DataPlane, InferAnswer, InferRequest, Runner } from './infer.ts';
@@ -497,9 +497,9 @@ export class LiveDataPlane implements DataPlane, Runner {
     const receivedAt = this.#clock.now();
     const rows = batch.rowOffsets.at(-1) as number;
     const { name, version } = batch.model.view;
-    let splitter: AnswerSplitter;
+    let splitter: Pick<AnswerSplitter, 'rows'>;
     try {
-      splitter = new AnswerSplitter(batch.model, message, rows);
+      splitter = splitterOf(batch.model, message, rows, () => batch.pending.map(({ request }) => request));
     } catch (error) {
       for (const id of action.requests) this.#refuse(id, error as InferenceError);
       return;

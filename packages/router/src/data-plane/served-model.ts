@@ -2,6 +2,7 @@
 import type { ModelKey, ModelPolicy } from '@millrace/core';
 import { type TensorSpec, takeByteSize } from '@millrace/protocol';
 import type { ModelView } from '../registry/catalogue.ts';
+import type { BatchShaping } from './batch-shaping/shaping.ts';
 import type { Runner } from './infer.ts';
 import type { Sequencing } from './sequences/sequencing.ts';
 
@@ -24,6 +25,8 @@ export class ServedModel {
   readonly allOutputs: readonly number[];
   /** Bytes of one row of each input, or of all of it when not batched; undefined where shapes or elements vary. */
   readonly inputRowBytes: readonly (number | undefined)[];
+  /** How requests of unequal shapes share a batch; undefined: they do not. */
+  readonly shaping: BatchShaping | undefined;
   /** For a model that keeps state from one request to the next. */
   readonly sequencing: Sequencing | undefined;
   /** What carries out its requests; undefined: the data plane's own queue. Set once, before the model is served. */
@@ -41,6 +44,7 @@ export class ServedModel {
     this.policy = policy;
     this.handle = handle;
     this.sequencing = sequencing;
+    this.shaping = view.shaping;
     this.inputIndex = new Map(view.inputs.map((input, index) => [input.name, index]));
     this.outputIndex = new Map(view.outputs.map((output, index) => [output.name, index]));
     this.requiredInputs = view.inputs.filter((input) => input.isOptional !== true).length;
@@ -54,7 +58,8 @@ export class ServedModel {
 
   /** The model as workers load it: with what the server itself gives and takes beside what its clients do. */
   get engineView(): ModelView {
-    return this.sequencing?.engineView ?? this.view;
+    if (this.sequencing !== undefined) return this.sequencing.engineView;
+    return this.view.shaping === undefined ? this.view : { ...this.view, ...this.view.shaping.engine };
   }
 
   /** For requests that carry all of it to the same queue and the same workers. */

@@ -15,6 +15,7 @@ import {
   type TensorSpec,
   takeByteSize,
 } from '@millrace/protocol';
+import { type BatchShaping, sizeClassOf } from './batch-shaping/shaping.ts';
 import type { InferRequest, Parameters, SequenceStep } from './infer.ts';
 import type { ServedModel } from './served-model.ts';
 
@@ -234,11 +235,19 @@ function outputsFrom(request: InferRequest, model: ServedModel): readonly number
   return outputs;
 }
 
+function rowGroupOf({ shape }: Tensor, firstRowAxis: number, shaping: BatchShaping | undefined, index: number): string {
+  const row = shape.slice(firstRowAxis);
+  const kind = shaping?.inputs[index]?.kind ?? 'equal';
+  if (kind === 'ragged') return '~';
+  if (shaping === undefined || kind === 'equal') return row.join(',');
+  return row.map((size) => sizeClassOf(size, shaping.padRatioMax)).join(',');
+}
+
 function groupFrom(model: ServedModel, inputs: readonly (Tensor | undefined)[]): string {
   const firstRowAxis = model.view.isBatched ? 1 : 0;
   let group = '';
-  for (const tensor of inputs) {
-    group += tensor === undefined ? '-;' : `${tensor.shape.slice(firstRowAxis).join(',')};`;
+  for (const [index, tensor] of inputs.entries()) {
+    group += tensor === undefined ? '-;' : `${rowGroupOf(tensor, firstRowAxis, model.shaping, index)};`;
   }
   return group;
 }

@@ -1,5 +1,6 @@
 /** What edges and the data plane may know of the models: who is there, in which state, and what they take and give. */
 import type { TensorSpec } from '@millrace/protocol';
+import type { BatchShaping } from '../data-plane/batch-shaping/shaping.ts';
 
 export type JsonValue = null | boolean | number | bigint | string | readonly JsonValue[] | JsonObject;
 export interface JsonObject {
@@ -20,6 +21,8 @@ export interface ModelView {
   readonly rowsMax: number;
   /** Class names by output, for answers that name classes. */
   readonly labels: ReadonlyMap<string, readonly string[]>;
+  /** How requests of unequal shapes share a batch; absent: they do not. */
+  readonly shaping?: BatchShaping;
   /** The completed model configuration in Triton's JSON form. */
   readonly config: JsonObject;
 }

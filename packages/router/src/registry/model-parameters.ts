@@ -96,6 +96,9 @@ export const modelParameters = {
     meaning: 'threads that one instance computes with; 0, as without it: the server divides the cores',
     range: [0, 1024],
   },
+  'millrace.pad_ratio_max': {
+    meaning: 'with millrace.pad: sizes that differ by this factor or more are not padded to each other; 2 without it',
+  },
   'millrace.cache_shared': {
     meaning:
       'with response_cache, whether a result may be given to a caller other than the one that brought it about; false without it',
@@ -115,6 +118,18 @@ export const modelParameters = {
     range: [1, 2 ** 40],
   },
 } as const satisfies Record<string, ParameterKind>;
+
+/** Parameters whose names end in the name of a tensor. */
+export const parameterFamilies: readonly { readonly prefix: string; readonly meaning: string }[] = [
+  {
+    prefix: 'millrace.pad.',
+    meaning: 'followed by an input: its free sizes are padded with this value to the longest of a batch',
+  },
+  {
+    prefix: 'millrace.unpad.',
+    meaning: 'followed by an output: `AXIS=INPUT:AXIS`, which of its sizes are cut back to those of a padded input',
+  },
+];
 
 type ParameterName = keyof typeof modelParameters;
 
@@ -140,6 +155,8 @@ export function readModelSettings(
       else if (key === name || !written.has(known)) written.set(known, text);
     } else if (isGroupParameter(key)) {
       // Read with the group it is about.
+    } else if (parameterFamilies.some(({ prefix }) => key.startsWith(prefix))) {
+      // About one tensor each: read where the tensors are known.
     } else if (key.startsWith(parameterPrefix)) {
       findings.problem(path, `there is no such parameter${suggestionFor(key, Object.keys(modelParameters))}`);
     } else {

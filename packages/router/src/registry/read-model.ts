@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { resolveModelPolicy } from '@millrace/core';
 import { type ConfigProblem, formatConfigProblem, type GpuSupport } from '@millrace/protocol';
 import { readGpuProvider } from './accelerators.ts';
+import { readShaping, unraggedGraphOf } from './batch-shaping/read-shaping.ts';
 import { readCacheChoice } from './cache-choice.ts';
 import type { ModelView } from './catalogue.ts';
 import { backendName, completeConfig, modelFilenameDefault, platformName } from './complete-config.ts';
@@ -160,10 +161,16 @@ async function readVersion(parts: ModelParts, version: string): Promise<VersionR
     return { definition: undefined, problems: [{ source: file.path, message: file.problem }], warnings: [] };
   }
   const findings = place.hasConfig ? parts.findings.fork() : new Findings(file.path);
-  const completed = completeConfig(config, clientGraphOf(file.graph, config), place.name, groups, findings);
+  const completed = completeConfig(
+    config,
+    unraggedGraphOf(clientGraphOf(file.graph, config), config),
+    place.name,
+    groups,
+    findings,
+  );
   const labels = await readAllLabels(place.path, config, findings);
   const rowsMax = Math.max(1, completed.rowsMax);
-  const view: ModelView = {
+  const plainView: ModelView = {
     name: place.name,
     version,
     platform: platformName,
@@ -174,6 +181,8 @@ async function readVersion(parts: ModelParts, version: string): Promise<VersionR
     labels,
     config: jsonFromModelConfig(completed.config),
   };
+  const shaping = readShaping(config, file.graph, plainView, findings);
+  const view = shaping === undefined ? plainView : { ...plainView, shaping };
   const sequencing = await readSequencing({
     config,
     graph: file.graph,
@@ -185,6 +194,9 @@ async function readVersion(parts: ModelParts, version: string): Promise<VersionR
   });
   // A worker is given all inputs, those of the server too.
   const { inputs } = sequencing?.engineView ?? view;
+  if (shaping !== undefined && !shaping.engine.isBatched && (config.model_warmup ?? []).length > 0) {
+    findings.problem('model_warmup', 'samples cannot be ragged, nor have batch inputs; remove them');
+  }
   const warmup = await readWarmup(config, { inputs, rowsMax: completed.rowsMax, folder: place.path }, findings);
   const ofSequences = sequenceQueuePolicy(config, rowsMax, findings);
   const { problems, warnings } = findings;

@@ -29,8 +29,6 @@ describe('a configuration that cannot be served is told with line and field', ()
       'model_transaction_policy.decoupled',
       /decoupled models are not supported/,
     ],
-    ['batch_input { }', 'batch_input', /ragged batching/],
-    ['batch_output { }', 'batch_output', /ragged batching/],
     [
       'model_operations { op_library_filename: "x.so" }',
       'model_operations.op_library_filename',
@@ -40,11 +38,6 @@ describe('a configuration that cannot be served is told with line and field', ()
       'model_repository_agents { agents { name: "checksum" } }',
       'model_repository_agents.agents',
       /checks would be skipped/,
-    ],
-    [
-      `${testConfig} input { allow_ragged_batch: true }`,
-      'input[1].allow_ragged_batch',
-      /ragged batches are not supported yet/,
     ],
     [`${testConfig} input { is_shape_tensor: true }`, 'input[1].is_shape_tensor', /TensorRT only/],
     [`${testConfig} input { is_non_linear_format_io: true }`, 'input[1].is_non_linear_format_io', /TensorRT only/],

@@ -22,16 +22,6 @@ const refusals: readonly Rule[] = [
     message: 'decoupled models are not supported yet: an ONNX model answers each request once; set it to false',
   },
   {
-    field: 'batch_input',
-    isSet: (config) => isFilled(config.batch_input),
-    message: 'batch inputs (ragged batching) are not supported yet; export the model with padded inputs',
-  },
-  {
-    field: 'batch_output',
-    isSet: (config) => isFilled(config.batch_output),
-    message: 'batch outputs (ragged batching) are not supported yet; export the model with padded outputs',
-  },
-  {
     field: 'model_operations.op_library_filename',
     isSet: (config) => isFilled(config.model_operations?.op_library_filename),
     message: 'custom operator libraries are not supported; export the model with standard operators',
@@ -102,12 +92,6 @@ export function checkUnservedFields(config: ModelConfig, findings: Findings): vo
     }
     if (input.is_non_linear_format_io === true) {
       findings.problem(`input[${index}].is_non_linear_format_io`, 'exists in TensorRT only; remove it');
-    }
-    if (input.allow_ragged_batch === true) {
-      findings.problem(
-        `input[${index}].allow_ragged_batch`,
-        'ragged batches are not supported yet; remove it, and requests of unequal shapes run apart',
-      );
     }
   });
   config.output?.forEach((output, index) => {

@@ -45,6 +45,9 @@ export function checkEnsembleHead(config: ModelConfig, findings: Findings): void
   if ((config.model_warmup ?? []).length > 0) {
     findings.problem('model_warmup', 'an ensemble has no instances to warm up; write it for the models of its steps');
   }
+  for (const field of ['batch_input', 'batch_output'] as const) {
+    if ((config[field] ?? []).length > 0) findings.problem(field, 'belongs to the models of the steps; remove it');
+  }
   const isGated = (config.ensemble_scheduling?.max_inflight_requests ?? 0) > 0;
   for (const key of Object.keys(config.parameters ?? {})) {
     if (!key.startsWith(parameterPrefix)) continue;

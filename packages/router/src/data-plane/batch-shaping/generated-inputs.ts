@@ -1,0 +1,53 @@
+/** The inputs that tell a model how the requests of a batch differ, under Triton's names. */
+import { elementCount, elementsOf, type Tensor } from '@millrace/protocol';
+import type { ValidInferRequest } from '../valid-request.ts';
+import type { GeneratedInput } from './shaping.ts';
+
+export interface GeneratedTensor {
+  readonly shape: readonly number[];
+  readonly data: Uint8Array;
+}
+
+const elementBytes = { INT32: 4, INT64: 8, FP32: 4 } as const;
+
+export function generatedTensor(
+  { kind, datatype, source }: GeneratedInput,
+  requests: readonly ValidInferRequest[],
+): GeneratedTensor {
+  const shapes = requests.map(({ inputs }) => (inputs[source] as Tensor).shape);
+  switch (kind) {
+    case 'BATCH_ELEMENT_COUNT':
+      return listOf(datatype, shapes.map(elementCount));
+    case 'BATCH_ACCUMULATED_ELEMENT_COUNT':
+      return listOf(datatype, accumulated(shapes).slice(1));
+    case 'BATCH_ACCUMULATED_ELEMENT_COUNT_WITH_ZERO':
+      return listOf(datatype, accumulated(shapes));
+    case 'BATCH_MAX_ELEMENT_COUNT_AS_SHAPE':
+      // Its length is the message; what is in it means nothing.
+      return listOf(datatype, new Array<number>(Math.max(...shapes.map(elementCount))).fill(0));
+    case 'BATCH_ITEM_SHAPE':
+    case 'BATCH_ITEM_SHAPE_FLATTEN': {
+      const values = shapes.flatMap(([rows = 0, ...row]) => Array.from({ length: rows }, () => row).flat());
+      const list = listOf(datatype, values);
+      const axes = (shapes[0]?.length ?? 1) - 1;
+      return kind === 'BATCH_ITEM_SHAPE' ? { ...list, shape: [values.length / axes, axes] } : list;
+    }
+  }
+}
+
+/** From 0, and then after each request. */
+function accumulated(shapes: readonly (readonly number[])[]): readonly number[] {
+  const counts = [0];
+  for (const shape of shapes) counts.push((counts.at(-1) as number) + elementCount(shape));
+  return counts;
+}
+
+function listOf(datatype: GeneratedInput['datatype'], values: readonly number[]): GeneratedTensor {
+  const data = new Uint8Array(values.length * elementBytes[datatype]);
+  const elements = elementsOf({ datatype, data });
+  for (const [index, value] of values.entries()) {
+    if (elements instanceof BigInt64Array) elements[index] = BigInt(value);
+    else elements[index] = value;
+  }
+  return { shape: [values.length], data };
+}

@@ -1,0 +1,222 @@
+/** Lays out a batch of unequal requests, and cuts its answer: the slower sisters of batch-layout.ts. */
+import {
+  type AnsweredMessage,
+  type BatchTensor,
+  datatypes,
+  elementCount,
+  InferenceError,
+  type Region,
+  type Tensor,
+  type TensorSpec,
+  takeBytesRowOffsets,
+} from '@millrace/protocol';
+import type { ServedModel } from '../served-model.ts';
+import type { ValidInferRequest } from '../valid-request.ts';
+import { copyCorner, fillWith } from './copy-corner.ts';
+import { generatedTensor } from './generated-inputs.ts';
+import type { BatchShaping, Cut, InputShaping } from './shaping.ts';
+
+/** Every tensor begins on a cache line, so any typed view of it is aligned. */
+const alignmentBytes = 64;
+
+interface Planned {
+  readonly index: number;
+  readonly shape: readonly number[];
+  readonly bytes: number;
+  write(target: Uint8Array): void;
+}
+
+/** Inputs in memory the worker reads; padding is written where rows are shorter than the longest. */
+export function layOutShapedInputs(
+  requests: readonly ValidInferRequest[],
+  shaping: BatchShaping,
+  lend: (bytes: number) => Region,
+): { readonly region: Region; readonly inputs: readonly BatchTensor[] } {
+  const first = requests[0] as ValidInferRequest;
+  const planned: Planned[] = [];
+  for (const [index, tensor] of first.inputs.entries()) {
+    if (tensor === undefined) continue;
+    const tensors = requests.map(({ inputs }) => inputs[index] as Tensor);
+    planned.push(planInput(index, tensors, shaping.inputs[index] as InputShaping));
+  }
+  for (const [position, generated] of shaping.generated.entries()) {
+    const { shape, data } = generatedTensor(generated, requests);
+    const index = first.inputs.length + position;
+    planned.push({ index, shape, bytes: data.byteLength, write: (target) => target.set(data) });
+  }
+  const aligned = (bytes: number): number => Math.ceil(bytes / alignmentBytes) * alignmentBytes;
+  const region = lend(planned.reduce((sum, { bytes }) => sum + aligned(bytes), 0));
+  let offset = 0;
+  const inputs = planned.map(({ index, shape, bytes, write }) => {
+    const data = region.bytes.subarray(offset, offset + bytes);
+    write(data);
+    offset += aligned(bytes);
+    return { index, shape, data };
+  });
+  return { region, inputs };
+}
+
+function planInput(index: number, tensors: readonly Tensor[], shaping: InputShaping): Planned {
+  const rows = tensors.reduce((sum, { shape }) => sum + (shape[0] as number), 0);
+  const first = tensors[0] as Tensor;
+  if (shaping.kind === 'padded' && tensors.some(({ shape }) => !hasEqualRows(shape, first.shape))) {
+    return planPadded(index, tensors, rows, shaping.fill);
+  }
+  const bytes = tensors.reduce((sum, { data }) => sum + data.byteLength, 0);
+  const elements = (): number => tensors.reduce((sum, { shape }) => sum + elementCount(shape), 0);
+  return {
+    index,
+    shape: shaping.kind === 'ragged' ? [elements()] : [rows, ...first.shape.slice(1)],
+    bytes,
+    write(target) {
+      let end = 0;
+      for (const { data } of tensors) {
+        target.set(data, end);
+        end += data.byteLength;
+      }
+    },
+  };
+}
+
+function planPadded(index: number, tensors: readonly Tensor[], rows: number, fill: Uint8Array): Planned {
+  const first = tensors[0] as Tensor;
+  const row = first.shape.slice(1).map((_, axis) => Math.max(...tensors.map(({ shape }) => shape[axis + 1] as number)));
+  const rowBytes = elementCount(row) * fill.length;
+  return {
+    index,
+    shape: [rows, ...row],
+    bytes: rows * rowBytes,
+    write(target) {
+      fillWith(target, fill);
+      let begin = 0;
+      for (const { shape, data } of tensors) {
+        const tensorRows = shape[0] as number;
+        const end = begin + tensorRows * rowBytes;
+        const block = { bytes: target.subarray(begin, end), shape: [tensorRows, ...row] };
+        copyCorner({ bytes: data, shape }, block, fill.length);
+        begin = end;
+      }
+    },
+  };
+}
+
+function hasEqualRows(shape: readonly number[], other: readonly number[]): boolean {
+  for (let axis = 1; axis < shape.length; axis++) if (shape[axis] !== other[axis]) return false;
+  return true;
+}
+
+/** Gives each request of a shaped batch its part of the answer. */
+export class ShapedAnswer {
+  readonly #model: ServedModel;
+  readonly #shaping: BatchShaping;
+  readonly #rows: number;
+  /** By the row at which each begins. */
+  readonly #requests = new Map<number, ValidInferRequest>();
+  readonly #outputs: (BatchTensor | undefined)[] = [];
+  /** Of each scattered output, where the elements of each request begin, by its first row. */
+  readonly #offsets = new Map<number, ReadonlyMap<number, number>>();
+
+  /** Throws `inference-failed` when the answer is not what the configuration says it is. */
+  constructor(
+    model: ServedModel,
+    shaping: BatchShaping,
+    answer: Pick<AnsweredMessage, 'outputs'>,
+    requests: readonly ValidInferRequest[],
+  ) {
+    this.#model = model;
+    this.#shaping = shaping;
+    let rows = 0;
+    for (const request of requests) {
+      this.#requests.set(rows, request);
+      rows += request.rows;
+    }
+    this.#rows = rows;
+    for (const output of answer.outputs) {
+      this.#outputs[output.index] = output;
+      this.#check(output);
+    }
+  }
+
+  rows(wanted: readonly number[], begin: number, end: number): readonly Tensor[] {
+    return wanted.map((index) => {
+      const { name, datatype } = this.#model.view.outputs[index] as TensorSpec;
+      const output = this.#outputs[index];
+      if (output === undefined) throw new Error(`the worker answered without output '${name}', which was asked for`);
+      const shaping = this.#shaping.outputs[index];
+      if (shaping?.kind === 'scattered') return { name, datatype, ...this.#scattered(output, shaping.input, begin) };
+      const whole = this.#rowsOf(output, datatype, begin, end);
+      if (shaping?.kind !== 'cut') return { name, datatype, ...whole };
+      return { name, datatype, ...this.#cut(whole, shaping.cuts, begin, datatypes[datatype].bytes ?? 0) };
+    });
+  }
+
+  #rowsOf({ shape, data }: BatchTensor, datatype: Tensor['datatype'], begin: number, end: number): Part {
+    const own = [end - begin, ...shape.slice(1)];
+    if (datatype !== 'BYTES') {
+      const rowBytes = data.byteLength / this.#rows;
+      return { shape: own, data: data.subarray(begin * rowBytes, end * rowBytes) };
+    }
+    const offsets = takeBytesRowOffsets(data, this.#rows, elementCount(shape) / this.#rows);
+    if (offsets === undefined) throw new InferenceError('internal', 'an output is not a BYTES tensor');
+    return { shape: own, data: data.subarray(offsets[begin], offsets[end]) };
+  }
+
+  #cut(part: Part, cuts: readonly Cut[], begin: number, elementBytes: number): Part {
+    const request = this.#requests.get(begin) as ValidInferRequest;
+    const shape = [...part.shape];
+    for (const { axis, input, inputAxis } of cuts) {
+      const size = request.inputs[input]?.shape[inputAxis];
+      if (size !== undefined) shape[axis] = Math.min(shape[axis] as number, size);
+    }
+    if (shape.every((size, axis) => size === part.shape[axis])) return part;
+    const data = new Uint8Array(elementCount(shape) * elementBytes);
+    copyCorner({ bytes: part.data, shape: part.shape }, { bytes: data, shape }, elementBytes);
+    return { shape, data };
+  }
+
+  #scattered({ index, data }: BatchTensor, input: number, begin: number): Part {
+    const request = this.#requests.get(begin) as ValidInferRequest;
+    const shape = this.#scatteredShape(index, input, request);
+    const spec = this.#model.view.outputs[index] as TensorSpec;
+    const elementBytes = datatypes[spec.datatype].bytes ?? 0;
+    const from = (this.#offsets.get(index)?.get(begin) as number) * elementBytes;
+    return { shape, data: data.subarray(from, from + elementCount(shape) * elementBytes) };
+  }
+
+  /** Free sizes of the output are those of the input in the same place. */
+  #scatteredShape(output: number, input: number, request: ValidInferRequest): readonly number[] {
+    const spec = this.#model.view.outputs[output] as TensorSpec;
+    const source = (request.inputs[input] as Tensor).shape;
+    return spec.shape.map((size, axis) => (size < 0 ? (source[axis] as number) : size));
+  }
+
+  #check({ index, shape }: BatchTensor): void {
+    const { name } = this.#model.view.outputs[index] as TensorSpec;
+    const shaping = this.#shaping.outputs[index];
+    if (shaping?.kind !== 'scattered') {
+      if (shape[0] === this.#rows) return;
+      throw this.#failure(name, shape, `${this.#rows} rows`);
+    }
+    const offsets = new Map<number, number>();
+    let elements = 0;
+    for (const [begin, request] of this.#requests) {
+      offsets.set(begin, elements);
+      elements += elementCount(this.#scatteredShape(index, shaping.input, request));
+    }
+    this.#offsets.set(index, offsets);
+    if (elementCount(shape) !== elements) throw this.#failure(name, shape, `${elements} elements`);
+  }
+
+  #failure(name: string, shape: readonly number[], expected: string): InferenceError {
+    return new InferenceError(
+      'inference-failed',
+      `output '${name}' of model '${this.#model.view.name}' has shape [${shape.join(',')}] for a batch of ${expected}; ` +
+        'correct batch_output or max_batch_size in its config.pbtxt',
+    );
+  }
+}
+
+interface Part {
+  readonly shape: readonly number[];
+  readonly data: Uint8Array;
+}
