@@ -5,7 +5,7 @@ import { type StoreClock, systemStoreClock } from '../store-clock.ts';
 import { StoreError } from '../store-error.ts';
 import type { Table, TableHost } from '../table.ts';
 import { TableStore } from '../table-store.ts';
-import { LmdbTable } from './lmdb-table.ts';
+import type { LmdbTable } from './lmdb-table.ts';
 import { Ownership, ownerRecord } from './ownership.ts';
 import { prepareFolder, unusable } from './store-folder.ts';
 
@@ -23,7 +23,7 @@ export const storeFormat = 1;
 export async function openLmdbStore(options: LmdbStoreOptions): Promise<MetadataStore> {
   const folder = resolve(options.path);
   prepareFolder(folder);
-  const table = openTable(folder, options.isSynced ?? true);
+  const table = await openTable(folder, options.isSynced ?? true);
   let ownership: Ownership | undefined;
   try {
     checkFormat(folder, table);
@@ -37,8 +37,10 @@ export async function openLmdbStore(options: LmdbStoreOptions): Promise<Metadata
   }
 }
 
-function openTable(folder: string, isSynced: boolean): LmdbTable {
+/** lmdb is loaded by those who use it: a server that keeps nothing has neither its memory nor its start to pay for. */
+async function openTable(folder: string, isSynced: boolean): Promise<LmdbTable> {
   try {
+    const { LmdbTable } = await import('./lmdb-table.ts');
     return new LmdbTable({ folder, isSynced });
   } catch (error) {
     throw unusable(folder, (error as Error).message, error);
