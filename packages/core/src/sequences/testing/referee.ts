@@ -47,6 +47,8 @@ export class Referee {
     else if (action.kind === 'refuse') {
       const step = this.#stepOf(action.step);
       must(step.fate === 'waiting', `step ${action.step} is refused although it is ${step.fate}`);
+      const isBehindFailure = action.code === 'inference-failed' || action.code === 'worker-lost';
+      must(!isBehindFailure || !step.arrived.isStart, 'a start does not depend on what came before it');
       step.fate = 'refused';
       step.settledAt = now;
     } else if (action.kind === 'cancel-run') {

@@ -85,6 +85,7 @@ function identityOf({ definition, print, generation }: ReadDefinition, version: 
     isSpinning,
     cache,
     devicesOf(definition),
+    sequencingIdentity(version),
     generation,
   ];
   const text = JSON.stringify([...parts, print.versions.get(version.version)?.text], exactly);
@@ -100,4 +101,11 @@ function devicesOf({ places }: ModelDefinition): readonly string[] {
 function exactly(_key: string, value: unknown): unknown {
   if (typeof value === 'bigint') return `${value}n`;
   return value === Number.POSITIVE_INFINITY ? 'Infinity' : value;
+}
+
+/** Slots depend on the number of instances, and states begin as files say that are in no version's folder. */
+function sequencingIdentity({ sequencing }: ModelVersionDefinition): unknown {
+  if (sequencing === undefined) return undefined;
+  const states = sequencing.states.map(({ initialData }) => createHash('sha256').update(initialData).digest('hex'));
+  return [sequencing.policy, states];
 }
