@@ -1,0 +1,103 @@
+/** Triton's dynamic batching with a real server and real workers, seen from REST. */
+import { binaryModel, ModelRepository } from '@millrace/worker/testing';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { eventually } from '../support/eventually.ts';
+import { infer } from '../support/inference-call.ts';
+import { ServerProcess } from '../support/server-process.ts';
+import { addSlowModel, steps } from '../support/slow-model.ts';
+
+const models = new ModelRepository();
+let server: ServerProcess;
+
+beforeAll(async () => {
+  // Held back for longer than any test takes.
+  const delay = 'max_queue_delay_microseconds: 600000000';
+  models
+    .write('fours/1/model.onnx', binaryModel('Add'))
+    .write('fours/config.pbtxt', `max_batch_size: 8 dynamic_batching { preferred_batch_size: 4 ${delay} }`);
+  addSlowModel(
+    models,
+    'timed',
+    {},
+    'dynamic_batching { default_queue_policy { default_timeout_microseconds: 60000000 allow_timeout_override: true } }',
+  );
+  addSlowModel(models, 'levels', {}, 'dynamic_batching { priority_levels: 3 default_priority_level: 2 }');
+  addSlowModel(models, 'full', {}, 'dynamic_batching { default_queue_policy { max_queue_size: 1 } }');
+  addSlowModel(models, 'ordered', {}, 'instance_group { count: 2 } dynamic_batching { preserve_ordering: true }');
+  server = await ServerProcess.start([models.path]);
+});
+
+afterAll(async () => {
+  expect(await server.stop()).toBe(0);
+  models.remove();
+});
+
+const tensor = (name: string, value: number) => ({
+  name,
+  datatype: 'FP32' as const,
+  shape: [1, 2],
+  values: [value, value],
+});
+const add = (model: string, value: number) => infer(server.url, model, [tensor('left', value), tensor('right', 1)]);
+const waiting = (model: string) => server.metric('millrace_queue_requests', { model });
+const dispatched = async (model: string) =>
+  (await server.metric('millrace_outstanding_requests', { model })) - (await waiting(model));
+
+/** Gives the model's worker the two batches that it holds: what comes now waits. */
+async function occupy(model: string): Promise<readonly Promise<unknown>[]> {
+  const long = [infer(server.url, model, steps(1500)), infer(server.url, model, steps(1))];
+  await eventually('the worker is occupied', async () => (await dispatched(model)) === 2);
+  return long;
+}
+
+test('requests that make a preferred size run as one batch, long before the delay is over', async () => {
+  const calls = [add('fours', 1), add('fours', 2), add('fours', 3)];
+  await eventually('three wait', async () => (await waiting('fours')) === 3);
+  const answers = await Promise.all([...calls, add('fours', 4)]);
+  expect(answers.map(({ outputs }) => outputs[0]?.values[0])).toEqual([2, 3, 4, 5]);
+  expect(await server.metric('millrace_batch_rows_count', { model: 'fours' })).toBe(1);
+});
+
+test('a timeout refuses with Triton’s words while the worker is busy', async () => {
+  const long = await occupy('timed');
+  let isBusy = true;
+  void long[0]?.then(() => {
+    isBusy = false;
+  });
+  const late = await infer(server.url, 'timed', steps(1), { parameters: { timeout: 20_000 } });
+  expect([late.status, late.code, isBusy]).toEqual([503, 'queue-timeout', true]);
+  expect(late.error).toContain('Request timeout expired');
+  await Promise.all(long);
+});
+
+test('a full queue refuses with Triton’s words', async () => {
+  const long = await occupy('full');
+  const waits = infer(server.url, 'full', steps(1));
+  await eventually('one waits', async () => (await waiting('full')) === 1);
+  const refused = await infer(server.url, 'full', steps(1));
+  expect([refused.status, refused.code]).toEqual([503, 'model-full']);
+  expect(refused.error).toContain('Exceeds maximum queue size');
+  expect((await waits).status).toBe(200);
+  await Promise.all(long);
+});
+
+test('an urgent request is answered before others that came earlier', async () => {
+  const long = await occupy('levels');
+  const order: number[] = [];
+  const calls: Promise<unknown>[] = [];
+  for (const priority of [3, 0, 1]) {
+    calls.push(infer(server.url, 'levels', steps(20), { parameters: { priority } }).then(() => order.push(priority)));
+    await eventually('it waits', async () => (await waiting('levels')) === calls.length);
+  }
+  await Promise.all([...long, ...calls]);
+  expect(order).toEqual([1, 0, 3]);
+});
+
+test('answers leave in the order of arrival, although another instance was quicker', async () => {
+  const order: string[] = [];
+  const long = infer(server.url, 'ordered', steps(1500)).then(() => order.push('long'));
+  await eventually('it runs', async () => (await dispatched('ordered')) === 1);
+  const short = infer(server.url, 'ordered', steps(1)).then(() => order.push('short'));
+  await Promise.all([long, short]);
+  expect(order).toEqual(['long', 'short']);
+});
