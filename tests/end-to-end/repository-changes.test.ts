@@ -119,7 +119,7 @@ test('versions that change under load fail no request, and each answer is of a v
   let newest = 1;
   /** Versions below were already gone when something was sent. */
   let oldest = 1;
-  const traffic = { isOver: false };
+  const traffic: { isOver: boolean } = { isOver: false };
   let answered = 0;
   const caller = async (): Promise<void> => {
     while (!traffic.isOver) {

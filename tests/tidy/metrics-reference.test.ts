@@ -1,6 +1,7 @@
 import {
   batchRowsBuckets,
   latencyBucketsSeconds,
+  lifeCycleMetrics,
   type MetricSpec,
   modelMetrics,
   processMetrics,
@@ -35,6 +36,7 @@ const reference = [
   `Buckets of \`${modelMetrics.batchRows.name}\`: ${batchRowsBuckets.join(', ')}.`,
   '',
   section('Instances and queues', schedulerMetrics),
+  section('Life of models', lifeCycleMetrics),
   section('Server', serverMetrics),
   section('Process', processMetrics),
   section('Triton names', tritonMetrics),
@@ -48,8 +50,8 @@ test('docs/reference/metrics.md says what the metric table says', async () => {
 });
 
 test('every metric is named once, and with the ending its type asks for', () => {
-  const all = [modelMetrics, schedulerMetrics, serverMetrics, processMetrics].flatMap((table): MetricSpec[] =>
-    Object.values(table),
+  const all = [modelMetrics, schedulerMetrics, lifeCycleMetrics, serverMetrics, processMetrics].flatMap(
+    (table): MetricSpec[] => Object.values(table),
   );
   const names = [...all, ...Object.values(tritonMetrics)].map((spec) => spec.name);
   expect(new Set(names).size).toBe(names.length);

@@ -5,6 +5,7 @@ import {
   createRestEdge,
   type GrpcEdge,
   type Health,
+  LifeCycleMetrics,
   MetricsObserver,
   MetricsRegistry,
   metricsHandler,
@@ -43,7 +44,8 @@ async function startOn(store: MetadataStore, config: Config, logger: Logger): Pr
   const metrics = new MetricsRegistry();
   const observer = new MetricsObserver(metrics, { version, node: process.version });
   const processMetrics = startProcessMetrics(metrics, Date.now() - process.uptime() * 1000);
-  const watch = new FleetWatch(logger, observer);
+  const budgetBytes = config.models.memoryBudget === 0 ? Number.POSITIVE_INFINITY : config.models.memoryBudget;
+  const watch = new FleetWatch(logger, observer, new LifeCycleMetrics(metrics, budgetBytes));
   const assembly = await assemble({
     paths: config.models.paths,
     config,
@@ -55,6 +57,7 @@ async function startOn(store: MetadataStore, config: Config, logger: Logger): Pr
       logger.warn({ reason }, 'tensors are copied to workers through their socket'),
   });
   startSchedulerMetrics(metrics, assembly.dataPlane);
+  metrics.onCollect(() => assembly.library.measure());
   const readiness = new Readiness(assembly.models, config.models.strictReadiness);
   const onError = (error: unknown): void => logger.error({ error }, 'a request met a defect of the server');
   const statistics = statisticsFrom(assembly.models, observer);

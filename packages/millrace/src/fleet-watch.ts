@@ -1,19 +1,28 @@
 /** Tells log, metrics and start-up screen what becomes of models and workers. */
 import type { WorkerId } from '@millrace/core';
 import type { ConfigProblem } from '@millrace/protocol';
-import type { DataPlaneObserver, LibraryListener, LoadFailure, ServedModel, WorkerState } from '@millrace/router';
+import type {
+  DataPlaneObserver,
+  LibraryListener,
+  LifeCycleMetrics,
+  LoadFailure,
+  ServedModel,
+  WorkerState,
+} from '@millrace/router';
 import type { Logger } from './logging/logger.ts';
 
 export class FleetWatch implements LibraryListener {
   readonly #logger: Logger;
   readonly #observer: DataPlaneObserver;
+  readonly #metrics: LifeCycleMetrics | undefined;
   readonly #loadMs = new WeakMap<ServedModel, number>();
   readonly #workers = new Map<WorkerId, WorkerState>();
   readonly #listeners = new Set<() => void>();
 
-  constructor(logger: Logger, observer: DataPlaneObserver) {
+  constructor(logger: Logger, observer: DataPlaneObserver, metrics?: LifeCycleMetrics) {
     this.#logger = logger;
     this.#observer = observer;
+    this.#metrics = metrics;
   }
 
   /** How long the last load took; undefined before the first. */
@@ -45,6 +54,7 @@ export class FleetWatch implements LibraryListener {
     const { name, version } = model.view;
     this.#logger.info({ model: name, version }, 'model unloaded to make room; it comes back when asked for');
     this.#observerOf(model).readinessChanged(false);
+    this.#metrics?.modelEvicted(model);
     this.#tell();
   }
 
@@ -56,23 +66,29 @@ export class FleetWatch implements LibraryListener {
 
   modelForgotten(name: string, version: string): void {
     this.#observer.modelForgotten(name, version);
+    this.#metrics?.modelForgotten(name, version);
     this.#tell();
   }
 
   loadStarted(context: string): void {
     this.#logger.debug({ context }, 'loading');
+    this.#metrics?.loadStarted();
   }
 
   loadFailed({ context, reason, isOldServing, retryInMs }: LoadFailure): void {
+    this.#metrics?.loadFailed();
     const text = isOldServing ? 'a new load failed; what served before goes on' : 'a load failed';
     this.#logger.error({ context, reason, retryInMs }, text);
   }
 
   demandLoaded(context: string, waitMs: number): void {
     this.#logger.debug({ context, waitMs }, 'loaded on demand');
+    this.#metrics?.demandLoaded(context, waitMs);
   }
 
-  memoryMeasured(): void {}
+  memoryMeasured(models: readonly { readonly model: ServedModel; readonly bytes: number }[], totalBytes: number): void {
+    this.#metrics?.memoryMeasured(models, totalBytes);
+  }
 
   repositoryWarned({ source, line, field, message }: ConfigProblem): void {
     this.#logger.warn({ source, line, field }, message);

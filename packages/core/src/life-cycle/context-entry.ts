@@ -18,7 +18,7 @@ export class RevisionEntry {
   bytes: number;
   /** It was loaded before, so `bytes` is a measurement. */
   isMeasured: boolean = false;
-  /** Its load may turn out larger than the room that was made for it. */
+  /** It may hold more than the room that was made for it: from the start of such a load to its end or its unload. */
   isUnsure: boolean = false;
   readyAt = 0;
   /** Its last use before it became ready: another one since means that it has been used. */

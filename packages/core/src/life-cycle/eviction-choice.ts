@@ -20,7 +20,7 @@ export interface EvictionChoice {
 /**
  * Whom to unload, least recently used first: those without work; then those with work that have been in memory for
  * `residencyMsMin`, which are drained first. What was loaded for requests that have not come yet is kept as long: they
- * are on their way. Never a pinned one, nor one that is about to be replaced.
+ * are on their way. Never a pinned one, nor one that is being replaced.
  */
 export function chooseVictims(contexts: Iterable<ContextEntry>, use: ContextUse, need: EvictionNeed): EvictionChoice {
   const idle: { readonly revision: RevisionEntry; readonly usedAt: number }[] = [];
@@ -51,6 +51,6 @@ export function chooseVictims(contexts: Iterable<ContextEntry>, use: ContextUse,
 }
 
 function isCandidate(context: ContextEntry, revision: RevisionEntry): boolean {
-  const isBeingReplaced = context.next?.state === 'queued' || context.next?.state === 'loading';
+  const isBeingReplaced = context.next?.state === 'loading';
   return revision.state === 'ready' && !context.isPinned && !isBeingReplaced && revision.bytes > 0;
 }

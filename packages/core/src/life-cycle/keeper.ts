@@ -9,17 +9,10 @@ import { restartAfter } from '../restart-policy.ts';
 import { ContextEntry, RevisionEntry, type Waiter } from './context-entry.ts';
 import { chooseVictims } from './eviction-choice.ts';
 import { type KeeperConfig, resolveKeeperConfig } from './keeper-config.ts';
-import type {
-  ContextName,
-  ContextUse,
-  KeeperAction,
-  KeeperEvent,
-  RetireReason,
-  RevisionId,
-  WaiterId,
-} from './keeper-events.ts';
+import type { ContextName, ContextUse, KeeperAction, KeeperEvent, RevisionId, WaiterId } from './keeper-events.ts';
 import * as refusals from './keeper-refusals.ts';
 import { loadOrder, roomFor } from './load-room.ts';
+import { RevisionTable } from './revision-table.ts';
 
 type EventOf<Kind extends KeeperEvent['kind']> = Extract<KeeperEvent, { readonly kind: Kind }>;
 
@@ -27,8 +20,7 @@ export class Keeper {
   readonly #config: KeeperConfig;
   readonly #use: ContextUse;
   readonly #contexts = new Map<ContextName, ContextEntry>();
-  /** Those that are leaving included. */
-  readonly #revisions = new Map<RevisionId, RevisionEntry>();
+  readonly #revisions = new RevisionTable((action) => this.#actions.push(action));
   #actions: KeeperAction[] = [];
   #budgetBytes = Number.POSITIVE_INFINITY;
   /** The end of a context's time of grace, when somebody waits for it. */
@@ -98,7 +90,7 @@ export class Keeper {
 
   /** Bytes in memory as last measured, or expected of what loads. */
   get usedBytes(): number {
-    return this.#sum((revision) => revision.isInMemory);
+    return this.#revisions.sum((revision) => revision.isInMemory);
   }
 
   get budgetBytes(): number {
@@ -107,7 +99,7 @@ export class Keeper {
 
   /** What is known of a revision; undefined once it is forgotten. */
   takeRevision(id: RevisionId): Readonly<Pick<RevisionEntry, 'state' | 'bytes' | 'isInMemory' | 'reason'>> | undefined {
-    return this.#revisions.get(id);
+    return this.#revisions.takeKnown(id);
   }
 
   isPinned(context: ContextName): boolean {
@@ -119,9 +111,9 @@ export class Keeper {
     this.#contexts.set(name, context);
     context.dropAfter = undefined;
     const revision = new RevisionEntry(id, context, context.bytesMeasured ?? bytesExpected, isRetried);
-    this.#revisions.set(id, revision);
+    this.#revisions.add(revision);
     const { current, next } = context;
-    if (next !== undefined) this.#discard(next, 'replaced');
+    if (next !== undefined) this.#revisions.discard(next, 'replaced');
     context.next = undefined;
     if (current?.state === 'ready') {
       context.next = revision;
@@ -130,9 +122,9 @@ export class Keeper {
     context.current = revision;
     if (current === undefined) return;
     const wasSetAside = current.isAvailable && !context.isCalledFor;
-    this.#discard(current, 'replaced');
+    this.#revisions.discard(current, 'replaced');
     // Nobody asked for the old one, so nobody needs the new one yet.
-    if (wasSetAside) this.#setAside(revision);
+    if (wasSetAside) this.#revisions.setAside(revision);
   }
 
   #unwanted(name: ContextName, after: readonly ContextName[]): void {
@@ -150,14 +142,14 @@ export class Keeper {
       if (context.dropAfter === undefined) continue;
       if (!context.dropAfter.every((name) => this.#contexts.get(name)?.current?.isAvailable === true)) continue;
       this.#contexts.delete(context.name);
-      if (context.next !== undefined) this.#discard(context.next, 'unwanted');
-      if (context.current !== undefined) this.#discard(context.current, 'unwanted');
+      if (context.next !== undefined) this.#revisions.discard(context.next, 'unwanted');
+      if (context.current !== undefined) this.#revisions.discard(context.current, 'unwanted');
       this.#refuseAll(context, refusals.unloaded(context));
     }
   }
 
   #loaded(id: RevisionId, residentBytes: number, nowMs: number): void {
-    const revision = this.#revisions.get(id);
+    const revision = this.#revisions.takeKnown(id);
     if (revision?.state !== 'loading') return;
     const { context } = revision;
     this.#account(revision, residentBytes);
@@ -168,12 +160,12 @@ export class Keeper {
     context.current = revision;
     if (context.next === revision) context.next = undefined;
     this.#actions.push({ kind: 'serve', revision: id });
-    if (old !== undefined) this.#discard(old, 'replaced');
+    if (old !== undefined) this.#revisions.discard(old, 'replaced');
     this.#letGoOn(context);
   }
 
   #loadFailed({ revision: id, reason, jitter }: EventOf<'load-failed'>, nowMs: number): void {
-    const revision = this.#revisions.get(id);
+    const revision = this.#revisions.takeKnown(id);
     if (revision?.state !== 'loading') return;
     const { context } = revision;
     const isOldServing = context.next === revision;
@@ -187,28 +179,28 @@ export class Keeper {
     }
     revision.retryAt = retryInMs === undefined ? Number.POSITIVE_INFINITY : nowMs + retryInMs;
     revision.reason = reason;
-    revision.isUnsure = false;
     this.#actions.push({ kind: 'failed', revision: id, reason, isOldServing, retryInMs });
-    this.#unload(revision, 'failed');
+    this.#revisions.unload(revision, 'failed');
     if (!isOldServing) this.#refuseAll(context, refusals.loadFailed(context, reason, retryInMs));
   }
 
   #idle(id: RevisionId): void {
-    const revision = this.#revisions.get(id);
-    if (revision?.state === 'retiring') this.#unload(revision, revision.afterUnload);
+    const revision = this.#revisions.takeKnown(id);
+    if (revision?.state === 'retiring') this.#revisions.unload(revision, revision.afterUnload);
   }
 
   #unloaded(id: RevisionId): void {
-    const revision = this.#revisions.get(id);
+    const revision = this.#revisions.takeKnown(id);
     if (revision?.state !== 'unloading') return;
+    revision.isUnsure = false;
     if (revision.afterUnload === 'failed') revision.state = 'failed';
-    else if (revision.afterUnload === 'forgotten') this.#forget(revision);
+    else if (revision.afterUnload === 'forgotten') this.#revisions.forget(revision);
     else if (revision.context.isCalledFor) revision.state = 'queued';
-    else this.#setAside(revision);
+    else this.#revisions.setAside(revision);
   }
 
   #measured(id: RevisionId, residentBytes: number): void {
-    const revision = this.#revisions.get(id);
+    const revision = this.#revisions.takeKnown(id);
     if (revision?.isInMemory && revision.state !== 'loading') this.#account(revision, residentBytes);
   }
 
@@ -285,12 +277,12 @@ export class Keeper {
   /** Over the budget by measurement: what fits nowhere goes first, then the least recently used. */
   #relieve(nowMs: number): void {
     if (this.#budgetBytes === Number.POSITIVE_INFINITY) return;
-    const pinnedBytes = this.#sum((revision) => revision.context.isPinned && revision.state === 'ready');
+    const pinnedBytes = this.#revisions.sum((revision) => revision.context.isPinned && revision.state === 'ready');
     for (const { current, isPinned } of this.#contexts.values()) {
       if (current?.state !== 'ready' || isPinned || current.bytes <= this.#budgetBytes - pinnedBytes) continue;
       this.#evict(current);
     }
-    const stays = this.#sum(({ state, isUnsure }) => state === 'ready' || (state === 'loading' && !isUnsure));
+    const stays = this.#revisions.sum(({ state, isUnsure }) => state === 'ready' || (state === 'loading' && !isUnsure));
     if (stays <= this.#budgetBytes) return;
     const { residencyMsMin } = this.#config;
     const bytes = stays - this.#budgetBytes;
@@ -306,7 +298,7 @@ export class Keeper {
 
   #startLoads(nowMs: number): void {
     for (const revision of loadOrder(this.#revisions.values())) {
-      if (this.#count((one) => one.state === 'loading') >= this.#config.loadsMax) return;
+      if (this.#revisions.count((one) => one.state === 'loading') >= this.#config.loadsMax) return;
       const room = roomFor(revision, {
         revisions: this.#revisions.values(),
         budgetBytes: this.#budgetBytes,
@@ -314,16 +306,14 @@ export class Keeper {
       });
       switch (room.kind) {
         case 'enough':
-          revision.state = 'loading';
-          revision.isUnsure = room.isUnsure;
-          this.#actions.push({ kind: 'load', revision: revision.id });
+          this.#revisions.load(revision, room.isUnsure);
           break;
         case 'none':
-          this.#setAside(revision);
+          this.#revisions.setAside(revision);
           break;
         case 'never':
           this.#refuseAll(revision.context, refusals.tooLarge(revision, this.#budgetBytes));
-          this.#setAside(revision);
+          this.#revisions.setAside(revision);
           break;
         case 'wait':
           return;
@@ -331,9 +321,7 @@ export class Keeper {
           break;
         case 'evict':
           if (this.#evictFor(revision, room.bytes, nowMs) || !room.mayGoOver) return;
-          revision.state = 'loading';
-          revision.isUnsure = true;
-          this.#actions.push({ kind: 'load', revision: revision.id });
+          this.#revisions.load(revision, true);
           break;
       }
     }
@@ -355,6 +343,20 @@ export class Keeper {
     return true;
   }
 
+  /** What was to take its place comes back on demand instead of it. */
+  #evict(revision: RevisionEntry): void {
+    const { context } = revision;
+    const successor = context.next;
+    if (successor?.state !== 'queued') {
+      this.#revisions.retire(revision, 'evicted');
+      return;
+    }
+    context.current = successor;
+    context.next = undefined;
+    this.#revisions.retire(revision, 'replaced');
+    this.#revisions.setAside(successor);
+  }
+
   /** Something serves that will go once this is loaded. */
   #isReplacement(revision: RevisionEntry): boolean {
     const { context } = revision;
@@ -363,53 +365,6 @@ export class Keeper {
       if (current?.state === 'ready' && dropAfter?.includes(context.name)) return true;
     }
     return false;
-  }
-
-  #evict(revision: RevisionEntry): void {
-    this.#retire(revision, 'evicted', 'evicted');
-  }
-
-  /** Its time is over, in whatever state it is. */
-  #discard(revision: RevisionEntry, why: RetireReason): void {
-    switch (revision.state) {
-      case 'queued':
-      case 'evicted':
-      case 'failed':
-        this.#forget(revision);
-        break;
-      case 'loading':
-        this.#unload(revision, 'forgotten');
-        break;
-      case 'ready':
-        this.#retire(revision, why, 'forgotten');
-        break;
-      case 'retiring':
-      case 'unloading':
-        revision.afterUnload = 'forgotten';
-        break;
-    }
-  }
-
-  #retire(revision: RevisionEntry, why: RetireReason, afterUnload: RevisionEntry['afterUnload']): void {
-    revision.state = 'retiring';
-    revision.afterUnload = afterUnload;
-    this.#actions.push({ kind: 'retire', revision: revision.id, why });
-  }
-
-  #unload(revision: RevisionEntry, afterUnload: RevisionEntry['afterUnload']): void {
-    revision.state = 'unloading';
-    revision.afterUnload = afterUnload;
-    this.#actions.push({ kind: 'unload', revision: revision.id });
-  }
-
-  #setAside(revision: RevisionEntry): void {
-    revision.state = 'evicted';
-    this.#actions.push({ kind: 'set-aside', revision: revision.id });
-  }
-
-  #forget(revision: RevisionEntry): void {
-    this.#revisions.delete(revision.id);
-    this.#actions.push({ kind: 'forget', revision: revision.id });
   }
 
   #takeWaiter(id: WaiterId): Waiter | undefined {
@@ -439,18 +394,6 @@ export class Keeper {
     if (at >= this.#wakeAt) return;
     this.#wakeAt = at;
     this.#actions.push({ kind: 'wake-at', at: Math.max(at, nowMs) });
-  }
-
-  #count(isCounted: (revision: RevisionEntry) => boolean): number {
-    let count = 0;
-    for (const revision of this.#revisions.values()) if (isCounted(revision)) count += 1;
-    return count;
-  }
-
-  #sum(isCounted: (revision: RevisionEntry) => boolean): number {
-    let bytes = 0;
-    for (const revision of this.#revisions.values()) if (isCounted(revision)) bytes += revision.bytes;
-    return bytes;
   }
 }
 

@@ -36,11 +36,13 @@ export function roomFor(revision: RevisionEntry, question: RoomQuestion): Room {
   let usedBytes = 0;
   let leavingBytes = 0;
   let pinnedBytes = 0;
+  let allPinnedBytes = 0;
   let isOtherUnsure = false;
   for (const other of question.revisions) {
     if (!other.isInMemory) continue;
     usedBytes += other.bytes;
     if (other.isLeaving) leavingBytes += other.bytes;
+    if (other.context.isPinned) allPinnedBytes += other.bytes;
     if (other.context.isPinned && other.context !== revision.context) pinnedBytes += other.bytes;
     if (other.isUnsure) isOtherUnsure = true;
   }
@@ -54,7 +56,9 @@ export function roomFor(revision: RevisionEntry, question: RoomQuestion): Room {
     if (!context.isCalledFor && usedBytes - leavingBytes + bytes > budgetBytes) return { kind: 'none' };
   }
   if (usedBytes - leavingBytes + bytes <= budgetBytes) return { kind: 'wait' };
-  // What is pinned is loaded whatever it takes, like a replacement.
-  const mayGoOver = (isReplacement || context.isPinned) && !isOtherUnsure;
+  // What is pinned is loaded whatever it takes, like a replacement; but nothing comes on top of what is over already,
+  // unless that is pinned and stays.
+  const isOver = usedBytes > Math.max(budgetBytes, allPinnedBytes);
+  const mayGoOver = (isReplacement || context.isPinned) && !isOtherUnsure && !isOver;
   return { kind: 'evict', bytes: usedBytes - leavingBytes + bytes - budgetBytes, mayGoOver };
 }

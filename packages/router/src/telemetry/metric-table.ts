@@ -288,6 +288,59 @@ export const tritonMetrics = {
   },
 } as const satisfies Record<string, MetricSpec>;
 
+/** The life of models: what is loaded, what goes to make room, and who waits for it. */
+export const lifeCycleMetrics = {
+  loads: {
+    name: 'millrace_loads_total',
+    type: 'counter',
+    help: 'Loads that were started: of a model version, or of all that share a worker group.',
+    labels: [],
+  },
+  loadFailures: {
+    name: 'millrace_load_failures_total',
+    type: 'counter',
+    help: 'Loads that failed.',
+    labels: [],
+  },
+  evictions: {
+    name: 'millrace_evictions_total',
+    type: 'counter',
+    help: 'Times the model version was unloaded to make room.',
+    labels: ofModel,
+  },
+  demandLoads: {
+    name: 'millrace_demand_loads_total',
+    type: 'counter',
+    help: 'Loads that requests waited for.',
+    labels: [],
+  },
+  demandSeconds: {
+    name: 'millrace_demand_seconds',
+    type: 'histogram',
+    help: 'Time that the first of those who waited for a load waited for it.',
+    labels: [],
+    buckets: latencyBucketsSeconds,
+  },
+  modelMemory: {
+    name: 'millrace_model_memory_bytes',
+    type: 'gauge',
+    help: 'Resident memory of the worker processes of the model version, as last measured; 0 while it has none.',
+    labels: ofModel,
+  },
+  memoryUsed: {
+    name: 'millrace_memory_used_bytes',
+    type: 'gauge',
+    help: 'What counts against the memory budget: all models in memory, and what loads in progress are expected to take.',
+    labels: [],
+  },
+  memoryBudget: {
+    name: 'millrace_memory_budget_bytes',
+    type: 'gauge',
+    help: 'The memory budget; 0 when there is none.',
+    labels: [],
+  },
+} as const satisfies Record<string, MetricSpec>;
+
 export const serverMetrics = {
   buildInfo: {
     name: 'millrace_build_info',

@@ -139,6 +139,11 @@ export class ModelLibrary implements Pick<Management, 'index' | 'load' | 'unload
     await this.#explicit.close();
   }
 
+  /** Looks at what every model holds in memory now. */
+  measure(): void {
+    this.#stage.measure();
+  }
+
   /** Looks at the repository, and has what changed and settled served. */
   async look(): Promise<void> {
     const { clock, control, listener } = this.#parts;

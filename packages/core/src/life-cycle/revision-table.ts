@@ -1,0 +1,88 @@
+import { assert } from '../assert.ts';
+import type { RevisionEntry } from './context-entry.ts';
+import type { KeeperAction, RetireReason, RevisionId } from './keeper-events.ts';
+
+/** Every revision that is not forgotten, those that are leaving included, and the steps from one state to the next. */
+export class RevisionTable {
+  readonly #revisions = new Map<RevisionId, RevisionEntry>();
+  readonly #say: (action: KeeperAction) => void;
+
+  constructor(say: (action: KeeperAction) => void) {
+    this.#say = say;
+  }
+
+  add(revision: RevisionEntry): void {
+    assert(!this.#revisions.has(revision.id), 'a revision is used once');
+    this.#revisions.set(revision.id, revision);
+  }
+
+  takeKnown(id: RevisionId): RevisionEntry | undefined {
+    return this.#revisions.get(id);
+  }
+
+  values(): Iterable<RevisionEntry> {
+    return this.#revisions.values();
+  }
+
+  load(revision: RevisionEntry, isUnsure: boolean): void {
+    revision.state = 'loading';
+    revision.isUnsure = isUnsure;
+    this.#say({ kind: 'load', revision: revision.id });
+  }
+
+  retire(revision: RevisionEntry, why: RetireReason): void {
+    revision.state = 'retiring';
+    revision.afterUnload = why === 'evicted' ? 'evicted' : 'forgotten';
+    this.#say({ kind: 'retire', revision: revision.id, why });
+  }
+
+  unload(revision: RevisionEntry, afterUnload: RevisionEntry['afterUnload']): void {
+    revision.state = 'unloading';
+    revision.afterUnload = afterUnload;
+    this.#say({ kind: 'unload', revision: revision.id });
+  }
+
+  setAside(revision: RevisionEntry): void {
+    revision.state = 'evicted';
+    this.#say({ kind: 'set-aside', revision: revision.id });
+  }
+
+  /** Its time is over, in whatever state it is. */
+  discard(revision: RevisionEntry, why: RetireReason): void {
+    switch (revision.state) {
+      case 'queued':
+      case 'evicted':
+      case 'failed':
+        this.forget(revision);
+        break;
+      case 'loading':
+        this.unload(revision, 'forgotten');
+        break;
+      case 'ready':
+        this.retire(revision, why);
+        break;
+      case 'retiring':
+      case 'unloading':
+        revision.afterUnload = 'forgotten';
+        break;
+    }
+  }
+
+  forget(revision: RevisionEntry): void {
+    this.#revisions.delete(revision.id);
+    this.#say({ kind: 'forget', revision: revision.id });
+  }
+
+  count(isCounted: (revision: RevisionEntry) => boolean): number {
+    let count = 0;
+    for (const revision of this.#revisions.values()) if (isCounted(revision)) count += 1;
+    return count;
+  }
+
+  /** Bytes of those that are meant. */
+  sum(isMeant: (revision: RevisionEntry) => boolean): number {
+    let bytes = 0;
+    for (const revision of this.#revisions.values()) if (isMeant(revision)) bytes += revision.bytes;
+    return bytes;
+  }
+}

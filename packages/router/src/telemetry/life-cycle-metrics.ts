@@ -1,0 +1,59 @@
+/** Keeps the metrics of the life of models. */
+import type { ServedModel } from '../data-plane/served-model.ts';
+import type { LibraryListener } from '../registry/library/library-listener.ts';
+import { lifeCycleMetrics, registerAll } from './metric-table.ts';
+import type { MetricsRegistry } from './registry.ts';
+
+export class LifeCycleMetrics
+  implements
+    Pick<
+      LibraryListener,
+      'loadStarted' | 'loadFailed' | 'modelEvicted' | 'modelForgotten' | 'demandLoaded' | 'memoryMeasured'
+    >
+{
+  readonly #families;
+
+  /** `budgetBytes` is Infinity when there is none. */
+  constructor(registry: MetricsRegistry, budgetBytes: number) {
+    this.#families = registerAll(registry, lifeCycleMetrics);
+    const { loads, loadFailures, demandLoads, demandSeconds, memoryUsed, memoryBudget } = this.#families;
+    for (const family of [loads, loadFailures, demandLoads, demandSeconds, memoryUsed]) family.bind();
+    memoryBudget.bind().set(Number.isFinite(budgetBytes) ? budgetBytes : 0);
+  }
+
+  loadStarted(): void {
+    this.#families.loads.bind().add(1);
+  }
+
+  loadFailed(): void {
+    this.#families.loadFailures.bind().add(1);
+  }
+
+  modelEvicted({ view }: ServedModel): void {
+    this.#families.evictions.bind(view.name, view.version).add(1);
+  }
+
+  modelForgotten(name: string, version: string): void {
+    this.#families.evictions.remove(name, version);
+    this.#families.modelMemory.remove(name, version);
+  }
+
+  demandLoaded(_context: string, waitMs: number): void {
+    this.#families.demandLoads.bind().add(1);
+    this.#families.demandSeconds.bind().observe(waitMs / 1000);
+  }
+
+  memoryMeasured(
+    measured: readonly { readonly model: ServedModel; readonly bytes: number }[],
+    totalBytes: number,
+  ): void {
+    const { modelMemory, memoryUsed } = this.#families;
+    for (const { series } of modelMemory.entries()) series.set(0);
+    for (const { model, bytes } of measured) {
+      // Two revisions of one version, while one takes over from the other.
+      const gauge = modelMemory.bind(model.view.name, model.view.version);
+      gauge.set(gauge.value + bytes);
+    }
+    memoryUsed.bind().set(totalBytes);
+  }
+}
