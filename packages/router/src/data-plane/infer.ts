@@ -59,6 +59,8 @@ export interface Runner {
   readonly isHolding?: boolean;
   /** Whether this request goes on with it. */
   holds?(request: InferRequest): boolean;
+  /** The model will never be served again: what was kept of it is of no use to anybody. */
+  forget?(): void;
   /** Begins nothing new; resolves when nothing is kept any more. The model's workers must stay until then. */
   close?(): Promise<void>;
   /** The model is taken back: begins again, and `close` does not resolve if it has not yet. */

@@ -187,7 +187,7 @@ async function readVersion(parts: ModelParts, version: string): Promise<VersionR
     config,
     graph: file.graph,
     view,
-    instanceCount: groups.reduce((sum, { count }) => sum + count, 0),
+    instanceCount: groups.reduce((sum, { count, gpus }) => sum + count * Math.max(1, gpus.length), 0),
     settings,
     modelFolder: place.path,
     findings,

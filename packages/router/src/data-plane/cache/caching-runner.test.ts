@@ -50,6 +50,10 @@ class Stage {
     });
   }
 
+  forget(): void {
+    this.#runner.forget();
+  }
+
   reload(): void {
     this.#runner = this.#newRunner(false);
   }
@@ -190,6 +194,15 @@ describe('a kept result', () => {
     stage.clock.advance(1001);
     await ask();
     expect(stage.runs.length).toBe(4);
+  });
+
+  test('goes when its model is gone for good', async () => {
+    const stage = new Stage();
+    stage.send([1]);
+    stage.run(0).answer(7);
+    await stage.heard();
+    stage.forget();
+    expect(stage.cache.flush()).toBe(0);
   });
 
   test('a failure is not kept', async () => {

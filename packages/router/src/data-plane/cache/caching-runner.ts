@@ -62,6 +62,10 @@ export class CachingRunner implements Runner {
     return Promise.resolve({ ...kept, id: request.id });
   }
 
+  forget(): void {
+    this.#parts.cache.forget(this.#parts.model);
+  }
+
   #await(
     key: string,
     request: ValidInferRequest,

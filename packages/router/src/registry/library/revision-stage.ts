@@ -340,6 +340,7 @@ export class RevisionStage {
     revision.isOver = true;
     for (const model of revision.models) {
       const { name, version } = model.view;
+      model.runner?.forget?.();
       if (this.#parts.models.remove(model)) this.#parts.listener.modelForgotten(name, version);
     }
   }
