@@ -45,6 +45,8 @@ export interface LedgerModel {
 export interface LedgerWorker {
   readonly id: WorkerId;
   readonly models: Set<LedgerModel>;
+  /** The least urgent level that it takes, of models for which it takes not all. */
+  readonly reserved: Map<LedgerModel, number>;
   readonly outstanding: LedgerBatch[];
   batchesMax: number;
   runLimitAt: number;
@@ -77,6 +79,11 @@ export class Ledger {
     this.failures.set(key, (this.failures.get(key) ?? 0) + 1);
   }
 
+  waitingOf(caller: string): number {
+    const waiting = [...this.models.values()].flatMap((model) => model.waiting);
+    return waiting.filter(({ arrived }) => arrived.caller === caller).length;
+  }
+
   waitingCount(): number {
     return [...this.models.values()].reduce((sum, model) => sum + model.waiting.length, 0);
   }
@@ -91,6 +98,7 @@ export class Ledger {
       worker = {
         id,
         models: new Set(),
+        reserved: new Map(),
         outstanding: [],
         batchesMax: 0,
         runLimitAt: Number.POSITIVE_INFINITY,
@@ -159,9 +167,19 @@ export class Ledger {
     return !worker.isCondemned && worker.outstanding.length < worker.batchesMax;
   }
 
-  /** Workers that could take a batch of the model now. */
-  freeFor(model: LedgerModel): LedgerWorker[] {
-    return [...this.workers.values()].filter((worker) => worker.models.has(model) && this.hasRoom(worker));
+  /** Whether the worker serves the model to requests of this level. */
+  takes(worker: LedgerWorker, model: LedgerModel, level: number): boolean {
+    return worker.models.has(model) && level <= (worker.reserved.get(model) ?? Number.POSITIVE_INFINITY);
+  }
+
+  /** The level of whatever has to go first; 1 when nothing waits. */
+  urgentLevel(model: LedgerModel): number {
+    return model.waiting.length === 0 ? 1 : Math.min(...model.waiting.map(levelOf));
+  }
+
+  /** Workers that could take a request of this level now. */
+  freeFor(model: LedgerModel, level = this.urgentLevel(model)): LedgerWorker[] {
+    return [...this.workers.values()].filter((worker) => this.takes(worker, model, level) && this.hasRoom(worker));
   }
 }
 

@@ -33,7 +33,7 @@ export function admissionCode(
   event: Extract<SchedulerEvent, { kind: 'request-arrived' }>,
   nowMs: number,
 ): ErrorCode | undefined {
-  const { model: key, rows, bytes, deadlineAt, priority } = event.request;
+  const { model: key, rows, bytes, deadlineAt, priority, caller } = event.request;
   const { limits } = ledger;
   if (ledger.isDraining) return 'draining';
   const model = ledger.models.get(key);
@@ -47,6 +47,7 @@ export function admissionCode(
   const levelCount = model.waiting.filter((request) => levelOf(request) === level).length;
   if (levelCount >= queuePolicyIn(model.policy, priority).requestsMax) return 'model-full';
   if (bytesOf(model) + bytes > model.policy.queueBytesMax) return 'model-full';
+  if (caller !== '' && ledger.waitingOf(caller) >= limits.callerRequestsMax) return 'caller-full';
   if (ledger.waitingCount() >= limits.waitingRequestsMax) return 'server-full';
   if (ledger.waitingBytes() + bytes > limits.waitingBytesMax) return 'server-full';
   return undefined;
@@ -89,7 +90,10 @@ export function settleEvent(ledger: Ledger, event: SchedulerEvent, nowMs: number
     case 'worker-serves': {
       const worker = ledger.workerOf(event.worker);
       const model = ledger.models.get(event.model);
-      if (model !== undefined && !model.isRemoved) worker.models.add(model);
+      if (model === undefined || model.isRemoved) break;
+      worker.models.add(model);
+      if (event.priorityMax === Number.POSITIVE_INFINITY) worker.reserved.delete(model);
+      else worker.reserved.set(model, event.priorityMax);
       break;
     }
     case 'worker-unserves': {
@@ -122,8 +126,11 @@ export function settleEvent(ledger: Ledger, event: SchedulerEvent, nowMs: number
     case 'drain-started':
       ledger.isDraining = true;
       break;
-    case 'breaker-closed':
+    case 'breaker-closed': {
+      const worker = ledger.workers.get(event.worker);
+      for (const model of worker?.models ?? []) ledger.failures.delete(`${event.worker} ${model.key}`);
       break;
+    }
     case 'request-arrived':
       throw new Error('arrivals are judged by the referee');
   }

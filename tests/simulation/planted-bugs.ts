@@ -192,6 +192,24 @@ const withQueues = (policy: ModelPolicy, queue: Partial<QueuePolicy>): Partial<M
 const longerDelay = ({ delayMs }: ModelPolicy) => ({ delayMs: delayMs * 1e6 });
 const neverDelays = (policy: ModelPolicy) => withQueues(policy, { timeoutAction: 'refuse' });
 const unboundedLevels = (policy: ModelPolicy) => withQueues(policy, { requestsMax: Infinity });
+class KnowsNoReservations extends Layer {
+  override handle(event: SchedulerEvent, nowMs: number): void {
+    super.handle(event.kind === 'worker-serves' ? { ...event, priorityMax: Infinity } : event, nowMs);
+  }
+}
+
+class HidesItsBreakers extends Layer {
+  override instances(nowMs: number): ReturnType<Scheduler['instances']> {
+    return super.instances(nowMs).map((instance) => ({ ...instance, breaker: 'closed' }));
+  }
+}
+
+class SuspectsEverybody extends Layer {
+  override instances(nowMs: number): ReturnType<Scheduler['instances']> {
+    return super.instances(nowMs).map((instance) => ({ ...instance, breaker: 'open' }));
+  }
+}
+
 const lastLevel = ({ priority }: ArrivedRequest) => ({ priority: Math.min(priority, 3) });
 
 export const plantedBugs: ReadonlyMap<string, (options: SchedulerOptions) => SimulatedScheduler> = new Map([
@@ -222,5 +240,12 @@ export const plantedBugs: ReadonlyMap<string, (options: SchedulerOptions) => Sim
     (options) => new Mishearing(options, ({ request }) => ({ caller: `${request}` })),
   ],
   ['takes weights the wrong way round', (options) => new Misreading(options, ({ weight }) => ({ weight: 1 / weight }))],
+  ['gives a worker work that it is too good for', (options) => new KnowsNoReservations(options)],
+  [
+    'lets a caller have one too many',
+    (options) => new Layer({ ...options, callerRequestsMax: (options.callerRequestsMax ?? 0) + 1 }),
+  ],
+  ['opens breakers and does not say so', (options) => new HidesItsBreakers(options)],
+  ['opens no breakers and says so', (options) => new SuspectsEverybody(options)],
   ['says too early that a retired model is idle', (options) => new TellsIdleTooEarly(options)],
 ]);

@@ -17,6 +17,8 @@ import {
   type LedgerModel,
   type LedgerRequest,
   type LedgerWorker,
+  levelIn,
+  levelOf,
   queuePolicyIn,
 } from './ledger.ts';
 import { ModelFairness } from './model-fairness.ts';
@@ -251,10 +253,15 @@ export class Referee {
 
     const requests = action.requests.flatMap((id) => this.#ledger.requests.get(id) ?? []);
     claim(requests.length === action.requests.length, `a request of it has its answer: ${said}`);
-    const heldUntil = this.#mayHold ? takeHeldUntil(this.#ledger, model, nowMs) : undefined;
+    const priorityMax = worker.reserved.get(model) ?? Number.POSITIVE_INFINITY;
+    // What is kept for urgent requests holds nothing back, and sees nothing else.
+    const isForAll = priorityMax >= model.policy.queues.length;
+    const heldUntil = this.#mayHold && isForAll ? takeHeldUntil(this.#ledger, model, nowMs) : undefined;
+    const seen = { ...model, waiting: model.waiting.filter((request) => levelOf(request) <= priorityMax) };
     claim(heldUntil === undefined, `it was to be held back until ${heldUntil}: ${said}`);
     const fault =
-      takeBatchFault(this.#ledger, model, requests, nowMs) ?? this.#callerFairness.takeFault(model, requests);
+      takeBatchFault(this.#ledger, isForAll ? model : seen, requests, nowMs) ??
+      this.#callerFairness.takeFault(model, requests);
     claim(fault === undefined, `${fault}: ${said}`);
 
     const batch: LedgerBatch = { id: action.batch, worker, model, requests, dispatchedAt: nowMs };
@@ -295,7 +302,9 @@ export class Referee {
 
   #judgeLongWait(event: Arrival, nowMs: number): void {
     const model = this.#ledger.models.get(event.request.model);
-    claim(model !== undefined && this.#ledger.freeFor(model).length === 0, 'too long a wait, though a worker is free');
+    claim(model !== undefined, 'too long a wait for a model that is not there');
+    const free = this.#ledger.freeFor(model, levelIn(model.policy, event.request.priority));
+    claim(free.length === 0, 'too long a wait, though a worker is free');
     claim(this.#mayWaitTooLong(event, nowMs), 'too long a wait, though even the slowest runs would be over in time');
   }
 

@@ -73,6 +73,8 @@ export class Router {
     const actions = this.#scheduler.takeActions();
     this.#traceActions(actions);
     this.#referee.afterPump(actions, nowMs);
+    for (const { breaker } of this.#scheduler.instances(nowMs))
+      if (breaker !== 'closed') this.#count(`breaker: ${breaker}`);
     this.#act(actions);
   }
 

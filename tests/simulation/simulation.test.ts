@@ -8,6 +8,9 @@ const seedCount = 1000;
 /** What the scheduler can be told and can say; a simulation that never gets there proves nothing about it. */
 const sights = [
   'batch-answered',
+  'breaker-closed',
+  'breaker: half-open',
+  'breaker: open',
   'cancel-batch',
   'deliver',
   'dispatch',
@@ -19,6 +22,7 @@ const sights = [
   'model-idle',
   'model-removed',
   'model-retired',
+  'refuse: caller-full',
   'refuse: cancelled',
   'refuse: deadline-exceeded',
   'refuse: draining',

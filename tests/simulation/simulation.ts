@@ -15,6 +15,8 @@ import { type WorldLimits, weatherFrom } from './weather.ts';
 /** A world that is not at rest by then never will be. */
 const stepsMax = 50_000;
 const calmAt = 1500;
+/** Far from any seed that somebody asks for. */
+const rareSeedOffset = 1_000_000_007;
 
 export interface SimulationResult {
   readonly seed: number;
@@ -34,7 +36,7 @@ export interface SimulationOptions {
 
 export function simulate(seed: number, options: SimulationOptions = {}): SimulationResult {
   const random = new Random(seed);
-  const weather = weatherFrom(random);
+  const weather = weatherFrom(random, new Random(seed + rareSeedOffset));
   const world = { timeline: new Timeline(), random, weather, truth: new Truth(), calmAt };
   const trace = options.isTraced ? [optionsLine(weather.limits)] : undefined;
   const create = options.createScheduler ?? ((schedulerOptions) => new Scheduler(schedulerOptions));
@@ -66,8 +68,8 @@ export function describeFailure(result: SimulationResult): string {
 
 /** The limits as the first line of a scenario file. */
 function optionsLine(limits: WorldLimits): string {
-  const { waitingRequestsMax, waitingBytesMax, lookAheadMax, retry, breaker } = limits;
-  const waiting = `waiting-requests-max=${waitingRequestsMax} waiting-bytes-max=${waitingBytesMax}`;
+  const { waitingRequestsMax, waitingBytesMax, callerRequestsMax, lookAheadMax, retry, breaker } = limits;
+  const waiting = `waiting-requests-max=${waitingRequestsMax} waiting-bytes-max=${waitingBytesMax} caller-requests-max=${callerRequestsMax}`;
   const retries = `retry.deaths-max=${retry.deathsMax} retry.requeues-max=${retry.requeuesMax}`;
   const opening = `breaker.consecutive-max=${breaker.consecutiveMax} breaker.open-ms=${breaker.openMs} breaker.open-ms-max=${breaker.openMsMax}`;
   return `options ${waiting} look-ahead-max=${lookAheadMax} ${retries} ${opening}`;

@@ -16,6 +16,8 @@ interface Slot {
   batchesAnswered: number;
   /** What it is to serve; the number tells one load of a model from the next. */
   readonly loads: Map<ModelKey, number>;
+  /** The least urgent level it takes, of models of which it takes not all. */
+  readonly reserved: Map<ModelKey, number>;
 }
 
 export class Supervisor {
@@ -29,7 +31,14 @@ export class Supervisor {
     this.#world = world;
     this.#tell = tell;
     for (let index = 0; index < world.weather.workerCount; index++) {
-      const slot = { worker: 0, process: undefined, record: cleanRestartRecord, batchesAnswered: 0, loads: new Map() };
+      const slot = {
+        worker: 0,
+        process: undefined,
+        record: cleanRestartRecord,
+        batchesAnswered: 0,
+        loads: new Map(),
+        reserved: new Map(),
+      };
       this.#slots.push(slot);
       this.#start(slot);
     }
@@ -43,9 +52,15 @@ export class Supervisor {
   /** Has the model loaded by some of the workers, at least by one. */
   place(model: ModelKey): void {
     const { random } = this.#world;
+    const { reservedInstance } = this.#world.weather;
     const surely = random.integer(0, this.#slots.length - 1);
     for (const [index, slot] of this.#slots.entries()) {
-      if (index === surely || random.chance(0.4)) this.#load(slot, model);
+      if (index !== surely && !random.chance(0.4)) continue;
+      slot.reserved.delete(model);
+      if (index !== surely && reservedInstance > 0 && random.chance(reservedInstance)) {
+        slot.reserved.set(model, random.integer(1, 2));
+      }
+      this.#load(slot, model);
     }
   }
 
@@ -97,7 +112,8 @@ export class Supervisor {
         break;
       case 'ready': {
         const isWanted = slot.loads.get(message.model) === message.load;
-        if (isWanted) this.#tell({ kind: 'worker-serves', worker, model: message.model, priorityMax: Infinity });
+        const priorityMax = slot.reserved.get(message.model) ?? Infinity;
+        if (isWanted) this.#tell({ kind: 'worker-serves', worker, model: message.model, priorityMax });
         break;
       }
       case 'answered':

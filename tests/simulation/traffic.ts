@@ -45,6 +45,9 @@ export class Traffic {
     if (random.chance(weather.creditChange)) this.#supervisor.changeCredit(0);
     if (random.chance(weather.modelChange)) this.#changeModels();
     if (random.chance(weather.workerUnserves)) this.#supervisor.shuffle(random.pick(this.#models));
+    if (weather.breakerClosed > 0 && random.chance(weather.breakerClosed)) {
+      this.#router.tell({ kind: 'breaker-closed', worker: random.integer(1, weather.workerCount) });
+    }
     if (random.chance(weather.strayMessage)) this.#stray();
   }
 
@@ -141,6 +144,7 @@ export class Traffic {
       queueRequestsMax: random.chance(0.2) ? random.integer(1, 10) : 1000,
       queueBytesMax: random.chance(0.2) ? random.integer(100, 500) : 100_000,
       runMsMax: random.integer(50, 150),
+      waitMsMax: weather.limitedWait > 0 && random.chance(weather.limitedWait) ? random.integer(1, 100) : Infinity,
       delayMs: random.chance(weather.delayingModel) ? random.integer(1, 40) : 0,
       preferredRows: random.pick([[], [], [2], [rowsMax], [2, 3]]),
       isOrdered,

@@ -28,12 +28,13 @@ export class Trust {
     return this.#said.size === this.#served() ? undefined : 'the scheduler knows instances that are not there';
   }
 
-  /** Those with room that may be given work of the model now. */
+  /** Those with room that may be given the most urgent work of the model now. */
   freeFor(model: LedgerModel): LedgerWorker[] {
-    const free = this.#ledger.freeFor(model);
+    const level = this.#ledger.urgentLevel(model);
+    const free = this.#ledger.freeFor(model, level);
     const isAnyTrusted = [...this.#ledger.workers.values()].some(
       (worker) =>
-        worker.models.has(model) &&
+        this.#ledger.takes(worker, model, level) &&
         worker.batchesMax > 0 &&
         !worker.isCondemned &&
         this.#stateOf(worker, model) === 'closed',

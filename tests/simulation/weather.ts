@@ -2,7 +2,8 @@ import { type BreakerPolicy, defaultBreakerPolicy, type RetryPolicy, type Schedu
 import type { Random } from './random.ts';
 
 /** The limits of the scheduler that differ from seed to seed. */
-export interface WorldLimits extends Pick<SchedulerConfig, 'waitingRequestsMax' | 'waitingBytesMax' | 'lookAheadMax'> {
+export interface WorldLimits
+  extends Pick<SchedulerConfig, 'waitingRequestsMax' | 'waitingBytesMax' | 'callerRequestsMax' | 'lookAheadMax'> {
   readonly retry: Pick<RetryPolicy, 'deathsMax' | 'requeuesMax'>;
   readonly breaker: BreakerPolicy;
 }
@@ -37,6 +38,11 @@ export interface Weather {
   readonly creditChange: number;
   readonly modelChange: number;
   readonly workerUnserves: number;
+  /** A model on a worker that takes urgent requests only; one worker of each model takes all. */
+  readonly reservedInstance: number;
+  /** An operator closes a breaker, needed or not. */
+  readonly breakerClosed: number;
+  readonly limitedWait: number;
   readonly strayMessage: number;
   readonly earlyTimer: number;
   readonly flood: number;
@@ -58,11 +64,16 @@ export interface Weather {
   readonly queueTimeoutRequest: number;
 }
 
-export function weatherFrom(random: Random): Weather {
+/**
+ * What only some worlds have is drawn from a stream of its own: the others stay as they were, and with them the seeds that
+ * are known to find something.
+ */
+export function weatherFrom(random: Random, rare: Random): Weather {
   const trouble = (probabilityMax: number): number => (random.chance(0.5) ? random.next() * probabilityMax : 0);
   return {
     limits: {
       waitingRequestsMax: random.chance(0.2) ? random.integer(4, 30) : 10_000,
+      callerRequestsMax: rare.chance(0.1) ? rare.integer(1, 12) : 10_000,
       waitingBytesMax: random.chance(0.2) ? random.integer(200, 2000) : 1_000_000,
       lookAheadMax: random.chance(0.3) ? random.integer(1, 6) : 256,
       retry: {
@@ -98,6 +109,9 @@ export function weatherFrom(random: Random): Weather {
     creditChange: trouble(0.5),
     modelChange: trouble(0.2),
     workerUnserves: trouble(0.2),
+    reservedInstance: rare.chance(0.25) ? rare.next() : 0,
+    breakerClosed: rare.chance(0.25) ? 0.2 : 0,
+    limitedWait: rare.chance(0.15) ? rare.next() : 0,
     strayMessage: trouble(0.2),
     earlyTimer: trouble(0.8),
     flood: trouble(0.15),
