@@ -57,4 +57,5 @@ test('what is not known is absent, and what is gone is not shown any more', asyn
 test('a key is a name and a version, whatever the name looks like', () => {
   expect(nameAndVersionOf('mlp:1')).toEqual(['mlp', '1']);
   expect(nameAndVersionOf('a:b:12')).toEqual(['a:b', '12']);
+  expect(nameAndVersionOf('mlp:1#3')).toEqual(['mlp', '1']);
 });

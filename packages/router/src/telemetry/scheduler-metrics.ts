@@ -35,10 +35,10 @@ function showQueue(families: Families<typeof schedulerMetrics>, queue: QueueSnap
   families.instancesInUse.bind(...labels).set(queue.instancesInUse);
 }
 
-/** A version has no colon, a name may have. */
+/** A version has no colon, a name may have; what follows a # tells a reloaded version from what it was before. */
 export function nameAndVersionOf(key: ModelKey): readonly [name: string, version: string] {
   const colon = key.lastIndexOf(':');
-  return [key.slice(0, colon), key.slice(colon + 1)];
+  return [key.slice(0, colon), key.slice(colon + 1).replace(/#.*$/, '')];
 }
 
 function clear(family: MetricFamily): void {
