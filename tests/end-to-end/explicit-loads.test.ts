@@ -207,6 +207,7 @@ test('names that are none, and models that are not there, are refused', async ()
     expect(await failureOf(at.library.load(name))).toMatch(/^invalid-request: failed to load/);
   }
   expect(await failureOf(at.library.load('nobody'))).toMatch(/^invalid-request: .*there is no model "nobody"/);
+  expect(await indexOf(at.library)).toEqual(['m', 'n']);
   expect(await failureOf(at.library.unload('nobody'))).toMatch(/^unknown-model/);
   expect(await failureOf(at.library.setPinned('m', '1', true))).toMatch(/^unknown-model/);
 });

@@ -121,8 +121,9 @@ export class ExplicitLoads {
     const { contents, stage } = this.#parts;
     const { failures, read } = await this.#readingOf(name, saved);
     if (failures.length > 0) {
-      // All of it or nothing: what serves goes on.
-      contents.put(name, failures, undefined);
+      // All of it or nothing: what serves goes on. A name that nobody has leaves no trace: whoever calls may make up many.
+      const isKnown = saved.folder !== undefined || (await this.#parts.findPlace(name)) !== undefined;
+      if (isKnown || contents.has(name)) contents.put(name, failures, undefined);
       throw new InferenceError(
         'invalid-request',
         `failed to load '${name}', ${failures.map(failureReason).join('; ')}`,
