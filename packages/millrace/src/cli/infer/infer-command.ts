@@ -2,19 +2,18 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { ConfigError, type ConfigProblem } from '@millrace/protocol';
-import { takeSeconds } from '../../config/units.ts';
 import { CommandFailure } from '../command-failure.ts';
 import { exitCodes } from '../exit-codes.ts';
 import { failureReason } from '../failure-reason.ts';
 import type { FlagValues, ParsedArguments } from '../parse-arguments.ts';
 import type { CommandContext } from '../run-command.ts';
+import { timeoutMsFrom, urlFrom } from '../server-call.ts';
 import { paintOf, terminalOf } from '../terminal.ts';
 import { buildInputs, type WantedInputs } from './build-inputs.ts';
 import { decodeInferAnswer, encodeInferRequest } from './infer-messages.ts';
 import { type EncodedRequest, InferenceClient } from './inference-client.ts';
 import { answerJson, answerText } from './print-answer.ts';
 
-const defaultUrl = 'http://127.0.0.1:8000';
 const defaultTimeoutSeconds = 60;
 
 interface InferPlan {
@@ -71,7 +70,7 @@ function planFrom({ positionals, flags }: ParsedArguments): InferPlan {
     model,
     version: flags.takeText('model-version'),
     url: urlFrom(flags, problems),
-    timeoutMs: timeoutFrom(flags, problems),
+    timeoutMs: timeoutMsFrom(flags, defaultTimeoutSeconds, problems),
     dataFile: flags.takeText('data'),
     inputs: {
       values: namedValues(flags, 'input', 'NAME=JSON', problems),
@@ -97,23 +96,6 @@ function planFrom({ positionals, flags }: ParsedArguments): InferPlan {
   }
   if (problems.length > 0) throw new ConfigError(problems);
   return plan;
-}
-
-function urlFrom(flags: FlagValues, problems: ConfigProblem[]): string {
-  const written = flags.takeText('url') ?? defaultUrl;
-  const url = URL.canParse(written) ? new URL(written) : undefined;
-  if (url === undefined || (url.protocol !== 'http:' && url.protocol !== 'https:')) {
-    problems.push({ source: '--url', message: `must be like ${defaultUrl}, not "${written}"` });
-  }
-  return written.replace(/\/+$/, '');
-}
-
-function timeoutFrom(flags: FlagValues, problems: ConfigProblem[]): number {
-  const written = flags.takeText('timeout');
-  const seconds = written === undefined ? defaultTimeoutSeconds : takeSeconds(written);
-  if (seconds !== undefined && seconds > 0 && seconds <= 86_400) return Math.ceil(seconds * 1000);
-  problems.push({ source: '--timeout', message: `must be seconds above 0 and up to 86400, not "${written}"` });
-  return 0;
 }
 
 function wholeNumber(

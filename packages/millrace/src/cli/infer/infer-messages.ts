@@ -13,7 +13,8 @@ import {
   writeTensorData,
 } from '@millrace/protocol';
 import { CommandFailure } from '../command-failure.ts';
-import { type EncodedRequest, isObject, objectFrom, type RawAnswer, tensorSpecsFrom } from './inference-client.ts';
+import { isObject, objectFrom } from '../server-call.ts';
+import { type EncodedRequest, type RawAnswer, tensorSpecsFrom } from './inference-client.ts';
 
 const encoder = new TextEncoder();
 

@@ -1,6 +1,7 @@
 /** Speaks the Open Inference Protocol over HTTP to whatever server is there; trusts nothing it answers. */
-import { isDatatype, type JsonObject, type JsonValue, parseJson, type TensorSpec } from '@millrace/protocol';
+import { isDatatype, type JsonValue, type TensorSpec } from '@millrace/protocol';
 import { CommandFailure } from '../command-failure.ts';
+import { callServer, isObject, objectFrom, refusalText, type ServerAddress } from '../server-call.ts';
 
 export interface ModelMetadata {
   readonly name: string;
@@ -18,19 +19,12 @@ export interface RawAnswer {
   readonly jsonBytes: number | undefined;
 }
 
-export interface InferenceClientOptions {
-  /** Without a slash at the end. */
-  readonly url: string;
-  readonly fetch: typeof fetch;
-  readonly timeoutMs: number;
-}
-
 const headerLengthField = 'inference-header-content-length';
 
 export class InferenceClient {
-  readonly #options: InferenceClientOptions;
+  readonly #options: ServerAddress;
 
-  constructor(options: InferenceClientOptions) {
+  constructor(options: ServerAddress) {
     this.#options = options;
   }
 
@@ -50,18 +44,9 @@ export class InferenceClient {
   }
 
   async #call(path: string, init: Omit<RequestInit, 'signal'>): Promise<RawAnswer> {
-    const { url, timeoutMs } = this.#options;
-    const callFetch = this.#options.fetch;
-    let response: Response;
-    let body: Uint8Array;
-    try {
-      response = await callFetch(url + path, { ...init, signal: AbortSignal.timeout(timeoutMs) });
-      body = new Uint8Array(await response.arrayBuffer());
-    } catch (error) {
-      throw unreachable(url, timeoutMs, error);
-    }
-    if (!response.ok) throw new CommandFailure(refusalText(response.status, body));
-    const length = response.headers.get(headerLengthField);
+    const { status, headers, body } = await callServer(this.#options, path, init);
+    if (status < 200 || status > 299) throw new CommandFailure(refusalText(status, body));
+    const length = headers.get(headerLengthField);
     return { body, jsonBytes: length === null ? undefined : Number(length) };
   }
 }
@@ -69,47 +54,6 @@ export class InferenceClient {
 function modelPath(model: string, version: string | undefined): string {
   const path = `/v2/models/${encodeURIComponent(model)}`;
   return version === undefined ? path : `${path}/versions/${encodeURIComponent(version)}`;
-}
-
-function unreachable(url: string, timeoutMs: number, error: unknown): CommandFailure {
-  if (error instanceof Error && error.name === 'TimeoutError') {
-    return new CommandFailure(`no answer from ${url} within ${timeoutMs / 1000} s; wait longer with --timeout`);
-  }
-  const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
-  const code = (cause as { code?: unknown } | undefined)?.code;
-  const why = typeof code === 'string' ? code : cause instanceof Error ? cause.message : String(cause);
-  return new CommandFailure(
-    `nothing answers at ${url} (${why}): start a server with millrace serve, or say where it is with --url`,
-    { cause: error },
-  );
-}
-
-function refusalText(status: number, body: Uint8Array): string {
-  try {
-    const { error } = objectFrom(body);
-    if (typeof error === 'string') return `the server answered ${status}: ${error}`;
-  } catch {
-    // Some other server, or a proxy: its status has to do.
-  }
-  return `the server answered ${status}; is it an inference server?`;
-}
-
-/** Also used for the JSON part of an answer. */
-export function objectFrom(bytes: Uint8Array): JsonObject {
-  let value: JsonValue;
-  try {
-    value = parseJson(bytes);
-  } catch (error) {
-    throw new CommandFailure('the server answered something that is not JSON; is it an inference server?', {
-      cause: error,
-    });
-  }
-  if (isObject(value)) return value;
-  throw new CommandFailure('the server answered JSON that is no object; is it an inference server?');
-}
-
-export function isObject(value: JsonValue | undefined): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /** Name, datatype and shape of each entry of a list, as metadata and answers both write them. */
