@@ -4,6 +4,7 @@ import { expect, test } from 'vitest';
 const groups: Readonly<Record<string, string>> = {
   models: 'What is served.',
   server: 'Who this server is and where it listens.',
+  management: 'Who may see and change the running server: whoever reaches its port.',
   tls: 'Encryption, and who may call. Without a certificate the ports speak plain HTTP.',
   log: 'What it says, and how.',
   shutdown: 'What happens between SIGTERM and the end.',

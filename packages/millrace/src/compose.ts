@@ -4,7 +4,6 @@ import {
   createGrpcEdge,
   createRestEdge,
   type GrpcEdge,
-  type Health,
   LifeCycleMetrics,
   MetricsObserver,
   MetricsRegistry,
@@ -13,7 +12,6 @@ import {
   startProcessMetrics,
   startSchedulerMetrics,
   statisticsFrom,
-  type WatchedHealth,
 } from '@millrace/router';
 import type { MetadataStore } from '@millrace/store';
 import { type Assembly, assemble } from './assemble.ts';
@@ -25,9 +23,11 @@ import { type Listeners, openListeners } from './listeners.ts';
 import { acceptErrorLog } from './logging/accept-error-log.ts';
 import { rpcAccessLog, withAccessLog } from './logging/access-log.ts';
 import type { Logger } from './logging/logger.ts';
+import { mountManagement, type SharedManagement } from './mount-management.ts';
 import { type ContextLayer, openContexts } from './open-contexts.ts';
 import { openStore, stateFolderIn } from './open-store.ts';
 import { Readiness } from './readiness.ts';
+import { ServerManagement } from './server-management.ts';
 import { version } from './version.ts';
 
 export const startServer: StartServer = async (config, logger) => {
@@ -60,7 +60,7 @@ async function startOn(store: MetadataStore, config: Config, logger: Logger): Pr
   metrics.onCollect(() => assembly.library.measure());
   const readiness = new Readiness(assembly.models, config.models.strictReadiness);
   const onError = (error: unknown): void => logger.error({ error }, 'a request met a defect of the server');
-  const statistics = statisticsFrom(assembly.models, observer);
+  const statistics = statisticsFrom(assembly.models, observer, () => assembly.library.contexts());
   const layer = await openContexts({
     assembly,
     store,
@@ -68,7 +68,19 @@ async function startOn(store: MetadataStore, config: Config, logger: Logger): Pr
     onShadow: (model, modelVersion, outcome) => observer.shadowEnded(model, modelVersion, outcome),
     onUnreadable: (key) => logger.warn({ key }, 'traffic that cannot be read was left out'),
   });
-  const grpc = grpcEdge(config, layer, readiness, statistics, onError);
+  const rpc = {
+    cors: config.http.corsOrigins.length === 0 ? undefined : { origins: originsFrom(config.http.corsOrigins) },
+    interceptors: config.log.requests ? [rpcAccessLog(logger, () => performance.now())] : [],
+  };
+  const mount = mountManagement({
+    management: new ServerManagement({ assembly, traffic: layer.traffic }),
+    config,
+    rpc,
+    withLog: (handler) => withLog(handler, config, logger),
+    onError,
+  });
+  const edgeParts: EdgeParts = { config, layer, readiness, statistics, management: mount.shared, onError };
+  const grpc = grpcEdge(edgeParts);
   let listeners: Listeners;
   try {
     listeners = await openListeners({
@@ -81,10 +93,10 @@ async function startOn(store: MetadataStore, config: Config, logger: Logger): Pr
         receiveBytesMax: config.http.bodyBytesMax,
         // What may wait may also be on its way; and a message of the largest size always has a chance.
         arrivingBytesMax: Math.max(config.queue.serverBytesMax, 2 * config.http.bodyBytesMax),
-        cors: config.http.corsOrigins.length === 0 ? undefined : { origins: originsFrom(config.http.corsOrigins) },
-        interceptors: config.log.requests ? [rpcAccessLog(logger, () => performance.now())] : [],
-        next: wireHandlerFrom(restHandler(config, logger, layer, readiness, statistics, onError), onError),
+        ...rpc,
+        next: wireHandlerFrom(withLog(restHandler(edgeParts), config, logger), onError),
       }),
+      management: mount.own?.handler,
       metrics: wireHandlerFrom(metricsHandler(metrics), onError),
     });
   } catch (error) {
@@ -99,53 +111,55 @@ async function startOn(store: MetadataStore, config: Config, logger: Logger): Pr
     watch,
     readiness,
     grpc,
+    endManagement: () => mount.own?.end(),
     listeners,
     scheme: config.tls.certificateFile === '' ? 'http' : 'https',
     stopMetrics: () => processMetrics.stop(),
   });
 }
 
-type OnError = (error: unknown) => void;
+interface EdgeParts {
+  readonly config: Config;
+  readonly layer: ContextLayer;
+  readonly readiness: Readiness;
+  readonly statistics: Statistics;
+  readonly management: SharedManagement | undefined;
+  readonly onError: (error: unknown) => void;
+}
 
-function restHandler(
-  config: Config,
-  logger: Logger,
-  { dataPlane, contexts }: ContextLayer,
-  health: Health,
-  statistics: Statistics,
-  onError: OnError,
-): HttpHandler {
+function restHandler({ config, layer, readiness, statistics, management, onError }: EdgeParts): HttpHandler {
   const { jsonBytesMax, bodyBytesMax, inputsMax } = config.http;
-  const edge = createRestEdge({
-    dataPlane,
-    catalogue: contexts,
-    health,
+  return createRestEdge({
+    dataPlane: layer.dataPlane,
+    catalogue: layer.contexts,
+    health: readiness,
     statistics,
+    management: management?.management,
+    routes: management?.routes ?? [],
     server: { name: config.server.id, version },
     limits: { jsonBytesMax, bodyBytesMax, inputsMax },
     callerHeader: config.server.callerHeader,
     onError,
   });
-  return config.log.requests ? withAccessLog(edge, logger, () => performance.now()) : edge;
 }
 
-function grpcEdge(
-  config: Config,
-  { dataPlane, contexts }: ContextLayer,
-  health: WatchedHealth,
-  statistics: Statistics,
-  onError: OnError,
-): GrpcEdge {
+function grpcEdge({ config, layer, readiness, statistics, management, onError }: EdgeParts): GrpcEdge {
   return createGrpcEdge({
-    dataPlane,
-    catalogue: contexts,
-    health,
+    dataPlane: layer.dataPlane,
+    catalogue: layer.contexts,
+    health: readiness,
     statistics,
+    management: management?.management,
+    added: management?.services ?? [],
     server: { name: config.server.id, version },
     limits: { inputsMax: config.http.inputsMax },
     callerHeader: config.server.callerHeader,
     onError,
   });
+}
+
+function withLog(handler: HttpHandler, config: Config, logger: Logger): HttpHandler {
+  return config.log.requests ? withAccessLog(handler, logger, () => performance.now()) : handler;
 }
 
 function originsFrom(origins: readonly string[]): '*' | readonly string[] {
@@ -159,6 +173,7 @@ interface ServerParts {
   readonly watch: FleetWatch;
   readonly readiness: Readiness;
   readonly grpc: GrpcEdge;
+  readonly endManagement: () => void;
   readonly listeners: Listeners;
   readonly scheme: 'http' | 'https';
   readonly stopMetrics: () => void;
@@ -168,15 +183,17 @@ class ComposedServer implements RunningServer {
   readonly httpUrl: string;
   readonly grpcUrl: string;
   readonly metricsUrl: string;
+  readonly managementUrl: string | undefined;
   readonly #parts: ServerParts;
   #closed: Promise<void> | undefined;
 
   constructor(parts: ServerParts) {
     this.#parts = parts;
-    const { http, grpc, metrics } = parts.listeners;
+    const { http, grpc, metrics, management } = parts.listeners;
     this.httpUrl = serverUrl(http.host, http.port, parts.scheme);
     this.grpcUrl = serverUrl(grpc.host, grpc.port, parts.scheme);
     this.metricsUrl = `${serverUrl(metrics.host, metrics.port)}/metrics`;
+    this.managementUrl = management && serverUrl(management.host, management.port, parts.scheme);
   }
 
   models(): readonly ServedModel[] {
@@ -205,9 +222,10 @@ class ComposedServer implements RunningServer {
    * nothing left but what its callers have given up. Workers end last.
    */
   async drain(): Promise<void> {
-    const { listeners, grpc, assembly, layer } = this.#parts;
+    const { listeners, grpc, assembly, layer, endManagement } = this.#parts;
     grpc.end();
-    await Promise.all([listeners.http.drain(), listeners.grpc.drain()]);
+    endManagement();
+    await Promise.all([listeners.http.drain(), listeners.grpc.drain(), listeners.management?.drain()]);
     layer.endShadows();
     assembly.library.close();
     await assembly.dataPlane.drain();
@@ -222,11 +240,11 @@ class ComposedServer implements RunningServer {
 
   async #close(): Promise<void> {
     const { listeners, assembly, layer, store, stopMetrics } = this.#parts;
-    const { http, grpc, metrics } = listeners;
+    const { http, grpc, metrics, management } = listeners;
     stopMetrics();
     layer.close();
     assembly.library.close();
-    await Promise.all([http.close(), grpc.close(), metrics.close(), assembly.fleet.kill()]);
+    await Promise.all([http.close(), grpc.close(), metrics.close(), management?.close(), assembly.fleet.kill()]);
     await assembly.library.removeFiles();
     await store.close();
   }

@@ -233,6 +233,19 @@ test.each(lanes)(
   },
 );
 
+test('management is an object, and a part of the handler only where that was asked for', async () => {
+  const { path } = repositoryOf('add_sub');
+  const plain = await engineOf(path, { worker: { lane: 'inline' } });
+  expect(plain.management.contexts()).toMatchObject([{ name: 'add_sub', state: 'ready', instances: 1 }]);
+  expect(plain.management.instances()).toMatchObject([{ model: 'add_sub', device: 'cpu', breaker: 'closed' }]);
+  expect(plain.management.queues()).toMatchObject({ waitingRequests: 0, models: [{ model: 'add_sub' }] });
+  const statusOf = async (engine: Engine) =>
+    (await inject(engine.handler, { target: '/v1/management/contexts' })).status;
+  expect(await statusOf(plain)).toBe(404);
+  const managed = await engineOf(path, { worker: { lane: 'inline' }, serveManagement: true });
+  expect(await statusOf(managed)).toBe(200);
+});
+
 test('a folder that is not there and a setting that is wrong reject the engine as configuration problems', async () => {
   await expect(createEngine({ models: '/nowhere/at/all' })).rejects.toBeInstanceOf(ConfigError);
   const options = { models: '.', queue: { modelRequestsMax: 0 } };

@@ -2,6 +2,7 @@
 import type { HttpHandler } from '@millrace/http';
 import { ConfigError, type ConfigProblem, cancellationFrom, neverCancelled, type Tensor } from '@millrace/protocol';
 import {
+  createManagementEdge,
   createRestEdge,
   type Management,
   type ModelStatus,
@@ -19,6 +20,7 @@ import { type InferOptions, schedulingFrom } from './infer-options.ts';
 import { type ContextLayer, openContexts } from './open-contexts.ts';
 import { openStore, stateFolderIn } from './open-store.ts';
 import { isReadyFor } from './readiness.ts';
+import { ServerManagement } from './server-management.ts';
 import { type InputValue, type OutputValue, outputValueFrom, tensorFrom } from './tensor-values.ts';
 import { version } from './version.ts';
 
@@ -29,6 +31,8 @@ export interface EngineOptions extends Pick<Options, 'cache' | 'queue' | 'shadow
   readonly control?: Omit<NonNullable<Options['models']>, 'paths' | 'exitOnError' | 'strictReadiness'>;
   /** Serve the models that load although others do not; otherwise one that fails rejects `createEngine`. */
   readonly allowFailures?: boolean;
+  /** Let `handler` serve management too: whoever reaches it may load, unload and move labels. Not unless asked. */
+  readonly serveManagement?: boolean;
 }
 
 export interface InferResult {
@@ -52,6 +56,8 @@ export interface Engine {
   readonly library: Pick<Management, 'index' | 'load' | 'unload' | 'setPinned' | 'contexts'>;
   /** Forgets the results that are kept, of one model or of all; how many there were. */
   flushCache(model?: string): number;
+  /** All that operators of a server may see and change. */
+  readonly management: Management;
   /** The REST protocol as a function from request to response, to mount in a server of your own. */
   readonly handler: HttpHandler;
   /** Finishes what is in progress, then ends the workers. */
@@ -107,18 +113,19 @@ async function createOn(store: MetadataStore, config: Config, options: EngineOpt
     throw new ConfigError(problems);
   }
   const layer = await openContexts({ assembly, store, config, onShadow: () => {}, onUnreadable: () => {} });
-  return new EmbeddedEngine(assembly, layer, store);
+  return new EmbeddedEngine(assembly, layer, store, options.serveManagement === true);
 }
 
 class EmbeddedEngine implements Engine {
   readonly handler: HttpHandler;
   readonly library: Engine['library'];
+  readonly management: Management;
   readonly #assembly: Assembly;
   readonly #layer: ContextLayer;
   readonly #store: MetadataStore;
   #closed: Promise<void> | undefined;
 
-  constructor(assembly: Assembly, layer: ContextLayer, store: MetadataStore) {
+  constructor(assembly: Assembly, layer: ContextLayer, store: MetadataStore, servesManagement: boolean) {
     this.#assembly = assembly;
     this.#layer = layer;
     this.#store = store;
@@ -132,7 +139,15 @@ class EmbeddedEngine implements Engine {
         return engine.#closed === undefined && models.statuses().every(isReadyFor);
       },
     };
-    this.handler = createRestEdge({ dataPlane, catalogue: contexts, health, server: { name: 'millrace', version } });
+    const management = new ServerManagement({ assembly, traffic: layer.traffic });
+    this.management = management;
+    this.handler = createRestEdge({
+      dataPlane,
+      catalogue: contexts,
+      health,
+      server: { name: 'millrace', version },
+      ...(servesManagement ? { management, routes: createManagementEdge({ management }).routes } : {}),
+    });
   }
 
   async infer(

@@ -16,36 +16,46 @@ export interface Listeners {
   readonly http: HttpServer;
   readonly grpc: HttpServer;
   readonly metrics: HttpServer;
+  /** Where management has a port of its own. */
+  readonly management: HttpServer | undefined;
 }
 
 export interface ListenerParts {
   readonly config: Config;
   readonly api: WireHandler;
   readonly metrics: WireHandler;
+  /** Left out, management has no port of its own. */
+  readonly management?: WireHandler | undefined;
   /** Hears of connections that could not be accepted. */
   readonly onAcceptError: (error: Error) => void;
 }
 
 /** Opens all of them, or none. */
-export async function openListeners({ config, api, metrics, onAcceptError }: ListenerParts): Promise<Listeners> {
+export async function openListeners(parts: ListenerParts): Promise<Listeners> {
+  const { config, api, metrics, management, onAcceptError } = parts;
   const { httpPort, grpcPort, metricsPort } = config.server;
   const tls = tlsFrom(config);
   const open: HttpServer[] = [];
-  const listen = async (handler: WireHandler, port: number, secure?: HttpTlsOptions): Promise<HttpServer> => {
-    const server = await serveWire(handler, { ...optionsFrom(config), port, tls: secure, onAcceptError });
+  const listen = async (handler: WireHandler, place: Pick<HttpServerOptions, 'host' | 'port' | 'tls'>) => {
+    const server = await serveWire(handler, { ...optionsFrom(config), ...place, onAcceptError });
     open.push(server);
     return server;
   };
   try {
     return {
-      http: await listen(api, httpPort, tls),
-      grpc: await listen(api, grpcPort, tls),
-      metrics: await listen(metrics, metricsPort),
+      http: await listen(api, { port: httpPort, tls }),
+      grpc: await listen(api, { port: grpcPort, tls }),
+      metrics: await listen(metrics, { port: metricsPort }),
+      management: management === undefined ? undefined : await listen(management, { ...ownPlace(config), tls }),
     };
   } catch (error) {
     for (const server of open) await server.close();
     throw error;
   }
+}
+
+function ownPlace({ management }: Config): { readonly host: string; readonly port: number } {
+  return { host: management.host, port: management.port === 'same' ? 0 : management.port };
 }
 
 function optionsFrom({ server, http }: Config): HttpServerOptions {

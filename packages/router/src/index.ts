@@ -12,7 +12,15 @@ export * from './data-plane/served-model.ts';
 export * from './dispatch/local-lane/local-lane.ts';
 export * from './dispatch/worker-fleet.ts';
 export { type GrpcOptions, grpcDefaults, resolveGrpcConfig } from './edges/grpc/config.ts';
-export { createGrpcEdge, type GrpcEdge, type GrpcEdgeOptions } from './edges/grpc/edge.ts';
+export { type AddedService, createGrpcEdge, type GrpcEdge, type GrpcEdgeOptions } from './edges/grpc/edge.ts';
+export {
+  type ManagementConfig,
+  type ManagementOptions,
+  managementLimits,
+  resolveManagementConfig,
+} from './edges/management/config.ts';
+export { createManagementEdge, type ManagementEdge, type ManagementEdgeOptions } from './edges/management/edge.ts';
+export { createManagementPort, type ManagementPort, type ManagementPortOptions } from './edges/management/own-port.ts';
 export { type RestOptions, resolveRestConfig, restDefaults } from './edges/rest/config.ts';
 export { createRestEdge, type RestEdgeOptions } from './edges/rest/edge.ts';
 export { encodeError as encodeRestError } from './edges/rest/encode-error.ts';

@@ -1,5 +1,6 @@
 /** Every command with its arguments and flags: the one source of parsing, help and completion. */
 import { configFields, configFlag, type NamedField } from '../config/fields.ts';
+import { modelCommands, scanCommand } from './models/model-commands.ts';
 
 export interface FlagSpec {
   /** Without the dashes. */
@@ -37,6 +38,8 @@ export interface CommandSpec {
   readonly argumentChoices?: readonly string[];
   readonly completesArguments?: 'directory';
   readonly groups: readonly FlagGroup[];
+  /** Commands below this one, named with it: `models list`. Words that name none of them are its own arguments. */
+  readonly subcommands?: readonly CommandSpec[];
 }
 
 export const generalFlags: readonly FlagSpec[] = [
@@ -65,6 +68,7 @@ function settingFlag(setting: NamedField): FlagSpec {
 const groupTitles: Readonly<Record<string, string>> = {
   models: 'Models',
   server: 'Server',
+  management: 'Management',
   tls: 'TLS',
   log: 'Logs',
   shutdown: 'Shutdown',
@@ -118,17 +122,21 @@ export const serveCommand: CommandSpec = {
 };
 
 export const modelsCommand: CommandSpec = {
+  ...scanCommand,
   name: 'models',
-  usage: 'PATH… [flags]',
-  summary: 'Show what would be served from these paths, and why something would not.',
+  usage: 'COMMAND … | PATH… [flags]',
+  summary: 'See and change what a running server serves, or show what would be served from paths.',
   details: [
-    'Reads folders and model configurations; loads and starts nothing.',
-    'Exits with 1 if something would not be served.',
+    'All commands but scan ask a running server. A path in place of a command is scanned.',
+    'millrace models COMMAND --help says more about each of them.',
   ],
-  examples: ['millrace models ./models', 'millrace models ./models --json'],
-  argumentsMax: 256,
-  completesArguments: 'directory',
-  groups: [{ title: 'Output', flags: [json] }],
+  examples: [
+    'millrace models list',
+    'millrace models load mlp',
+    'millrace models label mlp stable 2',
+    'millrace models ./models',
+  ],
+  subcommands: modelCommands,
 };
 
 export const inferCommand: CommandSpec = {
@@ -236,6 +244,11 @@ export const commands: readonly CommandSpec[] = [
   versionCommand,
   completionCommand,
 ];
+
+/** The commands below a command, by the word that names each there. */
+export function subcommandsOf(command: CommandSpec): ReadonlyMap<string, CommandSpec> {
+  return new Map((command.subcommands ?? []).map((one) => [one.name.slice(command.name.length + 1), one]));
+}
 
 export function flagsOf(command: CommandSpec): readonly FlagSpec[] {
   return [...command.groups.flatMap((group) => group.flags), ...generalFlags];

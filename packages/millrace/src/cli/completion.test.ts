@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { expect, test } from 'vitest';
-import { commands, flagsOf, shells } from './command-table.ts';
+import { commands, flagsOf, shells, subcommandsOf } from './command-table.ts';
 import { completionScript } from './completion.ts';
 
 function bash(script: string): { code: number | null; output: string } {
@@ -32,12 +32,19 @@ test('bash offers commands, flags, choices and shells', () => {
   expect(offers('millrace', 'completion', '')).toEqual([...shells]);
   expect(offers('millrace', 'infer', '--bi')).toEqual(['--binary']);
   expect(offers('millrace', 'serve', '/us')).toContain('/usr');
+  expect(offers('millrace', 'models', 'un')).toEqual(['unload', 'unlabel', 'unsplit', 'unshadow', 'unpin']);
+  expect(offers('millrace', 'models', '/us')).toContain('/usr');
+  expect(offers('millrace', 'models', '--js')).toEqual(['--json']);
+  expect(offers('millrace', 'models', 'queues', '--w')).toEqual(['--watch']);
+  expect(offers('millrace', 'models', 'scan', '/us')).toContain('/usr');
+  expect(offers('millrace', 'models', '/tmp', '/us')).toContain('/usr');
+  expect(offers('millrace', 'models', 'load', '--url', '')).toEqual([]);
 });
 
 test.each(shells)('the script for %s names every command and every flag', (shell) => {
   const script = completionScript(shell);
-  for (const command of commands) {
-    expect(script).toContain(command.name);
+  for (const command of commands.flatMap((one) => [one, ...subcommandsOf(one).values()])) {
+    expect(script).toContain(command.name.split(' ').at(-1));
     for (const { flag } of flagsOf(command)) expect(script).toContain(shell === 'fish' ? `-l ${flag}` : `--${flag}`);
   }
 });

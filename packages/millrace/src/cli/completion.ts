@@ -1,5 +1,13 @@
 /** Completion scripts, made from the command table; nothing is asked of the program while the user types. */
-import { type CommandSpec, commands, type FlagSpec, flagsOf, generalFlags, type Shell } from './command-table.ts';
+import {
+  type CommandSpec,
+  commands,
+  type FlagSpec,
+  flagsOf,
+  generalFlags,
+  type Shell,
+  subcommandsOf,
+} from './command-table.ts';
 
 export function completionScript(shell: Shell): string {
   switch (shell) {
@@ -23,23 +31,6 @@ function names(flag: FlagSpec): string[] {
 const commandNames = commands.map((command) => command.name).join(' ');
 
 function bashScript(): string {
-  const cases = commands.flatMap((command) => {
-    const values = flagsOf(command).flatMap((flag) => {
-      if (flag.placeholder === undefined) return [];
-      return [`        --${flag.flag}) ${bashValue(flag)}; return ;;`];
-    });
-    const fallback =
-      command.completesArguments === 'directory'
-        ? 'COMPREPLY=($(compgen -d -- "$current"))'
-        : `COMPREPLY=($(compgen -W "${(command.argumentChoices ?? []).join(' ')}" -- "$current"))`;
-    return [
-      `    ${command.name})`,
-      ...(values.length === 0 ? [] : ['      case "$previous" in', ...values, '      esac']),
-      `      flags="${flagsOf(command).flatMap(names).join(' ')}"`,
-      `      if [[ "$current" == -* ]]; then COMPREPLY=($(compgen -W "$flags" -- "$current")); else ${fallback}; fi`,
-      '      ;;',
-    ];
-  });
   return [
     '# bash completion for millrace',
     '_millrace() {',
@@ -50,12 +41,49 @@ function bashScript(): string {
     '    return',
     '  fi',
     `  case "\${COMP_WORDS[1]}" in`,
-    ...cases,
+    ...commands.flatMap((command) => [
+      `    ${command.name})`,
+      ...bashCommand(command).map((line) => `  ${line}`),
+      '      ;;',
+    ]),
     '  esac',
     '}',
     'complete -o filenames -F _millrace millrace',
     '',
   ].join('\n');
+}
+
+/** What is offered after a command; below it, after each of its commands. */
+function bashCommand(command: CommandSpec): string[] {
+  const below = [...subcommandsOf(command)];
+  if (below.length === 0) return bashWords(command);
+  return [
+    '    if (( COMP_CWORD == 2 )) && [[ "$current" != -* ]]; then',
+    `      COMPREPLY=($(compgen -W "${below.map(([name]) => name).join(' ')}" -- "$current") $(compgen -d -- "$current"))`,
+    '      return',
+    '    fi',
+    `    case "\${COMP_WORDS[2]}" in`,
+    ...below.flatMap(([name, one]) => [`      ${name})`, ...bashWords(one).map((line) => `    ${line}`), '        ;;']),
+    '      *)',
+    ...bashWords(command).map((line) => `    ${line}`),
+    '        ;;',
+    '    esac',
+  ];
+}
+
+function bashWords(command: CommandSpec): string[] {
+  const values = flagsOf(command).flatMap((flag) =>
+    flag.placeholder === undefined ? [] : [`      --${flag.flag}) ${bashValue(flag)}; return ;;`],
+  );
+  const fallback =
+    command.completesArguments === 'directory'
+      ? 'COMPREPLY=($(compgen -d -- "$current"))'
+      : `COMPREPLY=($(compgen -W "${(command.argumentChoices ?? []).join(' ')}" -- "$current"))`;
+  return [
+    ...(values.length === 0 ? [] : ['    case "$previous" in', ...values, '    esac']),
+    `    flags="${flagsOf(command).flatMap(names).join(' ')}"`,
+    `    if [[ "$current" == -* ]]; then COMPREPLY=($(compgen -W "$flags" -- "$current")); else ${fallback}; fi`,
+  ];
 }
 
 function bashValue(flag: FlagSpec): string {
@@ -66,35 +94,59 @@ function bashValue(flag: FlagSpec): string {
 }
 
 function zshScript(): string {
-  const described = commands.map((command) => `    ${zshQuoted(`${command.name}:${command.summary}`)}`);
-  const cases = commands.flatMap((command) => [
-    `    ${command.name})`,
-    `      _arguments -s \\`,
-    ...flagsOf(command).flatMap((flag) => zshFlag(flag).map((line) => `        ${line} \\`)),
-    `        ${zshArguments(command)}`,
-    '      ;;',
-  ]);
   return [
     '#compdef millrace',
     '_millrace() {',
-    '  local -a commands',
-    '  commands=(',
-    ...described,
-    '  )',
-    '  if (( CURRENT == 2 )); then',
-    "    _describe 'command' commands",
-    '    return',
-    '  fi',
-    '  local command="$words[2]"',
-    '  shift words',
-    '  (( CURRENT -= 1 ))',
-    '  case "$command" in',
-    ...cases,
-    '  esac',
+    ...zshCommands(
+      'command',
+      commands.map((command) => [command.name, command] as const),
+      [],
+    ),
     '}',
     'if [[ "$funcstack[1]" == "_millrace" ]]; then _millrace "$@"; else compdef _millrace millrace; fi',
     '',
   ].join('\n');
+}
+
+/** Offers commands, and after one of them what belongs to it; `otherwise` is what belongs to none of them. */
+function zshCommands(
+  variable: string,
+  choices: readonly (readonly [name: string, command: CommandSpec])[],
+  otherwise: readonly string[],
+): string[] {
+  return [
+    `  local -a ${variable}s`,
+    `  ${variable}s=(`,
+    ...choices.map(([name, command]) => `    ${zshQuoted(`${name}:${command.summary}`)}`),
+    '  )',
+    '  if (( CURRENT == 2 )); then',
+    `    _describe 'command' ${variable}s`,
+    ...(otherwise.length === 0 ? [] : ['    _files -/']),
+    '    return',
+    '  fi',
+    `  local ${variable}="$words[2]"`,
+    ...(otherwise.length === 0
+      ? []
+      : [`  if (( ! \${${variable}s[(I)$${variable}:*]} )); then`, ...otherwise, '    return', '  fi']),
+    '  shift words',
+    '  (( CURRENT -= 1 ))',
+    `  case "$${variable}" in`,
+    ...choices.flatMap(([name, command]) => [`    ${name})`, ...zshCommand(command), '      ;;']),
+    '  esac',
+  ];
+}
+
+function zshCommand(command: CommandSpec): string[] {
+  const below = [...subcommandsOf(command)];
+  return below.length === 0 ? zshWords(command) : zshCommands('subcommand', below, zshWords(command));
+}
+
+function zshWords(command: CommandSpec): string[] {
+  return [
+    `      _arguments -s \\`,
+    ...flagsOf(command).flatMap((flag) => zshFlag(flag).map((line) => `        ${line} \\`)),
+    `        ${zshArguments(command)}`,
+  ];
 }
 
 function zshFlag(flag: FlagSpec): string[] {
@@ -133,16 +185,32 @@ function fishScript(): string {
   }
   for (const command of commands) {
     const inside = `__fish_seen_subcommand_from ${command.name}`;
-    const head = `complete -c millrace -n ${fishQuoted(inside)}`;
-    if (command.completesArguments === 'directory') lines.push(`${head} -a '(__fish_complete_directories)'`);
-    if (command.argumentChoices !== undefined)
-      lines.push(`${head} -a ${fishQuoted(command.argumentChoices.join(' '))}`);
-    for (const flag of flagsOf(command)) {
-      lines.push(fishFlag(inside, flag.flag, flag));
-      if (flag.isNegatable === true) lines.push(fishFlag(inside, `no-${flag.flag}`, flag));
+    const below = [...subcommandsOf(command)];
+    if (below.length === 0) {
+      lines.push(...fishWords(command, inside));
+      continue;
     }
+    const nowhere = `${inside}; and not __fish_seen_subcommand_from ${below.map(([name]) => name).join(' ')}`;
+    for (const [name, one] of below) {
+      lines.push(`complete -c millrace -n ${fishQuoted(nowhere)} -a ${name} -d ${fishQuoted(one.summary)}`);
+    }
+    lines.push(...fishWords(command, nowhere));
+    for (const [name, one] of below)
+      lines.push(...fishWords(one, `${inside}; and __fish_seen_subcommand_from ${name}`));
   }
   return [...lines, ''].join('\n');
+}
+
+function fishWords(command: CommandSpec, condition: string): string[] {
+  const head = `complete -c millrace -n ${fishQuoted(condition)}`;
+  const lines: string[] = [];
+  if (command.completesArguments === 'directory') lines.push(`${head} -a '(__fish_complete_directories)'`);
+  if (command.argumentChoices !== undefined) lines.push(`${head} -a ${fishQuoted(command.argumentChoices.join(' '))}`);
+  for (const flag of flagsOf(command)) {
+    lines.push(fishFlag(condition, flag.flag, flag));
+    if (flag.isNegatable === true) lines.push(fishFlag(condition, `no-${flag.flag}`, flag));
+  }
+  return lines;
 }
 
 function fishFlag(condition: string, name: string, flag: FlagSpec): string {

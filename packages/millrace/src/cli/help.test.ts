@@ -1,19 +1,21 @@
 import { expect, test } from 'vitest';
-import { commands } from './command-table.ts';
+import { commands, subcommandsOf } from './command-table.ts';
 import { commandHelp, generalHelp } from './help.ts';
 
 test('the general help reads as it should', async () => {
   await expect(generalHelp()).toMatchFileSnapshot('./help-texts/millrace.txt');
 });
 
-test.each(commands.map((command) => [command.name, command] as const))(
+const all = commands.flatMap((command) => [command, ...subcommandsOf(command).values()]);
+
+test.each(all.map((command) => [command.name, command] as const))(
   'the help of %s reads as it should',
   async (name, command) => {
-    await expect(commandHelp(command)).toMatchFileSnapshot(`./help-texts/${name}.txt`);
+    await expect(commandHelp(command)).toMatchFileSnapshot(`./help-texts/${name.replace(' ', '-')}.txt`);
   },
 );
 
 test('no line of help is wider than 110 characters', () => {
-  const lines = [generalHelp(), ...commands.map(commandHelp)].flatMap((text) => text.split('\n'));
+  const lines = [generalHelp(), ...all.map(commandHelp)].flatMap((text) => text.split('\n'));
   expect(lines.filter((line) => line.length > 110)).toEqual([]);
 });

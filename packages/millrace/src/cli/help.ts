@@ -1,5 +1,5 @@
 /** Help, made from the command table. */
-import { type CommandSpec, commands, type FlagSpec, generalFlags } from './command-table.ts';
+import { type CommandSpec, commands, type FlagSpec, generalFlags, subcommandsOf } from './command-table.ts';
 import { wrapped } from './text-layout.ts';
 
 const widthMax = 100;
@@ -43,9 +43,17 @@ export function commandHelp(command: CommandSpec): string {
     'Examples:',
     ...command.examples.map((example) => `  ${example}`),
     '',
+    ...subcommandSection(command),
     ...command.groups.flatMap((group) => flagSection(group.title, group.flags)),
     ...flagSection('General', generalFlags),
   ].join('\n');
+}
+
+function subcommandSection(command: CommandSpec): string[] {
+  const below = [...subcommandsOf(command)];
+  if (below.length === 0) return [];
+  const nameWidth = Math.max(...below.map(([name]) => name.length));
+  return ['Commands:', ...below.map(([name, one]) => `  ${name.padEnd(nameWidth)}  ${one.summary}`), ''];
 }
 
 function flagSection(title: string, flags: readonly FlagSpec[]): string[] {

@@ -13,8 +13,8 @@ export class LogTeller {
   }
 
   begin(version: string): void {
-    const { httpUrl, grpcUrl, metricsUrl } = this.#server;
-    this.#logger.info({ version, httpUrl, grpcUrl, metricsUrl }, 'listening');
+    const { httpUrl, grpcUrl, metricsUrl, managementUrl } = this.#server;
+    this.#logger.info({ version, httpUrl, grpcUrl, metricsUrl, managementUrl }, 'listening');
   }
 
   update(): void {

@@ -3,13 +3,14 @@ import { ConfigError, formatConfigProblem } from '@millrace/protocol';
 import type { Environment } from '../config/environment-layer.ts';
 import { didYouMean } from '../config/suggest.ts';
 import { CommandFailure } from './command-failure.ts';
-import { type CommandSpec, commands, type Shell, shells } from './command-table.ts';
+import { type CommandSpec, commands, type Shell, shells, subcommandsOf } from './command-table.ts';
 import { completionScript } from './completion.ts';
 import { exitCodes } from './exit-codes.ts';
 import { commandHelp, generalHelp } from './help.ts';
 import { infer } from './infer/infer-command.ts';
 import { loadConfig } from './load-config.ts';
-import { listModels } from './models/models-command.ts';
+import { manage } from './models/manage-command.ts';
+import { scanModels } from './models/scan-command.ts';
 import { type ParsedArguments, parseArguments } from './parse-arguments.ts';
 import type { StartServer } from './running-server.ts';
 import { type Delay, type SignalSource, serve } from './serve.ts';
@@ -36,15 +37,17 @@ export interface CommandContext {
 /** Resolves with the exit code. */
 export async function runCommand(context: CommandContext): Promise<number> {
   const [name = '', ...words] = context.words;
-  if (name === '' || name === '--help' || name === '-h' || name === 'help') return help(context, words[0]);
+  if (name === '' || name === '--help' || name === '-h' || name === 'help') return help(context, words);
   if (name === '--version' || name === '-V') return say(context, `${context.version}\n`);
-  const command = commands.find((one) => one.name === name);
-  if (command === undefined) {
+  const main = commands.find((one) => one.name === name);
+  if (main === undefined) {
     const what = name.startsWith('-') ? 'flag' : 'command';
     const near = didYouMean(name, [...commands.map((one) => one.name), 'help']);
     return complain(context, [`${name} is not a ${what} of millrace.${near} millrace --help lists them.`]);
   }
-  const parsed = parseArguments(command, words);
+  const below = subcommandsOf(main).get(words[0] ?? '');
+  const command = below ?? main;
+  const parsed = parseArguments(command, below === undefined ? words : words.slice(1));
   if (parsed.flags.isOn('help')) return say(context, commandHelp(command));
   if (parsed.flags.isOn('version')) return say(context, `${context.version}\n`);
   try {
@@ -72,7 +75,8 @@ async function dispatch(command: CommandSpec, parsed: ParsedArguments, context: 
         exitNow: context.exitNow,
       });
     case 'models':
-      return listModels(parsed, context);
+    case 'models scan':
+      return scanModels(parsed, context);
     case 'infer':
       return infer(parsed, context);
     case 'version':
@@ -80,12 +84,13 @@ async function dispatch(command: CommandSpec, parsed: ParsedArguments, context: 
     case 'completion':
       return printCompletion(parsed, context);
     default:
-      throw new Error(`no such command: ${command.name}`);
+      return manage(command, parsed, context);
   }
 }
 
-function help(context: CommandContext, about: string | undefined): number {
-  const command = commands.find((one) => one.name === about);
+function help(context: CommandContext, about: readonly string[]): number {
+  const main = commands.find((one) => one.name === about[0]);
+  const command = main && (subcommandsOf(main).get(about[1] ?? '') ?? main);
   return say(context, command === undefined ? generalHelp() : commandHelp(command));
 }
 

@@ -20,6 +20,8 @@ export interface RunningServer {
   readonly grpcUrl: string;
   /** With its path. */
   readonly metricsUrl: string;
+  /** Where management has a port of its own; undefined: at the other two, or nowhere. */
+  readonly managementUrl: string | undefined;
   /** Every model version found, loading ones included. */
   models(): readonly ServedModel[];
   /** Calls back after any model changed its state. Returns the way to stop. */

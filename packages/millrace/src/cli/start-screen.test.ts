@@ -52,6 +52,14 @@ test('the screen shows addresses at once, each model when it is ready, and a com
 `);
 });
 
+test('a management port of its own is shown with the others', () => {
+  const server = new ServerDouble([servedModel()]);
+  server.managementUrl = 'http://127.0.0.1:8003';
+  const { screen, taken } = screenOf(server);
+  screen.begin('0.1.0');
+  expect(taken()).toContain('8002/metrics\n  Manage   http://127.0.0.1:8003\n');
+});
+
 test('a model that fails later, or comes back, is shown again', () => {
   const server = new ServerDouble([servedModel()]);
   const { screen, taken } = screenOf(server);

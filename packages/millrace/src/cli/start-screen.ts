@@ -26,6 +26,7 @@ export class StartScreen {
 
   begin(version: string): void {
     const paint = this.#paint;
+    const { managementUrl } = this.#server;
     this.#lines(
       '',
       `  ${paint('bold', 'Millrace')} ${paint('dim', version)}`,
@@ -33,6 +34,7 @@ export class StartScreen {
       `  ${paint('dim', 'API')}      ${paint('cyan', this.#server.httpUrl)}`,
       `  ${paint('dim', 'gRPC')}     ${paint('cyan', this.#server.grpcUrl)}`,
       `  ${paint('dim', 'Metrics')}  ${paint('cyan', this.#server.metricsUrl)}`,
+      ...(managementUrl === undefined ? [] : [`  ${paint('dim', 'Manage')}   ${paint('cyan', managementUrl)}`]),
       '',
     );
     const loading = this.#server.models().filter((model) => model.state === 'loading');

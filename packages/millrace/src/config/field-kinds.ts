@@ -67,6 +67,23 @@ export function integerOrAuto(naming: Naming<number | 'auto'> & { min: number; m
   };
 }
 
+/** A port of its own, or `same`: the port of something else. */
+export function portOrSame(naming: Naming<number | 'same'>): Field<number | 'same'> {
+  const whole = integer({ ...naming, default: 0, min: 0, max: 65_535, placeholder: 'PORT' });
+  const takes = `\`same\` or a ${whole.takes}`;
+  return {
+    ...whole,
+    default: naming.default,
+    takes,
+    parse(written, folder) {
+      if (written === 'same') return { value: 'same' };
+      const parsed = whole.parse(written, folder);
+      return 'value' in parsed ? parsed : { problem: `must be ${takes}, not ${quoted(written)}` };
+    },
+    format: String,
+  };
+}
+
 export function bytes(naming: Naming<number> & { min: number; max?: number }): Field<number> {
   const { min, max = unbounded, ...rest } = naming;
   const upTo = max === unbounded ? ' or more' : ` to ${formatBytes(max)}`;

@@ -17,6 +17,7 @@ import {
   names,
   origins,
   paths,
+  portOrSame,
   seconds,
 } from './field-kinds.ts';
 
@@ -141,6 +142,26 @@ export const fields = {
       min: 0,
       max: 65_535,
       placeholder: 'PORT',
+    }),
+  },
+  management: {
+    enabled: boolean({
+      flag: 'management',
+      description: 'Let operators see and change the running server: /v1/management and loads and unloads.',
+      default: true,
+    }),
+    port: portOrSame({
+      flag: 'management-port',
+      synonyms: ['admin-port', 'management-address'],
+      description:
+        'Where that is: on the ports of the inference API, or only on a port of its own; 0 takes any free one and prints it.',
+      default: 'same',
+    }),
+    host: host({
+      flag: 'management-host',
+      synonyms: ['admin-host'],
+      description: 'Address of the management port, where it has one of its own.',
+      default: '127.0.0.1',
     }),
   },
   tls: {

@@ -50,6 +50,13 @@ test('the field that names callers is a header field in lower case, or none', ()
   expect(() => resolve({ flags: [flag('caller-header', 'x team')] })).toThrow('--caller-header');
 });
 
+test('management is where the inference API is, or on a port of its own, or nowhere', () => {
+  expect(resolve({}).management).toEqual({ enabled: true, port: 'same', host: '127.0.0.1' });
+  const own = { flags: [flag('management-port', '9000'), flag('management-host', '0.0.0.0')] };
+  expect(resolve(own).management).toEqual({ enabled: true, port: 9000, host: '0.0.0.0' });
+  expect(resolve({ yaml: 'management:\n  port: same\n  enabled: false\n' }).management.enabled).toBe(false);
+});
+
 test('the configuration cannot be changed, at any depth', () => {
   const config = resolve({ options: { models: { paths: ['a'] } } });
   expect(Object.isFrozen(config) && Object.isFrozen(config.server) && Object.isFrozen(config.models.paths)).toBe(true);
@@ -189,14 +196,14 @@ test.each<[string, Sources, string[]]>([
     'a list instead of groups',
     { yaml: '- a\n' },
     [
-      'etc/m.yaml:1: must be groups of fields (models, server, tls, log, shutdown, http, queue, shadow, store, cache, worker)',
+      'etc/m.yaml:1: must be groups of fields (models, server, management, tls, log, shutdown, http, queue, shadow, store, cache, worker)',
     ],
   ],
   [
     'a text instead of groups',
     { yaml: '\n\nhello\n' },
     [
-      'etc/m.yaml:3: must be groups of fields (models, server, tls, log, shutdown, http, queue, shadow, store, cache, worker)',
+      'etc/m.yaml:3: must be groups of fields (models, server, management, tls, log, shutdown, http, queue, shadow, store, cache, worker)',
     ],
   ],
   ['a name that is a number', { yaml: '5: {}\n' }, ['etc/m.yaml:1: the name of a field must be plain text']],
@@ -377,6 +384,28 @@ test.each<[string, Sources, string[]]>([
     'the gRPC port twice',
     { flags: [flag('grpc-port', '8002')] },
     ['--grpc-port: server.metricsPort: must differ from server.grpcPort, which is 8002 too'],
+  ],
+  [
+    'a management port that another has',
+    { flags: [flag('management-port', '8001')] },
+    ['--management-port: management.port: must differ from server.grpcPort, which is 8001 too; or write same'],
+  ],
+  [
+    'a management port that is none',
+    { flags: [flag('management-port', 'own')] },
+    ['--management-port: management.port: must be `same` or a whole number, 0 to 65535, not "own"'],
+  ],
+  [
+    'a management host without a port of its own',
+    { environment: { MILLRACE_MANAGEMENT_HOST: '0.0.0.0' } },
+    [
+      'MILLRACE_MANAGEMENT_HOST: management.host: has no effect while management.port is same; give management a port of its own',
+    ],
+  ],
+  [
+    'a port for a management that is off',
+    { flags: [flag('management', false), flag('management-port', '9000')] },
+    ['--management-port: management.port: has no effect: management.enabled is false'],
   ],
   [
     'an origin that is none',

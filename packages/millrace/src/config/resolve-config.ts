@@ -85,7 +85,27 @@ class Resolution {
     this.#checkPorts(server, 'grpcPort', 'httpPort');
     this.#checkPorts(server, 'metricsPort', 'httpPort');
     this.#checkPorts(server, 'metricsPort', 'grpcPort');
+    this.#checkManagement(config);
     this.#checkTls(config.tls);
+  }
+
+  /** Settings of a port that is not there would be without effect, and nobody would notice. */
+  #checkManagement({ management, server }: Config): void {
+    if (!management.enabled && management.port !== 'same') {
+      this.#conflict('management.port', 'management.enabled', 'has no effect: management.enabled is false');
+    }
+    if (management.port === 'same') {
+      if (this.#writers.has('management.host')) {
+        const message = 'has no effect while management.port is same; give management a port of its own';
+        this.#conflict('management.host', 'management.host', message);
+      }
+      return;
+    }
+    for (const other of ['httpPort', 'grpcPort', 'metricsPort'] as const) {
+      if (management.port === 0 || management.port !== server[other]) continue;
+      const message = `must differ from server.${other}, which is ${server[other]} too`;
+      this.#conflict('management.port', `server.${other}`, `${message}; or write same`);
+    }
   }
 
   /** A certificate and its key come together, and clients are asked for theirs only over TLS. */

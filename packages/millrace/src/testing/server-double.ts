@@ -21,6 +21,7 @@ export class ServerDouble implements RunningServer {
   readonly httpUrl = 'http://127.0.0.1:8000';
   readonly grpcUrl = 'http://127.0.0.1:8001';
   readonly metricsUrl = 'http://127.0.0.1:8002/metrics';
+  managementUrl: string | undefined;
   /** What was asked of it, in order. */
   readonly calls: string[] = [];
   #models: readonly ServedModel[];

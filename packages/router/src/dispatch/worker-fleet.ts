@@ -52,6 +52,15 @@ export interface FleetListener {
   workerGone(group: string, worker: WorkerId, reason: string, restartInMs: number | undefined): void;
 }
 
+/** A worker as those see it who ask. */
+export interface FleetWorker {
+  readonly worker: WorkerId;
+  /** Undefined where it has no process of its own, or none at the moment. */
+  readonly pid: number | undefined;
+  /** Those of its group, each with where it runs; it may still be loading them. */
+  readonly models: readonly { readonly model: ServedModel; readonly place: InstancePlace | undefined }[];
+}
+
 export interface WorkerFleetParts {
   readonly dataPlane: LiveDataPlane;
   readonly clock: Clock;
@@ -95,6 +104,11 @@ export class WorkerFleet {
     await Promise.all([...this.#groups].map((group) => this.remove(group)));
   }
 
+  /** Every worker there is now, by its number. */
+  workers(): readonly FleetWorker[] {
+    return [...this.#groups].flatMap((group) => group.members()).sort((a, b) => a.worker - b.worker);
+  }
+
   /** Ends every worker now; resolves when all are gone. */
   async kill(): Promise<void> {
     await Promise.all([...this.#groups].map((group) => group.kill()));
@@ -136,6 +150,14 @@ export class RunningGroup {
   /** Process ids of the workers, and what each said it held after its last load; of those that have processes. */
   memory(): readonly { readonly pid: number | undefined; readonly residentBytes: number }[] {
     return this.#slots.map(({ pid, residentBytes }) => ({ pid, residentBytes }));
+  }
+
+  members(): readonly FleetWorker[] {
+    return this.#slots.map(({ worker, pid }, position) => ({
+      worker,
+      pid,
+      models: this.group.models.map(({ model, places }) => ({ model, place: places[position % places.length] })),
+    }));
   }
 
   /** More workers are started, or the last ones finish what they hold and end. The others stay as they are. */

@@ -21,8 +21,9 @@ tally.requestAnswered({ queueMs: 1, computeInputMs: 1, computeInferMs: 1, comput
 const keeper = {
   statisticsOf: (name: string, version: string) => (name === 'mlp' && version === '1' ? tally.statistics() : undefined),
 };
-const statistics = statisticsFrom(catalogue, keeper, (_, version) => [
-  { type: 'CPU', id: 0, bytes: Number(version) * 1000 },
+const statistics = statisticsFrom(catalogue, keeper, () => [
+  { name: 'mlp', version: '1', residentBytes: 0 },
+  { name: 'mlp', version: '2', residentBytes: 2000 },
 ]);
 
 const named = (model: string, version: string) =>
@@ -37,8 +38,12 @@ test('every ready version is told, of all models, of one, or one alone', () => {
 
 test('a version that was not asked anything yet has zeros, not gaps', () => {
   const [first, second] = statistics.of('mlp', '');
-  expect(first).toMatchObject({ answered: { count: 1, ns: 4_000_000n }, lastAnsweredAt: 77 });
-  expect(second).toMatchObject({ answered: { count: 0, ns: 0n }, batches: [], memory: [{ bytes: 2000 }] });
+  expect(first).toMatchObject({ answered: { count: 1, ns: 4_000_000n }, lastAnsweredAt: 77, memory: [] });
+  expect(second).toMatchObject({
+    answered: { count: 0, ns: 0n },
+    batches: [],
+    memory: [{ type: 'CPU', id: 0, bytes: 2000 }],
+  });
 });
 
 test.each([

@@ -1,6 +1,6 @@
 /** What edges may tell of the work that served versions have done. */
 import { InferenceError } from '@millrace/protocol';
-import type { Catalogue } from '../registry/catalogue.ts';
+import type { Catalogue, ModelStatus } from '../registry/catalogue.ts';
 import { type ModelStatistics, ModelTally } from './model-tally.ts';
 
 export interface VersionStatistics extends ModelStatistics {
@@ -29,6 +29,13 @@ export interface StatisticsKeeper {
   statisticsOf(model: string, version: string): ModelStatistics | undefined;
 }
 
+/** A version and the memory of its workers; 0: not known. */
+export interface MeasuredContext {
+  readonly name: string;
+  readonly version: string;
+  readonly residentBytes: number;
+}
+
 /** Of a version that is ready and has not been asked anything yet. */
 const nothingYet: ModelStatistics = Object.freeze(new ModelTally(() => 0).statistics());
 
@@ -36,7 +43,7 @@ const nothingYet: ModelStatistics = Object.freeze(new ModelTally(() => 0).statis
 export function statisticsFrom(
   catalogue: Catalogue,
   keeper: StatisticsKeeper,
-  memoryOf: (model: string, version: string) => readonly MemoryStatistics[] = () => [],
+  contexts: () => readonly MeasuredContext[] = () => [],
 ): Statistics {
   return {
     of(model, version) {
@@ -44,17 +51,23 @@ export function statisticsFrom(
       if (known.length === 0 && model !== '') {
         throw new InferenceError('invalid-request', `requested model '${model}' is not available`);
       }
-      const ready = known.filter(
-        (status) => status.state === 'ready' && (version === '' || status.version === version),
-      );
+      const ready = known.filter((status) => isServed(status) && (version === '' || status.version === version));
       if (ready.length === 0 && version !== '') {
         throw new InferenceError('invalid-request', `requested model '${model}' version ${version} is not available`);
       }
+      const measured = new Map(contexts().map((one) => [`${one.name}:${one.version}`, one.residentBytes]));
       return ready.map((status) => {
         const counted = keeper.statisticsOf(status.name, status.version) ?? nothingYet;
         const { name, version: own } = status;
-        return { name, version: own, ...counted, memory: memoryOf(name, own) };
+        const bytes = measured.get(`${name}:${own}`) ?? 0;
+        const memory: readonly MemoryStatistics[] = bytes === 0 ? [] : [{ type: 'CPU', id: 0, bytes }];
+        return { name, version: own, ...counted, memory };
       });
     },
   };
+}
+
+/** One that is out of memory for the time being comes back when it is asked. */
+function isServed({ state }: ModelStatus): boolean {
+  return state === 'ready' || state === 'evicted';
 }

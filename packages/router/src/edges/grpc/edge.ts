@@ -1,3 +1,4 @@
+import type { DescFile } from '@bufbuild/protobuf';
 import type { RefusedCall, RpcError, RpcService } from '@millrace/http';
 import type { WatchedHealth } from '../../registry/catalogue.ts';
 import { type GrpcOptions, resolveGrpcConfig } from './config.ts';
@@ -12,13 +13,24 @@ import { ReflectionService } from './reflection-service.ts';
 import { refusedCallCode } from './refused-call.ts';
 import { type GrpcDependencies, inferenceService, inferMethodName } from './routes.ts';
 
-export interface GrpcEdgeOptions extends Pick<GrpcDependencies, 'catalogue' | 'dataPlane' | 'server' | 'statistics'> {
+export interface GrpcEdgeOptions
+  extends Pick<GrpcDependencies, 'catalogue' | 'dataPlane' | 'management' | 'server' | 'statistics'> {
   readonly health: WatchedHealth;
+  /** Of other edges that share its port, its health and its reflection. */
+  readonly added?: readonly AddedService[];
   readonly limits?: GrpcOptions;
   /** The metadata field that names the caller; left out, callers are told apart by their addresses. */
   readonly callerHeader?: string;
   /** Hears of defects; clients are told only that there was one. */
   readonly onError?: (error: unknown) => void;
+}
+
+export interface AddedService {
+  readonly service: RpcService;
+  /** Declares it. */
+  readonly file: DescFile;
+  /** Ends the calls that would last as long as the server. */
+  end(): void;
 }
 
 /** To be given to `createRpcHandler`. */
@@ -33,7 +45,7 @@ export interface GrpcEdge {
 
 /** The inference service, health checking and reflection. */
 export function createGrpcEdge(options: GrpcEdgeOptions): GrpcEdge {
-  const { catalogue, dataPlane, health, server, statistics } = options;
+  const { added = [], catalogue, dataPlane, health, management, server, statistics } = options;
   const config = resolveGrpcConfig(options.limits ?? {});
   const { retryAfterSeconds } = config;
   const errorFrom = createErrorEncoder({ retryAfterSeconds, onError: options.onError ?? (() => {}) });
@@ -42,16 +54,22 @@ export function createGrpcEdge(options: GrpcEdgeOptions): GrpcEdge {
     catalogue,
     dataPlane,
     health,
+    management,
     server,
     statistics,
     config,
     callerHeader,
     errorFrom,
   });
-  const healthService = new HealthService({ catalogue, health, serviceNames: [GRPCInferenceService.typeName] });
+  const healthService = new HealthService({
+    catalogue,
+    health,
+    serviceNames: [GRPCInferenceService.typeName, ...added.map(({ service }) => service.name)],
+  });
   const files = [
     file_google_rpc_error_details,
     file_inference_grpc_service,
+    ...added.map(({ file }) => file),
     file_grpc_health_v1_health,
     file_grpc_reflection_v1_reflection,
     file_grpc_reflection_v1alpha_reflection,
@@ -59,7 +77,7 @@ export function createGrpcEdge(options: GrpcEdgeOptions): GrpcEdge {
   const serviceNames = files.flatMap((file) => file.services.map(({ typeName }) => typeName));
   const reflection = new ReflectionService(files, serviceNames);
   return {
-    services: [inference, healthService.service, ...reflection.services],
+    services: [inference, ...added.map(({ service }) => service), healthService.service, ...reflection.services],
     errorFrom,
     noteRefused: ({ service, method }, error) => {
       const isInference = service === GRPCInferenceService.typeName && method === inferMethodName;
@@ -69,6 +87,7 @@ export function createGrpcEdge(options: GrpcEdgeOptions): GrpcEdge {
       inference.end();
       healthService.end();
       reflection.end();
+      for (const one of added) one.end();
     },
   };
 }

@@ -4,7 +4,9 @@ import { bidi, type RpcError, type RpcMethod, type RpcService, unary } from '@mi
 import { InferenceError } from '@millrace/protocol';
 import type { DataPlane } from '../../data-plane/infer.ts';
 import type { Catalogue, Health } from '../../registry/catalogue.ts';
+import type { Management } from '../../registry/management.ts';
 import type { Statistics } from '../../telemetry/statistics.ts';
+import { repositoryExtensions } from '../repository/extensions.ts';
 import type { ServerIdentity } from '../server-identity.ts';
 import type { GrpcConfig } from './config.ts';
 import { encodeModelConfig, encodeModelMetadata } from './encode-model.ts';
@@ -32,6 +34,7 @@ import { InferOperation } from './infer.ts';
 import { inferRequestCodec, inferResponseCodec, streamRequestCodec, streamResponseCodec } from './infer-codec.ts';
 import type { InferMessage } from './infer-message.ts';
 import { codecOf } from './message-codec.ts';
+import { repositoryMethods } from './repository-methods.ts';
 import { type StreamedMessage, StreamInferOperation } from './stream-infer.ts';
 
 export interface GrpcDependencies {
@@ -41,6 +44,8 @@ export interface GrpcDependencies {
   readonly server: ServerIdentity;
   /** Without them there is no call that tells them. */
   readonly statistics?: Statistics | undefined;
+  /** Without it models cannot be loaded and unloaded by this service. */
+  readonly management?: Management | undefined;
   readonly config: GrpcConfig;
   /** The metadata field that names the caller; empty: none is believed. */
   readonly callerHeader: string;
@@ -76,15 +81,20 @@ export function inferenceService(dependencies: GrpcDependencies): InferenceServi
       ...serverMethods(dependencies),
       ...modelMethods(dependencies),
       ...statisticsMethods(dependencies),
+      ...(dependencies.management === undefined ? [] : repositoryMethods(dependencies.management)),
       modelInfer(operation, dependencies),
       modelStreamInfer(streams, dependencies),
     ],
   };
 }
 
-function serverMethods({ health, server, statistics }: GrpcDependencies): readonly RpcMethod[] {
+function serverMethods({ health, server, management, statistics }: GrpcDependencies): readonly RpcMethod[] {
   const { name, version } = server;
-  const offered = [...ownExtensions, ...(statistics === undefined ? [] : ['statistics'])];
+  const offered = [
+    ...ownExtensions,
+    ...(management === undefined ? [] : repositoryExtensions),
+    ...(statistics === undefined ? [] : ['statistics']),
+  ];
   const extensions = [...new Set([...offered, ...(server.extensions ?? [])])];
   return [
     unary({

@@ -4,7 +4,9 @@ import { InferenceError } from '@millrace/protocol';
 import { z } from 'zod';
 import type { DataPlane } from '../../data-plane/infer.ts';
 import type { Catalogue, Health } from '../../registry/catalogue.ts';
+import type { Management } from '../../registry/management.ts';
 import type { Statistics } from '../../telemetry/statistics.ts';
+import { repositoryExtensions } from '../repository/extensions.ts';
 import type { Route } from '../routing/route.ts';
 import type { ServerIdentity } from '../server-identity.ts';
 import type { RestConfig } from './config.ts';
@@ -13,6 +15,7 @@ import { errorCodeField, withoutBody } from './encode-error.ts';
 import { encodeModelConfig, encodeModelMetadata, jsonResponse } from './encode-model.ts';
 import { InferOperation } from './infer.ts';
 import { modelOperation } from './model-operation.ts';
+import { repositoryRoutes } from './repository-routes.ts';
 import { timeoutField } from './request-parameters.ts';
 import * as schemas from './schemas.ts';
 import { statisticsRoutes } from './statistics-routes.ts';
@@ -24,6 +27,8 @@ export interface RestDependencies {
   readonly server: ServerIdentity;
   /** Without them there are no calls that tell them. */
   readonly statistics?: Statistics | undefined;
+  /** Without it models cannot be loaded and unloaded by these routes. */
+  readonly management?: Management | undefined;
   readonly config: RestConfig;
   /** The header field that names the caller; empty: none is believed. */
   readonly callerHeader: string;
@@ -50,16 +55,21 @@ const refusals = {
 };
 
 export function restRoutes(dependencies: RestDependencies): readonly Route[] {
-  const { statistics } = dependencies;
+  const { management, statistics } = dependencies;
   return [
     ...serverRoutes(dependencies),
     ...modelRoutes(dependencies),
     ...(statistics === undefined ? [] : statisticsRoutes({ ...dependencies, statistics })),
+    ...(management === undefined ? [] : repositoryRoutes({ ...dependencies, management })),
   ];
 }
 
-function serverRoutes({ health, server, statistics }: RestDependencies): readonly Route[] {
-  const offered = [...ownExtensions, ...(statistics === undefined ? [] : ['statistics'])];
+function serverRoutes({ health, server, management, statistics }: RestDependencies): readonly Route[] {
+  const offered = [
+    ...ownExtensions,
+    ...(management === undefined ? [] : repositoryExtensions),
+    ...(statistics === undefined ? [] : ['statistics']),
+  ];
   const extensions = [...new Set([...offered, ...(server.extensions ?? [])])];
   const { name, version } = server;
   const probe = (path: string, operationId: string, summary: string, isHealthy: () => boolean): Route => ({

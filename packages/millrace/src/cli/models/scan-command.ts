@@ -1,6 +1,8 @@
-/** `millrace models`: what a server would serve from these paths and why not the rest; nothing is loaded. */
+/** `millrace models scan`, or `millrace models PATH…`: what a server would serve from these paths and why not the rest; nothing is loaded. */
 import path from 'node:path';
-import { ConfigError } from '@millrace/protocol';
+import { ConfigError, type ConfigProblem } from '@millrace/protocol';
+import { didYouMean } from '../../config/suggest.ts';
+import { modelsCommand, subcommandsOf } from '../command-table.ts';
 import { exitCodes } from '../exit-codes.ts';
 import { pathProblem } from '../load-config.ts';
 import type { ParsedArguments } from '../parse-arguments.ts';
@@ -8,12 +10,16 @@ import type { CommandContext } from '../run-command.ts';
 import { paintOf, terminalOf } from '../terminal.ts';
 import { scanJson, scanText } from './scan-text.ts';
 
-export async function listModels(parsed: ParsedArguments, context: CommandContext): Promise<number> {
+export async function scanModels(parsed: ParsedArguments, context: CommandContext): Promise<number> {
   const source = 'millrace models';
   const paths = parsed.positionals.map((written) => path.resolve(context.cwd, written));
-  if (paths.length === 0) throw new ConfigError([{ source, message: 'needs a path: millrace models ./models' }]);
+  if (paths.length === 0) {
+    const message = 'needs a path or a command: millrace models ./models, or millrace models list';
+    throw new ConfigError([{ source, message }]);
+  }
   const problems = paths.flatMap((one) => pathProblem(one) ?? []).map((message) => ({ source, message }));
-  if (problems.length > 0) throw new ConfigError(problems);
+  if (problems.length > 0)
+    throw new ConfigError([...problems, ...mistakenCommand(parsed.positionals[0] ?? '', source)]);
 
   // Reading model files needs the router; the other commands start quicker without it.
   const { scanRepository } = await import('@millrace/router');
@@ -23,4 +29,10 @@ export async function listModels(parsed: ParsedArguments, context: CommandContex
   context.stdout.write(parsed.flags.isOn('json') ? scanJson(scan) : scanText(scan, paint));
   const isAllServed = scan.models.length > 0 && scan.failures.length === 0 && scan.problems.length === 0;
   return isAllServed ? exitCodes.ok : exitCodes.failure;
+}
+
+/** What is neither a path nor a command may be a command written wrong. */
+function mistakenCommand(word: string, source: string): readonly ConfigProblem[] {
+  const near = didYouMean(word, subcommandsOf(modelsCommand).keys(), (name) => `millrace models ${name}`);
+  return near === '' ? [] : [{ source, message: `${word} is no command of it either.${near}` }];
 }

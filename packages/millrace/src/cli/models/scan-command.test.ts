@@ -73,6 +73,12 @@ test('--json says the same to programs', async () => {
   expect(code).toBe(1);
 });
 
+test('scan is the same by its full name, and reads a folder that is named like a command', async () => {
+  expect(await models('scan', 'good')).toEqual(await models('good'));
+  add('list', 'sum', 'max_batch_size: 8\n');
+  expect((await models('./list')).stdout).toMatch(/\nsum +1 /);
+});
+
 test('a single file is a model too', async () => {
   const { code, stdout } = await models('good/sum/1/model.onnx');
   expect(stdout).toMatch(/\nmodel +1 /);
@@ -86,7 +92,8 @@ test('a folder without models says how they are laid out', async () => {
 });
 
 test.each([
-  [[], 'millrace: millrace models: needs a path: millrace models ./models\n'],
+  [[], 'millrace: millrace models: needs a path or a command: millrace models ./models, or millrace models list\n'],
+  [['lst'], /Did you mean millrace models list\?\n$/],
   [['nope', 'good'], /^millrace: millrace models: cannot read .*nope: it does not exist; check the path\n$/],
 ])('%j is refused with 2', async (words, expected) => {
   const { code, stderr } = await models(...words);

@@ -1,0 +1,262 @@
+import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { CommandFailure } from '../command-failure.ts';
+import { runCommand } from '../run-command.ts';
+
+/** A server that notes what it was asked, and answers with what the test set. */
+let server: Server;
+let url = '';
+let folder = '';
+let asked: string[] = [];
+let answers: Readonly<Record<string, unknown>> = {};
+
+async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const body = Buffer.concat((await request.toArray()) as Buffer[]).toString();
+  const ifMatch = request.headers['if-match'];
+  asked.push(
+    [request.method, request.url, body, ifMatch].filter((part) => part !== undefined && part !== '').join(' '),
+  );
+  const answer = answers[`${request.method} ${request.url}`];
+  if (answer === undefined) response.writeHead(204).end();
+  else response.end(JSON.stringify(answer));
+}
+
+beforeAll(async () => {
+  folder = mkdtempSync(path.join(tmpdir(), 'millrace-manage-'));
+  writeFileSync(path.join(folder, 'mlp.json'), '{"max_batch_size": 9007199254740993}');
+  writeFileSync(path.join(folder, 'new.onnx'), 'onnx');
+  server = createServer((request, response) => void handle(request, response)).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+});
+
+afterAll(() => {
+  server.close();
+  server.closeAllConnections();
+  rmSync(folder, { recursive: true });
+});
+
+beforeEach(() => {
+  asked = [];
+  answers = {};
+});
+
+type More = { readonly delay?: () => Promise<void>; readonly fetch?: typeof fetch };
+
+function models(words: readonly string[], more: More = {}) {
+  return run(['models', ...words, ...(words.includes('--url') ? [] : ['--url', url])], more);
+}
+
+async function run(words: readonly string[], more: More = {}) {
+  const stdout: string[] = [];
+  const stderr: string[] = [];
+  const code = await runCommand({
+    words,
+    environment: {},
+    cwd: folder,
+    version: '0.1.0',
+    stdin: (async function* () {})(),
+    stdout: { write: (text) => stdout.push(text) },
+    stderr: { write: (text) => stderr.push(text) },
+    signals: { on: () => undefined, off: () => undefined },
+    startServer: () => Promise.reject(new Error('not here')),
+    fetch,
+    delay: () => Promise.resolve(),
+    now: () => 0,
+    exitNow: () => {},
+    ...more,
+  });
+  return { code, stdout: stdout.join(''), stderr: stderr.join('') };
+}
+
+const base = '/v1/management';
+const traffic = {
+  labels: { stable: '2' },
+  split: [{ version: '1', weight: 90 }],
+  shadows: [{ version: '3', percent: 5 }],
+  revision: 7,
+};
+
+describe('each command is one call', () => {
+  test.each([
+    [['load', 'mlp'], `POST ${base}/models/mlp/load {}`],
+    [['load', 'a/b c'], `POST ${base}/models/a%2Fb%20c/load {}`],
+    [
+      ['load', 'mlp', '--config', 'mlp.json'],
+      `POST ${base}/models/mlp/load {"config":{"max_batch_size":9007199254740993}}`,
+    ],
+    [
+      ['load', 'mlp', '--config', 'mlp.json', '--file', '1/model.onnx=new.onnx'],
+      `POST ${base}/models/mlp/load {"config":{"max_batch_size":9007199254740993},"files":{"1/model.onnx":"b25ueA=="}}`,
+    ],
+    [['unload', 'mlp', '--with-dependents'], `POST ${base}/models/mlp/unload {"withDependents":true}`],
+    [['traffic', 'mlp'], `GET ${base}/models/mlp/traffic`],
+    [['label', 'mlp', 'stable', '2'], `PUT ${base}/models/mlp/labels/stable {"version":"2"}`],
+    [['label', 'mlp', 'stable', '2', '--if-revision', '7'], `PUT ${base}/models/mlp/labels/stable {"version":"2"} "7"`],
+    [['unlabel', 'mlp', 'stable'], `DELETE ${base}/models/mlp/labels/stable`],
+    [
+      ['split', 'mlp', '1=90', '2=0.5'],
+      `PUT ${base}/models/mlp/split {"split":[{"version":"1","weight":90},{"version":"2","weight":0.5}]}`,
+    ],
+    [['unsplit', 'mlp'], `PUT ${base}/models/mlp/split {"split":[]}`],
+    [['shadow', 'mlp', '3=5'], `PUT ${base}/models/mlp/shadows {"shadows":[{"version":"3","percent":5}]}`],
+    [['unshadow', 'mlp'], `PUT ${base}/models/mlp/shadows {"shadows":[]}`],
+    [['pin', 'mlp', '2'], `PUT ${base}/models/mlp/versions/2/pin`],
+    [['unpin', 'mlp', '2'], `DELETE ${base}/models/mlp/versions/2/pin`],
+    [['instances'], `GET ${base}/instances`],
+    [['close-breaker', '3'], `POST ${base}/instances/3/breaker/close`],
+    [['queues'], `GET ${base}/queues`],
+    [['flush-cache'], `DELETE ${base}/cache`],
+    [['flush-cache', 'mlp'], `DELETE ${base}/cache/mlp`],
+  ])('%j', async (words, call) => {
+    expect(await models(words)).toMatchObject({ code: 0, stderr: '' });
+    expect(asked).toEqual([call]);
+  });
+});
+
+describe('what it prints', () => {
+  const contexts = [
+    {
+      model: 'mlp',
+      version: '2',
+      state: 'ready',
+      reason: '',
+      labels: ['stable'],
+      pinned: true,
+      residentBytes: 57_671_680,
+      idleMs: 1500,
+      waitingRequests: 3,
+      runningRequests: 1,
+      instances: 2,
+    },
+    { model: 'new', version: '1', state: 'failed', reason: 'no such operator', labels: [], residentBytes: 0 },
+  ];
+
+  test('a list is a table, with what failed and what is not loaded below it', async () => {
+    answers = {
+      [`GET ${base}/contexts`]: { contexts },
+      [`GET ${base}/models`]: { models: [{ name: 'mlp', version: '2' }, { name: 'new' }, { name: 'spare' }] },
+    };
+    const { stdout } = await models(['list']);
+    const lines = stdout.split('\n');
+    expect(lines[0]).toMatch(/^MODEL +VERSION +STATE +LABELS +INSTANCES +WAITING +RUNNING +MEMORY +IDLE$/);
+    expect(lines[1]).toMatch(/^mlp +2 +ready, pinned +stable +2 +3 +1 +55\.0 MiB +1\.5 s$/);
+    expect(lines.slice(3)).toEqual(['! new:1: no such operator', 'Not loaded: spare', '']);
+    expect(JSON.parse((await models(['list', '--json'])).stdout)).toMatchObject({
+      contexts,
+      models: [{}, {}, { name: 'spare' }],
+    });
+  });
+
+  test('traffic is told in words', async () => {
+    answers = { [`GET ${base}/models/mlp/traffic`]: traffic };
+    expect((await models(['traffic', 'mlp'])).stdout).toBe(
+      'mlp\n  labels    stable=2\n  split     1=90\n  shadows   3=5 %\n  revision  7\n',
+    );
+    expect(JSON.parse((await models(['traffic', 'mlp', '--json'])).stdout)).toEqual(traffic);
+  });
+
+  test('instances and queues are tables', async () => {
+    const instance = {
+      worker: 1,
+      pid: 42,
+      model: 'mlp',
+      version: '2',
+      group: 'g',
+      device: 'CPU',
+      breaker: 'open',
+      outstandingBatches: 1,
+      rowMs: 0.25,
+    };
+    answers = {
+      [`GET ${base}/instances`]: { instances: [instance] },
+      [`GET ${base}/queues`]: {
+        waitingRequests: 3,
+        waitingBytes: 2048,
+        runningRequests: 1,
+        models: [{ model: 'mlp', version: '2', waitingRequests: 3, waitingBytes: 2048, waitMs: 12 }],
+      },
+    };
+    expect((await models(['instances'])).stdout).toMatch(/\n1 +42 +mlp +2 +g +CPU +open +1 +0\.25 ms +all\n$/);
+    expect((await models(['queues'])).stdout).toMatch(
+      /\nmlp +2 +3 +2\.0 KiB +12 ms\n3 waiting \(2\.0 KiB\), 1 running\n$/,
+    );
+    answers = { [`DELETE ${base}/cache`]: { results: 12 } };
+    expect((await models(['flush-cache'])).stdout).toBe('12 results forgotten\n');
+  });
+
+  test('a watch looks again until the server is gone', async () => {
+    let looks = 0;
+    const delay = () => {
+      looks += 1;
+      return looks < 3 ? Promise.resolve() : Promise.reject(new CommandFailure('enough'));
+    };
+    const { code, stdout } = await models(['queues', '--watch', '--interval', '0.5'], { delay });
+    expect(asked).toHaveLength(3);
+    expect(stdout.match(/waiting/g)).toHaveLength(3);
+    expect(code).toBe(1);
+  });
+});
+
+describe('what it says when something is wrong', () => {
+  test.each([
+    [['load'], 'millrace models load: needs MODEL: millrace models load MODEL [flags]'],
+    [
+      ['label', 'mlp', 'stable'],
+      'millrace models label: needs VERSION: millrace models label MODEL LABEL VERSION [flags]',
+    ],
+    [['split', 'mlp'], 'millrace models split: needs VERSION=WEIGHT'],
+    [['split', 'mlp', '1:90'], '"1:90" must be VERSION=WEIGHT, like 2=10'],
+    [['load', 'mlp', '--file', 'new.onnx'], '--file: must be PATH=FILE, not "new.onnx"'],
+    [['load', 'mlp', '--file', '1/model.onnx=new.onnx'], '--file: needs --config'],
+    [['load', 'mlp', '--config', 'new.onnx'], '--config: new.onnx is not JSON'],
+    [['label', 'mlp', 'stable', '2', '--if-revision', 'x'], '--if-revision: must be a whole number, not "x"'],
+    [['queues', '--interval', '5'], '--interval: has no meaning without --watch'],
+    [['queues', '--watch', '--interval', '0'], '--interval: must be seconds from 0.1 to 3600'],
+    [['list', '--url', 'server:8000'], '--url: must be like http://127.0.0.1:8000'],
+    [['pin', 'mlp', '1', '2'], 'is one argument too many for millrace models pin'],
+  ])('%j is refused with 2, and nothing is sent', async (words, message) => {
+    const { code, stderr } = await models(words);
+    expect(stderr).toContain(message);
+    expect(code).toBe(2);
+    expect(asked).toEqual([]);
+  });
+
+  test('a file that is not there ends with 1', async () => {
+    const { code, stderr } = await models(['load', 'mlp', '--config', 'nope.json']);
+    expect([code, stderr]).toEqual([1, 'millrace: cannot read nope.json: it does not exist; check the path\n']);
+  });
+
+  const refusing = (status: number, code: string, error: string): { fetch: typeof fetch } => ({
+    fetch: async () => new Response(JSON.stringify({ error }), { status, headers: { 'millrace-error-code': code } }),
+  });
+
+  test.each([
+    [404, 'not-found', 'Not Found', /offers no management: .*management\.enabled.*management\.port.*--url/],
+    [404, 'unknown-model', "no model 'x'", /the server answered 404: no model 'x'/],
+    [409, 'conflict', 'revision 8 now', /409: revision 8 now Look again with millrace models traffic/],
+    [503, 'model-not-ready', 'explicit model load / unload is not allowed', /503: explicit model load/],
+  ])('an answer %d %s says what to do', async (status, code, error, message) => {
+    const reply = await models(['traffic', 'mlp'], refusing(status, code, error));
+    expect(reply.stderr).toMatch(message);
+    expect(reply.code).toBe(1);
+  });
+
+  test('a server that is not there is named', async () => {
+    const { code, stderr } = await models(['list', '--url', 'http://127.0.0.1:9']);
+    expect(stderr).toMatch(/nothing answers at http:\/\/127\.0\.0\.1:9 .*start a server with millrace serve/);
+    expect(code).toBe(1);
+  });
+});
+
+test('each command has its help, also by the word help', async () => {
+  const direct = await models(['label', '--help']);
+  expect(direct.stdout).toContain('Usage: millrace models label MODEL LABEL VERSION [flags]');
+  expect(await run(['help', 'models', 'label'])).toEqual(direct);
+  expect((await run(['help', 'models'])).stdout).toContain('Usage: millrace models COMMAND');
+});

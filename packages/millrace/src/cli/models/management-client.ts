@@ -1,0 +1,48 @@
+/** Speaks the management API of a running server. */
+import { type JsonObject, type JsonValue, stringifyJson } from '@millrace/protocol';
+import { CommandFailure } from '../command-failure.ts';
+import { callServer, objectFrom, refusalText, type ServerAddress, type ServerAnswer } from '../server-call.ts';
+
+const basePath = '/v1/management';
+
+export interface ManagementCall {
+  readonly method: 'DELETE' | 'GET' | 'PATCH' | 'POST' | 'PUT';
+  /** Below the path of all management, each part as it is written by people. */
+  readonly path: readonly string[];
+  readonly body?: JsonValue;
+  readonly ifRevision?: number | undefined;
+}
+
+export class ManagementClient {
+  readonly #address: ServerAddress;
+
+  constructor(address: ServerAddress) {
+    this.#address = address;
+  }
+
+  /** What the server answered; an empty object where it answered with nothing. Throws a `CommandFailure`. */
+  async call({ method, path, body, ifRevision }: ManagementCall): Promise<JsonObject> {
+    const target = [basePath, ...path.map(encodeURIComponent)].join('/');
+    const answer = await callServer(this.#address, target, {
+      method,
+      headers: {
+        'content-type': 'application/json',
+        ...(ifRevision === undefined ? {} : { 'if-match': `"${ifRevision}"` }),
+      },
+      ...(body === undefined ? {} : { body: stringifyJson(body) }),
+    });
+    if (answer.status < 200 || answer.status > 299) throw this.#failureFrom(answer);
+    return answer.body.length === 0 ? {} : objectFrom(answer.body);
+  }
+
+  #failureFrom({ status, headers, body }: ServerAnswer): CommandFailure {
+    const { url } = this.#address;
+    const code = headers.get('millrace-error-code');
+    if (code === 'not-found') {
+      const where = 'it may be turned off (management.enabled) or on a port of its own (management.port)';
+      return new CommandFailure(`${url} offers no management: ${where}; say where it is with --url`);
+    }
+    const hint = code === 'conflict' ? ' Look again with millrace models traffic, and decide anew.' : '';
+    return new CommandFailure(`${refusalText(status, body)}${hint}`);
+  }
+}

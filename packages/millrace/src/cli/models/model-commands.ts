@@ -1,0 +1,234 @@
+/** The commands below `millrace models`. */
+import type { CommandSpec, FlagGroup, FlagSpec } from '../command-table.ts';
+
+const json: FlagSpec = { flag: 'json', description: 'Print JSON, for programs.' };
+
+function serverGroup(timeoutSeconds: number): FlagGroup {
+  return {
+    title: 'Server',
+    flags: [
+      {
+        flag: 'url',
+        placeholder: 'URL',
+        description: 'Where the server is managed.',
+        defaultText: 'http://127.0.0.1:8000',
+        synonyms: ['host', 'server', 'address'],
+      },
+      {
+        flag: 'timeout',
+        placeholder: 'SECONDS',
+        description: 'How long to wait for an answer.',
+        defaultText: String(timeoutSeconds),
+      },
+    ],
+  };
+}
+
+export const answerSeconds = 60;
+/** A large model takes its time, and what it was asked before must be answered before it goes. */
+export const loadSeconds = 600;
+
+const output: FlagGroup = { title: 'Output', flags: [json] };
+const asking: readonly FlagGroup[] = [serverGroup(answerSeconds), output];
+const changing: readonly FlagGroup[] = [
+  serverGroup(answerSeconds),
+  {
+    title: 'Change',
+    flags: [
+      {
+        flag: 'if-revision',
+        placeholder: 'N',
+        description: 'Change nothing unless the traffic still has this revision.',
+      },
+    ],
+  },
+  output,
+];
+
+interface Said {
+  readonly usage: string;
+  readonly summary: string;
+  readonly details?: readonly string[];
+  readonly examples: readonly string[];
+  readonly argumentsMax: number;
+  readonly groups: readonly FlagGroup[];
+}
+
+function command(name: string, { details = [], ...said }: Said): CommandSpec {
+  const examples = said.examples.map((example) => `millrace models ${example}`);
+  return { ...said, name: `models ${name}`, details, examples };
+}
+
+export const scanCommand: CommandSpec = {
+  ...command('scan', {
+    usage: 'PATH… [flags]',
+    summary: 'Show what would be served from these paths, and why something would not.',
+    details: [
+      'Reads folders and model configurations; loads and starts nothing, and asks no server.',
+      'Exits with 1 if something would not be served. `millrace models PATH…` is the same.',
+    ],
+    examples: ['scan ./models', 'scan ./models --json'],
+    argumentsMax: 256,
+    groups: [output],
+  }),
+  completesArguments: 'directory',
+};
+
+/** Ask or change a running server. */
+export const serverCommands = [
+  command('list', {
+    usage: '[flags]',
+    summary: 'Show every model version with its state, labels and load, and the models not loaded.',
+    examples: ['list', 'list --url http://gpu-1:8000 --json'],
+    argumentsMax: 0,
+    groups: asking,
+  }),
+  command('load', {
+    usage: 'MODEL [flags]',
+    summary: 'Load a model, or load it anew beside the old one; done when it is served.',
+    details: [
+      'A load that fails leaves the old one serving. Files travel inside one request: the server’s',
+      'http.bodyBytesMax bounds them.',
+    ],
+    examples: ['load mlp', 'load mlp --config mlp.json', 'load mlp --config mlp.json --file 1/model.onnx=./new.onnx'],
+    argumentsMax: 1,
+    groups: [
+      serverGroup(loadSeconds),
+      {
+        title: 'Instead of the repository',
+        flags: [
+          {
+            flag: 'config',
+            placeholder: 'FILE',
+            description: 'The whole configuration of the model, as JSON.',
+            completes: 'file',
+          },
+          {
+            flag: 'file',
+            placeholder: 'PATH=FILE',
+            description: 'A file of the model, by its path below the model’s folder; needs --config.',
+            isList: true,
+          },
+        ],
+      },
+      output,
+    ],
+  }),
+  command('unload', {
+    usage: 'MODEL [flags]',
+    summary: 'Unload a model; what it was asked before is still answered.',
+    examples: ['unload mlp', 'unload pipeline --with-dependents'],
+    argumentsMax: 1,
+    groups: [
+      serverGroup(loadSeconds),
+      {
+        title: 'Change',
+        flags: [{ flag: 'with-dependents', description: 'Also the models that this one is made of.' }],
+      },
+      output,
+    ],
+  }),
+  command('traffic', {
+    usage: 'MODEL [flags]',
+    summary: 'Show what labels stand for, and how requests without a version are spread.',
+    examples: ['traffic mlp'],
+    argumentsMax: 1,
+    groups: asking,
+  }),
+  command('label', {
+    usage: 'MODEL LABEL VERSION [flags]',
+    summary: 'Let a label stand for a version: MODEL@LABEL is that version from now on.',
+    examples: ['label mlp stable 2', 'label mlp canary 3 --if-revision 7'],
+    argumentsMax: 3,
+    groups: changing,
+  }),
+  command('unlabel', {
+    usage: 'MODEL LABEL [flags]',
+    summary: 'Let a label stand for nothing.',
+    examples: ['unlabel mlp canary'],
+    argumentsMax: 2,
+    groups: changing,
+  }),
+  command('split', {
+    usage: 'MODEL VERSION=WEIGHT… [flags]',
+    summary: 'Spread requests that name no version over versions, by weight.',
+    examples: ['split mlp 1=90 2=10'],
+    argumentsMax: 65,
+    groups: changing,
+  }),
+  command('unsplit', {
+    usage: 'MODEL [flags]',
+    summary: 'End a split: the highest ready version takes all again.',
+    examples: ['unsplit mlp'],
+    argumentsMax: 1,
+    groups: changing,
+  }),
+  command('shadow', {
+    usage: 'MODEL VERSION=PERCENT… [flags]',
+    summary: 'Send copies of requests to versions whose answers nobody waits for.',
+    examples: ['shadow mlp 3=5'],
+    argumentsMax: 65,
+    groups: changing,
+  }),
+  command('unshadow', {
+    usage: 'MODEL [flags]',
+    summary: 'Send no copies any more.',
+    examples: ['unshadow mlp'],
+    argumentsMax: 1,
+    groups: changing,
+  }),
+  command('pin', {
+    usage: 'MODEL VERSION [flags]',
+    summary: 'Never unload a version for the memory budget.',
+    examples: ['pin mlp 2'],
+    argumentsMax: 2,
+    groups: asking,
+  }),
+  command('unpin', {
+    usage: 'MODEL VERSION [flags]',
+    summary: 'Let a version be unloaded for the memory budget again.',
+    examples: ['unpin mlp 2'],
+    argumentsMax: 2,
+    groups: asking,
+  }),
+  command('instances', {
+    usage: '[flags]',
+    summary: 'Show the workers with what they serve, their breakers and their speed.',
+    examples: ['instances'],
+    argumentsMax: 0,
+    groups: asking,
+  }),
+  command('close-breaker', {
+    usage: 'WORKER [flags]',
+    summary: 'Trust a worker again from now on.',
+    examples: ['close-breaker 3'],
+    argumentsMax: 1,
+    groups: asking,
+  }),
+  command('queues', {
+    usage: '[flags]',
+    summary: 'Show what waits and runs now.',
+    examples: ['queues', 'queues --watch'],
+    argumentsMax: 0,
+    groups: [
+      serverGroup(answerSeconds),
+      {
+        title: 'Watch',
+        flags: [
+          { flag: 'watch', description: 'Show it again and again, until Ctrl-C.' },
+          { flag: 'interval', placeholder: 'SECONDS', description: 'Between two looks.', defaultText: '1' },
+        ],
+      },
+      output,
+    ],
+  }),
+  command('flush-cache', {
+    usage: '[MODEL] [flags]',
+    summary: 'Forget cached results, of one model or of all.',
+    examples: ['flush-cache', 'flush-cache mlp'],
+    argumentsMax: 1,
+    groups: asking,
+  }),
+] as const;
+
+export const modelCommands: readonly CommandSpec[] = [...serverCommands, scanCommand];

@@ -1,0 +1,58 @@
+import { type HttpServer, serveWire } from '@millrace/http';
+import { grpcManagement, ManagementDouble, restManagement } from '@millrace/router/testing';
+import { afterEach, expect, test } from 'vitest';
+import type { Options } from './config/fields.ts';
+import { resolveConfig } from './config/resolve-config.ts';
+import { mountManagement } from './mount-management.ts';
+
+let server: HttpServer | undefined;
+afterEach(async () => {
+  await server?.close();
+});
+
+function mount(management: NonNullable<Options['management']>, http: NonNullable<Options['http']> = {}) {
+  return mountManagement({
+    management: new ManagementDouble(),
+    config: resolveConfig({ options: { management, http }, cwd: '/' }),
+    rpc: {},
+    withLog: (handler) => handler,
+    onError: () => {},
+  });
+}
+
+test('by default it is for the edges of the inference ports', () => {
+  const { shared, own } = mount({});
+  expect(own).toBeUndefined();
+  expect(shared?.services.map(({ service }) => service.name)).toEqual(['millrace.v1.Management']);
+  expect(shared?.routes.every(({ path }) => path.startsWith('/v1/management/'))).toBe(true);
+});
+
+test('turned off, it is nowhere', () => {
+  expect(mount({ enabled: false })).toEqual({ shared: undefined, own: undefined });
+});
+
+test('on a port of its own it is whole, and there is nothing else', async () => {
+  const { shared, own } = mount({ port: 0 }, { bodyBytesMax: 65_536, jsonBytesMax: 65_536 });
+  expect(shared).toBeUndefined();
+  server = await serveWire(own?.handler ?? (() => {}));
+  const url = `http://127.0.0.1:${server.port}`;
+  for (const remote of [restManagement(url), grpcManagement(url)]) {
+    expect((await remote.contexts()).map(({ name }) => name)).toEqual(['mill', 'mill']);
+  }
+  const statusOf = async (path: string, init?: RequestInit) => (await fetch(url + path, init)).status;
+  expect(await statusOf('/v2/repository/index', { method: 'POST' })).toBe(200);
+  expect(await statusOf('/openapi.json')).toBe(200);
+  expect(await statusOf('/v2/health/live')).toBe(404);
+  expect(await statusOf('/v2/models/mill/infer', { method: 'POST', body: '{}' })).toBe(404);
+});
+
+test('the limit of bodies is the limit of what a load brings, by REST and by gRPC', async () => {
+  const { own } = mount({ port: 0 }, { bodyBytesMax: 65_536, jsonBytesMax: 65_536 });
+  server = await serveWire(own?.handler ?? (() => {}));
+  const url = `http://127.0.0.1:${server.port}`;
+  const files = new Map([['1/model.onnx', new Uint8Array(70_000)]]);
+  await expect(restManagement(url).load('spare', { config: '{}', files })).rejects.toMatchObject({
+    code: 'request-too-large',
+  });
+  await expect(grpcManagement(url).load('spare', { config: '{}', files })).rejects.toThrow(/65536/);
+});

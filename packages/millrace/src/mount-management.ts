@@ -1,0 +1,76 @@
+/** Where management can be reached: on the ports of the inference API, on a port of its own, or nowhere. */
+import {
+  createRpcHandler,
+  type HttpHandler,
+  type RpcHandlerOptions,
+  type WireHandler,
+  wireHandlerFrom,
+} from '@millrace/http';
+import {
+  type AddedService,
+  createManagementEdge,
+  createManagementPort,
+  type Management,
+  type ManagementOptions,
+  type Route,
+} from '@millrace/router';
+import type { Config } from './config/fields.ts';
+import { version } from './version.ts';
+
+export interface ManagementMount {
+  /** For the edges of the inference ports; undefined: they have none of it. */
+  readonly shared: SharedManagement | undefined;
+  /** For a port of its own. */
+  readonly own: OwnManagement | undefined;
+}
+
+export interface SharedManagement {
+  /** For Triton's repository calls. */
+  readonly management: Management;
+  readonly routes: readonly Route[];
+  readonly services: readonly AddedService[];
+}
+
+export interface OwnManagement {
+  readonly handler: WireHandler;
+  /** Ends the calls that would last as long as the server. */
+  end(): void;
+}
+
+export interface MountParts {
+  readonly management: Management;
+  readonly config: Pick<Config, 'http' | 'management' | 'server'>;
+  /** As for the inference ports. */
+  readonly rpc: Pick<RpcHandlerOptions, 'cors' | 'interceptors'>;
+  /** Around every REST call, as on the inference ports. */
+  readonly withLog: (handler: HttpHandler) => HttpHandler;
+  readonly onError: (error: unknown) => void;
+}
+
+export function mountManagement(parts: MountParts): ManagementMount {
+  const { management, config, onError } = parts;
+  if (!config.management.enabled) return { shared: undefined, own: undefined };
+  const { bodyBytesMax, jsonBytesMax } = config.http;
+  const limits: ManagementOptions = { loadBytesMax: bodyBytesMax };
+  if (config.management.port === 'same') {
+    const { routes, service } = createManagementEdge({ management, limits, onError });
+    return { shared: { management, routes, services: [service] }, own: undefined };
+  }
+  const port = createManagementPort({
+    management,
+    limits,
+    restLimits: { bodyBytesMax, jsonBytesMax },
+    server: { name: config.server.id, version },
+    onError,
+  });
+  const handler = createRpcHandler(port.services, {
+    ...parts.rpc,
+    errorFrom: (error) => port.errorFrom(error),
+    onError,
+    receiveBytesMax: bodyBytesMax,
+    // Two loads of the largest size may be on their way.
+    arrivingBytesMax: 2 * bodyBytesMax,
+    next: wireHandlerFrom(parts.withLog(port.rest), onError),
+  });
+  return { shared: undefined, own: { handler, end: () => port.end() } };
+}

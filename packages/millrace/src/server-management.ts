@@ -1,0 +1,109 @@
+/** Management of the server as it runs: each question goes to the part that knows, and what several know is put together. */
+import type { InstanceSnapshot } from '@millrace/core';
+import {
+  type ContextStatus,
+  deviceNameOf,
+  type IndexEntry,
+  type InstanceStatus,
+  type LoadOverrides,
+  type Management,
+  type QueueStatus,
+  type TrafficChange,
+  type TrafficPolicy,
+  type TrafficTable,
+} from '@millrace/router';
+import type { Assembly } from './assemble.ts';
+
+export interface ServerManagementParts {
+  readonly assembly: Pick<Assembly, 'cache' | 'dataPlane' | 'fleet' | 'library' | 'models'>;
+  readonly traffic: TrafficTable;
+}
+
+export class ServerManagement implements Management {
+  readonly #assembly: ServerManagementParts['assembly'];
+  readonly #traffic: TrafficTable;
+
+  constructor({ assembly, traffic }: ServerManagementParts) {
+    this.#assembly = assembly;
+    this.#traffic = traffic;
+  }
+
+  index(): Promise<readonly IndexEntry[]> {
+    return this.#assembly.library.index();
+  }
+
+  load(model: string, overrides?: LoadOverrides): Promise<void> {
+    return this.#assembly.library.load(model, overrides);
+  }
+
+  unload(model: string, options?: { readonly isWithDependents?: boolean }): Promise<void> {
+    return this.#assembly.library.unload(model, options);
+  }
+
+  setPinned(model: string, version: string, isPinned: boolean): Promise<void> {
+    return this.#assembly.library.setPinned(model, version, isPinned);
+  }
+
+  contexts(): readonly ContextStatus[] {
+    const contexts = this.#assembly.library.contexts();
+    return contexts.map((one) => ({ ...one, labels: this.#traffic.labelsOf(one.name, one.version) }));
+  }
+
+  /** Of every worker that serves something; those that still load are not asked for anything. */
+  instances(): readonly InstanceStatus[] {
+    const { dataPlane, fleet } = this.#assembly;
+    const snapshots = new Map(dataPlane.instances().map((one) => [instanceKey(one.worker, one.model), one]));
+    return fleet.workers().flatMap(({ worker, pid, models }) =>
+      models.flatMap(({ model, place }): InstanceStatus[] => {
+        const snapshot = snapshots.get(instanceKey(worker, model.key));
+        if (snapshot === undefined) return [];
+        const { name, version } = model.view;
+        const group = place?.group ?? name;
+        const device = place === undefined ? 'cpu' : deviceNameOf(place);
+        return [{ worker, pid, model: name, version, group, device, ...stateOf(snapshot) }];
+      }),
+    );
+  }
+
+  queues(): QueueStatus {
+    const contexts = this.#assembly.library.contexts();
+    const byKey = new Map(this.#assembly.dataPlane.queues().map((queue) => [queue.model, queue]));
+    const models = contexts.flatMap(({ name, version }) => {
+      const model = this.#assembly.models.takeModel(name, version);
+      const queue = model && byKey.get(model.key);
+      if (queue === undefined) return [];
+      const { waitingRequests, waitingBytes, waitMs } = queue;
+      return [{ model: name, version, waitingRequests, waitingBytes, waitMs }];
+    });
+    return {
+      waitingRequests: models.reduce((sum, one) => sum + one.waitingRequests, 0),
+      waitingBytes: models.reduce((sum, one) => sum + one.waitingBytes, 0),
+      runningRequests: contexts.reduce((sum, one) => sum + one.runningRequests, 0),
+      models,
+    };
+  }
+
+  closeBreaker(worker: number): void {
+    this.#assembly.dataPlane.closeBreaker(worker);
+  }
+
+  flushCache(model?: string): number {
+    return this.#assembly.cache.flush(model);
+  }
+
+  traffic(model: string): TrafficPolicy {
+    return this.#traffic.traffic(model);
+  }
+
+  changeTraffic(model: string, change: TrafficChange, expectedRevision?: number): Promise<TrafficPolicy> {
+    return this.#traffic.changeTraffic(model, change, expectedRevision);
+  }
+}
+
+function instanceKey(worker: number, model: string): string {
+  return `${worker} ${model}`;
+}
+
+function stateOf({ breaker, outstandingBatches, rowMs, priorityMax }: InstanceSnapshot) {
+  return { breaker, outstandingBatches, rowMs, priorityMax: Number.isFinite(priorityMax) ? priorityMax : undefined };
+}

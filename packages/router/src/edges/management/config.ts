@@ -1,0 +1,65 @@
+import { ConfigError, type ConfigProblem } from '@millrace/protocol';
+
+/** What people write; everything is optional. */
+export interface ManagementOptions {
+  /** A body that brings no files, as sent and again after decompression. */
+  readonly changeBytesMax?: number;
+  /** A body that may bring files, likewise. */
+  readonly loadBytesMax?: number;
+  /** The bodies of all calls in progress together. */
+  readonly bodyBytesInFlightMax?: number;
+  /** Labels in one change of a model's traffic. */
+  readonly labelsMax?: number;
+  /** Versions in one split, or in one list of shadows. */
+  readonly versionsMax?: number;
+  /** Between two messages to one who watches the queues. */
+  readonly watchIntervalMsMin?: number;
+  readonly watchIntervalMsMax?: number;
+  /** Callers that watch the queues at once. */
+  readonly watchersMax?: number;
+  /** Up to this size a body is decompressed at once, above it off the event loop. */
+  readonly zlibSyncBytesMax?: number;
+  /** What `retry-after` says where the error catalogue advises a later attempt. */
+  readonly retryAfterSeconds?: number;
+}
+
+export type ManagementConfig = Required<ManagementOptions>;
+
+const mebibyte = 1024 * 1024;
+const bytesMaxMax = 2 ** 31 - 1;
+const dayMs = 86_400_000;
+
+interface LimitRule {
+  readonly default: number;
+  readonly min: number;
+  readonly max: number;
+}
+
+export const managementLimits = {
+  changeBytesMax: { default: mebibyte, min: 1, max: bytesMaxMax },
+  loadBytesMax: { default: 256 * mebibyte, min: 1, max: bytesMaxMax },
+  bodyBytesInFlightMax: { default: 1024 * mebibyte, min: 1, max: Number.MAX_SAFE_INTEGER },
+  labelsMax: { default: 64, min: 1, max: 65_536 },
+  versionsMax: { default: 64, min: 1, max: 65_536 },
+  watchIntervalMsMin: { default: 100, min: 1, max: dayMs },
+  watchIntervalMsMax: { default: 60_000, min: 1, max: dayMs },
+  watchersMax: { default: 64, min: 1, max: 65_536 },
+  zlibSyncBytesMax: { default: 16 * 1024, min: 0, max: 16 * mebibyte },
+  retryAfterSeconds: { default: 1, min: 0, max: 86_400 },
+} as const satisfies Record<keyof ManagementOptions, LimitRule>;
+
+/** Completes the options with defaults, or raises a `ConfigError` with everything that is wrong. */
+export function resolveManagementConfig(options: ManagementOptions): ManagementConfig {
+  const problems: ConfigProblem[] = [];
+  const limits: Record<string, number> = {};
+  for (const [name, rule] of Object.entries<LimitRule>(managementLimits)) {
+    const value = options[name as keyof ManagementOptions] ?? rule.default;
+    if (Number.isInteger(value) && value >= rule.min && value <= rule.max) limits[name] = value;
+    else {
+      const message = `must be a whole number from ${rule.min} to ${rule.max}, not ${value}`;
+      problems.push({ source: 'management options', field: name, message });
+    }
+  }
+  if (problems.length > 0) throw new ConfigError(problems);
+  return Object.freeze(limits) as unknown as ManagementConfig;
+}

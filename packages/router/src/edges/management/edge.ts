@@ -1,0 +1,42 @@
+/** The management edge: one set of operations behind a REST face and a gRPC face, to be mounted on any port. */
+import type { Management } from '../../registry/management.ts';
+import type { AddedService } from '../grpc/edge.ts';
+import { file_millrace_v1_management } from '../grpc/generated/millrace/v1/management_pb.ts';
+import type { Route } from '../routing/route.ts';
+import { type ManagementOptions, resolveManagementConfig } from './config.ts';
+import { ManagementService } from './grpc/routes.ts';
+import { type Every, ManagementOperations } from './operations.ts';
+import { managementRoutes } from './rest/routes.ts';
+
+export interface ManagementEdgeOptions {
+  readonly management: Management;
+  readonly limits?: ManagementOptions;
+  /** Hears of defects; clients are told only that there was one. */
+  readonly onError?: (error: unknown) => void;
+  /** The system's timer unless given. */
+  readonly every?: Every;
+}
+
+export interface ManagementEdge {
+  /** For a REST edge. */
+  readonly routes: readonly Route[];
+  /** For a gRPC edge. */
+  readonly service: AddedService;
+}
+
+export function createManagementEdge(options: ManagementEdgeOptions): ManagementEdge {
+  const { management, onError = () => {}, every = systemEvery } = options;
+  const config = resolveManagementConfig(options.limits ?? {});
+  const operations = new ManagementOperations({ management, config, every });
+  const service = new ManagementService(operations);
+  return {
+    routes: managementRoutes({ operations, config, onError }),
+    service: { service: service.service, file: file_millrace_v1_management, end: () => service.end() },
+  };
+}
+
+const systemEvery: Every = (intervalMs, run) => {
+  // A watch alone keeps no process alive: its connection does.
+  const timer = setInterval(run, intervalMs).unref();
+  return () => clearInterval(timer);
+};

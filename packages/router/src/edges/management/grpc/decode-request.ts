@@ -1,0 +1,27 @@
+/** Requests of the gRPC face as the operations take them. */
+import { InferenceError } from '@millrace/protocol';
+import type { TrafficChange } from '../../../registry/management.ts';
+import type { ChangeTrafficRequest } from '../../grpc/generated/millrace/v1/management_pb.ts';
+
+/** Throws `invalid-request` for a label that is both set and removed. */
+export function trafficChangeFrom(request: ChangeTrafficRequest): TrafficChange {
+  const labels = new Map<string, string | undefined>(Object.entries(request.labels));
+  for (const label of request.removedLabels) {
+    if (labels.has(label)) throw new InferenceError('invalid-request', `label '${label}' is both set and removed`);
+    labels.set(label, undefined);
+  }
+  const { split, shadows } = request;
+  return {
+    ...(labels.size === 0 ? {} : { labels }),
+    ...(split === undefined ? {} : { split: split.versions.map(({ version, weight }) => ({ version, weight })) }),
+    ...(shadows === undefined
+      ? {}
+      : { shadows: shadows.versions.map(({ version, percent }) => ({ version, percent })) }),
+  };
+}
+
+/** A revision that no double holds was never seen, so it matches none: -1 is never the present one. */
+export function expectedRevisionFrom({ expectedRevision }: ChangeTrafficRequest): number | undefined {
+  if (expectedRevision === undefined) return undefined;
+  return expectedRevision > BigInt(Number.MAX_SAFE_INTEGER) ? -1 : Number(expectedRevision);
+}

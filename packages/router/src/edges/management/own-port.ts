@@ -1,0 +1,62 @@
+/** Management alone, for a port of its own: both faces, Triton's repository calls, OpenAPI and reflection; no inference. */
+import type { HttpHandler, RpcError, RpcService } from '@millrace/http';
+import { createErrorEncoder } from '../grpc/encode-error.ts';
+import { file_google_rpc_error_details } from '../grpc/generated/google/rpc/error_details_pb.ts';
+import { file_grpc_reflection_v1_reflection } from '../grpc/generated/grpc/reflection/v1/reflection_pb.ts';
+import { file_grpc_reflection_v1alpha_reflection } from '../grpc/generated/grpc/reflection/v1alpha/reflection_pb.ts';
+import { file_inference_grpc_service, GRPCInferenceService } from '../grpc/generated/inference/grpc_service_pb.ts';
+import { ReflectionService } from '../grpc/reflection-service.ts';
+import { repositoryMethods } from '../grpc/repository-methods.ts';
+import { type RestOptions, resolveRestConfig } from '../rest/config.ts';
+import { encodeError } from '../rest/encode-error.ts';
+import { repositoryRoutes } from '../rest/repository-routes.ts';
+import { openApiRoute } from '../routing/openapi.ts';
+import { createRouter } from '../routing/router.ts';
+import type { ServerIdentity } from '../server-identity.ts';
+import { createManagementEdge, type ManagementEdgeOptions } from './edge.ts';
+
+export interface ManagementPortOptions extends ManagementEdgeOptions {
+  readonly server: ServerIdentity;
+  /** Of Triton's repository calls. */
+  readonly restLimits?: RestOptions;
+}
+
+export interface ManagementPort {
+  readonly rest: HttpHandler;
+  /** To be given to `createRpcHandler`, with `errorFrom`. */
+  readonly services: readonly RpcService[];
+  errorFrom(error: unknown): RpcError;
+  /** Ends the calls that would last as long as the server. */
+  end(): void;
+}
+
+export function createManagementPort(options: ManagementPortOptions): ManagementPort {
+  const { management, server, onError = () => {} } = options;
+  const edge = createManagementEdge(options);
+  const config = resolveRestConfig(options.restLimits ?? {});
+  const { retryAfterSeconds } = config;
+  const routes = [...edge.routes, ...repositoryRoutes({ management, config, onError })];
+  const document = openApiRoute(
+    { title: server.name, version: server.version, description: 'Management of the server' },
+    routes,
+  );
+  const files = [
+    file_google_rpc_error_details,
+    edge.service.file,
+    file_inference_grpc_service,
+    file_grpc_reflection_v1_reflection,
+    file_grpc_reflection_v1alpha_reflection,
+  ];
+  const names = files.flatMap((file) => file.services.map(({ typeName }) => typeName));
+  const reflection = new ReflectionService(files, names);
+  const repository = { name: GRPCInferenceService.typeName, methods: repositoryMethods(management) };
+  return {
+    rest: createRouter([...routes, document], (error) => encodeError(error, { retryAfterSeconds, onError })),
+    services: [edge.service.service, repository, ...reflection.services],
+    errorFrom: createErrorEncoder({ retryAfterSeconds, onError }),
+    end: () => {
+      edge.service.end();
+      reflection.end();
+    },
+  };
+}

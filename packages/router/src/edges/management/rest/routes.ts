@@ -1,0 +1,195 @@
+/** Management over REST. All of it is below one path, so that a proxy in front can keep it from the world by one rule. */
+import { z } from 'zod';
+import type { Route } from '../../routing/route.ts';
+import type { ManagementConfig } from '../config.ts';
+import type { ManagementOperations } from '../operations.ts';
+import * as decode from './decode-request.ts';
+import * as encode from './encode-response.ts';
+import { routeMaker } from './operation.ts';
+import * as schemas from './schemas.ts';
+
+export interface ManagementRouteParts {
+  readonly operations: ManagementOperations;
+  readonly config: ManagementConfig;
+  /** Hears of defects; clients are told only that there was one. */
+  readonly onError: (error: unknown) => void;
+}
+
+export const managementPath = '/v1/management';
+
+const revisionHeaders = {
+  [decode.ifMatchField]: z.string().describe('The etag that was seen; another one now is a 409'),
+};
+const model = (rest: string): string => `${managementPath}/models/{model}${rest}`;
+
+export function managementRoutes(parts: ManagementRouteParts): readonly Route[] {
+  const { operations, config, onError } = parts;
+  const route = routeMaker(config, onError);
+  const traffic = { description: 'The traffic as it is now', schema: schemas.trafficSchema };
+  return [
+    route({
+      method: 'GET',
+      path: `${managementPath}/contexts`,
+      operationId: 'listContexts',
+      summary: 'Every model version, with its state, labels and load',
+      answer: { description: 'The contexts', schema: schemas.contextsSchema },
+      run: () => encode.encodeContexts(operations.contexts()),
+    }),
+    route({
+      method: 'GET',
+      path: `${managementPath}/models`,
+      operationId: 'listModels',
+      summary: 'Every model of the repository, loaded or not',
+      answer: { description: 'The index', schema: schemas.indexSchema },
+      run: async () => encode.encodeIndex(await operations.index()),
+    }),
+    route({
+      method: 'POST',
+      path: model('/load'),
+      operationId: 'loadModel',
+      summary: 'Load a model, or load it anew beside the old one; answered when it is served',
+      request: { description: 'Nothing, or what to load instead', schema: schemas.loadSchema, isLarge: true },
+      run: async ({ body, parameter }) => {
+        const { config: override, files } = decode.loadFrom(body);
+        await operations.load(parameter('model'), override, files);
+        return encode.encodeNothing();
+      },
+    }),
+    route({
+      method: 'POST',
+      path: model('/unload'),
+      operationId: 'unloadModel',
+      summary: 'Unload a model; what was accepted is still answered',
+      request: { description: 'Nothing, or what else to unload', schema: schemas.unloadSchema },
+      run: async ({ body, parameter }) => {
+        await operations.unload(parameter('model'), body.withDependents ?? false);
+        return encode.encodeNothing();
+      },
+    }),
+    ...([true, false] as const).map((isPinned) =>
+      route({
+        method: isPinned ? 'PUT' : 'DELETE',
+        path: model('/versions/{version}/pin'),
+        operationId: isPinned ? 'pinVersion' : 'unpinVersion',
+        summary: isPinned
+          ? 'Never unload this version for the memory budget'
+          : 'Let this version be unloaded for the memory budget again',
+        run: async ({ parameter }) => {
+          await operations.setPinned(parameter('model'), parameter('version'), isPinned);
+          return encode.encodeNothing();
+        },
+      }),
+    ),
+    route({
+      method: 'GET',
+      path: model('/traffic'),
+      operationId: 'getTraffic',
+      summary: 'What labels stand for, and how requests without a version are spread',
+      answer: traffic,
+      run: ({ parameter }) => encode.encodeTraffic(operations.traffic(parameter('model'))),
+    }),
+    route({
+      method: 'PATCH',
+      path: model('/traffic'),
+      operationId: 'changeTraffic',
+      summary: 'Change labels, split and shadows at once; what is absent stays',
+      headers: revisionHeaders,
+      request: { description: 'The change', schema: schemas.trafficChangeSchema },
+      answer: traffic,
+      run: async ({ routed, body, parameter }) => {
+        const expected = decode.expectedRevisionFrom(routed.request);
+        const change = decode.trafficChangeFrom(body);
+        return encode.encodeTraffic(await operations.changeTraffic(parameter('model'), change, expected));
+      },
+    }),
+    route({
+      method: 'PUT',
+      path: model('/labels/{label}'),
+      operationId: 'setLabel',
+      summary: 'Let a label stand for a version',
+      headers: revisionHeaders,
+      request: { description: 'The version', schema: schemas.labelSchema },
+      answer: traffic,
+      run: async ({ routed, body, parameter }) => {
+        const expected = decode.expectedRevisionFrom(routed.request);
+        const change = { labels: new Map([[parameter('label'), body.version]]) };
+        return encode.encodeTraffic(await operations.changeTraffic(parameter('model'), change, expected));
+      },
+    }),
+    route({
+      method: 'DELETE',
+      path: model('/labels/{label}'),
+      operationId: 'removeLabel',
+      summary: 'Let a label stand for nothing',
+      headers: revisionHeaders,
+      answer: traffic,
+      run: async ({ routed, parameter }) => {
+        const expected = decode.expectedRevisionFrom(routed.request);
+        const change = { labels: new Map([[parameter('label'), undefined]]) };
+        return encode.encodeTraffic(await operations.changeTraffic(parameter('model'), change, expected));
+      },
+    }),
+    route({
+      method: 'PUT',
+      path: model('/split'),
+      operationId: 'setSplit',
+      summary: 'Spread requests that name no version over versions by weight; an empty list ends it',
+      headers: revisionHeaders,
+      request: { description: 'The split', schema: schemas.splitSchema },
+      answer: traffic,
+      run: async ({ routed, body, parameter }) => {
+        const expected = decode.expectedRevisionFrom(routed.request);
+        return encode.encodeTraffic(await operations.changeTraffic(parameter('model'), body, expected));
+      },
+    }),
+    route({
+      method: 'PUT',
+      path: model('/shadows'),
+      operationId: 'setShadows',
+      summary: 'Send copies of requests to versions whose answers nobody waits for; an empty list ends it',
+      headers: revisionHeaders,
+      request: { description: 'The shadows', schema: schemas.shadowsSchema },
+      answer: traffic,
+      run: async ({ routed, body, parameter }) => {
+        const expected = decode.expectedRevisionFrom(routed.request);
+        return encode.encodeTraffic(await operations.changeTraffic(parameter('model'), body, expected));
+      },
+    }),
+    route({
+      method: 'GET',
+      path: `${managementPath}/instances`,
+      operationId: 'listInstances',
+      summary: 'Every worker with the versions it serves, its breaker and its speed',
+      answer: { description: 'The instances', schema: schemas.instancesSchema },
+      run: () => encode.encodeInstances(operations.instances()),
+    }),
+    route({
+      method: 'POST',
+      path: `${managementPath}/instances/{worker}/breaker/close`,
+      operationId: 'closeBreaker',
+      summary: 'Trust a worker again from now on',
+      run: ({ parameter }) => {
+        operations.closeBreaker(decode.workerFrom(parameter('worker')));
+        return encode.encodeNothing();
+      },
+    }),
+    route({
+      method: 'GET',
+      path: `${managementPath}/queues`,
+      operationId: 'getQueues',
+      summary: 'What waits and runs now',
+      answer: { description: 'The queues', schema: schemas.queuesSchema },
+      run: () => encode.encodeQueues(operations.queues()),
+    }),
+    ...['', '/{model}'].map((suffix) =>
+      route({
+        method: 'DELETE',
+        path: `${managementPath}/cache${suffix}`,
+        operationId: suffix === '' ? 'flushCache' : 'flushModelCache',
+        summary: suffix === '' ? 'Forget the cached results of all models' : 'Forget the cached results of a model',
+        answer: { description: 'How many', schema: schemas.flushedSchema },
+        run: ({ parameter }) => encode.encodeFlushed(operations.flushCache(parameter('model'))),
+      }),
+    ),
+  ];
+}

@@ -1,0 +1,128 @@
+/** The bodies of the REST face. Ranges are said here and checked by the operations, in the same words for every face. */
+import { z } from 'zod';
+
+const count = z.int().min(0);
+const version = z.string().describe('A version, like "2"');
+
+export const weightedVersion = z
+  .strictObject({ version, weight: z.number().describe('Its share is its part of the sum of all weights') })
+  .meta({ id: 'WeightedVersion' });
+
+export const shadowedVersion = z
+  .strictObject({ version, percent: z.number().describe('Above 0, up to 100') })
+  .meta({ id: 'ShadowedVersion' });
+
+export const trafficSchema = z
+  .object({
+    labels: z.record(z.string(), version).describe('Versions by label'),
+    split: z
+      .array(weightedVersion)
+      .describe('Of requests that name neither version nor label; empty: the highest ready version takes all'),
+    shadows: z.array(shadowedVersion).describe('Versions that get copies of requests; nobody waits for their answers'),
+    revision: count.describe('Rises with every change; 0: never changed'),
+  })
+  .meta({ id: 'Traffic' });
+
+export const trafficChangeSchema = z
+  .strictObject({
+    labels: z.record(z.string(), version.nullable()).describe('A version for a label, or null to remove it').optional(),
+    split: z.array(weightedVersion).describe('Replaces the split; empty: ends it').optional(),
+    shadows: z.array(shadowedVersion).describe('Replaces the shadows; empty: ends them').optional(),
+  })
+  .meta({ id: 'TrafficChange' });
+
+export const labelSchema = z.strictObject({ version });
+export const splitSchema = z.strictObject({ split: z.array(weightedVersion) });
+export const shadowsSchema = z.strictObject({ shadows: z.array(shadowedVersion) });
+
+export const loadSchema = z
+  .strictObject({
+    config: z
+      .record(z.string(), z.unknown())
+      .describe('The whole configuration in its JSON form, instead of the repository’s')
+      .optional(),
+    files: z
+      .record(z.string(), z.string())
+      .describe('In base64, by path below the model’s folder, like 1/model.onnx; instead of all in the repository')
+      .optional(),
+  })
+  .meta({ id: 'Load' });
+
+export const unloadSchema = z
+  .strictObject({ withDependents: z.boolean().describe('Also the models that this one is made of').optional() })
+  .meta({ id: 'Unload' });
+
+export const contextsSchema = z
+  .object({
+    contexts: z.array(
+      z.object({
+        model: z.string(),
+        version: z.string().describe('Empty when the model failed before it had a version'),
+        state: z
+          .enum(['loading', 'ready', 'unloading', 'failed', 'evicted'])
+          .describe('evicted: not in memory for the time being; a request brings it back'),
+        reason: z.string().describe('Why it is not ready; empty when it is'),
+        labels: z.array(z.string()),
+        pinned: z.boolean(),
+        residentBytes: count.describe('Memory of its workers as the system measured it'),
+        idleMs: z.number().describe('Since its last request; absent: it had none yet').optional(),
+        waitingRequests: count,
+        runningRequests: count,
+        instances: count,
+      }),
+    ),
+  })
+  .meta({ id: 'Contexts' });
+
+export const indexSchema = z
+  .object({
+    models: z.array(
+      z
+        .object({
+          name: z.string(),
+          version: z.string().optional(),
+          state: z.enum(['UNKNOWN', 'READY', 'UNAVAILABLE', 'LOADING', 'UNLOADING']).optional(),
+          reason: z.string().optional(),
+        })
+        .describe('A model that was never loaded has a name only'),
+    ),
+  })
+  .meta({ id: 'Index' });
+
+export const instancesSchema = z
+  .object({
+    instances: z.array(
+      z.object({
+        worker: count,
+        pid: count.describe('Absent: it runs inside the server’s own process').optional(),
+        model: z.string(),
+        version: z.string(),
+        group: z.string(),
+        device: z.string(),
+        breaker: z.enum(['closed', 'open', 'half-open']),
+        outstandingBatches: count,
+        rowMs: z.number().describe('What a row takes here, as measured lately; absent before the first').optional(),
+        priorityMax: count.describe('It takes this priority level and more urgent ones only; absent: all').optional(),
+      }),
+    ),
+  })
+  .meta({ id: 'Instances' });
+
+export const queuesSchema = z
+  .object({
+    waitingRequests: count,
+    waitingBytes: count,
+    runningRequests: count,
+    models: z.array(
+      z.object({
+        model: z.string(),
+        version: z.string(),
+        waitingRequests: count,
+        waitingBytes: count,
+        waitMs: z.number().describe('What a request that came now would wait; absent: not known yet').optional(),
+      }),
+    ),
+  })
+  .meta({ id: 'Queues' });
+
+export const flushedSchema = z.object({ results: count.describe('Forgotten') }).meta({ id: 'FlushedCache' });

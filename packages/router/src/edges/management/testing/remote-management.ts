@@ -1,0 +1,35 @@
+/** Management as somebody far away calls it: every answer is a promise, and refusals have a code and a message. */
+import type { Management } from '../../../registry/management.ts';
+
+export type RemoteManagement = {
+  readonly [Name in keyof Management]: (
+    ...parameters: Parameters<Management[Name]>
+  ) => Promise<Awaited<ReturnType<Management[Name]>>>;
+};
+
+/** What a face made of an `InferenceError`. */
+export class RemoteRefusal extends Error {
+  readonly code: string;
+
+  constructor(code: string, message: string) {
+    super(message);
+    this.code = code;
+  }
+}
+
+/** The same, without any face between. */
+export function directly(management: Management): RemoteManagement {
+  return {
+    index: () => management.index(),
+    load: (...parameters) => management.load(...parameters),
+    unload: (...parameters) => management.unload(...parameters),
+    setPinned: (...parameters) => management.setPinned(...parameters),
+    contexts: async () => management.contexts(),
+    instances: async () => management.instances(),
+    queues: async () => management.queues(),
+    closeBreaker: async (worker) => management.closeBreaker(worker),
+    flushCache: async (model) => management.flushCache(model),
+    traffic: async (model) => management.traffic(model),
+    changeTraffic: (...parameters) => management.changeTraffic(...parameters),
+  };
+}

@@ -1,0 +1,89 @@
+/** A client of the REST face. */
+import type {
+  ContextStatus,
+  IndexEntry,
+  InstanceStatus,
+  QueueStatus,
+  TrafficPolicy,
+} from '../../../registry/management.ts';
+import { type RemoteManagement, RemoteRefusal } from './remote-management.ts';
+
+interface JsonTraffic extends Omit<TrafficPolicy, 'labels'> {
+  readonly labels: Readonly<Record<string, string>>;
+}
+
+/** What is not known is left out. */
+type Absent<Whole, Names extends keyof Whole> = Omit<Whole, Names> & Partial<Pick<Whole, Names>>;
+type JsonQueues = Omit<QueueStatus, 'models'> & { readonly models: Absent<QueueStatus['models'][number], 'waitMs'>[] };
+
+/** `url` is that of the server, without a slash at the end. */
+export function restManagement(url: string): RemoteManagement {
+  const call = async <Answer>(method: string, path: string, body?: unknown, headers = {}): Promise<Answer> => {
+    const response = await fetch(`${url}/v1/management${path}`, {
+      method,
+      headers: { 'content-type': 'application/json', ...headers },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+    const text = await response.text();
+    if (!response.ok) {
+      const { error } = JSON.parse(text) as { error: string };
+      throw new RemoteRefusal(response.headers.get('millrace-error-code') ?? '', error);
+    }
+    return (text === '' ? undefined : JSON.parse(text)) as Answer;
+  };
+  const at = (model: string): string => `/models/${encodeURIComponent(model)}`;
+  return {
+    index: async () => (await call<{ models: IndexEntry[] }>('GET', '/models')).models,
+    load: (model, { config, files } = {}) =>
+      call('POST', `${at(model)}/load`, {
+        ...(config === undefined ? {} : { config: JSON.parse(config) as unknown }),
+        ...(files === undefined
+          ? {}
+          : {
+              files: Object.fromEntries(
+                [...files].map(([path, bytes]) => [path, Buffer.from(bytes).toString('base64')]),
+              ),
+            }),
+      }),
+    unload: (model, { isWithDependents = false } = {}) =>
+      call('POST', `${at(model)}/unload`, { withDependents: isWithDependents }),
+    setPinned: (model, version, isPinned) =>
+      call(isPinned ? 'PUT' : 'DELETE', `${at(model)}/versions/${encodeURIComponent(version)}/pin`),
+    contexts: async () => {
+      type Told = Absent<ContextStatus, 'idleMs'> & { model: string; pinned: boolean };
+      const { contexts } = await call<{ contexts: Told[] }>('GET', '/contexts');
+      return contexts.map(({ model, pinned, ...rest }) => ({
+        idleMs: undefined,
+        ...rest,
+        name: model,
+        isPinned: pinned,
+      }));
+    },
+    instances: async () => {
+      const { instances } = await call<{ instances: Absent<InstanceStatus, 'pid' | 'rowMs' | 'priorityMax'>[] }>(
+        'GET',
+        '/instances',
+      );
+      return instances.map((one) => ({ pid: undefined, rowMs: undefined, priorityMax: undefined, ...one }));
+    },
+    queues: async () => {
+      const { models, ...totals } = await call<JsonQueues>('GET', '/queues');
+      return { ...totals, models: models.map((one) => ({ waitMs: undefined, ...one })) };
+    },
+    closeBreaker: (worker) => call('POST', `/instances/${worker}/breaker/close`),
+    flushCache: async (model) => {
+      const path = model === undefined ? '/cache' : `/cache/${encodeURIComponent(model)}`;
+      return (await call<{ results: number }>('DELETE', path)).results;
+    },
+    traffic: async (model) => trafficFrom(await call('GET', `${at(model)}/traffic`)),
+    changeTraffic: async (model, { labels, split, shadows }, expectedRevision) => {
+      const nulled = labels && Object.fromEntries([...labels].map(([label, version]) => [label, version ?? null]));
+      const headers = expectedRevision === undefined ? {} : { 'if-match': `"${expectedRevision}"` };
+      return trafficFrom(await call('PATCH', `${at(model)}/traffic`, { labels: nulled, split, shadows }, headers));
+    },
+  };
+}
+
+function trafficFrom({ labels, ...rest }: JsonTraffic): TrafficPolicy {
+  return { ...rest, labels: new Map(Object.entries(labels)) };
+}

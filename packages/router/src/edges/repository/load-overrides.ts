@@ -1,0 +1,42 @@
+/** What a load may bring with it instead of what the repository has: checked once, whatever protocol it came by. */
+import { InferenceError } from '@millrace/protocol';
+import type { LoadOverrides } from '../../registry/management.ts';
+
+/** A model of more files is better put into the repository. */
+export const overrideFilesMax = 1024;
+export const overridePathCharactersMax = 512;
+
+/** Undefined when the load brings nothing. Throws `invalid-request` with what is wrong. */
+export function loadOverridesFrom(
+  config: string | undefined,
+  files: ReadonlyMap<string, Uint8Array>,
+): LoadOverrides | undefined {
+  if (files.size > overrideFilesMax) {
+    throw invalid(`a load brings at most ${overrideFilesMax} files, this one brings ${files.size}`);
+  }
+  for (const path of files.keys()) {
+    const problem = pathProblem(path);
+    if (problem !== undefined) throw invalid(`file '${path.slice(0, overridePathCharactersMax)}' ${problem}`);
+  }
+  if (config === undefined && files.size > 0) {
+    // Without the repository nothing says what these files are.
+    throw invalid('a load that brings files must bring the configuration too: add the parameter config');
+  }
+  if (config === undefined) return undefined;
+  return files.size === 0 ? { config } : { config, files };
+}
+
+function pathProblem(path: string): string | undefined {
+  if (path.length > overridePathCharactersMax) return `has more than ${overridePathCharactersMax} characters`;
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for
+  if (/[\u0000-\u001f\\]/u.test(path)) return 'has a character that no path of a model may have';
+  const parts = path.split('/');
+  if (parts.some((part) => part === '' || part === '.' || part === '..')) {
+    return 'must be a path below the model’s folder, like 1/model.onnx';
+  }
+  return undefined;
+}
+
+function invalid(message: string): InferenceError {
+  return new InferenceError('invalid-request', message);
+}

@@ -1,0 +1,6 @@
+/** Stand-ins and contract suites for tests of other packages; not published. */
+export { grpcManagement } from '../edges/management/testing/grpc-management.ts';
+export { type ManagementSubject, managementContract } from '../edges/management/testing/management-contract.ts';
+export { ManagementDouble } from '../edges/management/testing/management-double.ts';
+export { type RemoteManagement, RemoteRefusal } from '../edges/management/testing/remote-management.ts';
+export { restManagement } from '../edges/management/testing/rest-management.ts';
