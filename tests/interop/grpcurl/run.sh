@@ -43,6 +43,8 @@ for address in "$grpc" "$http"; do
   expect list "^$service\$" curl_grpc "$address" list
   expect 'list of v1alpha' '^grpc.reflection.v1alpha.ServerReflection$' curl_grpc "$address" list
   expect 'list of methods' "^$service.ModelInfer\$" curl_grpc "$address" list "$service"
+  expect 'list of management' '^millrace.v1.Management.ListContexts$' curl_grpc "$address" list millrace.v1.Management
+  expect contexts '"model": "mlp"' curl_grpc "$address" millrace.v1.Management/ListContexts
   expect 'describe a service' 'rpc ModelInfer' curl_grpc "$address" describe "$service"
   expect 'describe a message' 'repeated bytes raw_input_contents = 7' curl_grpc "$address" describe inference.ModelInferRequest
   expect 'describe a map' 'map<string, .grpc.health.v1.HealthCheckResponse> statuses = 1' \

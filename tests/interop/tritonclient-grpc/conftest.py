@@ -1,43 +1,39 @@
-"""Starts a real server on free ports for the whole run and hands out the address of its gRPC port."""
+"""Starts real servers on free ports and hands out their addresses."""
 
-import json
 import pathlib
-import signal
-import subprocess
+import shutil
 import sys
-import threading
 import time
 
 import pytest
 import tritonclient.grpc as triton
 
-ROOT = pathlib.Path(__file__).resolve().parents[3]
-sys.path.insert(0, str(ROOT / "tests" / "interop" / "tritonclient"))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "tritonclient"))
+
+from server import ROOT, running_server  # noqa: E402
 
 
 @pytest.fixture(scope="session")
 def addresses():
-    command = ["node", "packages/millrace/bin/millrace.js", "serve", "models"]
-    command += ["--http-port", "0", "--grpc-port", "0", "--metrics-port", "0"]
-    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
-    record = {}
-    for line in process.stdout:
-        record = json.loads(line)
-        if record["message"] == "listening":
-            break
-    assert "grpcUrl" in record, "the server ended before it listened"
-    threading.Thread(target=process.stdout.read, daemon=True).start()
-    found = {name: record[f"{name}Url"].removeprefix("http://") for name in ("grpc", "http")}
-    wait_until_ready(found["grpc"])
-    yield found
-    process.send_signal(signal.SIGTERM)
-    assert process.wait(timeout=60) == 0
+    with running_server("models") as found:
+        wait_until_ready(found["grpc"])
+        yield found
 
 
 @pytest.fixture(scope="session", params=["grpc", "http"])
 def address(addresses, request):
     """Both ports speak gRPC."""
     return addresses[request.param]
+
+
+@pytest.fixture(scope="module")
+def explicit_address(tmp_path_factory):
+    """A server of two models that loads only what it is told to."""
+    repository = tmp_path_factory.mktemp("repository")
+    for name in ("mlp", "add_sub"):
+        shutil.copytree(ROOT / "models" / name, repository / name)
+    with running_server(repository, "--model-control-mode", "explicit") as found:
+        yield found["grpc"]
 
 
 def wait_until_ready(address):

@@ -1,36 +1,30 @@
-"""Starts a real server on free ports for the whole run and hands out its address."""
+"""Starts real servers on free ports and hands out their addresses."""
 
-import json
-import pathlib
-import signal
-import subprocess
-import threading
+import shutil
 import time
 import urllib.error
 import urllib.request
 
 import pytest
 
-ROOT = pathlib.Path(__file__).resolve().parents[3]
+from server import ROOT, running_server
 
 
 @pytest.fixture(scope="session")
 def server_url():
-    command = ["node", "packages/millrace/bin/millrace.js", "serve", "models"]
-    command += ["--http-port", "0", "--grpc-port", "0", "--metrics-port", "0"]
-    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
-    url = None
-    for line in process.stdout:
-        record = json.loads(line)
-        if record["message"] == "listening":
-            url = record["httpUrl"]
-            break
-    assert url is not None, "the server ended before it listened"
-    threading.Thread(target=process.stdout.read, daemon=True).start()
-    wait_until_ready(url)
-    yield url.removeprefix("http://")
-    process.send_signal(signal.SIGTERM)
-    assert process.wait(timeout=60) == 0
+    with running_server("models") as addresses:
+        wait_until_ready(f"http://{addresses['http']}")
+        yield addresses["http"]
+
+
+@pytest.fixture(scope="module")
+def explicit_url(tmp_path_factory):
+    """A server of two models that loads only what it is told to."""
+    repository = tmp_path_factory.mktemp("repository")
+    for name in ("mlp", "add_sub"):
+        shutil.copytree(ROOT / "models" / name, repository / name)
+    with running_server(repository, "--model-control-mode", "explicit") as addresses:
+        yield addresses["http"]
 
 
 def wait_until_ready(url):

@@ -44,6 +44,8 @@ def test_one_request_is_counted_once_in_every_part(client):
     runs = {entry["batch_size"]: entry["compute_infer"]["count"] for entry in after["batch_stats"]}
     assert runs[5] >= 1
     assert sum(runs.values()) == after["execution_count"]
+    (memory,) = after["memory_usage"]
+    assert memory["type"] == "CPU" and memory["byte_size"] > 1_000_000
 
 
 def test_all_models_are_listed_without_a_name(client):
