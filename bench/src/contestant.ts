@@ -8,7 +8,7 @@ export interface Contestant {
   readonly name: string;
   /** Arguments of node. */
   readonly command: readonly string[];
-  /** Matches the output once the server can answer; its first group is the port. */
+  /** Matches the output once the server can answer; its first group is the port, its second that of the metrics, if any. */
   readonly listening: RegExp;
 }
 
@@ -16,6 +16,7 @@ export interface RunningContestant {
   readonly name: string;
   readonly child: ChildProcess;
   readonly port: number;
+  readonly metricsPort: number;
 }
 
 export type Lane = 'local' | 'inline';
@@ -28,7 +29,8 @@ export function millraceServing(modelPath: string, lane: Lane): Contestant {
   return {
     name: `millrace, ${lane} lane`,
     command: [millrace, 'serve', modelPath, ...anyPorts, '--lane', lane, '--log-format', 'json'],
-    listening: /"httpUrl":"http:\/\/127\.0\.0\.1:(\d+)"[\s\S]*"message":"model ready"/,
+    listening:
+      /"httpUrl":"http:\/\/127\.0\.0\.1:(\d+)".*"metricsUrl":"http:\/\/127\.0\.0\.1:(\d+)\/[\s\S]*"message":"model ready"/,
   };
 }
 
@@ -52,8 +54,8 @@ export async function startContestants(contestants: readonly Contestant[]): Prom
   try {
     for (const { name, command, listening } of contestants) {
       const child = startPinned(0, process.execPath, command);
-      const port = Number((await firstMatch(child, listening))[1]);
-      running.push({ name, child, port });
+      const [, port, metricsPort] = await firstMatch(child, listening);
+      running.push({ name, child, port: Number(port), metricsPort: Number(metricsPort) });
     }
   } catch (error) {
     await stopContestants(running);

@@ -17,6 +17,8 @@ import { grpcStreamScenario } from './scenarios/grpc-stream.ts';
 import { idleMemoryScenario } from './scenarios/idle-memory.ts';
 import { inlineOverheadScenario } from './scenarios/inline-overhead.ts';
 import { loadLatencyScenario, overloadScenario } from './scenarios/load-latency.ts';
+import { memoryBudgetScenario } from './scenarios/memory-budget.ts';
+import { neighbourLoadScenario } from './scenarios/neighbour-load.ts';
 import { restBinaryScenario, restJsonScenario } from './scenarios/rest.ts';
 import { saturationScenario } from './scenarios/saturation.ts';
 import { tlsScenario } from './scenarios/tls.ts';
@@ -39,6 +41,8 @@ const scenarios: readonly Scenario[] = [
   batchingScenario,
   loadLatencyScenario,
   overloadScenario,
+  neighbourLoadScenario,
+  memoryBudgetScenario,
   wireUnaryScenario,
   attacksScenario,
 ];

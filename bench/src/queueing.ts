@@ -15,9 +15,11 @@ export function seededRandom(seed: number): () => number {
 export function poissonArrivals(ratePerSecond: number, seconds: number, seed: number): readonly number[] {
   const random = seededRandom(seed);
   const arrivals: number[] = [];
-  const meanGapMs = 1000 / ratePerSecond;
-  for (let at = -Math.log(1 - random()) * meanGapMs; at < seconds * 1000; at -= Math.log(1 - random()) * meanGapMs) {
+  const gapMs = (): number => (-Math.log(1 - random()) * 1000) / ratePerSecond;
+  let at = gapMs();
+  while (at < seconds * 1000) {
     arrivals.push(at);
+    at += gapMs();
   }
   return arrivals;
 }

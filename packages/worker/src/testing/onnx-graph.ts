@@ -35,12 +35,15 @@ export interface OnnxNode {
   readonly attributes?: Readonly<Record<string, number | readonly number[] | OnnxGraph>>;
 }
 
-export interface OnnxConstant {
+interface OnnxTensor {
   readonly name: string;
   readonly datatype: Datatype;
   readonly shape: readonly number[];
-  readonly data: Uint8Array;
 }
+
+/** With its data in the model, or in a file beside it. */
+export type OnnxConstant = OnnxTensor &
+  ({ readonly data: Uint8Array } | { readonly file: string; readonly fileBytes: number });
 
 export interface OnnxGraph {
   readonly inputs: readonly OnnxValue[];
@@ -51,6 +54,7 @@ export interface OnnxGraph {
 
 const irVersion = 8;
 const operatorSetVersion = 17;
+const externalLocation = 1;
 
 export function onnxModelFrom(graph: OnnxGraph): Uint8Array {
   return new ProtobufWriter()
@@ -92,7 +96,13 @@ function nodeMessage(node: OnnxNode): ProtobufWriter {
 function constantMessage(constant: OnnxConstant): ProtobufWriter {
   const message = new ProtobufWriter();
   for (const dimension of constant.shape) message.integer(1, dimension);
-  return message.integer(2, onnxElementTypes[constant.datatype]).string(8, constant.name).raw(9, constant.data);
+  message.integer(2, onnxElementTypes[constant.datatype]).string(8, constant.name);
+  if ('data' in constant) return message.raw(9, constant.data);
+  const entry = (key: string, value: string): ProtobufWriter => new ProtobufWriter().string(1, key).string(2, value);
+  return message
+    .message(13, entry('location', constant.file))
+    .message(13, entry('length', String(constant.fileBytes)))
+    .integer(14, externalLocation);
 }
 
 function valueMessage(value: OnnxValue): ProtobufWriter {
