@@ -164,7 +164,6 @@ class EmbeddedEngine implements Engine {
       inputs: [],
       outputs: options.outputs ?? [],
       ...schedulingFrom(options),
-      caller: options.caller ?? '',
     });
     // Inputs are read as the version wants them that will answer.
     const view = contexts.mustFind(request.model, request.version);

@@ -7,16 +7,18 @@ test('nothing said is no limit, no priority and no sequence', () => {
     queueTimeoutMs: undefined,
     priority: 0,
     sequence: undefined,
+    caller: '',
   });
 });
 
 test('limits, priority and a step of a sequence are passed on', () => {
   const sequence = { id: 7, isStart: true };
-  expect(schedulingFrom({ timeoutMs: 5, queueTimeoutMs: 2, priority: 1, sequence })).toEqual({
+  expect(schedulingFrom({ timeoutMs: 5, queueTimeoutMs: 2, priority: 1, sequence, caller: 'team-a' })).toEqual({
     timeoutMs: 5,
     queueTimeoutMs: 2,
     priority: 1,
     sequence: { id: 7n, isStart: true, isEnd: false },
+    caller: 'team-a',
   });
   expect(schedulingFrom({ sequence: { id: '7', isEnd: true } }).sequence).toEqual({
     id: '7',
@@ -35,6 +37,7 @@ test.each<[unknown, RegExp]>([
   [{ timeoutMs: '5' }, /timeoutMs is 5; it must be a number of milliseconds/],
   [{ priority: -1 }, /priority is -1; it must be an integer of 0 or more/],
   [{ priority: 0.5 }, /priority is 0.5/],
+  [{ caller: 7 }, /caller is 7; it must be a string/],
   [{ sequence: { id: -1 } }, /sequence.id is -1; it must be an integer from 0/],
   [{ sequence: { id: 2 ** 60 } }, /as a bigint above 2\^53/],
   [{ sequence: { id: 2n ** 64n } }, /sequence.id is 18446744073709551616/],

@@ -34,11 +34,11 @@ export interface SequenceOptions {
   readonly isEnd?: boolean;
 }
 
-type Scheduling = Pick<InferRequest, 'timeoutMs' | 'queueTimeoutMs' | 'priority' | 'sequence'>;
+type Scheduling = Pick<InferRequest, 'timeoutMs' | 'queueTimeoutMs' | 'priority' | 'sequence' | 'caller'>;
 
 /** Throws `invalid-request` with the first thing that is wrong. */
 export function schedulingFrom(options: InferOptions): Scheduling {
-  const { timeoutMs, queueTimeoutMs, priority = 0 } = options;
+  const { timeoutMs, queueTimeoutMs, priority = 0, caller = '' } = options;
   for (const [name, value] of Object.entries({ timeoutMs, queueTimeoutMs })) {
     if (value !== undefined && !(typeof value === 'number' && value >= 0)) {
       throw new InferenceError('invalid-request', `${name} is ${value}; it must be a number of milliseconds`);
@@ -47,7 +47,10 @@ export function schedulingFrom(options: InferOptions): Scheduling {
   if (!Number.isSafeInteger(priority) || priority < 0) {
     throw new InferenceError('invalid-request', `priority is ${priority}; it must be an integer of 0 or more`);
   }
-  return { timeoutMs, queueTimeoutMs, priority, sequence: sequenceFrom(options.sequence) };
+  if (typeof caller !== 'string') {
+    throw new InferenceError('invalid-request', `caller is ${String(caller)}; it must be a string`);
+  }
+  return { timeoutMs, queueTimeoutMs, priority, sequence: sequenceFrom(options.sequence), caller };
 }
 
 function sequenceFrom(sequence: SequenceOptions | undefined): SequenceStep | undefined {

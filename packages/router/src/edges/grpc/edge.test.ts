@@ -10,8 +10,8 @@ afterEach(async () => {
   await open?.server.close();
 });
 
-async function serve(): Promise<Served> {
-  open = await serveEdge();
+async function serve(callerHeader = ''): Promise<Served> {
+  open = await serveEdge(callerHeader);
   return open;
 }
 
@@ -176,4 +176,17 @@ test('inferences that cannot even be read are counted by the catalogue’s codes
   await post('ModelInfer', '\u0007\u0007');
   await call('ModelInfer', { modelName: 'm', inputs: [{}, {}, {}] });
   expect(dataPlane.refusals).toEqual(['invalid-request', 'request-too-large']);
+});
+
+test.each([
+  ['', '127.0.0.1'],
+  ['millrace-caller', 'team-a'],
+])('a caller is told by its address, or by the field that the operator trusts: %j', async (callerHeader, caller) => {
+  const { url, dataPlane } = await serve(callerHeader);
+  await fetch(`${url}/inference.GRPCInferenceService/ModelInfer`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', 'millrace-caller': 'team-a' },
+    body: JSON.stringify({ modelName: 'm' }),
+  });
+  expect(dataPlane.requests[0]?.caller).toBe(caller);
 });

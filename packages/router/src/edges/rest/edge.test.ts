@@ -1,7 +1,7 @@
 import { InferenceError } from '@millrace/protocol';
 import { describe, expect, test } from 'vitest';
 import { resolveRestConfig, restDefaults } from './config.ts';
-import { catalogueOf, echoEdge, viewOf } from './echo-double.ts';
+import { catalogueOf, echoEdge, jsonRequest, viewOf } from './echo-double.ts';
 import { inferRequestSchema, inferResponseSchema } from './schemas.ts';
 
 const views = [viewOf('m', { version: '3' }), viewOf('m', { version: '4' }), viewOf('a b', { isBatched: false })];
@@ -226,4 +226,15 @@ describe('options', () => {
       /bodyBytesMax[\s\S]*inputsMax: must be a whole number from 1 to 65536, not 0[\s\S]*compressionLevel/,
     );
   });
+});
+
+test('a caller is told by its address, or by the field that the operator trusts', async () => {
+  const request = { ...jsonRequest({ inputs: [] }), peer: { address: '10.0.0.9', port: 1, isEncrypted: false } };
+  const headers = [...(request.headers ?? []), ['millrace-caller', 'team-a'] as const];
+  const plain = echoEdge();
+  await plain.call({ ...request, headers });
+  expect(plain.dataPlane.requests[0]?.caller).toBe('10.0.0.9');
+  const trusting = echoEdge({ callerHeader: 'millrace-caller' });
+  await trusting.call({ ...request, headers });
+  expect(trusting.dataPlane.requests[0]?.caller).toBe('team-a');
 });

@@ -38,7 +38,7 @@ const config = {
   of_the_future: true,
 };
 
-export async function serveEdge(): Promise<Served> {
+export async function serveEdge(callerHeader = ''): Promise<Served> {
   const health = new HealthDouble();
   const dataPlane = new EchoDataPlane();
   const view = viewOf('m', { config, labels: new Map([['x', ['cat', 'dog']]]) });
@@ -49,6 +49,7 @@ export async function serveEdge(): Promise<Served> {
     server: { name: 'mill', version: '1.2.3', extensions: ['of_our_own'] },
     statistics: { of: (name, version) => [{ name, version, ...new ModelTally(() => 0).statistics(), memory: [] }] },
     limits: { inputsMax: 2 },
+    callerHeader,
   });
   const handler = createRpcHandler(edge.services, {
     errorFrom: (error) => edge.errorFrom(error),
