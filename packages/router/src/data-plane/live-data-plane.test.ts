@@ -1,6 +1,7 @@
 import { Cancellation } from '@millrace/protocol';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { bringBackAttemptsMax } from './demand.ts';
 import { testPolicy } from './testing/models.ts';
 import { PlaneOnStage, type Sent } from './testing/plane-on-stage.ts';
 import type { ScriptedLink } from './testing/scripted-lane.ts';
@@ -390,4 +391,74 @@ test.each([
     }),
     { seed: 20, numRuns: 150 },
   );
+});
+
+test('a request for a version that is not in memory waits until it is brought back, and its deadline counts', async () => {
+  const stage = new PlaneOnStage();
+  const worker = stage.worker(1);
+  stage.models.setAside(stage.model);
+  let bring: () => void = () => {};
+  const timeouts: (number | undefined)[] = [];
+  stage.plane.setDemand({
+    bringBack: (_model, timeoutMs) => {
+      timeouts.push(timeoutMs);
+      return new Promise((resolve) => {
+        bring = resolve;
+      });
+    },
+  });
+  const sent = stage.send([5], 1000);
+  await stage.turn();
+  expect([sent.result, worker.inFlight.length]).toEqual([undefined, 0]);
+  stage.clock.advance(400);
+  stage.models.serve(stage.model);
+  bring();
+  await stage.turn();
+  await stage.turn();
+  expect(worker.inFlight).toHaveLength(1);
+  worker.answers();
+  expect(await sent.outcome).toBe('answered 5');
+  stage.models.setAside(stage.model);
+  const waiting = stage.send([7], 1000);
+  await stage.turn();
+  stage.clock.advance(1000);
+  stage.models.serve(stage.model);
+  bring();
+  await stage.turn();
+  await stage.turn();
+  expect(await waiting.outcome).toBe('deadline-exceeded');
+  expect(timeouts).toEqual([1000, 1000]);
+});
+
+test('a request that is malformed, or whose version cannot stay, is refused without waiting for ever', async () => {
+  const stage = new PlaneOnStage();
+  stage.models.setAside(stage.model);
+  let times = 0;
+  stage.plane.setDemand({
+    bringBack: async () => {
+      times += 1;
+    },
+  });
+  const malformed = stage.send([]);
+  expect([await malformed.outcome, times]).toEqual(['invalid-request', 0]);
+  expect(await stage.send([1]).outcome).toBe('model-not-ready');
+  expect(times).toBe(bringBackAttemptsMax);
+});
+
+test('a model that is taken back before it is idle goes on, and was not idle', async () => {
+  const stage = new PlaneOnStage();
+  const worker = stage.worker(1);
+  const first = stage.send([1]);
+  await stage.turn();
+  let isIdle = false;
+  void stage.plane.retireModel(stage.model).then(() => {
+    isIdle = true;
+  });
+  expect(stage.plane.isInUse(stage.model)).toBe(true);
+  stage.plane.addModel(stage.model);
+  worker.answers();
+  expect(await first.outcome).toBe('answered 1');
+  await stage.turn();
+  expect([isIdle, stage.plane.isInUse(stage.model)]).toEqual([false, false]);
+  await Promise.all([stage.plane.retireModel(stage.model), stage.turn()]);
 });

@@ -142,11 +142,6 @@ export class RunningGroup {
     return this.#slots.every(({ hasSettled }) => hasSettled);
   }
 
-  /** Whether the data plane can run the model: a worker has loaded it and it was not given up since. */
-  isServable(model: ServedModel): boolean {
-    return this.#inPlane.has(model);
-  }
-
   /** Process ids of the workers, and what each said it held after its last load; of those that have processes. */
   memory(): readonly { readonly pid: number | undefined; readonly residentBytes: number }[] {
     return this.#slots.map(({ pid, residentBytes }) => ({ pid, residentBytes }));

@@ -25,6 +25,7 @@ export class PlaneOnStage {
   readonly clock = new HeldClock();
   readonly lane = new ScriptedLane();
   readonly model: ServedModel;
+  readonly models = new ServedModels();
   readonly plane: LiveDataPlane;
   readonly #registry = new MetricsRegistry();
   readonly observer = new MetricsObserver(this.#registry, { version: '0', node: '0' });
@@ -39,15 +40,14 @@ export class PlaneOnStage {
         {},
         policy,
       );
-    const models = new ServedModels();
     this.plane = new LiveDataPlane({
       scheduler: new Scheduler(),
-      models,
+      models: this.models,
       clock: this.clock,
       observer: this.observer,
     });
     this.plane.addModel(this.model);
-    models.serve(this.model);
+    this.models.serve(this.model);
   }
 
   /** A worker that serves the model and holds that many batches. */

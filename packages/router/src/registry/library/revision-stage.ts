@@ -27,6 +27,9 @@ export interface RevisionStageParts {
   readonly keeper: Partial<KeeperConfig>;
 }
 
+/** However many wait for room, processes are not measured more often. */
+const measurePauseMs = 500;
+
 export class RevisionStage {
   readonly #parts: RevisionStageParts;
   readonly #keeper: Keeper;
@@ -35,6 +38,7 @@ export class RevisionStage {
   readonly #actions: KeeperAction[] = [];
   #onOutcome: { readonly revision: Revision; readonly resolve: (reason: string) => void }[] = [];
   #onForgotten: (() => void)[] = [];
+  #measuredAt = Number.NEGATIVE_INFINITY;
   #isPerforming: boolean = false;
   #cancelWake: (() => void) | undefined;
   #isClosed: boolean = false;
@@ -61,7 +65,7 @@ export class RevisionStage {
     this.demand = new DemandWaiters({
       clock: parts.clock,
       contextOf: (model) => this.#byModel.get(model)?.plan.name,
-      tell: (event) => this.tell(event),
+      tell: (event) => this.#tellDemand(event),
       onLoaded: (context, waitMs) => parts.listener.demandLoaded(context, waitMs),
     });
   }
@@ -90,9 +94,18 @@ export class RevisionStage {
     this.#isPerforming = false;
   }
 
+  /** Somebody waits for room: what there is should be known, not remembered. */
+  #tellDemand(event: KeeperEvent): void {
+    const now = this.#parts.clock.now();
+    const isStale = now - this.#measuredAt >= measurePauseMs;
+    if (isStale && this.#keeper.budgetBytes !== Number.POSITIVE_INFINITY) this.measure();
+    this.tell(event);
+  }
+
   /** Looks at every process, and lets the keeper see to it that the budget holds. */
   measure(): void {
-    const { measure, listener } = this.#parts;
+    const { measure, listener, clock } = this.#parts;
+    this.#measuredAt = clock.now();
     const byModel: { model: ServedModel; bytes: number }[] = [];
     for (const revision of [...this.#revisions.values()]) {
       const { running } = revision;
