@@ -51,6 +51,7 @@ const json = (schema: z.ZodType) => ({ 'application/json': schema });
 const refusals = {
   400: { description: 'The request is malformed', content: json(schemas.errorSchema) },
   404: { description: 'There is no such model or version', content: json(schemas.errorSchema) },
+  429: { description: 'This caller has as many requests waiting as one may', content: json(schemas.errorSchema) },
   503: { description: 'The model is not ready or full; try again later', content: json(schemas.errorSchema) },
 };
 
