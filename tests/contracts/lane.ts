@@ -2,12 +2,15 @@
 import type { Lane } from '@millrace/protocol';
 import { afterAll, afterEach, describe, expect } from 'vitest';
 import { testBatches } from './lane-batches.ts';
+import { testCalls } from './lane-calls.ts';
 import { testLife } from './lane-life.ts';
 import { LinkProbe } from './link-probe.ts';
 import { ModelFolder } from './model-folder.ts';
 
 export interface LaneUnderTest {
   readonly createLane: () => Lane;
+  /** The same with workers whose models call others. */
+  readonly createCallingLane: () => Lane;
   /** The worker has a process of its own. */
   readonly hasProcess: boolean;
 }
@@ -18,17 +21,20 @@ export interface LaneTools extends LaneUnderTest {
   readonly models: ModelFolder;
   /** A new worker; it is ended after the test, and the link held to what concerns every test. */
   open(): LinkProbe;
+  openCalling(): LinkProbe;
 }
 
 export function describeLane(name: string, lane: LaneUnderTest): void {
   describe(`the ${name} lane`, () => {
     const models = new ModelFolder();
     const probes: LinkProbe[] = [];
-    const open = (): LinkProbe => {
-      const probe = new LinkProbe(lane.createLane());
+    const openOn = (opened: Lane): LinkProbe => {
+      const probe = new LinkProbe(opened);
       probes.push(probe);
       return probe;
     };
+    const open = () => openOn(lane.createLane());
+    const openCalling = () => openOn(lane.createCallingLane());
     afterAll(() => models.remove());
     afterEach(async () => {
       for (const probe of probes.splice(0)) {
@@ -38,8 +44,9 @@ export function describeLane(name: string, lane: LaneUnderTest): void {
         expect(probe.received.at(-1)?.kind).toBe('gone');
       }
     });
-    const tools: LaneTools = { ...lane, name, models, open };
+    const tools: LaneTools = { ...lane, name, models, open, openCalling };
     testLife(tools);
     testBatches(tools);
+    testCalls(tools);
   });
 }

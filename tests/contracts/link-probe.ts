@@ -1,4 +1,14 @@
-import type { AnsweredMessage, FailedMessage, FromWorker, Lane, LoadSpec, WorkerLink } from '@millrace/protocol';
+import type {
+  AnsweredMessage,
+  CallMessage,
+  FailedMessage,
+  FromWorker,
+  Lane,
+  LoadSpec,
+  Region,
+  Tensor,
+  WorkerLink,
+} from '@millrace/protocol';
 
 type Answer = AnsweredMessage | FailedMessage;
 
@@ -57,17 +67,26 @@ export class LinkProbe {
         offset += aligned(data.length);
         return { index, shape, data: target };
       });
-      const release = region.release.bind(region);
-      // Watched in place: a lane may know its regions by identity.
-      Object.defineProperty(region, 'release', {
-        value: () => {
-          release();
-          onRelease();
-        },
-      });
+      watchRelease(region, onRelease);
       link.send({ kind: 'dispatch', batch, model, inputs: placed, outputs, region });
     });
     return batch;
+  }
+
+  /** Answers a call with tensors in lent memory. */
+  answerCall({ call, batch }: CallMessage, tensors: readonly Tensor[], onRelease: () => void = () => {}): void {
+    this.call((link) => {
+      const region = link.lend(tensors.reduce((sum, { data }) => sum + aligned(data.length), 0));
+      let offset = 0;
+      const outputs = tensors.map((tensor) => {
+        const data = region.bytes.subarray(offset, offset + tensor.data.length);
+        data.set(tensor.data);
+        offset += aligned(tensor.data.length);
+        return { ...tensor, data };
+      });
+      watchRelease(region, onRelease);
+      link.send({ kind: 'call-answered', call, batch, outputs, region });
+    });
   }
 
   async answer(batch: number): Promise<Answer> {
@@ -132,4 +151,15 @@ export class LinkProbe {
 
 function aligned(bytes: number): number {
   return Math.ceil(bytes / 8) * 8;
+}
+
+/** Watched in place: a lane may know its regions by identity. */
+function watchRelease(region: Region, onRelease: () => void): void {
+  const release = region.release.bind(region);
+  Object.defineProperty(region, 'release', {
+    value: () => {
+      release();
+      onRelease();
+    },
+  });
 }

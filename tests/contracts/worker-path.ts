@@ -6,6 +6,11 @@ export function mustFindWorker(): string {
   return mustFindBuilt('packages/worker/dist/main.js');
 }
 
+/** The one for pipelines. */
+export function mustFindPipelineWorker(): string {
+  return mustFindBuilt('packages/worker/dist/pipeline/main.js');
+}
+
 /** The one that hears by the event loop. */
 export function mustFindEventWorker(): string {
   return mustFindBuilt('tests/dist/support/event-worker.js');

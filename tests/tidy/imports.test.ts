@@ -21,6 +21,7 @@ const fences: Readonly<Record<string, string>> = {
   koffi: 'shared-memory',
   lmdb: 'store',
   sharp: 'worker',
+  amaro: 'worker',
   pino: 'millrace',
 };
 

@@ -68,6 +68,7 @@ test('there is a page for each mechanism', () => {
     'eviction.md',
     'instances.md',
     'life-cycle.md',
+    'pipelines.md',
     'retry.md',
     'sequences.md',
     'shutdown.md',

@@ -32,6 +32,7 @@ const event: fc.Arbitrary<SchedulerEvent> = fc.oneof(
         queues: fc.array(queue, { minLength: 1, maxLength: 3 }),
         waitMsMax: limit,
         weight: fc.constantFrom(1, 2.5),
+        isConcurrent: fc.boolean(),
       })
       .map(resolveModelPolicy),
   }),

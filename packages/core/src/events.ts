@@ -8,7 +8,8 @@
  *   requests which came in together can share a batch;
  * - actions are carried out in their order, before the caller speaks of a worker's death: a `dispatch` may be decided
  *   in the midst of a turn, when a request would be refused for what waits while a worker is free;
- * - a worker runs its batches in the order of their dispatch, so the oldest unanswered one is the one that runs.
+ * - a worker runs its batches in the order of their dispatch, so the oldest unanswered one is the one that runs; the
+ *   workers of a concurrent model run all they hold at once.
  */
 import type { ErrorCode } from '@millrace/protocol';
 import type { ModelPolicy } from './model-policy.ts';

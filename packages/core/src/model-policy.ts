@@ -37,6 +37,8 @@ export interface ModelPolicy {
   readonly latencyTargetMs: number;
   /** Share of contended workers against other models. */
   readonly weight: number;
+  /** Its workers serve it alone and run all the batches that they hold at the same time. */
+  readonly isConcurrent: boolean;
 }
 
 export const openQueue: QueuePolicy = Object.freeze({
@@ -59,6 +61,7 @@ export function resolveModelPolicy(options: Bounds & Partial<ModelPolicy>): Mode
     waitMsMax: Number.POSITIVE_INFINITY,
     latencyTargetMs: Number.POSITIVE_INFINITY,
     weight: 1,
+    isConcurrent: false,
     ...options,
   });
   assert(policy.rowsMax >= 1 && policy.queueRequestsMax >= 1, 'a model takes at least one row and one request');

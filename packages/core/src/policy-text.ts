@@ -18,6 +18,7 @@ export function formatPolicy(policy: ModelPolicy): string {
   if (policy.waitMsMax !== Number.POSITIVE_INFINITY) words.push(`wait-ms-max=${policy.waitMsMax}`);
   if (policy.latencyTargetMs !== Number.POSITIVE_INFINITY) words.push(`latency-target-ms=${policy.latencyTargetMs}`);
   if (policy.weight !== 1) words.push(`weight=${policy.weight}`);
+  if (policy.isConcurrent) words.push('concurrent=1');
   return words.join(' ');
 }
 
@@ -39,6 +40,7 @@ export function policyFromFields(
     waitMsMax: field('wait-ms-max', Number.POSITIVE_INFINITY),
     latencyTargetMs: field('latency-target-ms', Number.POSITIVE_INFINITY),
     weight: field('weight', 1),
+    isConcurrent: field('concurrent', 0) === 1,
   });
 }
 

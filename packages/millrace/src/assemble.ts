@@ -20,6 +20,7 @@ import { type MetadataStore, openMemoryStore } from '@millrace/store';
 import { createInlineLane, onnxruntimeEngine } from '@millrace/worker';
 import type { Config } from './config/fields.ts';
 import { gpuSupportFrom, modelDefaultsFrom } from './model-defaults.ts';
+import { describePipeline, pipelineWorkerPath } from './pipelines.ts';
 import { shareThreads } from './share-threads.ts';
 
 export interface AssemblyParts {
@@ -78,17 +79,21 @@ export async function assemble(parts: AssemblyParts): Promise<Assembly> {
     loadMsMax: Math.ceil(config.worker.loadSecondsMax * 1000),
     listener,
   });
+  const laneOptions = {
+    sharedMemoryBytesMax: config.worker.sharedMemory ? config.worker.sharedMemoryBytes : 0,
+    onSharedMemoryUnavailable: parts.onSharedMemoryUnavailable,
+  };
   const library = await ModelLibrary.open({
     paths,
-    reading: { gpu: gpuSupportFrom(config), defaults: modelDefaultsFrom(config) },
+    reading: { gpu: gpuSupportFrom(config), defaults: modelDefaultsFrom(config), describePipeline },
     share: (definitions) => shareThreads(definitions, availableParallelism(), config.worker.threads),
     lanes: {
       inline: createInlineLane({ engines: [onnxruntimeEngine] }),
       local: createLocalLane({
         workerPath: parts.workerPath ?? createRequire(import.meta.url).resolve('@millrace/worker/main'),
-        sharedMemoryBytesMax: config.worker.sharedMemory ? config.worker.sharedMemoryBytes : 0,
-        onSharedMemoryUnavailable: parts.onSharedMemoryUnavailable,
+        ...laneOptions,
       }),
+      pipeline: createLocalLane({ workerPath: pipelineWorkerPath, ...laneOptions }),
     },
     runnerOf: (model, { cache }, { ensemble }) => runners.runnerOf(model, { cache, ensemble }),
     dataPlane,

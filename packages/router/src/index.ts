@@ -54,6 +54,8 @@ export * from './registry/model-parameters.ts';
 export * from './registry/onnx-graph/onnx-file-error.ts';
 export * from './registry/onnx-graph/onnx-graph.ts';
 export * from './registry/onnx-graph/read-onnx-graph.ts';
+export * from './registry/pipeline/describe-pipeline.ts';
+export * from './registry/pipeline/read-pipeline.ts';
 export * from './registry/repository.ts';
 export * from './registry/served-models.ts';
 export * from './telemetry/duration-tally.ts';

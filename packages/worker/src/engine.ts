@@ -1,5 +1,5 @@
 /** The seam between the worker host and whatever computes: an engine loads a model into a session that runs batches. */
-import type { BatchTensor, LoadSpec, Region } from '@millrace/protocol';
+import type { BatchTensor, CancelSignal, LoadSpec, Region, Tensor } from '@millrace/protocol';
 
 export interface RunRequest {
   readonly inputs: readonly BatchTensor[];
@@ -7,6 +7,28 @@ export interface RunRequest {
   readonly outputs: readonly number[];
   /** Memory for the outputs, laid where the router will read it. */
   lend(bytes: number): Region;
+  /** Only for models whose `LoadSpec.concurrency` is given. */
+  readonly calls?: RunCalls;
+}
+
+/** What a run that goes on while others do may ask for meanwhile. */
+export interface RunCalls {
+  /** Fires when nobody waits for the batch any more. */
+  readonly signal: CancelSignal;
+  /** Asks another model. The outputs are the caller's own. Rejects with an `InferenceError` only. */
+  call(request: ModelCall): Promise<readonly Tensor[]>;
+}
+
+export interface ModelCall {
+  readonly model: string;
+  /** Empty: the version the model prefers. */
+  readonly version: string;
+  readonly inputs: readonly Tensor[];
+  /** Empty: all. */
+  readonly outputs: readonly string[];
+  /** Infinity: as long as the batch may take. */
+  readonly timeoutMs: number;
+  readonly signal: CancelSignal;
 }
 
 export interface RunResult {

@@ -1,6 +1,5 @@
 /** The lane without a process or a socket: for programs that embed the server, and for tests. */
 import {
-  type DispatchMessage,
   type FromWorker,
   HeapRegion,
   type Lane,
@@ -28,7 +27,8 @@ class InlineLink implements WorkerLink {
   readonly pid = undefined;
   readonly #host: WorkerHost;
   readonly #receive: (message: FromWorker) => void;
-  readonly #inFlight: DispatchMessage[] = [];
+  /** What is released when the batch has ended: its inputs, and what its calls were answered. */
+  readonly #inFlight = new Map<number, Region[]>();
   #isStopping: boolean = false;
   #isGone: boolean = false;
 
@@ -50,12 +50,20 @@ class InlineLink implements WorkerLink {
   }
 
   send(message: ToWorker): void {
-    if (message.kind === 'dispatch') {
-      if (this.#isGone) message.region.release();
-      else this.#inFlight.push(message);
+    switch (message.kind) {
+      case 'dispatch':
+        if (this.#isGone) message.region.release();
+        else this.#inFlight.set(message.batch, [message.region]);
+        break;
+      case 'call-answered': {
+        const held = this.#inFlight.get(message.batch);
+        if (held === undefined) message.region.release();
+        else held.push(message.region);
+        break;
+      }
     }
-    // A worker that is being stopped takes nothing new, but may be spared what nobody waits for any more.
-    if (!this.#isStopping || message.kind === 'cancel') this.#host.receive(message);
+    // A worker that is being stopped takes nothing new, but hears of what it has begun.
+    if (!this.#isStopping || !isNew(message)) this.#host.receive(message);
   }
 
   stop(): void {
@@ -71,7 +79,10 @@ class InlineLink implements WorkerLink {
   }
 
   #deliver(message: WorkerMessage): void {
-    if (message.kind === 'answered' || message.kind === 'failed') this.#inFlight.shift()?.region.release();
+    if (message.kind === 'answered' || message.kind === 'failed') {
+      for (const region of this.#inFlight.get(message.batch) ?? []) region.release();
+      this.#inFlight.delete(message.batch);
+    }
     this.#receive(message);
   }
 
@@ -79,9 +90,14 @@ class InlineLink implements WorkerLink {
     if (this.#isGone) return;
     this.#isGone = true;
     this.#host.close();
-    for (const { region } of this.#inFlight.splice(0)) region.release();
+    for (const regions of this.#inFlight.values()) for (const region of regions) region.release();
+    this.#inFlight.clear();
     this.#receive({ kind: 'gone', reason });
   }
+}
+
+function isNew({ kind }: ToWorker): boolean {
+  return kind === 'load' || kind === 'unload' || kind === 'dispatch';
 }
 
 function lendHeap(bytes: number): Region {

@@ -45,6 +45,11 @@ export class Batch {
     this.liveCount = entries.length;
   }
 
+  /** A worker died of it, or of what it ran at the same time as this. */
+  get isSuspect(): boolean {
+    return this.entries.some((entry) => entry.deaths > 0);
+  }
+
   /** Whether the request still waits for this batch. */
   isIn(entry: RequestEntry): boolean {
     return entry.batch === this;

@@ -10,10 +10,14 @@ import type { WorkerEntry } from './worker-entry.ts';
  */
 export type Part = 'blamed' | 'overdue' | 'innocent';
 
-/** What part a batch had in the death of the worker that held it. Only the oldest one was running. */
+/**
+ * What part a batch had in the death of the worker that held it. Only the oldest one was running, unless the model is
+ * concurrent: then any of them may have done it, and each is tried again with no other beside it.
+ */
 export function partIn(worker: WorkerEntry, batch: Batch): Part {
-  if (worker.isCondemned) return batch === worker.overdueBatch ? 'overdue' : 'innocent';
-  return batch === worker.outstanding[0] ? 'blamed' : 'innocent';
+  if (worker.isCondemned && batch === worker.overdueBatch) return 'overdue';
+  if (batch.model.policy.isConcurrent) return 'blamed';
+  return !worker.isCondemned && batch === worker.outstanding[0] ? 'blamed' : 'innocent';
 }
 
 /** Counts a death against a request that ran; a refusal when it is poison. Otherwise it is tried once more, alone. */

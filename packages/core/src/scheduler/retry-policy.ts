@@ -33,6 +33,18 @@ export function reactionTo(code: ErrorCode, policy: RetryPolicy): AfterFailure {
   return policy.afterFailure[code] ?? policy.afterOtherFailure;
 }
 
+const faultsOfWorkers: ReadonlySet<ErrorCode> = new Set([
+  'inference-failed',
+  'unknown-model',
+  'unsupported',
+  'internal',
+]);
+
+/** Whether a batch that failed so says something of the worker; what is wrong with a request, or with others, does not. */
+export function isFaultOfWorker(code: ErrorCode): boolean {
+  return faultsOfWorkers.has(code);
+}
+
 /** Counts a place lost without blame; a refusal when that was one too many. */
 export function noteRequeue(entry: RequestEntry, policy: RetryPolicy): Refusal | undefined {
   entry.requeues += 1;

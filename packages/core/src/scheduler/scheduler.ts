@@ -36,7 +36,7 @@ import { ProbationClock } from './probation-clock.ts';
 import type { Refusal } from './refusal.ts';
 import type { RequestEntry } from './request-entry.ts';
 import { RequestTable } from './request-table.ts';
-import { noteRequeue, reactionTo } from './retry-policy.ts';
+import { isFaultOfWorker, noteRequeue, reactionTo } from './retry-policy.ts';
 import { overdueReason, overdueRefusal, RunClock } from './run-clock.ts';
 import { resolveSchedulerConfig, type SchedulerConfig, type SchedulerOptions } from './scheduler-config.ts';
 import { type InstanceSnapshot, type QueueSnapshot, snapshotOf, snapshotOfQueue } from './snapshots.ts';
@@ -260,8 +260,9 @@ export class Scheduler {
     if (batch === undefined) return;
     const { worker, model } = batch;
     const reaction = reactionTo(failure.code, this.#config.retry);
-    // What is to be tried elsewhere was not run.
-    if (reaction === 'elsewhere') batch.instance.breaker.noteNothing(batch.dispatchedAt);
+    // What is to be tried elsewhere was not run, and what is wrong with a request says nothing of who ran it.
+    if (reaction === 'elsewhere' || !isFaultOfWorker(failure.code))
+      batch.instance.breaker.noteNothing(batch.dispatchedAt);
     else this.#noteFailure(batch.instance, batch.dispatchedAt, nowMs);
     if (failure.code === 'unknown-model') this.#workers.unserve(worker, model);
     const wasShared = batch.entries.length > 1;

@@ -7,7 +7,7 @@ import type { InstanceEntry } from './instance-entry.ts';
 export class WorkerEntry {
   readonly worker: WorkerId;
   readonly instances: InstanceEntry[] = [];
-  /** In the order of dispatch; the first one is running. */
+  /** In the order of dispatch; the first one is running, of a concurrent model all are. */
   readonly outstanding: Batch[] = [];
   /** What they are expected to run, together. */
   #expectedMs = 0;
@@ -15,10 +15,12 @@ export class WorkerEntry {
   /** Kept equal to `isFree()` by the worker table, which counts the free ones. */
   hasCredit: boolean = false;
   idleSince: number;
-  /** When the running batch began. */
+  /** When the running batch began; of a concurrent model, the oldest. */
   runningSince = 0;
   /** When the running batch has run too long; Infinity when nothing runs. */
   runLimitAt = Number.POSITIVE_INFINITY;
+  /** What it runs may be poison: alone with it, the worker's death would tell. */
+  isQuarantined: boolean = false;
   /** The kill was asked for: it gets nothing more, whatever it still answers. */
   isCondemned: boolean = false;
   /** The batch that ran too long, for as long as it is outstanding. */
@@ -30,13 +32,14 @@ export class WorkerEntry {
   }
 
   isFree(): boolean {
-    return !this.isCondemned && this.outstanding.length < this.batchesMax;
+    return !this.isCondemned && !this.isQuarantined && this.outstanding.length < this.batchesMax;
   }
 
   begin(batch: Batch, nowMs: number): void {
     assert(this.isFree(), 'a worker is never given more batches than it asked for');
     this.outstanding.push(batch);
     this.#expectedMs += batch.expectedMs;
+    if (batch.model.policy.isConcurrent && batch.isSuspect) this.isQuarantined = true;
     if (this.outstanding.length === 1) this.#startRunClock(nowMs);
   }
 
@@ -47,6 +50,7 @@ export class WorkerEntry {
     // Sums of fractions may fall short of their parts.
     this.#expectedMs = this.outstanding.length === 0 ? 0 : Math.max(0, this.#expectedMs - batch.expectedMs);
     if (this.overdueBatch === batch) this.overdueBatch = undefined;
+    if (this.isQuarantined) this.isQuarantined = this.outstanding.some((other) => other.isSuspect);
     if (index === 0) this.#startRunClock(nowMs);
     if (this.outstanding.length === 0) this.idleSince = nowMs;
   }
@@ -62,8 +66,9 @@ export class WorkerEntry {
     return behindMs + Math.abs(running.expectedMs - (nowMs - this.runningSince));
   }
 
-  /** How long the batch has run; 0 for one that waits its turn. */
+  /** How long the batch has run; 0 for one that waits its turn; its share of the time where several run at once. */
   ranMs(batch: Batch, nowMs: number): number {
+    if (batch.model.policy.isConcurrent) return (nowMs - batch.dispatchedAt) / this.outstanding.length;
     return this.outstanding[0] === batch ? nowMs - this.runningSince : 0;
   }
 
@@ -79,8 +84,8 @@ export class WorkerEntry {
 
   #startRunClock(nowMs: number): void {
     const running = this.outstanding[0];
-    this.runningSince = nowMs;
+    this.runningSince = running?.model.policy.isConcurrent === true ? running.dispatchedAt : nowMs;
     const isTimed = running !== undefined && !this.isCondemned;
-    this.runLimitAt = isTimed ? nowMs + running.model.policy.runMsMax : Number.POSITIVE_INFINITY;
+    this.runLimitAt = isTimed ? this.runningSince + running.model.policy.runMsMax : Number.POSITIVE_INFINITY;
   }
 }

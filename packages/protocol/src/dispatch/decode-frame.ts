@@ -1,4 +1,6 @@
 /** Frames back into messages, one function each way, so that a frame going the wrong way is refused like any other. */
+import type { Tensor } from '../tensor.ts';
+import { callHeadFrom, headersFrom, type TensorHeader } from './call-head.ts';
 import { FrameCursor } from './frame-cursor.ts';
 import {
   alignedLength,
@@ -18,7 +20,15 @@ import {
 } from './frame-layout.ts';
 import { HeapRegion } from './heap-region.ts';
 import { loadSpecFrom } from './load-spec.ts';
-import type { AnsweredMessage, BatchTensor, DispatchMessage, Region } from './messages.ts';
+import type {
+  AnsweredMessage,
+  BatchTensor,
+  CallAnsweredMessage,
+  CallFailedMessage,
+  CallMessage,
+  DispatchMessage,
+  Region,
+} from './messages.ts';
 
 const tensorFieldsBytes = 24;
 
@@ -30,6 +40,10 @@ export function decodeToWorker(frame: Uint8Array, findShared: FindShared): Frame
       return dispatchFrom(cursor, findShared);
     case frameKinds.cancel:
       return ended(cursor, { kind: 'cancel', batch: cursor.u53() });
+    case frameKinds['call-answered']:
+      return callAnsweredFrom(cursor, findShared);
+    case frameKinds['call-failed']:
+      return callFailedFrom(cursor);
     case frameKinds.release:
       return ended(cursor, { kind: 'release', offsets: offsetsFrom(cursor) });
     case frameKinds.load: {
@@ -62,6 +76,10 @@ export function decodeFromWorker(frame: Uint8Array, findShared: FindShared): Fra
       if (code === undefined) throw new MalformedFrame('a batch failed with an unknown code');
       return { kind: 'failed', batch, code, message: cursor.lastText(cursor.u32()) };
     }
+    case frameKinds.call:
+      return callFrom(cursor, findShared);
+    case frameKinds['call-cancelled']:
+      return ended(cursor, { kind: 'call-cancelled', call: cursor.u53(), batch: cursor.u53() });
     case frameKinds.credit: {
       const batchesMax = cursor.u32();
       cursor.skip(4);
@@ -131,6 +149,46 @@ function answeredFrom(cursor: FrameCursor, findShared: FindShared): AnsweredMess
   const runMicros = cursor.f64();
   const region = regionFrom(cursor, findShared);
   return { kind: 'answered', batch, outputs: tensorsFrom(cursor, region), region, runMicros };
+}
+
+function callFrom(cursor: FrameCursor, findShared: FindShared): CallMessage {
+  const call = cursor.u53();
+  const batch = cursor.u53();
+  const timeoutMs = cursor.f64();
+  if (!(timeoutMs >= 0)) throw new MalformedFrame('the time of a call is not from 0');
+  const region = regionFrom(cursor, findShared);
+  cursor.skip(4);
+  const { model, version, outputs, inputs } = callHeadFrom(cursor.text(cursor.u32()));
+  const tensors = namedTensorsFrom(cursor, region, inputs);
+  return { kind: 'call', call, batch, model, version, inputs: tensors, outputs, timeoutMs, region };
+}
+
+function callAnsweredFrom(cursor: FrameCursor, findShared: FindShared): CallAnsweredMessage {
+  const call = cursor.u53();
+  const batch = cursor.u53();
+  const region = regionFrom(cursor, findShared);
+  cursor.skip(4);
+  const headers = headersFrom(cursor.text(cursor.u32()));
+  return { kind: 'call-answered', call, batch, outputs: namedTensorsFrom(cursor, region, headers), region };
+}
+
+function callFailedFrom(cursor: FrameCursor): CallFailedMessage {
+  const call = cursor.u53();
+  const retryAfterMs = cursor.f64();
+  const code = failureCodes[cursor.u32()];
+  if (code === undefined) throw new MalformedFrame('a call failed with an unknown code');
+  const message = cursor.lastText(cursor.u32());
+  const failure = { kind: 'call-failed', call, code, message } as const;
+  return retryAfterMs >= 0 ? { ...failure, retryAfterMs } : failure;
+}
+
+function namedTensorsFrom(cursor: FrameCursor, region: Region, headers: readonly TensorHeader[]): Tensor[] {
+  const tensors = tensorsFrom(cursor, region);
+  if (tensors.length !== headers.length) throw new MalformedFrame('a frame names more or fewer tensors than it has');
+  return tensors.map(({ index, shape, data }, place) => {
+    if (index !== place) throw new MalformedFrame('the tensors of a call are not in their order');
+    return { ...(headers[place] as TensorHeader), shape, data };
+  });
 }
 
 function regionFrom(cursor: FrameCursor, findShared: FindShared): Region {

@@ -39,11 +39,17 @@ export class FrameCursor {
     return this.#view.getFloat64(this.#advance(8), true);
   }
 
-  /** UTF-8 of so many bytes, which must be the frame's last, but for the fill up to a multiple of 8. */
+  /** A text that must be the frame's last field. */
   lastText(bytes: number): string {
-    const start = this.#advance(bytes);
-    this.#at = Math.ceil(this.#at / 8) * 8;
+    const text = this.text(bytes);
     this.mustEnd();
+    return text;
+  }
+
+  /** UTF-8 of so many bytes, and the fill up to a multiple of 8. */
+  text(bytes: number): string {
+    const start = this.#advance(bytes);
+    this.skip(Math.ceil(this.#at / 8) * 8 - this.#at);
     try {
       return decoder.decode(this.frame.subarray(start, start + bytes));
     } catch {

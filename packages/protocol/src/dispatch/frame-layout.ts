@@ -23,14 +23,23 @@
  *    10 credit       u32 batches, u32 0
  *    11 answered     u64 batch, f64 microseconds, u64 region offset, u64 region length; tensors
  *    12 failed       u64 batch, u32 code, u32 length, text
+ *    13 call         u64 call, u64 batch, f64 milliseconds, u64 region offset, u64 region length, u32 0, u32 length,
+ *                    text: model, version, names and datatypes as JSON; tensors, each with its place as index
+ *    14 call-answered   u64 call, u64 batch, u64 region offset, u64 region length, u32 0, u32 length, text: names and
+ *                    datatypes as JSON; tensors
+ *    15 call-failed  u64 call, f64 milliseconds until another attempt or -1, u32 code, u32 length, text
+ *    16 call-cancelled  u64 call, u64 batch
  *    a tensor        u32 index, u32 rank, u64 data offset, u64 data length, u64 for each dimension; the data of all
  *                    tensors follows the last of these. Offsets count from the frame, or from the region if shared.
  *
  * The first frame each way is `hello`. A tensor in the frame begins at a multiple of 8 from the frame's start, so that a
- * typed array can be laid over it. Integers of 64 bits stay below 2^53.
+ * typed array can be laid over it. Integers of 64 bits stay below 2^53. A code is its place in the error catalogue.
  */
+import { type ErrorCode, errorCatalogue } from '../errors.ts';
 import type {
   AnsweredMessage,
+  CallCancelledMessage,
+  CallMessage,
   CreditMessage,
   FailedMessage,
   LoadFailedMessage,
@@ -39,7 +48,7 @@ import type {
   ToWorker,
 } from './messages.ts';
 
-export const frameVersion = 1;
+export const frameVersion = 2;
 /** "MILL", read as bytes. */
 export const frameMagic = 0x4c_4c_49_4d;
 export const frameHeaderBytes = 8;
@@ -66,9 +75,13 @@ export const frameKinds = {
   credit: 10,
   answered: 11,
   failed: 12,
+  call: 13,
+  'call-answered': 14,
+  'call-failed': 15,
+  'call-cancelled': 16,
 } as const;
 
-export const failureCodes = ['inference-failed', 'cancelled', 'unknown-model', 'unsupported'] as const;
+export const failureCodes = Object.keys(errorCatalogue) as readonly ErrorCode[];
 
 export const placementInFrame = 0;
 export const placementShared = 1;
@@ -97,7 +110,14 @@ export interface StopFrame {
 
 export type FrameToWorker = HelloFrame | ToWorker | ReleaseFrame | StopFrame;
 /** What a worker says itself: everything but `gone`, which its link says of it. */
-export type WorkerMessage = ReadyMessage | LoadFailedMessage | CreditMessage | AnsweredMessage | FailedMessage;
+export type WorkerMessage =
+  | ReadyMessage
+  | LoadFailedMessage
+  | CreditMessage
+  | AnsweredMessage
+  | FailedMessage
+  | CallMessage
+  | CallCancelledMessage;
 export type FrameFromWorker = HelloFrame | WorkerMessage;
 
 /** The region at an offset of the memory the other side writes, or undefined when that lies outside of it. */

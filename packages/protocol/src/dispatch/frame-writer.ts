@@ -1,3 +1,4 @@
+import type { Tensor } from '../tensor.ts';
 import {
   alignedLength,
   type FrameFromWorker,
@@ -14,7 +15,7 @@ import {
   releaseOffsetsMax,
   textBytesMax,
 } from './frame-layout.ts';
-import type { AnsweredMessage, BatchTensor, DispatchMessage } from './messages.ts';
+import type { AnsweredMessage, BatchTensor, CallAnsweredMessage, CallMessage, DispatchMessage } from './messages.ts';
 
 const initialBytes = 16_384;
 const tensorFieldsBytes = 24;
@@ -46,9 +47,9 @@ export class FrameWriter {
   }
 
   /**
-   * Adds a frame; false, and nothing added, when it would be longer than allowed, which only a `load`, a `dispatch` or
-   * an `answered` can be. `sharedOffset` is where the region of
-   * a dispatch or an answer lies in shared memory; without it the tensors' bytes travel in the frame.
+   * Adds a frame; false, and nothing added, when it would be longer than allowed, which only a `load` and what carries
+   * tensors can be. `sharedOffset` is where the region of the tensors lies in shared memory; without it their bytes
+   * travel in the frame.
    */
   append(frame: FrameToWorker | FrameFromWorker, sharedOffset?: number): boolean {
     switch (frame.kind) {
@@ -58,6 +59,22 @@ export class FrameWriter {
         return this.#appendAnswered(frame, sharedOffset);
       case 'failed':
         return this.#appendFailed(frame.batch, failureCodes.indexOf(frame.code), cut(frame.message));
+      case 'call':
+        return this.#appendCall(frame, sharedOffset);
+      case 'call-answered':
+        return this.#appendCallAnswered(frame, sharedOffset);
+      case 'call-failed':
+        return this.#appendCallFailed(
+          frame.call,
+          failureCodes.indexOf(frame.code),
+          cut(frame.message),
+          frame.retryAfterMs ?? -1,
+        );
+      case 'call-cancelled':
+        this.#begin(frameKinds['call-cancelled'], 24);
+        this.#u53(frame.call);
+        this.#u53(frame.batch);
+        return this.#end();
       case 'cancel':
         this.#begin(frameKinds.cancel, 16);
         this.#u53(frame.batch);
@@ -141,6 +158,50 @@ export class FrameWriter {
     this.#u53(sharedOffset ?? 0);
     this.#u53(sharedOffset === undefined ? 0 : region.bytes.length);
     this.#tensors(outputs, sharedOffset === undefined ? undefined : region.bytes);
+    return this.#end();
+  }
+
+  #appendCall(message: CallMessage, sharedOffset: number | undefined): boolean {
+    const { model, version, outputs, inputs, region } = message;
+    const head = encoder.encode(JSON.stringify({ model, version, outputs, inputs: headersOf(inputs) }));
+    const placed = inputs.map(withPlace);
+    if (!this.#beginTensors(frameKinds.call, 56 + alignedLength(head.length), placed, sharedOffset)) return false;
+    this.#u53(message.call);
+    this.#u53(message.batch);
+    this.#f64(message.timeoutMs);
+    this.#u53(sharedOffset ?? 0);
+    this.#u53(sharedOffset === undefined ? 0 : region.bytes.length);
+    this.#u32(0);
+    this.#u32(head.length);
+    this.#padded(head);
+    this.#tensors(placed, sharedOffset === undefined ? undefined : region.bytes);
+    return this.#end();
+  }
+
+  #appendCallAnswered(message: CallAnsweredMessage, sharedOffset: number | undefined): boolean {
+    const { outputs, region } = message;
+    const head = encoder.encode(JSON.stringify(headersOf(outputs)));
+    const placed = outputs.map(withPlace);
+    const fieldsBytes = 48 + alignedLength(head.length);
+    if (!this.#beginTensors(frameKinds['call-answered'], fieldsBytes, placed, sharedOffset)) return false;
+    this.#u53(message.call);
+    this.#u53(message.batch);
+    this.#u53(sharedOffset ?? 0);
+    this.#u53(sharedOffset === undefined ? 0 : region.bytes.length);
+    this.#u32(0);
+    this.#u32(head.length);
+    this.#padded(head);
+    this.#tensors(placed, sharedOffset === undefined ? undefined : region.bytes);
+    return this.#end();
+  }
+
+  #appendCallFailed(call: number, code: number, text: Uint8Array, retryAfterMs: number): boolean {
+    this.#begin(frameKinds['call-failed'], 32 + alignedLength(text.length));
+    this.#u53(call);
+    this.#f64(retryAfterMs);
+    this.#u32(code);
+    this.#u32(text.length);
+    this.#padded(text);
     return this.#end();
   }
 
@@ -245,6 +306,14 @@ export class FrameWriter {
     this.#at += alignedLength(bytes.length);
     this.#bytes.fill(0, end, this.#at);
   }
+}
+
+function headersOf(tensors: readonly Tensor[]): readonly (readonly [name: string, datatype: string])[] {
+  return tensors.map(({ name, datatype }) => [name, datatype]);
+}
+
+function withPlace({ shape, data }: Tensor, index: number): BatchTensor {
+  return { index, shape, data };
 }
 
 const cutText = new Uint8Array(textBytesMax);

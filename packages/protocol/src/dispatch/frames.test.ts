@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { type Datatype, datatypes } from '../datatypes.ts';
-import type { TensorSpec } from '../tensor.ts';
+import type { Tensor, TensorSpec } from '../tensor.ts';
 import { decodeFromWorker, decodeToWorker } from './decode-frame.ts';
 import {
   type FrameFromWorker,
@@ -59,7 +59,7 @@ const loadSpec: fc.Arbitrary<LoadSpec> = fc.record(
     model: u32,
     name: text,
     version: text,
-    engine: fc.constant('onnxruntime' as const),
+    engine: fc.constantFrom('onnxruntime' as const, 'pipeline' as const),
     path: text,
     inputs: fc.array(tensorSpec, { maxLength: 3 }),
     outputs: fc.array(tensorSpec, { maxLength: 3 }),
@@ -71,6 +71,7 @@ const loadSpec: fc.Arbitrary<LoadSpec> = fc.record(
       { noNullPrototype: true },
     ),
     warmup: fc.array(warmupSample, { maxLength: 2 }),
+    concurrency: fc.nat({ max: 64 }),
   },
   {
     requiredKeys: [
@@ -88,6 +89,23 @@ const loadSpec: fc.Arbitrary<LoadSpec> = fc.record(
     noNullPrototype: true,
   },
 );
+
+/** Tensors as calls carry them: named, in a region like those of a batch. */
+const named = fc
+  .array(
+    fc.record({
+      name: text,
+      datatype: fc.constantFrom(...(Object.keys(datatypes) as Datatype[])),
+      shape,
+      data: fc.uint8Array({ maxLength: 70 }),
+    }),
+    { maxLength: 4 },
+  )
+  .map((parts) => {
+    const { tensors: placed, region } = inRegion(parts.map((part, index) => ({ index, ...part })));
+    const tensors = parts.map((part, index): Tensor => ({ ...part, data: placed[index]?.data ?? part.data }));
+    return { tensors, region };
+  });
 
 /** Copies tensors side by side into one region, as a router does, with a gap to show that offsets are kept. */
 function inRegion(parts: readonly BatchTensor[]): { tensors: BatchTensor[]; region: Region } {
@@ -113,6 +131,19 @@ const toWorker: fc.Arbitrary<FrameToWorker> = fc.oneof(
   fc.record({ kind: fc.constant('cancel' as const), batch: u53 }),
   fc.record({ kind: fc.constant('release' as const), offsets: fc.array(u53, { maxLength: 9 }) }),
   fc.constant({ kind: 'stop' as const }),
+  fc.record({ call: u53, batch: u53, parts: named }).map(({ call, batch, parts }) => {
+    return { kind: 'call-answered' as const, call, batch, outputs: parts.tensors, region: parts.region };
+  }),
+  fc.record(
+    {
+      kind: fc.constant('call-failed' as const),
+      call: u53,
+      code: fc.constantFrom(...failureCodes),
+      message: text,
+      retryAfterMs: fc.double({ min: 0, noNaN: true }),
+    },
+    { requiredKeys: ['kind', 'call', 'code', 'message'], noNullPrototype: true },
+  ),
   fc
     .record({ batch: u53, model: u32, outputs: fc.array(u32, { maxLength: 5 }), parts: tensors })
     .map(({ batch, model, outputs, parts }) => {
@@ -131,6 +162,18 @@ const fromWorker: fc.Arbitrary<FrameFromWorker> = fc.oneof(
   }),
   fc.record({ kind: fc.constant('load-failed' as const), model: u32, message: text }),
   fc.record({ kind: fc.constant('credit' as const), batchesMax: u32 }),
+  fc.record({ kind: fc.constant('call-cancelled' as const), call: u53, batch: u53 }),
+  fc
+    .record({
+      call: u53,
+      batch: u53,
+      model: text,
+      version: text,
+      outputs: fc.array(text, { maxLength: 3 }),
+      timeoutMs: fc.oneof(fc.nat(), fc.constant(Number.POSITIVE_INFINITY)),
+      parts: named,
+    })
+    .map(({ parts, ...rest }) => ({ kind: 'call' as const, ...rest, inputs: parts.tensors, region: parts.region })),
   fc.record({
     kind: fc.constant('failed' as const),
     batch: u53,
@@ -147,10 +190,11 @@ const fromWorker: fc.Arbitrary<FrameFromWorker> = fc.oneof(
 
 /** What two frames must agree on: everything but where the tensors lie. */
 function meaning(frame: FrameToWorker | FrameFromWorker): unknown {
-  if (frame.kind !== 'dispatch' && frame.kind !== 'answered') return frame;
+  if (!('region' in frame)) return frame;
   const { region: _region, ...rest } = frame;
-  const plain = (parts: readonly BatchTensor[]) => parts.map((part) => ({ ...part, data: [...part.data] }));
-  return rest.kind === 'dispatch' ? { ...rest, inputs: plain(rest.inputs) } : { ...rest, outputs: plain(rest.outputs) };
+  const plain = (parts: readonly { readonly data: Uint8Array }[]) =>
+    parts.map((part) => ({ ...part, data: [...part.data] }));
+  return 'inputs' in rest ? { ...rest, inputs: plain(rest.inputs) } : { ...rest, outputs: plain(rest.outputs) };
 }
 
 function bytesOf(...frames: readonly (FrameToWorker | FrameFromWorker)[]): Uint8Array {
@@ -326,7 +370,7 @@ describe('malformed frames', () => {
     expect(new DataView(hello.buffer, hello.byteOffset).getUint32(8, true)).toBe(frameMagic);
     expect(() => decodeToWorker(changed(hello, 8, 0), noShared)).toThrow(/does not speak the dispatch protocol/);
     expect(() => decodeToWorker(changed(hello, 12, 9), noShared)).toThrow(
-      /version 9 of the dispatch protocol, this one 1/,
+      /version 9 of the dispatch protocol, this one 2/,
     );
   });
 
@@ -366,6 +410,23 @@ describe('malformed frames', () => {
     new DataView(frame.buffer).setUint32(12, body.length, true);
     frame.set(body, 16);
     expect(() => decodeToWorker(frame, noShared)).toThrow(message);
+  });
+
+  test.each([
+    ['{', /does not hold JSON/],
+    ['null', /its head must be an object/],
+    ['{"outputs":[],"model":1}', /model must be a string/],
+    ['{"outputs":["a",2],"model":"m","version":""}', /an output must be a string/],
+    ['{"outputs":[],"model":"m","version":"","inputs":[["x","FP31"]]}', /no datatype "FP31"/],
+    ['{"outputs":[],"model":"m","version":"","inputs":[["x","FP32"]]}', /more or fewer tensors than it has/],
+  ])('a call frame with %s is refused', (json, message) => {
+    const body = new TextEncoder().encode(json);
+    const frame = new Uint8Array(56 + Math.ceil(body.length / 8) * 8);
+    new DataView(frame.buffer).setUint32(0, frame.length, true);
+    frame[4] = frameKinds.call;
+    new DataView(frame.buffer).setUint32(52, body.length, true);
+    frame.set(body, 56);
+    expect(() => decodeFromWorker(frame, noShared)).toThrow(message);
   });
 
   test('whatever bytes arrive, the reader and the decoders either read them or say MalformedFrame', () => {

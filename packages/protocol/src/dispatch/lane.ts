@@ -1,7 +1,9 @@
 /**
  * The seam between the data plane and whatever runs models. tests/contracts/lane.ts holds every lane to it:
  * - messages arrive in the order they were sent, each way;
- * - a worker answers every dispatch exactly once (`answered` or `failed`), in dispatch order, or is `gone`;
+ * - a worker answers every dispatch exactly once (`answered` or `failed`), or is `gone`: in dispatch order, unless it has
+ *   loaded a model whose `concurrency` is given; then as its batches end;
+ * - a batch that runs may `call` other models, and each call is answered at most once; none is after the batch has ended;
  * - `gone` comes once and last, also after `stop`, `kill` and a start that failed; after it `send` does nothing;
  * - `receive` is never called from inside `open`, `send`, `stop` or `kill`.
  */

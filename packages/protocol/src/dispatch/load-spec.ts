@@ -14,7 +14,8 @@ export function loadSpecFrom(json: string): LoadSpec {
     throw new MalformedFrame('a load frame does not hold JSON');
   }
   const spec = objectFrom(value, 'the model');
-  if (spec.engine !== 'onnxruntime') throw new MalformedFrame(`there is no engine ${JSON.stringify(spec.engine)}`);
+  if (spec.engine !== 'onnxruntime' && spec.engine !== 'pipeline')
+    throw new MalformedFrame(`there is no engine ${JSON.stringify(spec.engine)}`);
   return {
     model: countFrom(spec.model, 'model'),
     name: textFrom(spec.name, 'name'),
@@ -28,6 +29,7 @@ export function loadSpecFrom(json: string): LoadSpec {
     isSpinning: flagFrom(spec.isSpinning, 'isSpinning'),
     ...(spec.gpu === undefined ? {} : { gpu: gpuFrom(objectFrom(spec.gpu, 'gpu')) }),
     ...(spec.warmup === undefined ? {} : { warmup: listFrom(spec.warmup, 'warmup').map(warmupSampleFrom) }),
+    ...(spec.concurrency === undefined ? {} : { concurrency: countFrom(spec.concurrency, 'concurrency') }),
   };
 }
 

@@ -3,7 +3,7 @@
  * travel is a lane's business (a call, a Unix socket, ZeroMQ); what they mean is said here and held by the lane contract.
  */
 import type { ErrorCode } from '../errors.ts';
-import type { TensorSpec } from '../tensor.ts';
+import type { Tensor, TensorSpec } from '../tensor.ts';
 import type { GpuSpec } from './gpu.ts';
 import type { WarmupSample } from './warm-up.ts';
 
@@ -13,7 +13,7 @@ export interface LoadSpec {
   readonly model: number;
   readonly name: string;
   readonly version: string;
-  readonly engine: 'onnxruntime';
+  readonly engine: 'onnxruntime' | 'pipeline';
   readonly path: string;
   readonly inputs: readonly TensorSpec[];
   readonly outputs: readonly TensorSpec[];
@@ -26,6 +26,11 @@ export interface LoadSpec {
   readonly gpu?: GpuSpec;
   /** Run one after the other before the model is said to be ready; one that fails fails the load. */
   readonly warmup?: readonly WarmupSample[];
+  /**
+   * Given, the model runs so many batches at once, each answered when it ends, and they may call other models. Otherwise
+   * they run one after the other and are answered in that order.
+   */
+  readonly concurrency?: number;
 }
 
 /**
@@ -67,13 +72,41 @@ export interface DispatchMessage {
   readonly region: Region;
 }
 
-/** Nobody waits for the batch any more: skip it if it has not begun. It is answered by `failed` with `cancelled`. */
+/**
+ * Nobody waits for the batch any more: skip it if it has not begun, and end it if it can be. It is answered like any
+ * other, by `failed` with `cancelled` when it came to nothing.
+ */
 export interface CancelMessage {
   readonly kind: 'cancel';
   readonly batch: number;
 }
 
-export type ToWorker = LoadMessage | UnloadMessage | DispatchMessage | CancelMessage;
+/** What another model answered to a `call`. */
+export interface CallAnsweredMessage {
+  readonly kind: 'call-answered';
+  readonly call: number;
+  /** The batch on whose behalf it was called. */
+  readonly batch: number;
+  readonly outputs: readonly Tensor[];
+  /** From `WorkerLink.lend`; the link releases it once the batch has been answered, has failed or its worker is gone. */
+  readonly region: Region;
+}
+
+export interface CallFailedMessage {
+  readonly kind: 'call-failed';
+  readonly call: number;
+  readonly code: ErrorCode;
+  readonly message: string;
+  readonly retryAfterMs?: number;
+}
+
+export type ToWorker =
+  | LoadMessage
+  | UnloadMessage
+  | DispatchMessage
+  | CancelMessage
+  | CallAnsweredMessage
+  | CallFailedMessage;
 
 /** The model is loaded and warmed. */
 export interface ReadyMessage {
@@ -109,8 +142,37 @@ export interface AnsweredMessage {
 export interface FailedMessage {
   readonly kind: 'failed';
   readonly batch: number;
-  readonly code: Extract<ErrorCode, 'inference-failed' | 'cancelled' | 'unknown-model' | 'unsupported'>;
+  /** `unknown-model` means that this worker has no such model, `cancelled` that nobody waited for the batch. */
+  readonly code: ErrorCode;
   readonly message: string;
+}
+
+/**
+ * A running batch asks another model. Each call is answered once, by `call-answered` or `call-failed`, unless its batch
+ * ends before; what a batch still waits for when it ends is called off.
+ */
+export interface CallMessage {
+  readonly kind: 'call';
+  /** Chosen by the worker, unique on this link, rising. */
+  readonly call: number;
+  readonly batch: number;
+  readonly model: string;
+  /** Empty: the version the model prefers. */
+  readonly version: string;
+  readonly inputs: readonly Tensor[];
+  /** Names of the wanted outputs in the wanted order; empty: all. */
+  readonly outputs: readonly string[];
+  /** Infinity: as long as the batch may take. */
+  readonly timeoutMs: number;
+  /** Whoever receives the message releases it, once, when the inputs have been used. */
+  readonly region: Region;
+}
+
+/** Nobody waits for the call any more; it is still answered. */
+export interface CallCancelledMessage {
+  readonly kind: 'call-cancelled';
+  readonly call: number;
+  readonly batch: number;
 }
 
 /** The worker is no more: said by the link, last, exactly once, whatever the cause. */
@@ -125,4 +187,6 @@ export type FromWorker =
   | CreditMessage
   | AnsweredMessage
   | FailedMessage
+  | CallMessage
+  | CallCancelledMessage
   | GoneMessage;

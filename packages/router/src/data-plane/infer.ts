@@ -29,6 +29,8 @@ export interface InferRequest {
   readonly sequence: SequenceStep | undefined;
   /** Whose request it is, as far as the edge can tell: for fairness, limits and what may be shared; empty: nobody's. */
   readonly caller: string;
+  /** Names of the models on whose behalf it is made, the outermost first; none for what comes from outside. */
+  readonly trail?: readonly string[];
 }
 
 /** One step of a sequence. */

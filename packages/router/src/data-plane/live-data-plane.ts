@@ -14,6 +14,8 @@ import type {
 } from '@millrace/core';
 import {
   type AnsweredMessage,
+  type CallCancelledMessage,
+  type CallMessage,
   type CancelSignal,
   type ErrorCode,
   type FailedMessage,
@@ -31,6 +33,7 @@ import { type PendingRequest, PendingRequests } from './pending-requests.ts';
 import { BatchAnswer, type RunningBatch } from './running-batch.ts';
 import type { ServedModel } from './served-model.ts';
 import { ValidInferRequest } from './valid-request.ts';
+import { WorkerCalls } from './worker-calls.ts';
 
 type Resolve = (answer: InferAnswer) => void;
 type Reject = (error: InferenceError) => void;
@@ -51,6 +54,7 @@ export class LiveDataPlane implements DataPlane, Runner {
   readonly #running = new Map<BatchId, RunningBatch>();
   readonly #modelObservers = new WeakMap<ServedModel, ModelObserver>();
   readonly #links = new Map<WorkerId, WorkerLink>();
+  readonly #calls: WorkerCalls;
   #isPumpDue: boolean = false;
   /** When something first happened in this turn: reading the clock for each request would cost more than it tells. */
   #turnAt = 0;
@@ -81,6 +85,7 @@ export class LiveDataPlane implements DataPlane, Runner {
     this.#models = parts.models;
     this.#clock = parts.clock;
     this.#observer = parts.observer;
+    this.#calls = new WorkerCalls((request, signal) => this.inferPart(request, signal), parts.clock);
   }
 
   infer(request: InferRequest, signal: CancelSignal): Promise<InferAnswer> {
@@ -140,12 +145,14 @@ export class LiveDataPlane implements DataPlane, Runner {
       reject(error as InferenceError);
       return;
     }
+    // A concurrent model asks others while it runs: what it needs comes as further requests, like a runner's.
+    const runner = model.runner ?? (model.policy.isConcurrent ? this : undefined);
     if (!isServed) void this.#bringBack(request, valid, signal, resolve, reject, isPart, attempts);
-    else if (model.runner === undefined) this.#submit(valid, signal, resolve, reject);
+    else if (runner === undefined) this.#submit(valid, signal, resolve, reject);
     else if (this.#isDraining && !isPart) {
       this.#observerOf(model).requestRefused('draining');
       reject(new InferenceError('draining', 'the server is shutting down; send the request to another one'));
-    } else this.#runBy(model.runner, valid, signal).then(resolve, reject);
+    } else this.#runBy(runner, valid, signal).then(resolve, reject);
   }
 
   /** Waits until the version is loaded for the request, then begins anew: another may stand for it by then. */
@@ -280,6 +287,7 @@ export class LiveDataPlane implements DataPlane, Runner {
     for (const [id, batch] of this.#running) {
       if (batch.worker !== worker) continue;
       this.#running.delete(id);
+      this.#calls.batchEnded(id);
       this.#returnToQueue(batch);
     }
     this.#scheduler.handle({ kind: 'worker-gone', worker }, this.#clock.now());
@@ -358,7 +366,34 @@ export class LiveDataPlane implements DataPlane, Runner {
     this.#pumpSoon();
   }
 
+  /** A batch asks another model. */
+  workerCalls(worker: WorkerId, message: CallMessage): void {
+    const running = this.#running.get(message.batch);
+    const link = this.#links.get(worker);
+    if (running === undefined || running.worker !== worker || link === undefined) {
+      message.region.release();
+      return;
+    }
+    if (running.pending.every(({ hasEnded }) => hasEnded)) {
+      message.region.release();
+      link.send({ kind: 'call-failed', call: message.call, code: 'cancelled', message: 'nobody waits for the answer' });
+      return;
+    }
+    let deadlineAt = 0;
+    for (const { request, arrivedAt } of running.pending) {
+      const { timeoutMs = Number.POSITIVE_INFINITY } = request;
+      deadlineAt = Math.max(deadlineAt, arrivedAt + timeoutMs);
+    }
+    const requests = running.pending.map(({ request }) => request);
+    this.#calls.begin(message, { link, requests, deadlineAt });
+  }
+
+  callCancelled(message: CallCancelledMessage): void {
+    this.#calls.cancelled(message);
+  }
+
   batchAnswered(message: AnsweredMessage): void {
+    this.#calls.batchEnded(message.batch);
     const running = this.#running.get(message.batch);
     const answer = running && new BatchAnswer(running, message);
     this.#answer = answer;
@@ -382,6 +417,7 @@ export class LiveDataPlane implements DataPlane, Runner {
 
   batchFailed(message: FailedMessage): void {
     const { batch, code } = message;
+    this.#calls.batchEnded(batch);
     const running = this.#running.get(batch);
     this.#running.delete(batch);
     if (running !== undefined) {
@@ -429,6 +465,7 @@ export class LiveDataPlane implements DataPlane, Runner {
           this.#refuse(action.request, refusalFrom(action));
           break;
         case 'cancel-batch':
+          this.#calls.batchEnded(action.batch);
           this.#links.get(action.worker)?.send({ kind: 'cancel', batch: action.batch });
           break;
         case 'kill-worker':

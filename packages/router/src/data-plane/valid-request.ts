@@ -36,6 +36,7 @@ export class ValidInferRequest {
   readonly priority: number;
   readonly sequence: SequenceStep | undefined;
   readonly caller: string;
+  readonly trail: readonly string[];
   readonly parameters: Parameters;
 
   private constructor(
@@ -59,6 +60,7 @@ export class ValidInferRequest {
     this.priority = request.priority;
     this.sequence = request.sequence;
     this.caller = request.caller;
+    this.trail = request.trail ?? noTrail;
     this.parameters = request.parameters;
   }
 
@@ -116,6 +118,8 @@ export interface Extension {
   readonly outputs: readonly number[];
   readonly timeoutMs: number | undefined;
 }
+
+const noTrail: readonly string[] = [];
 
 /** The tighter of two limits. */
 function tighter(a: number | undefined, b: number | undefined): number | undefined {

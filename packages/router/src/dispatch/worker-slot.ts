@@ -132,6 +132,12 @@ export class WorkerSlot {
       case 'failed':
         dataPlane.batchFailed(message);
         break;
+      case 'call':
+        dataPlane.workerCalls(this.worker, message);
+        break;
+      case 'call-cancelled':
+        dataPlane.callCancelled(message);
+        break;
       case 'gone':
         this.#gone(message.reason);
         break;

@@ -1,12 +1,8 @@
 /** Inputs and outputs of models that have no graph to compare with: the configuration is all there is. */
-import { type Datatype, datatypes, type TensorSpec } from '@millrace/protocol';
+import { type TensorSpec, takeDatatypeOfConfig } from '@millrace/protocol';
 import type { Findings } from './config-text/findings.ts';
 import type { ModelConfigInput, ModelConfigOutput } from './config-text/model-config-schema.ts';
 import { readDims } from './tensor-config.ts';
-
-const datatypeByConfigName = new Map(
-  Object.entries(datatypes).map(([name, { configName }]) => [configName as string, name as Datatype]),
-);
 
 /** Every entry as a spec; those with a problem are left out. */
 export function declaredSpecs(
@@ -24,7 +20,7 @@ export function declaredSpecs(
     if (name === '') findings.problem(`${path}.name`, 'is missing');
     else if (seen.has(name)) findings.problem(`${path}.name`, `${JSON.stringify(name)} is listed twice`);
     seen.add(name);
-    const datatype = datatypeByConfigName.get(entry.data_type ?? '');
+    const datatype = takeDatatypeOfConfig(entry.data_type ?? '');
     if (datatype === undefined) findings.problem(`${path}.data_type`, 'is missing; write for instance TYPE_FP32');
     if (entry.reshape !== undefined) {
       findings.problem(`${path}.reshape`, 'has no meaning here: there is no graph with another shape; remove it');

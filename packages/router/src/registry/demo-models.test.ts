@@ -2,12 +2,16 @@ import { readdir, readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import type { TensorSpec } from '@millrace/protocol';
 import { expect, test } from 'vitest';
+import { createPipelineDescriber } from './pipeline/describe-pipeline.ts';
 import { scanRepository } from './repository.ts';
 
 const root = new URL('../../../../', import.meta.url);
 const golden = new URL('zoo/demo/golden/', root);
 const goldenNames = (await readdir(golden)).map((file) => file.replace(/\.json$/, ''));
-const scan = await scanRepository([fileURLToPath(new URL('models', root))]);
+const describePipeline = createPipelineDescriber({
+  programPath: fileURLToPath(new URL('packages/worker/dist/pipeline/describe-main.js', root)),
+});
+const scan = await scanRepository([fileURLToPath(new URL('models', root))], { describePipeline });
 const demo = scan.models.filter(({ name }) => goldenNames.includes(name));
 
 interface GoldenTensor {

@@ -21,13 +21,14 @@ export function loadSpecOf(
     model: model.handle,
     name,
     version: version.version,
-    engine: 'onnxruntime',
+    engine: version.pipeline === undefined ? 'onnxruntime' : 'pipeline',
     path: version.path,
     inputs,
     outputs,
     isBatched,
     threads: definition.threads > 0 ? definition.threads : share.threads,
     isSpinning: definition.isSpinning || share.isSpinning,
+    ...(version.pipeline === undefined ? {} : { concurrency: version.pipeline.concurrency }),
     ...(version.warmup === undefined ? {} : { warmup: version.warmup }),
   };
 }

@@ -6,8 +6,9 @@ import type { ModelView } from './catalogue.ts';
 import type { EnsembleDefinition } from './ensemble/read-ensemble.ts';
 import type { InstanceGroup } from './instance-groups.ts';
 import type { InstancePlace } from './instance-places.ts';
-import type { LaneChoice } from './model-parameters.ts';
+import type { LaneName } from './model-parameters.ts';
 import type { OnnxGraph } from './onnx-graph/onnx-graph.ts';
+import type { PipelineSettings } from './pipeline/read-pipeline.ts';
 
 /** One version of a model, checked, with all that is needed to load and serve it. */
 export interface ModelVersionDefinition {
@@ -22,6 +23,8 @@ export interface ModelVersionDefinition {
   readonly graph?: OnnxGraph;
   /** Of a model that is made of others. It needs no workers of its own. */
   readonly ensemble?: EnsembleDefinition;
+  /** Of a model that is a module of user code. */
+  readonly pipeline?: PipelineSettings;
   /** What each instance runs before it is said to be ready. */
   readonly warmup?: readonly WarmupSample[];
   /** For a model that keeps state from one request to the next. */
@@ -35,7 +38,7 @@ export interface ModelDefinition {
   readonly path: string;
   /** Ascending, at least one. */
   readonly versions: readonly ModelVersionDefinition[];
-  readonly lane: LaneChoice;
+  readonly lane: LaneName;
   readonly workerGroup: string;
   /** The group was named, so that other models may be in it. */
   readonly isGroupShared: boolean;

@@ -6,6 +6,8 @@ import { takeQueueSize } from './dynamic-batching.ts';
 import { isGroupParameter } from './group-parameters.ts';
 
 export type LaneChoice = 'local' | 'inline';
+/** Pipelines have a lane of their own, to workers with another program. */
+export type LaneName = LaneChoice | 'pipeline';
 
 /** What a model gets that says nothing itself. */
 export interface ModelDefaults {
@@ -41,6 +43,8 @@ export interface ModelSettings extends ModelDefaults {
   readonly sequenceBacklogMax: number;
   /** Of the implicit state of all sequences together. */
   readonly sequenceStateBytesMax: number;
+  /** Requests that one worker runs at once, of a model that lets it. */
+  readonly concurrency: number;
 }
 
 export const sequenceBacklogMaxDefault = 1024;
@@ -55,6 +59,8 @@ interface ParameterKind {
 }
 
 export const parameterPrefix = 'millrace.';
+export const concurrencyParameter = 'millrace.concurrency';
+export const concurrencyDefault = 32;
 
 export const modelParameters = {
   'millrace.lane': {
@@ -95,6 +101,10 @@ export const modelParameters = {
   'millrace.threads': {
     meaning: 'threads that one instance computes with; 0, as without it: the server divides the cores',
     range: [0, 1024],
+  },
+  'millrace.concurrency': {
+    meaning: 'requests of a pipeline that one worker process runs at once; 32 without it',
+    range: [1, 256],
   },
   'millrace.pad_ratio_max': {
     meaning: 'with millrace.pad: sizes that differ by this factor or more are not padded to each other; 2 without it',
@@ -194,6 +204,7 @@ export function readModelSettings(
     isSpinning: written.get('millrace.spinning') === 'true',
     sequenceBacklogMax: number('millrace.sequence_backlog_max', sequenceBacklogMaxDefault),
     sequenceStateBytesMax: number('millrace.sequence_state_bytes_max', sequenceStateBytesMaxDefault),
+    concurrency: number(concurrencyParameter, concurrencyDefault),
   };
 }
 

@@ -1,7 +1,7 @@
 import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { resolveModelPolicy } from '@millrace/core';
-import { type ConfigProblem, formatConfigProblem, type GpuSupport } from '@millrace/protocol';
+import { type ConfigProblem, formatConfigProblem, type GpuSupport, noGpuSupport } from '@millrace/protocol';
 import { readGpuProvider } from './accelerators.ts';
 import { readShaping, unraggedGraphOf } from './batch-shaping/read-shaping.ts';
 import { readCacheChoice } from './cache-choice.ts';
@@ -30,6 +30,15 @@ import { readAllLabels, staysInside } from './label-file.ts';
 import type { ModelFailure, ModelReading, ModelVersionDefinition } from './model-definition.ts';
 import { readModelFile } from './model-file.ts';
 import { type ModelDefaults, type ModelSettings, readModelSettings } from './model-parameters.ts';
+import type { DescribePipeline } from './pipeline/describe-pipeline.ts';
+import {
+  checkPipelineHead,
+  isPipelineModel,
+  pipelineBackendName,
+  pipelinePlatformName,
+  readPipelineVersion,
+  refuseConcurrency,
+} from './pipeline/read-pipeline.ts';
 import { readWarmup } from './read-warmup.ts';
 import { configFilename, type ModelPlace } from './repository-layout.ts';
 import { clientGraphOf, readSequencing, sequenceQueuePolicy } from './sequence-batching/read-sequencing.ts';
@@ -40,19 +49,26 @@ export interface ReadModelOptions {
   /** Without a GPU, a model that insists on one is a failure. */
   readonly gpu: GpuSupport;
   readonly defaults: ModelDefaults;
+  /** Asks a pipeline what it declares; without it, all must stand in its configuration. */
+  readonly describePipeline?: DescribePipeline;
 }
 
 /** Reads one model: its configuration, the versions its policy chooses, their graphs, labels and weights' files. */
 export async function readModel(place: ModelPlace, options: ReadModelOptions): Promise<ModelReading> {
   const { config, findings } = await readConfig(place);
   const isEnsemble = isEnsembleConfig(config);
+  const isPipeline = !isEnsemble && (await isPipelineModel(config, place));
   checkHead(config, place, findings);
+  if (isPipeline) checkPipelineHead(config, findings);
+  else refuseConcurrency(config, findings);
   if (isEnsemble) checkEnsembleHead(config, findings);
   checkUnservedFields(config, findings);
   const settings = readModelSettings(config, place.name, options.defaults, findings);
   const batching = readDynamicBatching(config, findings);
-  const groups = isEnsemble ? [] : readInstanceGroups(config, place.name, options.gpu, findings);
-  const places = instancePlacesFrom(groups, readGpuProvider(config, options.gpu, findings));
+  // User code runs on the CPU, whatever the models that it calls run on.
+  const gpu = isPipeline ? noGpuSupport : options.gpu;
+  const groups = isEnsemble ? [] : readInstanceGroups(config, place.name, gpu, findings);
+  const places = instancePlacesFrom(groups, readGpuProvider(config, gpu, findings));
   const cache = readCacheChoice(config, findings);
   // A folder that would be empty is hard to keep in version control, so that an ensemble needs none.
   const present = isEnsemble && place.versions.length === 0 ? ['1'] : place.versions;
@@ -74,7 +90,10 @@ export async function readModel(place: ModelPlace, options: ReadModelOptions): P
   const served: ModelVersionDefinition[] = [];
   for (const version of versions) {
     const parts = { place, config, settings, groups, batching, findings };
-    const read = await (isEnsemble ? readEnsembleVersion(parts, version) : readVersion(parts, version));
+    let read: VersionReading;
+    if (isEnsemble) read = await readEnsembleVersion(parts, version);
+    else if (isPipeline) read = await readPipelineVersion(parts, version, options.describePipeline);
+    else read = await readVersion(parts, version);
     // Versions that share a configuration mostly share its warnings.
     for (const warning of read.warnings) warnings.set(formatConfigProblem(warning), warning);
     if (read.definition !== undefined) served.push(read.definition);
@@ -85,7 +104,7 @@ export async function readModel(place: ModelPlace, options: ReadModelOptions): P
     name: place.name,
     path: place.path,
     versions: served,
-    lane: settings.lane,
+    lane: isPipeline ? ('pipeline' as const) : settings.lane,
     workerGroup: settings.workerGroup,
     isGroupShared: settings.isGroupShared,
     instanceGroups: groups,
@@ -114,6 +133,13 @@ async function readConfig(place: ModelPlace): Promise<ReadModelConfig> {
   }
 }
 
+const platforms: readonly string[] = [platformName, ensemblePlatformName, pipelinePlatformName];
+const backends: readonly string[] = [backendName, pipelineBackendName];
+
+function listOf(words: readonly string[]): string {
+  return `${words.slice(0, -1).join(', ')} and ${words.at(-1)}`;
+}
+
 function checkHead(config: ModelConfig, place: ModelPlace, findings: Findings): void {
   const { name = '', platform = '', backend = '' } = config;
   if (name !== '' && name !== place.name) {
@@ -122,12 +148,11 @@ function checkHead(config: ModelConfig, place: ModelPlace, findings: Findings): 
       `is ${JSON.stringify(name)}, but the folder is ${JSON.stringify(place.name)}; make them equal`,
     );
   }
-  if (platform !== '' && platform !== platformName && platform !== ensemblePlatformName) {
-    const supported = `${platformName} and ${ensemblePlatformName}`;
-    findings.problem('platform', `${JSON.stringify(platform)} is not supported yet; only ${supported} are`);
+  if (platform !== '' && !platforms.includes(platform)) {
+    findings.problem('platform', `${JSON.stringify(platform)} is not supported yet; only ${listOf(platforms)} are`);
   }
-  if (backend !== '' && backend !== backendName) {
-    findings.problem('backend', `${JSON.stringify(backend)} is not supported yet; only ${backendName} is`);
+  if (backend !== '' && !backends.includes(backend)) {
+    findings.problem('backend', `${JSON.stringify(backend)} is not supported yet; only ${listOf(backends)} are`);
   }
   if (config.default_model_filename !== undefined && !staysInside(config.default_model_filename)) {
     findings.problem('default_model_filename', 'must be the name of a file inside the version folder');

@@ -11,9 +11,9 @@ describe('a configuration that cannot be served is told with line and field', ()
     [
       'platform: "tensorrt_plan"',
       'platform',
-      /"tensorrt_plan" is not supported yet; only onnxruntime_onnx and ensemble are/,
+      /"tensorrt_plan" is not supported yet; only onnxruntime_onnx, ensemble and millrace_pipeline are/,
     ],
-    ['backend: "python"', 'backend', /"python" is not supported yet; only onnxruntime is/],
+    ['backend: "python"', 'backend', /"python" is not supported yet; only onnxruntime and pipeline are/],
     ['default_model_filename: "../x"', 'default_model_filename', /inside the version folder/],
     ['default_model_filename: "/x"', 'default_model_filename', /inside the version folder/],
     ['default_model_filename: ""', 'default_model_filename', /inside the version folder/],

@@ -342,7 +342,7 @@ describe('a scan of many things', () => {
       [
         'bad',
         '/bad/config.pbtxt:2: max_batchsize: there is no such field (did you mean max_batch_size?)',
-        '/bad/config.pbtxt:3: backend: "python" is not supported yet; only onnxruntime is',
+        '/bad/config.pbtxt:3: backend: "python" is not supported yet; only onnxruntime and pipeline are',
       ],
     ]);
     expect(words(result.problems)).toEqual([

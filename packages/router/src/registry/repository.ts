@@ -62,6 +62,7 @@ export async function scanRepository(
     const reading = await readModel(place, {
       gpu: options.gpu ?? noGpuSupport,
       defaults: options.defaults ?? modelDefaults,
+      ...(options.describePipeline === undefined ? {} : { describePipeline: options.describePipeline }),
     });
     if (reading.definition !== undefined) models.push(reading.definition);
     failures.push(...reading.failures);

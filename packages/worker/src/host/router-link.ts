@@ -78,6 +78,8 @@ export class RouterLink {
       case 'unload':
       case 'dispatch':
       case 'cancel':
+      case 'call-answered':
+      case 'call-failed':
         this.#host.receive(message);
     }
   }
@@ -107,19 +109,25 @@ export class RouterLink {
   }
 
   #send(message: WorkerMessage): void {
-    if (message.kind !== 'answered') {
+    if (message.kind !== 'answered' && message.kind !== 'call') {
       this.#append(message);
       return;
     }
-    const { batch, region } = message;
+    const { region } = message;
     const sharedOffset = this.#outputs?.offsetOf(region);
     if (this.#append(message, sharedOffset)) {
       if (sharedOffset === undefined) region.release();
       return;
     }
     region.release();
-    const text = `the answer of ${region.bytes.length} bytes is longer than a message to the router may be`;
-    this.#append({ kind: 'failed', batch, code: 'unsupported', message: text });
+    const bytes = `of ${region.bytes.length} bytes is longer than a message to the router may be`;
+    if (message.kind === 'answered') {
+      this.#append({ kind: 'failed', batch: message.batch, code: 'unsupported', message: `the answer ${bytes}` });
+      return;
+    }
+    const { call, model } = message;
+    const text = `the call of '${model}' ${bytes}`;
+    queueMicrotask(() => this.#host.receive({ kind: 'call-failed', call, code: 'unsupported', message: text }));
   }
 
   /** What is said in one turn is written at its end, before the next run blocks this thread. */

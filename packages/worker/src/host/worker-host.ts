@@ -1,5 +1,6 @@
 import assert from 'node:assert';
 import type {
+  CancelMessage,
   DispatchMessage,
   FailedMessage,
   LoadMessage,
@@ -9,16 +10,17 @@ import type {
   UnloadMessage,
   WorkerMessage,
 } from '@millrace/protocol';
-import { InferenceError } from '@millrace/protocol';
-import type { Engine, RunResult, Session } from '../engine.ts';
+import { Cancellation, InferenceError } from '@millrace/protocol';
+import type { Engine, RunCalls, RunRequest, RunResult, Session } from '../engine.ts';
 import { runWarmUp } from '../warm-up/run-warm-up.ts';
+import { OpenCalls } from './open-calls.ts';
 
 /** One batch runs while the next one waits, so that a worker is never idle for as long as an answer travels. */
 export const batchesMaxDefault = 2;
 
 export interface WorkerHostOptions {
   readonly engines: readonly Engine[];
-  /** How many batches are held at once, the running one included. */
+  /** How many batches are held at once, the running one included, before a model asks for more. */
   readonly batchesMax: number;
   /** Milliseconds, for measuring only. */
   readonly now: () => number;
@@ -38,15 +40,31 @@ interface Job {
   isCancelled: boolean;
 }
 
+interface Loaded {
+  readonly session: Session;
+  readonly isConcurrent: boolean;
+}
+
+/** A batch that runs while others do. */
+interface ConcurrentRun {
+  readonly model: number;
+  readonly cancellation: Cancellation;
+  ended: Promise<void>;
+}
+
 /**
  * What a worker does, whatever carries its messages: takes them in order and finishes each before the next, so that
- * answers come in dispatch order and a dispatch behind a load finds its model.
+ * answers come in dispatch order and a dispatch behind a load finds its model. Batches of a model that is concurrent are
+ * begun in order and answered as they end.
  */
 export class WorkerHost {
   readonly #options: WorkerHostOptions;
-  readonly #sessions = new Map<number, Session>();
+  readonly #sessions = new Map<number, Loaded>();
+  readonly #running = new Map<number, ConcurrentRun>();
+  readonly #calls: OpenCalls;
   readonly #jobs: Job[] = [];
   readonly #lendOutputs: (bytes: number) => Region;
+  #batchesMax: number;
   #batchesHeld = 0;
   #isWorking: boolean = false;
   #isClosed: boolean = false;
@@ -55,28 +73,36 @@ export class WorkerHost {
   constructor(options: WorkerHostOptions) {
     this.#options = options;
     this.#lendOutputs = options.lend;
+    this.#batchesMax = options.batchesMax;
+    this.#calls = new OpenCalls({ lend: options.lend, send: (message) => this.#send(message) });
   }
 
   /** Says how many batches it takes; the router sends none before. */
   start(): void {
-    queueMicrotask(() => this.#send({ kind: 'credit', batchesMax: this.#options.batchesMax }));
+    queueMicrotask(() => this.#send({ kind: 'credit', batchesMax: this.#batchesMax }));
   }
 
   /** Whether it has jobs, or one under way. */
   get isWorking(): boolean {
-    return this.#isWorking;
+    return this.#isWorking || this.#running.size > 0;
   }
 
   receive(message: ToWorker): void {
     if (this.#isClosed) return;
-    if (message.kind === 'cancel') {
-      const job = this.#jobs.find((job) => job.message.kind === 'dispatch' && job.message.batch === message.batch);
-      if (job !== undefined) job.isCancelled = true;
-      return;
+    switch (message.kind) {
+      case 'cancel':
+        this.#cancel(message);
+        return;
+      case 'call-answered':
+        this.#calls.answered(message);
+        return;
+      case 'call-failed':
+        this.#calls.failed(message);
+        return;
     }
     if (message.kind === 'dispatch') {
       this.#batchesHeld++;
-      const { batchesMax } = this.#options;
+      const batchesMax = this.#batchesMax;
       assert(this.#batchesHeld <= batchesMax, `the router sent more than the ${batchesMax} batches it had credit for`);
     }
     this.#jobs.push({ message, isCancelled: false });
@@ -87,7 +113,7 @@ export class WorkerHost {
 
   /** Calls back when everything received so far is done, at the earliest in a later microtask. */
   finish(onFinished: () => void): void {
-    if (this.#isWorking) this.#onFinished = onFinished;
+    if (this.isWorking) this.#onFinished = onFinished;
     else queueMicrotask(onFinished);
   }
 
@@ -96,14 +122,32 @@ export class WorkerHost {
     if (this.#isClosed) return;
     this.#isClosed = true;
     this.#jobs.length = 0;
+    for (const [batch, run] of this.#running) {
+      run.cancellation.cancel('cancelled');
+      this.#calls.batchEnded(batch);
+    }
     if (!this.#isWorking) void this.#unloadAll();
+  }
+
+  /** What waits is skipped; what runs beside others is told, and loses its calls. */
+  #cancel({ batch }: CancelMessage): void {
+    const job = this.#jobs.find((job) => job.message.kind === 'dispatch' && job.message.batch === batch);
+    if (job !== undefined) job.isCancelled = true;
+    const run = this.#running.get(batch);
+    if (run === undefined) return;
+    run.cancellation.cancel('cancelled');
+    this.#calls.batchEnded(batch);
   }
 
   async #work(): Promise<void> {
     for (let job = this.#takeJob(); job !== undefined; job = this.#takeJob()) {
       switch (job.message.kind) {
         case 'dispatch':
-          await this.#run(job.message, job.isCancelled);
+          if (this.#sessions.get(job.message.model)?.isConcurrent !== true || job.isCancelled) {
+            await this.#run(job.message, job.isCancelled);
+          } else {
+            this.#runBeside(job.message);
+          }
           break;
         case 'load':
           await this.#load(job.message);
@@ -115,8 +159,42 @@ export class WorkerHost {
     }
     this.#isWorking = false;
     if (this.#isClosed) await this.#unloadAll();
+    this.#tellIfIdle();
+  }
+
+  #tellIfIdle(): void {
+    if (this.isWorking) return;
     this.#onFinished?.();
     this.#options.onIdle?.();
+  }
+
+  /** Begins a batch and goes on with the next job. */
+  #runBeside(message: DispatchMessage): void {
+    const { batch, model } = message;
+    const cancellation = new Cancellation();
+    const calls: RunCalls = {
+      signal: cancellation,
+      call: (request) => {
+        if (this.#running.get(batch) === run && cancellation.reason === undefined) {
+          return this.#calls.begin(batch, request);
+        }
+        return Promise.reject(new InferenceError('cancelled', 'the request that would make this call has ended'));
+      },
+    };
+    const run: ConcurrentRun = { model, cancellation, ended: Promise.resolve() };
+    // Before it begins: its first word may be a call.
+    this.#running.set(batch, run);
+    run.ended = this.#run(message, false, calls, () => {
+      this.#running.delete(batch);
+      this.#calls.batchEnded(batch);
+    }).then(
+      () => this.#tellIfIdle(),
+      // A defect, which ends the process; what user code leaves unhandled does not.
+      (error: unknown) =>
+        queueMicrotask(() => {
+          throw error;
+        }),
+    );
   }
 
   #takeJob(): Job | undefined {
@@ -124,20 +202,28 @@ export class WorkerHost {
     return this.#jobs.shift();
   }
 
-  async #run(dispatch: DispatchMessage, isCancelled: boolean): Promise<void> {
+  async #run(
+    dispatch: DispatchMessage,
+    isCancelled: boolean,
+    calls?: RunCalls,
+    onRan: () => void = doNothing,
+  ): Promise<void> {
     const { batch, inputs, outputs } = dispatch;
-    const session = this.#sessions.get(dispatch.model);
+    const session = this.#sessions.get(dispatch.model)?.session;
     if (isCancelled) return this.#fail(batch, 'cancelled', 'the batch was cancelled before it began');
     if (session === undefined) return this.#fail(batch, 'unknown-model', `model ${dispatch.model} is not loaded here`);
     const startedAt = this.#options.now();
     let result: RunResult;
     try {
-      result = await session.run({ inputs, outputs, lend: this.#lendOutputs });
+      const request: RunRequest = { inputs, outputs, lend: this.#lendOutputs };
+      result = await session.run(calls === undefined ? request : { ...request, calls });
     } catch (error) {
+      onRan();
       if (!(error instanceof InferenceError)) throw error;
-      this.#fail(batch, failureCodeFrom(error), error.message);
+      this.#fail(batch, calls === undefined ? failureCodeFrom(error) : error.code, error.message);
       return;
     }
+    onRan();
     const runMicros = (this.#options.now() - startedAt) * 1000;
     this.#batchesHeld--;
     if (this.#isClosed) result.region.release();
@@ -156,7 +242,13 @@ export class WorkerHost {
       if (this.#sessions.has(model)) throw new Error(`model number ${model} is loaded already: unload it first`);
       const engine = this.#options.engines.find(({ name }) => name === spec.engine);
       if (engine === undefined) throw new Error(`this worker has no engine "${spec.engine}"`);
-      this.#sessions.set(model, await warmedUp(await engine.load(spec), spec));
+      const session = await warmedUp(await engine.load(spec), spec);
+      const { concurrency } = spec;
+      this.#sessions.set(model, { session, isConcurrent: concurrency !== undefined });
+      if (concurrency !== undefined && concurrency !== this.#batchesMax) {
+        this.#batchesMax = concurrency;
+        this.#send({ kind: 'credit', batchesMax: concurrency });
+      }
     } catch (error) {
       const message = error instanceof Error ? error.message : String(error);
       this.#send({ kind: 'load-failed', model, message });
@@ -167,9 +259,10 @@ export class WorkerHost {
   }
 
   async #unload(model: number): Promise<void> {
-    const session = this.#sessions.get(model);
+    const loaded = this.#sessions.get(model);
     this.#sessions.delete(model);
-    await session?.unload();
+    for (const run of this.#running.values()) if (run.model === model) await run.ended;
+    await loaded?.session.unload();
   }
 
   async #unloadAll(): Promise<void> {
@@ -195,3 +288,5 @@ function failureCodeFrom(error: InferenceError): FailedMessage['code'] {
   const { code } = error;
   return code === 'unsupported' || code === 'unknown-model' || code === 'cancelled' ? code : 'inference-failed';
 }
+
+function doNothing(): void {}

@@ -76,6 +76,7 @@ export class EnsembleRequest {
         priority: request.priority,
         sequence: request.sequence,
         caller: request.caller,
+        trail: [...request.trail, request.model.view.name],
       },
       this.#cancellation,
     );

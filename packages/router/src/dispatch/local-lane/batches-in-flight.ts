@@ -1,27 +1,44 @@
-import { type DispatchMessage, type FailedMessage, MalformedFrame } from '@millrace/protocol';
+import { type DispatchMessage, type FailedMessage, MalformedFrame, type Region } from '@millrace/protocol';
 
 interface Entry {
   readonly dispatch: DispatchMessage;
   /** Set for a batch that was never sent: what its turn will answer. */
   readonly refusal: FailedMessage | undefined;
+  /** What the calls of the batch were answered. */
+  readonly answers: Region[];
 }
 
-/** The batches a worker has not answered yet, in dispatch order. Each one's memory is released when it leaves. */
+/**
+ * The batches a worker has not answered yet, in dispatch order. Each one's memory is released when it leaves, with that
+ * of the answers to its calls.
+ */
 export class BatchesInFlight {
   readonly #entries: Entry[] = [];
+  /** The oldest is answered first. */
+  isOrdered: boolean = true;
 
   get isEmpty(): boolean {
     return this.#entries.length === 0;
   }
 
-  push(dispatch: DispatchMessage, refusal?: FailedMessage): void {
-    this.#entries.push({ dispatch, refusal });
+  has(batch: number): boolean {
+    return this.#indexOf(batch) >= 0;
   }
 
-  /** The worker answered: it must be the oldest. */
+  push(dispatch: DispatchMessage, refusal?: FailedMessage): void {
+    this.#entries.push({ dispatch, refusal, answers: [] });
+  }
+
+  /** Keeps the answer to a call for as long as the batch is in flight. */
+  hold(batch: number, answer: Region): void {
+    this.#entries[this.#indexOf(batch)]?.answers.push(answer);
+  }
+
+  /** The worker answered: it must be the oldest, where they are ordered. */
   mustTake(batch: number): void {
-    const entry = this.#entries.shift();
-    entry?.dispatch.region.release();
+    const index = this.isOrdered ? 0 : this.#indexOf(batch);
+    const [entry] = index < 0 ? [] : this.#entries.splice(index, 1);
+    if (entry !== undefined) release(entry);
     if (entry === undefined || entry.dispatch.batch !== batch) {
       throw new MalformedFrame(
         `an answer to batch ${batch} where ${entry === undefined ? 'none' : `one to ${entry.dispatch.batch}`} was due`,
@@ -29,14 +46,24 @@ export class BatchesInFlight {
     }
   }
 
-  /** The oldest, if it is one that was never sent. */
+  /** One that was never sent, when its turn has come. */
   takeRefusal(): FailedMessage | undefined {
-    const refusal = this.#entries[0]?.refusal;
-    if (refusal !== undefined) this.#entries.shift()?.dispatch.region.release();
+    const index = this.isOrdered ? 0 : this.#entries.findIndex((entry) => entry.refusal !== undefined);
+    const refusal = this.#entries[index]?.refusal;
+    if (refusal !== undefined) for (const entry of this.#entries.splice(index, 1)) release(entry);
     return refusal;
   }
 
   clear(): void {
-    for (const { dispatch } of this.#entries.splice(0)) dispatch.region.release();
+    for (const entry of this.#entries.splice(0)) release(entry);
   }
+
+  #indexOf(batch: number): number {
+    return this.#entries.findIndex((entry) => entry.dispatch.batch === batch);
+  }
+}
+
+function release({ dispatch, answers }: Entry): void {
+  dispatch.region.release();
+  for (const answer of answers) answer.release();
 }

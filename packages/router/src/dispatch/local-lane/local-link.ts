@@ -1,4 +1,5 @@
 import {
+  type CallAnsweredMessage,
   type DispatchMessage,
   decodeFromWorker,
   type FrameFromWorker,
@@ -76,8 +77,14 @@ export class LocalLink implements WorkerLink {
       this.#dispatch(message);
       return;
     }
-    // A worker that is being stopped takes nothing new, but may be spared what nobody waits for any more.
-    if (this.#isGone || (this.#isStopping && message.kind !== 'cancel')) return;
+    if (message.kind === 'call-answered') {
+      this.#answerCall(message);
+      return;
+    }
+    const isNew = message.kind === 'load' || message.kind === 'unload';
+    // A worker that is being stopped takes nothing new, but hears of what it has begun.
+    if (this.#isGone || (this.#isStopping && isNew)) return;
+    if (message.kind === 'load' && message.spec.concurrency !== undefined) this.#batches.isOrdered = false;
     if (!this.#append(message) && message.kind === 'load') this.#refuseLoad(message.spec);
   }
 
@@ -106,6 +113,25 @@ export class LocalLink implements WorkerLink {
     const text = `a batch of ${message.region.bytes.length} bytes is longer than a message to a worker may be`;
     this.#batches.push(message, { kind: 'failed', batch: message.batch, code: 'unsupported', message: text });
     queueMicrotask(() => this.#deliverRefusals());
+  }
+
+  #answerCall(message: CallAnsweredMessage): void {
+    const { call, batch, region } = message;
+    if (this.#isGone || !this.#batches.has(batch)) {
+      region.release();
+      if (this.#isGone) this.#memory.discardIfUnused();
+      return;
+    }
+    const sharedOffset = this.#memory.offsetOf(region);
+    const isSent = this.#append(message, sharedOffset);
+    if (isSent && sharedOffset !== undefined) {
+      this.#batches.hold(batch, region);
+      return;
+    }
+    region.release();
+    if (isSent) return;
+    const text = `an answer of ${region.bytes.length} bytes is longer than a message to a worker may be`;
+    this.#append({ kind: 'call-failed', call, code: 'unsupported', message: text });
   }
 
   #refuseLoad({ model, name }: LoadSpec): void {
@@ -194,9 +220,16 @@ export class LocalLink implements WorkerLink {
         this.#receive(message);
         this.#deliverRefusals();
         break;
+      case 'call':
+        if (!this.#batches.has(message.batch)) {
+          throw new MalformedFrame(`a call by batch ${message.batch}, which is not in flight`);
+        }
+        this.#receive(message);
+        break;
       case 'ready':
       case 'load-failed':
       case 'credit':
+      case 'call-cancelled':
         this.#receive(message);
     }
   }

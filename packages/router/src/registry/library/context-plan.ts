@@ -4,7 +4,7 @@ import type { ContextName } from '@millrace/core';
 import { modelKeyFrom } from '../../data-plane/served-model.ts';
 import type { JsonObject } from '../catalogue.ts';
 import type { ModelDefinition, ModelVersionDefinition } from '../model-definition.ts';
-import type { LaneChoice } from '../model-parameters.ts';
+import type { LaneName } from '../model-parameters.ts';
 import type { ModelPrint } from './fingerprint.ts';
 
 /** A model that was read, and what its folder was like when it was. */
@@ -23,7 +23,7 @@ export interface PlannedVersion {
 /** A context as it should be: a version of a model, or all that share a named worker group. */
 export interface ContextPlan {
   readonly name: ContextName;
-  readonly lane: LaneChoice;
+  readonly lane: LaneName;
   readonly workers: number;
   readonly members: readonly PlannedVersion[];
   /** While it stays the same, what is in memory stays: nothing but the number of workers may have changed. */

@@ -7,7 +7,7 @@ import type { ServedModel } from '../../data-plane/served-model.ts';
 import type { WorkerFleet } from '../../dispatch/worker-fleet.ts';
 import { EnsembleStates } from '../ensemble/ensemble-states.ts';
 import type { EnsembleDefinition } from '../ensemble/read-ensemble.ts';
-import type { LaneChoice } from '../model-parameters.ts';
+import type { LaneName } from '../model-parameters.ts';
 import type { ServedModels } from '../served-models.ts';
 import { DemandWaiters } from './demand-waiters.ts';
 import type { LibraryListener } from './library-listener.ts';
@@ -15,7 +15,7 @@ import { bytesOf, type MeasureProcess } from './resident-memory.ts';
 import type { Revision } from './revision.ts';
 
 export interface RevisionStageParts {
-  readonly lanes: Readonly<Record<LaneChoice, Lane>>;
+  readonly lanes: Readonly<Record<LaneName, Lane>>;
   readonly dataPlane: LiveDataPlane;
   readonly models: ServedModels;
   readonly fleet: WorkerFleet;

@@ -1,0 +1,179 @@
+import { type CallMessage, type CancelSignal, InferenceError, type Tensor, type ToWorker } from '@millrace/protocol';
+import { describe, expect, test } from 'vitest';
+import type { InferAnswer, InferRequest } from './infer.ts';
+import { HeldClock } from './testing/held-clock.ts';
+import { servedModel } from './testing/models.ts';
+import { CountedRegion, ScriptedLane } from './testing/scripted-lane.ts';
+import { ValidInferRequest } from './valid-request.ts';
+import { callDepthMax, callsPerBatchMax, WorkerCalls } from './worker-calls.ts';
+
+const tensor = (name: string, value: number): Tensor => ({
+  name,
+  datatype: 'INT32',
+  shape: [1, 1],
+  data: new Uint8Array(Int32Array.of(value).buffer),
+});
+
+function requestOf(overrides: Partial<InferRequest> = {}): ValidInferRequest {
+  const model = servedModel([{ name: 'x', datatype: 'INT32', shape: [-1, 1] }], [], { name: 'flow' });
+  const plain: InferRequest = {
+    model: 'flow',
+    version: '',
+    id: 'r',
+    parameters: new Map(),
+    inputs: [tensor('x', 1)],
+    outputs: [],
+    timeoutMs: undefined,
+    queueTimeoutMs: undefined,
+    priority: 0,
+    sequence: undefined,
+    caller: '',
+  };
+  return ValidInferRequest.from({ ...plain, ...overrides }, model);
+}
+
+interface Inner {
+  readonly request: InferRequest;
+  readonly signal: CancelSignal;
+  readonly resolve: (answer: InferAnswer) => void;
+  readonly reject: (error: Error) => void;
+}
+
+function onStage() {
+  const inner: Inner[] = [];
+  const clock = new HeldClock();
+  const lane = new ScriptedLane();
+  const link = lane.open(() => {});
+  const calls = new WorkerCalls((request, signal) => {
+    return new Promise<InferAnswer>((resolve, reject) => {
+      inner.push({ request, signal, resolve, reject });
+      signal.onCancel((reason) => reject(new InferenceError(reason, 'given up')));
+    });
+  }, clock);
+  let count = 0;
+  const begin = (
+    requests: readonly ValidInferRequest[],
+    overrides: Partial<CallMessage> = {},
+    deadlineAt = Number.POSITIVE_INFINITY,
+  ) => {
+    count += 1;
+    const region = new CountedRegion(new Uint8Array(8));
+    const message: CallMessage = {
+      kind: 'call',
+      call: count,
+      batch: 1,
+      model: 'inner',
+      version: '2',
+      inputs: [tensor('x', 5)],
+      outputs: ['y'],
+      timeoutMs: Number.POSITIVE_INFINITY,
+      region,
+      ...overrides,
+    };
+    calls.begin(message, { link, requests, deadlineAt });
+    return { message, region };
+  };
+  const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
+  const said = () => link.sent.filter((message): message is ToWorker => message.kind !== 'dispatch');
+  return { inner, clock, calls, begin, turn, said, lane };
+}
+
+describe('WorkerCalls', () => {
+  test('a call is a request of its model, in the name of the request that makes it', async () => {
+    const { begin, inner, turn, said, clock } = onStage();
+    const { region } = begin([requestOf({ caller: 'ann', priority: 2 })], { timeoutMs: 500 }, clock.now() + 80);
+    expect(inner[0]?.request).toMatchObject({
+      model: 'inner',
+      version: '2',
+      outputs: ['y'],
+      caller: 'ann',
+      priority: 2,
+      timeoutMs: 80,
+      trail: ['flow'],
+    });
+    let releases = 0;
+    const release = () => {
+      releases += 1;
+    };
+    expect(region.releases).toBe(0);
+    inner[0]?.resolve({ model: 'inner', version: '2', id: '', outputs: [tensor('y', 9)], release });
+    await turn();
+    expect(said()).toMatchObject([
+      { kind: 'call-answered', call: 1, batch: 1, outputs: [{ name: 'y', shape: [1, 1] }] },
+    ]);
+    expect([region.releases, releases]).toEqual([1, 1]);
+  });
+
+  test('a batch of several callers speaks for nobody in particular, as urgently as its most urgent request', () => {
+    const { begin, inner } = onStage();
+    begin([requestOf({ caller: 'ann', priority: 3 }), requestOf({ caller: 'bob', priority: 2 }), requestOf()]);
+    expect(inner[0]?.request).toMatchObject({ caller: '', priority: 2, timeoutMs: undefined });
+  });
+
+  test('a failure is told with its code and advice', async () => {
+    const { begin, inner, turn, said } = onStage();
+    const { region } = begin([requestOf()]);
+    inner[0]?.reject(new InferenceError('model-full', 'too many', { retryAfterMs: 7 }));
+    await turn();
+    expect(said()).toEqual([
+      { kind: 'call-failed', call: 1, code: 'model-full', message: 'too many', retryAfterMs: 7 },
+    ]);
+    expect(region.releases).toBe(1);
+  });
+
+  test('calls end with their batch, and nothing is said of them any more', async () => {
+    const { begin, inner, calls, turn, said } = onStage();
+    const one = begin([requestOf()]);
+    const two = begin([requestOf()]);
+    calls.batchEnded(1);
+    calls.batchEnded(1);
+    await turn();
+    expect(inner.map(({ signal }) => signal.reason)).toEqual(['cancelled', 'cancelled']);
+    expect(said()).toEqual([]);
+    expect([one.region.releases, two.region.releases]).toEqual([1, 1]);
+  });
+
+  test('a call that was given up is cancelled alone, and told', async () => {
+    const { begin, inner, calls, turn, said } = onStage();
+    begin([requestOf()]);
+    begin([requestOf()]);
+    calls.cancelled({ kind: 'call-cancelled', call: 2, batch: 1 });
+    calls.cancelled({ kind: 'call-cancelled', call: 99, batch: 1 });
+    await turn();
+    expect(inner.map(({ signal }) => signal.reason)).toEqual([undefined, 'cancelled']);
+    expect(said()).toMatchObject([{ kind: 'call-failed', call: 2, code: 'cancelled' }]);
+  });
+
+  test('a model may not call itself, neither directly nor by others', () => {
+    const { begin, said, inner } = onStage();
+    const { region } = begin([requestOf()], { model: 'flow' });
+    begin([requestOf({ trail: ['outer', 'middle'] })], { model: 'outer' });
+    expect(inner).toHaveLength(0);
+    expect(region.releases).toBe(1);
+    expect(said()).toMatchObject([
+      { code: 'inference-failed', message: 'a model may not call itself: flow calls flow' },
+      { code: 'inference-failed', message: 'a model may not call itself: outer calls middle calls flow calls outer' },
+    ]);
+  });
+
+  test('calls go no deeper than callDepthMax', () => {
+    const { begin, said, inner } = onStage();
+    const trail = Array.from({ length: callDepthMax }, (_, index) => `m${index}`);
+    begin([requestOf({ trail: trail.slice(1) })]);
+    expect(inner).toHaveLength(1);
+    begin([requestOf({ trail })]);
+    expect(inner).toHaveLength(1);
+    expect(said()).toMatchObject([{ code: 'inference-failed', message: expect.stringMatching(/\(callDepthMax\)/) }]);
+  });
+
+  test('a batch makes no more calls than callsPerBatchMax', () => {
+    const { begin, said, inner } = onStage();
+    for (let call = 0; call <= callsPerBatchMax; call++) begin([requestOf()]);
+    expect(inner).toHaveLength(callsPerBatchMax);
+    expect(said()).toMatchObject([
+      { call: callsPerBatchMax + 1, message: expect.stringMatching(/\(callsPerBatchMax\)/) },
+    ]);
+    begin([requestOf()], { batch: 2 });
+    expect(inner).toHaveLength(callsPerBatchMax + 1);
+  });
+});

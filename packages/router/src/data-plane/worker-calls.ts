@@ -1,0 +1,161 @@
+/**
+ * Calls that running batches make: each is an ordinary request of the model it names, on behalf of the requests in the
+ * batch, whose caller, priority and time it inherits. It ends with its batch at the latest.
+ */
+import type { BatchId } from '@millrace/core';
+import {
+  type CallCancelledMessage,
+  type CallMessage,
+  Cancellation,
+  InferenceError,
+  type Region,
+  type Tensor,
+  type WorkerLink,
+} from '@millrace/protocol';
+import type { Clock } from './clock.ts';
+import type { InferStep } from './ensemble/ensemble-runner.ts';
+import type { InferAnswer } from './infer.ts';
+import type { ValidInferRequest } from './valid-request.ts';
+
+/** A model called by a model called by … as many times; the next call is refused. */
+export const callDepthMax = 8;
+/** Calls of one batch, over its whole run; the next one is refused. */
+export const callsPerBatchMax = 1024;
+
+const alignmentBytes = 8;
+
+/** A batch that calls, as far as its calls need to know it. */
+export interface CallingBatch {
+  readonly link: WorkerLink;
+  readonly requests: readonly ValidInferRequest[];
+  /** When the last of its requests is due; Infinity: never. */
+  readonly deadlineAt: number;
+}
+
+interface BatchCalls {
+  count: number;
+  readonly open: Map<number, Cancellation>;
+}
+
+export class WorkerCalls {
+  readonly #infer: InferStep;
+  readonly #clock: Clock;
+  readonly #batches = new Map<BatchId, BatchCalls>();
+
+  constructor(infer: InferStep, clock: Clock) {
+    this.#infer = infer;
+    this.#clock = clock;
+  }
+
+  begin(message: CallMessage, { link, requests, deadlineAt }: CallingBatch): void {
+    const { call, batch } = message;
+    const calls = this.#batches.get(batch) ?? { count: 0, open: new Map<number, Cancellation>() };
+    this.#batches.set(batch, calls);
+    calls.count += 1;
+    const trail = trailOf(requests);
+    const refusal = refusalOf(message.model, trail, calls.count);
+    if (refusal !== undefined) {
+      message.region.release();
+      link.send({ kind: 'call-failed', call, code: refusal.code, message: refusal.message });
+      return;
+    }
+    const cancellation = new Cancellation();
+    calls.open.set(call, cancellation);
+    const leftMs = Math.max(0, Math.min(message.timeoutMs, deadlineAt - this.#clock.now()));
+    const [first] = requests as readonly [ValidInferRequest];
+    this.#infer(
+      {
+        model: message.model,
+        version: message.version,
+        id: first.id,
+        parameters: new Map(),
+        inputs: message.inputs,
+        outputs: message.outputs,
+        timeoutMs: Number.isFinite(leftMs) ? leftMs : undefined,
+        queueTimeoutMs: undefined,
+        priority: priorityOf(requests),
+        sequence: undefined,
+        caller: requests.every(({ caller }) => caller === first.caller) ? first.caller : '',
+        trail,
+      },
+      cancellation,
+    ).then(
+      (answer) => {
+        message.region.release();
+        if (calls.open.delete(call)) send(answer, call, batch, link);
+        answer.release();
+      },
+      (error: unknown) => {
+        message.region.release();
+        if (calls.open.delete(call)) link.send({ kind: 'call-failed', call, ...failureFrom(error) });
+      },
+    );
+  }
+
+  cancelled({ call, batch }: CallCancelledMessage): void {
+    this.#batches.get(batch)?.open.get(call)?.cancel('cancelled');
+  }
+
+  /** Whatever it still waits for is not wanted any more. */
+  batchEnded(batch: BatchId): void {
+    if (this.#batches.size === 0) return;
+    const calls = this.#batches.get(batch);
+    if (calls === undefined) return;
+    this.#batches.delete(batch);
+    const open = [...calls.open.values()];
+    calls.open.clear();
+    for (const cancellation of open) cancellation.cancel('cancelled');
+  }
+}
+
+/** The names of the models on whose behalf the call is made, the outermost first. */
+function trailOf(requests: readonly ValidInferRequest[]): readonly string[] {
+  const deepest = requests.reduce((deep, request) => (request.trail.length > deep.trail.length ? request : deep));
+  return [...deepest.trail, deepest.model.view.name];
+}
+
+function refusalOf(model: string, trail: readonly string[], count: number): InferenceError | undefined {
+  if (trail.includes(model)) {
+    const way = [...trail, model].join(' calls ');
+    return new InferenceError('inference-failed', `a model may not call itself: ${way}`);
+  }
+  if (trail.length > callDepthMax) {
+    const way = [...trail, model].join(' calls ');
+    return new InferenceError('inference-failed', `calls go deeper than ${callDepthMax} (callDepthMax): ${way}`);
+  }
+  if (count > callsPerBatchMax) {
+    const message = `one request made more than ${callsPerBatchMax} calls (callsPerBatchMax); send several rows a call`;
+    return new InferenceError('inference-failed', message);
+  }
+  return undefined;
+}
+
+/** The most urgent of those that say one. */
+function priorityOf(requests: readonly ValidInferRequest[]): number {
+  const stated = requests.map(({ priority }) => priority).filter((priority) => priority > 0);
+  return stated.length === 0 ? 0 : Math.min(...stated);
+}
+
+function send(answer: InferAnswer, call: number, batch: BatchId, link: WorkerLink): void {
+  let bytes = 0;
+  for (const { data } of answer.outputs) bytes += aligned(data.byteLength);
+  const region: Region = link.lend(bytes);
+  let offset = 0;
+  const outputs = answer.outputs.map((tensor): Tensor => {
+    const data = region.bytes.subarray(offset, offset + tensor.data.byteLength);
+    data.set(tensor.data);
+    offset += aligned(tensor.data.byteLength);
+    return { ...tensor, data };
+  });
+  link.send({ kind: 'call-answered', call, batch, outputs, region });
+}
+
+function aligned(bytes: number): number {
+  return Math.ceil(bytes / alignmentBytes) * alignmentBytes;
+}
+
+function failureFrom(error: unknown) {
+  if (!(error instanceof InferenceError)) return { code: 'internal', message: 'the server met a defect' } as const;
+  const { code, message, retryAfterMs } = error;
+  return retryAfterMs === undefined ? { code, message } : { code, message, retryAfterMs };
+}

@@ -1,0 +1,18 @@
+/** A program that is told the path of a pipeline and says what it declares, as JSON to descriptor 3. */
+import { readFileSync, writeSync } from 'node:fs';
+import { declarationOf } from './declaration.ts';
+import { loadPipelineModule } from './load-module.ts';
+import { reasonOf } from './pipeline-engine.ts';
+
+const answerDescriptor = 3;
+const path = readFileSync(0, 'utf8');
+
+let answer: object;
+try {
+  answer = { declaration: declarationOf(await loadPipelineModule(path)) };
+} catch (error) {
+  answer = { problem: reasonOf(error, path) };
+}
+writeSync(answerDescriptor, JSON.stringify(answer));
+// A module may have opened things that would keep the process alive.
+process.exit(0);

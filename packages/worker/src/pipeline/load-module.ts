@@ -1,0 +1,34 @@
+import * as nodeModule from 'node:module';
+import { basename } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { load, resolve, revisionParameter } from './module-hooks.ts';
+import { isPipeline, type PipelineDefinition } from './pipeline-api.ts';
+
+let isHooked = false;
+let revision = 0;
+
+/** Imports the module of a pipeline, anew each time. Rejects with an error that says what to do. */
+export async function loadPipelineModule(path: string): Promise<PipelineDefinition> {
+  hookOnce();
+  revision += 1;
+  const url = pathToFileURL(path);
+  url.searchParams.set(revisionParameter, String(revision));
+  const module = (await import(url.href)) as { default?: unknown };
+  const name = basename(path);
+  if (!isPipeline(module.default)) {
+    throw new Error(`${name} has no pipeline as its default export; write: export default definePipeline({ … })`);
+  }
+  if (typeof module.default.run !== 'function') throw new Error(`the pipeline in ${name} has no function run`);
+  return module.default;
+}
+
+type RegisterHooks = (hooks: { resolve: typeof resolve; load: typeof load }) => void;
+
+function hookOnce(): void {
+  if (isHooked) return;
+  isHooked = true;
+  // In this thread where Node can, otherwise in one of its own.
+  const { registerHooks } = nodeModule as unknown as { registerHooks?: RegisterHooks };
+  if (registerHooks === undefined) nodeModule.register('./module-hooks.js', import.meta.url);
+  else registerHooks({ resolve, load });
+}

@@ -1,0 +1,65 @@
+/**
+ * How Node loads the modules of a pipeline, on every version that we support: types are stripped in place, so that lines
+ * stay where they are; `.js` is a module whatever stands around it; `millrace/pipeline` is ours. What a pipeline imports
+ * from its own folder is loaded anew with it.
+ */
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { fileURLToPath } from 'node:url';
+import type * as amaro from 'amaro';
+
+/** Marks what belongs to a pipeline, with a number for each time that it is loaded. */
+export const revisionParameter = 'millrace';
+
+interface ResolveContext {
+  readonly parentURL?: string | undefined;
+}
+
+type Resolved = { readonly url: string; readonly shortCircuit?: boolean };
+type Loaded = { readonly format: string; readonly source?: string; readonly shortCircuit?: boolean };
+
+const apiUrl = new URL('./pipeline-api.js', import.meta.url).href;
+
+export function resolve<Next>(
+  specifier: string,
+  context: ResolveContext,
+  nextResolve: (specifier: string, context: ResolveContext) => Next,
+): Next | Resolved {
+  if (specifier === 'millrace/pipeline') return { url: apiUrl, shortCircuit: true };
+  const revision = revisionOf(context.parentURL);
+  if (revision === undefined || !/^\.{1,2}\//.test(specifier)) return nextResolve(specifier, context);
+  const url = new URL(specifier, context.parentURL);
+  url.searchParams.set(revisionParameter, revision);
+  return { url: url.href, shortCircuit: true };
+}
+
+export function load<Next>(
+  url: string,
+  context: object,
+  nextLoad: (url: string, context: object) => Next,
+): Next | Loaded {
+  const kind = revisionOf(url) === undefined ? undefined : /\.(?:m?ts|m?js)$/.exec(new URL(url).pathname)?.[0];
+  if (kind === undefined) return nextLoad(url, context);
+  const path = fileURLToPath(url);
+  const text = readFileSync(path, 'utf8');
+  if (!kind.endsWith('ts')) return { format: 'module', source: text, shortCircuit: true };
+  try {
+    return { format: 'module', source: strip(text), shortCircuit: true };
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new SyntaxError(`${path}: ${reason}`);
+  }
+}
+
+let stripper: typeof amaro | undefined;
+
+/** The library is some megabytes of WebAssembly: loaded by the first file that has types. */
+function strip(text: string): string {
+  stripper ??= createRequire(import.meta.url)('amaro') as typeof amaro;
+  return stripper.transformSync(text, { mode: 'strip-only' }).code;
+}
+
+function revisionOf(url: string | undefined): string | undefined {
+  if (url === undefined || !url.startsWith('file:')) return undefined;
+  return new URL(url).searchParams.get(revisionParameter) ?? undefined;
+}

@@ -1,0 +1,33 @@
+import type { LoadSpec } from '@millrace/protocol';
+import type { Engine, Session } from '../engine.ts';
+import { declarationOf, mismatchOf } from './declaration.ts';
+import { loadPipelineModule } from './load-module.ts';
+import type { PipelineDefinition } from './pipeline-api.ts';
+import { PipelineSession } from './pipeline-session.ts';
+import { placeOf } from './user-error.ts';
+
+/** Runs TypeScript and JavaScript modules that call other models. */
+export const pipelineEngine: Engine = {
+  name: 'pipeline',
+  isConcurrent: true,
+
+  async load(spec: LoadSpec): Promise<Session> {
+    const title = `"${spec.name}" version ${spec.version} could not be loaded`;
+    let pipeline: PipelineDefinition;
+    try {
+      pipeline = await loadPipelineModule(spec.path);
+      const mismatch = mismatchOf(declarationOf(pipeline), spec);
+      if (mismatch !== undefined) throw new Error(mismatch);
+    } catch (error) {
+      throw new Error(`${title}: ${reasonOf(error, spec.path)}`);
+    }
+    return new PipelineSession(pipeline, spec);
+  },
+};
+
+/** What was thrown while a module was loaded, and where. */
+export function reasonOf(error: unknown, path: string): string {
+  const message = error instanceof Error ? error.message : String(error);
+  const place = placeOf(error, path);
+  return place === undefined ? message : `${message} (${place})`;
+}

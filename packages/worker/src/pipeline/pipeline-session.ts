@@ -1,0 +1,130 @@
+import {
+  type BatchTensor,
+  cancellationFrom,
+  InferenceError,
+  type LoadSpec,
+  neverCancelled,
+  type Tensor,
+  type TensorSpec,
+} from '@millrace/protocol';
+import type { RunCalls, RunRequest, RunResult, Session } from '../engine.ts';
+import { decodeImage } from './decode-image.ts';
+import type { InferOptions, PipelineContext, PipelineDefinition, PipelineTensor } from './pipeline-api.ts';
+import { pipelineTensorFrom, tensorFromGiven } from './pipeline-values.ts';
+import { failureFromUserError } from './user-error.ts';
+
+const alignmentBytes = 8;
+
+/** A loaded pipeline. What it is given and what it gives are copies: user code may keep whatever it saw. */
+export class PipelineSession implements Session {
+  readonly #pipeline: PipelineDefinition;
+  readonly #spec: LoadSpec;
+
+  constructor(pipeline: PipelineDefinition, spec: LoadSpec) {
+    this.#pipeline = pipeline;
+    this.#spec = spec;
+  }
+
+  async run({ inputs, outputs, lend, calls }: RunRequest): Promise<RunResult> {
+    const names = new WeakMap<Uint8Array, string>();
+    const wanted = outputs.map((index) => this.#spec.outputs[index] as TensorSpec);
+    let given: Tensor[];
+    try {
+      const answer: unknown = await this.#pipeline.run(
+        { inputs: this.#inputsFrom(inputs, names), outputs: wanted.map(({ name }) => name) },
+        this.#contextOf(calls, names),
+      );
+      if (typeof answer !== 'object' || answer === null) {
+        throw new TypeError(
+          `run gave ${String(answer)}; give an object with ${wanted.map(({ name }) => name).join(', ')}`,
+        );
+      }
+      given = wanted.map((spec) =>
+        tensorFromGiven('output', spec.name, (answer as Record<string, unknown>)[spec.name], spec),
+      );
+    } catch (error) {
+      if (calls?.signal.reason !== undefined) throw new InferenceError('cancelled', 'nobody waits for the answer');
+      throw failureFromUserError(error, this.#spec.path);
+    }
+    let bytes = 0;
+    for (const { data } of given) bytes += aligned(data.byteLength);
+    const region = lend(bytes);
+    let offset = 0;
+    const tensors = given.map(({ shape, data }, place): BatchTensor => {
+      const target = region.bytes.subarray(offset, offset + data.byteLength);
+      target.set(data);
+      offset += aligned(data.byteLength);
+      return { index: outputs[place] as number, shape, data: target };
+    });
+    return { outputs: tensors, region };
+  }
+
+  async unload(): Promise<void> {}
+
+  #inputsFrom(inputs: readonly BatchTensor[], names: WeakMap<Uint8Array, string>): Record<string, PipelineTensor> {
+    const given: Record<string, PipelineTensor> = Object.create(null);
+    for (const { index, shape, data } of inputs) {
+      const { name, datatype } = this.#spec.inputs[index] as TensorSpec;
+      // Not `slice`: a Buffer's gives a view.
+      const tensor = pipelineTensorFrom({ datatype, shape, data: new Uint8Array(data) });
+      given[name] = tensor;
+      if (tensor.datatype !== 'BYTES') continue;
+      for (const [position, element] of (tensor.data as readonly Uint8Array[]).entries()) {
+        names.set(element, tensor.data.length === 1 ? `input '${name}'` : `element ${position} of input '${name}'`);
+      }
+    }
+    return given;
+  }
+
+  #contextOf(calls: RunCalls | undefined, names: WeakMap<Uint8Array, string>): PipelineContext {
+    const { name, version } = this.#spec;
+    let controller: AbortController | undefined;
+    return {
+      model: name,
+      version,
+      /** Made when somebody looks: it costs microseconds. */
+      get signal() {
+        if (controller === undefined) {
+          const made = new AbortController();
+          controller = made;
+          calls?.signal.onCancel(() => made.abort(new InferenceError('cancelled', 'nobody waits for the answer')));
+        }
+        return controller.signal;
+      },
+      images: { decode: (bytes, options = {}) => decodeImage(bytes, options, names.get(bytes) ?? 'the picture') },
+      infer: (model, inputs, options = {}) => {
+        const answer = inferBy(calls, model, inputs, options);
+        // A call that the pipeline does not wait for may fail without anybody's notice.
+        answer.catch(() => {});
+        return answer;
+      },
+    };
+  }
+}
+
+async function inferBy(
+  calls: RunCalls | undefined,
+  model: string,
+  inputs: Parameters<PipelineContext['infer']>[1],
+  { version = '', outputs = [], timeoutMs = Number.POSITIVE_INFINITY, signal }: InferOptions,
+): Promise<Readonly<Record<string, PipelineTensor>>> {
+  if (typeof model !== 'string' || model === '') throw new TypeError('infer needs the name of a model');
+  if (!(timeoutMs >= 0)) throw new RangeError(`timeoutMs is ${timeoutMs}; it must be from 0`);
+  if (calls === undefined) throw new Error('this pipeline runs where no other model can be called');
+  const given = Object.entries(inputs).map(([name, value]) => tensorFromGiven('input', name, value));
+  const answer = await calls.call({
+    model,
+    version,
+    inputs: given,
+    outputs,
+    timeoutMs,
+    signal: signal === undefined ? neverCancelled : cancellationFrom(signal),
+  });
+  const tensors: Record<string, PipelineTensor> = Object.create(null);
+  for (const tensor of answer) tensors[tensor.name] = pipelineTensorFrom(tensor);
+  return tensors;
+}
+
+function aligned(bytes: number): number {
+  return Math.ceil(bytes / alignmentBytes) * alignmentBytes;
+}

@@ -1,0 +1,102 @@
+/** Between the bytes of tensors and the values that a pipeline has. */
+import {
+  type Datatype,
+  datatypes,
+  elementCount,
+  elementsOf,
+  encodeBytesElements,
+  type Tensor,
+  type TensorSpec,
+  takeBytesElements,
+} from '@millrace/protocol';
+import type { GivenTensor, PipelineTensor } from './pipeline-api.ts';
+
+/** `data` must be the pipeline's own: it may keep it. */
+export function pipelineTensorFrom(tensor: Omit<Tensor, 'name'>): PipelineTensor {
+  const { datatype, shape, data } = tensor;
+  if (datatype === 'BYTES') return { datatype, shape, data: takeBytesElements(data) ?? [] };
+  return { datatype, shape, data: elementsOf({ datatype, data }) } as PipelineTensor;
+}
+
+/** Throws an error that names the tensor and says what to do. `spec` is given for an output that is declared. */
+export function tensorFromGiven(what: string, name: string, value: unknown, spec?: TensorSpec): Tensor {
+  if (typeof value !== 'object' || value === null || !('data' in value)) {
+    throw new TypeError(`${what} '${name}' is missing; give { data, shape }`);
+  }
+  const given = value as GivenTensor;
+  const datatype = given.datatype ?? datatypeOf(given.data, spec?.datatype);
+  if (datatype === undefined) {
+    throw new TypeError(`the data of ${what} '${name}' is neither a typed array nor a list of text or bytes`);
+  }
+  if (spec !== undefined && datatype !== spec.datatype) {
+    throw new TypeError(`${what} '${name}' is ${datatype}, but ${spec.datatype} is declared`);
+  }
+  const { bytes, count } = bytesOf(what, name, given.data, datatype);
+  const shape = given.shape ?? (spec === undefined ? [count] : shapeFor(spec, count));
+  if (shape === undefined) throw new TypeError(`${what} '${name}' needs a shape: several sizes are free`);
+  if (elementCount(shape) !== count) {
+    throw new TypeError(`${what} '${name}' has ${count} elements, but its shape is [${shape.join(', ')}]`);
+  }
+  if (spec !== undefined && !fits(shape, spec.shape)) {
+    const declared = spec.shape.join(', ');
+    throw new TypeError(`${what} '${name}' has the shape [${shape.join(', ')}], but [${declared}] is declared`);
+  }
+  return { name, datatype, shape, data: bytes };
+}
+
+const datatypeByArray = new Map<string, Datatype>([
+  ['Uint8Array', 'UINT8'],
+  ['Buffer', 'UINT8'],
+  ['Uint16Array', 'UINT16'],
+  ['Uint32Array', 'UINT32'],
+  ['BigUint64Array', 'UINT64'],
+  ['Int8Array', 'INT8'],
+  ['Int16Array', 'INT16'],
+  ['Int32Array', 'INT32'],
+  ['BigInt64Array', 'INT64'],
+  ['Float32Array', 'FP32'],
+  ['Float64Array', 'FP64'],
+]);
+
+/** A declared datatype counts where the array can hold it but does not tell it. */
+function datatypeOf(data: GivenTensor['data'], declared: Datatype | undefined): Datatype | undefined {
+  if (Array.isArray(data)) return 'BYTES';
+  const told = ArrayBuffer.isView(data) ? datatypeByArray.get(data.constructor.name) : undefined;
+  if (told === 'UINT8' && declared === 'BOOL') return declared;
+  if (told === 'UINT16' && (declared === 'FP16' || declared === 'BF16')) return declared;
+  return told;
+}
+
+function bytesOf(
+  what: string,
+  name: string,
+  data: GivenTensor['data'],
+  datatype: Datatype,
+): { bytes: Uint8Array; count: number } {
+  if (datatype === 'BYTES') {
+    const list = data as readonly unknown[];
+    const isList = Array.isArray(list) && list.every((item) => typeof item === 'string' || item instanceof Uint8Array);
+    if (!isList) throw new TypeError(`the data of ${what} '${name}' must be a list of text or bytes`);
+    return { bytes: encodeBytesElements(list as readonly (string | Uint8Array)[]), count: list.length };
+  }
+  if (!ArrayBuffer.isView(data)) throw new TypeError(`the data of ${what} '${name}' must be a typed array`);
+  const bytes = new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
+  const count = bytes.length / datatypes[datatype].bytes;
+  if (!Number.isInteger(count)) throw new TypeError(`the data of ${what} '${name}' does not hold whole ${datatype}`);
+  return { bytes, count };
+}
+
+/** The declared shape, its one free size found by the number of elements. */
+function shapeFor({ shape }: TensorSpec, count: number): readonly number[] | undefined {
+  const free = shape.filter((size) => size < 0).length;
+  if (free > 1) return undefined;
+  const fixed = shape.reduce((product, size) => (size < 0 ? product : product * size), 1);
+  return shape.map((size) => (size < 0 ? Math.floor(count / fixed) : size));
+}
+
+function fits(shape: readonly number[], declared: readonly number[]): boolean {
+  return (
+    shape.length === declared.length &&
+    shape.every((size, axis) => (declared[axis] as number) < 0 || size === declared[axis])
+  );
+}
