@@ -5,7 +5,7 @@ import { neverCancelled } from '@millrace/protocol';
 import type { InferRequest, LoadOverrides, ModelLibrary } from '@millrace/router';
 import { silentLibraryListener, silentObserver } from '@millrace/router';
 import { openMemoryStore } from '@millrace/store';
-import { binaryModel, ModelRepository } from '@millrace/worker/testing';
+import { binaryModel, ModelRepository, onnxModelFrom } from '@millrace/worker/testing';
 import { type Options, resolveConfig } from 'millrace';
 import { type Assembly, assemble } from 'millrace/internal';
 import { afterEach, beforeEach, expect, test } from 'vitest';
@@ -28,9 +28,13 @@ afterEach(async () => {
   models.remove();
 });
 
-async function start(options: Options['models'] = {}, stateFolder?: string): Promise<Assembly> {
+async function start(
+  options: Options['models'] = {},
+  stateFolder?: string,
+  lane: 'inline' | 'local' = 'inline',
+): Promise<Assembly> {
   const config = resolveConfig({
-    options: { models: { controlMode: 'explicit', ...options }, worker: { lane: 'inline' } },
+    options: { models: { controlMode: 'explicit', ...options }, worker: { lane } },
     cwd: models.path,
   });
   const assembly = await assemble({
@@ -74,7 +78,8 @@ async function answer({ dataPlane }: Assembly, model: string, version = ''): Pro
   };
   try {
     const { version: answered, outputs, release } = await dataPlane.infer(request, neverCancelled);
-    const value = new Float32Array(outputs[0]?.data.slice().buffer as ArrayBuffer)[0];
+    const bytes = outputs[0]?.data ?? new Uint8Array(4);
+    const value = new DataView(bytes.buffer, bytes.byteOffset).getFloat32(0, true);
     release();
     return `${answered}: ${value}`;
   } catch (error) {
@@ -234,6 +239,32 @@ test('twenty loads of one model at once end in one of them', async () => {
   const at = await start();
   await Promise.all(Array.from({ length: 20 }, () => at.library.load('m')));
   expect(await answer(at, 'm')).toBe('1: 7');
+});
+
+test('models that share workers change together, and stay as they were when one of them cannot', async () => {
+  const shared = 'parameters { key: "millrace.worker_group" value { string_value: "small" } }';
+  models.write('m/config.pbtxt', shared).write('n/config.pbtxt', shared);
+  const at = await start({ load: ['*'] }, undefined, 'local');
+  const served = () => at.models.statuses().map(({ name, state }) => `${name} ${state}`);
+  expect([await answer(at, 'm'), await answer(at, 'n')]).toEqual(['1: 7', '1: 12']);
+  const value = (name: string) => ({ name, datatype: 'FP32' as const, shape: ['batch', 2] });
+  const unknownOperator = onnxModelFrom({
+    inputs: [value('left'), value('right')],
+    outputs: [value('output')],
+    nodes: [{ operator: 'NoSuchOperator', inputs: ['left', 'right'], outputs: ['output'] }],
+  });
+  // It can be read, but no engine can load it.
+  models.write('m/1/model.onnx', unknownOperator);
+  expect(await failureOf(at.library.load('m'))).toMatch(
+    /^model-not-ready: load failed for model 'm': .*NoSuchOperator/s,
+  );
+  expect([await answer(at, 'm'), await answer(at, 'n'), ...served()]).toEqual(['1: 7', '1: 12', 'm ready', 'n ready']);
+  models.write('m/1/model.onnx', binaryModel('Sub'));
+  await at.library.load('m');
+  expect([await answer(at, 'm'), await answer(at, 'n'), ...served()]).toEqual(['1: -1', '1: 12', 'm ready', 'n ready']);
+  await at.library.unload('m');
+  await eventually('the other serves alone', () => served().join() === 'n ready');
+  expect(await answer(at, 'n')).toBe('1: 12');
 });
 
 function temporaryFolders(): readonly string[] {

@@ -483,3 +483,12 @@ test('flags and variables are unique, and the variable is the flag in capitals',
     expect(field.description).toMatch(/\.$/);
   }
 });
+
+test('names of models come by repeated flags, a list, or between commas, and none of them is blank', () => {
+  const load = (written: unknown) =>
+    resolveConfig({ options: { models: { load: written as readonly string[] } }, cwd: '/' }).models.load;
+  expect(load(['a', 'b'])).toEqual(['a', 'b']);
+  expect(load('a, b')).toEqual(['a', 'b']);
+  expect(() => load(['a', ''])).toThrow('must be a name or a list of names');
+  expect(() => load([7])).toThrow('must be a name or a list of names');
+});

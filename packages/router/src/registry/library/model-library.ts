@@ -144,16 +144,21 @@ export class ModelLibrary implements Pick<Management, 'index' | 'load' | 'unload
     this.#stage.measure();
   }
 
-  /** Looks at the repository, and has what changed and settled served. */
+  /** Looks at the repository, and has what changed and settled served. Whatever happens, what serves is served on. */
   async look(): Promise<void> {
     const { clock, control, listener } = this.#parts;
-    const look = await this.#looks.look(clock.now());
-    for (const warning of look.warnings) listener.repositoryWarned(warning);
-    for (const failure of look.broken) this.#contents.put(failure.name, [failure], undefined);
-    for (const { place } of look.changed) await this.#take(place);
-    for (const name of look.removed) this.#contents.remove(name);
-    if (look.changed.length > 0 || look.removed.length > 0) this.#contents.apply();
-    if (look.isUnsettled) this.#watch.lookWithin(control.settleMs);
+    try {
+      const look = await this.#looks.look(clock.now());
+      for (const warning of look.warnings) listener.repositoryWarned(warning);
+      for (const failure of look.broken) this.#contents.put(failure.name, [failure], undefined);
+      for (const { place } of look.changed) await this.#take(place);
+      for (const name of look.removed) this.#contents.remove(name);
+      if (look.changed.length > 0 || look.removed.length > 0) this.#contents.apply();
+      if (look.isUnsettled) this.#watch.lookWithin(control.settleMs);
+    } catch (error) {
+      const message = `could not be looked at: ${error instanceof Error ? error.message : String(error)}`;
+      listener.repositoryWarned({ source: this.#parts.paths.join(', '), message });
+    }
   }
 
   async index(): Promise<readonly IndexEntry[]> {
