@@ -217,6 +217,16 @@ test('names that are none, and models that are not there, are refused', async ()
   expect(await failureOf(at.library.setPinned('m', '1', true))).toMatch(/^unknown-model/);
 });
 
+test('what cannot be kept is refused: a configuration that is too large, or a store that is closed', async () => {
+  const at = await start({ load: ['m'] });
+  const large = `{"parameters":{"x":{"string_value":"${'x'.repeat(200_000)}"}}}`;
+  expect(await failureOf(at.library.load('m', { config: large }))).toMatch(/^request-too-large: failed to load 'm'/);
+  await store.close();
+  expect(await failureOf(at.library.load('n'))).toMatch(/^internal: the change could not be kept/);
+  expect(await failureOf(at.library.setPinned('m', '1', true))).toMatch(/^internal: the change could not be kept/);
+  expect(await answer(at, 'm')).toBe('1: 7');
+});
+
 test('a model is unloaded with the models of its steps when that is asked for', async () => {
   const step = (model: string, input: string, output: string) =>
     `step { model_name: "${model}" model_version: -1 input_map { key: "left" value: "${input}" } ` +

@@ -19,6 +19,9 @@ export type ControlMode = 'none' | 'poll' | 'explicit';
 /** Triton's words, in both of the modes in which the repository alone decides. */
 export const loadNotAllowedText = 'explicit model load / unload is not allowed if polling is enabled';
 
+/** A configuration that comes with a load is kept in the metadata store, whose values are small. */
+export const configOverrideBytesMax = 128 * 1024;
+
 export interface ExplicitLoadsParts {
   readonly mode: ControlMode;
   readonly saved: SavedLoads;
@@ -94,6 +97,10 @@ export class ExplicitLoads {
     if (hasFiles && config === undefined) {
       const advice = 'a load with files needs its configuration too, in the parameter "config"';
       throw new InferenceError('invalid-request', `failed to load '${name}', ${advice}`);
+    }
+    if (config !== undefined && Buffer.byteLength(config) > configOverrideBytesMax) {
+      const limit = `its configuration has more than ${configOverrideBytesMax} bytes`;
+      throw new InferenceError('request-too-large', `failed to load '${name}', ${limit}`);
     }
     const folder = hasFiles ? await this.#files.write(name, files) : undefined;
     const saved: SavedLoad = {

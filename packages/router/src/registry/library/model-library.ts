@@ -168,11 +168,11 @@ export class ModelLibrary implements Pick<Management, 'index' | 'load' | 'unload
   }
 
   load(model: string, overrides: LoadOverrides = {}): Promise<void> {
-    return this.#explicit.load(model, overrides);
+    return refusable(this.#explicit.load(model, overrides));
   }
 
   unload(model: string, options: { readonly isWithDependents?: boolean } = {}): Promise<void> {
-    return this.#explicit.unload(model, options.isWithDependents === true);
+    return refusable(this.#explicit.unload(model, options.isWithDependents === true));
   }
 
   async setPinned(model: string, version: string, isPinned: boolean): Promise<void> {
@@ -181,7 +181,7 @@ export class ModelLibrary implements Pick<Management, 'index' | 'load' | 'unload
       throw new InferenceError('unknown-model', `no version ${version} of '${model}' is served; load it first`);
     }
     const pin = pinOf(model, version);
-    await this.#saved.setPinned(pin, isPinned);
+    await refusable(this.#saved.setPinned(pin, isPinned));
     if (isPinned) this.#pins.add(pin);
     else this.#pins.delete(pin);
     const isAnyPinned = revision.models.some(({ view }) => this.#pins.has(pinOf(view.name, view.version)));
@@ -252,6 +252,17 @@ export class ModelLibrary implements Pick<Management, 'index' | 'load' | 'unload
       this.#stage.measure();
       this.#measureLater();
     });
+  }
+}
+
+/** Whatever goes wrong beneath, a disk that is full or a store that is closed, is told by a code of the catalogue. */
+async function refusable(change: Promise<void>): Promise<void> {
+  try {
+    await change;
+  } catch (error) {
+    if (error instanceof InferenceError) throw error;
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new InferenceError('internal', `the change could not be kept: ${reason}`, { cause: error });
   }
 }
 
