@@ -64,3 +64,10 @@ test.each(['plain', 'two words', "it's", '$HOME', 'a"b', '', '*', 'back\\slash',
     expect(shellWords(shellQuoted(text))).toEqual([text]);
   },
 );
+
+test('a model that takes nothing but bytes is chosen only when there is no other', () => {
+  const photo = servedModel({ name: 'photo', inputs: [input('BYTES', [1])] });
+  const larger = servedModel({ name: 'larger', inputs: [input('FP32', [-1, 9])] });
+  expect(exampleCommand(url, [photo, larger])).toContain('/larger/infer');
+  expect(exampleCommand(url, [photo])).toContain('/photo/infer');
+});

@@ -38,6 +38,10 @@ function isEcho({ inputs, outputs }: ServedModel): boolean {
   return inputs.length === 1 && outputs.length === 1 && inputs.map(form).join() === outputs.map(form).join();
 }
 
+function hasNumbers(model: ServedModel): boolean {
+  return neededInputs(model).some(({ datatype }) => datatype !== 'BYTES');
+}
+
 /** The command line that tries the server out, or undefined when no model is ready. */
 export function exampleCommand(httpUrl: string, models: readonly ServedModel[]): string | undefined {
   const ready = models.filter((model) => model.state === 'ready' && model.inputs.length > 0);
@@ -46,7 +50,9 @@ export function exampleCommand(httpUrl: string, models: readonly ServedModel[]):
     (model) =>
       elementsOf(model) <= exampleElementsMax && neededInputs(model).every((input) => !binaryOnly.has(input.datatype)),
   );
-  const small = pasteable.find((model) => !isEcho(model)) ?? pasteable[0];
+  const telling = pasteable.filter((model) => !isEcho(model));
+  // Nothing but BYTES is often a file, of which a word on the command line is none.
+  const small = telling.find(hasNumbers) ?? telling[0] ?? pasteable[0];
   if (small !== undefined) {
     const url = `${httpUrl}/v2/models/${encodeURIComponent(small.name)}/infer`;
     return `curl -s ${shellQuoted(url)} -d ${shellQuoted(JSON.stringify(exampleBody(small)))}`;

@@ -54,3 +54,21 @@ test('what is left is released at the end', () => {
   expect(batches.isEmpty).toBe(true);
   expect(released).toEqual([7, 8]);
 });
+
+test('where they are not ordered any may leave, with what its calls were answered', () => {
+  released.length = 0;
+  const batches = new BatchesInFlight();
+  batches.isOrdered = false;
+  batches.push(dispatch(1));
+  batches.push(dispatch(2), { kind: 'failed', batch: 2, code: 'unsupported', message: 'too long' });
+  batches.push(dispatch(3));
+  batches.hold(3, dispatch(30).region);
+  expect([batches.has(3), batches.has(4)]).toEqual([true, false]);
+  batches.mustTake(3);
+  expect(released).toEqual([3, 30]);
+  expect(batches.takeRefusal()?.batch).toBe(2);
+  expect(batches.takeRefusal()).toBeUndefined();
+  expect(() => batches.mustTake(3)).toThrow(/batch 3 where none was due/);
+  batches.clear();
+  expect(released).toEqual([3, 30, 2, 1]);
+});
