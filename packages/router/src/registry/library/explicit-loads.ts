@@ -63,6 +63,7 @@ export class ExplicitLoads {
   async restore(names: readonly string[]): Promise<readonly ModelFailure[]> {
     const saved = await this.#parts.saved.loads();
     const failures: ModelFailure[] = [];
+    await this.#files.keepOnly(new Set([...saved.values()].flatMap(({ folder }) => folder ?? [])));
     for (const name of new Set([...saved.keys(), ...names])) {
       const load = saved.get(name) ?? {};
       const reading = await this.#readingOf(name, load);

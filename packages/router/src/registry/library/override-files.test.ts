@@ -30,6 +30,9 @@ test('with a place to keep them they stay until they are removed', async () => {
     const folder = await files.write('m', new Map([['1/model.onnx', bytes]]));
     await files.close();
     expect(existsSync(folder)).toBe(true);
+    const unfinished = await files.write('n', new Map([['1/model.onnx', bytes]]));
+    await files.keepOnly(new Set([folder]));
+    expect([existsSync(folder), existsSync(unfinished)]).toEqual([true, false]);
     await files.remove(folder);
     expect(existsSync(folder)).toBe(false);
   } finally {

@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { InferenceError } from '@millrace/protocol';
@@ -43,6 +43,15 @@ export class OverrideFiles {
 
   async remove(folder: string): Promise<void> {
     await rm(folder, { recursive: true, force: true });
+  }
+
+  /** Removes what was left behind by loads that were never finished: a server that was killed could not. */
+  async keepOnly(folders: ReadonlySet<string>): Promise<void> {
+    if (this.#stateFolder === undefined) return;
+    for (const name of await readdir(this.#stateFolder).catch((): string[] => [])) {
+      const folder = join(this.#stateFolder, name);
+      if (!folders.has(folder)) await this.remove(folder);
+    }
   }
 
   /** The server ends: what it was not asked to keep goes. */
