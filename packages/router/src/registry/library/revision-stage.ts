@@ -74,11 +74,15 @@ export class RevisionStage {
     return this.#keeper;
   }
 
-  /** Makes a revision known, to be loaded when the keeper finds room for it. */
-  want(revision: Revision, isRetried: boolean): void {
+  /** Makes a revision known, before it is wanted. */
+  announce(revision: Revision): void {
     this.#revisions.set(revision.id, revision);
     for (const model of revision.models) this.#byModel.set(model, revision);
     for (const model of revision.models) this.#parts.models.announce(model);
+  }
+
+  /** Has a revision that was announced loaded when the keeper finds room for it. */
+  want(revision: Revision, isRetried: boolean): void {
     const { name, bytesExpected } = revision.plan;
     this.tell({ kind: 'wanted', context: name, revision: revision.id, bytesExpected, isRetried });
   }
