@@ -104,3 +104,22 @@ test('listeners hear of every change until they stop', () => {
   models.serve(two);
   expect(changes).toBe(3);
 });
+
+test('what fails to be added later is tolerated; what failed at the start, or served and fails, is not', () => {
+  const tolerated = () =>
+    models.statuses().flatMap(({ name, version, isTolerated }) => (isTolerated === true ? [`${name}:${version}`] : []));
+  models.setState(ten, 'failed', 'at the start');
+  models.serve(two);
+  models.endStart();
+  expect(tolerated()).toEqual([]);
+  models.setState(one, 'failed', 'never served');
+  models.setFailures('new', [{ version: '', reason: 'half copied' }]);
+  expect(tolerated()).toEqual(['m:1', 'new:']);
+  models.setState(two, 'failed', 'its workers die');
+  models.setState(two, 'loading', 'once more');
+  models.setState(two, 'failed', 'they die again');
+  expect(tolerated()).toEqual(['m:1', 'new:']);
+  models.serve(ten);
+  models.setState(two, 'failed', 'another version serves meanwhile');
+  expect(tolerated()).toEqual(['m:1', 'm:2', 'new:']);
+});

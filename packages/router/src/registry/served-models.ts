@@ -10,6 +10,8 @@ interface VersionEntry {
   state: ModelState;
   reason: string;
   isTolerated: boolean;
+  /** It took requests at some time: that it does no more is no failed addition. */
+  hasServed: boolean;
 }
 
 interface NameEntry {
@@ -143,7 +145,7 @@ export class ServedModels implements Catalogue {
     if (failures.length === 0 && !this.#failures.has(name)) return;
     if (failures.length === 0) this.#failures.delete(name);
     else {
-      const isTolerated = this.#isServedOn(name);
+      const isTolerated = !this.#isStarting;
       this.#failures.set(
         name,
         failures.map((failure) => ({ ...failure, isTolerated })),
@@ -167,14 +169,11 @@ export class ServedModels implements Catalogue {
     const named = this.#names.get(name) ?? { versions: new Map(), preferred: undefined };
     this.#names.set(name, named);
     const entry = named.versions.get(version);
-    const isTolerated = state === 'failed' && this.#isServedOn(name);
-    if (entry === undefined) named.versions.set(version, { model, state, reason, isTolerated });
-    else Object.assign(entry, { model, state, reason, isTolerated });
+    const hasServed = entry?.hasServed === true || isAvailable(state);
+    const isTolerated = state === 'failed' && !this.#isStarting && (!hasServed || isServedBesides(named, version));
+    if (entry === undefined) named.versions.set(version, { model, state, reason, isTolerated, hasServed });
+    else Object.assign(entry, { model, state, reason, isTolerated, hasServed });
     this.#changed(named);
-  }
-
-  #isServedOn(name: string): boolean {
-    return !this.#isStarting && this.#names.get(name)?.preferred !== undefined;
   }
 
   #changed(named: NameEntry | undefined): void {
@@ -185,6 +184,12 @@ export class ServedModels implements Catalogue {
 
 function isAvailable(state: ModelState): boolean {
   return state === 'ready' || state === 'evicted';
+}
+
+/** Whether other versions of the model take requests. */
+function isServedBesides({ versions }: NameEntry, version: string): boolean {
+  for (const [other, { state }] of versions) if (other !== version && isAvailable(state)) return true;
+  return false;
 }
 
 function highestOf({ versions }: NameEntry, isWanted: (state: ModelState) => boolean = () => true) {

@@ -150,8 +150,11 @@ export class ModelLibrary implements Pick<Management, 'index' | 'load' | 'unload
     try {
       const look = await this.#looks.look(clock.now());
       for (const warning of look.warnings) listener.repositoryWarned(warning);
-      for (const failure of look.broken) this.#contents.put(failure.name, [failure], undefined);
-      for (const { place } of look.changed) await this.#take(place);
+      for (const failure of look.broken) {
+        this.#contents.put(failure.name, [failure], undefined);
+        this.#tellRead([failure]);
+      }
+      for (const { place } of look.changed) this.#tellRead(await this.#take(place));
       for (const name of look.removed) this.#contents.remove(name);
       if (look.changed.length > 0 || look.removed.length > 0) this.#contents.apply();
       if (look.isUnsettled) this.#watch.lookWithin(control.settleMs);
@@ -244,6 +247,11 @@ export class ModelLibrary implements Pick<Management, 'index' | 'load' | 'unload
     const { failures, read } = await this.#read(place);
     this.#contents.put(place.name, failures, read);
     return failures;
+  }
+
+  #tellRead(failures: readonly ModelFailure[]): void {
+    const { models, listener } = this.#parts;
+    listener.modelRead(failures.filter(({ name, version }) => models.readyVersions(name).includes(version)));
   }
 
   #measureLater(): void {
