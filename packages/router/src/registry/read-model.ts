@@ -73,7 +73,7 @@ export async function readModel(place: ModelPlace, options: ReadModelOptions): P
   // A folder that would be empty is hard to keep in version control, so that an ensemble needs none.
   const present = isEnsemble && place.versions.length === 0 ? ['1'] : place.versions;
   const { versions, missing } = chooseVersions(config, present, findings);
-  if (!findings.hasProblems && versions.length === 0) {
+  if (!findings.hasProblems && versions.length === 0 && missing.length === 0) {
     findings.problem(
       '',
       `no version of ${place.name} can be served; put one at ${place.name}/1/${modelFilenameDefault}`,
