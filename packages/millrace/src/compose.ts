@@ -60,7 +60,6 @@ async function startOn(store: MetadataStore, config: Config, logger: Logger): Pr
   metrics.onCollect(() => assembly.library.measure());
   const readiness = new Readiness(assembly.models, config.models.strictReadiness);
   const onError = (error: unknown): void => logger.error({ error }, 'a request met a defect of the server');
-  const statistics = statisticsFrom(assembly.models, observer, () => assembly.library.contexts());
   const layer = await openContexts({
     assembly,
     store,
@@ -68,6 +67,12 @@ async function startOn(store: MetadataStore, config: Config, logger: Logger): Pr
     onShadow: (model, modelVersion, outcome) => observer.shadowEnded(model, modelVersion, outcome),
     onUnreadable: (key) => logger.warn({ key }, 'traffic that cannot be read was left out'),
   });
+  const statistics = statisticsFrom(
+    assembly.models,
+    observer,
+    () => assembly.library.contexts(),
+    (name, modelVersion) => layer.contexts.named(name, modelVersion),
+  );
   const rpc = {
     cors: config.http.corsOrigins.length === 0 ? undefined : { origins: originsFrom(config.http.corsOrigins) },
     interceptors: config.log.requests ? [rpcAccessLog(logger, () => performance.now())] : [],
