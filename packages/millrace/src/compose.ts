@@ -132,34 +132,34 @@ interface EdgeParts {
   readonly onError: (error: unknown) => void;
 }
 
-function restHandler({ config, layer, readiness, statistics, management, onError }: EdgeParts): HttpHandler {
-  const { jsonBytesMax, bodyBytesMax, inputsMax } = config.http;
-  return createRestEdge({
+/** What every edge of the Open Inference Protocol is given alike. */
+function edgeBase({ config, layer, readiness, statistics, management, onError }: EdgeParts) {
+  return {
     dataPlane: layer.dataPlane,
     catalogue: layer.contexts,
     health: readiness,
     statistics,
     management: management?.management,
-    routes: management?.routes ?? [],
     server: { name: config.server.id, version },
-    limits: { jsonBytesMax, bodyBytesMax, inputsMax },
     callerHeader: config.server.callerHeader,
     onError,
+  };
+}
+
+function restHandler(parts: EdgeParts): HttpHandler {
+  const { jsonBytesMax, bodyBytesMax, inputsMax } = parts.config.http;
+  return createRestEdge({
+    ...edgeBase(parts),
+    routes: parts.management?.routes ?? [],
+    limits: { jsonBytesMax, bodyBytesMax, inputsMax },
   });
 }
 
-function grpcEdge({ config, layer, readiness, statistics, management, onError }: EdgeParts): GrpcEdge {
+function grpcEdge(parts: EdgeParts): GrpcEdge {
   return createGrpcEdge({
-    dataPlane: layer.dataPlane,
-    catalogue: layer.contexts,
-    health: readiness,
-    statistics,
-    management: management?.management,
-    added: management?.services ?? [],
-    server: { name: config.server.id, version },
-    limits: { inputsMax: config.http.inputsMax },
-    callerHeader: config.server.callerHeader,
-    onError,
+    ...edgeBase(parts),
+    added: parts.management?.services ?? [],
+    limits: { inputsMax: parts.config.http.inputsMax },
   });
 }
 
