@@ -215,6 +215,22 @@ test('a load that cannot be read is forgotten when it is unloaded, also one that
   expect(await indexOf((await start()).library)).toEqual(['n', 'torn']);
 });
 
+test.each([
+  ['under a budget a request waits for', 2 ** 40, '1: 7'],
+  ['without one a request is refused during', 0, 'model-not-ready'],
+])('%s the first load of its model', async (_, memoryBudget, expected) => {
+  const at = await start({ memoryBudget });
+  const early = new Promise<string>((resolve) => {
+    const stopListening = at.models.onChange(() => {
+      stopListening();
+      expect(at.models.statuses()).toMatchObject([{ name: 'm', state: 'loading' }]);
+      queueMicrotask(() => resolve(answer(at, 'm')));
+    });
+  });
+  await at.library.load('m');
+  expect(await early).toBe(expected);
+});
+
 test('files that are not kept are not looked for after a restart', async () => {
   const first = await start();
   await first.library.load('m', { config: '{}', files: new Map([['1/model.onnx', binaryModel('Sub')]]) });

@@ -123,3 +123,16 @@ test('what fails to be added later is tolerated; what failed at the start, or se
   models.setState(two, 'failed', 'another version serves meanwhile');
   expect(tolerated()).toEqual(['m:1', 'm:2', 'new:']);
 });
+
+test('a first load that is awaited can be asked for, and is not ready for all that', () => {
+  models.announce(two, true);
+  expect(models.mustKnow('m', '2')).toBe(two);
+  expect(() => models.mustFind('m', '2')).toThrow('the model is loading');
+  expect(() => models.mustKnow('m', '')).toThrow(expect.objectContaining({ code: 'model-not-ready' }));
+  models.announce(ten, true);
+  expect(models.mustKnow('m', '')).toBe(ten);
+  models.serve(one);
+  expect(models.mustKnow('m', '')).toBe(one);
+  models.setState(two, 'failed', 'out of memory');
+  expect(() => models.mustKnow('m', '2')).toThrow('out of memory');
+});
