@@ -242,7 +242,8 @@ test.each(['none', 'poll'] as const)(
   'in the mode %s loads and unloads are refused as Triton refuses them',
   async (controlMode) => {
     const at = await start({ controlMode });
-    const refusal = 'load-not-allowed: explicit model load / unload is not allowed if polling is enabled';
+    const refusal =
+      'load-not-allowed: explicit model load / unload is not allowed if polling is enabled; start the server with --model-control-mode explicit';
     expect(await failureOf(at.library.load('m'))).toBe(refusal);
     expect(await failureOf(at.library.unload('m'))).toBe(refusal);
     expect(await answer(at, 'm')).toBe('1: 7');

@@ -1,8 +1,8 @@
-/** Holds the names in docs/mechanisms to what they name: settings, metrics, errors, model parameters, log lines. */
-import { readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+/** Holds the names in README.md, docs/operating and docs/mechanisms to what they name: settings, metrics, errors, model parameters, log lines. */
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { errorCatalogue } from '@millrace/protocol';
-import { isGroupParameter, modelParameters, parameterFamilies } from '@millrace/router';
+import { modelParameters, parameterFamilies } from '@millrace/router';
 import { configFields } from 'millrace';
 import { describe, expect, test } from 'vitest';
 import { root, sourceFiles } from './source-files.ts';
@@ -14,6 +14,8 @@ const sources = sourceFiles().filter(({ isTest }) => !isTest);
 const read = (path: string): string => readFileSync(join(root, path), 'utf8');
 const metrics = namesIn(read('docs/reference/metrics.md'));
 const config = namesIn(read('docs/reference/config.md'));
+const helpTexts = join(root, 'packages/millrace/src/cli/help-texts');
+const flags = new Set(readdirSync(helpTexts).flatMap((file) => flagsIn(readFileSync(join(helpTexts, file), 'utf8'))));
 const modelFields = read('packages/router/src/registry/config-text/model-config-schema.ts');
 
 interface Kind {
@@ -24,13 +26,14 @@ interface Kind {
 
 /** The first whose form fits is the kind of a name. */
 const kinds: readonly Kind[] = [
-  { what: 'a model parameter', form: /^millrace\./, exists: isModelParameter },
+  { what: 'a model parameter', form: /^millrace\.(?!v\d)/, exists: isModelParameter },
   {
     what: 'a setting',
     form: new RegExp(`^(${[...new Set(configFields.map(({ group }) => group))].join('|')})\\.`),
-    exists: (name) => config.has(name),
+    exists: (name) => config.has(name.replace(/: .*/, '')),
   },
-  { what: 'a flag or variable', form: /^(--\w|MILLRACE_)/, exists: (name) => config.has(name) },
+  { what: 'a flag', form: /^--\w/, exists: (name) => flags.has(name.replace(/[ =].*/, '')) },
+  { what: 'a variable', form: /^MILLRACE_/, exists: (name) => config.has(name) },
   { what: 'a metric', form: /^(millrace|nv_inference|nv_cache|process|nodejs)_/, exists: (name) => metrics.has(name) },
   { what: 'a header', form: /^(millrace-|retry-after$)/, exists: (name) => isInSources(`'${name}'`) },
   {
@@ -44,12 +47,18 @@ const kinds: readonly Kind[] = [
 ];
 
 function isModelParameter(name: string): boolean {
-  if (isGroupParameter(name)) return true;
   return Object.hasOwn(modelParameters, name) || parameterFamilies.some(({ prefix }) => name.startsWith(prefix));
 }
 
 function namesIn(text: string): ReadonlySet<string> {
   return new Set([...text.matchAll(/`([^`\n]+)`/g)].map(([, name]) => name as string));
+}
+
+/** Of a help text, where a switch stands as --[no-]name. */
+function flagsIn(text: string): string[] {
+  return [...text.matchAll(/--(\[no-\])?([a-z][a-z-]*)/g)].flatMap(([, no, name]) =>
+    no === undefined ? [`--${name}`] : [`--${name}`, `--no-${name}`],
+  );
 }
 
 function isInSources(text: string): boolean {
@@ -75,18 +84,56 @@ test('there is a page for each mechanism', () => {
   ]);
 });
 
-describe.each(pages)('%s', (page) => {
-  const names = [...namesIn(readFileSync(join(folder, page), 'utf8'))];
+const otherPages = ['README.md', 'docs/operating/store.md', 'docs/reference/model-parameters.md'];
 
-  test('names only settings, metrics, errors and log lines that exist', () => {
-    const unknown = names.flatMap((name) => {
+test.each([...pages.map((page) => `docs/mechanisms/${page}`), ...otherPages])(
+  '%s names only settings, metrics, errors and log lines that exist',
+  (page) => {
+    const text = read(page);
+    // In commands and in code, too, nothing is named that does not exist.
+    const loose = text.matchAll(
+      /(?<![\w/.-])(millrace_[a-z_]+|millrace\.(?!v\d)[a-z_]+(?:\.\w+)?|--[a-z]+(?:-[a-z]+)*)/g,
+    );
+    const written = new Set([...namesIn(text), ...[...loose].map(([, name]) => name as string)]);
+    const unknown = [...written].flatMap((name) => {
       const kind = kinds.find(({ form }) => form.test(name));
       return kind === undefined || kind.exists(name) ? [] : [`${name} is not ${kind.what}`];
     });
     expect(unknown).toEqual([]);
+  },
+);
+
+test.each(
+  ['README.md', 'ARCHITECTURE.md', 'CONTRIBUTING.md', 'docs/README.md', 'docs/adr/README.md', 'docs/models.md'].concat(
+    pages.map((page) => `docs/mechanisms/${page}`),
+  ),
+)('%s links only to files that exist', (page) => {
+  const links = [...read(page).matchAll(/\]\((?!https?:|#)([^)#\s]+)/g)].map(([, link]) => link as string);
+  expect(links.filter((link) => !existsSync(join(root, dirname(page), link)))).toEqual([]);
+});
+
+test('docs/README.md leads to every mechanism and every reference, docs/adr/README.md to every decision', () => {
+  const index = read('docs/README.md');
+  const listed = (folder: string) =>
+    readdirSync(join(root, folder)).filter((file) => /\.md$/.test(file) && file !== 'README.md');
+  for (const page of pages) expect(index).toContain(`(mechanisms/${page})`);
+  for (const page of listed('docs/reference')) expect(index).toContain(`(reference/${page})`);
+  for (const page of listed('docs/adr')) expect(read('docs/adr/README.md')).toContain(`(${page})`);
+});
+
+describe.each(pages)('%s', (page) => {
+  const text = read(`docs/mechanisms/${page}`);
+
+  test('says what happens, what shows it, what changes it and what is guaranteed, in this order', () => {
+    const places = ['What happens.', 'What shows it.', 'What changes it.', 'What is guaranteed.'].map((part) =>
+      text.indexOf(`**${part}**`),
+    );
+    expect(places).not.toContain(-1);
+    expect(places).toEqual([...places].sort((a, b) => a - b));
   });
 
   test('names a metric and a setting, so that an operator can see it and change it', () => {
+    const names = [...namesIn(text)];
     expect(names.some((name) => metrics.has(name))).toBe(true);
     expect(names.some((name) => config.has(name) && name.includes('.'))).toBe(true);
   });

@@ -6,7 +6,7 @@ import { suggestionFor } from './config-text/suggestion.ts';
 export const reservePrefix = 'millrace.reserve.';
 export const threadsPrefix = 'millrace.threads.';
 
-const threadsMax = 1024;
+export const groupThreadsMax = 1024;
 
 export interface GroupChoice {
   /** Its instances take requests of this priority level and more urgent ones only; Infinity: all. */
@@ -15,7 +15,7 @@ export interface GroupChoice {
   readonly threads: number;
 }
 
-export function isGroupParameter(key: string): boolean {
+function isGroupParameter(key: string): boolean {
   return key.startsWith(reservePrefix) || key.startsWith(threadsPrefix);
 }
 
@@ -41,8 +41,8 @@ export function readGroupChoices(
     } else if (isReserve && !(value >= 1 && value < levels)) {
       const range = `from 1 to ${levels - 1}, below the ${levels} priority_levels`;
       findings.problem(path, `${JSON.stringify(string_value)} is not a whole number ${range}`);
-    } else if (!isReserve && !(value >= 1 && value <= threadsMax)) {
-      findings.problem(path, `${JSON.stringify(string_value)} is not a whole number from 1 to ${threadsMax}`);
+    } else if (!isReserve && !(value >= 1 && value <= groupThreadsMax)) {
+      findings.problem(path, `${JSON.stringify(string_value)} is not a whole number from 1 to ${groupThreadsMax}`);
     } else if (isReserve) choice.priorityMax = value;
     else choice.threads = value;
   }

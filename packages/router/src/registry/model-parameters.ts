@@ -1,9 +1,10 @@
 /** The `parameters` of a model configuration that Millrace reads, and what they mean. */
+import { padPrefix, padRatioMaxDefault, padRatioRange, unpadPrefix } from './batch-shaping/read-padding.ts';
 import type { Findings } from './config-text/findings.ts';
 import type { ModelConfig } from './config-text/model-config-schema.ts';
 import { suggestionFor } from './config-text/suggestion.ts';
 import { takeQueueSize } from './dynamic-batching.ts';
-import { isGroupParameter } from './group-parameters.ts';
+import { groupThreadsMax, reservePrefix, threadsPrefix } from './group-parameters.ts';
 
 export type LaneChoice = 'local' | 'inline';
 /** Pipelines have a lane of their own, to workers with another program. */
@@ -47,97 +48,141 @@ export interface ModelSettings extends ModelDefaults {
   readonly concurrency: number;
 }
 
-export const sequenceBacklogMaxDefault = 1024;
-export const sequenceStateBytesMaxDefault = 256 * 1024 * 1024;
+const sequenceBacklogMaxDefault = 1024;
+const sequenceStateBytesMaxDefault = 256 * 1024 * 1024;
 
-interface ParameterKind {
+export interface ParameterKind {
   readonly meaning: string;
-  /** Range of a whole number, the allowed words, or the form of a name. */
+  /** What holds when it is not written. */
+  readonly without: string;
+  /** Range of a whole number, the allowed words, or the form of a name; none: read and checked where it is used. */
   readonly range?: readonly [min: number, max: number];
   readonly words?: readonly string[];
   readonly form?: RegExp;
+  /** In words, where none of these says it. */
+  readonly takes?: string;
 }
 
 export const parameterPrefix = 'millrace.';
 export const concurrencyParameter = 'millrace.concurrency';
-export const concurrencyDefault = 32;
+const concurrencyDefault = 32;
 
 export const modelParameters = {
   'millrace.lane': {
     meaning: 'where the model runs: `local`, in a worker process; `inline`, in the server itself, for tiny models only',
+    without: '`worker.lane`',
     words: ['local', 'inline'],
   },
   'millrace.worker_group': {
-    meaning: 'models with the same group share one worker process; without it a model has one of its own',
+    meaning: 'models with the same group share worker processes',
+    without: 'processes of its own',
     form: /^[A-Za-z0-9_.-]{1,64}$/,
   },
   'millrace.run_ms_max': {
     meaning: 'a run that takes longer, in milliseconds, is ended together with its worker',
+    without: '`worker.runSecondsMax`',
     range: [1, 86_400_000],
   },
   'millrace.queue_requests_max': {
     meaning: 'requests that may wait; one more is refused',
+    without: '`queue.modelRequestsMax`',
     range: [1, 1_000_000],
   },
   'millrace.queue_bytes_max': {
     meaning: 'bytes of input that may wait; a request beyond is refused',
+    without: '`queue.modelBytesMax`',
     range: [1, 2 ** 40],
   },
   'millrace.wait_ms_max': {
-    meaning:
-      'a request that would wait longer, in milliseconds, as far as can be told, is refused at once; 0: none is; without it `queue.waitMsMax`, and the latency target where there is one',
+    meaning: 'a request that would wait longer, in milliseconds, as far as can be told, is refused at once; 0: none is',
+    without: '`queue.waitMsMax`, or the latency target where that is less',
     range: [0, 86_400_000],
   },
   'millrace.latency_target_ms': {
     meaning:
       'the server finds by itself the rows of a batch and the number of instances in use with which 99 of 100 requests take at most so many milliseconds',
+    without: 'nothing is limited for it',
     range: [1, 600_000],
   },
   'millrace.weight': {
     meaning:
-      'share of the time of workers that other models of the group want too: one of weight 3 gets three times as much as one of weight 1; 1 without it',
+      'share of the time of workers that other models of the group want too: one of weight 3 gets three times as much as one of weight 1',
+    without: '1',
     range: [1, 1000],
   },
   'millrace.threads': {
-    meaning: 'threads that one instance computes with; 0, as without it: the server divides the cores',
+    meaning: 'threads that one instance computes with; 0: the server divides the cores',
+    without: '`worker.threads`',
     range: [0, 1024],
   },
   'millrace.concurrency': {
-    meaning: 'requests of a pipeline that one worker process runs at once; 32 without it',
+    meaning: 'requests of a pipeline that one worker process runs at once',
+    without: `${concurrencyDefault}`,
     range: [1, 256],
   },
   'millrace.pad_ratio_max': {
-    meaning: 'with millrace.pad: sizes that differ by this factor or more are not padded to each other; 2 without it',
+    meaning: 'with millrace.pad.INPUT: sizes that differ by this factor or more are not padded to each other',
+    without: `${padRatioMaxDefault}`,
+    takes: `a number from ${padRatioRange.join(' to ')}`,
   },
   'millrace.cache_shared': {
-    meaning:
-      'with response_cache, whether a result may be given to a caller other than the one that brought it about; false without it',
+    meaning: 'with response_cache, whether a result may be given to a caller other than the one that brought it about',
+    without: 'false',
     words: ['true', 'false'],
   },
   'millrace.spinning': {
-    meaning:
-      'whether waiting threads keep their core busy: quicker when alone on the machine, ruinous when not; false without it',
+    meaning: 'whether waiting threads keep their core busy: quicker when alone on the machine, ruinous when not',
+    without: 'false',
     words: ['true', 'false'],
   },
   'millrace.sequence_backlog_max': {
-    meaning: 'sequences that may wait for a slot; one more is refused; 1024 without it',
+    meaning: 'sequences that may wait for a slot; one more is refused',
+    without: `${sequenceBacklogMaxDefault}`,
     range: [0, 1_000_000],
   },
   'millrace.sequence_state_bytes_max': {
-    meaning: 'bytes that the implicit state of all sequences may have; 256 MiB without it',
+    meaning: 'bytes that the implicit state of all sequences may have',
+    without: `${sequenceStateBytesMaxDefault / 2 ** 20} MiB`,
     range: [1, 2 ** 40],
   },
 } as const satisfies Record<string, ParameterKind>;
 
-/** Parameters whose names end in the name of a tensor. */
-export const parameterFamilies: readonly { readonly prefix: string; readonly meaning: string }[] = [
+interface ParameterFamily extends Pick<ParameterKind, 'meaning' | 'without'> {
+  readonly prefix: string;
+  /** What the rest of the name is the name of. */
+  readonly of: string;
+  readonly takes: string;
+}
+
+/** Parameters whose names end in the name of a tensor or an instance group, read where those are known. */
+export const parameterFamilies: readonly ParameterFamily[] = [
   {
-    prefix: 'millrace.pad.',
-    meaning: 'followed by an input: its free sizes are padded with this value to the longest of a batch',
+    prefix: padPrefix,
+    of: 'INPUT',
+    meaning: 'free sizes of the input are padded with this value to the longest of a batch',
+    without: 'requests of equal shapes share a batch',
+    takes: "a value of the input's datatype",
   },
   {
-    prefix: 'millrace.unpad.',
-    meaning: 'followed by an output: `AXIS=INPUT:AXIS`, which of its sizes are cut back to those of a padded input',
+    prefix: unpadPrefix,
+    of: 'OUTPUT',
+    meaning: 'which sizes of the output are cut back to those of a padded input',
+    without: 'it goes out as the model made it',
+    takes: '`AXIS=INPUT:AXIS`, several with commas',
+  },
+  {
+    prefix: reservePrefix,
+    of: 'GROUP',
+    meaning: 'instances of the group take requests of this priority level and more urgent ones only',
+    without: 'they take all',
+    takes: 'a level below the last of `priority_levels`',
+  },
+  {
+    prefix: threadsPrefix,
+    of: 'GROUP',
+    meaning: 'threads that one instance of the group computes with',
+    without: '`millrace.threads`',
+    takes: `a whole number from 1 to ${groupThreadsMax}`,
   },
 ];
 
@@ -163,10 +208,8 @@ export function readModelSettings(
       const problem = valueProblem(text, modelParameters[known]);
       if (problem !== undefined) findings.problem(path, problem);
       else if (key === name || !written.has(known)) written.set(known, text);
-    } else if (isGroupParameter(key)) {
-      // Read with the group it is about.
     } else if (parameterFamilies.some(({ prefix }) => key.startsWith(prefix))) {
-      // About one tensor each: read where the tensors are known.
+      // About one tensor or group each: read where those are known.
     } else if (key.startsWith(parameterPrefix)) {
       findings.problem(path, `there is no such parameter${suggestionFor(key, Object.keys(modelParameters))}`);
     } else {

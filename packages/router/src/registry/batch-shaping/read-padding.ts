@@ -7,9 +7,9 @@ import { suggestionFor } from '../config-text/suggestion.ts';
 
 export const padPrefix = 'millrace.pad.';
 export const unpadPrefix = 'millrace.unpad.';
-export const padRatioParameter = 'millrace.pad_ratio_max';
+const padRatioParameter = 'millrace.pad_ratio_max';
 export const padRatioMaxDefault = 2;
-const padRatioRange = [1.01, 1_000_000] as const;
+export const padRatioRange = [1.01, 1_000_000] as const;
 
 export interface Padding {
   /** The element to pad with, by position of the input. */

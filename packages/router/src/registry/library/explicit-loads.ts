@@ -16,8 +16,9 @@ import type { SavedLoad, SavedLoads } from './saved-loads.ts';
 
 export type ControlMode = 'none' | 'poll' | 'explicit';
 
-/** Triton's words, in both of the modes in which the repository alone decides. */
-export const loadNotAllowedText = 'explicit model load / unload is not allowed if polling is enabled';
+/** Triton's words, in both of the modes in which the repository alone decides, and what to do. */
+const loadNotAllowedText =
+  'explicit model load / unload is not allowed if polling is enabled; start the server with --model-control-mode explicit';
 
 /** A configuration that comes with a load is kept in the metadata store, whose values are small. */
 export const configOverrideBytesMax = 128 * 1024;

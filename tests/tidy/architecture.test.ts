@@ -1,0 +1,41 @@
+/** Holds ARCHITECTURE.md to the tree: what it names is there. */
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { root } from './source-files.ts';
+
+const text = readFileSync(join(root, 'ARCHITECTURE.md'), 'utf8');
+
+/** `a/{b,c}.ts` is a/b.ts and a/c.ts. */
+function expanded(path: string): readonly string[] {
+  const [, head, choices, tail] = /^(.*)\{(.+)\}(.*)$/.exec(path) ?? [];
+  return choices === undefined ? [path] : choices.split(',').map((choice) => `${head}${choice}${tail}`);
+}
+
+function pathsIn(part: string): readonly string[] {
+  return [...part.matchAll(/`((?:packages|tests|docs|bench|proto|models|zoo)\/[^`\s]*)`/g)].flatMap(([, path]) =>
+    expanded(path as string),
+  );
+}
+
+test('every path that is named exists', () => {
+  const paths = pathsIn(text);
+  expect(paths.length).toBeGreaterThan(50);
+  expect(paths.filter((path) => !existsSync(join(root, path)))).toEqual([]);
+});
+
+test('every seam names a file that states it and a suite that holds it', () => {
+  const section = /## The seams\n([\s\S]*?)\n## /.exec(text)?.[1] ?? '';
+  const rows = section.split('\n').filter((line) => line.includes('→'));
+  expect(rows.length).toBeGreaterThan(8);
+  for (const row of rows) {
+    const [, name, statement = '', suite = ''] = row.split('|');
+    expect(pathsIn(statement).length, `the file of ${name}`).toBeGreaterThan(0);
+    expect(pathsIn(suite).length, `the suite of ${name}`).toBeGreaterThan(0);
+  }
+});
+
+test('the table of packages has a row for each', () => {
+  const { workspaces } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { workspaces: string[] };
+  for (const workspace of workspaces) expect(text).toMatch(new RegExp(`^\\| \`${workspace.slice(9)}\` \\|`, 'm'));
+});

@@ -1,0 +1,43 @@
+import { modelParameters, type ParameterKind, parameterFamilies } from '@millrace/router';
+import { expect, test } from 'vitest';
+
+const rows = [
+  ...Object.entries<ParameterKind>(modelParameters).map(([name, kind]) => ({ name, ...kind, takes: takesOf(kind) })),
+  ...parameterFamilies.map(({ prefix, of, ...kind }) => ({ name: `${prefix}${of}`, ...kind })),
+].sort((a, b) => (a.name < b.name ? -1 : 1));
+
+function takesOf({ range, words, form, takes }: ParameterKind): string {
+  if (range !== undefined) return `a whole number from ${range.join(' to ')}`;
+  if (words !== undefined) return words.map((word) => `\`${word}\``).join(', ');
+  return form === undefined ? (takes ?? '') : 'a name';
+}
+
+const reference = [
+  '# Model parameters',
+  '',
+  '<!-- Made from packages/router/src/registry/model-parameters.ts by `npm run reference`; a test keeps both equal. -->',
+  '',
+  "Settings of one model that Triton's configuration has no field for. They stand in `config.pbtxt`, as texts:",
+  '',
+  '```',
+  'parameters { key: "millrace.latency_target_ms" value { string_value: "50" } }',
+  '```',
+  '',
+  'A misspelt name, or a value that does not fit, keeps the model from being loaded and is reported with file,',
+  "line and field. intra_op_thread_count of Triton's ONNX Runtime backend is read as `millrace.threads`; parameters for other",
+  'servers are warned of and have no effect. Where the column *without it* names a setting of the server,',
+  '[config.md](config.md) explains that.',
+  '',
+  '| Parameter | Takes | Without it | Meaning |',
+  '|---|---|---|---|',
+  ...rows.map(({ name, takes, without, meaning }) => `| \`${name}\` | ${takes} | ${without} | ${meaning} |`),
+  '',
+].join('\n');
+
+test('docs/reference/model-parameters.md says what the table of parameters says', async () => {
+  await expect(reference).toMatchFileSnapshot('../../docs/reference/model-parameters.md');
+});
+
+test('every parameter says what it takes', () => {
+  expect(rows.filter(({ takes }) => takes === '').map(({ name }) => name)).toEqual([]);
+});
