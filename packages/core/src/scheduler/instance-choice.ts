@@ -31,6 +31,12 @@ export function chooseInstance(model: ModelEntry, nowMs: number): InstanceEntry 
   return best;
 }
 
+/** Whether some instance could take a request of this priority at once. */
+export function hasRoom(model: ModelEntry, priority: number): boolean {
+  const level = model.queue.levelIndexOf(priority);
+  return model.instances.some((instance) => instance.worker.hasCredit && instance.takesLevel(level));
+}
+
 /** Closed, and on a worker that takes work at all. */
 function isTrusted({ breaker, worker }: InstanceEntry): boolean {
   return breaker.isClosed && worker.batchesMax > 0 && !worker.isCondemned;
