@@ -47,16 +47,16 @@ export const neighbourLoadScenario: Scenario = {
       measure: async (repetition): Promise<Sample> => {
         const alone = await p99(repetition);
         let loads = 0;
-        const over = new AbortController();
+        let isOver = false;
         const loading = (async () => {
-          while (!over.signal.aborted) {
+          while (!isOver) {
             await call('load');
             await call('unload');
             loads += 1;
           }
         })();
         const beside = await p99(repetition);
-        over.abort();
+        isOver = true;
         await loading;
         return { 'left alone, p99': alone, 'while another is loaded, p99': beside, 'loads meanwhile': loads };
       },

@@ -72,10 +72,10 @@ class InlineLink implements WorkerLink {
     this.#host.finish(() => this.#end('the worker was stopped'));
   }
 
-  kill(reason?: string): void {
+  kill(): void {
     this.#isStopping = true;
     this.#host.close();
-    queueMicrotask(() => this.#end(`the worker was killed${reason === undefined ? '' : `; ${reason}`}`));
+    queueMicrotask(() => this.#end('the worker was killed'));
   }
 
   #deliver(message: WorkerMessage): void {

@@ -23,6 +23,4 @@ export type WarmupFill =
   /** The same values on every load. */
   | { readonly kind: 'random' }
   /** Raw bytes of one row. */
-  | { readonly kind: 'file'; readonly path: string }
-  /** The whole numbers of one row. */
-  | { readonly kind: 'values'; readonly values: readonly number[] };
+  | { readonly kind: 'file'; readonly path: string };

@@ -2,7 +2,7 @@
 import { readFileSync, writeSync } from 'node:fs';
 import { declarationOf } from './declaration.ts';
 import { loadPipelineModule } from './load-module.ts';
-import { reasonOf } from './pipeline-engine.ts';
+import { reasonOf } from './user-error.ts';
 
 const answerDescriptor = 3;
 const path = readFileSync(0, 'utf8');

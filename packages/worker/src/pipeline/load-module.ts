@@ -1,8 +1,10 @@
 import * as nodeModule from 'node:module';
-import { basename } from 'node:path';
+import { basename, dirname } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { load, resolve, revisionParameter } from './module-hooks.ts';
 import { isPipeline, type PipelineDefinition } from './pipeline-api.ts';
+import { takeSyntaxPlace } from './syntax-place.ts';
+import { reasonOf, wordsOf } from './user-error.ts';
 
 let isHooked = false;
 let revision = 0;
@@ -13,13 +15,25 @@ export async function loadPipelineModule(path: string): Promise<PipelineDefiniti
   revision += 1;
   const url = pathToFileURL(path);
   url.searchParams.set(revisionParameter, String(revision));
-  const module = (await import(url.href)) as { default?: unknown };
+  const module = await imported(url.href, path);
   const name = basename(path);
   if (!isPipeline(module.default)) {
     throw new Error(`${name} has no pipeline as its default export; write: export default definePipeline({ … })`);
   }
   if (typeof module.default.run !== 'function') throw new Error(`the pipeline in ${name} has no function run`);
   return module.default;
+}
+
+async function imported(href: string, path: string): Promise<{ readonly default?: unknown }> {
+  try {
+    return (await import(href)) as { readonly default?: unknown };
+  } catch (error) {
+    // What was thrown by a line of it, and what is wrong with types, has its place already.
+    const isPlaceless = error instanceof SyntaxError && !/:\d+\)$/.test(reasonOf(error, path));
+    const place = isPlaceless ? takeSyntaxPlace(dirname(path)) : undefined;
+    if (place === undefined) throw error;
+    throw new SyntaxError(`${wordsOf(error)} (${place})`);
+  }
 }
 
 type RegisterHooks = (hooks: { resolve: typeof resolve; load: typeof load }) => void;

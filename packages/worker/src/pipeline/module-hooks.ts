@@ -5,6 +5,7 @@
  */
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
+import { basename } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type * as amaro from 'amaro';
 
@@ -46,8 +47,7 @@ export function load<Next>(
   try {
     return { format: 'module', source: strip(text), shortCircuit: true };
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
-    throw new SyntaxError(`${path}: ${reason}`);
+    throw syntaxErrorFrom(error, basename(path));
   }
 }
 
@@ -57,6 +57,12 @@ let stripper: typeof amaro | undefined;
 function strip(text: string): string {
   stripper ??= createRequire(import.meta.url)('amaro') as typeof amaro;
   return stripper.transformSync(text, { mode: 'strip-only' }).code;
+}
+
+/** What the library throws is no error, and has its place in fields of its own. */
+function syntaxErrorFrom(thrown: unknown, file: string): SyntaxError {
+  const { message = String(thrown), startLine } = (thrown ?? {}) as { message?: string; startLine?: number };
+  return new SyntaxError(`${message} (${startLine === undefined ? file : `${file}:${startLine}`})`);
 }
 
 function revisionOf(url: string | undefined): string | undefined {

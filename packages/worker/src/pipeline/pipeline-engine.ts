@@ -4,7 +4,7 @@ import { declarationOf, mismatchOf } from './declaration.ts';
 import { loadPipelineModule } from './load-module.ts';
 import type { PipelineDefinition } from './pipeline-api.ts';
 import { PipelineSession } from './pipeline-session.ts';
-import { placeOf } from './user-error.ts';
+import { reasonOf } from './user-error.ts';
 
 /** Runs TypeScript and JavaScript modules that call other models. */
 export const pipelineEngine: Engine = {
@@ -24,10 +24,3 @@ export const pipelineEngine: Engine = {
     return new PipelineSession(pipeline, spec);
   },
 };
-
-/** What was thrown while a module was loaded, and where. */
-export function reasonOf(error: unknown, path: string): string {
-  const message = error instanceof Error ? error.message : String(error);
-  const place = placeOf(error, path);
-  return place === undefined ? message : `${message} (${place})`;
-}

@@ -1,15 +1,8 @@
-import {
-  type BatchTensor,
-  cancellationFrom,
-  InferenceError,
-  type LoadSpec,
-  neverCancelled,
-  type Tensor,
-  type TensorSpec,
-} from '@millrace/protocol';
+import { type BatchTensor, InferenceError, type LoadSpec, type Tensor, type TensorSpec } from '@millrace/protocol';
 import type { RunCalls, RunRequest, RunResult, Session } from '../engine.ts';
 import { decodeImage } from './decode-image.ts';
-import type { InferOptions, PipelineContext, PipelineDefinition, PipelineTensor } from './pipeline-api.ts';
+import { inferBy } from './infer-by.ts';
+import type { PipelineContext, PipelineDefinition, PipelineTensor } from './pipeline-api.ts';
 import { pipelineTensorFrom, tensorFromGiven } from './pipeline-values.ts';
 import { failureFromUserError } from './user-error.ts';
 
@@ -100,29 +93,6 @@ export class PipelineSession implements Session {
       },
     };
   }
-}
-
-async function inferBy(
-  calls: RunCalls | undefined,
-  model: string,
-  inputs: Parameters<PipelineContext['infer']>[1],
-  { version = '', outputs = [], timeoutMs = Number.POSITIVE_INFINITY, signal }: InferOptions,
-): Promise<Readonly<Record<string, PipelineTensor>>> {
-  if (typeof model !== 'string' || model === '') throw new TypeError('infer needs the name of a model');
-  if (!(timeoutMs >= 0)) throw new RangeError(`timeoutMs is ${timeoutMs}; it must be from 0`);
-  if (calls === undefined) throw new Error('this pipeline runs where no other model can be called');
-  const given = Object.entries(inputs).map(([name, value]) => tensorFromGiven('input', name, value));
-  const answer = await calls.call({
-    model,
-    version,
-    inputs: given,
-    outputs,
-    timeoutMs,
-    signal: signal === undefined ? neverCancelled : cancellationFrom(signal),
-  });
-  const tensors: Record<string, PipelineTensor> = Object.create(null);
-  for (const tensor of answer) tensors[tensor.name] = pipelineTensorFrom(tensor);
-  return tensors;
 }
 
 function aligned(bytes: number): number {

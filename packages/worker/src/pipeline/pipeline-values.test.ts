@@ -41,6 +41,14 @@ describe('tensorFromGiven', () => {
     [{ data: new Float32Array(2) }, spec('FP64', -1), /is FP32, but FP64 is declared/],
     [{ data: new Float32Array(2), shape: [2] }, spec('FP32', 3), /shape \[2\], but \[3\] is declared/],
     [{ data: 'text' as never }, spec('BYTES', 1), /neither a typed array nor a list of text or bytes/],
+    [{ data: new Int32Array(2), datatype: 'FP32' }, spec('FP32', 2), /says FP32, but its data is INT32/],
+    [{ data: new Float32Array(2), shape: [-2, -1] }, spec('FP32', -1, -1), /must be a list of whole numbers from 0/],
+    [{ data: new Float32Array(2), shape: 2 as never }, spec('FP32', -1), /must be a list of whole numbers from 0/],
+    [
+      { data: new Float32Array(0), shape: [2 ** 53, 0] },
+      spec('FP32', -1, -1),
+      /must be a list of whole numbers from 0/,
+    ],
     [{ data: [1] as never }, spec('BYTES', 1), /must be a list of text or bytes/],
   ])('%j for %j is told', (given, declared, message) => {
     expect(() => tensorFromGiven('output', 'y', given as GivenTensor, declared)).toThrow(message);

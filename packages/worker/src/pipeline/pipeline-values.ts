@@ -24,9 +24,12 @@ export function tensorFromGiven(what: string, name: string, value: unknown, spec
     throw new TypeError(`${what} '${name}' is missing; give { data, shape }`);
   }
   const given = value as GivenTensor;
-  const datatype = given.datatype ?? datatypeOf(given.data, spec?.datatype);
+  const datatype = datatypeOf(given.data, given.datatype ?? spec?.datatype);
   if (datatype === undefined) {
     throw new TypeError(`the data of ${what} '${name}' is neither a typed array nor a list of text or bytes`);
+  }
+  if (given.datatype !== undefined && datatype !== given.datatype) {
+    throw new TypeError(`${what} '${name}' says ${String(given.datatype)}, but its data is ${datatype}`);
   }
   if (spec !== undefined && datatype !== spec.datatype) {
     throw new TypeError(`${what} '${name}' is ${datatype}, but ${spec.datatype} is declared`);
@@ -34,6 +37,9 @@ export function tensorFromGiven(what: string, name: string, value: unknown, spec
   const { bytes, count } = bytesOf(what, name, given.data, datatype);
   const shape = given.shape ?? (spec === undefined ? [count] : shapeFor(spec, count));
   if (shape === undefined) throw new TypeError(`${what} '${name}' needs a shape: several sizes are free`);
+  if (!Array.isArray(shape) || !shape.every((size) => Number.isSafeInteger(size) && size >= 0)) {
+    throw new TypeError(`the shape of ${what} '${name}' must be a list of whole numbers from 0`);
+  }
   if (elementCount(shape) !== count) {
     throw new TypeError(`${what} '${name}' has ${count} elements, but its shape is [${shape.join(', ')}]`);
   }

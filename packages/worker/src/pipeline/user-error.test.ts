@@ -1,6 +1,6 @@
 import { InferenceError } from '@millrace/protocol';
 import { expect, test } from 'vitest';
-import { failureFromUserError } from './user-error.ts';
+import { failureFromUserError, reasonCharactersMax } from './user-error.ts';
 
 const path = '/models/my flow/1/pipeline.ts';
 
@@ -40,3 +40,29 @@ test.each([
     message: 'because',
   });
 });
+
+test.each([
+  ['has no text', Object.create(null)],
+  ['throws when it is shown', { toString: () => mustFail() }],
+  ['hides its message', Object.defineProperty(new Error('x'), 'message', { get: () => mustFail() })],
+  ['is not what it seems', new Proxy({}, { getPrototypeOf: () => mustFail(), get: () => mustFail() })],
+])('what %s is answered for all the same', (_, thrown) => {
+  expect(failureFromUserError(thrown, path)).toMatchObject({
+    code: 'inference-failed',
+    message: 'it threw something that cannot be shown; throw an Error',
+  });
+});
+
+test('a code that is none and a stack that is none are not believed', () => {
+  const forged = Object.assign(new InferenceError('invalid-request', 'x'), { code: 'nonsense', stack: 7 });
+  expect(failureFromUserError(forged, path)).toMatchObject({ code: 'inference-failed', message: 'x' });
+});
+
+test('a long message is cut off', () => {
+  const { message } = failureFromUserError(new Error('x'.repeat(1e6)), '/elsewhere/pipeline.ts');
+  expect(message).toBe(`${'x'.repeat(reasonCharactersMax)}…`);
+});
+
+function mustFail(): never {
+  throw new Error('do not look');
+}
