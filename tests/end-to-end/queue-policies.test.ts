@@ -45,9 +45,12 @@ const dispatched = async (model: string) =>
 
 /** Gives the model's worker the two batches that it holds: what comes now waits. */
 async function occupy(model: string): Promise<readonly Promise<unknown>[]> {
-  const long = [infer(server.url, model, steps(1500)), infer(server.url, model, steps(1))];
+  const long = infer(server.url, model, steps(1500));
+  // Sent together, the short one might come first, and be over before anybody looks.
+  await eventually('the long one runs', async () => (await dispatched(model)) === 1);
+  const short = infer(server.url, model, steps(1));
   await eventually('the worker is occupied', async () => (await dispatched(model)) === 2);
-  return long;
+  return [long, short];
 }
 
 test('requests that make a preferred size run as one batch, long before the delay is over', async () => {
