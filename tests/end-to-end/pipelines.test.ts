@@ -39,7 +39,8 @@ let repository: ModelRepository;
 let server: ServerProcess;
 beforeAll(async () => {
   repository = new ModelRepository();
-  for (const name of ['digits', 'photo_digit']) repository.copy(join(repositoryRoot, 'models', name));
+  for (const name of ['digits', 'image_mean', 'photo_digit']) repository.copy(join(repositoryRoot, 'models', name));
+  repository.write('photo_size/1/pipeline.ts', exampleOf('docs/mechanisms/pipelines.md', 'photo_size/1/pipeline.ts'));
   for (const [path, text] of Object.entries(modules)) repository.write(path, text);
   repository.write(
     'stuck/config.pbtxt',
@@ -64,6 +65,14 @@ async function photoOf(index: number, format: 'jpeg' | 'png'): Promise<Uint8Arra
     .toBuffer();
 }
 
+/** The code block of a page that begins with this path, exactly as it stands there. */
+function exampleOf(page: string, path: string): string {
+  const blocks = readFileSync(join(repositoryRoot, page), 'utf8').split('```');
+  const block = blocks.find((text) => text.startsWith(`ts\n// models/${path}\n`));
+  if (block === undefined) throw new Error(`${page} shows no ${path}`);
+  return block.slice('ts\n'.length);
+}
+
 function element(bytes: Uint8Array): Buffer {
   const length = Buffer.alloc(4);
   length.writeUInt32LE(bytes.length);
@@ -80,12 +89,12 @@ async function post(model: string, body: string | Uint8Array, headers: Record<st
   return { status: response.status, ...((await response.json()) as Answer) };
 }
 
-function inferPhoto(photo: Uint8Array) {
+function inferPhoto(photo: Uint8Array, model = 'photo_digit') {
   const data = element(photo);
   const image = { name: 'image', datatype: 'BYTES', shape: [1], parameters: { binary_data_size: data.length } };
   const json = Buffer.from(JSON.stringify({ inputs: [image] }));
   const headers = { 'inference-header-content-length': String(json.length) };
-  return post('photo_digit', Buffer.concat([json, data]), headers);
+  return post(model, Buffer.concat([json, data]), headers);
 }
 
 function inferNumber(model: string, value: number) {
@@ -146,6 +155,17 @@ describe('photo_digit', () => {
       .toBuffer();
     expect(await inferPhoto(blank)).toMatchObject({ status: 400, error: expect.stringMatching(/shows no ink/) });
   });
+});
+
+test('the example of the documentation runs as it is written', async () => {
+  const blue = await sharp({ create: { width: 30, height: 20, channels: 3, background: '#0000ff' } })
+    .jpeg()
+    .toBuffer();
+  const answer = await inferPhoto(blue, 'photo_size');
+  expect(answer).toMatchObject({ status: 200, outputs: [{ name: 'means' }] });
+  const [red, green, mostly] = answer.outputs?.[0]?.data as readonly number[];
+  expect(Math.max(red as number, green as number)).toBeLessThan(0.05);
+  expect(mostly).toBeGreaterThan(0.95);
 });
 
 describe('user code', () => {

@@ -6,7 +6,7 @@ import grpc
 import numpy as np
 import pytest
 import tritonclient.grpc as triton
-from cases import DATATYPES, as_objects, mlp_rows
+from cases import DATATYPES, as_objects, mlp_rows, photo_of_three
 from tritonclient.grpc import service_pb2, service_pb2_grpc
 from tritonclient.utils import InferenceServerException, triton_to_np_dtype
 
@@ -212,3 +212,17 @@ def slow_inputs(client):
         shape = [1 if size < 0 else size for size in one.shape]
         inputs.append(input_of(one.name, np.full(shape, 500, dtype=triton_to_np_dtype(one.datatype)), one.datatype))
     return inputs
+
+
+def test_a_pipeline_reads_a_photograph(client):
+    result = client.infer("photo_digit", [input_of("image", photo_of_three(), "BYTES")])
+    assert result.as_numpy("label").tolist() == [b"three"]
+    assert result.as_numpy("digit").tolist() == [3]
+    assert result.as_numpy("score")[0] > 0.8
+
+
+def test_a_pipeline_refuses_what_is_no_photograph(client):
+    torn = np.array([photo_of_three()[0][:900]], dtype=np.object_)
+    with pytest.raises(InferenceServerException, match="input 'image' cannot be decoded") as refusal:
+        client.infer("photo_digit", [input_of("image", torn, "BYTES")])
+    assert refusal.value.status() == "StatusCode.INVALID_ARGUMENT"

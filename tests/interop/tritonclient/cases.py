@@ -1,5 +1,7 @@
 """What both clients, synchronous and asynchronous, are asked to do: every datatype with the edges of its range."""
 
+import pathlib
+
 import numpy as np
 
 DATATYPES = {
@@ -31,3 +33,8 @@ def as_objects(array):
 
 def mlp_rows(count, seed=7):
     return np.random.default_rng(seed).standard_normal((count, 64)).astype(np.float32)
+
+
+def photo_of_three():
+    """A JPEG as a caller of models/photo_digit has it: a three, written by hand, off the middle of white paper."""
+    return np.array([pathlib.Path(__file__).with_name("three.jpg").read_bytes()], dtype=np.object_)

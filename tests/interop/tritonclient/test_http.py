@@ -5,7 +5,7 @@ import pytest
 import tritonclient.http as client_module
 from tritonclient.utils import InferenceServerException
 
-from cases import DATATYPES, JSON_DATATYPES, as_objects, mlp_rows
+from cases import DATATYPES, JSON_DATATYPES, as_objects, mlp_rows, photo_of_three
 
 
 @pytest.fixture(scope="module")
@@ -149,4 +149,18 @@ def test_wrong_inputs_are_refused_with_the_reason(client, shape, datatype, messa
     array = np.zeros(shape, dtype=np.float64 if datatype == "FP64" else np.float32)
     with pytest.raises(InferenceServerException, match=message) as refusal:
         client.infer("mlp", [infer_input("input", array, datatype, True)])
+    assert refusal.value.status() == "400"
+
+
+def test_a_pipeline_reads_a_photograph(client):
+    result = client.infer("photo_digit", [infer_input("image", photo_of_three(), "BYTES", True)])
+    assert result.as_numpy("label").tolist() == [b"three"]
+    assert result.as_numpy("digit").tolist() == [3]
+    assert result.as_numpy("score")[0] > 0.8
+
+
+def test_a_pipeline_refuses_what_is_no_photograph(client):
+    torn = np.array([photo_of_three()[0][:900]], dtype=np.object_)
+    with pytest.raises(InferenceServerException, match="input 'image' cannot be decoded") as refusal:
+        client.infer("photo_digit", [infer_input("image", torn, "BYTES", True)])
     assert refusal.value.status() == "400"
