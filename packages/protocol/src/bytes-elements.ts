@@ -8,7 +8,7 @@ import { readUint32, writeUint32 } from './little-endian.ts';
 /** What precedes every element. */
 export const bytesPrefixBytes = 4;
 /** The longest element that its prefix can state. */
-export const bytesElementBytesMax = 0xffff_ffff;
+const bytesElementBytesMax = 0xffff_ffff;
 
 const textEncoder = new TextEncoder();
 
@@ -73,14 +73,6 @@ export function takeBytesElements(data: Uint8Array): Uint8Array[] | undefined {
   const elements: Uint8Array[] = [];
   while (cursor.next()) elements.push(cursor.view());
   return cursor.isMalformed ? undefined : elements;
-}
-
-/** The number of elements; nothing when the data is malformed. */
-export function takeBytesElementCount(data: Uint8Array): number | undefined {
-  const cursor = new BytesCursor(data);
-  let count = 0;
-  while (cursor.next()) count += 1;
-  return cursor.isMalformed ? undefined : count;
 }
 
 /** What is wrong with data that claims to be this many elements, if anything. */

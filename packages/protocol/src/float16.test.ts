@@ -1,15 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import {
-  bf16From,
-  bf16sFrom,
-  fp16From,
-  fp16sFrom,
-  numberFromBf16,
-  numberFromFp16,
-  numbersFromBf16,
-  numbersFromFp16,
-} from './float16.ts';
+import { bf16From, fp16From, numberFromBf16, numberFromFp16, numbersFromBf16, numbersFromFp16 } from './float16.ts';
 
 interface Format {
   readonly name: string;
@@ -95,13 +86,8 @@ for (const format of formats) {
 test('array forms give what the scalar forms give', () => {
   const bits = Uint16Array.from({ length: 0x10000 }, (_, index) => index);
   const values = new Float32Array(bits.length);
-  const back = new Uint16Array(bits.length);
   numbersFromFp16(bits, values);
   expect(bits.every((bit, index) => Object.is(values[index], numberFromFp16(bit)))).toBe(true);
-  fp16sFrom(values, back);
-  expect(back.every((bit, index) => bit === fp16From(values[index] as number))).toBe(true);
   numbersFromBf16(bits, values);
   expect(bits.every((bit, index) => Object.is(values[index], numberFromBf16(bit)))).toBe(true);
-  bf16sFrom(values, back);
-  expect(back.every((bit, index) => bit === bf16From(values[index] as number))).toBe(true);
 });

@@ -46,15 +46,6 @@ export function numbersFromBf16(bits: Uint16Array, into: Float32Array): void {
   for (let index = 0; index < bits.length; index += 1) words[index] = (bits[index] as number) << 16;
 }
 
-/** Writes the rounded `values` to `into`, which must be as long. */
-export function fp16sFrom(values: ArrayLike<number>, into: Uint16Array): void {
-  for (let index = 0; index < values.length; index += 1) into[index] = fp16From(values[index] as number);
-}
-
-export function bf16sFrom(values: ArrayLike<number>, into: Uint16Array): void {
-  for (let index = 0; index < values.length; index += 1) into[index] = bf16From(values[index] as number);
-}
-
 /** Rounds to a 16-bit float with this many fraction bits; the exponent has the other 15. */
 function narrow(value: number, fractionBits: number, bias: number, subnormalUnit: number): number {
   scratchDouble[0] = value;

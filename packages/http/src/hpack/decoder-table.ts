@@ -3,7 +3,7 @@ import type { Field } from '../wire/field.ts';
 /** What an entry counts beyond its name and value (RFC 7541, 4.1). */
 export const entryOverheadBytes = 32;
 
-export function fieldBytes(field: Field): number {
+function fieldBytes(field: Field): number {
   return field.name.length + field.value.length + entryOverheadBytes;
 }
 

@@ -10,7 +10,7 @@ import {
 } from './frames.ts';
 
 /** Settings one frame may carry; RFC 9113 knows six, and repeats are legal but pointless. */
-export const settingsPerFrameMax = 64;
+const settingsPerFrameMax = 64;
 
 /** What the client told us of its limits. */
 export class PeerSettings {

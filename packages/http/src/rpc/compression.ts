@@ -157,7 +157,7 @@ export function byteLengthOf(message: MessageBytes): number {
   return bytes;
 }
 
-export function wholeOf(message: MessageBytes, bytes: number): Uint8Array {
+function wholeOf(message: MessageBytes, bytes: number): Uint8Array {
   if (message instanceof Uint8Array) return message;
   return message.length === 1 ? (message[0] as Uint8Array) : Buffer.concat(message, bytes);
 }

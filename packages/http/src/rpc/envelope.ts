@@ -3,7 +3,7 @@ import type { ArrivalBudget } from './arrival-budget.ts';
 import { tooLarge } from './compression.ts';
 import { RpcError } from './rpc-error.ts';
 
-export const envelopePrefixBytes = 5;
+const envelopePrefixBytes = 5;
 export const envelopeFlag = { compressed: 1, connectEnd: 2, webTrailers: 128 } as const;
 
 /** A message larger than this is not given all its memory before it has begun to arrive. */

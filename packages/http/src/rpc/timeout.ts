@@ -1,7 +1,7 @@
 /** The time a caller allows, as each protocol writes it. */
 
 /** What a header that cannot be read stands for. */
-export const invalidTimeout = Number.NaN;
+const invalidTimeout = Number.NaN;
 
 const grpcPattern = /^([0-9]{1,8})([HMSmun])$/;
 const unitMs: Readonly<Record<string, number>> = { H: 3_600_000, M: 60_000, S: 1000, m: 1, u: 1e-3, n: 1e-6 };

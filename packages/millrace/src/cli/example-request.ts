@@ -6,7 +6,7 @@ import type { Datatype, TensorSpec } from '@millrace/protocol';
 import type { ServedModel } from './running-server.ts';
 
 /** More numbers than this are nothing to paste. */
-export const exampleElementsMax = 128;
+const exampleElementsMax = 128;
 
 const exampleValues: Readonly<Partial<Record<Datatype, unknown>>> = {
   BOOL: true,

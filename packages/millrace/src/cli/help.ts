@@ -4,7 +4,7 @@ import { wrapped } from './text-layout.ts';
 
 const widthMax = 100;
 
-export const exitCodeHelp = [
+const exitCodeHelp = [
   ['0', 'done; a server that was told to stop has finished its requests'],
   ['1', 'something failed: a start, a model, a request'],
   ['2', 'the configuration or the command line is wrong; nothing was opened'],

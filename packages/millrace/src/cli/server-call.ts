@@ -17,7 +17,7 @@ export interface ServerAnswer {
   readonly body: Uint8Array;
 }
 
-export const defaultUrl = 'http://127.0.0.1:8000';
+const defaultUrl = 'http://127.0.0.1:8000';
 
 /** Throws a `CommandFailure` when nothing answers in time; any answer is handed back, whatever its status. */
 export async function callServer(

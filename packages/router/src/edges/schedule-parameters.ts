@@ -3,7 +3,7 @@ import { InferenceError } from '@millrace/protocol';
 import type { SequenceStep } from '../data-plane/infer.ts';
 
 /** Of a sequence's id that is text, in UTF-8; Triton's limit too. */
-export const sequenceIdBytesMax = 128;
+const sequenceIdBytesMax = 128;
 
 export const scheduleKeys: ReadonlySet<string> = new Set(['sequence_id', 'sequence_start', 'sequence_end', 'priority']);
 

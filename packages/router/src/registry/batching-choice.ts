@@ -8,7 +8,7 @@ import { freeShape } from './tensor-config.ts';
  * back to fill a batch. Batches here form only from what already waits while every instance is busy, so a large limit
  * delays nobody, and it lets throughput rise with the load.
  */
-export const rowsMaxDefault = 64;
+const rowsMaxDefault = 64;
 
 /** The `max_batch_size` that a model is served with; 0: its tensors have no batch dimension. */
 export function chooseRowsMax(config: ModelConfig, graph: OnnxGraph, findings: Findings): number {

@@ -7,7 +7,7 @@ export interface CacheChoice {
   readonly isShared: boolean;
 }
 
-export const cacheSharedParameter = 'millrace.cache_shared';
+const cacheSharedParameter = 'millrace.cache_shared';
 
 /** Whether results of the model are kept; undefined: no. */
 export function readCacheChoice(config: ModelConfig, findings: Findings): CacheChoice | undefined {

@@ -12,7 +12,7 @@ export type BatchingPolicy = Pick<
 >;
 
 /** Each level has a queue of its own, so that a slip of the pen must not make millions of them. */
-export const priorityLevelsMax = 1024;
+const priorityLevelsMax = 1024;
 
 /** What does not depend on the size of batches; that is checked with the graph at hand. */
 export function readDynamicBatching(config: ModelConfig, findings: Findings): BatchingPolicy {

@@ -15,7 +15,7 @@ export function staysInside(path: string): boolean {
 }
 
 /** Class names, one a line. */
-export async function readLabels(modelFolder: string, filename: string): Promise<Labels> {
+async function readLabels(modelFolder: string, filename: string): Promise<Labels> {
   if (!staysInside(filename)) return { problem: `${JSON.stringify(filename)} must lie inside the model's folder` };
   const path = join(modelFolder, filename);
   try {

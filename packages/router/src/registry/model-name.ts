@@ -1,5 +1,5 @@
 /** Names travel in paths and metric labels; longer ones are no use there. */
-export const modelNameLengthMax = 128;
+const modelNameLengthMax = 128;
 
 /** What is wrong with a model's name, or undefined when it can be served under it. */
 export function modelNameProblem(name: string): string | undefined {

@@ -17,8 +17,8 @@ import { wordsFromFileError } from './file-system-words.ts';
 import { staysInside } from './label-file.ts';
 
 /** Beside the versions, as in Triton's repositories. */
-export const warmupFolder = 'warmup';
-export const warmupSamplesMax = 64;
+const warmupFolder = 'warmup';
+const warmupSamplesMax = 64;
 /** Runs of one sample. */
 export const warmupRunsMax = 10_000;
 /** All inputs of one sample, its rows included. */

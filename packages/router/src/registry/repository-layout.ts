@@ -8,7 +8,7 @@ import { modelNameProblem } from './model-name.ts';
 import { isVersionName } from './version-policy.ts';
 
 /** Entries of one folder that are looked at; a folder with more is not a model repository. */
-export const folderEntriesMax = 100_000;
+const folderEntriesMax = 100_000;
 export const configFilename = 'config.pbtxt';
 
 /** A model that was found, not yet read. */

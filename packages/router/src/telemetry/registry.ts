@@ -18,7 +18,7 @@ export interface LabelledSeries<S extends Series = Series> {
 }
 
 /** Label values come from the operator's model names, so thousands are a mistake somewhere, never a need. */
-export const familySeriesMax = 10_000;
+const familySeriesMax = 10_000;
 
 const nameForm = /^[a-zA-Z_:][a-zA-Z0-9_:]*$/;
 const labelForm = /^[a-zA-Z_][a-zA-Z0-9_]*$/;

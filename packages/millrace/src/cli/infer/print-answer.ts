@@ -4,8 +4,8 @@ import { tensorText } from '../start-screen.ts';
 import type { Paint } from '../terminal.ts';
 import { type DecodedAnswer, jsonDataOf } from './infer-messages.ts';
 
-export const rowsShownMax = 8;
-export const valuesShownMax = 12;
+const rowsShownMax = 8;
+const valuesShownMax = 12;
 
 export function answerText(answer: DecodedAnswer, durationMs: number, paint: Paint): string {
   const title = `${paint('bold', answer.model)} ${answer.version}`.trimEnd();

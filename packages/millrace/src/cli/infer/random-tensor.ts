@@ -12,7 +12,7 @@ import {
 import { CommandFailure } from '../command-failure.ts';
 
 /** 64 Mi elements: more is a typing mistake in a shape. */
-export const randomElementsMax = 64 * 1024 * 1024;
+const randomElementsMax = 64 * 1024 * 1024;
 
 export function randomTensor(spec: TensorSpec, shape: readonly number[], seed: number): Tensor {
   const problem = shapeProblem(shape);

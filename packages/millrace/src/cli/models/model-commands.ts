@@ -75,7 +75,7 @@ export const scanCommand: CommandSpec = {
 };
 
 /** Ask or change a running server. */
-export const serverCommands = [
+const serverCommands = [
   command('list', {
     usage: '[flags]',
     summary: 'Show every model version with its state, labels and load, and the models not loaded.',

@@ -42,7 +42,7 @@ export interface Cut {
   readonly inputAxis: number;
 }
 
-export const generatedKinds = [
+const generatedKinds = [
   'BATCH_ELEMENT_COUNT',
   'BATCH_ACCUMULATED_ELEMENT_COUNT',
   'BATCH_ACCUMULATED_ELEMENT_COUNT_WITH_ZERO',

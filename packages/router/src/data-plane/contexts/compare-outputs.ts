@@ -2,9 +2,9 @@
 import { numbersFromBf16, numbersFromFp16, type Tensor } from '@millrace/protocol';
 
 /** Of the larger of the two numbers, and at least of 1. */
-export const relativeTolerance = 1e-4;
+const relativeTolerance = 1e-4;
 /** Of datatypes with 16 bits, whose neighbours lie further apart. */
-export const relativeTolerance16 = 2e-2;
+const relativeTolerance16 = 2e-2;
 
 export function areOutputsAlike(expected: readonly Tensor[], given: readonly Tensor[]): boolean {
   return expected.length === given.length && expected.every((tensor, index) => isAlike(tensor, given[index] as Tensor));

@@ -4,10 +4,10 @@ import type { Readable } from 'node:stream';
 import { TextTail } from './text-tail.ts';
 
 /** How much of what a worker printed last is kept, and how many lines of it a reason shows. */
-export const standardErrorCharactersMax = 4096;
-export const standardErrorLinesMax = 8;
+const standardErrorCharactersMax = 4096;
+const standardErrorLinesMax = 8;
 /** After its socket closed a worker has this long to exit by itself, after its exit its pipes have it to run dry. */
-export const endMsMax = 2000;
+const endMsMax = 2000;
 
 const socketPosition = 3;
 

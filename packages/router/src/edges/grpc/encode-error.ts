@@ -5,7 +5,7 @@ import { type ErrorCode, errorCatalogue, grpcStatus, InferenceError } from '@mil
 import { BadRequestSchema, ErrorInfoSchema, RetryInfoSchema } from './generated/google/rpc/error_details_pb.ts';
 
 /** Who coined the reasons that `ErrorInfo` gives. */
-export const errorDomain = 'millrace';
+const errorDomain = 'millrace';
 
 export interface EncodeErrorOptions {
   /** What `RetryInfo` says where the catalogue advises a later attempt and nothing better is known. */

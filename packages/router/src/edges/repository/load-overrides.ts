@@ -4,7 +4,7 @@ import type { LoadOverrides } from '../../registry/management.ts';
 
 /** A model of more files is better put into the repository. */
 export const overrideFilesMax = 1024;
-export const overridePathCharactersMax = 512;
+const overridePathCharactersMax = 512;
 
 /** Undefined when the load brings nothing. Throws `invalid-request` with what is wrong. */
 export function loadOverridesFrom(

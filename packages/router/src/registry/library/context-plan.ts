@@ -33,7 +33,7 @@ export interface ContextPlan {
 }
 
 /** A worker process with its engine and no model. */
-export const workerBytesMin = 64 * 1024 * 1024;
+const workerBytesMin = 64 * 1024 * 1024;
 
 interface Gathering {
   readonly members: PlannedVersion[];

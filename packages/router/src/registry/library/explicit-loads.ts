@@ -21,7 +21,7 @@ const loadNotAllowedText =
   'explicit model load / unload is not allowed if polling is enabled; start the server with --model-control-mode explicit';
 
 /** A configuration that comes with a load is kept in the metadata store, whose values are small. */
-export const configOverrideBytesMax = 128 * 1024;
+const configOverrideBytesMax = 128 * 1024;
 
 export interface ExplicitLoadsParts {
   readonly mode: ControlMode;

@@ -5,9 +5,9 @@ import { join } from 'node:path';
 import type { ModelPlace } from '../repository-layout.ts';
 
 /** Files of one model that are looked at; more make one that is not told apart beyond them. */
-export const filesMax = 100_000;
+const filesMax = 100_000;
 /** How deep folders inside a version are looked into. */
-export const depthMax = 16;
+const depthMax = 16;
 
 export interface FilePrint {
   /** Equal exactly while nothing changed. */

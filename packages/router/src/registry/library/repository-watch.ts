@@ -5,7 +5,7 @@ import type { Clock } from '../../data-plane/clock.ts';
 import { isVersionName } from '../version-policy.ts';
 
 /** Changes that come close together are looked at together. */
-export const debounceMs = 100;
+const debounceMs = 100;
 /** Folders that are watched; changes in others are seen by the next poll. */
 export const watchersMax = 4096;
 

@@ -8,11 +8,11 @@ import { type WireField, WireReader } from './wire-reader.ts';
 
 export const tensorsMax = 4096;
 export const initializersMax = 1_000_000;
-export const opsetsMax = 256;
-export const metadataEntriesMax = 1024;
+const opsetsMax = 256;
+const metadataEntriesMax = 1024;
 /** Metadata over this (some exporters store whole configurations) is left out: nothing that serves needs it. */
 export const metadataBytesMax = 1024 * 1024;
-export const externalFilesMax = 4096;
+const externalFilesMax = 4096;
 
 /**
  * Reads what a `.onnx` file says of itself: versions, inputs, outputs, metadata. Weights and nodes are jumped over, so

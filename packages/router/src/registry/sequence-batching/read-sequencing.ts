@@ -12,7 +12,7 @@ import { type ReadState, readStates } from './read-states.ts';
 import type { WrittenSequences } from './written.ts';
 
 /** Triton's. */
-export const sequenceIdleMicrosecondsDefault = 1_000_000;
+const sequenceIdleMicrosecondsDefault = 1_000_000;
 
 /** The graph as the model's clients see it: without what the server itself gives and takes. */
 export function clientGraphOf(graph: OnnxGraph, config: ModelConfig): OnnxGraph {

@@ -12,7 +12,7 @@ import { inputOf } from './read-controls.ts';
 import type { WrittenState } from './written.ts';
 
 /** Beside the versions of the model. */
-export const initialStateFolder = 'initial_state';
+const initialStateFolder = 'initial_state';
 
 export interface ReadState extends Omit<ImplicitState, 'output'> {
   readonly output: TensorSpec;

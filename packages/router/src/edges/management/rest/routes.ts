@@ -15,7 +15,7 @@ export interface ManagementRouteParts {
   readonly onError: (error: unknown) => void;
 }
 
-export const managementPath = '/v1/management';
+const managementPath = '/v1/management';
 
 const revisionHeaders = {
   [decode.ifMatchField]: z.string().describe('The etag that was seen; another one now is a 409'),

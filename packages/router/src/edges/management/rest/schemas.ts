@@ -4,11 +4,11 @@ import { z } from 'zod';
 const count = z.int().min(0);
 const version = z.string().describe('A version, like "2"');
 
-export const weightedVersion = z
+const weightedVersion = z
   .strictObject({ version, weight: z.number().describe('Its share is its part of the sum of all weights') })
   .meta({ id: 'WeightedVersion' });
 
-export const shadowedVersion = z
+const shadowedVersion = z
   .strictObject({ version, percent: z.number().describe('Above 0, up to 100') })
   .meta({ id: 'ShadowedVersion' });
 
