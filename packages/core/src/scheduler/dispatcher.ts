@@ -60,7 +60,8 @@ export class Dispatcher {
 
   /** To be called when what waits changed otherwise: what is left may be a batch that there is no reason to hold back. */
   reviewHold(model: ModelEntry): void {
-    if (model.heldUntil !== Number.POSITIVE_INFINITY) this.markCandidate(model);
+    // Of a concurrent model the last suspect may have left.
+    if (model.heldUntil !== Number.POSITIVE_INFINITY || model.policy.isConcurrent) this.markCandidate(model);
   }
 
   /** To be called after whatever may change a worker's room. */
@@ -101,7 +102,13 @@ export class Dispatcher {
     batch.worker.end(batch, nowMs);
     this.#room.runClock.note(batch.worker);
     this.refreshCredit(batch.worker);
+    if (batch.worker.outstanding.length === 0) this.#markSuspected(batch.worker);
     return batch;
+  }
+
+  /** Their suspects waited for a worker that runs nothing. */
+  #markSuspected(worker: WorkerEntry): void {
+    for (const { model } of worker.instances) if (model.queue.suspectCount > 0) this.markCandidate(model);
   }
 
   /** The batch is out no more; `ranMs`: what it has had of its worker's time. */

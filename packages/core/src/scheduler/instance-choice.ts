@@ -9,14 +9,15 @@ const failuresMin = 1 / 16;
  *
  * An instance whose breaker is open gets nothing while another one is trusted, be that one busy: otherwise the load
  * would bring the work back to it. When none is trusted, all get work: a model is never turned off for its failures.
- * Where a latency target limits the instances in use, the first ones in order of arrival are used.
+ * Where a latency target limits the instances in use, the first ones in order of arrival are used. While a concurrent
+ * model has suspects waiting, only workers that run nothing are given its work.
  */
 export function chooseInstance(model: ModelEntry, nowMs: number): InstanceEntry | undefined {
   const { instances } = model;
   const only = instances[0];
   if (only === undefined) return undefined;
   const level = model.queue.head?.level ?? 0;
-  if (instances.length === 1) return only.worker.hasCredit && only.takesLevel(level) ? only : undefined;
+  if (instances.length === 1) return canBegin(only) && only.takesLevel(level) ? only : undefined;
   const isAnyTrusted = instances.some((instance) => instance.takesLevel(level) && isTrusted(instance));
   let usableLeft = model.adaptive?.instances ?? Number.POSITIVE_INFINITY;
   let best: InstanceEntry | undefined;
@@ -25,7 +26,7 @@ export function chooseInstance(model: ModelEntry, nowMs: number): InstanceEntry 
     if (isAnyTrusted && !instance.breaker.takesWorkAt(nowMs)) continue;
     if (usableLeft === 0) break;
     usableLeft -= 1;
-    if (!instance.worker.hasCredit) continue;
+    if (!canBegin(instance)) continue;
     if (best === undefined || isBetter(instance, best, nowMs)) best = instance;
   }
   return best;
@@ -35,6 +36,15 @@ export function chooseInstance(model: ModelEntry, nowMs: number): InstanceEntry 
 export function hasRoom(model: ModelEntry, priority: number): boolean {
   const level = model.queue.levelIndexOf(priority);
   return model.instances.some((instance) => instance.worker.hasCredit && instance.takesLevel(level));
+}
+
+/**
+ * A suspect has to be alone on its worker from its beginning, and which request leads the next batch shows only when it
+ * is taken: so nothing of its model joins what runs until no suspect waits.
+ */
+function canBegin({ worker, model }: InstanceEntry): boolean {
+  if (!worker.hasCredit) return false;
+  return worker.outstanding.length === 0 || model.queue.suspectCount === 0 || !model.policy.isConcurrent;
 }
 
 /** Closed, and on a worker that takes work at all. */

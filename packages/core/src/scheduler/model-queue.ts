@@ -11,6 +11,8 @@ export class ModelQueue {
   requestCount = 0;
   rowCount = 0;
   byteCount = 0;
+  /** Those that were on a worker when it died. */
+  suspectCount = 0;
   #priorityDefault = 1;
 
   constructor(policy: ModelPolicy) {
@@ -56,6 +58,7 @@ export class ModelQueue {
     this.requestCount += 1;
     this.rowCount += entry.rows;
     this.byteCount += entry.bytes;
+    if (entry.deaths > 0) this.suspectCount += 1;
   }
 
   /** Puts requests back, given in order of arrival. With the youngest first, each finds its old place at once. */
@@ -69,6 +72,7 @@ export class ModelQueue {
     this.requestCount -= 1;
     this.rowCount -= entry.rows;
     this.byteCount -= entry.bytes;
+    if (entry.deaths > 0) this.suspectCount -= 1;
   }
 
   delay(entry: RequestEntry): void {
