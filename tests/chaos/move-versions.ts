@@ -89,9 +89,9 @@ export async function moveUnderLoad(
   const failures: string[] = [];
   const versions = new Set<string>();
   let answered = 0;
-  let isOver = false;
+  const over = new AbortController();
   const load = async (call: Caller, number: number): Promise<void> => {
-    for (let round = 0; !isOver && failures.length < 10; round++) {
+    for (let round = 0; !over.signal.aborted && failures.length < 10; round++) {
       const isSwapped = (number + round) % 2 === 0;
       const input = number * 1000 + (round % 1000);
       const sentAt = performance.now();
@@ -113,7 +113,7 @@ export async function moveUnderLoad(
   const all = Array.from({ length: callers }, (_, index) => (index % 2 === 0 ? restCaller : grpcCaller)(server));
   const loads = all.map((call, index) => load(call, index));
   await Promise.all([swapAll(server, models, swapped, swaps), moveAll(server, labelled, moves)]);
-  isOver = true;
+  over.abort();
   await Promise.all(loads);
   for (const call of all) call.close();
   return { answered, failures, versionsSeen: versions.size };

@@ -133,9 +133,10 @@ export function testLife({ name, models, open, createLane, hasProcess }: LaneToo
     // In a process of its own it would run for hours; without one it has to end before anything else can happen.
     const endless = probe.dispatch(1, turns(hasProcess ? 100_000_000_000n : 20_000n), [0]);
     await probe.answered(first);
+    probe.call((link) => link.kill('it took too long'));
     probe.call((link) => link.kill());
-    probe.call((link) => link.kill());
-    await probe.until('gone');
+    const { reason } = await probe.until('gone');
+    expect(reason).toContain('it took too long');
     await expect(probe.answer(endless)).rejects.toThrow(/is gone/);
   });
 

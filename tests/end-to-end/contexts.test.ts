@@ -174,16 +174,21 @@ describe('in a server', () => {
     ['calculator:1', '1'],
     ['calculator%3A2', '2'],
     ['calculator', '3'],
-  ])('REST: %s is version %s, for requests, metadata, configuration and readiness', async (name, version) => {
-    const answer = await infer(server.url, name, named);
-    expect([answer.status, answer.version]).toEqual([200, version]);
-    const get = (path: string) => fetch(`${server.url}/v2/models/${name}${path}`);
-    const metadata = (await (await get('')).json()) as { name: string; versions: string[] };
-    expect(metadata.name).toBe('calculator');
-    expect(metadata.versions).toEqual(name === 'calculator' ? ['1', '2', '3'] : [version]);
-    expect(await (await get('/config')).json()).toMatchObject({ name: 'calculator' });
-    expect((await get('/ready')).status).toBe(200);
-  });
+  ])(
+    'REST: %s is version %s, for requests, metadata, configuration, readiness and statistics',
+    async (name, version) => {
+      const answer = await infer(server.url, name, named);
+      expect([answer.status, answer.version]).toEqual([200, version]);
+      const get = (path: string) => fetch(`${server.url}/v2/models/${name}${path}`);
+      const metadata = (await (await get('')).json()) as { name: string; versions: string[] };
+      expect(metadata.name).toBe('calculator');
+      expect(metadata.versions).toEqual(name === 'calculator' ? ['1', '2', '3'] : [version]);
+      expect(await (await get('/config')).json()).toMatchObject({ name: 'calculator' });
+      expect((await get('/ready')).status).toBe(200);
+      const { model_stats: counted } = (await (await get('/stats')).json()) as { model_stats: { version: string }[] };
+      expect(counted.map((one) => one.version)).toEqual(metadata.versions);
+    },
+  );
 
   test('REST: what contradicts itself or is unknown is refused by its code', async () => {
     expect(await infer(server.url, 'calculator:1', named, { version: '2' })).toMatchObject({
@@ -198,7 +203,8 @@ describe('in a server', () => {
 
   test('gRPC: the name of the model has a version or a label', async () => {
     const call = async (method: string, message: object): Promise<Record<string, unknown>> => {
-      const response = await fetch(`${server.grpcUrl}/inference.GRPCInferenceService/${method}`, {
+      const path = method.includes('/') ? method : `inference.GRPCInferenceService/${method}`;
+      const response = await fetch(`${server.grpcUrl}/${path}`, {
         method: 'POST',
         headers: { 'content-type': 'application/json' },
         body: JSON.stringify(message),
@@ -214,7 +220,12 @@ describe('in a server', () => {
       expect(await call('ModelInfer', { modelName: name, inputs })).toMatchObject(answered);
       expect(await call('ModelMetadata', { name })).toMatchObject({ name: 'calculator', versions: [version] });
       expect(await call('ModelReady', { name })).toEqual({ ready: true });
+      expect(await call('ModelStatistics', { name })).toMatchObject({ modelStats: [{ name: 'calculator', version }] });
+      expect(await call('grpc.health.v1.Health/Check', { service: name })).toEqual({ status: 'SERVING' });
     }
+    expect(await call('grpc.health.v1.Health/Check', { service: 'calculator@none' })).toMatchObject({
+      code: 'not_found',
+    });
     expect(await call('ModelInfer', { modelName: 'calculator@none', inputs })).toMatchObject({ code: 'not_found' });
     const contradiction = { modelName: 'calculator:1', modelVersion: '2', inputs };
     expect(await call('ModelInfer', contradiction)).toMatchObject({ code: 'invalid_argument' });

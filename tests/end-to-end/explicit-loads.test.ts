@@ -1,4 +1,4 @@
-import { existsSync, readdirSync } from 'node:fs';
+import { existsSync, readdirSync, renameSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { neverCancelled } from '@millrace/protocol';
@@ -186,6 +186,49 @@ test('loads and pins are there after a restart, with the files that came with th
   await eventually('its files are gone', () => readdirSync(stateFolder).length === 0);
   await stop(second);
   expect(await indexOf((await start({}, stateFolder)).library)).toEqual(['m 1 READY', 'n']);
+});
+
+test('files that came with a load are found where the store was moved to', async () => {
+  const [before, after] = [join(models.path, '.before'), join(models.path, '.after')];
+  const first = await start({}, before);
+  await first.library.load('sent', { config: '{}', files: new Map([['1/model.onnx', binaryModel('Sub')]]) });
+  await stop(first);
+  renameSync(before, after);
+  expect(await answer(await start({}, after), 'sent')).toBe('1: -1');
+});
+
+test('a load that cannot be read is forgotten when it is unloaded, also one that a restart found gone', async () => {
+  models.write('torn/1/model.onnx', 'torn');
+  const first = await start();
+  await first.library.load('m');
+  expect(await failureOf(first.library.load('torn'))).toMatch(/^invalid-request/);
+  expect(await indexOf(first.library)).toContainEqual(expect.stringMatching(/^torn 1 UNAVAILABLE .*cannot be read/));
+  await first.library.unload('torn');
+  expect(await indexOf(first.library)).toEqual(['m 1 READY', 'n', 'torn']);
+  await stop(first);
+  rmSync(join(models.path, 'm'), { recursive: true });
+  const second = await start();
+  expect(await indexOf(second.library)).toContainEqual(expect.stringMatching(/^m UNAVAILABLE .*there is no model/));
+  await second.library.unload('m');
+  expect(await indexOf(second.library)).toEqual(['n', 'torn']);
+  await stop(second);
+  expect(await indexOf((await start()).library)).toEqual(['n', 'torn']);
+});
+
+test.each([
+  ['under a budget a request waits for', 2 ** 40, '1: 7'],
+  ['without one a request is refused during', 0, 'model-not-ready'],
+])('%s the first load of its model', async (_, memoryBudget, expected) => {
+  const at = await start({ memoryBudget });
+  const early = new Promise<string>((resolve) => {
+    const stopListening = at.models.onChange(() => {
+      stopListening();
+      expect(at.models.statuses()).toMatchObject([{ name: 'm', state: 'loading' }]);
+      queueMicrotask(() => resolve(answer(at, 'm')));
+    });
+  });
+  await at.library.load('m');
+  expect(await early).toBe(expected);
 });
 
 test('files that are not kept are not looked for after a restart', async () => {

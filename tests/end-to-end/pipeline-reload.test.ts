@@ -157,7 +157,8 @@ test('a module with a mistake that is put there is told in the log, once, and th
     '--repository-settle-secs',
     '0.1',
   ]);
-  const told = () => server.records.filter(({ level, message }) => level === 'warn' && /pipeline\.ts/.test(message));
+  const told = () =>
+    server.records.filter(({ level, reason }) => level === 'error' && /pipeline\.ts/.test(String(reason)));
   const counted = async () => {
     const body = JSON.stringify({ inputs: [{ name: 'x', datatype: 'FP32', shape: [1], data: [1] }] });
     const response = await fetch(`${server.url}/v2/models/count/infer`, { method: 'POST', body });
@@ -170,7 +171,7 @@ test('a module with a mistake that is put there is told in the log, once, and th
     writeCounting(2);
     await eventually('the mended text answers', async () => (await counted()) === 2);
     expect(told()).toHaveLength(1);
-    expect(told()[0]?.message).toMatch(/pipeline\.ts:2/);
+    expect(told()[0]?.reason).toMatch(/pipeline\.ts:2/);
   } finally {
     expect(await server.stop()).toBe(0);
   }

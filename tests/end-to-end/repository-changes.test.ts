@@ -4,6 +4,7 @@ import { binaryModel, ModelRepository } from '@millrace/worker/testing';
 import { createEngine, type Engine, type EngineOptions } from 'millrace';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { eventually } from '../support/eventually.ts';
+import { ServerProcess } from '../support/server-process.ts';
 
 const inputs = { left: { shape: [1, 2], data: [3, 3] }, right: { shape: [1, 2], data: [4, 4] } };
 /** What each version answers. */
@@ -142,4 +143,34 @@ test('versions that change under load fail no request, and each answer is of a v
   traffic.isOver = true;
   await Promise.all(callers);
   expect(answered).toBeGreaterThan(64);
+});
+
+test('the log tells of every change that cannot be read, and the server stays ready', { timeout: 60_000 }, async () => {
+  const server = await ServerProcess.start([
+    models.path,
+    '--model-control-mode',
+    'poll',
+    '--repository-poll-secs',
+    '0.2',
+    '--repository-settle-secs',
+    '0.1',
+    '--exit-on-model-error',
+  ]);
+  const told = (what: string, model: string, message: string) =>
+    eventually(what, () =>
+      server.records.some((record) => record.model === model && record.level === 'error' && record.message === message),
+    );
+  const servedOn = 'model failed; what served before goes on';
+  try {
+    models.write('m/1/model.onnx', 'torn');
+    await told('a torn file', 'm', 'a changed version cannot be read; what served before goes on');
+    models.write('m/config.pbtxt', 'nonsense {');
+    await told('a bad configuration', 'm', servedOn);
+    models.write('half/1/model.onnx', binaryModel('Mul').subarray(0, 20));
+    await told('a model that is half copied', 'half', servedOn);
+    expect((await fetch(`${server.url}/v2/health/ready`)).status).toBe(200);
+    expect((await fetch(`${server.url}/v2/models/m/ready`)).status).toBe(200);
+  } finally {
+    expect(await server.stop()).toBe(0);
+  }
 });

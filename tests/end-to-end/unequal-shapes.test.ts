@@ -41,6 +41,7 @@ beforeAll(async () => {
      output { name: "sum" data_type: TYPE_FP32 dims: [ 1 ] }
      output { name: "told" data_type: TYPE_INT32 dims: [ 1 ] }
      batch_input { kind: BATCH_ITEM_SHAPE target_name: "lengths" data_type: TYPE_INT32 source_input: "tokens" }
+     model_warmup { name: "two rows" batch_size: 2 inputs { key: "tokens" value { data_type: TYPE_FP32 dims: [ 3 ] zero_data: true } } }
      ${parameter('millrace.pad.tokens', '100')} ${parameter('millrace.pad_ratio_max', '10')}
      ${parameter('millrace.unpad.doubled', '1=tokens:1')}`,
   );

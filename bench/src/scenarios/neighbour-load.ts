@@ -47,16 +47,16 @@ export const neighbourLoadScenario: Scenario = {
       measure: async (repetition): Promise<Sample> => {
         const alone = await p99(repetition);
         let loads = 0;
-        let isOver = false;
+        const over = new AbortController();
         const loading = (async () => {
-          while (!isOver) {
+          while (!over.signal.aborted) {
             await call('load');
             await call('unload');
             loads += 1;
           }
         })();
         const beside = await p99(repetition);
-        isOver = true;
+        over.abort();
         await loading;
         return { 'left alone, p99': alone, 'while another is loaded, p99': beside, 'loads meanwhile': loads };
       },

@@ -60,7 +60,6 @@ async function startOn(store: MetadataStore, config: Config, logger: Logger): Pr
   metrics.onCollect(() => assembly.library.measure());
   const readiness = new Readiness(assembly.models, config.models.strictReadiness);
   const onError = (error: unknown): void => logger.error({ error }, 'a request met a defect of the server');
-  const statistics = statisticsFrom(assembly.models, observer, () => assembly.library.contexts());
   const layer = await openContexts({
     assembly,
     store,
@@ -68,6 +67,12 @@ async function startOn(store: MetadataStore, config: Config, logger: Logger): Pr
     onShadow: (model, modelVersion, outcome) => observer.shadowEnded(model, modelVersion, outcome),
     onUnreadable: (key) => logger.warn({ key }, 'traffic that cannot be read was left out'),
   });
+  const statistics = statisticsFrom(
+    assembly.models,
+    observer,
+    () => assembly.library.contexts(),
+    (name, modelVersion) => layer.contexts.named(name, modelVersion),
+  );
   const rpc = {
     cors: config.http.corsOrigins.length === 0 ? undefined : { origins: originsFrom(config.http.corsOrigins) },
     interceptors: config.log.requests ? [rpcAccessLog(logger, () => performance.now())] : [],
@@ -127,34 +132,34 @@ interface EdgeParts {
   readonly onError: (error: unknown) => void;
 }
 
-function restHandler({ config, layer, readiness, statistics, management, onError }: EdgeParts): HttpHandler {
-  const { jsonBytesMax, bodyBytesMax, inputsMax } = config.http;
-  return createRestEdge({
+/** What every edge of the Open Inference Protocol is given alike. */
+function edgeBase({ config, layer, readiness, statistics, management, onError }: EdgeParts) {
+  return {
     dataPlane: layer.dataPlane,
     catalogue: layer.contexts,
     health: readiness,
     statistics,
     management: management?.management,
-    routes: management?.routes ?? [],
     server: { name: config.server.id, version },
-    limits: { jsonBytesMax, bodyBytesMax, inputsMax },
     callerHeader: config.server.callerHeader,
     onError,
+  };
+}
+
+function restHandler(parts: EdgeParts): HttpHandler {
+  const { jsonBytesMax, bodyBytesMax, inputsMax } = parts.config.http;
+  return createRestEdge({
+    ...edgeBase(parts),
+    routes: parts.management?.routes ?? [],
+    limits: { jsonBytesMax, bodyBytesMax, inputsMax },
   });
 }
 
-function grpcEdge({ config, layer, readiness, statistics, management, onError }: EdgeParts): GrpcEdge {
+function grpcEdge(parts: EdgeParts): GrpcEdge {
   return createGrpcEdge({
-    dataPlane: layer.dataPlane,
-    catalogue: layer.contexts,
-    health: readiness,
-    statistics,
-    management: management?.management,
-    added: management?.services ?? [],
-    server: { name: config.server.id, version },
-    limits: { inputsMax: config.http.inputsMax },
-    callerHeader: config.server.callerHeader,
-    onError,
+    ...edgeBase(parts),
+    added: parts.management?.services ?? [],
+    limits: { inputsMax: parts.config.http.inputsMax },
   });
 }
 

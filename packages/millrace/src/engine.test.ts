@@ -309,6 +309,14 @@ describe('an ensemble', () => {
     expect(Object.keys((await last).outputs)).toEqual(['twice_b']);
   });
 
+  test.each(lanes)('whose name comes before those of its steps is served on the %s lane', async (lane) => {
+    const repository = repositoryOf('add_sub');
+    repository.write('a_first/config.pbtxt', twice);
+    const engine = await engineOf(repository.path, { worker: { lane } });
+    const { outputs } = await engine.infer('a_first', inputs);
+    expect(outputs.twice_a?.data).toEqual(row(1).map((value) => 2 * value));
+  });
+
   test('whose step is missing rejects the engine with the reason', async () => {
     const repository = repositoryOf('add_sub');
     repository.write('twice/config.pbtxt', twice.replace('"add_sub"', '"sub_add"'));

@@ -1,11 +1,12 @@
 /** Tells log, metrics and start-up screen what becomes of models and workers. */
 import type { WorkerId } from '@millrace/core';
-import type { ConfigProblem } from '@millrace/protocol';
+import { type ConfigProblem, formatConfigProblem } from '@millrace/protocol';
 import type {
   DataPlaneObserver,
   LibraryListener,
   LifeCycleMetrics,
   LoadFailure,
+  ModelFailure,
   ServedModel,
   WorkerState,
 } from '@millrace/router';
@@ -88,6 +89,17 @@ export class FleetWatch implements LibraryListener {
 
   memoryMeasured(models: readonly { readonly model: ServedModel; readonly bytes: number }[], totalBytes: number): void {
     this.#metrics?.memoryMeasured(models, totalBytes);
+  }
+
+  modelRead(servedOn: readonly ModelFailure[]): void {
+    for (const { name, version, problems } of servedOn) {
+      const reason = problems.map(formatConfigProblem).join('; ');
+      this.#logger.error(
+        { model: name, version, reason },
+        'a changed version cannot be read; what served before goes on',
+      );
+    }
+    this.#tell();
   }
 
   repositoryWarned({ source, line, field, message }: ConfigProblem): void {

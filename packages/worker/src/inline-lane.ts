@@ -72,10 +72,10 @@ class InlineLink implements WorkerLink {
     this.#host.finish(() => this.#end('the worker was stopped'));
   }
 
-  kill(): void {
+  kill(reason?: string): void {
     this.#isStopping = true;
     this.#host.close();
-    queueMicrotask(() => this.#end('the worker was killed'));
+    queueMicrotask(() => this.#end(`the worker was killed${reason === undefined ? '' : `; ${reason}`}`));
   }
 
   #deliver(message: WorkerMessage): void {

@@ -33,6 +33,31 @@ test('a worker that becomes slower is known for it after some ten runs', () => {
   expect(speed.runMs(1)).toBeGreaterThan(17);
 });
 
+test('one run that took a thousand times as long is forgotten after twenty more', () => {
+  const speed = measured(...Array.from({ length: 20 }, () => [1, 2] as const), [1, 2000]);
+  expect(speed.runMs(1)).toBeLessThan(4);
+  for (let run = 0; run < 20; run++) speed.note(1, 2);
+  expect(speed.runMs(1)).toBeLessThan(2.5);
+});
+
+test('a first run that took a thousand times as long is forgotten after twenty more', () => {
+  const speed = measured([1, 2000], ...Array.from({ length: 20 }, () => [1, 2] as const));
+  expect(speed.runMs(1)).toBeLessThan(20);
+});
+
+test('runs that really take a thousand times as long are believed after some twenty', () => {
+  const speed = measured(...Array.from({ length: 20 }, () => [1, 2] as const));
+  for (let run = 0; run < 30; run++) speed.note(1, 2000);
+  expect(speed.runMs(1)).toBeGreaterThan(1000);
+});
+
+test('of runs that are short and long in turn it is the mean, or somewhat less', () => {
+  const speed = new RunSpeed();
+  for (let run = 0; run < 200; run++) speed.note(1, run % 2 === 0 ? 1 : 1000);
+  expect(speed.runMs(1)).toBeGreaterThan(100);
+  expect(speed.runMs(1)).toBeLessThan(800);
+});
+
 test('an estimate is never negative, and never less for more rows', () => {
   const run = fc.tuple(fc.integer({ min: 1, max: 512 }), fc.double({ min: 0, max: 1e6, noNaN: true }));
   fc.assert(

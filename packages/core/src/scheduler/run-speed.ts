@@ -7,6 +7,14 @@
 /** What a run still counts for after the next one; about the last ten runs matter. */
 const keptShare = 0.9;
 
+/**
+ * A run further than this factor from what was expected is a surprise: a collection of garbage, a page fault, a first
+ * run, a request unlike all others. One that took longer counts as this much longer, so that it takes several in a row
+ * to be believed; after one that was quicker by as much, what is remembered fades faster.
+ */
+const surpriseFactor = 8;
+const keptShareAfterSurprise = 0.5;
+
 /** When the rows of the runs differ less than this from their mean, relatively, they say nothing of a slope. */
 const spreadMin = 0.1;
 
@@ -21,12 +29,15 @@ export class RunSpeed {
     return this.#weight > 0;
   }
 
-  note(rows: number, ms: number): void {
-    this.#weight = this.#weight * keptShare + 1;
-    this.#rows = this.#rows * keptShare + rows;
-    this.#ms = this.#ms * keptShare + ms;
-    this.#rowsTimesRows = this.#rowsTimesRows * keptShare + rows * rows;
-    this.#rowsTimesMs = this.#rowsTimesMs * keptShare + rows * ms;
+  note(rows: number, ranMs: number): void {
+    const expectedMs = this.runMs(rows);
+    const ms = expectedMs > 0 ? Math.min(ranMs, expectedMs * surpriseFactor) : ranMs;
+    const kept = ranMs * surpriseFactor < expectedMs ? keptShareAfterSurprise : keptShare;
+    this.#weight = this.#weight * kept + 1;
+    this.#rows = this.#rows * kept + rows;
+    this.#ms = this.#ms * kept + ms;
+    this.#rowsTimesRows = this.#rowsTimesRows * kept + rows * rows;
+    this.#rowsTimesMs = this.#rowsTimesMs * kept + rows * ms;
   }
 
   /** Milliseconds that a run of so many rows takes; 0 before the first was measured. */

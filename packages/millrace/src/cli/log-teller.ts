@@ -5,7 +5,8 @@ import type { RunningServer, ServedModel } from './running-server.ts';
 export class LogTeller {
   readonly #logger: Logger;
   readonly #server: RunningServer;
-  readonly #toldStates = new Map<string, ServedModel['state']>();
+  /** By model and version. */
+  readonly #told = new Map<string, string>();
 
   constructor(logger: Logger, server: RunningServer) {
     this.#logger = logger;
@@ -20,17 +21,23 @@ export class LogTeller {
   update(): void {
     const models = this.#server.models();
     const present = new Set(models.map(keyOf));
-    for (const key of this.#toldStates.keys()) if (!present.has(key)) this.#toldStates.delete(key);
+    for (const key of this.#told.keys()) if (!present.has(key)) this.#told.delete(key);
     for (const model of models) {
       const key = keyOf(model);
-      if (this.#toldStates.get(key) === model.state) continue;
-      this.#toldStates.set(key, model.state);
+      // A failure for another reason is another one.
+      const told = model.state === 'failed' ? `failed: ${model.reason}` : model.state;
+      if (this.#told.get(key) === told) continue;
+      this.#told.set(key, told);
       const who = { model: model.name, version: model.version };
       if (model.state === 'ready') this.#logger.info({ ...who, loadMs: roundedMs(model.loadMs) }, 'model ready');
-      else if (model.state === 'failed') this.#logger.error({ ...who, reason: model.reason }, 'model failed');
+      else if (model.state === 'failed') this.#logger.error({ ...who, reason: model.reason }, failedText(model));
       else this.#logger.debug(who, `model ${model.state}`);
     }
   }
+}
+
+function failedText({ isTolerated }: ServedModel): string {
+  return isTolerated === true ? 'model failed; what served before goes on' : 'model failed';
 }
 
 function keyOf({ name, version }: ServedModel): string {

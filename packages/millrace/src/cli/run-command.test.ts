@@ -4,8 +4,8 @@ import path from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Config } from '../config/fields.ts';
 import { configFileBytesMax } from '../config/yaml-layer.ts';
+import { runWords } from '../testing/run-words.ts';
 import { ServerDouble, servedModel } from '../testing/server-double.ts';
-import { runCommand } from './run-command.ts';
 
 let folder = '';
 
@@ -20,33 +20,23 @@ beforeAll(() => {
 afterAll(() => rmSync(folder, { recursive: true }));
 
 async function run(words: string[], environment: Record<string, string> = {}) {
-  const stdout: string[] = [];
-  const stderr: string[] = [];
   let config: Config | undefined;
-  const signals = {
-    // The first thing a server is told here is to stop.
-    on: (signal: string, listener: () => void) => void (signal === 'SIGTERM' && queueMicrotask(listener)),
-    off: () => undefined,
-  };
-  const code = await runCommand({
+  const written = await runWords({
     words,
     environment,
     cwd: folder,
-    version: '0.1.0',
-    stdin: (async function* () {})(),
-    stdout: { write: (text) => stdout.push(text) },
-    stderr: { write: (text) => stderr.push(text) },
-    signals,
+    signals: {
+      // The first thing a server is told here is to stop.
+      on: (signal: string, listener: () => void) => void (signal === 'SIGTERM' && queueMicrotask(listener)),
+      off: () => undefined,
+    },
     startServer: (resolved) => {
       config = resolved;
       return Promise.resolve(new ServerDouble([servedModel()]));
     },
-    fetch,
     delay: () => new Promise(() => {}),
-    now: () => 0,
-    exitNow: () => {},
   });
-  return { code, stdout: stdout.join(''), stderr: stderr.join(''), config };
+  return { ...written, config };
 }
 
 test.each([[[]], [['--help']], [['-h']], [['help']]])('%j shows the general help', async (words) => {

@@ -45,6 +45,10 @@ const hello = fc.record({
 const fill: fc.Arbitrary<WarmupFill> = fc.oneof(
   fc.record({ kind: fc.constantFrom('zeros' as const, 'random' as const) }, { noNullPrototype: true }),
   fc.record({ kind: fc.constant('file' as const), path: text }, { noNullPrototype: true }),
+  fc.record(
+    { kind: fc.constant('values' as const), values: fc.array(fc.nat(), { maxLength: 3 }) },
+    { noNullPrototype: true },
+  ),
 );
 const warmupInput: fc.Arbitrary<WarmupInput> = fc.record(
   { index: fc.nat(), shape: fc.array(fc.nat(), { maxLength: 3 }), fill },

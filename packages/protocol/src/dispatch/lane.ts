@@ -18,8 +18,8 @@ export interface WorkerLink {
   send(message: ToWorker): void;
   /** Lets the worker finish what it holds and end. */
   stop(): void;
-  /** Ends the worker now. */
-  kill(): void;
+  /** Ends the worker now. What it is killed for is part of the reason that `gone` gives. */
+  kill(reason?: string): void;
 }
 
 export interface Lane {

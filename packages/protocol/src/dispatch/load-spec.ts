@@ -59,6 +59,9 @@ function warmupInputFrom(value: unknown): WarmupInput {
 
 function warmupFillFrom(fill: Record<string, unknown>): WarmupFill {
   if (fill.kind === 'file') return { kind: 'file', path: textFrom(fill.path, 'path') };
+  if (fill.kind === 'values') {
+    return { kind: 'values', values: listFrom(fill.values, 'values').map((value) => countFrom(value, 'values')) };
+  }
   if (fill.kind === 'zeros' || fill.kind === 'random') return { kind: fill.kind };
   throw new MalformedFrame(`there is no fill ${JSON.stringify(fill.kind)}`);
 }

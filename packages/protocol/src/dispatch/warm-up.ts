@@ -23,4 +23,6 @@ export type WarmupFill =
   /** The same values on every load. */
   | { readonly kind: 'random' }
   /** Raw bytes of one row. */
-  | { readonly kind: 'file'; readonly path: string };
+  | { readonly kind: 'file'; readonly path: string }
+  /** The whole numbers of one row. */
+  | { readonly kind: 'values'; readonly values: readonly number[] };

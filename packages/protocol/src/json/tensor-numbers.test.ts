@@ -2,46 +2,12 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Datatype } from '../datatypes.ts';
 import { elementsOf } from '../elements.ts';
-import { InferenceError } from '../errors.ts';
 import { bf16From, fp16From, numberFromBf16, numberFromFp16 } from '../float16.ts';
 import { JsonReader } from './reader.ts';
 import { readTensorData } from './tensor-reader.ts';
-import { writeTensorData } from './tensor-writer.ts';
-import { JsonWriter } from './writer.ts';
+import { bytesOf, elements, read, refusalOf, write } from './testing/tensor-text.ts';
 
 const encoder = new TextEncoder();
-const decoder = new TextDecoder();
-
-function read(datatype: Datatype, shape: number[], text: string): Uint8Array {
-  const reader = new JsonReader(encoder.encode(text));
-  const data = readTensorData(reader, { name: 'x', datatype, shape }, { acceptsHalfPrecision: true });
-  reader.expectEnd();
-  return data;
-}
-
-function elements<T extends Datatype>(datatype: T, shape: number[], text: string) {
-  return elementsOf({ datatype, data: read(datatype, shape, text) });
-}
-
-function refusalOf(datatype: Datatype, shape: number[], text: string): string {
-  try {
-    read(datatype, shape, text);
-  } catch (error) {
-    expect(error).toBeInstanceOf(InferenceError);
-    expect((error as InferenceError).code).toBe('invalid-request');
-    return (error as InferenceError).message;
-  }
-  throw new Error(`accepted ${text}`);
-}
-
-function write(datatype: Datatype, data: Uint8Array): string {
-  const writer = new JsonWriter();
-  writeTensorData(writer, { name: 'y', datatype, shape: [], data });
-  return decoder.decode(writer.take());
-}
-
-const bytesOf = (array: ArrayBufferView): Uint8Array =>
-  new Uint8Array(array.buffer, array.byteOffset, array.byteLength);
 
 const ranges: [Datatype, bigint, bigint][] = [
   ['UINT8', 0n, 255n],

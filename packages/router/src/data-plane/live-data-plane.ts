@@ -469,7 +469,7 @@ export class LiveDataPlane implements DataPlane, Runner {
           this.#links.get(action.worker)?.send({ kind: 'cancel', batch: action.batch });
           break;
         case 'kill-worker':
-          this.#links.get(action.worker)?.kill();
+          this.#links.get(action.worker)?.kill(action.reason);
           break;
         case 'wake-at':
           this.#wakeAt(action.at);

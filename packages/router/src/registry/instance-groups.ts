@@ -18,6 +18,7 @@ export interface InstanceGroup {
 
 /** An instance is a process with the whole model in it: one, until the operator asks for more. */
 export const instanceCountDefault = 1;
+/** Of all groups of a model together. */
 export const instanceCountMax = 256;
 
 /** The instances a configuration asks for. Where there are GPUs, they are what a model runs on that does not say. */
@@ -43,13 +44,17 @@ export function readInstanceGroups(
     findings,
   );
   const names = new Set<string>();
-  return groups.map((group, index) => {
+  let total = 0;
+  const read = groups.map((group, index) => {
     const path = `instance_group[${index}]`;
     const kind = group.kind ?? 'KIND_AUTO';
-    const count = group.count ?? 0;
-    if (count < 0 || count > instanceCountMax) {
-      findings.problem(`${path}.count`, `${count} is out of range; it must be from 1 to ${instanceCountMax}`);
+    const written = group.count ?? 0;
+    const isInRange = written >= 0 && written <= instanceCountMax;
+    if (!isInRange) {
+      findings.problem(`${path}.count`, `${written} is out of range; it must be from 1 to ${instanceCountMax}`);
     }
+    // What is refused is not counted on: nobody makes a place for each of two billion instances.
+    const count = isInRange && written > 0 ? written : instanceCountDefault;
     checkDevice(group, kind, support, path, findings);
     if (kind === 'KIND_MODEL') {
       findings.warning(`${path}.kind`, 'KIND_MODEL is taken as KIND_CPU: an ONNX model does not choose its device');
@@ -60,14 +65,18 @@ export function readInstanceGroups(
     names.add(name);
     const gpus = group.gpus ?? [];
     const device = kind === 'KIND_GPU' || (kind === 'KIND_AUTO' && usable > 0) ? 'gpu' : 'cpu';
-    return {
-      name,
-      device,
-      count: count === 0 ? instanceCountDefault : count,
-      gpus: device === 'cpu' ? [] : gpus.length > 0 ? gpus : allGpus,
-      ...choiceOf(choices, name),
-    };
+    const devices = device === 'cpu' ? [] : gpus.length > 0 ? gpus : allGpus;
+    total += count * Math.max(1, devices.length);
+    return { name, device, count, gpus: devices, ...choiceOf(choices, name) } satisfies InstanceGroup;
   });
+  if (total > instanceCountMax) {
+    const found = `its groups ask for ${total} instances together`;
+    findings.problem(
+      'instance_group',
+      `${found}, more than the ${instanceCountMax} a model may have; lower their counts`,
+    );
+  }
+  return total > instanceCountMax ? [] : read;
 }
 
 function choiceOf(choices: ReadonlyMap<string, GroupChoice>, group: string): GroupChoice {

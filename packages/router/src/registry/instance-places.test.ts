@@ -83,6 +83,14 @@ describe('instances', () => {
       'instance_group[1].name',
       'is the name of another group',
     ],
+    ['instance_group { count: 2147483647 }', twoGpus, 'instance_group[0].count', 'must be from 1 to 256'],
+    [
+      'instance_group { kind: KIND_CPU count: 256 } instance_group { kind: KIND_CPU count: 1 }',
+      twoGpus,
+      'instance_group',
+      'ask for 257 instances together',
+    ],
+    ['instance_group { count: 129 }', twoGpus, 'instance_group', 'ask for 258 instances together'],
   ])('%s is a problem, named by its field', async (config, gpu, field, message) => {
     const { failures } = await readTestModel({ config: `${testConfig} ${config}`, gpu });
     const problems = failures.flatMap((failure) => failure.problems);

@@ -73,7 +73,7 @@ export async function readModel(place: ModelPlace, options: ReadModelOptions): P
   // A folder that would be empty is hard to keep in version control, so that an ensemble needs none.
   const present = isEnsemble && place.versions.length === 0 ? ['1'] : place.versions;
   const { versions, missing } = chooseVersions(config, present, findings);
-  if (!findings.hasProblems && versions.length === 0) {
+  if (!findings.hasProblems && versions.length === 0 && missing.length === 0) {
     findings.problem(
       '',
       `no version of ${place.name} can be served; put one at ${place.name}/1/${modelFilenameDefault}`,
@@ -220,9 +220,14 @@ async function readVersion(parts: ModelParts, version: string): Promise<VersionR
   // A worker is given all inputs, those of the server too.
   const { inputs } = sequencing?.engineView ?? view;
   if (shaping !== undefined && !shaping.engine.isBatched && (config.model_warmup ?? []).length > 0) {
-    findings.problem('model_warmup', 'samples cannot be ragged, nor have batch inputs; remove them');
+    findings.problem(
+      'model_warmup',
+      'samples cannot be ragged, nor have batch inputs but BATCH_ITEM_SHAPE; remove them',
+    );
   }
-  const warmup = await readWarmup(config, { inputs, rowsMax: completed.rowsMax, folder: place.path }, findings);
+  const rowShapes = shaping?.generated ?? [];
+  const samplePlace = { inputs, rowsMax: completed.rowsMax, folder: place.path, rowShapes };
+  const warmup = await readWarmup(config, samplePlace, findings);
   const ofSequences = sequenceQueuePolicy(config, rowsMax, findings);
   const { problems, warnings } = findings;
   if (findings.hasProblems) return { definition: undefined, problems, warnings };

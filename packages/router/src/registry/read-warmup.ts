@@ -35,6 +35,8 @@ export interface WarmupPlace {
   readonly rowsMax: number;
   /** The model's folder. */
   readonly folder: string;
+  /** Inputs behind those above that the server makes: the shape of each row of the input at `source`. */
+  readonly rowShapes?: readonly { readonly source: number }[];
 }
 
 export async function readWarmup(
@@ -85,6 +87,11 @@ async function readSample(
   for (const { name: required, isOptional } of place.inputs) {
     if (isOptional === true || Object.hasOwn(writtenInputs, required)) continue;
     findings.problem(`${path}.inputs`, `does not give ${JSON.stringify(required)}, which the model cannot do without`);
+  }
+  for (const [position, { source }] of (place.rowShapes ?? []).entries()) {
+    const values = inputs.find(({ index }) => index === source)?.shape ?? [];
+    const index = place.inputs.length + position;
+    inputs.push({ index, shape: [values.length], fill: { kind: 'values', values } });
   }
   if (bytes > warmupBytesMax) {
     findings.problem(

@@ -198,6 +198,12 @@ describe('versions', () => {
     expect(failures[0]?.slice(0, 2)).toEqual(['7', 2]);
     expect(failures[0]?.[2]).toMatch(/names version 7, and there is no folder/);
   });
+  test('that are named and not there fail, and nothing else is said', async () => {
+    const { served, failures } = await versions('version_policy { specific { versions: [ 7 ] } }');
+    expect(served).toEqual([]);
+    expect(failures.map(([version]) => version)).toEqual(['7']);
+    expect(failures[0]?.[2]).toMatch(/names version 7, and there is no folder/);
+  });
   test.each([
     ['version_policy { specific { } }', /names no version; write versions: \[ 1 \]/],
     ['version_policy { specific { versions: [ 0, -1 ] } }', /0, -1: versions count from 1/],

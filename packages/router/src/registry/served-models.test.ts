@@ -104,3 +104,35 @@ test('listeners hear of every change until they stop', () => {
   models.serve(two);
   expect(changes).toBe(3);
 });
+
+test('what fails to be added later is tolerated; what failed at the start, or served and fails, is not', () => {
+  const tolerated = () =>
+    models.statuses().flatMap(({ name, version, isTolerated }) => (isTolerated === true ? [`${name}:${version}`] : []));
+  models.setState(ten, 'failed', 'at the start');
+  models.serve(two);
+  models.endStart();
+  expect(tolerated()).toEqual([]);
+  models.setState(one, 'failed', 'never served');
+  models.setFailures('new', [{ version: '', reason: 'half copied' }]);
+  expect(tolerated()).toEqual(['m:1', 'new:']);
+  models.setState(two, 'failed', 'its workers die');
+  models.setState(two, 'loading', 'once more');
+  models.setState(two, 'failed', 'they die again');
+  expect(tolerated()).toEqual(['m:1', 'new:']);
+  models.serve(ten);
+  models.setState(two, 'failed', 'another version serves meanwhile');
+  expect(tolerated()).toEqual(['m:1', 'm:2', 'new:']);
+});
+
+test('a first load that is awaited can be asked for, and is not ready for all that', () => {
+  models.announce(two, true);
+  expect(models.mustKnow('m', '2')).toBe(two);
+  expect(() => models.mustFind('m', '2')).toThrow('the model is loading');
+  expect(() => models.mustKnow('m', '')).toThrow(expect.objectContaining({ code: 'model-not-ready' }));
+  models.announce(ten, true);
+  expect(models.mustKnow('m', '')).toBe(ten);
+  models.serve(one);
+  expect(models.mustKnow('m', '')).toBe(one);
+  models.setState(two, 'failed', 'out of memory');
+  expect(() => models.mustKnow('m', '2')).toThrow('out of memory');
+});

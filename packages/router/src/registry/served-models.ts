@@ -10,6 +10,10 @@ interface VersionEntry {
   state: ModelState;
   reason: string;
   isTolerated: boolean;
+  /** Its first load is under way, and requests may wait for it. */
+  isAwaited: boolean;
+  /** It took requests at some time: that it does no more is no failed addition. */
+  hasServed: boolean;
 }
 
 interface NameEntry {
@@ -44,24 +48,43 @@ export class ServedModels implements Catalogue {
   }
 
   mustFind(name: string, version: string): ModelView {
-    return this.mustKnow(name, version).view;
+    const entry = this.#takeAvailable(name, version);
+    if (entry === undefined) throw this.#refusalOf(name, version);
+    return entry.model.view;
   }
 
   /** The version that takes the request, if necessary after it was loaded for it. */
   mustKnow(name: string, version: string): ServedModel {
+    const entry = this.#takeAvailable(name, version) ?? this.#takeAwaited(name, version);
+    if (entry === undefined) throw this.#refusalOf(name, version);
+    return entry.model;
+  }
+
+  #takeAvailable(name: string, version: string): VersionEntry | undefined {
     const named = this.#names.get(name);
     const entry = version === '' ? named?.preferred : named?.versions.get(version);
-    if (entry !== undefined && isAvailable(entry.state)) return entry.model;
+    return entry !== undefined && isAvailable(entry.state) ? entry : undefined;
+  }
+
+  #takeAwaited(name: string, version: string): VersionEntry | undefined {
+    const named = this.#names.get(name);
+    const entry = version === '' && named !== undefined ? highestOf(named) : named?.versions.get(version);
+    return entry?.isAwaited === true ? entry : undefined;
+  }
+
+  #refusalOf(name: string, version: string): InferenceError {
+    const named = this.#names.get(name);
+    const entry = version === '' ? named?.preferred : named?.versions.get(version);
     const failure = this.#failures.get(name)?.find((one) => version === '' || one.version === version);
-    if (entry !== undefined) throw notReady(name, version, entry.reason);
-    if (failure !== undefined) throw notReady(name, version, failure.reason);
+    if (entry !== undefined) return notReady(name, version, entry.reason);
+    if (failure !== undefined) return notReady(name, version, failure.reason);
     if (named === undefined) {
       const broken = this.#failures.get(name)?.[0];
-      if (broken !== undefined) throw notReady(name, version, broken.reason);
-      throw new InferenceError('unknown-model', `Request for unknown model: '${name}' is not found`);
+      if (broken !== undefined) return notReady(name, version, broken.reason);
+      return new InferenceError('unknown-model', `Request for unknown model: '${name}' is not found`);
     }
-    if (version === '') throw notReady(name, version, highestOf(named)?.reason ?? 'it has no version');
-    throw new InferenceError('unknown-model', `Request for unknown model: '${name}' version ${version} is not found`);
+    if (version === '') return notReady(name, version, highestOf(named)?.reason ?? 'it has no version');
+    return new InferenceError('unknown-model', `Request for unknown model: '${name}' version ${version} is not found`);
   }
 
   readyVersions(name: string): readonly string[] {
@@ -96,10 +119,14 @@ export class ServedModels implements Catalogue {
     return this.#names.get(name)?.versions.get(version)?.model;
   }
 
-  /** It is being loaded. What serves under its name and version meanwhile is not touched. */
-  announce(model: ServedModel): void {
+  /**
+   * It is being loaded. What serves under its name and version meanwhile is not touched. `isAwaited`: requests may wait
+   * for the load; otherwise they are refused.
+   */
+  announce(model: ServedModel, isAwaited = false): void {
     const entry = this.#entryOf(model);
-    if (entry === undefined || !isAvailable(entry.state)) this.#put(model, 'loading', 'the model is loading');
+    if (entry !== undefined && isAvailable(entry.state)) return;
+    this.#put(model, 'loading', 'the model is loading', isAwaited);
   }
 
   /** Stands for its version from now on, whether or not it can be served yet. */
@@ -143,7 +170,7 @@ export class ServedModels implements Catalogue {
     if (failures.length === 0 && !this.#failures.has(name)) return;
     if (failures.length === 0) this.#failures.delete(name);
     else {
-      const isTolerated = this.#isServedOn(name);
+      const isTolerated = !this.#isStarting;
       this.#failures.set(
         name,
         failures.map((failure) => ({ ...failure, isTolerated })),
@@ -162,19 +189,16 @@ export class ServedModels implements Catalogue {
     return this.#names.get(model.view.name)?.versions.get(model.view.version);
   }
 
-  #put(model: ServedModel, state: ModelState, reason: string): void {
+  #put(model: ServedModel, state: ModelState, reason: string, isAwaited = false): void {
     const { name, version } = model.view;
     const named = this.#names.get(name) ?? { versions: new Map(), preferred: undefined };
     this.#names.set(name, named);
     const entry = named.versions.get(version);
-    const isTolerated = state === 'failed' && this.#isServedOn(name);
-    if (entry === undefined) named.versions.set(version, { model, state, reason, isTolerated });
-    else Object.assign(entry, { model, state, reason, isTolerated });
+    const hasServed = entry?.hasServed === true || isAvailable(state);
+    const isTolerated = state === 'failed' && !this.#isStarting && (!hasServed || isServedBesides(named, version));
+    if (entry === undefined) named.versions.set(version, { model, state, reason, isTolerated, isAwaited, hasServed });
+    else Object.assign(entry, { model, state, reason, isTolerated, isAwaited, hasServed });
     this.#changed(named);
-  }
-
-  #isServedOn(name: string): boolean {
-    return !this.#isStarting && this.#names.get(name)?.preferred !== undefined;
   }
 
   #changed(named: NameEntry | undefined): void {
@@ -185,6 +209,12 @@ export class ServedModels implements Catalogue {
 
 function isAvailable(state: ModelState): boolean {
   return state === 'ready' || state === 'evicted';
+}
+
+/** Whether other versions of the model take requests. */
+function isServedBesides({ versions }: NameEntry, version: string): boolean {
+  for (const [other, { state }] of versions) if (other !== version && isAvailable(state)) return true;
+  return false;
 }
 
 function highestOf({ versions }: NameEntry, isWanted: (state: ModelState) => boolean = () => true) {

@@ -39,15 +39,20 @@ export interface MeasuredContext {
 /** Of a version that is ready and has not been asked anything yet. */
 const nothingYet: ModelStatistics = Object.freeze(new ModelTally(() => 0).statistics());
 
+/** What is meant by a name with a version or a label in it. */
+export type NameResolver = (name: string, version: string) => { readonly model: string; readonly version: string };
+
 /** The statistics of what the catalogue lists, from what an observer counted. */
 export function statisticsFrom(
   catalogue: Catalogue,
   keeper: StatisticsKeeper,
   contexts: () => readonly MeasuredContext[] = () => [],
+  resolve: NameResolver = (model, version) => ({ model, version }),
 ): Statistics {
   return {
-    of(model, version) {
-      const known = catalogue.statuses().filter(({ name }) => model === '' || name === model);
+    of(name, versionBeside) {
+      const { model, version } = resolve(name, versionBeside);
+      const known = catalogue.statuses().filter((status) => model === '' || status.name === model);
       if (known.length === 0 && model !== '') {
         throw new InferenceError('invalid-request', `requested model '${model}' is not available`);
       }
@@ -58,10 +63,9 @@ export function statisticsFrom(
       const measured = new Map(contexts().map((one) => [`${one.name}:${one.version}`, one.residentBytes]));
       return ready.map((status) => {
         const counted = keeper.statisticsOf(status.name, status.version) ?? nothingYet;
-        const { name, version: own } = status;
-        const bytes = measured.get(`${name}:${own}`) ?? 0;
+        const bytes = measured.get(`${status.name}:${status.version}`) ?? 0;
         const memory: readonly MemoryStatistics[] = bytes === 0 ? [] : [{ type: 'CPU', id: 0, bytes }];
-        return { name, version: own, ...counted, memory };
+        return { name: status.name, version: status.version, ...counted, memory };
       });
     },
   };

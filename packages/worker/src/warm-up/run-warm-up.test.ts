@@ -83,6 +83,18 @@ test('each sample is run as often as it says, with every row the same', async ()
   expect(open()).toBe(0);
 });
 
+test('values are repeated for every row, in the datatype of the input', async () => {
+  const { session, runs } = keeper();
+  const inputs = [
+    { index: 0, shape: [2], fill: { kind: 'values', values: [3, 5] } },
+    { index: 2, shape: [3], fill: { kind: 'values', values: [7, 8, 9] } },
+  ] as const;
+  await runWarmUp(session, { ...spec, warmup: [sample(inputs)] });
+  const [x, ids] = runs[0]?.inputs ?? [];
+  expect([...elementsOf({ datatype: 'FP32', data: x?.data as Uint8Array })]).toEqual([3, 5, 3, 5]);
+  expect([...elementsOf({ datatype: 'INT64', data: ids?.data as Uint8Array })]).toEqual([7n, 8n, 9n, 7n, 8n, 9n]);
+});
+
 test('random values are the same on every load, and such as any model takes', async () => {
   const inputs = spec.inputs.map((input, index) => ({
     index,

@@ -41,6 +41,8 @@ async function rowFrom({ index, shape, fill }: WarmupInput, { name, datatype }: 
         : new Uint8Array(count * datatypes[datatype].bytes);
     case 'random':
       return randomRow(datatype, count, index + 1);
+    case 'values':
+      return rowOf(datatype, fill.values);
     case 'file': {
       const data = new Uint8Array(await readFile(fill.path));
       const expected = datatypes[datatype].bytes;
@@ -54,6 +56,17 @@ async function rowFrom({ index, shape, fill }: WarmupInput, { name, datatype }: 
       return data;
     }
   }
+}
+
+function rowOf(datatype: TensorSpec['datatype'], values: readonly number[]): Uint8Array {
+  if (datatype === 'BYTES') return encodeBytesElements(values.map(String));
+  const data = new Uint8Array(values.length * datatypes[datatype].bytes);
+  const elements = elementsOf({ datatype, data });
+  for (const [index, value] of values.entries()) {
+    if (elements instanceof BigInt64Array || elements instanceof BigUint64Array) elements[index] = BigInt(value);
+    else elements[index] = value;
+  }
+  return data;
 }
 
 /** Values that any model takes: numbers in [0, 1), whole ones 0 or 1, texts of a few letters. */

@@ -1,15 +1,15 @@
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { runCommand } from '../run-command.ts';
+import { type HttpDouble, startHttpDouble } from '../../testing/http-double.ts';
+import { runWords } from '../../testing/run-words.ts';
 
 /** A server of one model, `echo`, that gives every input back; it notes what it was sent. */
-let server: Server;
-let url = '';
+let server: HttpDouble;
 let folder = '';
 let received: { path: string; headers: IncomingMessage['headers']; body: Buffer }[] = [];
 let answerWith: ((response: ServerResponse) => void) | undefined;
@@ -33,8 +33,7 @@ function echo(body: Buffer, headers: IncomingMessage['headers'], response: Serve
   response.end(Buffer.concat([Buffer.from(json), body.subarray(jsonBytes)]));
 }
 
-async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
-  const body = Buffer.concat((await request.toArray()) as Buffer[]);
+function answer(request: IncomingMessage, body: Buffer, response: ServerResponse): void {
   received.push({ path: request.url ?? '', headers: request.headers, body });
   if (answerWith !== undefined) answerWith(response);
   else if (request.url === '/v2/models/echo' || request.url === '/v2/models/echo/versions/3')
@@ -48,14 +47,11 @@ async function handle(request: IncomingMessage, response: ServerResponse): Promi
 
 beforeAll(async () => {
   folder = mkdtempSync(path.join(tmpdir(), 'millrace-infer-'));
-  server = createServer((request, response) => void handle(request, response)).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  server = await startHttpDouble(answer);
 });
 
 afterAll(() => {
   server.close();
-  server.closeAllConnections();
   rmSync(folder, { recursive: true });
 });
 
@@ -64,32 +60,20 @@ beforeEach(() => {
   answerWith = undefined;
 });
 
-async function infer(...words: string[]) {
-  const stdout: string[] = [];
-  const stderr: string[] = [];
+function infer(...words: string[]) {
   let time = 0;
-  const code = await runCommand({
-    words: ['infer', ...words, ...(words.includes('--url') ? [] : ['--url', url])],
-    environment: {},
+  return runWords({
+    words: ['infer', ...words, ...(words.includes('--url') ? [] : ['--url', server.url])],
     cwd: folder,
-    version: '0.1.0',
     stdin: (async function* () {
       yield Buffer.from('{"inputs":[{"name":"s","shape":[1],');
       yield Buffer.from('"datatype":"INT8","data":[7]}]}');
     })(),
-    stdout: { write: (text) => stdout.push(text) },
-    stderr: { write: (text) => stderr.push(text) },
-    signals: { on: () => undefined, off: () => undefined },
-    startServer: () => Promise.reject(new Error('not here')),
-    fetch,
-    delay: () => Promise.resolve(),
     now: () => {
       time += 2.5;
       return time;
     },
-    exitNow: () => {},
   });
-  return { code, stdout: stdout.join(''), stderr: stderr.join('') };
 }
 
 test('values get their types and shapes from the model', async () => {

@@ -1,43 +1,39 @@
-import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { type HttpDouble, startHttpDouble } from '../../testing/http-double.ts';
+import { runWords } from '../../testing/run-words.ts';
 import { CommandFailure } from '../command-failure.ts';
-import { runCommand } from '../run-command.ts';
 
 /** A server that notes what it was asked, and answers with what the test set. */
-let server: Server;
-let url = '';
+let server: HttpDouble;
 let folder = '';
 let asked: string[] = [];
 let answers: Readonly<Record<string, unknown>> = {};
 
-async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
-  const body = Buffer.concat((await request.toArray()) as Buffer[]).toString();
+function answer(request: IncomingMessage, body: Buffer, response: ServerResponse): void {
   const ifMatch = request.headers['if-match'];
   asked.push(
-    [request.method, request.url, body, ifMatch].filter((part) => part !== undefined && part !== '').join(' '),
+    [request.method, request.url, body.toString(), ifMatch]
+      .filter((part) => part !== undefined && part !== '')
+      .join(' '),
   );
-  const answer = answers[`${request.method} ${request.url}`];
-  if (answer === undefined) response.writeHead(204).end();
-  else response.end(JSON.stringify(answer));
+  const prepared = answers[`${request.method} ${request.url}`];
+  if (prepared === undefined) response.writeHead(204).end();
+  else response.end(JSON.stringify(prepared));
 }
 
 beforeAll(async () => {
   folder = mkdtempSync(path.join(tmpdir(), 'millrace-manage-'));
   writeFileSync(path.join(folder, 'mlp.json'), '{"max_batch_size": 9007199254740993}');
   writeFileSync(path.join(folder, 'new.onnx'), 'onnx');
-  server = createServer((request, response) => void handle(request, response)).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  server = await startHttpDouble(answer);
 });
 
 afterAll(() => {
   server.close();
-  server.closeAllConnections();
   rmSync(folder, { recursive: true });
 });
 
@@ -49,30 +45,10 @@ beforeEach(() => {
 type More = { readonly delay?: () => Promise<void>; readonly fetch?: typeof fetch };
 
 function models(words: readonly string[], more: More = {}) {
-  return run(['models', ...words, ...(words.includes('--url') ? [] : ['--url', url])], more);
+  return run(['models', ...words, ...(words.includes('--url') ? [] : ['--url', server.url])], more);
 }
 
-async function run(words: readonly string[], more: More = {}) {
-  const stdout: string[] = [];
-  const stderr: string[] = [];
-  const code = await runCommand({
-    words,
-    environment: {},
-    cwd: folder,
-    version: '0.1.0',
-    stdin: (async function* () {})(),
-    stdout: { write: (text) => stdout.push(text) },
-    stderr: { write: (text) => stderr.push(text) },
-    signals: { on: () => undefined, off: () => undefined },
-    startServer: () => Promise.reject(new Error('not here')),
-    fetch,
-    delay: () => Promise.resolve(),
-    now: () => 0,
-    exitNow: () => {},
-    ...more,
-  });
-  return { code, stdout: stdout.join(''), stderr: stderr.join('') };
-}
+const run = (words: readonly string[], more: More = {}) => runWords({ words, cwd: folder, ...more });
 
 const base = '/v1/management';
 const traffic = {

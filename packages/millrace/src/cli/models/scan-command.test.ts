@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { runCommand } from '../run-command.ts';
+import { runWords } from '../../testing/run-words.ts';
 
 const addSub = fileURLToPath(new URL('../../../../../models/add_sub', import.meta.url));
 let folder = '';
@@ -24,26 +24,7 @@ beforeAll(() => {
 
 afterAll(() => rmSync(folder, { recursive: true }));
 
-async function models(...words: string[]) {
-  const stdout: string[] = [];
-  const stderr: string[] = [];
-  const code = await runCommand({
-    words: ['models', ...words],
-    environment: {},
-    cwd: folder,
-    version: '0.1.0',
-    stdin: (async function* () {})(),
-    stdout: { write: (text) => stdout.push(text) },
-    stderr: { write: (text) => stderr.push(text) },
-    signals: { on: () => undefined, off: () => undefined },
-    startServer: () => Promise.reject(new Error('not here')),
-    fetch,
-    delay: () => Promise.resolve(),
-    now: () => 0,
-    exitNow: () => {},
-  });
-  return { code, stdout: stdout.join(''), stderr: stderr.join('') };
-}
+const models = (...words: string[]) => runWords({ words: ['models', ...words], cwd: folder });
 
 test('what would be served is a table', async () => {
   const { code, stdout } = await models('good');

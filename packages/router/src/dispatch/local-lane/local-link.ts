@@ -39,6 +39,8 @@ export class LocalLink implements WorkerLink {
   #isGone: boolean = false;
   /** Why this side ended the worker, if it did. */
   #verdict: string | undefined;
+  /** Why its owner had it killed, if it said so; it may answer until it is dead. */
+  #killedFor: string | undefined;
 
   constructor(options: LocalLaneOptions, receive: (message: FromWorker) => void) {
     const frameBytesMax = options.messageBytesMax ?? frameBytesMaxDefault;
@@ -94,9 +96,10 @@ export class LocalLink implements WorkerLink {
     this.#append({ kind: 'stop' });
   }
 
-  kill(): void {
+  kill(reason?: string): void {
     if (this.#isGone) return;
     this.#isStopping = true;
+    this.#killedFor ??= reason;
     this.#process.kill();
   }
 
@@ -244,6 +247,7 @@ export class LocalLink implements WorkerLink {
     this.#isGone = true;
     this.#batches.clear();
     this.#memory.close();
-    this.#receive({ kind: 'gone', reason: this.#verdict === undefined ? reason : `${reason}; ${this.#verdict}` });
+    const why = this.#verdict ?? this.#killedFor;
+    this.#receive({ kind: 'gone', reason: why === undefined ? reason : `${reason}; ${why}` });
   }
 }

@@ -1,6 +1,7 @@
 import type { DescFile } from '@bufbuild/protobuf';
 import type { RefusedCall, RpcError, RpcService } from '@millrace/http';
 import type { WatchedHealth } from '../../registry/catalogue.ts';
+import type { OpenInferenceParts } from '../open-inference.ts';
 import { type GrpcOptions, resolveGrpcConfig } from './config.ts';
 import { createErrorEncoder } from './encode-error.ts';
 import { file_google_rpc_error_details } from './generated/google/rpc/error_details_pb.ts';
@@ -11,10 +12,9 @@ import { file_inference_grpc_service, GRPCInferenceService } from './generated/i
 import { HealthService } from './health-service.ts';
 import { ReflectionService } from './reflection-service.ts';
 import { refusedCallCode } from './refused-call.ts';
-import { type GrpcDependencies, inferenceService, inferMethodName } from './routes.ts';
+import { inferenceService, inferMethodName } from './routes.ts';
 
-export interface GrpcEdgeOptions
-  extends Pick<GrpcDependencies, 'catalogue' | 'dataPlane' | 'management' | 'server' | 'statistics'> {
+export interface GrpcEdgeOptions extends OpenInferenceParts {
   readonly health: WatchedHealth;
   /** Of other edges that share its port, its health and its reflection. */
   readonly added?: readonly AddedService[];
@@ -45,22 +45,12 @@ export interface GrpcEdge {
 
 /** The inference service, health checking and reflection. */
 export function createGrpcEdge(options: GrpcEdgeOptions): GrpcEdge {
-  const { added = [], catalogue, dataPlane, health, management, server, statistics } = options;
-  const config = resolveGrpcConfig(options.limits ?? {});
+  const { added = [], limits = {}, callerHeader = '', onError = () => {}, ...parts } = options;
+  const { catalogue, dataPlane, health } = parts;
+  const config = resolveGrpcConfig(limits);
   const { retryAfterSeconds } = config;
-  const errorFrom = createErrorEncoder({ retryAfterSeconds, onError: options.onError ?? (() => {}) });
-  const callerHeader = options.callerHeader ?? '';
-  const inference = inferenceService({
-    catalogue,
-    dataPlane,
-    health,
-    management,
-    server,
-    statistics,
-    config,
-    callerHeader,
-    errorFrom,
-  });
+  const errorFrom = createErrorEncoder({ retryAfterSeconds, onError });
+  const inference = inferenceService({ ...parts, config, callerHeader, errorFrom });
   const healthService = new HealthService({
     catalogue,
     health,

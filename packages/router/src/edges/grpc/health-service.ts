@@ -1,6 +1,7 @@
 /** gRPC's health checking on the readiness of the server and of each model. */
 import { create } from '@bufbuild/protobuf';
 import { RpcError, type RpcService, type StreamCall, serverStream, unary } from '@millrace/http';
+import { InferenceError } from '@millrace/protocol';
 import type { Catalogue, WatchedHealth } from '../../registry/catalogue.ts';
 import {
   Health,
@@ -111,8 +112,19 @@ export class HealthService {
   #statusOf(service: string): ServingStatus {
     if (this.#serviceNames.has(service)) return statusFrom(this.#health.isReady);
     const isModel = this.#catalogue.statuses().some(({ name }) => name === service);
-    if (!isModel) return ServingStatus.SERVICE_UNKNOWN;
+    if (!isModel && !this.#isNamed(service)) return ServingStatus.SERVICE_UNKNOWN;
     return statusFrom(!this.#health.isEnding && isModelReady(this.#catalogue, service, ''));
+  }
+
+  /** A model with its version or a label, ready or not. */
+  #isNamed(service: string): boolean {
+    try {
+      this.#catalogue.mustFind(service, '');
+      return true;
+    } catch (error) {
+      if (!(error instanceof InferenceError)) throw error;
+      return error.code === 'model-not-ready';
+    }
   }
 }
 

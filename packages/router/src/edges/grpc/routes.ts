@@ -2,12 +2,8 @@
 import { create } from '@bufbuild/protobuf';
 import { bidi, type RpcError, type RpcMethod, type RpcService, unary } from '@millrace/http';
 import { InferenceError } from '@millrace/protocol';
-import type { DataPlane } from '../../data-plane/infer.ts';
-import type { Catalogue, Health } from '../../registry/catalogue.ts';
-import type { Management } from '../../registry/management.ts';
-import type { Statistics } from '../../telemetry/statistics.ts';
-import { repositoryExtensions } from '../repository/extensions.ts';
-import type { ServerIdentity } from '../server-identity.ts';
+import type { Catalogue } from '../../registry/catalogue.ts';
+import { extensionsOf, type OpenInferenceParts } from '../open-inference.ts';
 import type { GrpcConfig } from './config.ts';
 import { encodeModelConfig, encodeModelMetadata } from './encode-model.ts';
 import type { InferResponse } from './encode-response.ts';
@@ -37,31 +33,12 @@ import { codecOf } from './message-codec.ts';
 import { repositoryMethods } from './repository-methods.ts';
 import { type StreamedMessage, StreamInferOperation } from './stream-infer.ts';
 
-export interface GrpcDependencies {
-  readonly dataPlane: DataPlane;
-  readonly catalogue: Catalogue;
-  readonly health: Health;
-  readonly server: ServerIdentity;
-  /** Without them there is no call that tells them. */
-  readonly statistics?: Statistics | undefined;
-  /** Without it models cannot be loaded and unloaded by this service. */
-  readonly management?: Management | undefined;
+export interface GrpcDependencies extends OpenInferenceParts {
   readonly config: GrpcConfig;
   /** The metadata field that names the caller; empty: none is believed. */
   readonly callerHeader: string;
   readonly errorFrom: (error: unknown) => RpcError;
 }
-
-/** What this edge itself offers beyond the protocol's core. */
-const ownExtensions: readonly string[] = [
-  'binary_tensor_data',
-  'classification',
-  'model_configuration',
-  'parameters',
-  'schedule_policy',
-  'sequence',
-  'sequence(string_id)',
-];
 
 export const inferMethodName = 'ModelInfer';
 
@@ -88,14 +65,10 @@ export function inferenceService(dependencies: GrpcDependencies): InferenceServi
   };
 }
 
-function serverMethods({ health, server, management, statistics }: GrpcDependencies): readonly RpcMethod[] {
+function serverMethods(dependencies: GrpcDependencies): readonly RpcMethod[] {
+  const { health, server } = dependencies;
   const { name, version } = server;
-  const offered = [
-    ...ownExtensions,
-    ...(management === undefined ? [] : repositoryExtensions),
-    ...(statistics === undefined ? [] : ['statistics']),
-  ];
-  const extensions = [...new Set([...offered, ...(server.extensions ?? [])])];
+  const extensions = extensionsOf(dependencies);
   return [
     unary({
       name: 'ServerLive',

@@ -1,13 +1,13 @@
 import type { HttpHandler } from '@millrace/http';
+import type { OpenInferenceParts } from '../open-inference.ts';
 import { openApiRoute } from '../routing/openapi.ts';
 import type { Route } from '../routing/route.ts';
 import { createRouter } from '../routing/router.ts';
 import { type RestOptions, resolveRestConfig } from './config.ts';
 import { encodeError } from './encode-error.ts';
-import { type RestDependencies, restRoutes } from './routes.ts';
+import { restRoutes } from './routes.ts';
 
-export interface RestEdgeOptions
-  extends Pick<RestDependencies, 'catalogue' | 'dataPlane' | 'health' | 'management' | 'server' | 'statistics'> {
+export interface RestEdgeOptions extends OpenInferenceParts {
   /** Of other edges that share its port and its OpenAPI document. */
   readonly routes?: readonly Route[];
   readonly limits?: RestOptions;
@@ -19,22 +19,9 @@ export interface RestEdgeOptions
 
 /** The whole REST edge as one handler, with its OpenAPI document at /openapi.json. */
 export function createRestEdge(options: RestEdgeOptions): HttpHandler {
-  const { catalogue, dataPlane, health, management, server, statistics } = options;
-  const config = resolveRestConfig(options.limits ?? {});
-  const onError = options.onError ?? (() => {});
-  const callerHeader = options.callerHeader ?? '';
-  const own = restRoutes({
-    catalogue,
-    dataPlane,
-    health,
-    management,
-    server,
-    statistics,
-    config,
-    callerHeader,
-    onError,
-  });
-  const routes = [...own, ...(options.routes ?? [])];
+  const { server, routes: added = [], limits = {}, callerHeader = '', onError = () => {}, ...parts } = options;
+  const config = resolveRestConfig(limits);
+  const routes = [...restRoutes({ ...parts, server, config, callerHeader, onError }), ...added];
   const document = openApiRoute(
     { title: server.name, version: server.version, description: 'The Open Inference Protocol over REST' },
     routes,

@@ -2,13 +2,9 @@
 import type { HttpResponse } from '@millrace/http';
 import { InferenceError } from '@millrace/protocol';
 import { z } from 'zod';
-import type { DataPlane } from '../../data-plane/infer.ts';
-import type { Catalogue, Health } from '../../registry/catalogue.ts';
-import type { Management } from '../../registry/management.ts';
-import type { Statistics } from '../../telemetry/statistics.ts';
-import { repositoryExtensions } from '../repository/extensions.ts';
+import type { Catalogue } from '../../registry/catalogue.ts';
+import { extensionsOf, type OpenInferenceParts } from '../open-inference.ts';
 import type { Route } from '../routing/route.ts';
-import type { ServerIdentity } from '../server-identity.ts';
 import type { RestConfig } from './config.ts';
 import { headerLengthField } from './decode-request.ts';
 import { errorCodeField, withoutBody } from './encode-error.ts';
@@ -20,32 +16,13 @@ import { timeoutField } from './request-parameters.ts';
 import * as schemas from './schemas.ts';
 import { statisticsRoutes } from './statistics-routes.ts';
 
-export interface RestDependencies {
-  readonly dataPlane: DataPlane;
-  readonly catalogue: Catalogue;
-  readonly health: Health;
-  readonly server: ServerIdentity;
-  /** Without them there are no calls that tell them. */
-  readonly statistics?: Statistics | undefined;
-  /** Without it models cannot be loaded and unloaded by these routes. */
-  readonly management?: Management | undefined;
+export interface RestDependencies extends OpenInferenceParts {
   readonly config: RestConfig;
   /** The header field that names the caller; empty: none is believed. */
   readonly callerHeader: string;
   /** Hears of defects; clients are told only that there was one. */
   readonly onError: (error: unknown) => void;
 }
-
-/** What this edge itself offers beyond the protocol's core. */
-const ownExtensions: readonly string[] = [
-  'binary_tensor_data',
-  'classification',
-  'model_configuration',
-  'parameters',
-  'schedule_policy',
-  'sequence',
-  'sequence(string_id)',
-];
 
 const json = (schema: z.ZodType) => ({ 'application/json': schema });
 const refusals = {
@@ -65,13 +42,9 @@ export function restRoutes(dependencies: RestDependencies): readonly Route[] {
   ];
 }
 
-function serverRoutes({ health, server, management, statistics }: RestDependencies): readonly Route[] {
-  const offered = [
-    ...ownExtensions,
-    ...(management === undefined ? [] : repositoryExtensions),
-    ...(statistics === undefined ? [] : ['statistics']),
-  ];
-  const extensions = [...new Set([...offered, ...(server.extensions ?? [])])];
+function serverRoutes(dependencies: RestDependencies): readonly Route[] {
+  const { health, server } = dependencies;
+  const extensions = extensionsOf(dependencies);
   const { name, version } = server;
   const probe = (path: string, operationId: string, summary: string, isHealthy: () => boolean): Route => ({
     method: 'GET',

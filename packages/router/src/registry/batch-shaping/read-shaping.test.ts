@@ -98,6 +98,11 @@ describe('ragged batches', () => {
     [ends.replace('"x"', '"z"'), 'batch_input[0].source_input', 'no input "z"'],
     [ends.replace('TYPE_FP32', 'TYPE_INT8'), 'batch_input[0].data_type', 'must be TYPE_INT32'],
     [ends.replace('TYPE_FP32', 'TYPE_INT32'), 'batch_input[0].data_type', 'is not the graph'],
+    [
+      ends.replace('BATCH_ACCUMULATED_ELEMENT_COUNT', 'BATCH_ITEM_SHAPE'),
+      'batch_input[0].target_name',
+      'the graph has [ -1 ], but BATCH_ITEM_SHAPE makes a list of the shape [ -1, 1 ]',
+    ],
     [`${ends} ${scatter.replace('"y"', '"z"')}`, 'batch_output[0].target_name', 'no output "z"'],
     [
       `${ends} model_warmup { name: "w" inputs { key: "x" value { data_type: TYPE_FP32 dims: 2 zero_data: true } } }`,

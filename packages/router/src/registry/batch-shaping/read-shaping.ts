@@ -158,6 +158,12 @@ function readGenerated(
     const kind = entry.kind ?? 'BATCH_ELEMENT_COUNT';
     const axes = (inputs[source] as TensorSpec).shape.length - 1;
     const shape = kind === 'BATCH_ITEM_SHAPE' ? [-1, axes] : [-1];
+    const found = freeShape(tensor) ?? shape;
+    const fits = found.length === shape.length && found.every((size, axis) => size === -1 || size === shape[axis]);
+    if (!fits) {
+      const made = `${kind} makes a list of the shape [ ${shape.join(', ')} ]`;
+      findings.problem(`${path}.target_name`, `the graph has [ ${found.join(', ')} ], but ${made}; export it so`);
+    }
     read.push({ input: { kind, datatype, source }, spec: { name: tensor.name, datatype, shape } });
   }
   return read;

@@ -53,6 +53,11 @@ export class Contexts implements Catalogue {
     return { model: address.model, version: drawn ?? firstOf(policy) };
   }
 
+  /** What a name says, whatever the split: no version where it says none. Throws as `resolve` does. */
+  named(name: string, version: string): ResolvedModel {
+    return isPlainName(name) ? { model: name, version } : this.resolve(name, version, () => 0);
+  }
+
   /** Without a version, where there is a split: the version that most requests go to. */
   mustFind(name: string, version: string): ModelView {
     if (!this.isResolvable(name)) return this.#catalogue.mustFind(name, version);

@@ -62,7 +62,7 @@ export class ExplicitLoads {
 
   /** What is to be loaded at the start: what was asked for before, and `names`. Returns what cannot be. */
   async restore(names: readonly string[]): Promise<readonly ModelFailure[]> {
-    const saved = await this.#parts.saved.loads();
+    const saved = await this.#savedLoads();
     const failures: ModelFailure[] = [];
     await this.#files.keepOnly(new Set([...saved.values()].flatMap(({ folder }) => folder ?? [])));
     for (const name of new Set([...saved.keys(), ...names])) {
@@ -112,7 +112,7 @@ export class ExplicitLoads {
     try {
       await this.#bring(name, saved);
       // What is lost with the server must not be looked for after a restart.
-      if (folder === undefined || this.#files.isKept) await this.#parts.saved.putLoad(name, saved);
+      if (folder === undefined || this.#files.isKept) await this.#parts.saved.putLoad(name, this.#toSave(saved));
       else await this.#parts.saved.removeLoad(name);
     } catch (error) {
       if (folder !== undefined) await this.#files.remove(folder);
@@ -149,23 +149,33 @@ export class ExplicitLoads {
 
   async #unload(name: string): Promise<void> {
     const { contents, models, saved, findPlace } = this.#parts;
-    if (!contents.has(name)) {
+    const statuses = models.statuses().filter((status) => status.name === name);
+    // One that could not be read has a status, too, and may have been asked for before a restart.
+    if (statuses.length === 0 && !contents.has(name)) {
       if ((await findPlace(name)) === undefined) {
         throw new InferenceError('unknown-model', `failed to unload '${name}', there is no such model`);
       }
       return;
     }
     await saved.removeLoad(name);
-    const versions = models.statuses().filter((status) => status.name === name && status.version !== '');
+    const versions = statuses.map(({ version }) => version).filter((version) => version !== '');
+    if (contents.has(name)) this.#unloaded.set(name, versions);
     contents.remove(name);
     contents.apply();
-    this.#unloaded.set(
-      name,
-      versions.map(({ version }) => version),
-    );
     const folder = this.#folders.get(name);
     this.#folders.delete(name);
     if (folder !== undefined) void this.#removeLater(folder);
+  }
+
+  async #savedLoads(): Promise<ReadonlyMap<string, SavedLoad>> {
+    const saved = await this.#parts.saved.loads();
+    const placed = ({ folder, ...load }: SavedLoad): SavedLoad =>
+      folder === undefined ? load : { ...load, folder: this.#files.folderOf(folder) };
+    return new Map([...saved].map(([name, load]) => [name, placed(load)]));
+  }
+
+  #toSave({ folder, ...load }: SavedLoad): SavedLoad {
+    return folder === undefined ? load : { ...load, folder: this.#files.nameOf(folder) };
   }
 
   /** Files go when nothing that was loaded from them is left: a worker that is lost is loaded from them again. */

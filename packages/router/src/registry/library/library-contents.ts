@@ -81,34 +81,43 @@ export class LibraryContents {
 
   /** Makes what is wanted what was read. */
   apply(): void {
+    const { stage, isRetried } = this.#parts;
     const read = [...this.#read.keys()].sort(compareText).flatMap((name) => this.#read.get(name) ?? []);
     const plans = plansFrom(read);
     const share = this.#parts.share(read.map(({ definition }) => definition));
-    for (const plan of plans.values()) this.#follow(plan, share);
+    const fresh: Revision[] = [];
+    for (const plan of plans.values()) this.#follow(plan, share, fresh);
+    // All are known before the first is loaded: an ensemble needs no load, and asks for its steps at once.
+    for (const revision of fresh) stage.announce(revision);
+    for (const revision of fresh) stage.want(revision, isRetried);
+    for (const plan of plans.values()) this.#pin(plan);
     for (const [name, revision] of this.#wanted) {
       if (plans.has(name)) continue;
       this.#wanted.delete(name);
       this.#leaving.set(name, revision);
-      this.#parts.stage.tell({ kind: 'unwanted', context: name, after: successorsOf(revision, plans.values()) });
+      stage.tell({ kind: 'unwanted', context: name, after: successorsOf(revision, plans.values()) });
     }
     for (const [name, revision] of this.#leaving) if (revision.isOver) this.#leaving.delete(name);
   }
 
-  #follow(plan: ContextPlan, share: ThreadShare): void {
-    const { stage, isRetried, isPinned } = this.#parts;
+  #follow(plan: ContextPlan, share: ThreadShare, fresh: Revision[]): void {
     const { name } = plan;
     const known = this.#wanted.get(name) ?? this.#leaving.get(name);
     this.#leaving.delete(name);
     if (known !== undefined && known.plan.identity === plan.identity && !known.isOver) {
       this.#wanted.set(name, known);
       known.follow(plan);
-      stage.tell({ kind: 'kept', context: name });
+      this.#parts.stage.tell({ kind: 'kept', context: name });
     } else {
       const revision = this.#maker.make(plan, share);
       this.#wanted.set(name, revision);
-      stage.want(revision, isRetried);
+      fresh.push(revision);
     }
-    const isAnyPinned = plan.members.some(({ definition, version }) => isPinned(definition.name, version.version));
+  }
+
+  #pin({ name, members }: ContextPlan): void {
+    const { stage, isPinned } = this.#parts;
+    const isAnyPinned = members.some(({ definition, version }) => isPinned(definition.name, version.version));
     if (isAnyPinned !== stage.keeper.isPinned(name))
       stage.tell({ kind: 'pinned', context: name, isPinned: isAnyPinned });
   }

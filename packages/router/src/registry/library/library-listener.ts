@@ -1,6 +1,7 @@
 import type { ConfigProblem } from '@millrace/protocol';
 import type { ServedModel } from '../../data-plane/served-model.ts';
 import type { FleetListener } from '../../dispatch/worker-fleet.ts';
+import type { ModelFailure } from '../model-definition.ts';
 
 export interface LoadFailure {
   readonly context: string;
@@ -29,6 +30,8 @@ export interface LibraryListener extends FleetListener {
   demandLoaded(context: string, waitMs: number): void;
   /** What is in memory by context, as measured, and all of it together. */
   memoryMeasured(models: readonly { readonly model: ServedModel; readonly bytes: number }[], totalBytes: number): void;
+  /** A model was read anew. Versions that cannot be read any more, and are served on as they were, are named. */
+  modelRead(servedOn: readonly ModelFailure[]): void;
   /** Something in the repository is not as it should be. */
   repositoryWarned(warning: ConfigProblem): void;
 }
@@ -48,6 +51,7 @@ export const silentLibraryListener: LibraryListener = {
   loadFailed: ignore,
   demandLoaded: ignore,
   memoryMeasured: ignore,
+  modelRead: ignore,
   repositoryWarned: ignore,
   workerStarted: ignore,
   workerReady: ignore,

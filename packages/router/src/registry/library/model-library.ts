@@ -152,9 +152,9 @@ export class ModelLibrary implements Pick<Management, 'index' | 'load' | 'unload
       for (const warning of look.warnings) listener.repositoryWarned(warning);
       for (const failure of look.broken) {
         this.#contents.put(failure.name, [failure], undefined);
-        this.#warnOf([failure]);
+        this.#tellRead([failure]);
       }
-      for (const { place } of look.changed) this.#warnOf(await this.#take(place));
+      for (const { place } of look.changed) this.#tellRead(await this.#take(place));
       for (const name of look.removed) this.#contents.remove(name);
       if (look.changed.length > 0 || look.removed.length > 0) this.#contents.apply();
       if (look.isUnsettled) this.#watch.lookWithin(control.settleMs);
@@ -229,13 +229,6 @@ export class ModelLibrary implements Pick<Management, 'index' | 'load' | 'unload
     this.#problems.push(...failures.flatMap(({ problems }) => problems));
   }
 
-  /** What serves goes on and is ready, so nothing else would tell that its new files are no good. */
-  #warnOf(failures: readonly ModelFailure[]): void {
-    for (const { problems } of failures) {
-      for (const problem of problems) this.#parts.listener.repositoryWarned(problem);
-    }
-  }
-
   async #findPlace(name: string): Promise<ModelPlace | ModelFailure | undefined> {
     const { places, failures } = await findAllModels(this.#parts.paths);
     return places.find((place) => place.name === name) ?? failures.find((failure) => failure.name === name);
@@ -254,6 +247,11 @@ export class ModelLibrary implements Pick<Management, 'index' | 'load' | 'unload
     const { failures, read } = await this.#read(place);
     this.#contents.put(place.name, failures, read);
     return failures;
+  }
+
+  #tellRead(failures: readonly ModelFailure[]): void {
+    const { models, listener } = this.#parts;
+    listener.modelRead(failures.filter(({ name, version }) => models.readyVersions(name).includes(version)));
   }
 
   #measureLater(): void {

@@ -1,9 +1,9 @@
-import { existsSync, statSync } from 'node:fs';
+import { existsSync, readdirSync, statSync } from 'node:fs';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
-import { OverrideFiles, overrideFilesMax } from './override-files.ts';
+import { fileNameBytesMax, filePathBytesMax, OverrideFiles, overrideFilesMax } from './override-files.ts';
 
 const bytes = Buffer.from('x');
 
@@ -40,14 +40,47 @@ test('with a place to keep them they stay until they are removed', async () => {
   }
 });
 
-test.each(['model.onnx', '../1/model.onnx', '1/../../x', '/1/model.onnx', '01/model.onnx', '1/', '1//x', '1/a\0b', ''])(
-  'a file called %j is refused, and nothing is written',
-  async (path) => {
-    const files = new OverrideFiles(join(tmpdir(), 'millrace-never-made'));
-    await expect(files.write('m', new Map([[path, bytes]]))).rejects.toMatchObject({ code: 'invalid-request' });
-    expect(existsSync(join(tmpdir(), 'millrace-never-made'))).toBe(false);
-  },
-);
+const longName = 'x'.repeat(fileNameBytesMax + 1);
+const longPath = `1/${'x/'.repeat(filePathBytesMax / 2)}x`;
+
+test.each([
+  'model.onnx',
+  `1/${longName}`,
+  longPath,
+  '../1/model.onnx',
+  '1/../../x',
+  '/1/model.onnx',
+  '01/model.onnx',
+  '1/',
+  '1//x',
+  '1/a\0b',
+  '',
+])('a file called %j is refused, and nothing is written', async (path) => {
+  const files = new OverrideFiles(join(tmpdir(), 'millrace-never-made'));
+  await expect(files.write('m', new Map([[path, bytes]]))).rejects.toMatchObject({ code: 'invalid-request' });
+  expect(existsSync(join(tmpdir(), 'millrace-never-made'))).toBe(false);
+});
+
+test('a file cannot be a folder, too', async () => {
+  const state = join(tmpdir(), 'millrace-never-made');
+  const files = new Map(['1/a', '1/a/b/c'].map((path) => [path, bytes]));
+  await expect(new OverrideFiles(state).write('m', files)).rejects.toMatchObject({ code: 'invalid-request' });
+  expect(existsSync(state)).toBe(false);
+});
+
+test('files that cannot all be written leave nothing', async () => {
+  const state = await mkdtemp(join(tmpdir(), 'millrace-state-'));
+  try {
+    const unwritable = new Map<string, Uint8Array>([
+      ['1/a', bytes],
+      ['1/b', 5 as unknown as Uint8Array],
+    ]);
+    await expect(new OverrideFiles(state).write('m', unwritable)).rejects.toThrow();
+    expect(readdirSync(state)).toEqual([]);
+  } finally {
+    await rm(state, { recursive: true });
+  }
+});
 
 test('more files than overrideFilesMax are refused', async () => {
   const many = new Map(Array.from({ length: overrideFilesMax + 1 }, (_, index) => [`1/${index}`, bytes] as const));

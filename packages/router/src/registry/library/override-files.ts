@@ -1,12 +1,16 @@
 import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { InferenceError } from '@millrace/protocol';
 import { staysInside } from '../label-file.ts';
 import { isVersionName } from '../version-policy.ts';
 
 /** Files in one load. */
 export const overrideFilesMax = 1024;
+/** What file systems take. */
+export const fileNameBytesMax = 255;
+/** Leaves room in what file systems take for the folder that they are put into. */
+export const filePathBytesMax = 1024;
 
 /** Model files that came with a load, each load's in a folder of its own that nobody else may read. */
 export class OverrideFiles {
@@ -32,13 +36,25 @@ export class OverrideFiles {
       );
     }
     for (const path of files.keys()) checkPath(path);
+    checkFolders(files);
     const folder = await mkdtemp(join(await this.#base(), `${model}-`));
-    for (const [path, bytes] of files) {
-      const full = join(folder, path);
-      await mkdir(dirname(full), { recursive: true });
-      await writeFile(full, bytes);
+    try {
+      for (const [path, bytes] of files) await this.#writeFile(join(folder, path), bytes);
+    } catch (error) {
+      await this.remove(folder);
+      throw error;
     }
     return folder;
+  }
+
+  /** How a folder is named in what is kept: the store may be moved, and its files with it. */
+  nameOf(folder: string): string {
+    return basename(folder);
+  }
+
+  /** Where the files are that were kept under a name, or under the whole path of a folder that was elsewhere then. */
+  folderOf(name: string): string {
+    return join(this.#stateFolder ?? '', basename(name));
   }
 
   async remove(folder: string): Promise<void> {
@@ -59,6 +75,12 @@ export class OverrideFiles {
     if (this.#temporary !== undefined) await this.remove(await this.#temporary);
   }
 
+  async #writeFile(path: string, bytes: Uint8Array): Promise<void> {
+    await mkdir(dirname(path), { recursive: true });
+    // What is kept is to be on the disk before the load is acknowledged.
+    await writeFile(path, bytes, { flush: this.isKept });
+  }
+
   async #base(): Promise<string> {
     if (this.#stateFolder !== undefined) {
       await mkdir(this.#stateFolder, { recursive: true, mode: 0o700 });
@@ -69,8 +91,30 @@ export class OverrideFiles {
   }
 }
 
+/** A path that is a file's cannot be a folder's, too. */
+function checkFolders(files: ReadonlyMap<string, unknown>): void {
+  for (const path of files.keys()) {
+    const parts = path.split('/');
+    for (let depth = 1; depth < parts.length; depth++) {
+      const folder = parts.slice(0, depth).join('/');
+      if (!files.has(folder)) continue;
+      throw new InferenceError(
+        'invalid-request',
+        `${JSON.stringify(folder)} is a file, so ${JSON.stringify(path)} cannot lie in it; rename one of them`,
+      );
+    }
+  }
+}
+
 function checkPath(path: string): void {
   const [version = '', ...rest] = path.split('/');
+  const longest = Math.max(...path.split('/').map((part) => Buffer.byteLength(part)));
+  if (longest > fileNameBytesMax || Buffer.byteLength(path) > filePathBytesMax) {
+    throw new InferenceError(
+      'invalid-request',
+      `the name ${JSON.stringify(`${path.slice(0, 64)}…`)} is too long: a file's has at most ${fileNameBytesMax} bytes, its whole path ${filePathBytesMax}`,
+    );
+  }
   if (staysInside(path) && isVersionName(version) && rest.length > 0 && rest.every((part) => part !== '')) return;
   throw new InferenceError(
     'invalid-request',

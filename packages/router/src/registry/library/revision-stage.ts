@@ -74,11 +74,15 @@ export class RevisionStage {
     return this.#keeper;
   }
 
-  /** Makes a revision known, to be loaded when the keeper finds room for it. */
-  want(revision: Revision, isRetried: boolean): void {
+  /** Makes a revision known, before it is wanted. */
+  announce(revision: Revision): void {
     this.#revisions.set(revision.id, revision);
     for (const model of revision.models) this.#byModel.set(model, revision);
-    for (const model of revision.models) this.#parts.models.announce(model);
+    for (const model of revision.models) this.#parts.models.announce(model, this.#isAwaited(revision));
+  }
+
+  /** Has a revision that was announced loaded when the keeper finds room for it. */
+  want(revision: Revision, isRetried: boolean): void {
     const { name, bytesExpected } = revision.plan;
     this.tell({ kind: 'wanted', context: name, revision: revision.id, bytesExpected, isRetried });
   }
@@ -204,6 +208,11 @@ export class RevisionStage {
     }
   }
 
+  /** Under a budget models come when they are asked for, the first time too. An ensemble waits for others, not for a load. */
+  #isAwaited(revision: Revision): boolean {
+    return this.#keeper.budgetBytes !== Number.POSITIVE_INFINITY && revision.ensemble === undefined;
+  }
+
   #tellOutcome(revision: Revision, reason: string): void {
     const told = this.#onOutcome.filter((one) => one.revision === revision);
     if (told.length === 0) return;
@@ -216,7 +225,7 @@ export class RevisionStage {
     const { name, lane, workers } = revision.plan;
     revision.outcomes.clear();
     listener.loadStarted(name);
-    for (const model of revision.models) models.announce(model);
+    for (const model of revision.models) models.announce(model, this.#isAwaited(revision));
     if (revision.ensemble !== undefined) {
       this.tell({ kind: 'loaded', revision: revision.id, residentBytes: 0 });
       return;

@@ -4,7 +4,7 @@ import type { MetadataStore } from '@millrace/store';
 export interface SavedLoad {
   /** The configuration that came with the load, in its JSON form. */
   readonly config?: string;
-  /** Where the files that came with it were written. */
+  /** Where the files that came with it were written; in the store only the name of that folder. */
   readonly folder?: string;
 }
 

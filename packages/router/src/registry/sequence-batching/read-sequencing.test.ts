@@ -251,6 +251,17 @@ describe('what is wrong is told with line and field', () => {
     expect(failures[0]?.problems[0]?.message).toMatch(/none can live; raise it/);
   });
 
+  test.each(['1000000000', '9000000000000000'])('a state that begins with %s numbers', async (size) => {
+    const grown = `${controls} state { input_name: "s" output_name: "t" data_type: TYPE_FP32 dims: [ -1 ]
+      initial_state { name: "i" data_type: TYPE_FP32 dims: [ ${size} ] zero_data: true } }`;
+    const graph = given(grown);
+    const inputs = { ...graph.inputs, s: [float, ['n', 'free']] as const };
+    const outputs = { ...graph.outputs, t: [float, ['n', 'free']] as const };
+    const { failures } = await readTestModel({ ...graph, inputs, outputs });
+    const problem = failures[0]?.problems.find(({ message }) => message.includes('none can live'));
+    expect(problem?.field).toBe('sequence_batching.state[0].initial_state[0]');
+  });
+
   test('an input that the server gives is not listed for clients', async () => {
     const config = `max_batch_size: 8\n${client}input { name: "s" data_type: TYPE_FP32 dims: [ 2 ] }\nsequence_batching { ${controls} ${state} }`;
     const { failures } = await readTestModel(given('', { config }));

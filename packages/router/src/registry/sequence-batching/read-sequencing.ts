@@ -52,7 +52,8 @@ export async function readSequencing(parts: SequencingParts): Promise<Sequencing
   checkNotListed(config, written, findings);
   const { isBatched } = view;
   const controls = readControls(written.control_input ?? [], graph, isBatched, findings);
-  const reading = { graph, isBatched, modelFolder: parts.modelFolder, findings };
+  const { sequenceStateBytesMax: bytesMax } = settings;
+  const reading = { graph, isBatched, modelFolder: parts.modelFolder, bytesMax, findings };
   const states = await readStates(written.state ?? [], reading);
   const outputs = [...view.outputs];
   const placed = states.map(({ output, ...state }) => {

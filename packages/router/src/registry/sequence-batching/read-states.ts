@@ -22,6 +22,8 @@ export interface StateReading {
   readonly graph: OnnxGraph;
   readonly isBatched: boolean;
   readonly modelFolder: string;
+  /** Of the states of all sequences together. */
+  readonly bytesMax: number;
   readonly findings: Findings;
 }
 
@@ -118,12 +120,17 @@ async function initialDataOf(
   datatype: Datatype,
   shape: readonly number[],
   path: string,
-  { modelFolder, findings }: StateReading,
+  { modelFolder, bytesMax, findings }: StateReading,
 ): Promise<Uint8Array | undefined> {
   const file = state.initial_state?.[0]?.data_file;
   // An element of BYTES with no letters is its length, 0, in four bytes.
-  const expected = datatype === 'BYTES' ? elementCount(shape) * 4 : takeByteSize(datatype, shape);
-  if (expected === undefined) return undefined;
+  const expected =
+    datatype === 'BYTES' ? elementCount(shape) * 4 : (takeByteSize(datatype, shape) ?? Number.POSITIVE_INFINITY);
+  if (expected > bytesMax) {
+    const limit = `more than the ${bytesMax} of millrace.sequence_state_bytes_max`;
+    findings.problem(path, `takes ${expected} bytes, ${limit}, so that none can live; raise it, or use smaller dims`);
+    return undefined;
+  }
   if (file === undefined) return new Uint8Array(expected);
   if (!staysInside(file)) {
     findings.problem(

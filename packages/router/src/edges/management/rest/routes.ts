@@ -1,11 +1,13 @@
 /** Management over REST. All of it is below one path, so that a proxy in front can keep it from the world by one rule. */
+import type { HttpResponse } from '@millrace/http';
 import { z } from 'zod';
+import type { TrafficChange } from '../../../registry/management.ts';
 import type { Route } from '../../routing/route.ts';
 import type { ManagementConfig } from '../config.ts';
 import type { ManagementOperations } from '../operations.ts';
 import * as decode from './decode-request.ts';
 import * as encode from './encode-response.ts';
-import { routeMaker } from './operation.ts';
+import { type Call, routeMaker } from './operation.ts';
 import * as schemas from './schemas.ts';
 
 export interface ManagementRouteParts {
@@ -26,6 +28,10 @@ export function managementRoutes(parts: ManagementRouteParts): readonly Route[] 
   const { operations, config, onError } = parts;
   const route = routeMaker(config, onError);
   const traffic = { description: 'The traffic as it is now', schema: schemas.trafficSchema };
+  const changeTraffic = async ({ routed, parameter }: Call<unknown>, change: TrafficChange): Promise<HttpResponse> => {
+    const expected = decode.expectedRevisionFrom(routed.request);
+    return encode.encodeTraffic(await operations.changeTraffic(parameter('model'), change, expected));
+  };
   return [
     route({
       method: 'GET',
@@ -96,11 +102,7 @@ export function managementRoutes(parts: ManagementRouteParts): readonly Route[] 
       headers: revisionHeaders,
       request: { description: 'The change', schema: schemas.trafficChangeSchema },
       answer: traffic,
-      run: async ({ routed, body, parameter }) => {
-        const expected = decode.expectedRevisionFrom(routed.request);
-        const change = decode.trafficChangeFrom(body);
-        return encode.encodeTraffic(await operations.changeTraffic(parameter('model'), change, expected));
-      },
+      run: (call) => changeTraffic(call, decode.trafficChangeFrom(call.body)),
     }),
     route({
       method: 'PUT',
@@ -110,11 +112,7 @@ export function managementRoutes(parts: ManagementRouteParts): readonly Route[] 
       headers: revisionHeaders,
       request: { description: 'The version', schema: schemas.labelSchema },
       answer: traffic,
-      run: async ({ routed, body, parameter }) => {
-        const expected = decode.expectedRevisionFrom(routed.request);
-        const change = { labels: new Map([[parameter('label'), body.version]]) };
-        return encode.encodeTraffic(await operations.changeTraffic(parameter('model'), change, expected));
-      },
+      run: (call) => changeTraffic(call, { labels: new Map([[call.parameter('label'), call.body.version]]) }),
     }),
     route({
       method: 'DELETE',
@@ -123,11 +121,7 @@ export function managementRoutes(parts: ManagementRouteParts): readonly Route[] 
       summary: 'Let a label stand for nothing',
       headers: revisionHeaders,
       answer: traffic,
-      run: async ({ routed, parameter }) => {
-        const expected = decode.expectedRevisionFrom(routed.request);
-        const change = { labels: new Map([[parameter('label'), undefined]]) };
-        return encode.encodeTraffic(await operations.changeTraffic(parameter('model'), change, expected));
-      },
+      run: (call) => changeTraffic(call, { labels: new Map([[call.parameter('label'), undefined]]) }),
     }),
     route({
       method: 'PUT',
@@ -137,10 +131,7 @@ export function managementRoutes(parts: ManagementRouteParts): readonly Route[] 
       headers: revisionHeaders,
       request: { description: 'The split', schema: schemas.splitSchema },
       answer: traffic,
-      run: async ({ routed, body, parameter }) => {
-        const expected = decode.expectedRevisionFrom(routed.request);
-        return encode.encodeTraffic(await operations.changeTraffic(parameter('model'), body, expected));
-      },
+      run: (call) => changeTraffic(call, call.body),
     }),
     route({
       method: 'PUT',
@@ -150,10 +141,7 @@ export function managementRoutes(parts: ManagementRouteParts): readonly Route[] 
       headers: revisionHeaders,
       request: { description: 'The shadows', schema: schemas.shadowsSchema },
       answer: traffic,
-      run: async ({ routed, body, parameter }) => {
-        const expected = decode.expectedRevisionFrom(routed.request);
-        return encode.encodeTraffic(await operations.changeTraffic(parameter('model'), body, expected));
-      },
+      run: (call) => changeTraffic(call, call.body),
     }),
     route({
       method: 'GET',

@@ -1,0 +1,31 @@
+/** Runs the command with nothing of the process around it, and gives back what it wrote. */
+import { type CommandContext, runCommand } from '../cli/run-command.ts';
+
+export interface Written {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+type Given = Partial<CommandContext> & Pick<CommandContext, 'words' | 'cwd'>;
+
+/** What a test does not hand in is empty, does nothing or stands still. */
+export async function runWords(given: Given): Promise<Written> {
+  const stdout: string[] = [];
+  const stderr: string[] = [];
+  const code = await runCommand({
+    environment: {},
+    version: '0.1.0',
+    stdin: (async function* () {})(),
+    stdout: { write: (text) => stdout.push(text) },
+    stderr: { write: (text) => stderr.push(text) },
+    signals: { on: () => undefined, off: () => undefined },
+    startServer: () => Promise.reject(new Error('not here')),
+    fetch,
+    delay: () => Promise.resolve(),
+    now: () => 0,
+    exitNow: () => {},
+    ...given,
+  });
+  return { code, stdout: stdout.join(''), stderr: stderr.join('') };
+}
