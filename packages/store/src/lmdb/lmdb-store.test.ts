@@ -1,9 +1,18 @@
 import { randomUUID } from 'node:crypto';
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { open } from 'lmdb';
-import { afterAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { MetadataStore } from '../metadata.ts';
 import { describeMetadataStore } from '../metadata-contract.ts';
 import { HeldClock } from '../testing/held-clock.ts';
@@ -94,6 +103,37 @@ describe('the folder', () => {
     await expect(openLmdbStore({ path })).rejects.toEqual(refused('store-unusable', 'data.mdb is damaged'));
     expect(statSync(join(path, 'data.mdb')).size).toBe(bytes.length);
     expect(existsSync(join(path, 'lock.mdb'))).toBe(false);
+  });
+
+  describe('with a data file that is shorter than it says', () => {
+    const whole = freshPath();
+    beforeAll(async () => {
+      await withStore(whole, async (store) => {
+        for (let index = 0; index < 60; index++) await store.put(`key/${index}`, new Uint8Array(3000));
+      });
+    });
+    const copyOf = (bytes: Uint8Array): string => {
+      const path = freshPath();
+      mkdirSync(path);
+      writeFileSync(join(path, 'data.mdb'), bytes);
+      return path;
+    };
+
+    test.each([0.1, 0.5, 0.9, 0.999])('of which %d is left is refused and left alone', async (part) => {
+      const bytes = readFileSync(join(whole, 'data.mdb'));
+      const path = copyOf(bytes.subarray(0, Math.max(8192, Math.floor(bytes.length * part))));
+      await expect(openLmdbStore({ path })).rejects.toEqual(refused('store-unusable', 'data.mdb is damaged'));
+      expect(readdirSync(path)).toEqual(['data.mdb']);
+    });
+
+    test('is opened when no page of it is missing: the last ones may never have been written', async () => {
+      const bytes = readFileSync(join(whole, 'data.mdb'));
+      for (const page of [0, 4096]) bytes.writeBigUInt64LE(bytes.readBigUInt64LE(page + 144) + 3n, page + 144);
+      await withStore(copyOf(bytes), async (store) => {
+        expect(await store.list('key/')).toHaveLength(60);
+        await store.put('another', entry);
+      });
+    });
   });
 
   test('with an empty data file, from an opening cut short, is a new store', async () => {
