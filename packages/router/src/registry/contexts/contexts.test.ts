@@ -147,3 +147,24 @@ test('a store that fails is told as a failure of the server', async () => {
   const change = traffic.changeTraffic('mill', { labels: labels({ a: '1' }) });
   await expect(change).rejects.toEqual(failure('internal', 'the metadata store failed'));
 });
+
+test('labels and splits of versions that are unloaded are not ready, and can be taken back', async () => {
+  const { contexts, traffic, models } = await stage();
+  await traffic.changeTraffic('mill', { labels: labels({ stable: '2' }), split: [{ version: '2', weight: 1 }] });
+  models.remove('2');
+  for (const ask of [contexts.mustFind.bind(contexts), (name: string) => contexts.resolve(name, '', () => 0)]) {
+    expect(() => ask('mill@stable', '')).toThrow(
+      failure('model-not-ready', "its label 'stable' stands for version 2, which is not loaded"),
+    );
+    expect(() => ask('mill', '')).toThrow(failure('model-not-ready', 'version 2, which is not loaded'));
+  }
+  expect(contexts.mustFind('mill:1', '').version).toBe('1');
+  for (const version of ['1', '3', '9']) models.remove(version);
+  expect(() => contexts.mustFind('mill@stable', '')).toThrow(failure('unknown-model', "'mill' is not found"));
+  expect(traffic.traffic('mill').labels).toEqual(labels({ stable: '2' }));
+  await expect(traffic.changeTraffic('mill', { labels: labels({ stable: '1' }) })).rejects.toEqual(
+    failure('invalid-request', 'there are none'),
+  );
+  const change = { labels: labels({ stable: undefined }), split: [] };
+  expect(await traffic.changeTraffic('mill', change)).toMatchObject({ labels: new Map(), split: [] });
+});

@@ -47,10 +47,14 @@ export class Contexts implements Catalogue {
   resolve(name: string, version: string, draw: () => number): ResolvedModel {
     const address = addressFrom(name, version);
     const policy = this.#traffic.take(address.model);
-    if (address.label !== '') return { model: address.model, version: this.#labelled(address, policy) };
+    if (address.label !== '') {
+      const labelled = this.#labelled(address, policy);
+      this.#mustBeListed(address.model, labelled, `its label '${address.label}' stands for version ${labelled}`);
+      return { model: address.model, version: labelled };
+    }
     if (address.version !== '' || policy === undefined || policy.split.length === 0) return address;
     const drawn = this.#sharesOf(address.model, policy).draw(draw());
-    return { model: address.model, version: drawn ?? firstOf(policy) };
+    return { model: address.model, version: drawn ?? this.#firstOf(address.model, policy) };
   }
 
   /** What a name says, whatever the split: no version where it says none. Throws as `resolve` does. */
@@ -85,7 +89,10 @@ export class Contexts implements Catalogue {
     const policy = this.#traffic.take(address.model);
     const isSplit = address.label === '' && address.version === '' && policy !== undefined && policy.split.length > 0;
     if (!isSplit) return this.resolve(name, version, () => 0);
-    return { model: address.model, version: this.#sharesOf(address.model, policy).largest ?? firstOf(policy) };
+    return {
+      model: address.model,
+      version: this.#sharesOf(address.model, policy).largest ?? this.#firstOf(address.model, policy),
+    };
   }
 
   #labelled({ model, version, label }: ModelAddress, policy: TrafficPolicy | undefined): string {
@@ -102,6 +109,28 @@ export class Contexts implements Catalogue {
     throw new InferenceError('invalid-request', `the request names two versions of '${model}': ${both}`);
   }
 
+  /** Where none of a split can be had: a version outside it was not meant, so the request is refused for this one. */
+  #firstOf(model: string, { split }: TrafficPolicy): string {
+    const { version } = split[0] as WeightedVersion;
+    this.#mustBeListed(model, version, `no version of its split is ready, beginning with version ${version}`);
+    return version;
+  }
+
+  /** A version that an operator named may have been unloaded since: the caller, who did not name it, asked for nothing unknown. */
+  #mustBeListed(model: string, version: string, what: string): void {
+    try {
+      this.#catalogue.mustFind(model, version);
+    } catch (error) {
+      if (!(error instanceof InferenceError) || error.code !== 'unknown-model') return;
+      this.#mustExist(model);
+      const advice = 'load that version, or change the traffic of the model';
+      throw new InferenceError(
+        'model-not-ready',
+        `Request for model '${model}' cannot be served now: ${what}, which is not loaded; ${advice}`,
+      );
+    }
+  }
+
   #mustExist(model: string): void {
     if (this.#catalogue.statuses().some(({ name }) => name === model)) return;
     throw new InferenceError('unknown-model', `Request for unknown model: '${model}' is not found`);
@@ -116,9 +145,4 @@ export class Contexts implements Catalogue {
     }
     return shares;
   }
-}
-
-/** Where none of a split can be had: a version outside it was not meant, so the request is refused for this one. */
-function firstOf({ split }: TrafficPolicy): string {
-  return (split[0] as WeightedVersion).version;
 }

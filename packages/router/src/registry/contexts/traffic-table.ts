@@ -86,7 +86,9 @@ export class TrafficTable implements Pick<Management, 'traffic' | 'changeTraffic
     for (const listener of this.#listeners) listener();
   }
 
+  /** Traffic outlives the model: what is kept of one that is not loaded can be seen, and taken back. */
   #mustKnow(model: string): void {
+    if (this.#policies.has(model)) return;
     if (this.#parts.catalogue.statuses().some(({ name }) => name === model)) return;
     throw new InferenceError('unknown-model', `Request for unknown model: '${model}' is not found`);
   }

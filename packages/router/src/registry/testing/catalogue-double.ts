@@ -18,6 +18,11 @@ export class CatalogueDouble implements Catalogue {
     return this;
   }
 
+  remove(version: string): void {
+    this.#states.delete(version);
+    for (const listener of this.#listeners) listener();
+  }
+
   mustFind(name: string, version: string): ModelView {
     const chosen = version === '' ? this.readyVersions(name).at(-1) : version;
     const known = name === this.#name && chosen !== undefined ? this.#states.get(chosen) : undefined;
