@@ -10,6 +10,9 @@ const inputs = { left: { shape: [1, 2], data: [3, 3] }, right: { shape: [1, 2], 
 /** What each version answers. */
 const operations = { Add: 7, Mul: 12, Sub: -1 } as const;
 
+/** Can be read, and has an operator that no engine has. */
+const unloadable = Buffer.from(Buffer.from(binaryModel('Add')).toString('latin1').replace('Add', 'Odd'), 'latin1');
+
 let models: ModelRepository;
 let engine: Engine | undefined;
 
@@ -83,6 +86,19 @@ test('a new version that cannot be loaded is reported, and the old one goes on',
   expect(failed).toMatchObject({ isTolerated: true, reason: expect.stringContaining('m/2/model.onnx') });
   put('m/2/model.onnx', binaryModel('Mul'));
   await eventually('the mended version answers', async () => (await answer(at)) === '2: 12');
+});
+
+test.each([
+  ['a later version takes its place', 'm/3/model.onnx', 'm:3 ready'],
+  ['the model is taken away', undefined, ''],
+])('what waited for a version that never loaded goes when %s', async (_, path, expected) => {
+  const at = await start();
+  put('m/2/model.onnx', unloadable);
+  await eventually('version 2 has failed', () => states(at).includes('m:2 failed'));
+  expect(await answer(at)).toBe('1: 7');
+  if (path === undefined) rmSync(join(models.path, 'm'), { recursive: true });
+  else put(path, binaryModel('Mul'));
+  await eventually('the others are gone', () => states(at).join() === expected);
 });
 
 test('the system tells of a change long before the next poll', async () => {

@@ -95,9 +95,12 @@ export class LibraryContents {
       if (plans.has(name)) continue;
       this.#wanted.delete(name);
       this.#leaving.set(name, revision);
-      stage.tell({ kind: 'unwanted', context: name, after: successorsOf(revision, plans.values()) });
     }
-    for (const [name, revision] of this.#leaving) if (revision.isOver) this.#leaving.delete(name);
+    for (const [name, revision] of this.#leaving) {
+      // Told each time: what it was to wait for may have gone itself, without ever having served.
+      if (revision.isOver) this.#leaving.delete(name);
+      else stage.tell({ kind: 'unwanted', context: name, after: successorsOf(revision, plans.values()) });
+    }
   }
 
   #follow(plan: ContextPlan, share: ThreadShare, fresh: Revision[]): void {
