@@ -163,7 +163,7 @@ test('the example of the documentation runs as it is written', async () => {
     .toBuffer();
   const answer = await inferPhoto(blue, 'photo_size');
   expect(answer).toMatchObject({ status: 200, outputs: [{ name: 'means' }] });
-  const [red, green, mostly] = answer.outputs?.[0]?.data as readonly number[];
+  const [red, green, mostly] = (answer.outputs?.[0]?.data ?? []) as readonly number[];
   expect(Math.max(red as number, green as number)).toBeLessThan(0.05);
   expect(mostly).toBeGreaterThan(0.95);
 });

@@ -14,7 +14,7 @@ export function takeSyntaxPlace(folder: string): string | undefined {
     try {
       transformSync(readFileSync(path, 'utf8'), { mode: 'strip-only' });
     } catch (error) {
-      const { startLine } = (error ?? {}) as { startLine?: number };
+      const startLine = (error as { startLine?: number } | undefined)?.startLine;
       if (startLine !== undefined) return `${basename(path)}:${startLine}`;
     }
   }
