@@ -7,6 +7,8 @@ const shared = {
 
 export default defineConfig({
   test: {
+    // Left to itself it keeps a core free, which is half of a small machine.
+    maxWorkers: '100%',
     projects: [
       // A limit that a busy machine does not meet: it is there to end what hangs.
       {
