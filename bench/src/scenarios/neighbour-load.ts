@@ -1,6 +1,9 @@
 /** What callers of one model notice while a large one is loaded, again and again, by the same server. */
+import { execFileSync } from 'node:child_process';
 import { rmSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
 import { millraceServing, startContestants, stopContestants } from '../contestant.ts';
+import { canPin } from '../pinned-process.ts';
 import { runProgram } from '../run-program.ts';
 import type { Sample, Scenario } from '../scenario.ts';
 import { slowRepository } from '../slow.ts';
@@ -9,6 +12,18 @@ import { writeTableModel } from '../table-model.ts';
 const tableBytes = 500 * 1024 * 1024;
 /** Of a run that takes a millisecond: somewhat busy, never queueing for long. */
 const ratePerSecond = 200;
+
+/** A load has a process of its own, and so may have a core of its own: on one core it would only show how cores are shared. */
+function useAllCores(server: number): void {
+  if (!canPin) return;
+  const workers = execFileSync('pgrep', ['-P', String(server)], { encoding: 'utf8' })
+    .trim()
+    .split('\n');
+  const all = `0-${availableParallelism() - 1}`;
+  for (const pid of [String(server), ...workers]) {
+    execFileSync('taskset', ['-p', '-a', '-c', all, pid], { stdio: 'ignore' });
+  }
+}
 
 export const neighbourLoadScenario: Scenario = {
   name: 'neighbour-load',
@@ -30,6 +45,7 @@ export const neighbourLoadScenario: Scenario = {
     const explicit = ['--model-control-mode', 'explicit', '--load-model', 'slow'];
     const servers = await startContestants([{ ...served, command: [...served.command, ...explicit] }]);
     const port = servers[0]?.port as number;
+    useAllCores(servers[0]?.child.pid as number);
     const call = async (action: 'load' | 'unload'): Promise<void> => {
       const answer = await fetch(`http://127.0.0.1:${port}/v2/repository/models/table/${action}`, { method: 'POST' });
       if (!answer.ok) throw new Error(`${action}: ${answer.status} ${await answer.text()}`);
