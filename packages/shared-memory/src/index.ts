@@ -5,3 +5,4 @@ export { blockAlignmentBytes } from './free-list.ts';
 export { heapBytes } from './heap-bytes.ts';
 export { inFrameBytesMax } from './in-frame.ts';
 export { type Mapping, takeInheritedMapping, takeNewMapping } from './mapping.ts';
+export { idleMappingsMax, MappingPool } from './mapping-pool.ts';

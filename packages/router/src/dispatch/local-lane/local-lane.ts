@@ -1,5 +1,6 @@
 /** The lane to worker processes on this host: messages over a Unix socket, tensors in memory both sides map. */
 import type { Lane } from '@millrace/protocol';
+import { MappingPool } from '@millrace/shared-memory';
 import { LocalLink } from './local-link.ts';
 
 export interface LocalLaneOptions {
@@ -22,5 +23,6 @@ export interface LocalLaneOptions {
 
 /** Each `open` starts a process of its own. */
 export function createLocalLane(options: LocalLaneOptions): Lane {
-  return { name: 'local', open: (receive) => new LocalLink(options, receive) };
+  const memories = new MappingPool();
+  return { name: 'local', open: (receive) => new LocalLink(options, memories, receive) };
 }

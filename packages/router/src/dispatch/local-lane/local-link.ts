@@ -16,6 +16,7 @@ import {
   type ToWorker,
   type WorkerLink,
 } from '@millrace/protocol';
+import type { MappingPool } from '@millrace/shared-memory';
 import { BatchesInFlight } from './batches-in-flight.ts';
 import type { LocalLaneOptions } from './local-lane.ts';
 import { WorkerMemory } from './worker-memory.ts';
@@ -42,13 +43,14 @@ export class LocalLink implements WorkerLink {
   /** Why its owner had it killed, if it said so; it may answer until it is dead. */
   #killedFor: string | undefined;
 
-  constructor(options: LocalLaneOptions, receive: (message: FromWorker) => void) {
+  constructor(options: LocalLaneOptions, memories: MappingPool, receive: (message: FromWorker) => void) {
     const frameBytesMax = options.messageBytesMax ?? frameBytesMaxDefault;
     this.#receive = receive;
     this.#onUnavailable = options.onSharedMemoryUnavailable ?? (() => {});
     this.#writer = new FrameWriter(frameBytesMax);
     this.#reader = new FrameReader((frame) => this.#onFrame(frame), frameBytesMax);
     this.#memory = new WorkerMemory(
+      memories,
       options.sharedMemoryBytesMax,
       (offset) => this.#releaseOutput(offset),
       this.#onUnavailable,
@@ -61,7 +63,6 @@ export class LocalLink implements WorkerLink {
       onData: (chunk) => this.#onData(chunk),
       onEnd: (reason) => this.#end(reason),
     });
-    this.#memory.closeDescriptor();
     const { bytes } = this.#memory;
     this.#append({ kind: 'hello', toWorkerBytes: bytes, toRouterBytes: bytes, frameBytesMax });
   }

@@ -1,3 +1,4 @@
+import { MappingPool } from '@millrace/shared-memory';
 import { describe, expect, test } from 'vitest';
 import { WorkerMemory } from './worker-memory.ts';
 
@@ -8,7 +9,7 @@ const mustNotFail = (reason: string): never => {
 
 function memoryUnderTest() {
   const released: number[] = [];
-  const memory = new WorkerMemory(bytesMax, (offset) => released.push(offset), mustNotFail);
+  const memory = new WorkerMemory(new MappingPool(), bytesMax, (offset) => released.push(offset), mustNotFail);
   return { memory, released };
 }
 
@@ -58,7 +59,7 @@ describe.runIf(process.platform === 'linux')('WorkerMemory', () => {
   });
 
   test('without memory to share there is nothing to inherit', () => {
-    const memory = new WorkerMemory(0, () => {}, mustNotFail);
+    const memory = new WorkerMemory(new MappingPool(), 0, () => {}, mustNotFail);
     expect(memory.bytes).toBe(0);
     expect(memory.descriptor).toBeUndefined();
     memory.share();

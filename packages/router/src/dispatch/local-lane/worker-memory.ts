@@ -1,6 +1,6 @@
 import assert from 'node:assert';
 import { HeapRegion, type Region } from '@millrace/protocol';
-import { Arena, heapBytes, inFrameBytesMax, type Mapping, takeNewMapping } from '@millrace/shared-memory';
+import { Arena, heapBytes, inFrameBytesMax, type Mapping, type MappingPool } from '@millrace/shared-memory';
 
 const pageBytes = 4096;
 
@@ -13,15 +13,23 @@ export class WorkerMemory {
   readonly bytes: number;
   readonly #mapping: Mapping | undefined;
   readonly #inputs: Arena | undefined;
+  readonly #pool: MappingPool;
   readonly #onOutputReleased: (offset: number) => void;
   #isShared: boolean = false;
   #isClosed: boolean = false;
   #outputsHeld = 0;
+  #isGivenBack: boolean = false;
 
   /** `onOutputReleased` hears the place of each output that the router is done with. */
-  constructor(bytesMax: number, onOutputReleased: (offset: number) => void, onUnavailable: (reason: string) => void) {
+  constructor(
+    pool: MappingPool,
+    bytesMax: number,
+    onOutputReleased: (offset: number) => void,
+    onUnavailable: (reason: string) => void,
+  ) {
+    this.#pool = pool;
     const half = Math.floor(bytesMax / 2 / pageBytes) * pageBytes;
-    this.#mapping = half === 0 ? undefined : takeNewMapping(2 * half, onUnavailable);
+    this.#mapping = half === 0 ? undefined : pool.take(2 * half, onUnavailable);
     this.bytes = this.#mapping === undefined ? 0 : half;
     this.#inputs = this.#mapping && new Arena(this.#mapping.bytes.subarray(0, half));
     this.#onOutputReleased = onOutputReleased;
@@ -30,11 +38,6 @@ export class WorkerMemory {
   /** To be inherited by the worker; undefined when there is no memory to share. */
   get descriptor(): number | undefined {
     return this.#mapping?.descriptor;
-  }
-
-  /** Once the worker has been spawned it holds the memory itself. */
-  closeDescriptor(): void {
-    this.#mapping?.closeDescriptor();
   }
 
   /** The worker has mapped it. */
@@ -75,12 +78,14 @@ export class WorkerMemory {
   /** The worker is gone: nothing more is lent, and what is still held stays readable until it is released. */
   close(): void {
     this.#isClosed = true;
-    this.#mapping?.closeDescriptor();
     this.discardIfUnused();
   }
 
-  /** Gives the pages back as soon as nobody holds any of them; to be called when something was released after `close`. */
+  /** Gives the memory back as soon as nobody holds any of it; to be called when something was released after `close`. */
   discardIfUnused(): void {
-    if (this.#isClosed && this.#outputsHeld === 0 && this.#inputs?.lentRegions === 0) this.#mapping?.discard();
+    const isUnused = this.#isClosed && this.#outputsHeld === 0 && this.#inputs?.lentRegions === 0;
+    if (!isUnused || this.#isGivenBack || this.#mapping === undefined) return;
+    this.#isGivenBack = true;
+    this.#pool.giveBack(this.#mapping);
   }
 }
