@@ -13,7 +13,7 @@ const overload = 3;
 const goodputMin = 0.95;
 const refusedMsMax = 5;
 
-async function withServer(run: (port: number) => Promise<void>): Promise<void> {
+export async function withServer(run: (port: number) => Promise<void>): Promise<void> {
   const repository = slowRepository(queueRequestsMax);
   const servers = await startContestants([millraceServing(repository, 'local')]);
   try {
@@ -50,7 +50,7 @@ export async function measureLoad(
 }
 
 /** Calls a second that are answered when there is always one waiting, and the time that leaves each. */
-async function capacityOf(port: number, seconds: number): Promise<{ perSecond: number; serviceMs: number }> {
+export async function capacityOf(port: number, seconds: number): Promise<{ perSecond: number; serviceMs: number }> {
   const { answeredPerSecond } = await measureLoad(port, seconds, ['--in-flight', '16']);
   return { perSecond: answeredPerSecond as number, serviceMs: 1000 / (answeredPerSecond as number) };
 }
