@@ -1,5 +1,5 @@
 /** Everything about a connection that depends on time, looked at once a second: one wheel entry, a few stamps. */
-import { ResponsePace } from '../wire/response-pace.ts';
+import { isTooLittle, ResponsePace } from '../wire/response-pace.ts';
 import { WheelEntry } from '../wire/timing-wheel.ts';
 import type { Http2Connection } from './connection.ts';
 import { errorCode } from './frames.ts';
@@ -150,14 +150,14 @@ export class ConnectionTimes extends WheelEntry {
 
   /** As for the connection, but of one stream, whose window the client opens. In numbers: streams are many. */
   #isTakenTooSlowly(stream: Http2Stream, nowMs: number): boolean {
-    const { responseStallMsMax, responseBytesPerSecondMin } = this.#connection.host.limits;
+    const { limits } = this.#connection.host;
     const isWaiting = stream.pendingBytes > 0;
     const elapsedMs = nowMs - stream.paceMs;
-    if (isWaiting && elapsedMs < responseStallMsMax) return false;
+    if (isWaiting && elapsedMs < limits.responseStallMsMax) return false;
     const taken = stream.sentBytes - stream.paceBytes;
     stream.paceMs = nowMs;
     stream.paceBytes = stream.sentBytes;
-    return isWaiting && (taken === 0 || taken * 1000 < responseBytesPerSecondMin * elapsedMs);
+    return isWaiting && isTooLittle(taken, elapsedMs, limits);
   }
 
   #isBodyComing(stream: Http2Stream, nowMs: number): boolean {

@@ -16,6 +16,11 @@ export class ResponsePace {
     const taken = takenBytes - this.#takenBytes;
     this.#sinceMs = nowMs;
     this.#takenBytes = takenBytes;
-    return isWaiting && (taken === 0 || taken * 1000 < limits.responseBytesPerSecondMin * elapsedMs);
+    return isWaiting && isTooLittle(taken, elapsedMs, limits);
   }
+}
+
+/** Of output that waited all the while. */
+export function isTooLittle(takenBytes: number, elapsedMs: number, { responseBytesPerSecondMin }: HttpLimits): boolean {
+  return takenBytes === 0 || takenBytes * 1000 < responseBytesPerSecondMin * elapsedMs;
 }
