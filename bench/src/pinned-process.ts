@@ -1,5 +1,5 @@
 /** Starts a program on one core where the system lets us, so that server and load do not share one. */
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process';
 import { availableParallelism } from 'node:os';
 
 export const canPin =
@@ -43,4 +43,17 @@ export function stopped(child: ChildProcess): Promise<void> {
       child.kill('SIGTERM');
     }
   });
+}
+
+/** Process ids of those that this process started. */
+export function childrenOf(pid: number): readonly number[] {
+  return execFileSync('pgrep', ['-P', String(pid)], { encoding: 'utf8' })
+    .trim()
+    .split('\n')
+    .map(Number);
+}
+
+/** Moves a running process, all its threads included, to these cores, like `1` or `0-3`. */
+export function moveTo(cores: string, pid: number): void {
+  execFileSync('taskset', ['-p', '-a', '-c', cores, String(pid)], { stdio: 'ignore' });
 }

@@ -6,6 +6,7 @@ import { writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { AdaptiveBatching, serviceShare } from '@millrace/core';
 import { bestFixed, FullLoad, type SimulatedBatch, type SimulatedModel } from '@millrace/core/simulated-model';
+import { seededRandom } from '../queueing.ts';
 
 const targetMs = 60;
 const rowsMax = 64;
@@ -26,14 +27,6 @@ interface Sample {
   readonly instances: number;
   readonly rowsPerMs: number;
   readonly bestRowsPerMs: number;
-}
-
-function seededRandom(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
-    return state / 2 ** 32;
-  };
 }
 
 function simulate(): readonly Sample[] {

@@ -2,7 +2,6 @@
  * Many calls in flight through the data plane, without a socket; then, where asked, a bare loop that writes batches of
  * the same mean size to the same kind of worker over the local lane. Prints one JSON line.
  */
-import { execFileSync } from 'node:child_process';
 import { readFileSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { parseArgs } from 'node:util';
@@ -16,6 +15,7 @@ import {
 } from '@millrace/router';
 import { resolveConfig } from 'millrace';
 import { assemble, modelDefaultsFrom } from 'millrace/internal';
+import { moveTo } from '../pinned-process.ts';
 import { mustFindSubject, rowsOf, subjectRepository } from '../subject.ts';
 
 const { values } = parseArgs({
@@ -210,8 +210,7 @@ function processorMs(pid: number | undefined): number {
 
 function moveToCore(pid: number | undefined): void {
   const core = values['worker-core'];
-  if (core !== undefined && pid !== undefined)
-    execFileSync('taskset', ['-p', '-a', '-c', core, String(pid)], { stdio: 'ignore' });
+  if (core !== undefined && pid !== undefined) moveTo(core, pid);
 }
 
 const { rowsPerSecond, meanBatchRows, workerMicros } = await throughDataPlane();

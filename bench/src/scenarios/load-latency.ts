@@ -1,8 +1,7 @@
 /** Latency under load and over it: one worker with a run of fixed length, against the queue that costs nothing. */
-import { execFileSync } from 'node:child_process';
 import { rmSync } from 'node:fs';
 import { millraceServing, startContestants, stopContestants } from '../contestant.ts';
-import { canPin } from '../pinned-process.ts';
+import { canPin, childrenOf, moveTo } from '../pinned-process.ts';
 import { runProgram } from '../run-program.ts';
 import type { Sample, Scenario } from '../scenario.ts';
 import { slowRepository } from '../slow.ts';
@@ -30,15 +29,8 @@ export async function withServer(run: (port: number) => Promise<void>): Promise<
 /** The worker has a core for itself; the router, whose work overload multiplies, shares the other with the load. */
 function shareOutCores(router: number): void {
   if (!canPin) return;
-  const pin = (core: number, pid: number): void => {
-    execFileSync('taskset', ['-p', '-a', '-c', String(core), String(pid)], { stdio: 'ignore' });
-  };
-  pin(1, router);
-  for (const worker of execFileSync('pgrep', ['-P', String(router)], { encoding: 'utf8' })
-    .trim()
-    .split('\n')) {
-    pin(0, Number(worker));
-  }
+  moveTo('1', router);
+  for (const worker of childrenOf(router)) moveTo('0', worker);
 }
 
 export async function measureLoad(

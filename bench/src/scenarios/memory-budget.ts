@@ -1,10 +1,10 @@
 /** Ten models where there is memory for four, asked for as names are in real traffic: few of them often, many of them rarely. */
-import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { millraceServing, startContestants, stopContestants } from '../contestant.ts';
+import { childrenOf } from '../pinned-process.ts';
 import { seededRandom } from '../queueing.ts';
 import type { Sample, Scenario } from '../scenario.ts';
 import { quantile } from '../statistics.ts';
@@ -31,10 +31,7 @@ function zipf(random: () => number): number {
 /** Of all processes that the server started. */
 function workersResidentBytes(server: number): number {
   let bytes = 0;
-  const workers = execFileSync('pgrep', ['-P', String(server)], { encoding: 'utf8' })
-    .trim()
-    .split('\n');
-  for (const worker of workers) {
+  for (const worker of childrenOf(server)) {
     try {
       bytes += Number(readFileSync(`/proc/${worker}/statm`, 'utf8').split(' ')[1]) * 4096;
     } catch {

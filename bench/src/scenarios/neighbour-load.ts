@@ -1,9 +1,8 @@
 /** What callers of one model notice while a large one is loaded, again and again, by the same server. */
-import { execFileSync } from 'node:child_process';
 import { rmSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { millraceServing, startContestants, stopContestants } from '../contestant.ts';
-import { canPin } from '../pinned-process.ts';
+import { canPin, childrenOf, moveTo } from '../pinned-process.ts';
 import { runProgram } from '../run-program.ts';
 import type { Sample, Scenario } from '../scenario.ts';
 import { slowRepository } from '../slow.ts';
@@ -16,13 +15,8 @@ const ratePerSecond = 200;
 /** A load has a process of its own, and so may have a core of its own: on one core it would only show how cores are shared. */
 function useAllCores(server: number): void {
   if (!canPin) return;
-  const workers = execFileSync('pgrep', ['-P', String(server)], { encoding: 'utf8' })
-    .trim()
-    .split('\n');
   const all = `0-${availableParallelism() - 1}`;
-  for (const pid of [String(server), ...workers]) {
-    execFileSync('taskset', ['-p', '-a', '-c', all, pid], { stdio: 'ignore' });
-  }
+  for (const pid of [server, ...childrenOf(server)]) moveTo(all, pid);
 }
 
 export const neighbourLoadScenario: Scenario = {
