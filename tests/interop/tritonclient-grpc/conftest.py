@@ -10,6 +10,7 @@ import tritonclient.grpc as triton
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "tritonclient"))
 
+from priority_cases import write_repository  # noqa: E402
 from server import ROOT, running_server  # noqa: E402
 
 
@@ -34,6 +35,16 @@ def explicit_address(tmp_path_factory):
         shutil.copytree(ROOT / "models" / name, repository / name)
     with running_server(repository, "--model-control-mode", "explicit") as found:
         yield found["grpc"]
+
+
+@pytest.fixture(scope="module")
+def priority_addresses(tmp_path_factory):
+    """A server of the models with priority levels."""
+    repository = tmp_path_factory.mktemp("repository")
+    write_repository(repository)
+    with running_server(repository) as found:
+        wait_until_ready(found["grpc"])
+        yield found
 
 
 def wait_until_ready(address):

@@ -7,6 +7,7 @@ import urllib.request
 
 import pytest
 
+from priority_cases import write_repository
 from server import ROOT, running_server
 
 
@@ -25,6 +26,16 @@ def explicit_url(tmp_path_factory):
         shutil.copytree(ROOT / "models" / name, repository / name)
     with running_server(repository, "--model-control-mode", "explicit") as addresses:
         yield addresses["http"]
+
+
+@pytest.fixture(scope="module")
+def priority_addresses(tmp_path_factory):
+    """A server of the models with priority levels."""
+    repository = tmp_path_factory.mktemp("repository")
+    write_repository(repository)
+    with running_server(repository) as addresses:
+        wait_until_ready(f"http://{addresses['http']}")
+        yield addresses
 
 
 def wait_until_ready(url):

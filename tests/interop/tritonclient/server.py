@@ -12,7 +12,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[3]
 
 @contextlib.contextmanager
 def running_server(*arguments):
-    """Hands out its addresses, without the scheme, by the names http and grpc."""
+    """Hands out its addresses, without the scheme, by the names http, grpc and metrics."""
     command = ["node", "packages/millrace/bin/millrace.js", "serve", *map(str, arguments)]
     command += ["--http-port", "0", "--grpc-port", "0", "--metrics-port", "0"]
     process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
@@ -24,7 +24,7 @@ def running_server(*arguments):
     assert "httpUrl" in record, "the server ended before it listened"
     threading.Thread(target=process.stdout.read, daemon=True).start()
     try:
-        yield {name: record[f"{name}Url"].removeprefix("http://") for name in ("http", "grpc")}
+        yield {name: record[f"{name}Url"].removeprefix("http://") for name in ("http", "grpc", "metrics")}
     finally:
         process.send_signal(signal.SIGTERM)
         assert process.wait(timeout=60) == 0

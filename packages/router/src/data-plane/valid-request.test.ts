@@ -137,16 +137,15 @@ test('BYTES elements must be counted right and be UTF-8', () => {
   expect(() => bytes(encodeBytesElements(['a', Uint8Array.of(0xff)]), 2)).toThrow("element 1 of input 't'");
 });
 
-test('a wish about the wait is the queue’s business where it takes wishes, and a deadline everywhere else', () => {
+test('a wish about the wait is the queue’s business where that limits the wait, and a deadline everywhere else', () => {
   const wish = { timeoutMs: 9, queueTimeoutMs: 4 };
   expect(ValidInferRequest.from(request([a(1), b(1)], wish), pair)).toMatchObject({
     timeoutMs: 4,
     queueTimeoutMs: Number.POSITIVE_INFINITY,
   });
-  const queues = [{ ...openQueue, allowsTimeoutOverride: true }];
-  const obliging = new ServedModel(pair.view, { ...pair.policy, queues }, 1);
-  expect(ValidInferRequest.from(request([a(1), b(1)], wish), obliging)).toMatchObject({
-    timeoutMs: 9,
-    queueTimeoutMs: 4,
-  });
+  // The second takes no wishes, and says so by a time of its own: a deadline would be a way around it.
+  for (const queue of [{ allowsTimeoutOverride: true }, { timeoutMs: 50 }]) {
+    const timed = new ServedModel(pair.view, { ...pair.policy, queues: [{ ...openQueue, ...queue }] }, 1);
+    expect(ValidInferRequest.from(request([a(1), b(1)], wish), timed)).toMatchObject({ timeoutMs: 9, queueTimeoutMs: 4 });
+  }
 });

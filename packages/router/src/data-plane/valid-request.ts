@@ -54,9 +54,9 @@ export class ValidInferRequest {
     this.rows = rows;
     this.bytes = bytes;
     this.group = model.isUniform ? '' : groupFrom(model, inputs);
-    const takesQueueTimeout = request.queueTimeoutMs !== undefined && model.takesQueueTimeout;
-    this.timeoutMs = takesQueueTimeout ? request.timeoutMs : tighter(request.timeoutMs, request.queueTimeoutMs);
-    this.queueTimeoutMs = takesQueueTimeout ? (request.queueTimeoutMs as number) : Number.POSITIVE_INFINITY;
+    const isForQueue = request.queueTimeoutMs !== undefined && model.hasQueueTimeout;
+    this.timeoutMs = isForQueue ? request.timeoutMs : tighter(request.timeoutMs, request.queueTimeoutMs);
+    this.queueTimeoutMs = isForQueue ? (request.queueTimeoutMs as number) : Number.POSITIVE_INFINITY;
     this.priority = request.priority;
     this.sequence = request.sequence;
     this.caller = request.caller;

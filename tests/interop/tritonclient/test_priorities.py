@@ -1,0 +1,19 @@
+"""Priority levels and queue policies as the unmodified HTTP clients use them."""
+
+import asyncio
+
+import pytest
+import tritonclient.http as blocking
+import tritonclient.http.aio as asynchronous
+
+from priority_cases import STORIES, Caller, tell
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("module", [blocking, asynchronous], ids=["blocking", "asynchronous"])
+@pytest.mark.parametrize("story", STORIES, ids=lambda story: story.__name__)
+def test_schedule_policy(priority_addresses, story, module):
+    def connect():
+        return module.InferenceServerClient(priority_addresses["http"])
+
+    asyncio.run(tell(story, Caller(blocking, connect, f"http://{priority_addresses['metrics']}")))
