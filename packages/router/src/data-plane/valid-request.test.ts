@@ -146,6 +146,9 @@ test('a wish about the wait is the queue’s business where that limits the wait
   // The second takes no wishes, and says so by a time of its own: a deadline would be a way around it.
   for (const queue of [{ allowsTimeoutOverride: true }, { timeoutMs: 50 }]) {
     const timed = new ServedModel(pair.view, { ...pair.policy, queues: [{ ...openQueue, ...queue }] }, 1);
-    expect(ValidInferRequest.from(request([a(1), b(1)], wish), timed)).toMatchObject({ timeoutMs: 9, queueTimeoutMs: 4 });
+    expect(ValidInferRequest.from(request([a(1), b(1)], wish), timed)).toMatchObject({
+      timeoutMs: 9,
+      queueTimeoutMs: 4,
+    });
   }
 });
