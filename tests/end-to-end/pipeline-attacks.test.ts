@@ -173,6 +173,30 @@ describe('code that ends its process is poison, and its process is replaced', ()
   });
 });
 
+describe('code that hangs, beside requests that do not', () => {
+  // Long enough to be under way when the other one is, and far within the limit.
+  const slow = `await new Promise((resolve) => setTimeout(resolve, 150)); ${good}`;
+
+  test.each([
+    ['waiting for what never comes', 'await new Promise(() => {});'],
+    ['keeping the process from all others', 'for (;;);'],
+  ])('%s, it alone is refused, and every other is answered', async (_, code) => {
+    const before = Array.from({ length: 4 }, () => run(slow, 'hurried'));
+    const failure = failureOf(run(code, 'hurried'));
+    const after = Array.from({ length: 8 }, () => run(slow, 'hurried'));
+    expect(await failure).toMatch(/^run-time-limit: /);
+    for (const { y } of await Promise.all([...before, ...after])) expect(y).toEqual(Float32Array.of(1));
+  });
+
+  test('one that ends the process takes no other with it', async () => {
+    const before = Array.from({ length: 4 }, () => run(slow));
+    const failure = failureOf(run('process.exit(0);'));
+    const after = Array.from({ length: 8 }, () => run(slow));
+    expect(await failure).toMatch(/^poison-request: /);
+    for (const { y } of await Promise.all([...before, ...after])) expect(y).toEqual(Float32Array.of(1));
+  });
+});
+
 test('two pipelines that call each other are told so', async () => {
   const failure = await failureOf(engine.infer('ping', { x: { shape: [1], data: [1] } }));
   expect(failure).toBe('inference-failed: a model may not call itself: ping calls pong calls ping');

@@ -224,7 +224,9 @@ function workerGone(ledger: Ledger, owed: Owed, id: WorkerId): void {
       } else if (!worker.isCondemned && index === 0) {
         request.deaths += 1;
         request.isAlone = true;
-        retry(ledger, owed, request, request.deaths >= ledger.limits.retry.deathsMax ? 'poison-request' : undefined);
+        const isSole = batch.requests.length === 1;
+        const isPoison = isSole && request.deaths >= ledger.limits.retry.deathsMax;
+        retry(ledger, owed, request, isPoison ? 'poison-request' : undefined);
       } else {
         requeue(ledger, owed, request);
       }

@@ -82,7 +82,7 @@ export class BatchOutcomes {
     for (const [index, batch] of worker.outstanding.entries()) {
       this.#room.dispatcher.forget(batch, worker.ranMs(batch, nowMs));
       this.#retryOrRefuse(batch, (entry) => {
-        if (parts[index] === 'blamed') return noteDeath(entry, this.#room.config.retry);
+        if (parts[index] === 'suspect') return noteDeath(entry, batch.isSole, this.#room.config.retry);
         if (parts[index] === 'innocent') return noteRequeue(entry, this.#room.config.retry);
         return overdueRefusal(batch);
       });

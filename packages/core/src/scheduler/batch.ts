@@ -19,6 +19,16 @@ export class Batch {
   /** What it is expected to run; 0 when nothing is known. */
   readonly expectedMs: number;
   readonly dispatchedAt: number;
+  /** Its worker runs it beside others. */
+  readonly isConcurrent: boolean;
+  /** When its worker began it; Infinity while another batch is ahead of it. */
+  startedAt = Number.POSITIVE_INFINITY;
+  /** When it has run too long; Infinity before it runs. */
+  runLimitAt = Number.POSITIVE_INFINITY;
+  /** It has run too long, and its worker was to be killed for that. */
+  isOverdue: boolean = false;
+  /** Another batch ran on its worker at the same time, if only for a part of it. */
+  hadCompany: boolean = false;
   /** How long it ran, once it has ended; 0 when it did not, or another batch was ahead of it. */
   ranMs = 0;
   liveCount: number;
@@ -42,7 +52,18 @@ export class Batch {
     this.chargedMs = model.share.charge(rows);
     this.expectedMs = instance.expectedMs(rows);
     this.dispatchedAt = nowMs;
+    this.isConcurrent = model.policy.isConcurrent;
     this.liveCount = entries.length;
+  }
+
+  /** Whatever becomes of its worker while it runs is its one request's doing. */
+  get isSole(): boolean {
+    return this.entries.length === 1 && !this.hadCompany;
+  }
+
+  start(nowMs: number): void {
+    this.startedAt = nowMs;
+    this.runLimitAt = nowMs + this.model.policy.runMsMax;
   }
 
   /** A worker died of it, or of what it ran at the same time as this. */

@@ -108,7 +108,7 @@ export class Dispatcher {
 
   /** Their suspects waited for a worker that runs nothing. */
   #markSuspected(worker: WorkerEntry): void {
-    for (const { model } of worker.instances) if (model.queue.suspectCount > 0) this.markCandidate(model);
+    for (const { model } of worker.instances) if (model.queue.isSuspectNext) this.markCandidate(model);
   }
 
   /** The batch is out no more; `ranMs`: what it has had of its worker's time. */

@@ -9,8 +9,8 @@ const failuresMin = 1 / 16;
  *
  * An instance whose breaker is open gets nothing while another one is trusted, be that one busy: otherwise the load
  * would bring the work back to it. When none is trusted, all get work: a model is never turned off for its failures.
- * Where a latency target limits the instances in use, the first ones in order of arrival are used. While a concurrent
- * model has suspects waiting, only workers that run nothing are given its work.
+ * Where a latency target limits the instances in use, the first ones in order of arrival are used. While suspects of a
+ * concurrent model may be next, only workers that run nothing are given its work.
  */
 export function chooseInstance(model: ModelEntry, nowMs: number): InstanceEntry | undefined {
   const { instances } = model;
@@ -40,11 +40,11 @@ export function hasRoom(model: ModelEntry, priority: number): boolean {
 
 /**
  * A suspect has to be alone on its worker from its beginning, and which request leads the next batch shows only when it
- * is taken: so nothing of its model joins what runs until no suspect waits.
+ * is taken: so nothing of its model joins what runs until no suspect waits at the level that is next.
  */
 function canBegin({ worker, model }: InstanceEntry): boolean {
   if (!worker.hasCredit) return false;
-  return worker.outstanding.length === 0 || model.queue.suspectCount === 0 || !model.policy.isConcurrent;
+  return worker.outstanding.length === 0 || !model.policy.isConcurrent || !model.queue.isSuspectNext;
 }
 
 /** Closed, and on a worker that takes work at all. */

@@ -11,8 +11,6 @@ export class ModelQueue {
   requestCount = 0;
   rowCount = 0;
   byteCount = 0;
-  /** Those that were on a worker when it died. */
-  suspectCount = 0;
   #priorityDefault = 1;
 
   constructor(policy: ModelPolicy) {
@@ -23,6 +21,12 @@ export class ModelQueue {
   get head(): RequestEntry | undefined {
     for (const level of this.levels) if (level.requestCount > 0) return level.head;
     return undefined;
+  }
+
+  /** Whether a request that ran on a worker when it died may lead the next batch. */
+  get isSuspectNext(): boolean {
+    for (const level of this.levels) if (level.requestCount > 0) return level.suspectCount > 0;
+    return false;
   }
 
   /** What waits takes its place by the new policy; the time it may wait stays what it was told when it came. */
@@ -58,7 +62,6 @@ export class ModelQueue {
     this.requestCount += 1;
     this.rowCount += entry.rows;
     this.byteCount += entry.bytes;
-    if (entry.deaths > 0) this.suspectCount += 1;
   }
 
   /** Puts requests back, given in order of arrival. With the youngest first, each finds its old place at once. */
@@ -72,7 +75,6 @@ export class ModelQueue {
     this.requestCount -= 1;
     this.rowCount -= entry.rows;
     this.byteCount -= entry.bytes;
-    if (entry.deaths > 0) this.suspectCount -= 1;
   }
 
   delay(entry: RequestEntry): void {

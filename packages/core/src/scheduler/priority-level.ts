@@ -9,6 +9,8 @@ export class PriorityLevel {
   readonly delayed = new RequestList();
   requestCount = 0;
   rowCount = 0;
+  /** Those that ran on a worker when it died. */
+  suspectCount = 0;
 
   /** Who would lead the next batch, or nearly so: finding out exactly would mean taking it. */
   get head(): RequestEntry | undefined {
@@ -25,11 +27,13 @@ export class PriorityLevel {
     else this.ring.queueOf(entry.caller, isComingBack).add(entry);
     this.requestCount += 1;
     this.rowCount += entry.rows;
+    if (entry.deaths > 0) this.suspectCount += 1;
   }
 
   remove(entry: RequestEntry): void {
     this.requestCount -= 1;
     this.rowCount -= entry.rows;
+    if (entry.deaths > 0) this.suspectCount -= 1;
     if (entry.isDelayed) {
       this.delayed.remove(entry);
       return;

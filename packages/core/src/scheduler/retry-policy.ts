@@ -9,7 +9,7 @@ import type { RequestEntry } from './request-entry.ts';
 export type AfterFailure = 'elsewhere' | 'alone';
 
 export interface RetryPolicy {
-  /** A request that this many workers died of is poison. */
+  /** A request that this many workers died of is poison; the last of them while it ran with nothing beside it. */
   readonly deathsMax: number;
   /** Times a request may lose its place without blame, so that nothing is retried for ever. */
   readonly requeuesMax: number;

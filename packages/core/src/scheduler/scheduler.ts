@@ -240,7 +240,7 @@ export class Scheduler {
       else this.#endings.waitedTooLong(late);
     }
     for (const worker of this.#runClock.overdue(this.#workers.values(), nowMs)) {
-      const batch = worker.condemn();
+      const batch = worker.condemn(nowMs);
       for (const instance of worker.instances) this.#outcomes.noteFailure(instance, nowMs, nowMs);
       this.#dispatcher.refreshCredit(worker);
       this.#actions.add({ kind: 'kill-worker', worker: worker.worker, reason: overdueReason(batch) });

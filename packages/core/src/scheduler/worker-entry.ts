@@ -3,11 +3,11 @@ import type { WorkerId } from '../events.ts';
 import type { Batch } from './batch.ts';
 import type { InstanceEntry } from './instance-entry.ts';
 
-/** What the scheduler knows of one worker: what it serves, what it holds and how long the oldest of that has run. */
+/** What the scheduler knows of one worker: what it serves, what it holds and how long that has run. */
 export class WorkerEntry {
   readonly worker: WorkerId;
   readonly instances: InstanceEntry[] = [];
-  /** In the order of dispatch; the first one is running, of a concurrent model all are. */
+  /** In the order of dispatch; the first one is running, of concurrent ones all are. */
   readonly outstanding: Batch[] = [];
   /** What they are expected to run, together. */
   #expectedMs = 0;
@@ -15,16 +15,12 @@ export class WorkerEntry {
   /** Kept equal to `isFree()` by the worker table, which counts the free ones. */
   hasCredit: boolean = false;
   idleSince: number;
-  /** When the running batch began; of a concurrent model, the oldest. */
-  runningSince = 0;
-  /** When the running batch has run too long; Infinity when nothing runs. */
+  /** When the first of what runs has run too long; Infinity when nothing runs. */
   runLimitAt = Number.POSITIVE_INFINITY;
   /** What it runs may be poison: alone with it, the worker's death would tell. */
   isQuarantined: boolean = false;
   /** The kill was asked for: it gets nothing more, whatever it still answers. */
   isCondemned: boolean = false;
-  /** The batch that ran too long, for as long as it is outstanding. */
-  overdueBatch: Batch | undefined = undefined;
 
   constructor(worker: WorkerId, nowMs: number) {
     this.worker = worker;
@@ -39,8 +35,9 @@ export class WorkerEntry {
     assert(this.isFree(), 'a worker is never given more batches than it asked for');
     this.outstanding.push(batch);
     this.#expectedMs += batch.expectedMs;
-    if (batch.model.policy.isConcurrent && batch.isSuspect) this.isQuarantined = true;
-    if (this.outstanding.length === 1) this.#startRunClock(nowMs);
+    if (batch.isConcurrent && batch.isSuspect) this.isQuarantined = true;
+    if (this.outstanding.length === 1 || batch.isConcurrent) this.#start(batch, nowMs);
+    if (batch.isConcurrent && this.outstanding.length > 1) for (const one of this.outstanding) one.hadCompany = true;
   }
 
   end(batch: Batch, nowMs: number): void {
@@ -49,10 +46,11 @@ export class WorkerEntry {
     this.outstanding.splice(index, 1);
     // Sums of fractions may fall short of their parts.
     this.#expectedMs = this.outstanding.length === 0 ? 0 : Math.max(0, this.#expectedMs - batch.expectedMs);
-    if (this.overdueBatch === batch) this.overdueBatch = undefined;
     if (this.isQuarantined) this.isQuarantined = this.outstanding.some((other) => other.isSuspect);
-    if (index === 0) this.#startRunClock(nowMs);
-    if (this.outstanding.length === 0) this.idleSince = nowMs;
+    if (batch.runLimitAt === this.runLimitAt) this.#resetRunLimit();
+    const next = this.outstanding[0];
+    if (next === undefined) this.idleSince = nowMs;
+    else if (next.startedAt === Number.POSITIVE_INFINITY) this.#start(next, nowMs);
   }
 
   /**
@@ -63,29 +61,34 @@ export class WorkerEntry {
     const running = this.outstanding[0];
     if (running === undefined || running.expectedMs === 0) return this.#expectedMs;
     const behindMs = Math.max(0, this.#expectedMs - running.expectedMs);
-    return behindMs + Math.abs(running.expectedMs - (nowMs - this.runningSince));
+    return behindMs + Math.abs(running.expectedMs - (nowMs - running.startedAt));
   }
 
   /** How long the batch has run; 0 for one that waits its turn; its share of the time where several run at once. */
   ranMs(batch: Batch, nowMs: number): number {
-    if (batch.model.policy.isConcurrent) return (nowMs - batch.dispatchedAt) / this.outstanding.length;
-    return this.outstanding[0] === batch ? nowMs - this.runningSince : 0;
+    if (batch.isConcurrent) return (nowMs - batch.startedAt) / this.outstanding.length;
+    return batch.startedAt === Number.POSITIVE_INFINITY ? 0 : nowMs - batch.startedAt;
   }
 
-  /** The running batch took too long: the worker gets nothing more. Returns that batch. */
-  condemn(): Batch {
-    const running = this.outstanding[0];
-    assert(running !== undefined, 'only a worker that runs something runs too long');
+  /** Something took too long: the worker gets nothing more. Returns what did, the oldest of several. */
+  condemn(nowMs: number): Batch {
+    const overdue = this.outstanding.filter((batch) => batch.runLimitAt <= nowMs);
+    const [first] = overdue;
+    assert(first !== undefined, 'only a worker that runs something runs too long');
+    for (const batch of overdue) batch.isOverdue = true;
     this.isCondemned = true;
-    this.overdueBatch = running;
     this.runLimitAt = Number.POSITIVE_INFINITY;
-    return running;
+    return first;
   }
 
-  #startRunClock(nowMs: number): void {
-    const running = this.outstanding[0];
-    this.runningSince = running?.model.policy.isConcurrent === true ? running.dispatchedAt : nowMs;
-    const isTimed = running !== undefined && !this.isCondemned;
-    this.runLimitAt = isTimed ? this.runningSince + running.model.policy.runMsMax : Number.POSITIVE_INFINITY;
+  #start(batch: Batch, nowMs: number): void {
+    batch.start(nowMs);
+    if (batch.runLimitAt < this.runLimitAt && !this.isCondemned) this.runLimitAt = batch.runLimitAt;
+  }
+
+  #resetRunLimit(): void {
+    this.runLimitAt = Number.POSITIVE_INFINITY;
+    if (this.isCondemned) return;
+    for (const { runLimitAt } of this.outstanding) if (runLimitAt < this.runLimitAt) this.runLimitAt = runLimitAt;
   }
 }
