@@ -47,7 +47,7 @@ test('a request that kills every worker is refused after two, and its batch neig
   expect(
     (await Promise.all([5, 6, 7].map((value) => at.infer('mean', rowOf(value))))).map(({ status }) => status),
   ).toEqual([200, 200, 200]);
-  expect(at.metric('millrace_batch_rows_count', { model: 'mean' })).toBe(1);
+  expect(await at.metric('millrace_batch_rows_count', { model: 'mean' })).toBe(1);
   const values = [1, poisonValue, 3, 4];
   const answers = await Promise.all(values.map((value) => at.infer('mean', rowOf(value), `r${value}`)));
   expect(answers.map(({ status, code }) => `${status} ${code}`)).toEqual([
@@ -62,9 +62,9 @@ test('a request that kills every worker is refused after two, and its batch neig
     [3],
     [4],
   ]);
-  expect(at.metric('millrace_worker_restarts_total')).toBe(2);
-  expect(at.metric('millrace_failures_total', { code: 'poison-request' })).toBe(1);
-  expect(at.metric('millrace_outstanding_requests', { model: 'mean' })).toBe(0);
+  expect(await at.metric('millrace_worker_restarts_total')).toBe(2);
+  expect(await at.metric('millrace_failures_total', { code: 'poison-request' })).toBe(1);
+  expect(await at.metric('millrace_outstanding_requests', { model: 'mean' })).toBe(0);
 });
 
 test('a model whose load kills the worker fails with the reason, others serve, and it serves once it is good again', async () => {
@@ -92,7 +92,7 @@ test('a worker that hangs in a load is killed after worker.loadSecondsMax, and i
   expect(at.status('hanging')?.reason).toMatch(
     /^it had not loaded hanging:1 within worker.loadSecondsMax, 1 s, and was killed; .*SIGKILL/,
   );
-  expect(at.metric('millrace_worker_restarts_total')).toBeGreaterThanOrEqual(1);
+  expect(await at.metric('millrace_worker_restarts_total')).toBeGreaterThanOrEqual(1);
   rmSync(join(models.path, 'hanging/1', hangFile));
   await eventually('the model is ready', hasState(at, 'hanging', 'ready'));
   expect((await at.infer('hanging', rowOf(2))).status).toBe(200);

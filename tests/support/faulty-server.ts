@@ -2,7 +2,16 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { inject } from '@millrace/http';
-import { createRestEdge, MetricsObserver, MetricsRegistry, type ModelStatus, renderMetrics } from '@millrace/router';
+import {
+  type Clock,
+  createRestEdge,
+  MetricsObserver,
+  MetricsRegistry,
+  type ModelStatus,
+  renderMetrics,
+  startSchedulerMetrics,
+  systemClock,
+} from '@millrace/router';
 import { type Options, resolveConfig } from 'millrace';
 import { type Assembly, assemble, createLogger, FleetWatch } from 'millrace/internal';
 import type { NamedValues } from './golden.ts';
@@ -26,7 +35,7 @@ export class FaultyServer {
     this.#handler = createRestEdge({ dataPlane, catalogue: models, health, server: { name: 'faulty', version: '0' } });
   }
 
-  static async start(path: string, worker: Options['worker'] = {}): Promise<FaultyServer> {
+  static async start(path: string, worker: Options['worker'] = {}, clock: Clock = systemClock): Promise<FaultyServer> {
     if (!existsSync(workerPath)) throw new Error(`${workerPath} is missing; run npm run build first`);
     const config = resolveConfig({ options: { worker, log: { level: 'silent' } }, cwd: path });
     const logger = createLogger({ config, isTerminal: false, paint: (_, text) => text, write: () => {} });
@@ -38,8 +47,10 @@ export class FaultyServer {
       observer,
       listener: new FleetWatch(logger, observer),
       workerPath,
+      clock,
       onSharedMemoryUnavailable: () => {},
     });
+    startSchedulerMetrics(registry, assembly.dataPlane);
     assembly.library.start();
     return new FaultyServer(assembly, registry);
   }
@@ -48,7 +59,18 @@ export class FaultyServer {
     return this.#assembly.models.statuses().find(({ name }) => name === model);
   }
 
-  metric(name: string, labels: Readonly<Record<string, string>> = {}): number {
+  /** The workers that take requests, in the order of their ids. */
+  workers(): readonly { readonly worker: number; readonly pid: number }[] {
+    const serving = new Set(this.#assembly.dataPlane.instances().map(({ worker }) => worker));
+    return this.#assembly.fleet
+      .workers()
+      .filter(({ worker }) => serving.has(worker))
+      .map(({ worker, pid }) => ({ worker, pid: pid as number }))
+      .sort((left, right) => left.worker - right.worker);
+  }
+
+  async metric(name: string, labels: Readonly<Record<string, string>> = {}): Promise<number> {
+    await this.#registry.collect();
     return metricFrom(renderMetrics(this.#registry, 'prometheus'), name, labels);
   }
 

@@ -1,12 +1,12 @@
 /**
  * A worker program with faults: it dies of a magic value among its inputs, and of a load, or hangs in it, when a file
- * beside the model says so. Otherwise it is the real one. It is given to a lane as the path of its worker.
+ * beside the model says so; it fails its runs while a file of its own says so. Otherwise it is the real one. It is given to a lane as the path of its worker.
  */
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { elementsOf } from '@millrace/protocol';
+import { elementsOf, InferenceError } from '@millrace/protocol';
 import { type Engine, onnxruntimeEngine, runWorker } from '@millrace/worker';
-import { crashFile, hangFile, poisonValue } from './faults.ts';
+import { crashFile, hangFile, poisonValue, sickFileOf } from './faults.ts';
 
 const faultyEngine: Engine = {
   name: 'onnxruntime',
@@ -22,6 +22,8 @@ const faultyEngine: Engine = {
           return datatype === 'FP32' && elementsOf({ datatype, data }).includes(poisonValue);
         });
         if (isPoison) die();
+        if (existsSync(sickFileOf(process.pid)))
+          throw new InferenceError('inference-failed', 'the device is out of order');
         return session.run(request);
       },
       unload: () => session.unload(),

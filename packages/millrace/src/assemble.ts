@@ -3,6 +3,7 @@ import { createRequire } from 'node:module';
 import { availableParallelism } from 'node:os';
 import { Scheduler } from '@millrace/core';
 import {
+  type Clock,
   createLocalLane,
   type DataPlaneObserver,
   type LibraryControl,
@@ -35,6 +36,8 @@ export interface AssemblyParts {
   readonly listener: LibraryListener;
   /** The program of the worker processes; Millrace's own unless given. */
   readonly workerPath?: string;
+  /** The system's unless given. */
+  readonly clock?: Clock;
   /** Told why workers copy tensors through their socket although shared memory was asked for. */
   readonly onSharedMemoryUnavailable: (reason: string) => void;
 }
@@ -56,13 +59,13 @@ export async function assemble(parts: AssemblyParts): Promise<Assembly> {
     waitingBytesMax: config.queue.serverBytesMax,
     callerRequestsMax: config.queue.callerRequestsMax,
   });
-  const clock = systemClock;
+  const clock = parts.clock ?? systemClock;
   const random = Math.random;
   const dataPlane = new LiveDataPlane({ scheduler, models, clock, observer });
   const runners = new Runners({
     queue: dataPlane,
     inferPart: (request, signal) => dataPlane.inferPart(request, signal),
-    clock: clock,
+    clock,
     observer,
     cacheLimits: {
       bytesMax: config.cache.bytesMax,
