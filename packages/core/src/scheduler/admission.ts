@@ -88,7 +88,7 @@ export function removedRefusal(model: ModelEntry): Refusal {
 
 /** Says what Triton says, because its clients match on it, and then what to do. */
 export function queueTimeoutRefusal(entry: RequestEntry): Refusal {
-  const { model, level, queueTimeoutAt, arrivedAt } = entry;
+  const { model, level, queueTimeoutAt = Number.POSITIVE_INFINITY, arrivedAt } = entry;
   // A time of microseconds, found again from milliseconds since some morning, has lost its last digits.
   const waited = `${Math.round((queueTimeoutAt - arrivedAt) * 1000) / 1000} ms, as long as it may at priority ${level + 1} of ${model.key}`;
   const message = `Request timeout expired: the request waited ${waited}; retry after a pause, or let it wait longer`;

@@ -40,14 +40,12 @@ export class Batch {
     this.worker = worker;
     this.model = model;
     this.entries = entries;
-    const requests: RequestId[] = [];
+    this.requests = entries.map((entry) => entry.request);
     let rows = 0;
     for (const entry of entries) {
       entry.batch = this;
-      requests.push(entry.request);
       rows += entry.rows;
     }
-    this.requests = requests;
     this.rows = rows;
     this.chargedMs = model.share.charge(rows);
     this.expectedMs = instance.expectedMs(rows);
@@ -82,13 +80,10 @@ export class Batch {
   }
 
   /** Empties the batch; who was still in it, in row order. */
-  disband(): RequestEntry[] {
-    const live: RequestEntry[] = [];
-    for (const entry of this.entries) {
-      if (!this.isIn(entry)) continue;
-      entry.batch = undefined;
-      live.push(entry);
-    }
+  disband(): readonly RequestEntry[] {
+    const { entries } = this;
+    const live = this.liveCount === entries.length ? entries : entries.filter((entry) => this.isIn(entry));
+    for (const entry of live) entry.batch = undefined;
     this.liveCount = 0;
     return live;
   }

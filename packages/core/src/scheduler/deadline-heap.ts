@@ -3,7 +3,8 @@ import type { RequestEntry } from './request-entry.ts';
 
 /** What lies in a heap knows its place there; -1: it is in none. */
 export interface DueEntry {
-  dueAt: number;
+  /** Undefined or Infinity: never. */
+  dueAt: number | undefined;
   readonly arrival: number;
   heapIndex: number;
 }
@@ -28,11 +29,11 @@ export class DeadlineHeap<Entry extends DueEntry = RequestEntry> {
   /** The request that has been due for longest; it stays until removed or due later. */
   takeExpired(nowMs: number): Entry | undefined {
     const soonest = this.#entries[0];
-    return soonest !== undefined && soonest.dueAt <= nowMs ? soonest : undefined;
+    return soonest !== undefined && timeOf(soonest) <= nowMs ? soonest : undefined;
   }
 
   add(entry: Entry): void {
-    if (entry.dueAt === Number.POSITIVE_INFINITY) return;
+    if (entry.dueAt === undefined || entry.dueAt === Number.POSITIVE_INFINITY) return;
     assert(entry.heapIndex === -1, 'a request has one deadline');
     this.#entries.push(entry);
     this.#rise(entry, this.#entries.length - 1);
@@ -94,5 +95,12 @@ export class DeadlineHeap<Entry extends DueEntry = RequestEntry> {
 
 /** What is due at the same time is dealt with in order of arrival. */
 function isSooner(left: DueEntry, right: DueEntry): boolean {
-  return left.dueAt < right.dueAt || (left.dueAt === right.dueAt && left.arrival < right.arrival);
+  const leftAt = timeOf(left);
+  const rightAt = timeOf(right);
+  return leftAt < rightAt || (leftAt === rightAt && left.arrival < right.arrival);
+}
+
+/** Whatever is in the heap has one. */
+function timeOf(entry: DueEntry): number {
+  return entry.dueAt as number;
 }

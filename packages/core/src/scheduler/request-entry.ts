@@ -7,30 +7,26 @@ import type { RequestList } from './request-list.ts';
 /**
  * What the scheduler knows of one request between its arrival and its answer. It waits in its model's queue or belongs
  * to a batch, never both. The links of the queue and the place in the deadline heap lie in the entry itself, so that
- * leaving either costs no search.
+ * leaving either costs no search. One is made for every request, so it is kept small: what was said at the arrival is
+ * read there, and a time that does not exist is undefined, because every field that holds a fraction is an object.
  */
 export class RequestEntry {
-  readonly request: RequestId;
+  readonly arrived: ArrivedRequest;
   readonly model: ModelEntry;
   readonly rows: number;
-  readonly bytes: number;
-  readonly group: string;
-  readonly caller: string;
   /** What its caller has waiting in all queues. */
   readonly callerCount: CallerCount;
-  readonly priority: number;
-  readonly deadlineAt: number;
   readonly arrivedAt: number;
   /** Position among all arrivals: the order of every queue, kept also by requests that come back to it. */
   readonly arrival: number;
-  /** When it has waited as long as its level lets it; Infinity when that is no matter, or no matter any more. */
-  queueTimeoutAt: number;
-  /** When time alone has something to say of it: the sooner of its deadline and its queue timeout. */
-  dueAt: number;
+  /** When it has waited as long as its level lets it; undefined when that is no matter, or no matter any more. */
+  queueTimeoutAt: number | undefined;
+  /** When time alone has something to say of it: the sooner of its deadline and its queue timeout; undefined: never. */
+  dueAt: number | undefined;
 
   /** The batch it was last dispatched in; undefined while it waits, once it is answered and once it is settled. */
   batch: Batch | undefined = undefined;
-  isWaiting: boolean = false;
+  /** Where it waits; undefined: it does not. */
   list: RequestList | undefined = undefined;
   older: RequestEntry | undefined = undefined;
   younger: RequestEntry | undefined = undefined;
@@ -53,6 +49,7 @@ export class RequestEntry {
   /** Times it lost its place on a worker through no fault of its own. */
   requeues = 0;
 
+  /** `queueTimeoutAt` is Infinity when there is none. */
   constructor(
     arrived: ArrivedRequest,
     model: ModelEntry,
@@ -61,18 +58,46 @@ export class RequestEntry {
     nowMs: number,
     queueTimeoutAt: number,
   ) {
-    this.request = arrived.request;
+    this.arrived = arrived;
     this.model = model;
     this.rows = arrived.rows;
-    this.bytes = arrived.bytes;
-    this.group = arrived.group;
-    this.caller = arrived.caller;
     this.callerCount = callerCount;
-    this.priority = arrived.priority;
-    this.deadlineAt = arrived.deadlineAt;
     this.arrivedAt = nowMs;
     this.arrival = arrival;
-    this.queueTimeoutAt = queueTimeoutAt;
-    this.dueAt = Math.min(arrived.deadlineAt, queueTimeoutAt);
+    this.queueTimeoutAt = finite(queueTimeoutAt);
+    this.dueAt = finite(Math.min(arrived.deadlineAt, queueTimeoutAt));
   }
+
+  get request(): RequestId {
+    return this.arrived.request;
+  }
+
+  get bytes(): number {
+    return this.arrived.bytes;
+  }
+
+  get group(): string {
+    return this.arrived.group;
+  }
+
+  get caller(): string {
+    return this.arrived.caller;
+  }
+
+  get priority(): number {
+    return this.arrived.priority;
+  }
+
+  /** Infinity: it has none. */
+  get deadlineAt(): number {
+    return this.arrived.deadlineAt;
+  }
+
+  get isWaiting(): boolean {
+    return this.list !== undefined;
+  }
+}
+
+function finite(time: number): number | undefined {
+  return time === Number.POSITIVE_INFINITY ? undefined : time;
 }

@@ -33,7 +33,6 @@ export class RequestList {
     entry.older = undefined;
     entry.younger = undefined;
     entry.list = undefined;
-    entry.isWaiting = false;
     this.rowCount -= entry.rows;
   }
 
@@ -45,7 +44,6 @@ export class RequestList {
     if (younger === undefined) this.#youngest = entry;
     else younger.older = entry;
     entry.list = this;
-    entry.isWaiting = true;
     this.rowCount += entry.rows;
   }
 }

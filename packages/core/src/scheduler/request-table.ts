@@ -89,8 +89,8 @@ export class RequestTable {
   }
 
   #endQueueTimeout(entry: RequestEntry): void {
-    if (entry.queueTimeoutAt === Number.POSITIVE_INFINITY) return;
-    entry.queueTimeoutAt = Number.POSITIVE_INFINITY;
+    if (entry.queueTimeoutAt === undefined) return;
+    entry.queueTimeoutAt = undefined;
     this.deadlines.setDue(entry, entry.deadlineAt);
   }
 }

@@ -84,7 +84,7 @@ export class Scheduler {
   handle(event: SchedulerEvent, nowMs: number): void {
     switch (event.kind) {
       case 'request-arrived':
-        this.#admit(event.request, nowMs);
+        this.admit(event.request, nowMs);
         break;
       case 'batch-answered':
         this.#outcomes.answered(event.batch, nowMs);
@@ -127,6 +127,35 @@ export class Scheduler {
         this.#drain.start();
         break;
     }
+  }
+
+  /** The event `request-arrived`, as a call: it comes for every request, and an object to carry it would be made each time. */
+  admit(arrived: ArrivedRequest, nowMs: number): void {
+    assert(arrived.rows >= 1, 'a request has at least one row');
+    assert(!this.#requests.has(arrived.request), 'a request id is used once at a time');
+    const model = this.#models.takeKnown(arrived.model);
+    const hopeless = this.#drain.isOpen ? hopelessRefusal(arrived, model, this.#config, nowMs) : drainingRefusal;
+    if (hopeless !== undefined || model === undefined) {
+      assert(hopeless !== undefined, 'a request for an unknown model is hopeless');
+      this.#endings.refuse(arrived.request, hopeless);
+      return;
+    }
+    const caller = this.#callers.entryOf(arrived.caller);
+    let refusal = this.#refusalNow(arrived, model, caller, nowMs);
+    if (refusal !== undefined) {
+      // Full, or too long a wait, means that time has freed no place and no worker can take more: a burst within one
+      // turn may be larger than a queue while workers are idle.
+      this.#expire(nowMs);
+      this.#dispatcher.dispatchWaiting(nowMs, false);
+      refusal = this.#refusalNow(arrived, model, caller, nowMs);
+      if (refusal?.code === 'wait-too-long' && hasRoom(model, arrived.priority)) refusal = undefined;
+    }
+    if (refusal !== undefined) {
+      this.#endings.refuse(arrived.request, refusal);
+      return;
+    }
+    this.#requests.append(arrived, model, caller, nowMs);
+    this.#dispatcher.markCandidate(model);
   }
 
   /**
@@ -189,34 +218,6 @@ export class Scheduler {
   /** What waits for each model that is served. */
   queues(): readonly QueueSnapshot[] {
     return [...this.#models.values()].filter(({ isRemoved }) => !isRemoved).map(snapshotOfQueue);
-  }
-
-  #admit(arrived: ArrivedRequest, nowMs: number): void {
-    assert(arrived.rows >= 1, 'a request has at least one row');
-    assert(!this.#requests.has(arrived.request), 'a request id is used once at a time');
-    const model = this.#models.takeKnown(arrived.model);
-    const hopeless = this.#drain.isOpen ? hopelessRefusal(arrived, model, this.#config, nowMs) : drainingRefusal;
-    if (hopeless !== undefined || model === undefined) {
-      assert(hopeless !== undefined, 'a request for an unknown model is hopeless');
-      this.#endings.refuse(arrived.request, hopeless);
-      return;
-    }
-    const caller = this.#callers.entryOf(arrived.caller);
-    let refusal = this.#refusalNow(arrived, model, caller, nowMs);
-    if (refusal !== undefined) {
-      // Full, or too long a wait, means that time has freed no place and no worker can take more: a burst within one
-      // turn may be larger than a queue while workers are idle.
-      this.#expire(nowMs);
-      this.#dispatcher.dispatchWaiting(nowMs, false);
-      refusal = this.#refusalNow(arrived, model, caller, nowMs);
-      if (refusal?.code === 'wait-too-long' && hasRoom(model, arrived.priority)) refusal = undefined;
-    }
-    if (refusal !== undefined) {
-      this.#endings.refuse(arrived.request, refusal);
-      return;
-    }
-    this.#requests.append(arrived, model, caller, nowMs);
-    this.#dispatcher.markCandidate(model);
   }
 
   #refusalNow(arrived: ArrivedRequest, model: ModelEntry, caller: CallerCount, nowMs: number): Refusal | undefined {

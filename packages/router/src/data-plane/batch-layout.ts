@@ -38,7 +38,7 @@ export function layOutBatch(requests: readonly ValidInferRequest[], lend: (bytes
     offsets.push(regionBytes);
     if (first.inputs[index] === undefined) continue;
     let inputBytes = 0;
-    for (const request of requests) inputBytes += (request.inputs[index] as Tensor).data.byteLength;
+    for (const request of requests) inputBytes += (request.inputs[index] as Tensor).data.length;
     regionBytes += Math.ceil(inputBytes / alignmentBytes) * alignmentBytes;
   }
   const region = lend(regionBytes);
@@ -52,7 +52,7 @@ export function layOutBatch(requests: readonly ValidInferRequest[], lend: (bytes
     for (const request of requests) {
       const { data } = request.inputs[index] as Tensor;
       region.bytes.set(data, end);
-      end += data.byteLength;
+      end += data.length;
     }
     const shape = engineShapeOf(tensor.shape, model.view.inputs[index] as TensorSpec);
     if (model.view.isBatched) shape[0] = rows;
@@ -117,31 +117,28 @@ export class AnswerSplitter {
 
   /** Views of the rows [begin, end) of the wanted outputs. */
   rows(wanted: readonly number[], begin: number, end: number): readonly Tensor[] {
+    const first = wanted[0];
+    // By far the most common model; an array that grows takes more than it needs.
+    if (first !== undefined && wanted.length === 1) return [this.#tensor(first, begin, end)];
+    return wanted.map((index) => this.#tensor(index, begin, end));
+  }
+
+  #tensor(index: number, begin: number, end: number): Tensor {
     const { outputs, isBatched } = this.#model.view;
-    const tensors: Tensor[] = [];
-    for (const index of wanted) {
-      const { name, datatype } = outputs[index] as TensorSpec;
-      const output = this.#outputs[index];
-      if (output === undefined) throw new Error(`the worker answered without output '${name}', which was asked for`);
-      if (!isBatched) tensors.push({ name, datatype, shape: output.shape, data: output.data });
-      else {
-        const shape = output.shape.slice();
-        shape[0] = end - begin;
-        tensors.push({
-          name,
-          datatype,
-          shape,
-          data: output.data.subarray(offsetOf(output, begin), offsetOf(output, end)),
-        });
-      }
-    }
-    return tensors;
+    const { name, datatype } = outputs[index] as TensorSpec;
+    const output = this.#outputs[index];
+    if (output === undefined) throw new Error(`the worker answered without output '${name}', which was asked for`);
+    if (!isBatched) return { name, datatype, shape: output.shape, data: output.data };
+    const data = output.data.subarray(offsetOf(output, begin), offsetOf(output, end));
+    return { name, datatype, shape: shapeOf(output, end - begin), data };
   }
 }
 
 interface OutputRows {
   /** Of the whole batch. */
   readonly shape: readonly number[];
+  /** The one that was last handed out: most requests of a batch have as many rows. */
+  requestShape: readonly number[];
   readonly data: Uint8Array;
   readonly rowBytes: number;
   /** Where each row begins, for rows that differ in length. */
@@ -152,11 +149,16 @@ function offsetOf({ rowBytes, offsets }: OutputRows, row: number): number {
   return offsets === undefined ? row * rowBytes : (offsets[row] as number);
 }
 
+function shapeOf(output: OutputRows, rows: number): readonly number[] {
+  if (output.requestShape[0] !== rows) output.requestShape = [rows, ...output.shape.slice(1)];
+  return output.requestShape;
+}
+
 function outputRowsFrom(model: ServedModel, output: BatchTensor, rows: number): OutputRows {
   const spec = model.view.outputs[output.index] as TensorSpec;
   const shape = callerShapeOf(output.shape, spec);
   const { data } = output;
-  if (!model.view.isBatched) return { shape, data, rowBytes: data.byteLength, offsets: undefined };
+  if (!model.view.isBatched) return outputRows(shape, data, data.length, undefined);
   if (output.shape[0] !== rows) {
     throw new InferenceError(
       'inference-failed',
@@ -164,8 +166,17 @@ function outputRowsFrom(model: ServedModel, output: BatchTensor, rows: number): 
         `${rows} rows; a model that does not keep rows apart needs max_batch_size: 0 in its config.pbtxt`,
     );
   }
-  if (spec.datatype !== 'BYTES') return { shape, data, rowBytes: data.byteLength / rows, offsets: undefined };
+  if (spec.datatype !== 'BYTES') return outputRows(shape, data, data.length / rows, undefined);
   const offsets = takeBytesRowOffsets(data, rows, elementCount(output.shape) / rows);
   if (offsets === undefined) throw new InferenceError('internal', `output '${spec.name}' is not a BYTES tensor`);
-  return { shape, data, rowBytes: 0, offsets };
+  return outputRows(shape, data, 0, offsets);
+}
+
+function outputRows(
+  shape: readonly number[],
+  data: Uint8Array,
+  rowBytes: number,
+  offsets: Float64Array | undefined,
+): OutputRows {
+  return { shape, requestShape: shape, data, rowBytes, offsets };
 }

@@ -16,6 +16,7 @@ import {
   type AnsweredMessage,
   type CallCancelledMessage,
   type CallMessage,
+  type CancelReason,
   type CancelSignal,
   type ErrorCode,
   type FailedMessage,
@@ -29,7 +30,7 @@ import { type AnswerSplitter, layOutBatch, splitterOf } from './batch-layout.ts'
 import type { Clock } from './clock.ts';
 import { afterWaiting, bringBackAttemptsMax, type Demand } from './demand.ts';
 import type { DataPlane, InferAnswer, InferRequest, Runner } from './infer.ts';
-import { type PendingRequest, PendingRequests } from './pending-requests.ts';
+import { PendingRequest, PendingRequests } from './pending-requests.ts';
 import { BatchAnswer, type RunningBatch } from './running-batch.ts';
 import type { ServedModel } from './served-model.ts';
 import { ValidInferRequest } from './valid-request.ts';
@@ -52,7 +53,6 @@ export class LiveDataPlane implements DataPlane, Runner {
   readonly #observer: DataPlaneObserver;
   readonly #pending = new PendingRequests();
   readonly #running = new Map<BatchId, RunningBatch>();
-  readonly #modelObservers = new WeakMap<ServedModel, ModelObserver>();
   readonly #links = new Map<WorkerId, WorkerLink>();
   readonly #calls: WorkerCalls;
   #isPumpDue: boolean = false;
@@ -226,41 +226,20 @@ export class LiveDataPlane implements DataPlane, Runner {
     this.#pumpSoon();
     const now = this.#turnAt;
     request.model.usedAt = now;
-    const pending: PendingRequest = {
-      request,
-      observer: this.#observerOf(request.model),
-      resolve,
-      reject,
-      arrivedAt: now,
-      isWaiting: true,
-      hasEnded: false,
-      stopListening: undefined,
-    };
-    const id = this.#pending.add(pending);
-    pending.observer.requestAdmitted(request.bytes);
-    this.#scheduler.handle(
-      {
-        kind: 'request-arrived',
-        request: {
-          request: id,
-          model: request.model.key,
-          rows: request.rows,
-          bytes: request.bytes,
-          group: request.group,
-          deadlineAt: request.timeoutMs === undefined ? Number.POSITIVE_INFINITY : now + request.timeoutMs,
-          caller: request.caller,
-          priority: request.priority,
-          queueTimeoutMs: request.queueTimeoutMs,
-        },
-      },
-      now,
-    );
+    const pending = new PendingRequest(request, resolve, reject, now);
+    this.#pending.add(pending);
+    this.#observerOf(request.model).requestAdmitted(request.bytes);
+    this.#scheduler.admit(pending, now);
     if (signal === neverCancelled) return;
     // Listening comes last: an already cancelled signal calls back at once, and the scheduler must know the request by then.
     pending.stopListening = signal.onCancel((reason) => {
-      this.#scheduler.handle({ kind: 'request-cancelled', request: id, reason }, this.#clock.now());
-      this.#pumpSoon();
+      this.#cancel(pending, reason);
     });
+  }
+
+  #cancel({ request }: PendingRequest, reason: CancelReason): void {
+    this.#scheduler.handle({ kind: 'request-cancelled', request, reason }, this.#clock.now());
+    this.#pumpSoon();
   }
 
   /** From here on the scheduler may give this worker work. */
@@ -317,7 +296,7 @@ export class LiveDataPlane implements DataPlane, Runner {
   workOf({ key }: ServedModel): { readonly waitingRequests: number; readonly runningRequests: number } {
     const waitingRequests = this.#scheduler.waitingFor(key);
     let runningRequests = 0;
-    for (const batch of this.#running.values()) if (batch.model.key === key) runningRequests += batch.requests.length;
+    for (const batch of this.#running.values()) if (batch.model.key === key) runningRequests += batch.pending.length;
     return { waitingRequests, runningRequests };
   }
 
@@ -380,11 +359,8 @@ export class LiveDataPlane implements DataPlane, Runner {
       return;
     }
     let deadlineAt = 0;
-    for (const { request, arrivedAt } of running.pending) {
-      const { timeoutMs = Number.POSITIVE_INFINITY } = request;
-      deadlineAt = Math.max(deadlineAt, arrivedAt + timeoutMs);
-    }
-    const requests = running.pending.map(({ request }) => request);
+    for (const pending of running.pending) deadlineAt = Math.max(deadlineAt, pending.deadlineAt);
+    const requests = running.pending.map(({ valid }) => valid);
     this.#calls.begin(message, { link, requests, deadlineAt });
   }
 
@@ -405,7 +381,7 @@ export class LiveDataPlane implements DataPlane, Runner {
     else if (answer !== undefined) answer.release();
     else message.region.release();
     if (running !== undefined) {
-      this.#observerOf(running.model).batchRan(running.rowOffsets.at(-1) as number, {
+      this.#observerOf(running.model).batchRan(running.rows, {
         computeInputMs: running.layOutMs,
         computeInferMs: message.runMicros / 1000,
         computeOutputMs: this.#answerMs,
@@ -421,7 +397,7 @@ export class LiveDataPlane implements DataPlane, Runner {
     const running = this.#running.get(batch);
     this.#running.delete(batch);
     if (running !== undefined) {
-      if (code === 'cancelled') this.#observerOf(running.model).batchSkipped(running.rowOffsets.at(-1) as number);
+      if (code === 'cancelled') this.#observerOf(running.model).batchSkipped(running.rows);
       this.#returnToQueue(running);
     }
     this.#scheduler.handle({ kind: 'batch-failed', batch, code, message: message.message }, this.#clock.now());
@@ -501,27 +477,22 @@ export class LiveDataPlane implements DataPlane, Runner {
     // The scheduler was told that the worker is gone before the link left the table.
     if (link === undefined) throw new Error(`dispatch to worker ${action.worker}, which has no link`);
     const now = this.#clock.now();
-    const requests: ValidInferRequest[] = [];
-    const pendingRequests: PendingRequest[] = [];
-    const rowOffsets = [0];
+    const pending = action.requests.map((id) => this.#pending.mustGet(id));
     let rows = 0;
-    for (const id of action.requests) {
-      const pending = this.#pending.mustGet(id);
-      pending.isWaiting = false;
-      pendingRequests.push(pending);
-      requests.push(pending.request);
-      rows += pending.request.rows;
-      rowOffsets.push(rows);
+    for (const request of pending) {
+      request.isWaiting = false;
+      request.firstRow = rows;
+      rows += request.rows;
     }
+    const requests = pending.map(({ valid }) => valid);
     const { model } = requests[0] as ValidInferRequest;
     this.#observerOf(model).requestsDispatched(requests.length);
     const { region, inputs, outputs } = layOutBatch(requests, (bytes) => link.lend(bytes));
     this.#running.set(action.batch, {
       worker: action.worker,
       model,
-      requests: action.requests,
-      pending: pendingRequests,
-      rowOffsets,
+      pending,
+      rows,
       dispatchedAt: now,
       layOutMs: this.#clock.now() - now,
     });
@@ -532,11 +503,10 @@ export class LiveDataPlane implements DataPlane, Runner {
     const answer = this.#heldAnswers.get(action.batch) ?? (this.#answer as BatchAnswer);
     const { batch, message } = answer;
     const receivedAt = this.#clock.now();
-    const rows = batch.rowOffsets.at(-1) as number;
     const { name, version } = batch.model.view;
     let splitter: Pick<AnswerSplitter, 'rows'>;
     try {
-      splitter = splitterOf(batch.model, message, rows, () => batch.pending.map(({ request }) => request));
+      splitter = splitterOf(batch.model, message, batch.rows, () => batch.pending.map(({ valid }) => valid));
     } catch (error) {
       for (const id of action.requests) this.#refuse(id, error as InferenceError);
       return;
@@ -553,31 +523,24 @@ export class LiveDataPlane implements DataPlane, Runner {
       computeOutputMs: splitMs,
       totalMs: 0,
     };
-    let position = 0;
+    const observer = this.#observerOf(batch.model);
     for (const id of action.requests) {
-      // Mostly in row order; where answers leave in order of arrival, not always.
-      if (batch.requests[position] !== id) position = batch.requests.indexOf(id, position + 1);
-      if (position < 0) position = batch.requests.indexOf(id);
       const pending = this.#pending.remove(id);
-      const { request } = pending;
-      const outputs = splitter.rows(
-        request.outputs,
-        batch.rowOffsets[position] as number,
-        batch.rowOffsets[position + 1] as number,
-      );
+      const { valid, firstRow, arrivedAt } = pending;
+      const outputs = splitter.rows(valid.outputs, firstRow, firstRow + valid.rows);
       let outputBytes = 0;
-      for (const output of outputs) outputBytes += output.data.byteLength;
-      timing.queueMs = batch.dispatchedAt - pending.arrivedAt;
-      timing.totalMs = now - pending.arrivedAt;
-      pending.observer.requestAnswered(timing, outputBytes);
-      pending.resolve({ model: name, version, id: request.id, outputs, release });
+      for (const output of outputs) outputBytes += output.data.length;
+      timing.queueMs = batch.dispatchedAt - arrivedAt;
+      timing.totalMs = now - arrivedAt;
+      observer.requestAnswered(timing, outputBytes);
+      pending.resolve({ model: name, version, id: valid.id, outputs, release });
     }
   }
 
   #refuse(id: RequestId, error: InferenceError): void {
     const pending = this.#pending.remove(id);
-    const { observer, request, arrivedAt, isWaiting } = pending;
-    observer.requestFailed(error.code, this.#clock.now() - arrivedAt, isWaiting, request.rows);
+    const { valid, arrivedAt, isWaiting } = pending;
+    this.#observerOf(valid.model).requestFailed(error.code, this.#clock.now() - arrivedAt, isWaiting, valid.rows);
     pending.reject(error);
   }
 
@@ -593,12 +556,8 @@ export class LiveDataPlane implements DataPlane, Runner {
   }
 
   #observerOf(model: ServedModel): ModelObserver {
-    let observer = this.#modelObservers.get(model);
-    if (observer === undefined) {
-      observer = this.#observer.observerFor(model.view.name, model.view.version);
-      this.#modelObservers.set(model, observer);
-    }
-    return observer;
+    model.observer ??= this.#observer.observerFor(model.view.name, model.view.version);
+    return model.observer;
   }
 
   #wakeAt(at: number): void {

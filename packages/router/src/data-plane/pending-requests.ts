@@ -1,20 +1,68 @@
 /** The requests that are not answered yet, and what their callers wait on. */
-import type { RequestId } from '@millrace/core';
+import type { ArrivedRequest, ModelKey, RequestId } from '@millrace/core';
 import type { InferenceError } from '@millrace/protocol';
-import type { ModelObserver } from '../telemetry/observer.ts';
 import type { InferAnswer } from './infer.ts';
 import type { ValidInferRequest } from './valid-request.ts';
 
-export interface PendingRequest {
-  readonly request: ValidInferRequest;
-  readonly observer: ModelObserver;
+/** A request in the queue or in a batch. The scheduler reads it as it is: one object a request serves both. */
+export class PendingRequest implements ArrivedRequest {
+  readonly valid: ValidInferRequest;
   readonly resolve: (answer: InferAnswer) => void;
   readonly reject: (error: InferenceError) => void;
   readonly arrivedAt: number;
-  isWaiting: boolean;
+  /** Its id while it is not answered, given by `PendingRequests`. */
+  request: RequestId = -1;
+  /** Where its rows begin in its batch. */
+  firstRow = 0;
+  isWaiting: boolean = true;
   /** Answered or refused: its id may belong to another request by now. */
-  hasEnded: boolean;
-  stopListening: (() => void) | undefined;
+  hasEnded: boolean = false;
+  stopListening: (() => void) | undefined = undefined;
+
+  constructor(
+    valid: ValidInferRequest,
+    resolve: (answer: InferAnswer) => void,
+    reject: (error: InferenceError) => void,
+    arrivedAt: number,
+  ) {
+    this.valid = valid;
+    this.resolve = resolve;
+    this.reject = reject;
+    this.arrivedAt = arrivedAt;
+  }
+
+  get model(): ModelKey {
+    return this.valid.model.key;
+  }
+
+  get rows(): number {
+    return this.valid.rows;
+  }
+
+  get bytes(): number {
+    return this.valid.bytes;
+  }
+
+  get group(): string {
+    return this.valid.group;
+  }
+
+  get deadlineAt(): number {
+    const { timeoutMs } = this.valid;
+    return timeoutMs === undefined ? Number.POSITIVE_INFINITY : this.arrivedAt + timeoutMs;
+  }
+
+  get caller(): string {
+    return this.valid.caller;
+  }
+
+  get priority(): number {
+    return this.valid.priority;
+  }
+
+  get queueTimeoutMs(): number {
+    return this.valid.queueTimeoutMs;
+  }
 }
 
 /** By id. Ids are places in a list and used again at once; the scheduler's RequestTable says why this is no Map. */
@@ -22,10 +70,9 @@ export class PendingRequests {
   readonly #places: (PendingRequest | undefined)[] = [];
   readonly #free: RequestId[] = [];
 
-  add(pending: PendingRequest): RequestId {
-    const id = this.#free.pop() ?? this.#places.length;
-    this.#places[id] = pending;
-    return id;
+  add(pending: PendingRequest): void {
+    pending.request = this.#free.pop() ?? this.#places.length;
+    this.#places[pending.request] = pending;
   }
 
   mustGet(id: RequestId): PendingRequest {

@@ -1,4 +1,4 @@
-import type { RequestId, WorkerId } from '@millrace/core';
+import type { WorkerId } from '@millrace/core';
 import type { AnsweredMessage } from '@millrace/protocol';
 import type { PendingRequest } from './pending-requests.ts';
 import type { ServedModel } from './served-model.ts';
@@ -7,11 +7,9 @@ import type { ServedModel } from './served-model.ts';
 export interface RunningBatch {
   readonly worker: WorkerId;
   readonly model: ServedModel;
-  readonly requests: readonly RequestId[];
-  /** The same requests: by their ids, those that ended meanwhile could not be told from later ones. */
+  /** In row order. Not their ids: by those, requests that ended meanwhile could not be told from later ones. */
   readonly pending: readonly PendingRequest[];
-  /** Rows before each request, and the total last. */
-  readonly rowOffsets: readonly number[];
+  readonly rows: number;
   readonly dispatchedAt: number;
   readonly layOutMs: number;
 }

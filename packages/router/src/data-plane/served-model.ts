@@ -2,6 +2,7 @@
 import type { ModelKey, ModelPolicy } from '@millrace/core';
 import { type TensorSpec, takeByteSize } from '@millrace/protocol';
 import type { ModelView } from '../registry/catalogue.ts';
+import type { ModelObserver } from '../telemetry/observer.ts';
 import type { BatchShaping } from './batch-shaping/shaping.ts';
 import type { Runner } from './infer.ts';
 import type { Sequencing } from './sequences/sequencing.ts';
@@ -31,6 +32,8 @@ export class ServedModel {
   readonly sequencing: Sequencing | undefined;
   /** What carries out its requests; undefined: the data plane's own queue. Set once, before the model is served. */
   runner: Runner | undefined = undefined;
+  /** Who is told of its requests; undefined: it had none yet. */
+  observer: ModelObserver | undefined = undefined;
   readonly #revision: number;
   /** When a request last came; undefined: none yet. */
   usedAt: number | undefined = undefined;

@@ -19,9 +19,12 @@ import { type BatchShaping, sizeClassOf } from './batch-shaping/shaping.ts';
 import type { InferRequest, Parameters, SequenceStep } from './infer.ts';
 import type { ServedModel } from './served-model.ts';
 
+/** What of a request is not about its model. */
+type RequestDetails = Omit<InferRequest, 'model' | 'version' | 'inputs' | 'outputs'>;
+
 export class ValidInferRequest {
   readonly model: ServedModel;
-  readonly id: string;
+  readonly #details: RequestDetails;
   /** In the model's order; an optional input that was not given is undefined. */
   readonly inputs: readonly (Tensor | undefined)[];
   /** Positions of the wanted outputs, in the order they were asked for. */
@@ -30,38 +33,56 @@ export class ValidInferRequest {
   readonly bytes: number;
   /** Requests with equal groups may share a batch. */
   readonly group: string;
-  readonly timeoutMs: number | undefined;
-  /** Infinity: nothing was asked of the queue. */
-  readonly queueTimeoutMs: number;
-  readonly priority: number;
-  readonly sequence: SequenceStep | undefined;
-  readonly caller: string;
-  readonly trail: readonly string[];
-  readonly parameters: Parameters;
 
   private constructor(
     model: ServedModel,
-    request: Omit<InferRequest, 'model' | 'version' | 'inputs' | 'outputs'>,
+    details: RequestDetails,
     inputs: readonly (Tensor | undefined)[],
     outputs: readonly number[],
     rows: number,
     bytes: number,
   ) {
     this.model = model;
-    this.id = request.id;
+    this.#details = details;
     this.inputs = inputs;
     this.outputs = outputs;
     this.rows = rows;
     this.bytes = bytes;
     this.group = model.isUniform ? '' : groupFrom(model, inputs);
-    const isForQueue = request.queueTimeoutMs !== undefined && model.hasQueueTimeout;
-    this.timeoutMs = isForQueue ? request.timeoutMs : tighter(request.timeoutMs, request.queueTimeoutMs);
-    this.queueTimeoutMs = isForQueue ? (request.queueTimeoutMs as number) : Number.POSITIVE_INFINITY;
-    this.priority = request.priority;
-    this.sequence = request.sequence;
-    this.caller = request.caller;
-    this.trail = request.trail ?? noTrail;
-    this.parameters = request.parameters;
+  }
+
+  get id(): string {
+    return this.#details.id;
+  }
+
+  get timeoutMs(): number | undefined {
+    const { timeoutMs, queueTimeoutMs } = this.#details;
+    return this.model.hasQueueTimeout ? timeoutMs : tighter(timeoutMs, queueTimeoutMs);
+  }
+
+  /** Infinity: nothing was asked of the queue. */
+  get queueTimeoutMs(): number {
+    return (this.model.hasQueueTimeout ? this.#details.queueTimeoutMs : undefined) ?? Number.POSITIVE_INFINITY;
+  }
+
+  get priority(): number {
+    return this.#details.priority;
+  }
+
+  get sequence(): SequenceStep | undefined {
+    return this.#details.sequence;
+  }
+
+  get caller(): string {
+    return this.#details.caller;
+  }
+
+  get trail(): readonly string[] {
+    return this.#details.trail ?? noTrail;
+  }
+
+  get parameters(): Parameters {
+    return this.#details.parameters;
   }
 
   /**
@@ -70,9 +91,9 @@ export class ValidInferRequest {
    */
   detached(): ValidInferRequest {
     const queueTimeoutMs = Number.isFinite(this.queueTimeoutMs) ? this.queueTimeoutMs : undefined;
-    const request = { ...this, timeoutMs: undefined, queueTimeoutMs };
+    const details = { ...this.#details, timeoutMs: undefined, queueTimeoutMs };
     const inputs = this.inputs.map((tensor) => tensor && { ...tensor, data: Uint8Array.from(tensor.data) });
-    return new ValidInferRequest(this.model, request, inputs, this.outputs, this.rows, this.bytes);
+    return new ValidInferRequest(this.model, details, inputs, this.outputs, this.rows, this.bytes);
   }
 
   /** Throws `invalid-request` with the first thing that is wrong. */
@@ -86,7 +107,7 @@ export class ValidInferRequest {
       const tensor = inputs[index];
       if (tensor === undefined) continue;
       if (!isPlainlyRight(tensor, model, index)) checkTensor(request, tensor, model, index);
-      bytes += tensor.data.byteLength;
+      bytes += tensor.data.length;
       if (!view.isBatched) continue;
       const tensorRows = tensor.shape[0] as number;
       if (areRowsKnown && tensorRows !== rows) {
@@ -105,8 +126,8 @@ export class ValidInferRequest {
   /** A valid request of a client with what the server adds to it, for the same model as its workers see it. */
   static extended(request: ValidInferRequest, { model, inputs, outputs, timeoutMs }: Extension): ValidInferRequest {
     let bytes = 0;
-    for (const input of inputs) bytes += input?.data.byteLength ?? 0;
-    const waitless = { ...request, timeoutMs, queueTimeoutMs: undefined };
+    for (const input of inputs) bytes += input?.data.length ?? 0;
+    const waitless = { ...request.#details, timeoutMs, queueTimeoutMs: undefined };
     return new ValidInferRequest(model, waitless, inputs, outputs, request.rows, bytes);
   }
 }
@@ -174,7 +195,7 @@ function isPlainlyRight(tensor: Tensor, model: ServedModel, index: number): bool
   if (rowBytes === undefined || tensor.datatype !== datatype || !shapeFits(tensor.shape, shape)) return false;
   const rows = model.view.isBatched ? (tensor.shape[0] as number) : 1;
   // Equal to a length, so a whole number that is not negative, unless rows are empty.
-  return rowBytes > 0 && rows * rowBytes === tensor.data.byteLength && Number.isInteger(rows);
+  return rowBytes > 0 && rows * rowBytes === tensor.data.length && Number.isInteger(rows);
 }
 
 function checkTensor(request: InferRequest, tensor: Tensor, served: ServedModel, index: number): void {
