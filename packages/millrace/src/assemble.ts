@@ -4,6 +4,7 @@ import { availableParallelism } from 'node:os';
 import { Scheduler } from '@millrace/core';
 import {
   type Clock,
+  callerWordsFor,
   createLocalLane,
   type DataPlaneObserver,
   type LibraryControl,
@@ -53,7 +54,7 @@ export interface Assembly {
 /** Rejects with a `ConfigError` when the paths are no good. Nothing is loaded before the library is started. */
 export async function assemble(parts: AssemblyParts): Promise<Assembly> {
   const { paths, config, observer, listener } = parts;
-  const models = new ServedModels();
+  const models = new ServedModels(callerWordsFor(paths));
   const scheduler = new Scheduler({
     waitingRequestsMax: config.queue.serverRequestsMax,
     waitingBytesMax: config.queue.serverBytesMax,

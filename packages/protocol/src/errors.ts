@@ -74,7 +74,8 @@ export const errorCatalogue = {
     grpc: 'UNAVAILABLE',
     http: 503,
     retry: 'after-backoff',
-    meaning: 'The model exists but is still loading, is being unloaded or failed to load.',
+    meaning:
+      'The model exists but is still loading, is being unloaded or failed to load; the message says why, with files by their paths in the repository.',
   },
   'model-full': {
     grpc: 'UNAVAILABLE',

@@ -31,6 +31,7 @@ export * from './edges/routing/router.ts';
 export { sequenceIdMax, sequenceStepFrom, takeSequenceId } from './edges/schedule-parameters.ts';
 export * from './edges/server-identity.ts';
 export * from './registry/cache-choice.ts';
+export * from './registry/caller-words.ts';
 export * from './registry/catalogue.ts';
 export * from './registry/config-text/model-config-schema.ts';
 export * from './registry/config-text/read-model-config.ts';

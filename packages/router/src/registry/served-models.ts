@@ -1,6 +1,7 @@
 /** The catalogue as it lives: every model version that is served or should be, and how a name and a version resolve. */
 import { InferenceError } from '@millrace/protocol';
 import type { ServedModel } from '../data-plane/served-model.ts';
+import type { CallerWords } from './caller-words.ts';
 import type { Catalogue, ModelState, ModelStatus, ModelView } from './catalogue.ts';
 import { compareVersions } from './version-policy.ts';
 
@@ -32,7 +33,13 @@ export class ServedModels implements Catalogue {
   /** By name: what could not even be read. Versions served from before are served on. */
   readonly #failures = new Map<string, readonly (ReadFailure & { readonly isTolerated: boolean })[]>();
   readonly #listeners = new Set<() => void>();
+  /** Reasons are kept as they were told, for the log; callers hear them in these words. */
+  readonly callerWords: CallerWords;
   #isStarting: boolean = true;
+
+  constructor(callerWords: CallerWords = (text) => text) {
+    this.callerWords = callerWords;
+  }
 
   /** What fails from now on is an addition or a change that failed; until now it was a first load. */
   endStart(): void {
@@ -76,15 +83,21 @@ export class ServedModels implements Catalogue {
     const named = this.#names.get(name);
     const entry = version === '' ? named?.preferred : named?.versions.get(version);
     const failure = this.#failures.get(name)?.find((one) => version === '' || one.version === version);
-    if (entry !== undefined) return notReady(name, version, entry.reason);
-    if (failure !== undefined) return notReady(name, version, failure.reason);
+    if (entry !== undefined) return this.#notReady(name, version, entry.reason);
+    if (failure !== undefined) return this.#notReady(name, version, failure.reason);
     if (named === undefined) {
       const broken = this.#failures.get(name)?.[0];
-      if (broken !== undefined) return notReady(name, version, broken.reason);
+      if (broken !== undefined) return this.#notReady(name, version, broken.reason);
       return new InferenceError('unknown-model', `Request for unknown model: '${name}' is not found`);
     }
-    if (version === '') return notReady(name, version, highestOf(named)?.reason ?? 'it has no version');
+    if (version === '') return this.#notReady(name, version, highestOf(named)?.reason ?? 'it has no version');
     return new InferenceError('unknown-model', `Request for unknown model: '${name}' version ${version} is not found`);
+  }
+
+  #notReady(name: string, version: string, reason: string): InferenceError {
+    const which = version === '' ? `'${name}'` : `'${name}' version ${version}`;
+    const why = this.callerWords(reason);
+    return new InferenceError('model-not-ready', `Request for model ${which} cannot be served now: ${why}`);
   }
 
   readyVersions(name: string): readonly string[] {
@@ -226,11 +239,6 @@ function highestOf({ versions }: NameEntry, isWanted: (state: ModelState) => boo
     }
   }
   return highest;
-}
-
-function notReady(name: string, version: string, reason: string): InferenceError {
-  const which = version === '' ? `'${name}'` : `'${name}' version ${version}`;
-  return new InferenceError('model-not-ready', `Request for model ${which} cannot be served now: ${reason}`);
 }
 
 function byNameThenVersion(a: ModelStatus, b: ModelStatus): number {

@@ -3,6 +3,7 @@ import { type CancelSignal, InferenceError } from '@millrace/protocol';
 import type { Clock } from '../../data-plane/clock.ts';
 import type { Demand } from '../../data-plane/demand.ts';
 import type { ServedModel } from '../../data-plane/served-model.ts';
+import type { CallerWords } from '../caller-words.ts';
 
 interface Waiting {
   readonly context: string;
@@ -15,6 +16,7 @@ interface Waiting {
 export interface DemandWaitersParts {
   readonly clock: Clock;
   readonly contextOf: (model: ServedModel) => string | undefined;
+  readonly callerWords: CallerWords;
   readonly tell: (event: KeeperEvent) => void;
   /** A context came back, and the one who waited longest waited so long. */
   readonly onLoaded: (context: string, waitMs: number) => void;
@@ -69,7 +71,7 @@ export class DemandWaiters implements Demand {
 
   refuse({ waiter, code, message, retryAfterMs }: Extract<KeeperAction, { readonly kind: 'refuse' }>): void {
     const options = retryAfterMs === undefined ? undefined : { retryAfterMs };
-    this.#take(waiter)?.reject(new InferenceError(code, message, options));
+    this.#take(waiter)?.reject(new InferenceError(code, this.#parts.callerWords(message), options));
   }
 
   /** The server stops: nobody is brought back any more. */

@@ -33,6 +33,8 @@ export interface ExplicitLoadsParts {
   /** Where a model lies in the repository, or what keeps it from being looked into. */
   readonly findPlace: (name: string) => Promise<ModelPlace | ModelFailure | undefined>;
   readonly read: (place: ModelPlace) => Promise<LibraryReading>;
+  /** Told what keeps a model from being loaded. */
+  readonly onUnreadable: (failures: readonly ModelFailure[]) => void;
 }
 
 /** A model as it was read, and what of it cannot be served. */
@@ -127,15 +129,16 @@ export class ExplicitLoads {
 
   /** Resolves when every version of the model that is to be served is. */
   async #bring(name: string, saved: SavedLoad): Promise<void> {
-    const { contents, stage } = this.#parts;
+    const { contents, stage, models, onUnreadable } = this.#parts;
     const { failures, read } = await this.#readingOf(name, saved);
     if (failures.length > 0) {
       // All of it or nothing: what serves goes on. A name that nobody has leaves no trace: whoever calls may make up many.
       const isKnown = saved.folder !== undefined || (await this.#parts.findPlace(name)) !== undefined;
       if (isKnown || contents.has(name)) contents.put(name, failures, undefined);
+      onUnreadable(failures);
       throw new InferenceError(
         'invalid-request',
-        `failed to load '${name}', ${failures.map(failureReason).join('; ')}`,
+        models.callerWords(`failed to load '${name}', ${failures.map(failureReason).join('; ')}`),
       );
     }
     contents.put(name, [], read);
@@ -144,7 +147,8 @@ export class ExplicitLoads {
     contents.apply();
     const reasons = await Promise.all(contents.revisionsOf(name).map((revision) => stage.outcomeOf(revision)));
     const reason = reasons.filter((one) => one !== '').join('; ');
-    if (reason !== '') throw new InferenceError('model-not-ready', `load failed for model '${name}': ${reason}`);
+    if (reason === '') return;
+    throw new InferenceError('model-not-ready', models.callerWords(`load failed for model '${name}': ${reason}`));
   }
 
   async #unload(name: string): Promise<void> {

@@ -4,6 +4,7 @@
  */
 import { ConfigError, type ConfigProblem, InferenceError } from '@millrace/protocol';
 import type { MetadataStore } from '@millrace/store';
+import type { ModelStatus } from '../catalogue.ts';
 import { warnOfSteps } from '../ensemble/warn-of-steps.ts';
 import type { ContextStatus, IndexEntry, LoadOverrides, Management } from '../management.ts';
 import type { ModelFailure } from '../model-definition.ts';
@@ -81,6 +82,7 @@ export class ModelLibrary implements Pick<Management, 'index' | 'load' | 'unload
       models,
       findPlace: (name) => this.#findPlace(name),
       read: (place) => this.#read(place),
+      onUnreadable: (failures) => this.#tellRead(failures),
     });
     this.#watch = new RepositoryWatch({ paths, pollMs: control.pollMs, clock, onChange: () => this.look() });
     parts.dataPlane.setDemand(this.#stage.demand);
@@ -167,15 +169,15 @@ export class ModelLibrary implements Pick<Management, 'index' | 'load' | 'unload
   async index(): Promise<readonly IndexEntry[]> {
     const { places, failures } = await findAllModels(this.#parts.paths);
     const names = [...places, ...failures].map(({ name }) => name);
-    return indexFrom(names, this.#parts.models.statuses(), this.#explicit.unloaded);
+    return indexFrom(names, this.#statusesForCallers(), this.#explicit.unloaded);
   }
 
   load(model: string, overrides: LoadOverrides = {}): Promise<void> {
-    return refusable(this.#explicit.load(model, overrides));
+    return this.#refusable(this.#explicit.load(model, overrides));
   }
 
   unload(model: string, options: { readonly isWithDependents?: boolean } = {}): Promise<void> {
-    return refusable(this.#explicit.unload(model, options.isWithDependents === true));
+    return this.#refusable(this.#explicit.unload(model, options.isWithDependents === true));
   }
 
   async setPinned(model: string, version: string, isPinned: boolean): Promise<void> {
@@ -184,7 +186,7 @@ export class ModelLibrary implements Pick<Management, 'index' | 'load' | 'unload
       throw new InferenceError('unknown-model', `no version ${version} of '${model}' is served; load it first`);
     }
     const pin = pinOf(model, version);
-    await refusable(this.#saved.setPinned(pin, isPinned));
+    await this.#refusable(this.#saved.setPinned(pin, isPinned));
     if (isPinned) this.#pins.add(pin);
     else this.#pins.delete(pin);
     const isAnyPinned = revision.models.some(({ view }) => this.#pins.has(pinOf(view.name, view.version)));
@@ -194,7 +196,7 @@ export class ModelLibrary implements Pick<Management, 'index' | 'load' | 'unload
   contexts(): readonly ContextStatus[] {
     const { models, dataPlane, clock } = this.#parts;
     return contextStatuses({
-      statuses: models.statuses(),
+      statuses: this.#statusesForCallers(),
       modelOf: (name, version) => models.takeModel(name, version),
       revisionOf: (model) => this.#stage.revisionOf(model),
       keeper: this.#stage.keeper,
@@ -202,6 +204,11 @@ export class ModelLibrary implements Pick<Management, 'index' | 'load' | 'unload
       workOf: (model) => dataPlane.workOf(model),
       nowMs: clock.now(),
     });
+  }
+
+  #statusesForCallers(): readonly ModelStatus[] {
+    const { models } = this.#parts;
+    return models.statuses().map((status) => ({ ...status, reason: models.callerWords(status.reason) }));
   }
 
   async #openAll(): Promise<void> {
@@ -254,23 +261,24 @@ export class ModelLibrary implements Pick<Management, 'index' | 'load' | 'unload
     listener.modelRead(failures.filter(({ name, version }) => models.readyVersions(name).includes(version)));
   }
 
+  /** Whatever goes wrong beneath, a disk that is full or a store that is closed, is told by a code of the catalogue. */
+  async #refusable(change: Promise<void>): Promise<void> {
+    try {
+      await change;
+    } catch (error) {
+      if (error instanceof InferenceError) throw error;
+      const reason = error instanceof Error ? error.message : String(error);
+      const message = this.#parts.models.callerWords(`the change could not be kept: ${reason}`);
+      throw new InferenceError('internal', message, { cause: error });
+    }
+  }
+
   #measureLater(): void {
     const { clock, control } = this.#parts;
     this.#cancelMeasure = clock.alarm(control.measureMs, () => {
       this.#stage.measure();
       this.#measureLater();
     });
-  }
-}
-
-/** Whatever goes wrong beneath, a disk that is full or a store that is closed, is told by a code of the catalogue. */
-async function refusable(change: Promise<void>): Promise<void> {
-  try {
-    await change;
-  } catch (error) {
-    if (error instanceof InferenceError) throw error;
-    const reason = error instanceof Error ? error.message : String(error);
-    throw new InferenceError('internal', `the change could not be kept: ${reason}`, { cause: error });
   }
 }
 

@@ -65,6 +65,7 @@ export class RevisionStage {
     this.demand = new DemandWaiters({
       clock: parts.clock,
       contextOf: (model) => this.#byModel.get(model)?.plan.name,
+      callerWords: parts.models.callerWords,
       tell: (event) => this.#tellDemand(event),
       onLoaded: (context, waitMs) => parts.listener.demandLoaded(context, waitMs),
     });

@@ -1,0 +1,37 @@
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { callerWordsFor } from './caller-words.ts';
+
+test.each([
+  ['/srv/models/mlp/config.pbtxt:3: input: is missing', 'mlp/config.pbtxt:3: input: is missing'],
+  ['Load model from /srv/models/mlp/1/model.onnx failed: no.', 'Load model from mlp/1/model.onnx failed: no.'],
+  ['\'/srv/models/a/1\' and "/srv/more (old)/b/1"', '\'a/1\' and "b/1"'],
+  ['/srv/models cannot be read', 'models cannot be read'],
+  ['file:///srv/models/p/1/pipeline.ts:7', 'p/1/pipeline.ts:7'],
+  ['/home/me/one.onnx is not a model', 'one.onnx is not a model'],
+  ['Cannot find package of /opt/millrace/dist/hooks.js', 'Cannot find package of …/hooks.js'],
+  ['/srv/models-of-others/x/1/model.onnx', '…/model.onnx'],
+  ['/data/srv/models/x', '…/x'],
+  [
+    'see https://example.org/a/b and models/x, either/or, 3/4',
+    'see https://example.org/a/b and models/x, either/or, 3/4',
+  ],
+  ['the model is loading', 'the model is loading'],
+])('of %j callers hear %j', (text, shown) => {
+  expect(callerWordsFor(['/srv/models', '/srv/more (old)', '/home/me/one.onnx'])(text)).toBe(shown);
+});
+
+test('without a repository, files are shown by their names', () => {
+  expect(callerWordsFor([])('/srv/models/x/1/model.onnx is missing')).toBe('…/model.onnx is missing');
+});
+
+test('a repository behind a link is known by both of its names', () => {
+  const folder = realpathSync(mkdtempSync(join(tmpdir(), 'millrace-words-')));
+  mkdirSync(join(folder, 'real'));
+  symlinkSync(join(folder, 'real'), join(folder, 'link'));
+  const words = callerWordsFor([join(folder, 'link')]);
+  expect(words(`${folder}/link/m/1, ${folder}/real/m/2`)).toBe('m/1, m/2');
+  rmSync(folder, { recursive: true });
+});
