@@ -10,6 +10,8 @@ export interface HeaderFields {
   getAll(name: string): readonly string[];
   has(name: string): boolean;
   entries(): Iterable<readonly [name: string, value: string]>;
+  /** Room for what a handler made of these fields. A client that repeats its head gets the same fields, and it, again. */
+  memo?: unknown;
 }
 
 /** Where a request came from, as far as the transport knows. */
@@ -21,12 +23,20 @@ export interface Peer {
   readonly certificate?: Uint8Array;
 }
 
+/** Takes a whole body without a promise; one of the two is called, once. */
+export interface BodyReceiver {
+  onBody(body: Uint8Array): void;
+  onBodyFailed(error: unknown): void;
+}
+
 /** A body arrives once: read it whole or piece by piece, not both. Not reading it is fine; the transport discards it. */
 export interface RequestBody extends AsyncIterable<Uint8Array> {
   /** The declared length, if the client declared one. */
   readonly lengthBytes: number | undefined;
   /** The whole body, at most `bytesMax`; more is a `BodyTooLarge`, an early end a `BodyAborted`. */
   readAll(bytesMax: number): Promise<Uint8Array>;
+  /** The same without a promise, for those who count every microsecond; the call may come before this returns. */
+  giveAll(bytesMax: number, receiver: BodyReceiver): void;
 }
 
 export interface HttpRequest {

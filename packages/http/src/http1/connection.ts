@@ -2,7 +2,7 @@
  * A server's end of an HTTP/1.1 connection (RFC 9112): bytes in by `receive`, bytes out through the transport, one
  * request at a time to the host's handler. What a client pipelines waits its turn, so answers keep their order.
  */
-import type { HttpRequest } from '../exchange.ts';
+import type { HeaderList, HttpRequest } from '../exchange.ts';
 import type { ConnectionHost } from '../wire/connection-host.ts';
 import { type FieldList, noFields } from '../wire/field-list.ts';
 import { Output } from '../wire/output.ts';
@@ -13,7 +13,7 @@ import { Http1Exchange } from './exchange.ts';
 import { Refusal } from './refusal.ts';
 import { type Http1Head, notHttp } from './request-head.ts';
 import { RequestReader, type RequestSink } from './request-reader.ts';
-import { responseHead } from './response-head.ts';
+import { type ConnectionOption, type Framing, ResponseHeads, responseHead } from './response-head.ts';
 
 /** Offers the connection to another protocol; false when it stays. */
 export type OfferUpgrade = (request: HttpRequest, head: Uint8Array) => boolean;
@@ -24,6 +24,7 @@ export class Http1Connection implements Connection, RequestSink {
   readonly #output: Output;
   readonly #reader: RequestReader;
   readonly #times: Http1Times;
+  readonly #heads = new ResponseHeads();
   readonly #offerUpgrade: OfferUpgrade | undefined;
   #exchange: Http1Exchange | undefined = undefined;
   /** Body bytes read over since the answer went out. */
@@ -78,9 +79,9 @@ export class Http1Connection implements Connection, RequestSink {
     this.#times.onHeadBegins();
   }
 
-  onHead(head: Http1Head, rest: Buffer): void {
+  onHead(head: Http1Head, bytes: Buffer, end: number): void {
     const exchange = new Http1Exchange(this, head);
-    if (head.isUpgrade && this.#isUpgraded(exchange, rest)) return;
+    if (head.isUpgrade && this.#isUpgraded(exchange, bytes.subarray(end))) return;
     this.#exchange = exchange;
     this.#discardedBytes = 0;
     if (!this.#reader.isInBody) exchange.acceptEnd(noFields);
@@ -152,6 +153,11 @@ export class Http1Connection implements Connection, RequestSink {
 
   closeAfterAnswer(): void {
     this.#isClosing = true;
+  }
+
+  /** Sends a response's head. Throws when a field may not be sent. */
+  sendHead(status: number, headers: HeaderList, framing: Framing, lengthBytes: number, option: ConnectionOption): void {
+    this.send(this.#heads.bytesOf(status, headers, framing, lengthBytes, option, this.host.dateNow()));
   }
 
   sendText(text: string): void {

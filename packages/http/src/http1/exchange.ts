@@ -2,7 +2,7 @@ import type { HeaderList } from '../exchange.ts';
 import { type AnswerBody, WireExchange } from '../wire/wire-exchange.ts';
 import type { Http1Connection } from './connection.ts';
 import type { Http1Head } from './request-head.ts';
-import { type Framing, fieldLines, interimHead, responseHead } from './response-head.ts';
+import { type Framing, fieldLines, interimHead } from './response-head.ts';
 
 const lastChunk = '0\r\n\r\n';
 
@@ -135,11 +135,10 @@ export class Http1Exchange extends WireExchange {
   #begin(status: number, headers: HeaderList, framing: Framing, lengthBytes: number): void {
     const isKept = this.#connection.mayKeep(this, this.#head.isKept) && framing !== 'close';
     const option = isKept ? (this.version === '1.0' ? 'keep-alive' : '') : 'close';
-    const head = responseHead(status, headers, framing, lengthBytes, option, this.#connection.host.dateNow());
+    this.#connection.sendHead(status, headers, framing, lengthBytes, option);
     this.#framing = framing;
     this.isStarted = true;
     if (!isKept) this.#connection.closeAfterAnswer();
-    this.#connection.sendText(head);
   }
 
   #send(piece: Uint8Array, release: (() => void) | undefined): void {

@@ -6,6 +6,7 @@ import { ChunkedDecoder } from './chunked-decoder.ts';
 import { readFieldLines } from './field-lines.ts';
 import { LineBuffer, type LineResult } from './line-buffer.ts';
 import { Refusal } from './refusal.ts';
+import { RepeatedHead } from './repeated-head.ts';
 import { type Http1Head, readRequestHead } from './request-head.ts';
 
 /** What is being read: a head; a body of known length; chunks; trailers; nothing until the answer is out; nothing more. */
@@ -13,8 +14,8 @@ type Reading = 'head' | 'length' | 'chunks' | 'trailers' | 'held' | 'nothing';
 
 export interface RequestSink {
   onHeadBegins(): void;
-  /** A head is complete, and `rest` came behind it. The body is told of next, by `onBodyEnd` alone when there is none. */
-  onHead(head: Http1Head, rest: Buffer): void;
+  /** A head is complete, and `bytes` from `end` on came behind it. The body is told of next, by `onBodyEnd` alone when there is none. */
+  onHead(head: Http1Head, bytes: Buffer, end: number): void;
   onData(piece: Buffer): void;
   onBodyEnd(trailers: FieldList): void;
   onRefusal(refusal: Refusal): void;
@@ -26,6 +27,7 @@ export class RequestReader {
   readonly #sink: RequestSink;
   readonly #limits: HttpLimits;
   readonly #lines = new LineBuffer();
+  readonly #repeated = new RepeatedHead();
   #reading: Reading = 'head';
   #chunks: ChunkedDecoder | undefined = undefined;
   #left = 0;
@@ -80,6 +82,11 @@ export class RequestReader {
         this.#hold(bytes.subarray(at));
         return;
       } else {
+        const end = this.#readRepeated(bytes, at);
+        if (end > at) {
+          at = end;
+          continue;
+        }
         const rest = this.#readLines(bytes, at);
         if (rest === undefined) return;
         bytes = rest;
@@ -91,6 +98,15 @@ export class RequestReader {
   #refuse(refusal: Refusal): void {
     this.stop();
     this.#sink.onRefusal(refusal);
+  }
+
+  #readRepeated(bytes: Buffer, at: number): number {
+    if (this.#reading !== 'head' || !this.#lines.isEmpty) return -1;
+    const end = this.#repeated.endIn(bytes, at);
+    if (end < 0) return -1;
+    this.#sink.onHeadBegins();
+    this.#beginBody(this.#repeated.head, bytes, end);
+    return end;
   }
 
   #readLines(bytes: Buffer, at: number): Buffer | undefined {
@@ -109,23 +125,28 @@ export class RequestReader {
   }
 
   #endHead(rest: Buffer): void {
-    const { bytes, start, linesEnd } = this.#lines;
+    const { bytes, start, linesEnd, end } = this.#lines;
     if (linesEnd === start) {
       // One empty line before a request is forgiven (RFC 9112, 2.2); a second is not.
       if (this.#hasSkippedLine) this.#refuse(new Refusal(400, 'the request begins with empty lines; remove them'));
       this.#hasSkippedLine = true;
       return;
     }
-    this.#hasSkippedLine = false;
     const head = readRequestHead(bytes, start, linesEnd, this.#limits);
     if (head instanceof Refusal) {
       this.#refuse(head);
       return;
     }
+    this.#repeated.keep(bytes, start, end, head);
+    this.#beginBody(head, rest, 0);
+  }
+
+  #beginBody(head: Http1Head, bytes: Buffer, end: number): void {
+    this.#hasSkippedLine = false;
     this.#left = head.lengthBytes ?? 0;
     this.#chunks = head.isChunked ? new ChunkedDecoder() : undefined;
     this.#reading = head.isChunked ? 'chunks' : this.#left > 0 ? 'length' : 'held';
-    this.#sink.onHead(head, rest);
+    this.#sink.onHead(head, bytes, end);
   }
 
   #readLength(bytes: Buffer, at: number): number {

@@ -5,13 +5,17 @@ import { statusTexts } from './refusal.ts';
 /** How the end of a response's body is told. */
 export type Framing = 'length' | 'chunked' | 'close' | 'none';
 
+const noBytes = Buffer.alloc(0);
+
+export type ConnectionOption = '' | 'close' | 'keep-alive';
+
 /** A response's head as text. Throws when a field may not be sent. */
 export function responseHead(
   status: number,
   headers: HeaderList,
   framing: Framing,
   lengthBytes: number,
-  connectionOption: '' | 'close' | 'keep-alive',
+  connectionOption: ConnectionOption,
   date: string,
 ): string {
   let head = `HTTP/1.1 ${status} ${statusTexts.get(status) ?? ''}\r\n${fieldLines(headers)}`;
@@ -19,6 +23,48 @@ export function responseHead(
   else if (framing === 'chunked') head += 'transfer-encoding: chunked\r\n';
   if (connectionOption !== '') head += `connection: ${connectionOption}\r\n`;
   return `${head}date: ${date}\r\n\r\n`;
+}
+
+/**
+ * The last head of a connection's responses. A handler that hands out the same list of fields again is taken at its
+ * word, so that the head of an answer like the one before is neither checked nor written again.
+ */
+export class ResponseHeads {
+  #status = 0;
+  #headers: HeaderList | undefined = undefined;
+  #framing: Framing = 'none';
+  #lengthBytes = 0;
+  #option: ConnectionOption = '';
+  #date = '';
+  #bytes: Buffer = noBytes;
+
+  /** Throws when a field may not be sent. */
+  bytesOf(
+    status: number,
+    headers: HeaderList,
+    framing: Framing,
+    lengthBytes: number,
+    option: ConnectionOption,
+    date: string,
+  ): Buffer {
+    const isSame =
+      headers === this.#headers &&
+      lengthBytes === this.#lengthBytes &&
+      date === this.#date &&
+      status === this.#status &&
+      framing === this.#framing &&
+      option === this.#option;
+    if (isSame) return this.#bytes;
+    const bytes = Buffer.from(responseHead(status, headers, framing, lengthBytes, option, date), 'latin1');
+    this.#status = status;
+    this.#headers = headers;
+    this.#framing = framing;
+    this.#lengthBytes = lengthBytes;
+    this.#option = option;
+    this.#date = date;
+    this.#bytes = bytes;
+    return bytes;
+  }
 }
 
 /** An interim response: neither date nor framing. */

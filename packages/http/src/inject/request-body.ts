@@ -1,5 +1,5 @@
 import type { CancelSignal } from '@millrace/protocol';
-import { BodyAborted, BodyTooLarge, type RequestBody } from '../exchange.ts';
+import { BodyAborted, type BodyReceiver, BodyTooLarge, type RequestBody } from '../exchange.ts';
 import { unlessCancelled } from './unless-cancelled.ts';
 
 export type InjectedBody = string | Uint8Array | Iterable<Uint8Array> | AsyncIterable<Uint8Array>;
@@ -37,6 +37,13 @@ export class InjectedRequestBody implements RequestBody {
       pieces.push(piece);
     }
     return Buffer.concat(pieces, bytes);
+  }
+
+  giveAll(bytesMax: number, receiver: BodyReceiver): void {
+    this.readAll(bytesMax).then(
+      (body) => receiver.onBody(body),
+      (error: unknown) => receiver.onBodyFailed(error),
+    );
   }
 
   [Symbol.asyncIterator](): AsyncIterator<Uint8Array> {

@@ -4,6 +4,7 @@ import type { Field } from './field.ts';
 /** Fields in the order they came; looked up by a walk, which for the dozen of a request beats building an index. */
 export class FieldList implements HeaderFields {
   readonly fields: readonly Field[];
+  memo: unknown = undefined;
 
   constructor(fields: readonly Field[]) {
     this.fields = fields;

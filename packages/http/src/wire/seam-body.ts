@@ -1,5 +1,7 @@
-import { BodyAborted, BodyTooLarge, type RequestBody } from '../exchange.ts';
+import { BodyAborted, type BodyReceiver, BodyTooLarge, type RequestBody } from '../exchange.ts';
 import type { WireExchange } from './wire-exchange.ts';
+
+const noBytes = new Uint8Array(0);
 
 type Waiter = { readonly settle: (result: IteratorResult<Uint8Array>) => void; readonly fail: (error: Error) => void };
 
@@ -7,13 +9,14 @@ type Waiter = { readonly settle: (result: IteratorResult<Uint8Array>) => void; r
 export class SeamBody implements RequestBody {
   readonly #exchange: WireExchange;
   #isTaken: boolean = false;
-  #pieces: Uint8Array[] = [];
+  /** The first piece, which is mostly the only one. */
+  #first: Uint8Array | undefined = undefined;
+  #pieces: Uint8Array[] | undefined = undefined;
   #bytes = 0;
   #bytesMax = 0;
   #isComplete: boolean = false;
   #error: Error | undefined = undefined;
-  #onWhole: ((body: Uint8Array) => void) | undefined = undefined;
-  #onFailed: ((error: Error) => void) | undefined = undefined;
+  #receiver: BodyReceiver | undefined = undefined;
   #waiter: Waiter | undefined = undefined;
 
   constructor(exchange: WireExchange) {
@@ -25,16 +28,19 @@ export class SeamBody implements RequestBody {
   }
 
   readAll(bytesMax: number): Promise<Uint8Array> {
+    return new Promise((resolve, reject) => this.giveAll(bytesMax, { onBody: resolve, onBodyFailed: reject }));
+  }
+
+  giveAll(bytesMax: number, receiver: BodyReceiver): void {
     this.#take();
     const declared = this.#exchange.lengthBytes;
-    if (declared !== undefined && declared > bytesMax) return Promise.reject(new BodyTooLarge(bytesMax));
-    this.#bytesMax = bytesMax;
-    return new Promise<Uint8Array>((resolve, reject) => {
-      this.#onWhole = resolve;
-      this.#onFailed = reject;
-      if (this.#error !== undefined) reject(this.#error);
-      else this.#exchange.resume();
-    });
+    if (declared !== undefined && declared > bytesMax) receiver.onBodyFailed(new BodyTooLarge(bytesMax));
+    else if (this.#error !== undefined) receiver.onBodyFailed(this.#error);
+    else {
+      this.#bytesMax = bytesMax;
+      this.#receiver = receiver;
+      this.#exchange.resume();
+    }
   }
 
   [Symbol.asyncIterator](): AsyncIterator<Uint8Array> {
@@ -48,7 +54,8 @@ export class SeamBody implements RequestBody {
   }
 
   #next(): Promise<IteratorResult<Uint8Array>> {
-    const piece = this.#pieces.shift();
+    const piece = this.#first;
+    this.#first = this.#pieces?.shift();
     if (piece !== undefined) return Promise.resolve({ done: false, value: piece });
     if (this.#isComplete) return Promise.resolve({ done: true, value: undefined });
     if (this.#error !== undefined) return Promise.reject(this.#error);
@@ -60,14 +67,14 @@ export class SeamBody implements RequestBody {
 
   #abandon(): Promise<IteratorResult<Uint8Array>> {
     this.#isComplete = true;
-    this.#pieces = [];
+    this.#forget();
     return Promise.resolve({ done: true, value: undefined });
   }
 
   onData(piece: Uint8Array): void {
-    if (this.#onWhole !== undefined) {
+    if (this.#receiver !== undefined) {
       this.#bytes += piece.length;
-      if (this.#bytes <= this.#bytesMax) this.#pieces.push(piece);
+      if (this.#bytes <= this.#bytesMax) this.#keep(piece);
       else this.#failWith(new BodyTooLarge(this.#bytesMax));
       return;
     }
@@ -76,16 +83,30 @@ export class SeamBody implements RequestBody {
     const waiter = this.#waiter;
     this.#waiter = undefined;
     if (waiter !== undefined) waiter.settle({ done: false, value: piece });
-    else this.#pieces.push(piece);
+    else this.#keep(piece);
+  }
+
+  #keep(piece: Uint8Array): void {
+    if (this.#first === undefined) this.#first = piece;
+    else {
+      this.#pieces ??= [];
+      this.#pieces.push(piece);
+    }
+  }
+
+  #forget(): void {
+    this.#first = undefined;
+    this.#pieces = undefined;
   }
 
   onEnd(): void {
     this.#isComplete = true;
-    const onWhole = this.#onWhole;
-    if (onWhole !== undefined) {
+    const receiver = this.#receiver;
+    if (receiver !== undefined) {
+      const first = this.#first ?? noBytes;
       const pieces = this.#pieces;
-      this.#pieces = [];
-      onWhole(pieces.length === 1 ? (pieces[0] as Uint8Array) : Buffer.concat(pieces, this.#bytes));
+      this.#forget();
+      receiver.onBody(pieces === undefined ? first : Buffer.concat([first, ...pieces], this.#bytes));
     }
     this.#waiter?.settle({ done: true, value: undefined });
     this.#waiter = undefined;
@@ -96,11 +117,12 @@ export class SeamBody implements RequestBody {
   }
 
   #failWith(error: Error): void {
-    this.#pieces = [];
+    this.#forget();
     this.#error = error;
     this.#exchange.pause();
-    this.#onWhole = undefined;
-    this.#onFailed?.(error);
+    const receiver = this.#receiver;
+    this.#receiver = undefined;
+    receiver?.onBodyFailed(error);
     this.#waiter?.fail(error);
     this.#waiter = undefined;
   }

@@ -27,6 +27,7 @@ async function call(method: string, path: string, accept?: string): Promise<Http
     body: {
       lengthBytes: 0,
       readAll: async () => new Uint8Array(),
+      giveAll: (_, receiver) => receiver.onBody(new Uint8Array()),
       async *[Symbol.asyncIterator]() {},
     },
     trailers: headersOf({}),

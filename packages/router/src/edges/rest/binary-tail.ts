@@ -6,10 +6,12 @@ export class BinaryTail {
   readonly #model: string;
   /** Whether the client said where the JSON ends; otherwise all of the body was JSON. */
   readonly #isDeclared: boolean;
-  #offset = 0;
+  #offset: number;
 
-  constructor(bytes: Uint8Array, model: string, isDeclared: boolean) {
+  /** `bytes` from `offset` on. */
+  constructor(bytes: Uint8Array, offset: number, model: string, isDeclared: boolean) {
     this.#bytes = bytes;
+    this.#offset = offset;
     this.#model = model;
     this.#isDeclared = isDeclared;
   }

@@ -1,14 +1,14 @@
 /** An inference request as the Open Inference Protocol and its binary tensor extension write it. */
-import { InferenceError, JsonReader } from '@millrace/protocol';
+import { InferenceError } from '@millrace/protocol';
 import type { InferRequest } from '../../data-plane/infer.ts';
 import type { Catalogue } from '../../registry/catalogue.ts';
-import { type AnswerForm, binaryForm, jsonForm, type OutputForm } from '../classification/answer-form.ts';
+import { type AnswerForm, binaryForm } from '../classification/answer-form.ts';
+import type { TemplateSlot } from './answer-template.ts';
 import { BinaryTail } from './binary-tail.ts';
-import { type InputLimits, type PendingInput, readInputs, resolveInputs } from './decode-inputs.ts';
-import { readOutputs } from './decode-outputs.ts';
-import { readParameters } from './parameters.ts';
+import { resolveInputs } from './decode-inputs.ts';
+import { type DecodeLimits, InferJsonReader } from './infer-json.ts';
 import { rawBinaryInput } from './raw-binary.ts';
-import { noRequestParameters, requestParametersFrom } from './request-parameters.ts';
+import { noRequestParameters } from './request-parameters.ts';
 
 export const headerLengthField = 'inference-header-content-length';
 
@@ -23,54 +23,60 @@ export interface RequestFrame {
   readonly caller: string;
 }
 
-export interface DecodeLimits extends InputLimits {
-  readonly jsonBytesMax: number;
-  readonly outputsMax: number;
-}
-
 export interface DecodedRequest {
   readonly request: InferRequest;
   readonly form: AnswerForm;
+  /** Where answers like one another are remembered, if the request is. */
+  readonly template: TemplateSlot | undefined;
 }
 
-export function decodeRequest(
-  frame: RequestFrame,
-  body: Uint8Array,
-  catalogue: Catalogue,
-  limits: DecodeLimits,
-): DecodedRequest {
-  if (frame.jsonBytes === 0) return decodeRawBinary(frame, body, catalogue);
-  const jsonBytes = frame.jsonBytes ?? body.byteLength;
-  if (jsonBytes > body.byteLength) {
-    throw new InferenceError(
-      'invalid-request',
-      `Inference-Header-Content-Length is ${jsonBytes}, but the body has only ${body.byteLength} bytes`,
-    );
+export class RequestDecoder {
+  readonly #catalogue: Catalogue;
+  readonly #limits: DecodeLimits;
+  readonly #jsons: InferJsonReader;
+
+  constructor(catalogue: Catalogue, limits: DecodeLimits) {
+    this.#catalogue = catalogue;
+    this.#limits = limits;
+    this.#jsons = new InferJsonReader(limits);
   }
-  if (jsonBytes > limits.jsonBytesMax) {
-    throw new InferenceError(
-      'request-too-large',
-      `the JSON of the request has ${jsonBytes} bytes, more than the ${limits.jsonBytesMax} allowed; send tensors as binary data`,
-    );
+
+  decode(frame: RequestFrame, body: Uint8Array): DecodedRequest {
+    if (frame.jsonBytes === 0) return decodeRawBinary(frame, body, this.#catalogue);
+    const jsonBytes = frame.jsonBytes ?? body.byteLength;
+    if (jsonBytes > body.byteLength) {
+      throw new InferenceError(
+        'invalid-request',
+        `Inference-Header-Content-Length is ${jsonBytes}, but the body has only ${body.byteLength} bytes`,
+      );
+    }
+    const { jsonBytesMax } = this.#limits;
+    if (jsonBytes > jsonBytesMax) {
+      throw new InferenceError(
+        'request-too-large',
+        `the JSON of the request has ${jsonBytes} bytes, more than the ${jsonBytesMax} allowed; send tensors as binary data`,
+      );
+    }
+    const { id, parameters, inputs, outputs, form, template } = this.#jsons.read(body, jsonBytes);
+    const tail = new BinaryTail(body, jsonBytes, frame.model, frame.jsonBytes !== undefined);
+    return {
+      request: {
+        model: frame.model,
+        version: frame.version,
+        id,
+        parameters: parameters.forModel,
+        inputs: resolveInputs(inputs, tail),
+        outputs,
+        timeoutMs: frame.timeoutMs,
+        queueTimeoutMs: parameters.timeoutMs,
+        priority: parameters.priority,
+        sequence: parameters.sequence,
+        caller: frame.caller,
+      },
+      form,
+      template,
+    };
   }
-  const json = readJson(new JsonReader(body.subarray(0, jsonBytes)), limits);
-  const tail = new BinaryTail(body.subarray(jsonBytes), frame.model, frame.jsonBytes !== undefined);
-  return {
-    request: {
-      model: frame.model,
-      version: frame.version,
-      id: json.id,
-      parameters: json.parameters.forModel,
-      inputs: resolveInputs(json.inputs, tail),
-      outputs: [...json.outputs.keys()],
-      timeoutMs: frame.timeoutMs,
-      queueTimeoutMs: json.parameters.timeoutMs,
-      priority: json.parameters.priority,
-      sequence: json.parameters.sequence,
-      caller: frame.caller,
-    },
-    form: { listed: json.outputs, unlisted: json.parameters.isBinaryByDefault ? binaryForm : jsonForm },
-  };
 }
 
 /** The value of `Inference-Header-Content-Length`, which is at most 2^31 - 1 in the protocol. */
@@ -84,24 +90,6 @@ export function jsonBytesFromField(values: readonly string[]): number | undefine
     );
   }
   return Number(value);
-}
-
-function readJson(reader: JsonReader, limits: DecodeLimits) {
-  let id = '';
-  let parameters = noRequestParameters;
-  let inputs: readonly PendingInput[] | undefined;
-  let outputs: ReadonlyMap<string, OutputForm> = new Map();
-  reader.beginObject();
-  for (let key = reader.nextKey(); key !== undefined; key = reader.nextKey()) {
-    if (key === 'id') id = reader.readString();
-    else if (key === 'parameters') parameters = requestParametersFrom(readParameters(reader, ''));
-    else if (key === 'inputs') inputs = readInputs(reader, limits);
-    else if (key === 'outputs') outputs = readOutputs(reader, limits.outputsMax);
-    else reader.skipValue();
-  }
-  reader.expectEnd();
-  if (inputs === undefined) throw new InferenceError('invalid-request', `the request has no 'inputs'`);
-  return { id, parameters, inputs, outputs };
 }
 
 function decodeRawBinary(frame: RequestFrame, body: Uint8Array, catalogue: Catalogue): DecodedRequest {
@@ -123,5 +111,6 @@ function decodeRawBinary(frame: RequestFrame, body: Uint8Array, catalogue: Catal
       caller,
     },
     form: { listed: new Map(), unlisted: binaryForm },
+    template: undefined,
   };
 }

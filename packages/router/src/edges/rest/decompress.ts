@@ -8,7 +8,7 @@ const unpackers = {
   deflate: { now: inflateSync, stream: createInflate },
 };
 
-type Packing = keyof typeof unpackers;
+export type Packing = keyof typeof unpackers;
 
 /** The packing a `content-encoding` field names; nothing for none. Any other is an `unsupported-media`. */
 export function requestPackingFrom(contentEncoding: string | undefined): Packing | undefined {

@@ -1,16 +1,13 @@
 /** An answer as JSON with binary tensors behind it. Binary outputs leave from where they lie. */
+
+import type { HeaderList } from '@millrace/http';
 import { InferenceError, type JsonWriter, type Tensor, writeTensorData } from '@millrace/protocol';
 import type { InferAnswer } from '../../data-plane/infer.ts';
 import type { ModelView } from '../../registry/catalogue.ts';
 import { type AnswerForm, formOf } from '../classification/answer-form.ts';
 import { classify } from '../classification/classify.ts';
-
-export interface EncodedAnswer {
-  /** The JSON, then views of the binary outputs that have bytes. */
-  readonly pieces: readonly Uint8Array[];
-  readonly jsonBytes: number;
-  readonly bytes: number;
-}
+import type { EncodedAnswer } from './answer-template.ts';
+import { headerLengthField } from './decode-request.ts';
 
 export interface EncodeContext {
   readonly form: AnswerForm;
@@ -35,11 +32,21 @@ export function encodeAnswer(answer: InferAnswer, context: EncodeContext, writer
     const json = writer.take();
     let bytes = json.byteLength;
     for (const piece of binary) bytes += piece.byteLength;
-    return { pieces: [json, ...binary], jsonBytes: json.byteLength, bytes };
+    const headers = binary.length === 0 ? jsonFields : binaryFields(json.byteLength);
+    return { pieces: [json, ...binary], jsonBytes: json.byteLength, bytes, headers };
   } catch (error) {
     writer.discard();
     throw error;
   }
+}
+
+const jsonFields: HeaderList = [['content-type', 'application/json']];
+
+function binaryFields(jsonBytes: number): HeaderList {
+  return [
+    ['content-type', 'application/octet-stream'],
+    [headerLengthField, String(jsonBytes)],
+  ];
 }
 
 function writeOutput(writer: JsonWriter, output: Tensor, context: EncodeContext, binary: Uint8Array[]): void {

@@ -1,20 +1,20 @@
-/** One inference over REST, from the body of the request to the pieces of the answer. */
-import type { HttpRequest, HttpResponse } from '@millrace/http';
+/** Inferences over REST: what they share, and one of them from the body of its request to the pieces of its answer. */
+import type { BodyReceiver, HttpRequest, HttpResponse } from '@millrace/http';
 import { JsonWriter } from '@millrace/protocol';
 import type { DataPlane, InferAnswer } from '../../data-plane/infer.ts';
 import type { Catalogue } from '../../registry/catalogue.ts';
 import { callerFrom } from '../caller.ts';
-import type { AnswerForm } from '../classification/answer-form.ts';
 import { checkClassification, isClassifying } from '../classification/classify.ts';
 import { chooseCoding } from './accept-encoding.ts';
+import type { EncodedAnswer } from './answer-template.ts';
 import { BodyBudget, type BodyLease } from './body-budget.ts';
 import { compress } from './compress.ts';
 import type { RestConfig } from './config.ts';
-import { type DecodedRequest, decodeRequest, headerLengthField, jsonBytesFromField } from './decode-request.ts';
-import { inferenceErrorFrom } from './encode-error.ts';
-import { type EncodedAnswer, encodeAnswer } from './encode-response.ts';
-import { readBody } from './read-body.ts';
-import { timeoutField, timeoutMsFromField } from './request-parameters.ts';
+import { type DecodedRequest, RequestDecoder } from './decode-request.ts';
+import { encodeError, inferenceErrorFrom } from './encode-error.ts';
+import { encodeAnswer } from './encode-response.ts';
+import { type InferFields, inferFieldsFrom } from './infer-fields.ts';
+import { readPacked } from './read-body.ts';
 
 export interface InferDependencies {
   readonly dataPlane: DataPlane;
@@ -22,119 +22,180 @@ export interface InferDependencies {
   readonly config: RestConfig;
   /** The header field that names the caller; empty: none is believed. */
   readonly callerHeader: string;
+  /** Hears of defects; clients are told only that there was one. */
+  readonly onError: (error: unknown) => void;
 }
 
 /** A writer keeps the memory of its largest text; after one of this size it is replaced. */
 const writerBytesMax = 1024 * 1024;
 
 export class InferOperation {
-  readonly #dataPlane: DataPlane;
-  readonly #catalogue: Catalogue;
-  readonly #config: RestConfig;
-  readonly #callerHeader: string;
-  readonly #bodies: BodyBudget;
+  readonly dataPlane: DataPlane;
+  readonly catalogue: Catalogue;
+  readonly config: RestConfig;
+  readonly callerHeader: string;
+  readonly bodies: BodyBudget;
+  readonly decoder: RequestDecoder;
+  readonly #onError: (error: unknown) => void;
   /** Shared by all requests: what it writes is taken before anything else runs. */
   #writer = new JsonWriter();
 
-  constructor({ dataPlane, catalogue, config, callerHeader }: InferDependencies) {
-    this.#dataPlane = dataPlane;
-    this.#catalogue = catalogue;
-    this.#config = config;
-    this.#callerHeader = callerHeader;
-    this.#bodies = new BodyBudget(config.bodyBytesInFlightMax);
+  constructor({ dataPlane, catalogue, config, callerHeader, onError }: InferDependencies) {
+    this.dataPlane = dataPlane;
+    this.catalogue = catalogue;
+    this.config = config;
+    this.callerHeader = callerHeader;
+    this.bodies = new BodyBudget(config.bodyBytesInFlightMax);
+    this.decoder = new RequestDecoder(catalogue, config);
+    this.#onError = onError;
   }
 
-  /** Rejects with what `encodeError` takes; an answer that was made is then released. */
-  async run(http: HttpRequest, model: string, version: string): Promise<HttpResponse> {
-    const lease = this.#bodies.lease();
-    try {
-      return await this.#runLeased(http, model, version, lease);
-    } finally {
-      lease.end();
-    }
+  /** What goes wrong is an answer too. */
+  run(http: HttpRequest, model: string, version: string): Promise<HttpResponse> {
+    return new Promise((respond) => new InferCall(this, http, model, version, respond).begin());
   }
 
-  async #runLeased(http: HttpRequest, model: string, version: string, lease: BodyLease): Promise<HttpResponse> {
-    const { request, form } = await this.#decode(http, model, version, lease);
-    const answer = await this.#dataPlane.infer(request, http.signal);
-    const release = releaseOf(answer);
-    try {
-      return await this.#respond(answer, form, takeJoined(http, 'accept-encoding'), release);
-    } catch (error) {
-      release();
-      throw error;
-    }
-  }
-
-  async #decode(http: HttpRequest, model: string, version: string, lease: BodyLease): Promise<DecodedRequest> {
-    try {
-      return await this.#mustDecode(http, model, version, lease);
-    } catch (error) {
-      this.#dataPlane.noteRefusal(inferenceErrorFrom(error).code);
-      throw error;
-    }
-  }
-
-  async #mustDecode(http: HttpRequest, model: string, version: string, lease: BodyLease): Promise<DecodedRequest> {
-    const frame = {
-      model,
-      version,
-      jsonBytes: jsonBytesFromField(http.headers.getAll(headerLengthField)),
-      timeoutMs: timeoutMsFromField(takeJoined(http, timeoutField)),
-      caller: callerFrom(http.headers, http.peer, this.#callerHeader),
-    };
-    const body = await readBody(http, takeJoined(http, 'content-encoding'), this.#config, lease);
-    const decoded = decodeRequest(frame, body, this.#catalogue, this.#config);
-    if (isClassifying(decoded.form)) checkClassification(decoded.form, this.#catalogue.mustFind(model, version));
-    return decoded;
-  }
-
-  async #respond(
-    answer: InferAnswer,
-    form: AnswerForm,
-    acceptEncoding: string | undefined,
-    release: () => void,
-  ): Promise<HttpResponse> {
-    const view = isClassifying(form) ? this.#catalogue.mustFind(answer.model, answer.version) : undefined;
-    const { classificationElementsMax } = this.#config;
+  encode(answer: InferAnswer, { form, template }: DecodedRequest): EncodedAnswer {
+    const known = template?.take(answer);
+    if (known !== undefined) return known;
+    const view = isClassifying(form) ? this.catalogue.mustFind(answer.model, answer.version) : undefined;
+    const { classificationElementsMax } = this.config;
     const encoded = encodeAnswer(answer, { form, view, classificationElementsMax }, this.#writer);
     if (encoded.jsonBytes > writerBytesMax) this.#writer = new JsonWriter();
-    const headers = answerFields(encoded);
-    if (encoded.bytes >= this.#config.compressBytesMin) {
-      headers.push(['vary', 'accept-encoding']);
-      const coding = chooseCoding(acceptEncoding);
-      if (coding !== 'identity') {
-        const packed = compress(encoded.pieces, encoded.bytes, coding, this.#config);
-        const body = packed instanceof Promise ? await packed : packed;
-        release();
-        return { status: 200, headers: [...headers, ['content-encoding', coding]], body };
-      }
-    }
-    // Pure JSON holds nothing of the answer's memory.
-    if (encoded.pieces.length === 1) release();
-    return { status: 200, headers, body: encoded.pieces, release };
+    template?.keep(answer, form, encoded);
+    return encoded;
+  }
+
+  encodeError(error: unknown): HttpResponse {
+    return encodeError(error, { retryAfterSeconds: this.config.retryAfterSeconds, onError: this.#onError });
   }
 }
 
-/** A field that was sent in several lines is one list. */
-function takeJoined(http: HttpRequest, name: string): string | undefined {
-  const values = http.headers.getAll(name);
-  return values.length > 1 ? values.join(', ') : values[0];
-}
+/** Plain calls instead of promises from step to step: most requests are small, and a promise costs like reading one. */
+class InferCall implements BodyReceiver {
+  readonly #operation: InferOperation;
+  readonly #http: HttpRequest;
+  readonly #model: string;
+  readonly #version: string;
+  readonly #respond: (response: HttpResponse) => void;
+  readonly #lease: BodyLease;
+  #fields: InferFields | undefined = undefined;
+  #decoded: DecodedRequest | undefined = undefined;
 
-function answerFields(encoded: EncodedAnswer): [string, string][] {
-  if (encoded.pieces.length === 1) return [['content-type', 'application/json']];
-  return [
-    ['content-type', 'application/octet-stream'],
-    [headerLengthField, String(encoded.jsonBytes)],
-  ];
-}
+  constructor(
+    operation: InferOperation,
+    http: HttpRequest,
+    model: string,
+    version: string,
+    respond: (response: HttpResponse) => void,
+  ) {
+    this.#operation = operation;
+    this.#http = http;
+    this.#model = model;
+    this.#version = version;
+    this.#respond = respond;
+    this.#lease = operation.bodies.lease();
+  }
 
-function releaseOf(answer: InferAnswer): () => void {
-  let isReleased = false;
-  return () => {
-    if (isReleased) return;
-    isReleased = true;
+  begin(): void {
+    try {
+      const { config } = this.#operation;
+      const { body } = this.#http;
+      const fields = inferFieldsFrom(this.#http.headers);
+      this.#fields = fields;
+      if (fields.packing !== undefined || body.lengthBytes === undefined) {
+        readPacked(this.#http, fields.packing, config, this.#lease).then(
+          (whole) => this.onBody(whole),
+          (error: unknown) => this.onBodyFailed(error),
+        );
+        return;
+      }
+      if (body.lengthBytes <= config.bodyBytesMax) this.#lease.grow(body.lengthBytes);
+      body.giveAll(config.bodyBytesMax, this);
+    } catch (error) {
+      this.onBodyFailed(error);
+    }
+  }
+
+  onBody(body: Uint8Array): void {
+    const { decoder, catalogue, callerHeader, dataPlane } = this.#operation;
+    const { jsonBytes, timeoutMs } = this.#fields as InferFields;
+    const http = this.#http;
+    const model = this.#model;
+    const version = this.#version;
+    try {
+      const caller = callerFrom(http.headers, http.peer, callerHeader);
+      const decoded = decoder.decode({ model, version, jsonBytes, timeoutMs, caller }, body);
+      if (isClassifying(decoded.form)) checkClassification(decoded.form, catalogue.mustFind(model, version));
+      this.#decoded = decoded;
+    } catch (error) {
+      this.onBodyFailed(error);
+      return;
+    }
+    try {
+      dataPlane.infer(this.#decoded.request, http.signal).then(
+        (answer) => this.#onAnswer(answer),
+        (error: unknown) => this.#onRefused(error),
+      );
+    } catch (error) {
+      this.#onRefused(error);
+    }
+  }
+
+  #onRefused(error: unknown): void {
+    this.#end(this.#operation.encodeError(error));
+  }
+
+  /** There is no request to speak of: it was cut off, too large or senseless. */
+  onBodyFailed(error: unknown): void {
+    const { dataPlane } = this.#operation;
+    dataPlane.noteRefusal(inferenceErrorFrom(error).code);
+    this.#end(this.#operation.encodeError(error));
+  }
+
+  #onAnswer(answer: InferAnswer): void {
+    const { config } = this.#operation;
+    try {
+      const encoded = this.#operation.encode(answer, this.#decoded as DecodedRequest);
+      if (encoded.bytes >= config.compressBytesMin) {
+        this.#respondPacked(answer, encoded).catch((error: unknown) => this.#fail(answer, error));
+        return;
+      }
+      this.#respondPlain(answer, encoded, encoded.headers);
+    } catch (error) {
+      this.#fail(answer, error);
+    }
+  }
+
+  #respondPlain(answer: InferAnswer, { pieces }: EncodedAnswer, headers: HttpResponse['headers']): void {
+    // Pure JSON holds nothing of the answer's memory.
+    if (pieces.length > 1) this.#end({ status: 200, headers, body: pieces, release: () => answer.release() });
+    else {
+      answer.release();
+      this.#end({ status: 200, headers, body: pieces });
+    }
+  }
+
+  async #respondPacked(answer: InferAnswer, encoded: EncodedAnswer): Promise<void> {
+    const { acceptEncoding } = this.#fields as InferFields;
+    const headers: HttpResponse['headers'] = [...encoded.headers, ['vary', 'accept-encoding']];
+    const coding = chooseCoding(acceptEncoding);
+    if (coding === 'identity') {
+      this.#respondPlain(answer, encoded, headers);
+      return;
+    }
+    const body = await compress(encoded.pieces, encoded.bytes, coding, this.#operation.config);
     answer.release();
-  };
+    this.#end({ status: 200, headers: [...headers, ['content-encoding', coding]], body });
+  }
+
+  #fail(answer: InferAnswer, error: unknown): void {
+    answer.release();
+    this.#end(this.#operation.encodeError(error));
+  }
+
+  #end(response: HttpResponse): void {
+    this.#lease.end();
+    this.#respond(response);
+  }
 }

@@ -15,6 +15,7 @@ export interface ModelOperationDependencies {
 export interface ModelOperation extends Pick<Route, 'headers' | 'method' | 'request' | 'responses' | 'summary'> {
   readonly suffix: string;
   readonly name: string;
+  /** What it throws becomes an answer; a promise must not be rejected. */
   run(routed: RoutedRequest, model: string, version: string): HttpResponse | Promise<HttpResponse>;
 }
 
@@ -24,9 +25,9 @@ export function modelOperation(dependencies: ModelOperationDependencies, operati
     retryAfterSeconds: dependencies.config.retryAfterSeconds,
     onError: dependencies.onError,
   };
-  const handler = async (routed: RoutedRequest): Promise<HttpResponse> => {
+  const handler = (routed: RoutedRequest): HttpResponse | Promise<HttpResponse> => {
     try {
-      return await run(routed, routed.parameters.get('model') ?? '', routed.parameters.get('version') ?? '');
+      return run(routed, routed.parameters.get('model') ?? '', routed.parameters.get('version') ?? '');
     } catch (error) {
       return encodeError(error, encode);
     }

@@ -1,15 +1,23 @@
 import { BodyTooLarge, type HttpRequest } from '@millrace/http';
 import type { BodyLease } from './body-budget.ts';
-import { type DecompressLimits, decompress, requestPackingFrom } from './decompress.ts';
+import { type DecompressLimits, decompress, type Packing, requestPackingFrom } from './decompress.ts';
 
 /** The body of a request, unpacked; what it takes of memory is leased before it is there. */
-export async function readBody(
+export function readBody(
   http: HttpRequest,
   contentEncoding: string | undefined,
   limits: DecompressLimits,
   lease: BodyLease,
 ): Promise<Uint8Array> {
-  const packing = requestPackingFrom(contentEncoding);
+  return readPacked(http, requestPackingFrom(contentEncoding), limits, lease);
+}
+
+export async function readPacked(
+  http: HttpRequest,
+  packing: Packing | undefined,
+  limits: DecompressLimits,
+  lease: BodyLease,
+): Promise<Uint8Array> {
   const body = await readWhole(http, limits.bodyBytesMax, lease);
   return packing === undefined ? body : decompress(body, packing, limits, lease);
 }

@@ -7,6 +7,16 @@ import type { Route, RoutedRequest } from './route.ts';
 /** How a path that leads nowhere is answered: in the words of the edge that owns the router. */
 export type EncodeRefusal = (error: InferenceError, request: HttpRequest) => HttpResponse;
 
+/** Paths that are remembered, and what one may measure: a server is asked for the same few, over and over. */
+export const knownPathsMax = 256;
+const knownPathCharactersMax = 256;
+
+interface KnownPath {
+  readonly method: string;
+  readonly route: Route;
+  readonly parameters: ReadonlyMap<string, string>;
+}
+
 const noQuery: Readonly<Record<string, unknown>> = Object.freeze({});
 
 /** One handler for all routes: 404 for an unknown path, 405 with `allow` for a known one, HEAD wherever GET is. */
@@ -14,7 +24,13 @@ export function createRouter(routes: readonly Route[], encodeRefusal: EncodeRefu
   const tree = new PathTree();
   for (const route of routes) tree.add(route);
 
+  const known = new Map<string, KnownPath>();
+
   return (request) => {
+    const before = known.get(request.path);
+    if (before !== undefined && before.method === request.method) {
+      return before.route.handler({ request, parameters: before.parameters, query: noQuery });
+    }
     const match = tree.take(request.path);
     if (match === undefined) return encodeRefusal(notFound(request), request);
     const { byMethod } = match.routes;
@@ -25,7 +41,13 @@ export function createRouter(routes: readonly Route[], encodeRefusal: EncodeRefu
       return { ...refusal, headers: [...refusal.headers, ['allow', allowed]] };
     }
     const routed = routedFrom(route, match, request);
-    return routed instanceof InferenceError ? encodeRefusal(routed, request) : route.handler(routed);
+    if (routed instanceof InferenceError) return encodeRefusal(routed, request);
+    const { method, path } = request;
+    if (route.query === undefined && path.length <= knownPathCharactersMax) {
+      if (known.size === knownPathsMax) known.clear();
+      known.set(path, { method, route, parameters: routed.parameters });
+    }
+    return route.handler(routed);
   };
 }
 

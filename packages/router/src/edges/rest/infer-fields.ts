@@ -1,0 +1,34 @@
+/** What the header fields say of an inference, read once for a client that repeats its head. */
+import type { HeaderFields } from '@millrace/http';
+import { headerLengthField, jsonBytesFromField } from './decode-request.ts';
+import { type Packing, requestPackingFrom } from './decompress.ts';
+import { timeoutField, timeoutMsFromField } from './request-parameters.ts';
+
+export class InferFields {
+  readonly jsonBytes: number | undefined;
+  readonly timeoutMs: number | undefined;
+  readonly packing: Packing | undefined;
+  readonly acceptEncoding: string | undefined;
+
+  constructor(headers: HeaderFields) {
+    this.jsonBytes = jsonBytesFromField(headers.getAll(headerLengthField));
+    this.timeoutMs = timeoutMsFromField(takeJoined(headers, timeoutField));
+    this.packing = requestPackingFrom(takeJoined(headers, 'content-encoding'));
+    this.acceptEncoding = takeJoined(headers, 'accept-encoding');
+  }
+}
+
+/** Throws where a field says something that cannot be. */
+export function inferFieldsFrom(headers: HeaderFields): InferFields {
+  const { memo } = headers;
+  if (memo instanceof InferFields) return memo;
+  const fields = new InferFields(headers);
+  headers.memo = fields;
+  return fields;
+}
+
+/** A field that was sent in several lines is one list. */
+function takeJoined(headers: HeaderFields, name: string): string | undefined {
+  const values = headers.getAll(name);
+  return values.length > 1 ? values.join(', ') : values[0];
+}
