@@ -1,4 +1,4 @@
-/** The last answer to a request that comes again and again: the next differs from it in its data alone, or in nothing else much. */
+/** The last answer to a request that comes again and again: mostly the next differs from it in its data alone. */
 import type { HeaderList } from '@millrace/http';
 import type { Tensor } from '@millrace/protocol';
 import type { InferAnswer } from '../../data-plane/infer.ts';
@@ -51,7 +51,7 @@ class AnswerTemplate {
     this.#outputs = outputs.map(({ name, datatype, shape, data }) => {
       return { name, datatype, shape: [...shape], dataBytes: data.byteLength };
     });
-    this.#json = (pieces[0] as Uint8Array).slice();
+    this.#json = new Uint8Array(pieces[0] as Uint8Array);
     this.#bytes = bytes;
     this.#headers = headers;
   }

@@ -49,7 +49,8 @@ export class InferJsonReader {
     const place = placeOf(body, jsonBytes);
     const known = this.#known[place];
     if (known !== undefined && known.bytes.length === jsonBytes && isPrefix(known.bytes, body)) return known.json;
-    const bytes = body.slice(0, jsonBytes);
+    // Not `slice`: of a Buffer that is a view, which would keep alive, and believe, whatever the body lies in.
+    const bytes = new Uint8Array(body.subarray(0, jsonBytes));
     const json = readJson(bytes, this.#limits);
     if (json.inputs.every(({ tensor }) => tensor === undefined)) {
       this.#known[place] = { bytes, json: { ...json, template: new TemplateSlot() } };

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { openApiDocument, openApiRoute } from './openapi.ts';
 import type { Route } from './route.ts';
-import { createRouter } from './router.ts';
+import { createRouter, knownPathsMax } from './router.ts';
 
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
 
@@ -80,6 +80,22 @@ describe('matching', () => {
     expect(await call('DELETE', '/v2')).toMatchObject({ status: 405, allow: 'GET, HEAD' });
     expect(await call('GET', '/v2/models/m/infer')).toMatchObject({ status: 405, allow: 'POST' });
     expect(await call('PUT', '/search')).toMatchObject({ status: 405, allow: 'GET, HEAD, POST' });
+  });
+
+  test('a path asked for again leads where it led, whatever was asked for in between', async () => {
+    for (let round = 0; round < 2; round++) {
+      for (let at = 0; at <= knownPathsMax; at++) {
+        const { text } = await call('GET', `/v2/models/m${at}`);
+        expect(JSON.parse(text).parameters).toEqual({ model: `m${at}` });
+      }
+    }
+    for (let round = 0; round < 2; round++) {
+      expect(JSON.parse((await call('POST', '/search')).text).query).toEqual({});
+      expect(JSON.parse((await call('GET', '/search?limit=3')).text).query).toEqual({ limit: 3 });
+      expect(await call('PUT', '/search')).toMatchObject({ status: 405 });
+      expect(await call('POST', '/v2/models/m/infer')).toMatchObject({ status: 200 });
+      expect(await call('GET', '/v2/models/m/infer')).toMatchObject({ status: 405 });
+    }
   });
 
   test('HEAD is served wherever GET is, and nowhere else', async () => {

@@ -1,0 +1,96 @@
+import { describe, expect, test } from 'vitest';
+import type { HeaderFields } from '../exchange.ts';
+import type { WireExchange } from '../wire/wire-exchange.ts';
+import { repeatedHeadBytesMax } from './repeated-head.ts';
+import { converse } from './testing/conversation.ts';
+
+/** Answers with what the request was; keeps the fields it came with. */
+function telling(): { readonly seen: HeaderFields[]; readonly handler: (exchange: WireExchange) => void } {
+  const seen: HeaderFields[] = [];
+  const handler = (exchange: WireExchange): void => {
+    let body = '';
+    seen.push(exchange.headers);
+    exchange.listener = {
+      onData: (piece) => {
+        body += Buffer.from(piece).toString('latin1');
+      },
+      onEnd: () => {
+        const told = `${exchange.method} ${exchange.path} ${exchange.headers.get('x-n') ?? ''} ${body}`;
+        exchange.answer(200, [], Buffer.from(`<${told}>`), undefined, undefined);
+      },
+      onAbort: () => exchange.end(),
+      onDrain: () => {},
+    };
+    exchange.resume();
+  };
+  return { seen, handler };
+}
+
+const head = (path: string, length: number, n = '1'): string =>
+  `POST ${path} HTTP/1.1\r\nHost: h\r\nX-N: ${n}\r\nContent-Length: ${length}\r\n\r\n`;
+
+const told = (said: string): string[] => [...said.matchAll(/<([^>]*)>/g)].map((match) => match[1] as string);
+
+describe('a head that comes again', () => {
+  test('means the same, with another body, and brings the same fields', () => {
+    const { seen, handler } = telling();
+    const { receive, said } = converse(handler);
+    receive(`${head('/a', 2)}xy`);
+    receive(`${head('/a', 2)}zw`);
+    expect(told(said())).toEqual(['POST /a 1 xy', 'POST /a 1 zw']);
+    expect(seen[1]).toBe(seen[0]);
+  });
+
+  test('is told from one that differs in any byte, also of the same length', () => {
+    const { seen, handler } = telling();
+    const { receive, said } = converse(handler);
+    receive(`${head('/a', 2)}xy`);
+    receive(`${head('/b', 2)}xy`);
+    receive(`${head('/b', 3)}xyz`);
+    receive(`${head('/b', 3, '2')}xyz`);
+    receive(`${head('/a', 2)}xy`);
+    expect(told(said())).toEqual(['POST /a 1 xy', 'POST /b 1 xy', 'POST /b 1 xyz', 'POST /b 2 xyz', 'POST /a 1 xy']);
+    expect(new Set(seen).size).toBe(5);
+  });
+
+  test('may be pipelined, and cut anywhere', () => {
+    const whole = [`${head('/a', 2)}xy`.repeat(3), head('/a', 1), 'q'].join('');
+    const expected = ['POST /a 1 xy', 'POST /a 1 xy', 'POST /a 1 xy', 'POST /a 1 q'];
+    for (let pieceBytes = 1; pieceBytes <= whole.length; pieceBytes++) {
+      const { receive, said } = converse(telling().handler);
+      for (let at = 0; at < whole.length; at += pieceBytes) receive(whole.slice(at, at + pieceBytes));
+      expect(told(said())).toEqual(expected);
+    }
+  });
+
+  test('is no head that merely begins alike: one more field makes another', () => {
+    const { seen, handler } = telling();
+    const { receive, said } = converse(handler);
+    const short = 'GET /a HTTP/1.1\r\nHost: h\r\n\r\n';
+    receive(short);
+    receive('GET /a HTTP/1.1\r\nHost: h\r\nX-N: 7\r\n\r\n');
+    receive(short);
+    expect(told(said())).toEqual(['GET /a  ', 'GET /a 7 ', 'GET /a  ']);
+    expect(new Set(seen).size).toBe(3);
+  });
+
+  test('is read anew where it is longer than repeatedHeadBytesMax, and forgets the shorter one before it', () => {
+    const { seen, handler } = telling();
+    const { receive, said } = converse(handler);
+    const long = head('/long', 1, 'n'.repeat(repeatedHeadBytesMax));
+    receive(`${head('/a', 1)}x`);
+    receive(`${long}y`);
+    receive(`${long}z`);
+    receive(`${head('/a', 1)}x`);
+    expect(told(said()).map((line) => line.split(' ')[1])).toEqual(['/a', '/long', '/long', '/a']);
+    expect(new Set(seen).size).toBe(4);
+  });
+
+  test('closes the connection again where it says so, and is refused again where it was', () => {
+    const closing = 'GET /a HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n';
+    const { receive, said, transport } = converse(telling().handler);
+    receive(`GET /a HTTP/1.1\r\nHost: h\r\n\r\n${closing}${closing}`);
+    expect(told(said())).toHaveLength(2);
+    expect(transport.isEnded).toBe(true);
+  });
+});
