@@ -9,8 +9,11 @@ import { staticCount, staticFields } from './static-table.ts';
 /** The table size every connection starts with (RFC 9113, 6.5.2); it is not negotiated up or down. */
 export const tableBytesDefault = 4096;
 
-/** How a block ended: as it should; past the list limit, with the tables intact; or beyond saving. */
-export type DecodeResult = 'ok' | 'list-too-large' | 'compression-error';
+/** How a block ended: as it should; past the list limit, with the tables intact; or beyond saving, being a bomb or broken. */
+export type DecodeResult = 'ok' | 'list-too-large' | 'bomb' | 'compression-error';
+
+/** A list this many times over its limit is no mistake, and what comes of the rest of its block is nobody's concern. */
+export const bombFactor = 16;
 
 /** An integer longer than this is refused: no legal field comes near it, and sums stay exact. */
 const integerMax = 1 << 28;
@@ -34,7 +37,7 @@ export class HpackDecoder {
 
   /**
    * Decodes one whole block and appends its fields. Past `listBytesMax` it goes on, to keep the table in step with the
-   * client's, but keeps no more fields.
+   * client's, but keeps no more fields; a bomb is left where it is recognised.
    */
   decode(bytes: Buffer, start: number, end: number, into: Field[], listBytesMax: number): DecodeResult {
     this.#bytes = bytes;
@@ -43,27 +46,29 @@ export class HpackDecoder {
     this.#isBroken = false;
     this.#listBytes = 0;
     let mayResize = true;
+    const bombBytes = listBytesMax * bombFactor;
     while (this.#at < this.#end) {
       const first = bytes[this.#at] as number;
       if ((first & 0xe0) === 0x20) {
         const size = this.#integer(0x1f);
-        if (!mayResize || this.#isBroken || size > tableBytesDefault) return this.#broken();
+        if (!mayResize || this.#isBroken || size > tableBytesDefault) return this.#given('compression-error');
         this.#table.resize(size);
         continue;
       }
       mayResize = false;
       const field = first >= 0x80 ? this.#lookUp(this.#integer(0x7f)) : this.#literal(first);
-      if (field === undefined || this.#isBroken) return this.#broken();
+      if (field === undefined || this.#isBroken) return this.#given('compression-error');
       this.#listBytes += field.name.length + field.value.length + entryOverheadBytes;
       if (this.#listBytes <= listBytesMax) into.push(field);
+      else if (this.#listBytes > bombBytes) return this.#given('bomb');
     }
-    this.#bytes = emptyBytes;
-    return this.#listBytes <= listBytesMax ? 'ok' : 'list-too-large';
+    return this.#given(this.#listBytes <= listBytesMax ? 'ok' : 'list-too-large');
   }
 
-  #broken(): DecodeResult {
+  /** Lets go of the block. */
+  #given(result: DecodeResult): DecodeResult {
     this.#bytes = emptyBytes;
-    return 'compression-error';
+    return result;
   }
 
   #lookUp(index: number): Field | undefined {

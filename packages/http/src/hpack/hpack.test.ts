@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { type Field, isTransportField } from '../wire/field.ts';
-import { HpackDecoder } from './decoder.ts';
+import { bombFactor, HpackDecoder } from './decoder.ts';
 import { HpackEncoder } from './encoder.ts';
 import { codeLengths } from './huffman-code.ts';
 import { decodeHuffman } from './huffman-decoder.ts';
@@ -134,11 +134,22 @@ test('a list past its limit is counted, not kept, and leaves the table in step',
   const decoder = new HpackDecoder();
   const value = 'v'.repeat(100);
   const block = Buffer.concat([hex('4001 61 64'), Buffer.from(value), Buffer.alloc(1000, 0xbe)]);
-  const [result, fields] = decode(decoder, block, 1000);
+  const [result, fields] = decode(decoder, block, 10_000);
   expect(result).toBe('list-too-large');
-  expect(fields).toHaveLength(7);
+  expect(fields).toHaveLength(75);
   expect(decoder.listBytes).toBe(1001 * 133);
   expect(decode(decoder, hex('be'))).toEqual(['ok', [['a', value]]]);
+});
+
+test('a list bombFactor times past its limit is left where it is recognised', () => {
+  const decoder = new HpackDecoder();
+  const value = Buffer.from('v'.repeat(100));
+  const references = (count: number) => Buffer.concat([hex('4001 61 64'), value, Buffer.alloc(count, 0xbe)]);
+  const listBytesMax = 133;
+  expect(decode(decoder, references(bombFactor - 1), listBytesMax)[0]).toBe('list-too-large');
+  expect(decode(decoder, references(bombFactor), listBytesMax)).toEqual(['bomb', [['a', value.toString()]]]);
+  expect(decode(decoder, references(100_000), listBytesMax)[0]).toBe('bomb');
+  expect(decoder.listBytes).toBe((bombFactor + 1) * 133);
 });
 
 test('names and values outside the grammar are marked, also when they come back by index', () => {

@@ -10,9 +10,6 @@ import { HeaderBlock } from './header-block.ts';
 import { areTrailers, requestHeadFrom } from './request-head.ts';
 import { Http2Stream } from './stream.ts';
 
-/** A list this many times over its limit is no mistake but a bomb: the connection goes. */
-const bombFactor = 16;
-
 export class RequestReceiver {
   readonly streams = new Map<number, Http2Stream>();
   readonly closed = new ClosedStreams();
@@ -127,7 +124,7 @@ export class RequestReceiver {
       connection.fail(errorCode.compressionError, 'bad header block');
       return;
     }
-    if (this.#decoder.listBytes > headerListBytesMax * bombFactor) {
+    if (result === 'bomb') {
       connection.fail(errorCode.enhanceYourCalm, 'header list too large');
       return;
     }
