@@ -38,14 +38,14 @@ export function restCaller(server: ServerProcess): Caller {
   };
 }
 
-interface InferClient extends grpc.Client {
+export interface InferClient extends grpc.Client {
   ModelInfer(
     request: object,
     callback: (
       error: grpc.ServiceError | null,
       answer?: { model_version: string; raw_output_contents: Buffer[] },
     ) => void,
-  ): void;
+  ): grpc.ClientUnaryCall;
 }
 
 let clientClass:
@@ -72,12 +72,17 @@ function inferClient(): NonNullable<typeof clientClass> {
   return clientClass;
 }
 
-export function grpcCaller(server: ServerProcess): Caller {
+/** On a connection of its own. */
+export function openInferClient(server: ServerProcess): InferClient {
   const address = server.grpcUrl.replace(/^http:\/\//, '');
-  const client = new (inferClient())(address, grpc.credentials.createInsecure(), {
+  return new (inferClient())(address, grpc.credentials.createInsecure(), {
     // Clients of one address share a connection unless told otherwise.
     'grpc.use_local_subchannel_pool': 1,
   });
+}
+
+export function grpcCaller(server: ServerProcess): Caller {
+  const client = openInferClient(server);
   return {
     infer: (model, input) =>
       new Promise((resolve) => {
