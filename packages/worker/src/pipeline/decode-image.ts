@@ -33,7 +33,9 @@ export async function decodeImage(
   const { layout = 'CHW', channels = 3, datatype = 'FP32' } = options;
   checkOptions(options);
   if (!(bytes instanceof Uint8Array)) throw new TypeError('a picture must be given as bytes');
-  if (bytes.length > imageBytesMax) throw refusal(`${what} has ${bytes.length} bytes, more than ${imageBytesMax}`);
+  if (bytes.length > imageBytesMax) {
+    throw refusal(`${what} has ${bytes.length} bytes, more than ${imageBytesMax} (imageBytesMax)`);
+  }
   if (bytes.length === 0) throw refusal(`${what} is empty; send a JPEG, PNG, WebP, GIF, AVIF or TIFF file`);
   const sharp = await loadSharp();
   let pixels: Buffer;
@@ -41,6 +43,7 @@ export async function decodeImage(
   let height: number;
   try {
     const image = sharp(bytes, { limitInputPixels: imagePixelsMax, failOn: 'error' });
+    if ((options.width === undefined) !== (options.height === undefined)) await checkOtherSize(image, options);
     const decoded = await prepare(image, options).raw().toBuffer({ resolveWithObject: true });
     pixels = decoded.data;
     ({ width, height } = decoded.info);
@@ -68,6 +71,18 @@ function checkOptions({ width, height, channels, datatype, scale, mean, std }: D
   if (datatype === 'UINT8' && (scale ?? mean ?? std) !== undefined) {
     throw new RangeError('scale, mean and std need the datatype FP32');
   }
+}
+
+/** Only one size was asked for: the other follows from the picture, and a narrow one may become very long. */
+async function checkOtherSize(image: Sharp, { width, height }: DecodeOptions): Promise<void> {
+  const upright = (await image.metadata()).autoOrient;
+  const given = width ?? height ?? 1;
+  const ratio = width === undefined ? upright.width / upright.height : upright.height / upright.width;
+  const other = Math.max(1, Math.round(given * ratio));
+  if (given * other <= imagePixelsMax) return;
+  const sizes = width === undefined ? `high it would be ${other} wide` : `wide it would be ${other} high`;
+  const limit = `${given * other} pixels and more than ${imagePixelsMax} (imagePixelsMax)`;
+  throw new RangeError(`${given} pixels ${sizes}, ${limit}`);
 }
 
 function prepare(image: Sharp, { width, height, fit = 'cover', channels = 3 }: DecodeOptions): Sharp {
@@ -135,7 +150,7 @@ function perChannel(value: number | readonly number[], channels: number, name: s
 /** The library's first line says it; the others are its own affairs. */
 function reasonOf(error: unknown): string {
   const [first = ''] = (error instanceof Error ? error.message : String(error)).split('\n');
-  if (/pixel limit/i.test(first)) return `it has more than ${imagePixelsMax} pixels`;
+  if (/pixel limit/i.test(first)) return `it has more than ${imagePixelsMax} pixels (imagePixelsMax)`;
   if (/unsupported image format/i.test(first)) return 'it is no JPEG, PNG, WebP, GIF, AVIF or TIFF';
   return first;
 }
