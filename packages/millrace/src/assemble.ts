@@ -24,6 +24,7 @@ import type { Config } from './config/fields.ts';
 import { gpuSupportFrom, modelDefaultsFrom } from './model-defaults.ts';
 import { describePipeline, pipelineWorkerPath } from './pipelines.ts';
 import { shareThreads } from './share-threads.ts';
+import { workerEnvironment } from './worker-environment.ts';
 
 export interface AssemblyParts {
   /** Model repositories and single files. */
@@ -95,6 +96,7 @@ export async function assemble(parts: AssemblyParts): Promise<Assembly> {
       inline: createInlineLane({ engines: [onnxruntimeEngine] }),
       local: createLocalLane({
         workerPath: parts.workerPath ?? createRequire(import.meta.url).resolve('@millrace/worker/main'),
+        environment: workerEnvironment(),
         ...laneOptions,
       }),
       pipeline: createLocalLane({ workerPath: pipelineWorkerPath, ...laneOptions }),

@@ -2,6 +2,7 @@ import type { GpuSupport } from '@millrace/protocol';
 import type { ModelDefaults } from '@millrace/router';
 import { findGpuSupport } from '@millrace/worker/gpu-support';
 import type { Config } from './config/fields.ts';
+import { workerEnvironment } from './worker-environment.ts';
 
 /** What a model gets that says nothing itself. */
 export function modelDefaultsFrom(config: Pick<Config, 'queue' | 'worker'>): ModelDefaults {
@@ -15,6 +16,7 @@ export function modelDefaultsFrom(config: Pick<Config, 'queue' | 'worker'>): Mod
 }
 
 /** The GPUs that models may run on. */
-export function gpuSupportFrom({ worker }: Pick<Config, 'worker'>): GpuSupport {
-  return findGpuSupport(worker.gpusMax === 'auto' ? Number.POSITIVE_INFINITY : worker.gpusMax);
+export function gpuSupportFrom({ worker }: { readonly worker: Pick<Config['worker'], 'gpusMax'> }): GpuSupport {
+  const devicesMax = worker.gpusMax === 'auto' ? Number.POSITIVE_INFINITY : worker.gpusMax;
+  return findGpuSupport(devicesMax, { visibleDevices: workerEnvironment().CUDA_VISIBLE_DEVICES });
 }

@@ -36,6 +36,20 @@ test('devices are counted, up to the number that may be used', () => {
   expect([Number.POSITIVE_INFINITY, 3, 1, 0].map(devices)).toEqual([2, 2, 1, 0]);
 });
 
+test.each([
+  [undefined, 4],
+  ['0,2', 2],
+  ['3', 1],
+  ['GPU-8d1f, MIG-77aa', 2],
+  ['1,-1,2', 1],
+  ['0,4,1', 1],
+  ['-1', 0],
+  ['', 0],
+])('of four devices CUDA_VISIBLE_DEVICES %j shows %j', (visibleDevices, devices) => {
+  const deviceFolder = folderWith('nvidia0', 'nvidia1', 'nvidia2', 'nvidia3');
+  expect(findGpuSupport(8, { libraryFolder: folderWith(), deviceFolder, visibleDevices }).devices).toBe(devices);
+});
+
 test('what cannot be looked at is not there', () => {
   const nothing = { hasCuda: false, hasTensorrt: false, devices: 0 };
   expect(findGpuSupport(8, { libraryFolder: '/nowhere', deviceFolder: '/nowhere' })).toEqual(nothing);

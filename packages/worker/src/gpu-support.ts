@@ -8,18 +8,29 @@ import { dirname, join } from 'node:path';
 import { type GpuSupport, noGpuSupport } from '@millrace/protocol';
 
 export interface GpuSigns {
+  /** `CUDA_VISIBLE_DEVICES` as workers have it; undefined hides nothing. */
+  readonly visibleDevices?: string | undefined;
   /** Where the engine's own library lies; undefined when that cannot be told. */
   readonly libraryFolder: string | undefined;
   readonly deviceFolder: string;
 }
 
 /** `devicesMax`: no more GPUs are said to be there. */
-export function findGpuSupport(devicesMax: number, signs: GpuSigns = signsOfThisMachine()): GpuSupport {
-  const { libraryFolder, deviceFolder } = signs;
+export function findGpuSupport(devicesMax: number, given: Partial<GpuSigns> = {}): GpuSupport {
+  const { libraryFolder, deviceFolder, visibleDevices } = { ...signsOfThisMachine(), ...given };
   if (libraryFolder === undefined) return noGpuSupport;
   const has = (provider: string): boolean => existsSync(join(libraryFolder, `libonnxruntime_providers_${provider}.so`));
   const hasCuda = has('shared') && has('cuda');
-  return { hasCuda, hasTensorrt: hasCuda && has('tensorrt'), devices: Math.min(devicesMax, deviceCount(deviceFolder)) };
+  const found = deviceCount(deviceFolder);
+  const visible = visibleDevices === undefined ? found : visibleCount(visibleDevices, found);
+  return { hasCuda, hasTensorrt: hasCuda && has('tensorrt'), devices: Math.min(devicesMax, visible) };
+}
+
+/** As CUDA reads it: numbers and identifiers, up to the first that is no device; what remains is numbered from 0. */
+function visibleCount(list: string, found: number): number {
+  const names = list.split(',').map((name) => name.trim());
+  const end = names.findIndex((name) => !/^(GPU|MIG)-/.test(name) && !(/^\d+$/.test(name) && Number(name) < found));
+  return end === -1 ? names.length : end;
 }
 
 function signsOfThisMachine(): GpuSigns {
@@ -27,7 +38,7 @@ function signsOfThisMachine(): GpuSigns {
 }
 
 /** The folder of the version of Node's interface, the platform and the architecture, in the engine's package. */
-function takeLibraryFolder(): string | undefined {
+export function takeLibraryFolder(): string | undefined {
   try {
     const binaries = join(dirname(createRequire(import.meta.url).resolve('onnxruntime-node')), '..', 'bin');
     const version = readdirSync(binaries).find((name) => name.startsWith('napi-v'));

@@ -23,9 +23,9 @@ export async function scanModels(parsed: ParsedArguments, context: CommandContex
 
   // Reading model files needs the router; the other commands start quicker without it.
   const { scanRepository } = await import('@millrace/router');
-  const { findGpuSupport } = await import('@millrace/worker/gpu-support');
+  const { gpuSupportFrom } = await import('../../model-defaults.ts');
   const { describePipeline } = await import('../../pipelines.ts');
-  const scan = await scanRepository(paths, { gpu: findGpuSupport(Number.POSITIVE_INFINITY), describePipeline });
+  const scan = await scanRepository(paths, { gpu: gpuSupportFrom({ worker: { gpusMax: 'auto' } }), describePipeline });
   const paint = paintOf(terminalOf(context.stdout, context.environment));
   context.stdout.write(parsed.flags.isOn('json') ? scanJson(scan) : scanText(scan, paint));
   const isAllServed = scan.models.length > 0 && scan.failures.length === 0 && scan.problems.length === 0;
