@@ -74,6 +74,7 @@ const loadSpec: fc.Arbitrary<LoadSpec> = fc.record(
       { id: fc.nat({ max: 7 }), provider: fc.constantFrom('cuda' as const, 'tensorrt' as const) },
       { noNullPrototype: true },
     ),
+    batchSizes: fc.array(fc.nat({ max: 256 }), { maxLength: 4 }),
     warmup: fc.array(warmupSample, { maxLength: 2 }),
     concurrency: fc.nat({ max: 64 }),
   },

@@ -28,6 +28,9 @@ export function loadSpecFrom(json: string): LoadSpec {
     threads: countFrom(spec.threads, 'threads'),
     isSpinning: flagFrom(spec.isSpinning, 'isSpinning'),
     ...(spec.gpu === undefined ? {} : { gpu: gpuFrom(objectFrom(spec.gpu, 'gpu')) }),
+    ...(spec.batchSizes === undefined
+      ? {}
+      : { batchSizes: listFrom(spec.batchSizes, 'batchSizes').map((rows) => countFrom(rows, 'batchSizes')) }),
     ...(spec.warmup === undefined ? {} : { warmup: listFrom(spec.warmup, 'warmup').map(warmupSampleFrom) }),
     ...(spec.concurrency === undefined ? {} : { concurrency: countFrom(spec.concurrency, 'concurrency') }),
   };

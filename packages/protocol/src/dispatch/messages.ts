@@ -24,6 +24,8 @@ export interface LoadSpec {
   readonly isSpinning: boolean;
   /** What it runs on; absent: the CPU. */
   readonly gpu?: GpuSpec;
+  /** The rows that a run may have, ascending, the last enough for any batch; fewer are filled up. Absent: any number. */
+  readonly batchSizes?: readonly number[];
   /** Run one after the other before the model is said to be ready; one that fails fails the load. */
   readonly warmup?: readonly WarmupSample[];
   /**

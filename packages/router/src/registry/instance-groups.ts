@@ -88,9 +88,12 @@ type WrittenGroup = NonNullable<ModelConfig['instance_group']>[number];
 function checkDevice(group: WrittenGroup, kind: string, support: GpuSupport, path: string, findings: Findings): void {
   const gpus = group.gpus ?? [];
   if (kind === 'KIND_GPU' && !support.hasCuda) {
-    findings.problem(`${path}.kind`, 'needs a GPU build of the engine, and this server has none; use KIND_CPU');
+    const found =
+      "needs the engine's part for CUDA, and libonnxruntime_providers_cuda.so is not beside onnxruntime-node";
+    findings.problem(`${path}.kind`, `${found}; install it or use KIND_CPU`);
   } else if (kind === 'KIND_GPU' && support.devices === 0) {
-    findings.problem(`${path}.kind`, 'needs a GPU, and none can be seen on this machine; use KIND_CPU');
+    const found = 'needs a GPU, and this machine shows none, or CUDA_VISIBLE_DEVICES or worker.gpusMax hides it';
+    findings.problem(`${path}.kind`, `${found}; use KIND_CPU`);
   }
   if (gpus.length > 0 && kind !== 'KIND_GPU' && kind !== 'KIND_AUTO') {
     findings.problem(`${path}.gpus`, `cannot be given with ${kind}; remove it or use KIND_GPU`);
@@ -99,7 +102,8 @@ function checkDevice(group: WrittenGroup, kind: string, support: GpuSupport, pat
   if (new Set(gpus).size < gpus.length) findings.problem(`${path}.gpus`, 'names a GPU twice; raise count instead');
   const missing = gpus.find((gpu) => gpu >= support.devices);
   if (missing !== undefined && support.hasCuda && support.devices > 0) {
-    findings.problem(`${path}.gpus`, `names GPU ${missing}, and those here are 0 to ${support.devices - 1}`);
+    const present = support.devices === 1 ? 'the only one here is 0' : `those here are 0 to ${support.devices - 1}`;
+    findings.problem(`${path}.gpus`, `names GPU ${missing}, and ${present}`);
   }
 }
 

@@ -1,7 +1,8 @@
 import type { LoadSpec } from '@millrace/protocol';
 import { describe, expect, test } from 'vitest';
 import { deviceNameOf, loadSpecAt } from './instance-places.ts';
-import { readTestModel, serveTestModel, testConfig } from './testing/test-model.ts';
+import { field } from './testing/model-bytes.ts';
+import { readTestModel, serveTestModel, testConfig, testEntries } from './testing/test-model.ts';
 
 const twoGpus = { hasCuda: true, hasTensorrt: false, devices: 2 };
 const withTensorrt = { ...twoGpus, hasTensorrt: true };
@@ -67,15 +68,53 @@ describe('instances', () => {
     expect(absent.warnings).toContain('TensorRT is not installed');
   });
 
+  test('on a GPU run convolutions in a few sizes, and everything else in any', async () => {
+    const convolution = field(1, [field(4, 'Conv')]);
+    const specOf = async (config: string, graphFields: readonly Uint8Array[]) => {
+      const { definition } = await serveTestModel({ config: `${testConfig} ${config}`, gpu: twoGpus, graphFields });
+      const spec = { threads: 1, batchSizes: definition.versions[0]?.gpuBatchSizes } as LoadSpec;
+      return definition.places.map((_, position) => loadSpecAt(spec, definition.places, position).batchSizes);
+    };
+    const both = 'instance_group { name: "a" kind: KIND_GPU gpus: [ 0 ] } instance_group { name: "b" kind: KIND_CPU }';
+    const written = (sizes: string) =>
+      `parameters { key: "millrace.gpu_batch_sizes" value { string_value: "${sizes}" } }`;
+    expect(await specOf(both, [convolution])).toEqual([[1, 8], undefined]);
+    expect(await specOf(both, [])).toEqual([undefined, undefined]);
+    for (const [rowsMax, sizes] of [
+      [1, undefined],
+      [2, [1, 2]],
+      [64, [1, 8, 16, 32, 64]],
+      [100, [1, 13, 25, 50, 100]],
+    ] as const) {
+      const config = `max_batch_size: ${rowsMax} ${testEntries}`;
+      const { gpuBatchSizes } = await serveTestModel({ config, gpu: twoGpus, graphFields: [convolution] });
+      expect(gpuBatchSizes).toEqual(sizes);
+    }
+    const unbatched = { x: [1, [4]], y: [1, [4]] } as const;
+    const alone = await serveTestModel({
+      inputs: { x: unbatched.x },
+      outputs: { y: unbatched.y },
+      graphFields: [convolution],
+    });
+    expect(alone.gpuBatchSizes).toBeUndefined();
+    expect(await specOf(`${both} ${written('any')}`, [convolution])).toEqual([undefined, undefined]);
+    expect(await specOf(`${both} ${written('2, 4,8')}`, [])).toEqual([[2, 4, 8], undefined]);
+  });
+
   test.each([
     ['instance_group { kind: KIND_GPU gpus: [ 2 ] }', twoGpus, 'instance_group[0].gpus', 'those here are 0 to 1'],
     ['instance_group { kind: KIND_GPU gpus: [ 1, 1 ] }', twoGpus, 'instance_group[0].gpus', 'names a GPU twice'],
-    ['instance_group { kind: KIND_GPU }', { ...twoGpus, devices: 0 }, 'instance_group[0].kind', 'none can be seen'],
+    [
+      'instance_group { kind: KIND_GPU }',
+      { ...twoGpus, devices: 0 },
+      'instance_group[0].kind',
+      'or worker.gpusMax hides it',
+    ],
     [
       'instance_group { kind: KIND_GPU }',
       { ...twoGpus, hasCuda: false },
       'instance_group[0].kind',
-      'needs a GPU build of the engine',
+      "needs the engine's part for CUDA",
     ],
     [
       'instance_group { name: "a" } instance_group { name: "a" }',
@@ -89,6 +128,24 @@ describe('instances', () => {
       twoGpus,
       'instance_group',
       'ask for 257 instances together',
+    ],
+    [
+      'parameters { key: "millrace.gpu_batch_sizes" value { string_value: "4,2" } }',
+      twoGpus,
+      'parameters["millrace.gpu_batch_sizes"]',
+      'is not a list of sizes',
+    ],
+    [
+      'parameters { key: "millrace.gpu_batch_sizes" value { string_value: "" } }',
+      twoGpus,
+      'parameters["millrace.gpu_batch_sizes"]',
+      'is not a list of sizes',
+    ],
+    [
+      'parameters { key: "millrace.gpu_batch_sizes" value { string_value: "1,4" } }',
+      twoGpus,
+      'parameters["millrace.gpu_batch_sizes"]',
+      'must end with the max_batch_size, 8',
     ],
     ['instance_group { count: 129 }', twoGpus, 'instance_group', 'ask for 258 instances together'],
   ])('%s is a problem, named by its field', async (config, gpu, field, message) => {

@@ -38,7 +38,10 @@ export function loadSpecAt(spec: LoadSpec, places: readonly InstancePlace[], pos
   const place = takePlaceAt(places, position);
   if (place === undefined) return spec;
   const { gpu, threads } = place;
-  return { ...spec, ...(gpu && { gpu }), ...(threads > 0 && { threads }) };
+  const { batchSizes, ...anywhere } = spec;
+  // The CPU runs one size as well as another.
+  const onGpu = gpu && { gpu, ...(batchSizes && { batchSizes }) };
+  return { ...anywhere, ...onGpu, ...(threads > 0 && { threads }) };
 }
 
 /** Undefined for a model without instances of its own. */

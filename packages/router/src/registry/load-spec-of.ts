@@ -28,6 +28,7 @@ export function loadSpecOf(
     isBatched,
     threads: definition.threads > 0 ? definition.threads : share.threads,
     isSpinning: definition.isSpinning || share.isSpinning,
+    ...(version.gpuBatchSizes === undefined ? {} : { batchSizes: version.gpuBatchSizes }),
     ...(version.pipeline === undefined ? {} : { concurrency: version.pipeline.concurrency }),
     ...(version.warmup === undefined ? {} : { warmup: version.warmup }),
   };

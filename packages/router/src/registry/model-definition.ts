@@ -25,6 +25,8 @@ export interface ModelVersionDefinition {
   readonly ensemble?: EnsembleDefinition;
   /** Of a model that is a module of user code. */
   readonly pipeline?: PipelineSettings;
+  /** The rows that runs on a GPU have; undefined: any number. */
+  readonly gpuBatchSizes?: readonly number[];
   /** What each instance runs before it is said to be ready. */
   readonly warmup?: readonly WarmupSample[];
   /** For a model that keeps state from one request to the next. */

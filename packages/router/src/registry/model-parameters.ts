@@ -4,6 +4,7 @@ import type { Findings } from './config-text/findings.ts';
 import type { ModelConfig } from './config-text/model-config-schema.ts';
 import { suggestionFor } from './config-text/suggestion.ts';
 import { takeQueueSize } from './dynamic-batching.ts';
+import { gpuBatchSizesParameter } from './gpu-batch-sizes.ts';
 import { groupThreadsMax, reservePrefix, threadsPrefix } from './group-parameters.ts';
 
 export type LaneChoice = 'local' | 'inline';
@@ -114,6 +115,12 @@ export const modelParameters = {
     meaning: 'threads that one instance computes with; 0: the server divides the cores',
     without: '`worker.threads`',
     range: [0, 1024],
+  },
+  [gpuBatchSizesParameter]: {
+    meaning: 'the rows that runs on a GPU have; smaller batches are filled up. Each size takes a copy of the weights',
+    without:
+      '1 and `max_batch_size` halved down to 8, for models with convolutions and those on TensorRT; otherwise `any`',
+    takes: '`any`, or sizes with commas, the last the `max_batch_size`',
   },
   'millrace.concurrency': {
     meaning: 'requests of a pipeline that one worker process runs at once',

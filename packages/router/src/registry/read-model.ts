@@ -1,7 +1,13 @@
 import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { resolveModelPolicy } from '@millrace/core';
-import { type ConfigProblem, formatConfigProblem, type GpuSupport, noGpuSupport } from '@millrace/protocol';
+import {
+  type ConfigProblem,
+  formatConfigProblem,
+  type GpuProvider,
+  type GpuSupport,
+  noGpuSupport,
+} from '@millrace/protocol';
 import { readGpuProvider } from './accelerators.ts';
 import { readShaping, unraggedGraphOf } from './batch-shaping/read-shaping.ts';
 import { readCacheChoice } from './cache-choice.ts';
@@ -24,6 +30,7 @@ import {
   readEnsembleVersion,
 } from './ensemble/read-ensemble.ts';
 import { wordsFromFileError } from './file-system-words.ts';
+import { readGpuBatchSizes } from './gpu-batch-sizes.ts';
 import { type InstanceGroup, readInstanceGroups } from './instance-groups.ts';
 import { instancePlacesFrom } from './instance-places.ts';
 import { readAllLabels, staysInside } from './label-file.ts';
@@ -68,7 +75,8 @@ export async function readModel(place: ModelPlace, options: ReadModelOptions): P
   // User code runs on the CPU, whatever the models that it calls run on.
   const gpu = isPipeline ? noGpuSupport : options.gpu;
   const groups = isEnsemble ? [] : readInstanceGroups(config, place.name, gpu, findings);
-  const places = instancePlacesFrom(groups, readGpuProvider(config, gpu, findings));
+  const provider = readGpuProvider(config, gpu, findings);
+  const places = instancePlacesFrom(groups, provider);
   const cache = readCacheChoice(config, findings);
   // A folder that would be empty is hard to keep in version control, so that an ensemble needs none.
   const present = isEnsemble && place.versions.length === 0 ? ['1'] : place.versions;
@@ -89,7 +97,7 @@ export async function readModel(place: ModelPlace, options: ReadModelOptions): P
   const warnings = new Map(findings.warnings.map((warning) => [formatConfigProblem(warning), warning]));
   const served: ModelVersionDefinition[] = [];
   for (const version of versions) {
-    const parts = { place, config, settings, groups, batching, findings };
+    const parts = { place, config, settings, groups, batching, provider, findings };
     let read: VersionReading;
     if (isEnsemble) read = await readEnsembleVersion(parts, version);
     else if (isPipeline) read = await readPipelineVersion(parts, version, options.describePipeline);
@@ -169,6 +177,8 @@ export interface ModelParts {
   readonly settings: ModelSettings;
   readonly groups: readonly InstanceGroup[];
   readonly batching: BatchingPolicy;
+  /** What drives it where it runs on GPUs. */
+  readonly provider: GpuProvider;
   readonly findings: Findings;
 }
 
@@ -179,7 +189,7 @@ export interface VersionReading {
 }
 
 async function readVersion(parts: ModelParts, version: string): Promise<VersionReading> {
-  const { place, config, settings, groups, batching } = parts;
+  const { place, config, settings, groups, batching, provider } = parts;
   const filename = config.default_model_filename ?? modelFilenameDefault;
   const file = await readModelFile(place.isSingleFile ? place.path : join(place.path, version, filename));
   if ('problem' in file) {
@@ -229,6 +239,9 @@ async function readVersion(parts: ModelParts, version: string): Promise<VersionR
   const samplePlace = { inputs, rowsMax: completed.rowsMax, folder: place.path, rowShapes };
   const warmup = await readWarmup(config, samplePlace, findings);
   const ofSequences = sequenceQueuePolicy(config, rowsMax, findings);
+  const isBatched = completed.rowsMax > 0 && shaping?.engine.isBatched !== false;
+  const { hasConvolutions } = file.graph;
+  const gpuBatchSizes = readGpuBatchSizes({ config, view, isBatched, hasConvolutions, provider }, findings);
   const { problems, warnings } = findings;
   if (findings.hasProblems) return { definition: undefined, problems, warnings };
   const definition: ModelVersionDefinition = {
@@ -237,6 +250,7 @@ async function readVersion(parts: ModelParts, version: string): Promise<VersionR
     externalPaths: file.externalPaths,
     graph: file.graph,
     warmup,
+    ...(gpuBatchSizes === undefined ? {} : { gpuBatchSizes }),
     view,
     policy: resolveModelPolicy({
       ...batching,

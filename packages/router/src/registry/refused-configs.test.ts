@@ -44,7 +44,7 @@ describe('a configuration that cannot be served is told with line and field', ()
     [`${testConfig} output { is_shape_tensor: true }`, 'output[1].is_shape_tensor', /TensorRT only/],
     [`${testConfig} output { is_non_linear_format_io: true }`, 'output[1].is_non_linear_format_io', /TensorRT only/],
     // Instances
-    ['instance_group { kind: KIND_GPU }', 'instance_group[0].kind', /needs a GPU build of the engine/],
+    ['instance_group { kind: KIND_GPU }', 'instance_group[0].kind', /needs the engine.s part for CUDA/],
     ['instance_group { count: -1 }', 'instance_group[0].count', /-1 is out of range; it must be from 1 to 256/],
     ['instance_group { count: 257 }', 'instance_group[0].count', /257 is out of range/],
     ['instance_group { kind: KIND_CPU gpus: 0 }', 'instance_group[0].gpus', /cannot be given with KIND_CPU/],

@@ -1,8 +1,10 @@
 import { datatypes, elementCount, type LoadSpec } from '@millrace/protocol';
 import { InferenceSession } from 'onnxruntime-node';
-import type { Engine, RunResult } from '../engine.ts';
+import type { Engine, RunResult, Session } from '../engine.ts';
 import { modelProblems, unsupportedProblems } from './check-model.ts';
 import { executionProvidersOf } from './execution-providers.ts';
+import { FixedSizesSession, type SizedSession } from './fixed-sizes-session.ts';
+import { gpuFailureWords } from './gpu-failure.ts';
 import { OnnxruntimeSession } from './onnxruntime-session.ts';
 
 /** Failures are told in the answer; the engine's own print of each would only fill the log. */
@@ -13,18 +15,35 @@ export const onnxruntimeEngine: Engine = {
   name: 'onnxruntime',
   async load(spec) {
     mustHaveNone(spec, unsupportedProblems(spec));
-    const session = await mustOpen(spec);
-    try {
-      mustHaveNone(spec, modelProblems(spec, session.inputMetadata, session.outputMetadata));
-      const loaded = new OnnxruntimeSession(session, spec);
-      mustHaveNone(spec, await warmUp(loaded, spec));
-      return loaded;
-    } catch (error) {
-      await session.release();
-      throw error;
-    }
+    const { batchSizes } = spec;
+    return batchSizes === undefined ? opened(spec, 1) : openedForSizes(spec, batchSizes);
   },
 };
+
+async function openedForSizes(spec: LoadSpec, batchSizes: readonly number[]): Promise<Session> {
+  const sessions: SizedSession[] = [];
+  try {
+    for (const rows of batchSizes) sessions.push({ rows, session: await opened(spec, rows) });
+    return new FixedSizesSession(sessions, spec);
+  } catch (error) {
+    for (const { session } of sessions) await session.unload();
+    throw error;
+  }
+}
+
+/** Checked, and warmed up with so many rows. */
+async function opened(spec: LoadSpec, rows: number): Promise<Session> {
+  const session = await mustOpen(spec);
+  try {
+    mustHaveNone(spec, modelProblems(spec, session.inputMetadata, session.outputMetadata));
+    const loaded = new OnnxruntimeSession(session, spec);
+    mustHaveNone(spec, await warmUp(loaded, spec, rows));
+    return loaded;
+  } catch (error) {
+    await session.release();
+    throw error;
+  }
+}
 
 async function mustOpen(spec: LoadSpec): Promise<InferenceSession> {
   try {
@@ -36,6 +55,12 @@ async function mustOpen(spec: LoadSpec): Promise<InferenceSession> {
     });
   } catch (error) {
     const message = error instanceof Error ? error.message.trim() : String(error);
+    if (spec.gpu !== undefined) {
+      const words = await gpuFailureWords(message, spec.gpu);
+      throw new Error(
+        `model "${spec.name}" version ${spec.version} could not be loaded on GPU ${spec.gpu.id}: ${words}`,
+      );
+    }
     const advice = message.startsWith('Unsupported data type')
       ? ' (an input or output of a type ONNX Runtime cannot pass to or from Node, such as BF16: add a Cast and export it again)'
       : '';
@@ -44,14 +69,15 @@ async function mustOpen(spec: LoadSpec): Promise<InferenceSession> {
 }
 
 /**
- * The first run pays for allocations that later ones do not, so it is made before the model is said to be ready: one
- * row of zeros, free dimensions 1. A model may well refuse such an input; that says nothing of real ones. If it answers,
+ * The first run pays for allocations that later ones do not, so it is made before the model is said to be ready:
+ * rows of zeros, free dimensions 1. A model may well refuse such an input; that says nothing of real ones. If it answers,
  * the shapes must be those declared. Strings have no such neutral value, so a model that takes them is not warmed up.
  */
-async function warmUp(session: OnnxruntimeSession, spec: LoadSpec): Promise<string[]> {
+async function warmUp(session: OnnxruntimeSession, spec: LoadSpec, rows: number): Promise<string[]> {
   if (spec.inputs.some(({ datatype }) => datatype === 'BYTES')) return [];
   const inputs = spec.inputs.map((input, index) => {
     const shape = input.shape.map((dimension) => (dimension === -1 ? 1 : dimension));
+    if (spec.isBatched) shape[0] = rows;
     return { index, shape, data: new Uint8Array(elementCount(shape) * (datatypes[input.datatype].bytes ?? 0)) };
   });
   const outputs = spec.outputs.map((_, index) => index);
@@ -69,12 +95,12 @@ async function warmUp(session: OnnxruntimeSession, spec: LoadSpec): Promise<stri
     const declared = spec.outputs[index];
     if (declared === undefined) return [];
     const isAsDeclared =
-      (!spec.isBatched || shape[0] === 1) &&
+      (!spec.isBatched || shape[0] === rows) &&
       shape.length === declared.shape.length &&
       declared.shape.every((dimension, axis) => dimension === -1 || dimension === shape[axis]);
     if (isAsDeclared) return [];
     return [
-      `output "${declared.name}" came out as [${shape}] for one row of zeros and is declared as [${declared.shape}]: correct the configuration`,
+      `output "${declared.name}" came out as [${shape}] for ${rows === 1 ? 'one row' : `${rows} rows`} of zeros and is declared as [${declared.shape}]: correct the configuration`,
     ];
   });
 }

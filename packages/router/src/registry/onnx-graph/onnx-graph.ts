@@ -26,6 +26,8 @@ export interface OnnxGraph {
   readonly defaultedInputs: readonly OnnxTensor[];
   readonly outputs: readonly OnnxTensor[];
   readonly metadata: ReadonlyMap<string, string>;
+  /** Of the graph itself and of the functions in the file; subgraphs of conditions and loops are not looked into. */
+  readonly hasConvolutions: boolean;
   /** Files that hold weights, relative to the model's own folder. */
   readonly externalFiles: readonly string[];
 }

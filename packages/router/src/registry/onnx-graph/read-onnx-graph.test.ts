@@ -45,8 +45,20 @@ test('a model says what it takes and gives', async () => {
       { name: 'any', kind: 'tensor', elementType: 8, shape: undefined },
     ],
     metadata: new Map([['author', 'somebody']]),
+    hasConvolutions: false,
     externalFiles: [],
   });
+});
+
+test('convolutions are seen, in the functions of the file too', async () => {
+  const node = (operator: string) => [field(1, 'x'), field(2, 'y'), field(4, operator)];
+  const hasConvolutions = async (parts: Parameters<typeof modelBytes>[0]) =>
+    (await read(modelBytes(parts))).hasConvolutions;
+  expect(await hasConvolutions({ graphFields: [field(1, node('MatMul')), field(1, node('Relu'))] })).toBe(false);
+  expect(await hasConvolutions({ graphFields: [field(1, node('Conv')), field(1, node('Relu'))] })).toBe(true);
+  expect(
+    await hasConvolutions({ modelFields: [field(25, [field(1, 'block'), field(7, node('ConvTranspose'))])] }),
+  ).toBe(true);
 });
 
 test('inputs that the file has a value for are apart, sparse ones too', async () => {

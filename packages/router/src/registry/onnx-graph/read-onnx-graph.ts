@@ -13,10 +13,11 @@ const metadataEntriesMax = 1024;
 /** Metadata over this (some exporters store whole configurations) is left out: nothing that serves needs it. */
 export const metadataBytesMax = 1024 * 1024;
 const externalFilesMax = 4096;
+const convolutions: ReadonlySet<string> = new Set(['Conv', 'ConvTranspose', 'FusedConv', 'NhwcConv']);
 
 /**
- * Reads what a `.onnx` file says of itself: versions, inputs, outputs, metadata. Weights and nodes are jumped over, so
- * a file of many hundred megabytes costs a few kilobytes of memory. Throws `OnnxFileError`, or the file system's error.
+ * Reads what a `.onnx` file says of itself: versions, inputs, outputs, metadata, what kinds of nodes. Weights are jumped over, so a
+ * file of many hundred megabytes costs a few kilobytes of memory. Throws `OnnxFileError`, or the file system's error.
  */
 export async function readOnnxFile(path: string): Promise<OnnxGraph> {
   const file = await open(path, 'r');
@@ -61,6 +62,7 @@ class GraphReader {
   readonly #outputs: OnnxTensor[] = [];
   readonly #initialized = new Set<string>();
   readonly #externalFiles = new Set<string>();
+  #hasConvolutions: boolean = false;
 
   constructor(source: ByteSource) {
     this.#reader = new WireReader(source);
@@ -82,6 +84,7 @@ class GraphReader {
       defaultedInputs: this.#inputs.filter(({ name }) => this.#initialized.has(name)),
       outputs: this.#outputs,
       metadata: this.#metadata,
+      hasConvolutions: this.#hasConvolutions,
       externalFiles: [...this.#externalFiles],
     };
   }
@@ -107,6 +110,8 @@ class GraphReader {
         return this.#readOpset(field);
       case 14:
         return this.#readMetadata(field);
+      case 25:
+        return this.#readFunction(field);
       default:
         return undefined;
     }
@@ -115,6 +120,8 @@ class GraphReader {
   #visitGraph(field: WireField): Promise<void> | undefined {
     if (!field.isDelimited) return undefined;
     switch (field.number) {
+      case 1:
+        return this.#readNode(field);
       case 2:
         return this.#readText(field, 'the graph name', (text) => {
           this.#graphName = text;
@@ -129,6 +136,22 @@ class GraphReader {
       default:
         return undefined;
     }
+  }
+
+  #readFunction(field: WireField): Promise<void> {
+    return this.#reader.forEachField(field.start, field.end, (part) =>
+      part.number === 7 && part.isDelimited ? this.#readNode(part) : undefined,
+    );
+  }
+
+  #readNode(field: WireField): Promise<void> | undefined {
+    if (this.#hasConvolutions) return undefined;
+    return this.#reader.forEachField(field.start, field.end, (part) => {
+      if (part.number !== 4 || !part.isDelimited) return undefined;
+      return this.#readText(part, 'an operator', (operator) => {
+        this.#hasConvolutions ||= convolutions.has(operator);
+      });
+    });
   }
 
   async #readText(field: WireField, what: string, take: (text: string) => void): Promise<void> {

@@ -1,0 +1,69 @@
+import { InferenceError, type LoadSpec, type Region } from '@millrace/protocol';
+import type { RunRequest, RunResult, Session } from '../engine.ts';
+
+export interface SizedSession {
+  /** Every run has so many. */
+  readonly rows: number;
+  readonly session: Session;
+}
+
+type Batch = RunRequest['inputs'][number];
+
+/**
+ * A model that runs in a few sizes only, each in a session of its own that never sees another shape. A batch between
+ * two sizes is filled up with zeros to the larger, and what comes of those rows is left out of the answer.
+ */
+export class FixedSizesSession implements Session {
+  readonly #sessions: readonly SizedSession[];
+  readonly #spec: LoadSpec;
+  /** Where inputs are filled up, by their position: used again, since fresh pages cost more than the copy. */
+  readonly #filled = new Map<number, Uint8Array>();
+
+  /** `sessions`: ascending by their rows. */
+  constructor(sessions: readonly SizedSession[], spec: LoadSpec) {
+    this.#sessions = sessions;
+    this.#spec = spec;
+  }
+
+  async run(request: RunRequest): Promise<RunResult> {
+    const rows = request.inputs[0]?.shape[0] ?? 0;
+    const sized = this.#sessions.find((one) => one.rows >= rows);
+    if (sized === undefined) {
+      const most = this.#sessions.at(-1)?.rows;
+      throw new InferenceError('inference-failed', `model "${this.#spec.name}" runs ${most} rows at most, not ${rows}`);
+    }
+    if (sized.rows === rows) return sized.session.run(request);
+    const inputs = request.inputs.map((input) => this.#filledUp(input, rows, sized.rows));
+    const lend = (bytes: number): Region => request.lend(bytes);
+    const { outputs, region } = await sized.session.run({ inputs, outputs: request.outputs, lend });
+    return { outputs: outputs.map((output) => cut(output, sized.rows, rows)), region };
+  }
+
+  async unload(): Promise<void> {
+    this.#filled.clear();
+    for (const { session } of this.#sessions) await session.unload();
+  }
+
+  #filledUp(input: Batch, rows: number, rowsWanted: number): Batch {
+    const { index, shape, data } = input;
+    // What is wrong with the batch is said where every batch is looked at.
+    if (rows === 0 || shape[0] !== rows || data.length % rows !== 0) return input;
+    const bytes = (data.length / rows) * rowsWanted;
+    let room = this.#filled.get(index);
+    if (room === undefined || room.length < bytes) {
+      room = new Uint8Array(bytes);
+      this.#filled.set(index, room);
+    }
+    room.set(data);
+    room.fill(0, data.length, bytes);
+    return { index, shape: [rowsWanted, ...shape.slice(1)], data: room.subarray(0, bytes) };
+  }
+}
+
+/** The rows that were asked for. An output that has not as many as were run is passed on, for the caller to refuse. */
+function cut(output: Batch, rowsRun: number, rows: number): Batch {
+  const { index, shape, data } = output;
+  if (shape[0] !== rowsRun) return output;
+  const bytes = (data.length / rowsRun) * rows;
+  return { index, shape: [rows, ...shape.slice(1)], data: data.subarray(0, bytes) };
+}

@@ -1,0 +1,34 @@
+import { expect, test } from 'vitest';
+import { gpuFailureWords, missingFrom } from './gpu-failure.ts';
+
+const gpu = { id: 0, provider: 'cuda' } as const;
+const notLoaded = 'OrtSessionOptionsAppendExecutionProvider_Cuda: Failed to load shared library';
+
+test('libraries that are missing are named', async () => {
+  const words = await gpuFailureWords(notLoaded, gpu, async () => ['libcublasLt.so.13', 'libcurand.so.10']);
+  expect(words).toBe(
+    'libonnxruntime_providers_cuda.so needs libcublasLt.so.13, libcurand.so.10, not found here: install them, or put their folders on LD_LIBRARY_PATH',
+  );
+});
+
+test('where none is missing, the version is what may be wrong', async () => {
+  expect(await gpuFailureWords(notLoaded, gpu, async () => [])).toContain('must have the version of onnxruntime-node');
+  // No such library lies beside the engine here, and nothing can be told of it.
+  expect(await gpuFailureWords(notLoaded, gpu)).toContain('libonnxruntime_providers_cuda.so');
+});
+
+test('the sentence is found among the names of functions and files', async () => {
+  const failed = (what: string) =>
+    `/src/cuda_call.cc:154 std::conditional_t<THRW, void, Status> CudaCall(ERRTYPE) CUDA failure ${what} ; GPU=-1 ; hostname=here ; expr=cudaSetDevice(info_.device_id); `;
+  expect(await gpuFailureWords(failed('2: out of memory'), gpu)).toBe('CUDA failure 2: out of memory');
+  expect(await gpuFailureWords(failed('101: invalid device ordinal'), gpu)).toBe(
+    'CUDA failure 101: invalid device ordinal; is it hidden by CUDA_VISIBLE_DEVICES, or lacks its driver?',
+  );
+  expect(await gpuFailureWords('something else', gpu)).toBe('something else');
+});
+
+test('ldd tells what it does not find', () => {
+  const text = '\tlibcublas.so.13 => not found\n\tlibm.so.6 => /lib/libm.so.6 (0x0)\n\tlibcudnn.so.9 => not found\n';
+  expect(missingFrom(text)).toEqual(['libcublas.so.13', 'libcudnn.so.9']);
+  expect(missingFrom('\tnot a dynamic executable\n')).toEqual([]);
+});
