@@ -37,12 +37,16 @@ export class BatchOutcomes {
     const batch = this.#room.dispatcher.takeEnded(id, nowMs);
     if (batch === undefined) return;
     this.#noteSuccess(batch, nowMs);
-    if (batch.liveCount === 0) return;
+    if (batch.liveCount > 0) this.#deliver(batch);
+    batch.forgetEntries();
+  }
+
+  #deliver(batch: Batch): void {
     const isWhole = batch.liveCount === batch.entries.length;
     const { answerOrder } = batch.model;
     let live = batch.disband();
     if (!answerOrder.isEmpty) {
-      for (const entry of live) if (answerOrder.has(entry)) entry.answeredIn = id;
+      for (const entry of live) if (answerOrder.has(entry)) entry.answeredIn = batch.id;
       this.#room.endings.deliverInOrder(batch.model);
       // Those that came before the model asked for an order.
       live = live.filter((entry) => entry.answeredIn === 0);
@@ -51,7 +55,7 @@ export class BatchOutcomes {
     for (const entry of live) this.#room.requests.settle(entry);
     const isAll = isWhole && live.length === batch.entries.length;
     const requests = isAll ? batch.requests : live.map((entry) => entry.request);
-    this.#room.actions.add({ kind: 'deliver', batch: id, requests });
+    this.#room.actions.add({ kind: 'deliver', batch: batch.id, requests });
   }
 
   failed(id: BatchId, failure: Refusal, nowMs: number): void {
@@ -117,6 +121,7 @@ export class BatchOutcomes {
       if (refusal === undefined) retried.push(entry);
       else this.#room.endings.end(entry, refusal);
     }
+    batch.forgetEntries();
     this.#room.requests.putBack(model, retried);
     this.#room.dispatcher.markCandidate(model);
   }

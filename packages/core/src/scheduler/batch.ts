@@ -11,7 +11,7 @@ export class Batch {
   readonly worker: WorkerEntry;
   readonly model: ModelEntry;
   /** As dispatched. Some may have left since: `isIn` tells. */
-  readonly entries: readonly RequestEntry[];
+  readonly entries: RequestEntry[];
   readonly requests: readonly RequestId[];
   readonly rows: number;
   /** What its model was charged for it, in milliseconds of worker time. */
@@ -33,7 +33,7 @@ export class Batch {
   ranMs = 0;
   liveCount: number;
 
-  constructor(id: BatchId, instance: InstanceEntry, entries: readonly RequestEntry[], nowMs: number) {
+  constructor(id: BatchId, instance: InstanceEntry, entries: RequestEntry[], nowMs: number) {
     const { worker, model } = instance;
     this.id = id;
     this.instance = instance;
@@ -79,7 +79,12 @@ export class Batch {
     this.liveCount -= 1;
   }
 
-  /** Empties the batch; who was still in it, in row order. */
+  /** To be called when all is said of it: an array that is old when it dies keeps what it holds until the next full garbage collection. */
+  forgetEntries(): void {
+    this.entries.length = 0;
+  }
+
+  /** Leaves nobody in the batch; who still was, in row order. */
   disband(): readonly RequestEntry[] {
     const { entries } = this;
     const live = this.liveCount === entries.length ? entries : entries.filter((entry) => this.isIn(entry));

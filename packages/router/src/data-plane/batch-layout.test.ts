@@ -57,7 +57,7 @@ test('rows of several requests lie side by side, each input aligned, in the orde
     tensor('b', [2, 1], Int32Array.of(8, 9)),
     tensor('a', [2, 2], Float32Array.of(3, 4, 5, 6)),
   ]);
-  const { inputs, outputs, region } = layOutBatch([first, second], heap);
+  const { inputs, outputs, region } = layOutBatch(model, [first, second], heap);
   expect(inputs.map(({ index, shape }) => ({ index, shape }))).toEqual([
     { index: 0, shape: [3, 2] },
     { index: 1, shape: [3, 1] },
@@ -73,8 +73,8 @@ test('rows of several requests lie side by side, each input aligned, in the orde
 
 test('a batch asks for every output that one of its requests wants, and no other', () => {
   const inputs = [tensor('a', [1, 2], new Float32Array(2)), tensor('b', [1, 1], new Int32Array(1))];
-  expect(layOutBatch([valid(model, inputs, ['y']), valid(model, inputs, ['y'])], heap).outputs).toEqual([1]);
-  expect(layOutBatch([valid(model, inputs, ['y']), valid(model, inputs, ['x'])], heap).outputs).toEqual([0, 1]);
+  expect(layOutBatch(model, [valid(model, inputs, ['y']), valid(model, inputs, ['y'])], heap).outputs).toEqual([1]);
+  expect(layOutBatch(model, [valid(model, inputs, ['y']), valid(model, inputs, ['x'])], heap).outputs).toEqual([0, 1]);
 });
 
 test('an answer is cut into views of each request\u2019s rows, BYTES by their elements', () => {
@@ -106,7 +106,7 @@ test('reshaped tensors have the engine\u2019s shape on the way in and the caller
     [{ name: 'x', datatype: 'FP32', shape: [-1, 1], engineShape: [-1] }],
   );
   const request = valid(reshaped, [tensor('a', [1, 3, 1], Float32Array.of(1, 2, 3))]);
-  expect(layOutBatch([request, request], heap).inputs[0]?.shape).toEqual([2, 3]);
+  expect(layOutBatch(reshaped, [request, request], heap).inputs[0]?.shape).toEqual([2, 3]);
   const splitter = new AnswerSplitter(reshaped, answer({ index: 0, shape: [2], data: new Uint8Array(8) }), 2);
   expect(splitter.rows([0], 1, 2)[0]?.shape).toEqual([1, 1]);
 });

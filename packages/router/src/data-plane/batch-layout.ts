@@ -25,10 +25,16 @@ export interface LaidOutBatch {
   readonly outputs: readonly number[];
 }
 
+/** A request as far as its batch needs to know it. */
+export type BatchPart = Pick<ValidInferRequest, 'inputs' | 'outputs' | 'rows'>;
+
 /** Writes the inputs of all requests into memory the worker reads; each byte is copied once. */
-export function layOutBatch(requests: readonly ValidInferRequest[], lend: (bytes: number) => Region): LaidOutBatch {
-  const first = requests[0] as ValidInferRequest;
-  const { model } = first;
+export function layOutBatch(
+  model: ServedModel,
+  requests: readonly BatchPart[],
+  lend: (bytes: number) => Region,
+): LaidOutBatch {
+  const first = requests[0] as BatchPart;
   if (model.shaping !== undefined) {
     return { ...layOutShapedInputs(requests, model.shaping, lend), outputs: outputsOf(requests) };
   }
@@ -61,15 +67,15 @@ export function layOutBatch(requests: readonly ValidInferRequest[], lend: (bytes
   return { region, inputs, outputs: outputsOf(requests) };
 }
 
-function totalRows(requests: readonly ValidInferRequest[]): number {
+function totalRows(requests: readonly BatchPart[]): number {
   let rows = 0;
   for (const request of requests) rows += request.rows;
   return rows;
 }
 
 /** The outputs that at least one request of the batch asked for. */
-function outputsOf(requests: readonly ValidInferRequest[]): readonly number[] {
-  const first = requests[0] as ValidInferRequest;
+function outputsOf(requests: readonly BatchPart[]): readonly number[] {
+  const first = requests[0] as BatchPart;
   if (requests.every((request) => request.outputs === first.outputs)) return first.outputs;
   const wanted = new Set<number>();
   for (const request of requests) for (const output of request.outputs) wanted.add(output);
@@ -96,11 +102,11 @@ export function splitterOf(
   model: ServedModel,
   answer: AnsweredMessage,
   rows: number,
-  requests: () => readonly ValidInferRequest[],
+  requests: readonly BatchPart[],
 ): Pick<AnswerSplitter, 'rows'> {
   return model.shaping === undefined
     ? new AnswerSplitter(model, answer, rows)
-    : new ShapedAnswer(model, model.shaping, answer, requests());
+    : new ShapedAnswer(model, model.shaping, answer, requests);
 }
 
 /** Cuts the answer of a batch into the outputs of its requests, in row order. */

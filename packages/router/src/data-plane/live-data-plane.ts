@@ -378,7 +378,7 @@ export class LiveDataPlane implements DataPlane, Runner {
     this.#perform();
     this.#answer = undefined;
     if (answer?.isAwaited) this.#heldAnswers.set(message.batch, answer);
-    else if (answer !== undefined) answer.release();
+    else if (answer !== undefined) answer.endParts();
     else message.region.release();
     if (running !== undefined) {
       this.#observerOf(running.model).batchRan(running.rows, {
@@ -468,7 +468,7 @@ export class LiveDataPlane implements DataPlane, Runner {
     for (const [batch, answer] of this.#heldAnswers) {
       if (answer.isAwaited) continue;
       this.#heldAnswers.delete(batch);
-      answer.release();
+      answer.endParts();
     }
   }
 
@@ -484,10 +484,9 @@ export class LiveDataPlane implements DataPlane, Runner {
       request.firstRow = rows;
       rows += request.rows;
     }
-    const requests = pending.map(({ valid }) => valid);
-    const { model } = requests[0] as ValidInferRequest;
-    this.#observerOf(model).requestsDispatched(requests.length);
-    const { region, inputs, outputs } = layOutBatch(requests, (bytes) => link.lend(bytes));
+    const { model } = (pending[0] as PendingRequest).valid;
+    this.#observerOf(model).requestsDispatched(pending.length);
+    const { region, inputs, outputs } = layOutBatch(model, pending, (bytes) => link.lend(bytes));
     this.#running.set(action.batch, {
       worker: action.worker,
       model,
@@ -506,7 +505,7 @@ export class LiveDataPlane implements DataPlane, Runner {
     const { name, version } = batch.model.view;
     let splitter: Pick<AnswerSplitter, 'rows'>;
     try {
-      splitter = splitterOf(batch.model, message, batch.rows, () => batch.pending.map(({ valid }) => valid));
+      splitter = splitterOf(batch.model, message, batch.rows, batch.pending);
     } catch (error) {
       for (const id of action.requests) this.#refuse(id, error as InferenceError);
       return;

@@ -1,11 +1,12 @@
 /** The requests that are not answered yet, and what their callers wait on. */
 import type { ArrivedRequest, ModelKey, RequestId } from '@millrace/core';
 import type { InferenceError } from '@millrace/protocol';
+import type { BatchPart } from './batch-layout.ts';
 import type { InferAnswer } from './infer.ts';
 import type { ValidInferRequest } from './valid-request.ts';
 
-/** A request in the queue or in a batch. The scheduler reads it as it is: one object a request serves both. */
-export class PendingRequest implements ArrivedRequest {
+/** A request in the queue or in a batch. The scheduler and the batch read it as it is: one object a request serves all. */
+export class PendingRequest implements ArrivedRequest, BatchPart {
   readonly valid: ValidInferRequest;
   readonly resolve: (answer: InferAnswer) => void;
   readonly reject: (error: InferenceError) => void;
@@ -41,6 +42,14 @@ export class PendingRequest implements ArrivedRequest {
 
   get bytes(): number {
     return this.valid.bytes;
+  }
+
+  get inputs(): ValidInferRequest['inputs'] {
+    return this.valid.inputs;
+  }
+
+  get outputs(): readonly number[] {
+    return this.valid.outputs;
   }
 
   get group(): string {

@@ -8,7 +8,7 @@ export interface RunningBatch {
   readonly worker: WorkerId;
   readonly model: ServedModel;
   /** In row order. Not their ids: by those, requests that ended meanwhile could not be told from later ones. */
-  readonly pending: readonly PendingRequest[];
+  readonly pending: PendingRequest[];
   readonly rows: number;
   readonly dispatchedAt: number;
   readonly layOutMs: number;
@@ -29,6 +29,13 @@ export class BatchAnswer {
   /** Whether some of the batch still wait for their part: their model's answers leave in order of arrival. */
   get isAwaited(): boolean {
     return this.batch.pending.some((pending) => !pending.hasEnded);
+  }
+
+  /** To be called when no more parts are to come. */
+  endParts(): void {
+    // Lest an array that is old when it dies keep its requests until the next full garbage collection.
+    this.batch.pending.length = 0;
+    this.release();
   }
 
   hold(holderCount: number): void {

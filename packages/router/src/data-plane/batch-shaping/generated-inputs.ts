@@ -1,6 +1,6 @@
 /** The inputs that tell a model how the requests of a batch differ, under Triton's names. */
 import { elementCount, elementsOf, type Tensor } from '@millrace/protocol';
-import type { ValidInferRequest } from '../valid-request.ts';
+import type { BatchPart } from '../batch-layout.ts';
 import type { GeneratedInput } from './shaping.ts';
 
 export interface GeneratedTensor {
@@ -12,7 +12,7 @@ const elementBytes = { INT32: 4, INT64: 8, FP32: 4 } as const;
 
 export function generatedTensor(
   { kind, datatype, source }: GeneratedInput,
-  requests: readonly ValidInferRequest[],
+  requests: readonly BatchPart[],
 ): GeneratedTensor {
   const shapes = requests.map(({ inputs }) => (inputs[source] as Tensor).shape);
   switch (kind) {

@@ -52,7 +52,7 @@ function echoOf(model: ServedModel, inputs: readonly BatchTensor[], requests: re
   const outputs = inputs.slice(0, 1);
   const answer = { kind: 'answered' as const, batch: 1, outputs, region: dirty(0), runMicros: 1 };
   const rows = requests.reduce((sum, one) => sum + one.rows, 0);
-  const splitter = splitterOf(model, answer, rows, () => requests);
+  const splitter = splitterOf(model, answer, rows, requests);
   let begin = 0;
   return requests.map((one): Pick<Tensor, 'shape'> & { values: readonly number[] } => {
     const [tensor] = splitter.rows([0], begin, begin + one.rows);
@@ -69,7 +69,7 @@ describe('padded inputs', () => {
 
   test('are as long as the longest of the batch, and answers are cut back to each request', () => {
     const requests = [request(model, [1, 2, 3]), request(model, [4, 5], [6, 7]), request(model, [8, 9, 10])];
-    const { inputs } = layOutBatch(requests, dirty);
+    const { inputs } = layOutBatch(model, requests, dirty);
     expect(inputs[0]?.shape).toEqual([4, 3]);
     expect(int32(inputs[0] as BatchTensor)).toEqual([1, 2, 3, 4, 5, -1, 6, 7, -1, 8, 9, 10]);
     expect(echoOf(model, inputs, requests)).toEqual([
@@ -81,7 +81,7 @@ describe('padded inputs', () => {
 
   test('of equal length are laid side by side as ever, and the answer is not copied', () => {
     const requests = [request(model, [1, 2]), request(model, [3, 4])];
-    const { inputs } = layOutBatch(requests, dirty);
+    const { inputs } = layOutBatch(model, requests, dirty);
     expect(int32(inputs[0] as BatchTensor)).toEqual([1, 2, 3, 4]);
     expect(echoOf(model, inputs, requests)[1]).toEqual({ shape: [1, 2], values: [3, 4] });
   });
@@ -105,7 +105,7 @@ describe('ragged inputs', () => {
   test('are one list of all elements, and a scattered output is shared out by the shapes of the input', () => {
     const requests = [request(model, [1, 2, 3]), request(model, [4]), request(model, [5, 6], [7, 8])];
     expect(new Set(requests.map(({ group }) => group)).size).toBe(1);
-    const { inputs } = layOutBatch(requests, dirty);
+    const { inputs } = layOutBatch(model, requests, dirty);
     expect(inputs[0]?.shape).toEqual([8]);
     expect(int32(inputs[0] as BatchTensor)).toEqual([1, 2, 3, 4, 5, 6, 7, 8]);
     expect(echoOf(model, inputs, requests)).toEqual([
@@ -131,7 +131,7 @@ describe('ragged inputs', () => {
   ])('%s tells the shapes of the batch', (kind, shape, values) => {
     const generating = modelWith({ inputs: [{ kind: 'ragged' }], generated: [{ kind, datatype: 'INT32', source: 0 }] });
     const requests = [request(generating, [1, 2, 3]), request(generating, [4, 5], [6, 7])];
-    const tensor = layOutBatch(requests, dirty).inputs[1] as BatchTensor;
+    const tensor = layOutBatch(generating, requests, dirty).inputs[1] as BatchTensor;
     expect(tensor).toMatchObject({ index: 1, shape });
     expect(int32(tensor)).toEqual(values);
   });
@@ -140,7 +140,7 @@ describe('ragged inputs', () => {
     const valuesAs = (datatype: 'INT64' | 'FP32') => {
       const generated = [{ kind: 'BATCH_ELEMENT_COUNT' as const, datatype, source: 0 }];
       const generating = modelWith({ inputs: [{ kind: 'ragged' }], generated });
-      const { data } = layOutBatch([request(generating, [1, 2, 3])], dirty).inputs[1] as BatchTensor;
+      const { data } = layOutBatch(generating, [request(generating, [1, 2, 3])], dirty).inputs[1] as BatchTensor;
       return [...elementsOf({ datatype, data })];
     };
     expect(valuesAs('INT64')).toEqual([3n]);

@@ -10,8 +10,8 @@ import {
   type TensorSpec,
   takeBytesRowOffsets,
 } from '@millrace/protocol';
+import type { BatchPart } from '../batch-layout.ts';
 import type { ServedModel } from '../served-model.ts';
-import type { ValidInferRequest } from '../valid-request.ts';
 import { copyCorner, fillWith } from './copy-corner.ts';
 import { generatedTensor } from './generated-inputs.ts';
 import type { BatchShaping, Cut, InputShaping } from './shaping.ts';
@@ -28,11 +28,11 @@ interface Planned {
 
 /** Inputs in memory the worker reads; padding is written where rows are shorter than the longest. */
 export function layOutShapedInputs(
-  requests: readonly ValidInferRequest[],
+  requests: readonly BatchPart[],
   shaping: BatchShaping,
   lend: (bytes: number) => Region,
 ): { readonly region: Region; readonly inputs: readonly BatchTensor[] } {
-  const first = requests[0] as ValidInferRequest;
+  const first = requests[0] as BatchPart;
   const planned: Planned[] = [];
   for (const [index, tensor] of first.inputs.entries()) {
     if (tensor === undefined) continue;
@@ -111,7 +111,7 @@ export class ShapedAnswer {
   readonly #shaping: BatchShaping;
   readonly #rows: number;
   /** By the row at which each begins. */
-  readonly #requests = new Map<number, ValidInferRequest>();
+  readonly #requests = new Map<number, BatchPart>();
   readonly #outputs: (BatchTensor | undefined)[] = [];
   /** Of each scattered output, where the elements of each request begin, by its first row. */
   readonly #offsets = new Map<number, ReadonlyMap<number, number>>();
@@ -121,7 +121,7 @@ export class ShapedAnswer {
     model: ServedModel,
     shaping: BatchShaping,
     answer: Pick<AnsweredMessage, 'outputs'>,
-    requests: readonly ValidInferRequest[],
+    requests: readonly BatchPart[],
   ) {
     this.#model = model;
     this.#shaping = shaping;
@@ -162,7 +162,7 @@ export class ShapedAnswer {
   }
 
   #cut(part: Part, cuts: readonly Cut[], begin: number, elementBytes: number): Part {
-    const request = this.#requests.get(begin) as ValidInferRequest;
+    const request = this.#requests.get(begin) as BatchPart;
     const shape = [...part.shape];
     for (const { axis, input, inputAxis } of cuts) {
       const size = request.inputs[input]?.shape[inputAxis];
@@ -175,7 +175,7 @@ export class ShapedAnswer {
   }
 
   #scattered({ index, data }: BatchTensor, input: number, begin: number): Part {
-    const request = this.#requests.get(begin) as ValidInferRequest;
+    const request = this.#requests.get(begin) as BatchPart;
     const shape = this.#scatteredShape(index, input, request);
     const spec = this.#model.view.outputs[index] as TensorSpec;
     const elementBytes = datatypes[spec.datatype].bytes ?? 0;
@@ -184,7 +184,7 @@ export class ShapedAnswer {
   }
 
   /** Free sizes of the output are those of the input in the same place. */
-  #scatteredShape(output: number, input: number, request: ValidInferRequest): readonly number[] {
+  #scatteredShape(output: number, input: number, request: BatchPart): readonly number[] {
     const spec = this.#model.view.outputs[output] as TensorSpec;
     const source = (request.inputs[input] as Tensor).shape;
     return spec.shape.map((size, axis) => (size < 0 ? (source[axis] as number) : size));
