@@ -20,11 +20,22 @@ test('where none is missing, the version is what may be wrong', async () => {
 test('the sentence is found among the names of functions and files', async () => {
   const failed = (what: string) =>
     `/src/cuda_call.cc:154 std::conditional_t<THRW, void, Status> CudaCall(ERRTYPE) CUDA failure ${what} ; GPU=-1 ; hostname=here ; expr=cudaSetDevice(info_.device_id); `;
-  expect(await gpuFailureWords(failed('2: out of memory'), gpu)).toBe('CUDA failure 2: out of memory');
+  expect(await gpuFailureWords(failed('719: unspecified launch failure'), gpu)).toBe(
+    'CUDA failure 719: unspecified launch failure',
+  );
   expect(await gpuFailureWords(failed('101: invalid device ordinal'), gpu)).toBe(
     'CUDA failure 101: invalid device ordinal; is it hidden by CUDA_VISIBLE_DEVICES, or lacks its driver?',
   );
   expect(await gpuFailureWords('something else', gpu)).toBe('something else');
+});
+
+test.each([
+  'CUDA failure 2: out of memory ; GPU=0 ; hostname=here',
+  'Exception during initialization: cuda_call.cc CUBLAS failure 3: the resource allocation failed ; GPU=0',
+  'Non-zero status code returned while running Conv node. CUDNN failure 4: CUDNN_STATUS_ALLOC_FAILED ; GPU=0',
+  'bfc_arena.cc:376 Failed to allocate memory for requested buffer of size 411041792',
+])('a memory that is full is told as that: %s', async (message) => {
+  expect(await gpuFailureWords(message, gpu)).toMatch(/^its memory is full; .*millrace\.gpu_batch_sizes$/);
 });
 
 test('ldd tells what it does not find', () => {

@@ -7,6 +7,9 @@ import { takeLibraryFolder } from '../gpu-support.ts';
 
 const lookMsMax = 10_000;
 
+export const memoryFullWords =
+  'its memory is full; unload what else is there, lower max_batch_size, or have fewer millrace.gpu_batch_sizes';
+
 /** The names of the libraries that a library needs and the system does not find; empty when that cannot be told. */
 export type FindMissing = (provider: GpuProvider) => Promise<readonly string[]>;
 
@@ -22,11 +25,17 @@ export async function gpuFailureWords(
     if (missing.length === 0) return `${library} cannot be loaded; it must have the version of onnxruntime-node`;
     return `${library} needs ${missing.join(', ')}, not found here: install them, or put their folders on LD_LIBRARY_PATH`;
   }
+  if (isMemoryFull(message)) return memoryFullWords;
   // Between the names of functions and files stands one sentence.
-  const failure = /CUDA failure \d+: [^;\n]+/.exec(message)?.[0].trim();
+  const failure = /(CUDA|CUBLAS|CUDNN|CURAND|CUFFT) failure \d+: [^;\n]+/.exec(message)?.[0].trim();
   if (failure === undefined) return message;
   const isAbsent = /device ordinal|CUDA-capable device/.test(failure);
   return isAbsent ? `${failure}; is it hidden by CUDA_VISIBLE_DEVICES, or lacks its driver?` : failure;
+}
+
+/** As the engine's own allocator, CUDA and its libraries say it. */
+export function isMemoryFull(message: string): boolean {
+  return /failed to allocate memory|out of memory|allocation failed|ALLOC_FAILED/i.test(message);
 }
 
 async function missingLibraries(provider: GpuProvider): Promise<readonly string[]> {

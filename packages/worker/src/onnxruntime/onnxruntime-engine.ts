@@ -4,7 +4,7 @@ import type { Engine, RunResult, Session } from '../engine.ts';
 import { modelProblems, unsupportedProblems } from './check-model.ts';
 import { executionProvidersOf } from './execution-providers.ts';
 import { FixedSizesSession, type SizedSession } from './fixed-sizes-session.ts';
-import { gpuFailureWords } from './gpu-failure.ts';
+import { gpuFailureWords, isMemoryFull, memoryFullWords } from './gpu-failure.ts';
 import { OnnxruntimeSession } from './onnxruntime-session.ts';
 
 /** Failures are told in the answer; the engine's own print of each would only fill the log. */
@@ -55,17 +55,17 @@ async function mustOpen(spec: LoadSpec): Promise<InferenceSession> {
     });
   } catch (error) {
     const message = error instanceof Error ? error.message.trim() : String(error);
-    if (spec.gpu !== undefined) {
-      const words = await gpuFailureWords(message, spec.gpu);
-      throw new Error(
-        `model "${spec.name}" version ${spec.version} could not be loaded on GPU ${spec.gpu.id}: ${words}`,
-      );
-    }
+    if (spec.gpu !== undefined) throw notLoaded(spec, await gpuFailureWords(message, spec.gpu));
     const advice = message.startsWith('Unsupported data type')
       ? ' (an input or output of a type ONNX Runtime cannot pass to or from Node, such as BF16: add a Cast and export it again)'
       : '';
-    throw new Error(`model "${spec.name}" version ${spec.version} could not be loaded: ${message}${advice}`);
+    throw notLoaded(spec, `${message}${advice}`);
   }
+}
+
+function notLoaded({ name, version, gpu }: LoadSpec, words: string): Error {
+  const place = gpu === undefined ? '' : ` on GPU ${gpu.id}`;
+  return new Error(`model "${name}" version ${version} could not be loaded${place}: ${words}`);
 }
 
 /**
@@ -88,7 +88,11 @@ async function warmUp(session: OnnxruntimeSession, spec: LoadSpec, rows: number)
       outputs,
       lend: (bytes) => ({ bytes: new Uint8Array(bytes), release: () => {} }),
     });
-  } catch {
+  } catch (error) {
+    // A GPU that is too full for zeros is too full for requests.
+    if (spec.gpu !== undefined && error instanceof Error && isMemoryFull(error.message)) {
+      throw notLoaded(spec, memoryFullWords);
+    }
     return [];
   }
   return result.outputs.flatMap(({ index, shape }) => {
