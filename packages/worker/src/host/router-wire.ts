@@ -1,6 +1,6 @@
 /** How a worker hears and speaks with its router: two ways of using one socket. */
 import type { Socket } from 'node:net';
-import type { DirectSocket } from '@millrace/shared-memory';
+import { type DirectSocket, receiveBytesMax } from '@millrace/shared-memory';
 
 export interface WireListener {
   receive(chunk: Uint8Array): void;
@@ -92,17 +92,15 @@ export class AttentiveWire implements RouterWire {
     });
   }
 
-  /** Whether there was anything. */
+  /** Whether there was anything. What comes after a chunk that filled less than it could is heard the next time. */
   #receiveAll(): boolean {
-    let hasReceived = false;
-    for (let chunk = this.#socket.receive(); chunk !== undefined; chunk = this.#socket.receive()) {
-      hasReceived = true;
-      if (chunk === 'ended') {
-        this.#listener?.ended();
-        break;
-      }
+    let chunk = this.#socket.receive();
+    const hasReceived = chunk !== undefined;
+    while (chunk !== undefined && chunk !== 'ended') {
       this.#listener?.receive(chunk);
+      chunk = chunk.length < receiveBytesMax ? undefined : this.#socket.receive();
     }
+    if (chunk === 'ended') this.#listener?.ended();
     return hasReceived;
   }
 
