@@ -21,6 +21,7 @@ import { mustFindSubject, rowsOf, subjectRepository } from '../subject.ts';
 const { values } = parseArgs({
   options: {
     seconds: { type: 'string', default: '2' },
+    'warm-up-seconds': { type: 'string', default: '0.5' },
     'in-flight': { type: 'string', default: '64' },
     'rows-per-call': { type: 'string', default: '1' },
     'rows-max': { type: 'string', default: '64' },
@@ -116,7 +117,7 @@ async function throughDataPlane(): Promise<{ rowsPerSecond: number; meanBatchRow
     await Promise.all(Array.from({ length: inFlight }, caller));
     return (calls * rowsPerCall * 1000) / (performance.now() - begin);
   };
-  await run(500);
+  await run(Number(values['warm-up-seconds']) * 1000);
   batches = 0;
   batchRows = 0;
   const before = processorMs(workerPid);
