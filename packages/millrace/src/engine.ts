@@ -90,13 +90,16 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
 async function createOn(store: MetadataStore, config: Config, options: EngineOptions): Promise<Engine> {
   const paths = typeof options.models === 'string' ? [options.models] : options.models;
   const failures: ConfigProblem[] = [];
+  let isStarting: boolean = true;
   const assembly = await assemble({
     paths,
     config,
     observer: silentObserver,
     listener: {
       ...silentLibraryListener,
-      modelFailed: ({ view }, reason) => failures.push({ source: `${view.name}/${view.version}`, message: reason }),
+      modelFailed: ({ view }, reason) => {
+        if (isStarting) failures.push({ source: `${view.name}/${view.version}`, message: reason });
+      },
     },
     store,
     ...stateFolderIn(config.store.path),
@@ -105,6 +108,7 @@ async function createOn(store: MetadataStore, config: Config, options: EngineOpt
   const { library, fleet } = assembly;
   library.start();
   await library.settled();
+  isStarting = false;
   const problems = [...library.problems, ...failures];
   if (problems.length > 0 && options.allowFailures !== true) {
     library.close();

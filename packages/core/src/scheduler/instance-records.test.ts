@@ -14,7 +14,17 @@ test('a model that was removed leaves nothing behind', () => {
   const records = new InstanceRecords(defaultBreakerPolicy, 10);
   const record = records.recordOf(7, 'mlp:1');
   records.forgetModel('mlp:1');
+  expect(records.workerCount).toBe(0);
   expect(records.recordOf(7, 'mlp:1')).not.toBe(record);
+});
+
+test('of a worker that holds other models too, those are remembered', () => {
+  const records = new InstanceRecords(defaultBreakerPolicy, 10);
+  records.recordOf(7, 'mlp:1');
+  const other = records.recordOf(7, 'cnn:1');
+  records.forgetModel('mlp:1');
+  expect(records.workerCount).toBe(1);
+  expect(records.recordOf(7, 'cnn:1')).toBe(other);
 });
 
 test('records are bounded: the worker first heard of is forgotten first', () => {

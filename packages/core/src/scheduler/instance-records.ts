@@ -29,7 +29,10 @@ export class InstanceRecords {
 
   /** The model is gone for good; another one under its key is not to blame for it. */
   forgetModel(model: ModelKey): void {
-    for (const records of this.#byWorker.values()) records.delete(model);
+    for (const [worker, records] of this.#byWorker) {
+      // Workers that held nothing else went with it: they would be looked through at every removal to come.
+      if (records.delete(model) && records.size === 0) this.#byWorker.delete(worker);
+    }
   }
 
   #addWorker(worker: WorkerId): Map<ModelKey, InstanceRecord> {
