@@ -1,9 +1,11 @@
 /** Calls of many messages: order, pace, ends. */
 import { gzipSync } from 'node:zlib';
 import { expect, test, vi } from 'vitest';
+import { createRpcHandler } from './handler.ts';
 import { RpcError } from './rpc-error.ts';
-import type { StreamCall } from './service.ts';
-import { enveloped } from './testing/exchange-double.ts';
+import { bidi, type StreamCall } from './service.ts';
+import { text } from './testing/echo-service.ts';
+import { ExchangeDouble, enveloped } from './testing/exchange-double.ts';
 import { grpc, openCall } from './testing/open-call.ts';
 
 const stream = { path: '/test.Echo/ServerStream' };
@@ -29,6 +31,31 @@ test('a bidirectional call answers while its caller still sends', async () => {
   expect(exchange.envelopes()[1]?.message.toString()).toBe('b!');
   expect(exchange.trailer('grpc-status')).toBe('0');
 });
+
+test.each(['application/grpc', 'application/grpc-web', 'application/grpc-web-text', 'application/connect+proto'])(
+  'the end of a body that was empty from the beginning is heard by plain calls (%s)',
+  (type) => {
+    const exchange = new ExchangeDouble({ path: '/test.Echo/Bidi', headers: [['content-type', type]] }).send();
+    let isHeard = false;
+    const method = bidi<string, string>({
+      name: 'Bidi',
+      request: text,
+      response: text,
+      handle: (requests, call) => {
+        requests.listen({
+          onMessage: () => {},
+          onEnd: () => {
+            isHeard = true;
+            call.end();
+          },
+        });
+        return undefined;
+      },
+    });
+    createRpcHandler([{ name: 'test.Echo', methods: [method] }])(exchange);
+    expect([isHeard, exchange.isDone]).toEqual([true, true]);
+  },
+);
 
 test('an iterable is asked for no more than the caller takes', async () => {
   let made = 0;

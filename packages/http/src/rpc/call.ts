@@ -98,8 +98,9 @@ export class Call
     if (!this.isEnded) this.dialect.read(this, this.#requestCompression);
   }
 
+  /** Before there is a reader whatever came would be lost, the end of an empty body above all; the reader begins by itself. */
   #resume(): void {
-    if (!this.#isHeld && !this.isEnded) this.exchange.resume();
+    if (this.reader !== undefined && !this.#isHeld && !this.isEnded) this.exchange.resume();
   }
 
   onData(piece: Uint8Array): void {
