@@ -1,13 +1,13 @@
 /** What becomes of batches that are out: answered, failed, or lost with their worker; and what that says of an instance. */
 import type { BatchId, WorkerId } from '../events.ts';
 import type { ActionList } from './action-list.ts';
-import { removedRefusal } from './admission.ts';
 import type { Batch } from './batch.ts';
 import type { Dispatcher } from './dispatcher.ts';
 import type { InstanceEntry } from './instance-entry.ts';
 import { noteDeath, partIn } from './poison-detection.ts';
 import type { ProbationClock } from './probation-clock.ts';
 import type { Refusal } from './refusal.ts';
+import { removedRefusal } from './refusals.ts';
 import type { RequestEndings } from './request-endings.ts';
 import type { RequestEntry } from './request-entry.ts';
 import type { RequestTable } from './request-table.ts';

@@ -2,10 +2,10 @@
 import type { RequestId } from '../events.ts';
 import type { QueuePolicy } from '../model-policy.ts';
 import type { ActionList } from './action-list.ts';
-import { expiredRefusal, queueTimeoutRefusal } from './admission.ts';
 import type { Dispatcher } from './dispatcher.ts';
 import type { ModelEntry } from './model-entry.ts';
 import type { Refusal } from './refusal.ts';
+import { expiredRefusal, queueTimeoutRefusal } from './refusals.ts';
 import type { RequestEntry } from './request-entry.ts';
 import type { RequestTable } from './request-table.ts';
 

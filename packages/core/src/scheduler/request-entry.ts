@@ -49,14 +49,13 @@ export class RequestEntry {
   /** Times it lost its place on a worker through no fault of its own. */
   requeues = 0;
 
-  /** `queueTimeoutAt` is Infinity when there is none. */
   constructor(
     arrived: ArrivedRequest,
     model: ModelEntry,
     callerCount: CallerCount,
     arrival: number,
     nowMs: number,
-    queueTimeoutAt: number,
+    queueTimeoutAt: number | undefined,
   ) {
     this.arrived = arrived;
     this.model = model;
@@ -64,8 +63,8 @@ export class RequestEntry {
     this.callerCount = callerCount;
     this.arrivedAt = nowMs;
     this.arrival = arrival;
-    this.queueTimeoutAt = finite(queueTimeoutAt);
-    this.dueAt = finite(Math.min(arrived.deadlineAt, queueTimeoutAt));
+    this.queueTimeoutAt = queueTimeoutAt;
+    this.dueAt = soonerOf(arrived.deadlineAt, queueTimeoutAt);
   }
 
   get request(): RequestId {
@@ -98,6 +97,7 @@ export class RequestEntry {
   }
 }
 
-function finite(time: number): number | undefined {
-  return time === Number.POSITIVE_INFINITY ? undefined : time;
+function soonerOf(deadlineAt: number, queueTimeoutAt: number | undefined): number | undefined {
+  if (deadlineAt === Number.POSITIVE_INFINITY) return queueTimeoutAt;
+  return queueTimeoutAt === undefined ? deadlineAt : Math.min(deadlineAt, queueTimeoutAt);
 }

@@ -31,14 +31,14 @@ export class RequestTable {
     return this.#entries[request];
   }
 
-  append(arrived: ArrivedRequest, model: ModelEntry, caller: CallerCount, nowMs: number): void {
+  /** `level` counts from 0. */
+  append(arrived: ArrivedRequest, model: ModelEntry, level: number, caller: CallerCount, nowMs: number): void {
     this.#arrivalCount += 1;
-    const queuePolicy = model.policy.queues[model.queue.levelIndexOf(arrived.priority)] as QueuePolicy;
-    const timeoutAt = nowMs + queueTimeoutMs(arrived, queuePolicy);
+    const timeoutAt = queueTimeoutAt(arrived, model.policy.queues[level] as QueuePolicy, nowMs);
     const entry = new RequestEntry(arrived, model, caller, this.#arrivalCount, nowMs, timeoutAt);
     this.#entries[entry.request] = entry;
     this.#count += 1;
-    this.deadlines.add(entry);
+    if (entry.dueAt !== undefined) this.deadlines.add(entry);
     model.queue.add(entry, false);
     if (model.policy.isOrdered) model.answerOrder.append(entry);
     caller.waitingRequests += 1;
@@ -85,7 +85,7 @@ export class RequestTable {
     assert(this.#entries[entry.request] === entry, 'a request is settled once');
     this.#entries[entry.request] = undefined;
     this.#count -= 1;
-    this.deadlines.remove(entry);
+    if (entry.dueAt !== undefined) this.deadlines.remove(entry);
   }
 
   #endQueueTimeout(entry: RequestEntry): void {
@@ -96,6 +96,8 @@ export class RequestTable {
 }
 
 /** A request can only shorten what its level says, and only where the level lets it; one that says nothing is no limit. */
-function queueTimeoutMs(arrived: ArrivedRequest, policy: QueuePolicy): number {
-  return policy.allowsTimeoutOverride ? Math.min(arrived.queueTimeoutMs, policy.timeoutMs) : policy.timeoutMs;
+function queueTimeoutAt(arrived: ArrivedRequest, policy: QueuePolicy, nowMs: number): number | undefined {
+  let { timeoutMs } = policy;
+  if (policy.allowsTimeoutOverride) timeoutMs = Math.min(arrived.queueTimeoutMs, timeoutMs);
+  return timeoutMs === Number.POSITIVE_INFINITY ? undefined : nowMs + timeoutMs;
 }

@@ -6,7 +6,7 @@
 import { assert } from '../assert.ts';
 import type { ArrivedRequest, ModelKey, RequestId, SchedulerAction, SchedulerEvent, WorkerId } from '../events.ts';
 import { ActionList } from './action-list.ts';
-import { drainingRefusal, fullRefusal, hopelessRefusal, removedRefusal } from './admission.ts';
+import { fullRefusal, hopelessRefusal } from './admission.ts';
 import { BatchOutcomes } from './batch-outcomes.ts';
 import { type CallerCount, CallerCounts } from './caller-counts.ts';
 import { Dispatcher } from './dispatcher.ts';
@@ -17,6 +17,7 @@ import type { ModelEntry } from './model-entry.ts';
 import { ModelTable } from './model-table.ts';
 import { ProbationClock } from './probation-clock.ts';
 import type { Refusal } from './refusal.ts';
+import { drainingRefusal, removedRefusal, unknownModelRefusal } from './refusals.ts';
 import { RequestEndings } from './request-endings.ts';
 import { RequestTable } from './request-table.ts';
 import { RetiredModels } from './retired-models.ts';
@@ -134,27 +135,19 @@ export class Scheduler {
     assert(arrived.rows >= 1, 'a request has at least one row');
     assert(!this.#requests.has(arrived.request), 'a request id is used once at a time');
     const model = this.#models.takeKnown(arrived.model);
-    const hopeless = this.#drain.isOpen ? hopelessRefusal(arrived, model, this.#config, nowMs) : drainingRefusal;
-    if (hopeless !== undefined || model === undefined) {
-      assert(hopeless !== undefined, 'a request for an unknown model is hopeless');
-      this.#endings.refuse(arrived.request, hopeless);
+    if (model === undefined || !this.#drain.isOpen) {
+      this.#endings.refuse(arrived.request, this.#drain.isOpen ? unknownModelRefusal(arrived) : drainingRefusal);
       return;
     }
+    const level = model.queue.levelIndexOf(arrived.priority);
     const caller = this.#callers.entryOf(arrived.caller);
-    let refusal = this.#refusalNow(arrived, model, caller, nowMs);
-    if (refusal !== undefined) {
-      // Full, or too long a wait, means that time has freed no place and no worker can take more: a burst within one
-      // turn may be larger than a queue while workers are idle.
-      this.#expire(nowMs);
-      this.#dispatcher.dispatchWaiting(nowMs, false);
-      refusal = this.#refusalNow(arrived, model, caller, nowMs);
-      if (refusal?.code === 'wait-too-long' && hasRoom(model, arrived.priority)) refusal = undefined;
-    }
+    const refusal =
+      hopelessRefusal(arrived, model, this.#config, nowMs) ?? this.#noRoomRefusal(arrived, model, level, caller, nowMs);
     if (refusal !== undefined) {
       this.#endings.refuse(arrived.request, refusal);
       return;
     }
-    this.#requests.append(arrived, model, caller, nowMs);
+    this.#requests.append(arrived, model, level, caller, nowMs);
     this.#dispatcher.markCandidate(model);
   }
 
@@ -220,8 +213,30 @@ export class Scheduler {
     return [...this.#models.values()].filter(({ isRemoved }) => !isRemoved).map(snapshotOfQueue);
   }
 
-  #refusalNow(arrived: ArrivedRequest, model: ModelEntry, caller: CallerCount, nowMs: number): Refusal | undefined {
-    const full = fullRefusal(arrived, model, caller, this.#requests.waiting, this.#config);
+  #noRoomRefusal(
+    arrived: ArrivedRequest,
+    model: ModelEntry,
+    level: number,
+    caller: CallerCount,
+    nowMs: number,
+  ): Refusal | undefined {
+    if (this.#refusalNow(arrived, model, level, caller, nowMs) === undefined) return undefined;
+    // Full, or too long a wait, means that time has freed no place and no worker can take more: a burst within one
+    // turn may be larger than a queue while workers are idle.
+    this.#expire(nowMs);
+    this.#dispatcher.dispatchWaiting(nowMs, false);
+    const refusal = this.#refusalNow(arrived, model, level, caller, nowMs);
+    return refusal?.code === 'wait-too-long' && hasRoom(model, arrived.priority) ? undefined : refusal;
+  }
+
+  #refusalNow(
+    arrived: ArrivedRequest,
+    model: ModelEntry,
+    level: number,
+    caller: CallerCount,
+    nowMs: number,
+  ): Refusal | undefined {
+    const full = fullRefusal(arrived, model, level, caller, this.#requests.waiting, this.#config);
     return full ?? waitRefusal(arrived, model, nowMs);
   }
 

@@ -25,6 +25,15 @@ export function waitRefusal(arrived: ArrivedRequest, model: ModelEntry, nowMs: n
   const { waitMsMax } = model.policy;
   const remainingMs = arrived.deadlineAt - nowMs;
   if (waitMsMax === Number.POSITIVE_INFINITY && remainingMs === Number.POSITIVE_INFINITY) return undefined;
+  return limitedWaitRefusal(arrived, model, waitMsMax, remainingMs);
+}
+
+function limitedWaitRefusal(
+  arrived: ArrivedRequest,
+  model: ModelEntry,
+  waitMsMax: number,
+  remainingMs: number,
+): Refusal | undefined {
   const level = model.queue.levelIndexOf(arrived.priority);
   const roughMs = estimatedWaitMs(model, level);
   if (roughMs === undefined || roughMs <= Math.min(waitMsMax, remainingMs) * doubtFactor) return undefined;

@@ -55,9 +55,8 @@ export class LiveDataPlane implements DataPlane, Runner {
   readonly #running = new Map<BatchId, RunningBatch>();
   readonly #links = new Map<WorkerId, WorkerLink>();
   readonly #calls: WorkerCalls;
-  #isPumpDue: boolean = false;
-  /** When something first happened in this turn: reading the clock for each request would cost more than it tells. */
-  #turnAt = 0;
+  /** When something first happened in this turn: reading the clock for each request would cost more than it tells. Undefined: nothing did. */
+  #turnAt: number | undefined;
   #cancelWake: (() => void) | undefined;
   #onDrained: (() => void) | undefined;
   #isDraining: boolean = false;
@@ -223,9 +222,8 @@ export class LiveDataPlane implements DataPlane, Runner {
   }
 
   #submit(request: ValidInferRequest, signal: CancelSignal, resolve: Resolve, reject: Reject): void {
-    this.#pumpSoon();
-    const now = this.#turnAt;
-    request.model.usedAt = now;
+    const now = this.#pumpSoon();
+    if (request.model.usedAt !== now) request.model.usedAt = now;
     const pending = new PendingRequest(request, resolve, reject, now);
     this.#pending.add(pending);
     this.#observerOf(request.model).requestAdmitted(request.bytes);
@@ -416,16 +414,16 @@ export class LiveDataPlane implements DataPlane, Runner {
     });
   }
 
-  /** Batches form once per turn, from everything the turn brought in. */
-  #pumpSoon(): void {
-    if (this.#isPumpDue) return;
-    this.#isPumpDue = true;
-    this.#turnAt = this.#clock.now();
+  /** Batches form once per turn, from everything the turn brought in. Returns the time that counts in this turn. */
+  #pumpSoon(): number {
+    if (this.#turnAt !== undefined) return this.#turnAt;
     this.#clock.endOfTurn(() => {
-      this.#isPumpDue = false;
+      this.#turnAt = undefined;
       this.#scheduler.pump(this.#clock.now());
       this.#perform();
     });
+    this.#turnAt = this.#clock.now();
+    return this.#turnAt;
   }
 
   #perform(): void {

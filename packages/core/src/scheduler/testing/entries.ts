@@ -27,7 +27,7 @@ export function entryOf(model: ModelEntry, arrival: number, fields: Partial<Arri
     queueTimeoutMs: Infinity,
     ...fields,
   };
-  return new RequestEntry(arrived, model, new CallerCount(arrived.caller), arrival, 0, Number.POSITIVE_INFINITY);
+  return new RequestEntry(arrived, model, new CallerCount(arrived.caller), arrival, 0, undefined);
 }
 
 /** The model on a worker of that id. */
