@@ -298,3 +298,13 @@ test('a context that cannot come back refuses those who wait, says when it is tr
   ]);
   expect(stage.demand('b', 2)).toEqual([`refuse 2 model-not-ready ${firstPauseMs}`]);
 });
+
+test('a context is known until it is dropped, though the last of it is still being unloaded', () => {
+  const stage = new Stage();
+  stage.want('a', 1);
+  expect(stage.keeper.isKnown('a')).toBe(true);
+  expect(stage.tell({ kind: 'unwanted', context: 'a', after: [] })).toEqual(['unload 1']);
+  expect(stage.keeper.isKnown('a')).toBe(false);
+  expect(stage.tell({ kind: 'kept', context: 'a' })).toEqual([]);
+  expect(stage.unloaded(1)).toEqual(['forget 1']);
+});

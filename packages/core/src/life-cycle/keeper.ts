@@ -102,6 +102,11 @@ export class Keeper {
     return this.#revisions.takeKnown(id);
   }
 
+  /** Whether the context is still on its list: one that was dropped cannot be kept, only wanted anew. */
+  isKnown(context: ContextName): boolean {
+    return this.#contexts.has(context);
+  }
+
   isPinned(context: ContextName): boolean {
     return this.#contexts.get(context)?.isPinned ?? false;
   }

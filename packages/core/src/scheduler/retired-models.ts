@@ -9,7 +9,8 @@ export class RetiredModels {
   add(model: ModelEntry): boolean {
     if (model.isRetired) return false;
     model.isRetired = true;
-    this.#models.push(model);
+    // It may still be listed from before it was taken back.
+    if (!this.#models.includes(model)) this.#models.push(model);
     return true;
   }
 

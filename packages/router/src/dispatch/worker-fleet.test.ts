@@ -460,3 +460,30 @@ test('a worker too many finishes what it holds, gets nothing new, and is not rep
   stage.clock.advance(60_000);
   expect(stage.lane.links).toHaveLength(2);
 });
+
+test('a group has settled when the one that the others waited for is a worker too many', () => {
+  const stage = new FleetOnStage(2, ['a']);
+  stage.lane.links[0]?.loads();
+  stage.takeTold();
+  stage.groups[0]?.resize(1);
+  expect(stage.takeTold()).toEqual(['worker 2 stopping', 'group1 settled']);
+});
+
+test.each([
+  ['before it did', false],
+  ['after it did', true],
+])('a worker that could not load a model tries again when another one can, %s', (_, isOtherFirst) => {
+  const stage = new FleetOnStage(2, ['a', 'b']);
+  const [first, second] = stage.lane.links;
+  const fail = () => first?.says({ kind: 'load-failed', model: 1, message: 'no memory' });
+  if (!isOtherFirst) fail();
+  second?.says({ kind: 'ready', model: 1, loadMs: 1, residentBytes: 1 });
+  if (isOtherFirst) fail();
+  const loads = () => first?.sent.filter(({ kind }) => kind === 'load').length;
+  expect(loads()).toBe(2);
+  stage.clock.advance(reloadPauseMs);
+  expect(loads()).toBe(3);
+  first?.says({ kind: 'ready', model: 1, loadMs: 1, residentBytes: 1 });
+  stage.clock.advance(10 * reloadPauseMs);
+  expect(loads()).toBe(3);
+});

@@ -158,12 +158,15 @@ export class RunningGroup {
   /** More workers are started, or the last ones finish what they hold and end. The others stay as they are. */
   resize(workers: number): void {
     this.#grow(workers);
+    const isShrinking = this.#slots.length > workers;
     while (this.#slots.length > workers) {
       const slot = this.#slots.pop() as WorkerSlot;
       for (const { model } of this.group.models) this.#parts.dataPlane.workerUnserves(slot.worker, model);
       // What it holds may run as long as its models are allowed to.
       void slot.stop(stopMsMax + Math.max(...this.group.models.map(({ model }) => model.policy.runMsMax)));
     }
+    // Whoever waits for all workers may have waited for one of these.
+    if (isShrinking) this.workerSettled();
   }
 
   async stop(): Promise<void> {
@@ -185,7 +188,13 @@ export class RunningGroup {
       dataPlane.addModel(model);
     }
     dataPlane.workerServes(worker, model, priorityMax);
-    if (isFirst) this.group.listener.modelServable(model);
+    if (!isFirst) return;
+    this.group.listener.modelServable(model);
+    for (const slot of this.#slots) slot.noteServedByOther(model);
+  }
+
+  isServed(model: ServedModel): boolean {
+    return (this.#serving.get(model) ?? 0) > 0;
   }
 
   workerServedUntilNow(model: ServedModel): void {
@@ -195,7 +204,7 @@ export class RunningGroup {
   /** A load failed or the workers keep dying. Where another worker serves the model, callers notice nothing. */
   modelUnservable(model: ServedModel, worker: WorkerId, reason: string): void {
     if (this.#isStopping) return;
-    if ((this.#serving.get(model) ?? 0) > 0) {
+    if (this.isServed(model)) {
       this.#parts.listener.modelShortOfWorker(model, worker, reason);
       return;
     }

@@ -7,7 +7,7 @@ import type { GroupedModel, RunningGroup, WorkerFleetParts } from './worker-flee
 /** A worker that was told to stop, and has nothing left to run, has this long to end by itself. */
 export const stopMsMax = 5000;
 
-/** How long after a failed load a model that was served before is tried again. */
+/** How long after a failed load a model that was served before, or is by other workers, is tried again. */
 export const reloadPauseMs = 5000;
 
 /** One place in a group: always the same models under the same id, a new worker whenever the last one is gone. */
@@ -20,6 +20,8 @@ export class WorkerSlot {
   readonly #served = new Set<ServedModel>();
   /** By this worker or an earlier one in its place. */
   readonly #everServed = new Set<ServedModel>();
+  /** Those that it could not load, and that nobody else could when it was to be decided whether to try again. */
+  readonly #givenUp = new Set<ServedModel>();
   #record = cleanRestartRecord;
   #link: WorkerLink | undefined;
   /** When its last load ended; undefined before. */
@@ -66,6 +68,7 @@ export class WorkerSlot {
     this.#residentBytes = 0;
     this.#batchesAnswered = 0;
     for (const { model } of models) this.#loading.add(model);
+    this.#givenUp.clear();
     this.#loadVerdict = undefined;
     this.#cancelLoadLimit = clock.after(loadMsMax, () => {
       const names = [...this.#loading].map(({ key }) => key).join(', ');
@@ -122,7 +125,8 @@ export class WorkerSlot {
         const model = this.#modelOf(message.model);
         this.#running.modelUnservable(model, this.worker, message.message);
         this.#settled(model);
-        if (this.#everServed.has(model)) this.#loadAgainLater(model);
+        if (this.#everServed.has(model) || this.#running.isServed(model)) this.#loadAgainLater(model);
+        else this.#givenUp.add(model);
         break;
       }
       case 'answered':
@@ -142,6 +146,11 @@ export class WorkerSlot {
         this.#gone(message.reason);
         break;
     }
+  }
+
+  /** Another worker can load the model: what kept this one from it may pass. */
+  noteServedByOther(model: ServedModel): void {
+    if (this.#givenUp.delete(model)) this.#loadAgainLater(model);
   }
 
   /** A model that was served before may be good again soon: its folder was being replaced, or files ran out. */

@@ -136,3 +136,14 @@ test('a first load that is awaited can be asked for, and is not ready for all th
   models.setState(two, 'failed', 'out of memory');
   expect(() => models.mustKnow('m', '2')).toThrow('out of memory');
 });
+
+test('a version that is out of memory is known by its new revision, whatever becomes of the one before', () => {
+  const [before, after] = [servedModel([], [], { version: '1' }), servedModel([], [], { version: '1' })];
+  models.remove(one);
+  models.setAside(before);
+  models.announce(after, true);
+  expect(models.mustKnow('m', '1')).toBe(after);
+  expect(models.readyVersions('m')).toEqual(['1']);
+  models.remove(before);
+  expect(models.mustKnow('m', '1')).toBe(after);
+});

@@ -138,8 +138,10 @@ export class ServedModels implements Catalogue {
    */
   announce(model: ServedModel, isAwaited = false): void {
     const entry = this.#entryOf(model);
-    if (entry !== undefined && isAvailable(entry.state)) return;
-    this.#put(model, 'loading', 'the model is loading', isAwaited);
+    if (entry?.state === 'ready') return;
+    // It comes back when asked for, and then as this; the revision before it may be forgotten meanwhile.
+    if (entry?.state === 'evicted') this.#put(model, 'evicted', entry.reason);
+    else this.#put(model, 'loading', 'the model is loading', isAwaited);
   }
 
   /** Stands for its version from now on, whether or not it can be served yet. */

@@ -107,7 +107,8 @@ export class LibraryContents {
     const { name } = plan;
     const known = this.#wanted.get(name) ?? this.#leaving.get(name);
     this.#leaving.delete(name);
-    if (known !== undefined && known.plan.identity === plan.identity && !known.isOver) {
+    const isThere = known !== undefined && !known.isOver && this.#parts.stage.keeper.isKnown(name);
+    if (isThere && known.plan.identity === plan.identity) {
       this.#wanted.set(name, known);
       known.follow(plan);
       this.#parts.stage.tell({ kind: 'kept', context: name });

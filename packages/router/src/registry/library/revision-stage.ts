@@ -71,7 +71,7 @@ export class RevisionStage {
     });
   }
 
-  get keeper(): Pick<Keeper, 'takeRevision' | 'isPinned' | 'usedBytes' | 'budgetBytes'> {
+  get keeper(): Pick<Keeper, 'takeRevision' | 'isKnown' | 'isPinned' | 'usedBytes' | 'budgetBytes'> {
     return this.#keeper;
   }
 
