@@ -27,6 +27,16 @@ export interface LedgerBatch {
   readonly model: LedgerModel;
   readonly requests: readonly LedgerRequest[];
   readonly dispatchedAt: number;
+  /** It runs from its dispatch on, beside whatever else its worker holds. */
+  readonly isConcurrent: boolean;
+  /** Undefined while another batch is ahead of it. */
+  startedAt: number | undefined;
+  /** When it has run too long, once it runs. */
+  runLimitAt: number;
+  /** Another ran on the same worker, for a part of its time at least. */
+  hadCompany: boolean;
+  /** Its worker was to be killed for it. */
+  isOverdue: boolean;
 }
 
 export interface LedgerModel {
@@ -49,11 +59,7 @@ export interface LedgerWorker {
   readonly reserved: Map<LedgerModel, number>;
   readonly outstanding: LedgerBatch[];
   batchesMax: number;
-  runLimitAt: number;
-  /** When the running batch began. */
-  runningSince: number;
   isCondemned: boolean;
-  overdue: LedgerBatch | undefined;
 }
 
 export class Ledger {
@@ -80,8 +86,11 @@ export class Ledger {
   }
 
   waitingOf(caller: string): number {
-    const waiting = [...this.models.values()].flatMap((model) => model.waiting);
-    return waiting.filter(({ arrived }) => arrived.caller === caller).length;
+    let count = 0;
+    for (const { waiting } of this.models.values()) {
+      for (const { arrived } of waiting) if (arrived.caller === caller) count += 1;
+    }
+    return count;
   }
 
   waitingCount(): number {
@@ -101,10 +110,7 @@ export class Ledger {
         reserved: new Map(),
         outstanding: [],
         batchesMax: 0,
-        runLimitAt: Number.POSITIVE_INFINITY,
-        runningSince: 0,
         isCondemned: false,
-        overdue: undefined,
       };
       this.workers.set(id, worker);
     }
@@ -133,10 +139,9 @@ export class Ledger {
   /** A batch was answered or failed; what its worker holds next begins to run. */
   endBatch(batch: LedgerBatch, nowMs: number): void {
     const { worker } = batch;
-    const wasRunning = worker.outstanding[0] === batch;
     worker.outstanding.splice(worker.outstanding.indexOf(batch), 1);
-    if (worker.overdue === batch) worker.overdue = undefined;
-    if (wasRunning) this.startRunClock(worker, nowMs);
+    const [next] = worker.outstanding;
+    if (next !== undefined && next.startedAt === undefined) start(next, nowMs);
     this.forget(batch);
   }
 
@@ -151,11 +156,14 @@ export class Ledger {
     if (model.isRemoved && !isOut && this.models.get(model.key) === model) this.models.delete(model.key);
   }
 
-  startRunClock(worker: LedgerWorker, nowMs: number): void {
-    const running = worker.outstanding[0];
-    const isTimed = running !== undefined && !worker.isCondemned;
-    worker.runningSince = nowMs;
-    worker.runLimitAt = isTimed ? nowMs + running.model.policy.runMsMax : Number.POSITIVE_INFINITY;
+  /** A worker was given a batch, and runs it at once or in its turn. */
+  beginBatch(batch: LedgerBatch, nowMs: number): void {
+    const { worker } = batch;
+    this.batches.set(batch.id, batch);
+    worker.outstanding.push(batch);
+    if (batch.isConcurrent || worker.outstanding.length === 1) start(batch, nowMs);
+    const running = worker.outstanding.filter(({ startedAt }) => startedAt !== undefined);
+    if (running.length > 1) for (const one of running) one.hadCompany = true;
   }
 
   /** Nothing of it waits or runs. */
@@ -163,8 +171,16 @@ export class Ledger {
     return model.waiting.length === 0 && ![...this.batches.values()].some((batch) => batch.model === model);
   }
 
+  /** One that runs a suspect has no room: whatever becomes of it then is the suspect's doing. */
   hasRoom(worker: LedgerWorker): boolean {
-    return !worker.isCondemned && worker.outstanding.length < worker.batchesMax;
+    const hasSuspect = worker.outstanding.some((batch) => batch.isConcurrent && batch.requests.some(isSuspect));
+    return !worker.isCondemned && !hasSuspect && worker.outstanding.length < worker.batchesMax;
+  }
+
+  /** Whether a suspect may lead the next batch of the model; it needs a worker that runs nothing else. */
+  isSuspectNext(model: LedgerModel): boolean {
+    const level = this.urgentLevel(model);
+    return model.policy.isConcurrent && model.waiting.some((one) => isSuspect(one) && levelOf(one) === level);
   }
 
   /** Whether the worker serves the model to requests of this level. */
@@ -181,6 +197,16 @@ export class Ledger {
   freeFor(model: LedgerModel, level = this.urgentLevel(model)): LedgerWorker[] {
     return [...this.workers.values()].filter((worker) => this.takes(worker, model, level) && this.hasRoom(worker));
   }
+}
+
+function start(batch: LedgerBatch, nowMs: number): void {
+  batch.startedAt = nowMs;
+  batch.runLimitAt = nowMs + batch.model.policy.runMsMax;
+}
+
+/** It ran on a worker that died. */
+export function isSuspect(request: LedgerRequest): boolean {
+  return request.deaths > 0;
 }
 
 /** From 1, the most urgent. */

@@ -51,6 +51,7 @@ export class ModelFairness {
   /** To be called after whatever changed: spans begin and end. */
   review(changed?: string): void {
     for (const worker of this.#ledger.workers.values()) {
+      if (worker.models.size < 2) continue;
       const models = [...worker.models].filter((model) => model.key !== changed && this.#isWanting(model, worker));
       for (const [index, first] of models.entries()) {
         for (const second of models.slice(index + 1)) {

@@ -149,12 +149,12 @@ export function expire(ledger: Ledger, owed: Owed, nowMs: number): void {
     else if (request.queueTimeoutAt <= nowMs) waitedTooLong(ledger, owed, request);
   }
   for (const worker of ledger.workers.values()) {
-    if (worker.runLimitAt > nowMs) continue;
+    const overdue = worker.outstanding.filter(({ runLimitAt }) => runLimitAt <= nowMs);
+    if (worker.isCondemned || overdue.length === 0) continue;
     owed.kills.add(worker.id);
     for (const model of worker.models) ledger.noteFailure(worker, model);
+    for (const batch of overdue) batch.isOverdue = true;
     worker.isCondemned = true;
-    worker.overdue = worker.outstanding[0];
-    worker.runLimitAt = Number.POSITIVE_INFINITY;
   }
 }
 
@@ -215,22 +215,29 @@ function workerGone(ledger: Ledger, owed: Owed, id: WorkerId): void {
   if (worker === undefined) return;
   ledger.workers.delete(id);
   if (!worker.isCondemned) for (const model of worker.models) ledger.noteFailure(worker, model);
-  for (const [index, batch] of worker.outstanding.entries()) {
+  for (const batch of worker.outstanding) {
     const live = ledger.live(batch);
     ledger.forget(batch);
-    for (const request of live) {
-      if (worker.isCondemned && batch === worker.overdue) {
-        retry(ledger, owed, request, 'run-time-limit');
-      } else if (!worker.isCondemned && index === 0) {
-        request.deaths += 1;
-        request.isAlone = true;
-        const isSole = batch.requests.length === 1;
-        const isPoison = isSole && request.deaths >= ledger.limits.retry.deathsMax;
-        retry(ledger, owed, request, isPoison ? 'poison-request' : undefined);
-      } else {
-        requeue(ledger, owed, request);
-      }
-    }
+    for (const request of live) settleLost(ledger, owed, request, batch);
+  }
+}
+
+/**
+ * What a worker's death means for a request. Who ran too long alone did so by itself; who ran too long beside others, or
+ * ran when the worker died by itself, may have been the cause; who did neither was not.
+ */
+function settleLost(ledger: Ledger, owed: Owed, request: LedgerRequest, batch: LedgerBatch): void {
+  const { isCondemned } = batch.worker;
+  if (batch.isOverdue && !batch.hadCompany) {
+    retry(ledger, owed, request, 'run-time-limit');
+  } else if (batch.isOverdue || (!isCondemned && batch.startedAt !== undefined)) {
+    request.deaths += 1;
+    request.isAlone = true;
+    const wasAlone = batch.requests.length === 1 && !batch.hadCompany;
+    const isPoison = wasAlone && request.deaths >= ledger.limits.retry.deathsMax;
+    retry(ledger, owed, request, isPoison ? 'poison-request' : undefined);
+  } else {
+    requeue(ledger, owed, request);
   }
 }
 

@@ -2,6 +2,7 @@
 import type {
   ArrivedRequest,
   InstanceSnapshot,
+  ModelKey,
   SchedulerAction,
   SchedulerCounts,
   SchedulerEvent,
@@ -12,6 +13,7 @@ import { takeBatchFault } from './batch-rules.ts';
 import { CallerFairness } from './caller-fairness.ts';
 import { takeHeldUntil } from './holding.ts';
 import {
+  isSuspect,
   Ledger,
   type LedgerBatch,
   type LedgerModel,
@@ -24,17 +26,11 @@ import {
 import { ModelFairness } from './model-fairness.ts';
 import { admissionCode, expire, nothingOwed, type Owed, settleEvent } from './outcomes.ts';
 import { mayWaitTooLong, Trust } from './trust.ts';
+import { claim, Violation } from './truth.ts';
 import type { WorldLimits } from './weather.ts';
 
 type Dispatch = Extract<SchedulerAction, { kind: 'dispatch' }>;
 type Arrival = Extract<SchedulerEvent, { kind: 'request-arrived' }>;
-
-/** The scheduler did something it must not, or failed to do something it must. */
-export class Violation extends Error {}
-
-function claim(isTrue: boolean, what: string): asserts isTrue {
-  if (!isTrue) throw new Violation(what);
-}
 
 export class Referee {
   readonly #ledger: Ledger;
@@ -91,6 +87,12 @@ export class Referee {
     claim(idle === undefined, `${idle?.key} is idle but nobody was told`);
     const isEmpty = this.#ledger.requests.size === 0 && this.#ledger.batches.size === 0;
     claim(!(this.#ledger.isDraining && isEmpty) || this.#ledger.isDrained, 'a drain is over but nobody was told');
+  }
+
+  /** Whether nothing of a model waits or runs. */
+  isIdle(key: ModelKey): boolean {
+    const model = this.#ledger.models.get(key);
+    return model === undefined || this.#ledger.isIdle(model);
   }
 
   atEnd(counts: SchedulerCounts): void {
@@ -163,13 +165,12 @@ export class Referee {
   #judgeEnd(event: SchedulerEvent, nowMs: number): void {
     if (event.kind === 'worker-gone') {
       const worker = this.#ledger.workers.get(event.worker);
-      if (worker?.outstanding[0] !== undefined) this.#modelFairness.noteRun(nowMs - worker.runningSince);
+      for (const { startedAt = nowMs } of worker?.outstanding ?? []) this.#modelFairness.noteRun(nowMs - startedAt);
     }
     if (event.kind !== 'batch-answered' && event.kind !== 'batch-failed') return;
     const batch = this.#ledger.batches.get(event.batch);
     if (batch === undefined) return;
-    const { outstanding, runningSince } = batch.worker;
-    const fault = this.#modelFairness.takeFault(batch, outstanding[0] === batch ? nowMs - runningSince : 0);
+    const fault = this.#modelFairness.takeFault(batch, nowMs - (batch.startedAt ?? nowMs));
     claim(fault === undefined, fault ?? '');
   }
 
@@ -264,15 +265,27 @@ export class Referee {
       this.#callerFairness.takeFault(model, requests);
     claim(fault === undefined, `${fault}: ${said}`);
 
-    const batch: LedgerBatch = { id: action.batch, worker, model, requests, dispatchedAt: nowMs };
+    const { isConcurrent } = model.policy;
+    const isAlone = worker.outstanding.length === 0;
+    claim(isAlone || !isConcurrent || !requests.some(isSuspect), `a suspect is given company: ${said}`);
+    const batch: LedgerBatch = {
+      id: action.batch,
+      worker,
+      model,
+      requests,
+      dispatchedAt: nowMs,
+      isConcurrent,
+      startedAt: undefined,
+      runLimitAt: Number.POSITIVE_INFINITY,
+      hadCompany: false,
+      isOverdue: false,
+    };
     for (const request of requests) {
       request.batch = batch;
       request.queueTimeoutAt = Number.POSITIVE_INFINITY;
     }
     model.waiting = model.waiting.filter((request) => request.batch === undefined);
-    this.#ledger.batches.set(batch.id, batch);
-    worker.outstanding.push(batch);
-    if (worker.outstanding.length === 1) this.#ledger.startRunClock(worker, nowMs);
+    this.#ledger.beginBatch(batch, nowMs);
     this.#modelFairness.noteDispatch(batch);
     this.#review();
   }
@@ -319,7 +332,8 @@ export class Referee {
       claim(this.#wakeAt <= (heldUntil ?? Infinity), `nobody will wake for the batch that ${model.key} holds back`);
     }
     for (const worker of this.#ledger.workers.values()) {
-      claim(this.#wakeAt <= worker.runLimitAt, `nobody will wake for the run time limit of worker ${worker.id}`);
+      const runLimitAt = worker.isCondemned ? Infinity : Math.min(...worker.outstanding.map((one) => one.runLimitAt));
+      claim(this.#wakeAt <= runLimitAt, `nobody will wake for the run time limit of worker ${worker.id}`);
     }
   }
 }

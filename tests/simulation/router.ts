@@ -3,16 +3,18 @@ import {
   formatAction,
   formatEvent,
   type ModelKey,
+  type RequestId,
   type Scheduler,
   type SchedulerAction,
   type SchedulerEvent,
 } from '@millrace/core';
+import type { ErrorCode } from '@millrace/protocol';
 import type { Referee } from './referee.ts';
 import type { SimulatedWorker, SimulatedWorld } from './simulated-worker.ts';
 import type { Timeline } from './timeline.ts';
 
 /** As much of a scheduler as the simulation needs, so that one with a planted bug can take its place. */
-export type SimulatedScheduler = Pick<Scheduler, 'handle' | 'pump' | 'takeActions' | 'counts' | 'instances'>;
+export type SimulatedScheduler = Pick<Scheduler, 'handle' | 'pump' | 'takeActions' | 'counts' | 'instances' | 'isIdle'>;
 
 export class Router {
   readonly #world: SimulatedWorld;
@@ -21,6 +23,7 @@ export class Router {
   readonly #referee: Referee;
   readonly #takeProcess: (worker: number) => SimulatedWorker | undefined;
   readonly #trace: string[] | undefined;
+  readonly #ended: (request: RequestId, code: ErrorCode | undefined) => void;
   #isPumpDue: boolean = false;
   #wakeUp = 0;
   #tracedAt = 0;
@@ -37,6 +40,7 @@ export class Router {
     scheduler: SimulatedScheduler,
     referee: Referee,
     takeProcess: (worker: number) => SimulatedWorker | undefined,
+    ended: (request: RequestId, code: ErrorCode | undefined) => void,
     trace: string[] | undefined,
   ) {
     this.#world = world;
@@ -44,6 +48,7 @@ export class Router {
     this.#scheduler = scheduler;
     this.#referee = referee;
     this.#takeProcess = takeProcess;
+    this.#ended = ended;
     this.#trace = trace;
   }
 
@@ -52,7 +57,7 @@ export class Router {
     this.eventCount += 1;
     const isEnd = event.kind === 'batch-answered' || event.kind === 'batch-failed';
     if (isEnd && event.batch <= this.lastBatch) this.lastEndedBatch = event.batch;
-    this.#count(event.kind === 'batch-failed' ? `failed: ${event.code}` : event.kind);
+    this.count(event.kind === 'batch-failed' ? `failed: ${event.code}` : event.kind);
     this.#traceLine(formatEvent, event);
     this.#scheduler.handle(event, nowMs);
     const actions = this.#scheduler.takeActions();
@@ -74,26 +79,32 @@ export class Router {
     this.#traceActions(actions);
     this.#referee.afterPump(actions, nowMs);
     for (const { breaker } of this.#scheduler.instances(nowMs))
-      if (breaker !== 'closed') this.#count(`breaker: ${breaker}`);
+      if (breaker !== 'closed') this.count(`breaker: ${breaker}`);
     this.#act(actions);
   }
 
   #act(actions: readonly SchedulerAction[]): void {
     for (const action of actions) {
-      this.#count(action.kind === 'refuse' ? `refuse: ${action.code}` : action.kind);
+      this.count(action.kind === 'refuse' ? `refuse: ${action.code}` : action.kind);
       if (action.kind === 'dispatch') {
         const { batch, model, requests } = action;
         this.lastBatch = batch;
+        this.#world.truth.noteBatch(requests);
         this.#takeProcess(action.worker)?.send({ kind: 'dispatch', batch, model, requests });
       } else if (action.kind === 'deliver') {
         this.#world.truth.claimTrue(action);
+        for (const request of action.requests) this.#ended(request, undefined);
+      } else if (action.kind === 'refuse') {
+        this.#ended(action.request, action.code);
       } else if (action.kind === 'cancel-batch') {
         this.#takeProcess(action.worker)?.send({ kind: 'cancel', batch: action.batch });
       } else if (action.kind === 'kill-worker') {
         this.#takeProcess(action.worker)?.kill();
       } else if (action.kind === 'model-idle') {
         const { model } = action;
-        this.#timeline.after(0, () => this.onIdle.get(model)?.());
+        const onIdle = this.onIdle.get(model);
+        this.onIdle.delete(model);
+        if (onIdle !== undefined) this.#timeline.after(0, onIdle);
       } else if (action.kind === 'wake-at') {
         this.#wakeUp += 1;
         const wakeUp = this.#wakeUp;
@@ -110,8 +121,13 @@ export class Router {
     return random.chance(weather.earlyTimer) ? random.next() : 0;
   }
 
-  #count(name: string): void {
+  count(name: string): void {
     this.seen.set(name, (this.seen.get(name) ?? 0) + 1);
+  }
+
+  /** Something for the reader of the trace. */
+  note(who: string, said: unknown): void {
+    this.#traceLine((value) => `# ${who}: ${JSON.stringify(value)}`, said);
   }
 
   /** The trace is a scenario file: a failing seed can be made one by copying it. */

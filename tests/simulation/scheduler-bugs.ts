@@ -1,41 +1,17 @@
 /** Schedulers with one bug each. A simulation that finds none of them would prove nothing by finding none in ours. */
 
-import type { ArrivedRequest, ModelPolicy, QueuePolicy, SchedulerOptions } from '@millrace/core';
-import { type BatchId, Scheduler, type SchedulerAction, type SchedulerEvent, type WorkerId } from '@millrace/core';
+import type {
+  ArrivedRequest,
+  ModelPolicy,
+  QueuePolicy,
+  Scheduler,
+  SchedulerAction,
+  SchedulerEvent,
+  SchedulerOptions,
+} from '@millrace/core';
+import { Layer, Misreading, Watching } from './bent-scheduler.ts';
+import { concurrencyBugs } from './concurrency-bugs.ts';
 import type { SimulatedScheduler } from './router.ts';
-
-/** A right scheduler behind a wrong layer: each bug bends what goes in or what comes out. */
-class Layer implements SimulatedScheduler {
-  protected readonly inner: Scheduler;
-
-  constructor(options: SchedulerOptions) {
-    this.inner = new Scheduler(options);
-  }
-
-  handle(event: SchedulerEvent, nowMs: number): void {
-    this.inner.handle(event, nowMs);
-  }
-
-  pump(nowMs: number): void {
-    this.inner.pump(nowMs);
-  }
-
-  takeActions(): readonly SchedulerAction[] {
-    return this.inner.takeActions().flatMap((action) => this.bend(action));
-  }
-
-  counts(): ReturnType<Scheduler['counts']> {
-    return this.inner.counts();
-  }
-
-  instances(nowMs: number): ReturnType<Scheduler['instances']> {
-    return this.inner.instances(nowMs);
-  }
-
-  protected bend(action: SchedulerAction): SchedulerAction | readonly SchedulerAction[] {
-    return action;
-  }
-}
 
 class DeliversTwice extends Layer {
   #deliveryCount = 0;
@@ -75,20 +51,6 @@ class RefusesRetriesByAnotherName extends Layer {
   }
 }
 
-/** Batches in the order of their dispatch, and what was in them. */
-class Watching extends Layer {
-  protected readonly sizes = new Map<BatchId, number>();
-  protected readonly heldBy = new Map<WorkerId, BatchId[]>();
-
-  protected override bend(action: SchedulerAction): SchedulerAction | readonly SchedulerAction[] {
-    if (action.kind === 'dispatch') {
-      this.sizes.set(action.batch, action.requests.length);
-      this.heldBy.set(action.worker, [...(this.heldBy.get(action.worker) ?? []), action.batch]);
-    }
-    return action;
-  }
-}
-
 class ForgetsTheSecondBatchOfTheDead extends Watching {
   override handle(event: SchedulerEvent, nowMs: number): void {
     if (event.kind === 'batch-answered' || event.kind === 'batch-failed') {
@@ -115,21 +77,6 @@ class ForgetsTheNeighbourOfTheCancelled extends Watching {
   protected override bend(action: SchedulerAction): SchedulerAction | readonly SchedulerAction[] {
     if (action.kind === 'deliver' && action.requests.length < (this.sizes.get(action.batch) ?? 0)) return [];
     return super.bend(action);
-  }
-}
-
-/** Understands a model's policy wrongly. */
-class Misreading extends Layer {
-  readonly #misread: (policy: ModelPolicy) => Partial<ModelPolicy>;
-
-  constructor(options: SchedulerOptions, misread: (policy: ModelPolicy) => Partial<ModelPolicy>) {
-    super(options);
-    this.#misread = misread;
-  }
-
-  override handle(event: SchedulerEvent, nowMs: number): void {
-    const isPolicy = event.kind === 'model-added';
-    super.handle(isPolicy ? { ...event, policy: { ...event.policy, ...this.#misread(event.policy) } } : event, nowMs);
   }
 }
 
@@ -210,9 +157,17 @@ class SuspectsEverybody extends Layer {
   }
 }
 
+/** As if nothing had to be finished. */
+class DropsWhatWaitsForTheRetired extends Layer {
+  override handle(event: SchedulerEvent, nowMs: number): void {
+    super.handle(event, nowMs);
+    if (event.kind === 'model-retired') super.handle({ kind: 'model-removed', model: event.model }, nowMs);
+  }
+}
+
 const lastLevel = ({ priority }: ArrivedRequest) => ({ priority: Math.min(priority, 3) });
 
-export const plantedBugs: ReadonlyMap<string, (options: SchedulerOptions) => SimulatedScheduler> = new Map([
+export const schedulerBugs: ReadonlyMap<string, (options: SchedulerOptions) => SimulatedScheduler> = new Map([
   ['delivers an answer twice', (options) => new DeliversTwice(options)],
   ['gives a worker one batch too many', (options) => new GivesOneBatchTooMany(options)],
   ['never asks to be woken', (options) => new NeverAsksToBeWoken(options)],
@@ -248,4 +203,6 @@ export const plantedBugs: ReadonlyMap<string, (options: SchedulerOptions) => Sim
   ['opens breakers and does not say so', (options) => new HidesItsBreakers(options)],
   ['opens no breakers and says so', (options) => new SuspectsEverybody(options)],
   ['says too early that a retired model is idle', (options) => new TellsIdleTooEarly(options)],
+  ...concurrencyBugs,
+  ['drops what waits for a model that retires', (options) => new DropsWhatWaitsForTheRetired(options)],
 ]);

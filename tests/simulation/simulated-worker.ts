@@ -1,6 +1,7 @@
 /**
- * A worker process and the link to it. It holds what it is sent in a queue and does one thing at a time, in order.
- * Messages take time, keep their order, and are lost only when the worker dies; `gone` is the last one.
+ * A worker process and the link to it. It holds what it is sent in a queue and does one thing at a time, in order; a
+ * concurrent one begins every batch at once. Messages take time, keep their order, and are lost only when the worker
+ * dies; `gone` is the last one.
  */
 import type { BatchId, ModelKey, RequestId } from '@millrace/core';
 import type { Random } from './random.ts';
@@ -22,6 +23,7 @@ export type ToSimulatedWorker =
 export type FromSimulatedWorker =
   | { readonly kind: 'credit'; readonly batchesMax: number }
   | { readonly kind: 'ready'; readonly model: ModelKey; readonly load: number }
+  | { readonly kind: 'load-failed'; readonly model: ModelKey; readonly load: number }
   | { readonly kind: 'answered'; readonly batch: BatchId }
   | {
       readonly kind: 'failed';
@@ -41,34 +43,48 @@ export interface SimulatedWorld {
 }
 
 type Task = Exclude<ToSimulatedWorker, { kind: 'cancel' }>;
+type Dispatch = Extract<Task, { kind: 'dispatch' }>;
 
 export class SimulatedWorker {
   readonly startedAt: number;
   readonly #world: SimulatedWorld;
+  readonly #isConcurrent: boolean;
   readonly #receive: (message: FromSimulatedWorker) => void;
   readonly #tasks: Task[] = [];
+  readonly #running = new Map<BatchId, Dispatch>();
+  /** As the router sees it: sent there, and nothing heard of it yet. */
+  readonly #outstanding = new Map<BatchId, readonly RequestId[]>();
   readonly #cancelled = new Set<BatchId>();
   readonly #models = new Set<ModelKey>();
   /** Sent by the worker and not yet arrived; a death takes some of them along. */
   readonly #inFlight: { isLost: boolean }[] = [];
   #isAlive: boolean = true;
   readonly #isSick: boolean;
-  #isBusy: boolean = false;
+  #isLoading: boolean = false;
+  /** What it runs never gives the process back: nothing else on it gets any further. */
+  #isStuck: boolean = false;
+  #isStopping: boolean = false;
   #arrivesAtWorker = 0;
   #arrivesAtRouter = 0;
 
-  constructor(world: SimulatedWorld, receive: (message: FromSimulatedWorker) => void) {
+  constructor(world: SimulatedWorld, isConcurrent: boolean, receive: (message: FromSimulatedWorker) => void) {
     this.#world = world;
+    this.#isConcurrent = isConcurrent;
     this.#receive = receive;
     this.startedAt = world.timeline.nowMs;
     this.#isSick = world.random.chance(world.weather.sickWorker);
-    this.setCredit(world.random.integer(1, 3));
+    this.setCredit(world.random.integer(isConcurrent ? 2 : 1, isConcurrent ? 6 : 3));
     const { random, timeline, weather } = world;
     if (random.chance(weather.crashWhileIdle)) timeline.after(random.integer(0, 1000), () => this.#trouble());
   }
 
   send(message: ToSimulatedWorker): void {
-    const { timeline } = this.#world;
+    const { timeline, truth } = this.#world;
+    if (message.kind === 'dispatch') {
+      this.#outstanding.set(message.batch, message.requests);
+      // The router does not know yet that it sends to a dead one.
+      if (!this.#isAlive) truth.noteMisfortune(message.requests);
+    }
     this.#arrivesAtWorker = Math.max(this.#arrivesAtWorker, timeline.nowMs + this.#latencyMs());
     timeline.at(this.#arrivesAtWorker, () => this.#take(message));
   }
@@ -81,10 +97,22 @@ export class SimulatedWorker {
     this.#world.timeline.after(this.#latencyMs(), () => this.#die());
   }
 
+  /** It ends when everything that it was sent is done. */
+  stop(): void {
+    this.#world.timeline.after(this.#latencyMs(), () => {
+      this.#isStopping = true;
+      this.#next();
+    });
+  }
+
   #take(message: ToSimulatedWorker): void {
     if (!this.#isAlive) return;
     if (message.kind === 'cancel') {
       this.#cancelled.add(message.batch);
+      const running = this.#running.get(message.batch);
+      // Code that waits for ever may listen; code that never gives the process back cannot.
+      const isHeard = this.#isConcurrent && !this.#isStuck && this.#world.random.chance(0.5);
+      if (running !== undefined && isHeard) this.#end(running, skipped(message.batch));
     } else {
       this.#tasks.push(message);
       this.#next();
@@ -92,70 +120,76 @@ export class SimulatedWorker {
   }
 
   #next(): void {
-    if (!this.#isAlive || this.#isBusy) return;
-    const task = this.#tasks.shift();
-    if (task === undefined) return;
-    this.#isBusy = true;
-    if (task.kind === 'dispatch') this.#run(task);
-    else this.#loadOrUnload(task);
-  }
-
-  #done(): void {
-    this.#isBusy = false;
-    this.#next();
-  }
-
-  #loadOrUnload(task: Exclude<Task, { kind: 'dispatch' }>): void {
-    const { random, timeline, weather } = this.#world;
-    if (task.kind === 'unload') {
-      this.#models.delete(task.model);
-      this.#done();
-      return;
+    while (this.#isAlive && !this.#isLoading && !this.#isStuck && (this.#isConcurrent || this.#running.size === 0)) {
+      const task = this.#tasks.shift();
+      if (task === undefined) {
+        if (this.#isStopping && this.#running.size === 0) this.#die();
+        return;
+      }
+      if (task.kind === 'dispatch') this.#run(task);
+      else if (task.kind === 'unload') this.#models.delete(task.model);
+      else this.#load(task);
     }
+  }
+
+  #load(task: Extract<Task, { kind: 'load' }>): void {
+    const { random, timeline, weather, calmAt } = this.#world;
     const isFatal = random.chance(weather.crashInLoad);
+    const isFailing = random.chance(weather.failedLoad);
     // Slow loads are for workers that serve nothing yet; a serving one is given only what is quick to load.
     const loadMsMax = this.#models.size === 0 ? weather.loadMsMax : Math.min(weather.loadMsMax, 20);
+    this.#isLoading = true;
     timeline.after(random.integer(1, loadMsMax), () => {
       if (isFatal) this.#trouble();
       if (!this.#isAlive) return;
-      this.#models.add(task.model);
-      this.#say({ kind: 'ready', model: task.model, load: task.load });
-      this.#done();
+      this.#isLoading = false;
+      const { model, load } = task;
+      if (isFailing && timeline.nowMs < calmAt) this.#say({ kind: 'load-failed', model, load });
+      else {
+        this.#models.add(model);
+        this.#say({ kind: 'ready', model, load });
+      }
+      this.#next();
     });
   }
 
-  #run(task: Extract<Task, { kind: 'dispatch' }>): void {
+  #run(task: Dispatch): void {
     const { batch, model, requests } = task;
     const { truth, random, timeline, weather } = this.#world;
     if (this.#cancelled.has(batch)) {
-      this.#end({ kind: 'failed', batch, code: 'cancelled', message: 'skipped' });
+      this.#say(skipped(batch));
       return;
     }
     if (!this.#models.has(model)) {
-      this.#end({ kind: 'failed', batch, code: 'unknown-model', message: `${model} is not loaded` });
+      this.#say({ kind: 'failed', batch, code: 'unknown-model', message: `${model} is not loaded` });
       return;
     }
+    this.#running.set(batch, task);
     const isFatal = random.chance(weather.crashInRun);
     const isFatalAfterwards = random.chance(weather.crashAfterAnswer);
-    if (truth.has(requests, 'hanging')) return;
+    if (truth.has(requests, 'blocking')) this.#isStuck = true;
+    if (this.#isStuck || truth.has(requests, 'hanging')) return;
     timeline.after(random.integer(1, weather.runMsMax), () => {
+      if (this.#isStuck || !this.#running.has(batch)) return;
       if (truth.has(requests, 'poison')) this.#die();
       else if (isFatal) this.#trouble();
       if (!this.#isAlive) return;
       const isFailing = this.#isSick && timeline.nowMs < this.#world.calmAt && random.chance(0.8);
       if (isFailing || truth.has(requests, 'failing')) {
-        this.#end({ kind: 'failed', batch, code: 'inference-failed', message: `no answer for ${requests.join(' ')}` });
+        const message = `no answer for ${requests.join(' ')}`;
+        this.#end(task, { kind: 'failed', batch, code: 'inference-failed', message });
       } else {
         truth.complete(batch, requests);
-        this.#end({ kind: 'answered', batch });
+        this.#end(task, { kind: 'answered', batch });
       }
       if (isFatalAfterwards) this.#trouble();
     });
   }
 
-  #end(message: FromSimulatedWorker): void {
+  #end({ batch }: Dispatch, message: FromSimulatedWorker): void {
+    this.#running.delete(batch);
     this.#say(message);
-    this.#done();
+    this.#next();
   }
 
   #say(message: FromSimulatedWorker): void {
@@ -166,13 +200,16 @@ export class SimulatedWorker {
     timeline.at(this.#arrivesAtRouter, () => {
       if (letter.isLost) return;
       this.#inFlight.shift();
+      if (message.kind === 'answered' || message.kind === 'failed') this.#outstanding.delete(message.batch);
       this.#receive(message);
     });
   }
 
-  /** A crash that is the weather's doing. */
+  /** A crash that is the weather's doing: nobody on the worker is to blame for it. */
   #trouble(): void {
-    if (this.#world.timeline.nowMs < this.#world.calmAt) this.#die();
+    if (!this.#isAlive || this.#world.timeline.nowMs >= this.#world.calmAt) return;
+    for (const requests of this.#outstanding.values()) this.#world.truth.noteMisfortune(requests);
+    this.#die();
   }
 
   /** What was on its way arrives up to some point, and nothing behind it; then the link says that it is gone. */
@@ -187,4 +224,8 @@ export class SimulatedWorker {
   #latencyMs(): number {
     return this.#world.random.integer(0, this.#world.weather.latencyMsMax);
   }
+}
+
+function skipped(batch: BatchId): FromSimulatedWorker {
+  return { kind: 'failed', batch, code: 'cancelled', message: 'skipped' };
 }

@@ -1,11 +1,12 @@
 import { runScenario } from '@millrace/core/scenarios';
 import { expect, test } from 'vitest';
-import { plantedBugs } from './planted-bugs.ts';
-import { describeFailure, simulate } from './simulation.ts';
+import { libraryBugs } from './library-bugs.ts';
+import { schedulerBugs } from './scheduler-bugs.ts';
+import { type Deciders, describeFailure, simulate } from './simulation.ts';
 
 const seedCount = 1000;
 
-/** What the scheduler can be told and can say; a simulation that never gets there proves nothing about it. */
+/** What can be told and said; a simulation that never gets there proves nothing about it. */
 const sights = [
   'batch-answered',
   'breaker-closed',
@@ -18,7 +19,20 @@ const sights = [
   'failed: cancelled',
   'failed: inference-failed',
   'failed: unknown-model',
+  'keeper: failed',
+  'keeper: forget',
+  'keeper: go-on',
+  'keeper: load',
+  'keeper: refuse deadline-exceeded',
+  'keeper: refuse model-full',
+  'keeper: refuse model-not-ready',
+  'keeper: retire',
+  'keeper: serve',
+  'keeper: set-aside',
+  'keeper: unload',
+  'keeper: wake-at',
   'kill-worker',
+  'label moved',
   'model-idle',
   'model-removed',
   'model-retired',
@@ -37,7 +51,16 @@ const sights = [
   'refuse: unknown-model',
   'refuse: wait-too-long',
   'refuse: worker-lost',
+  'registry: model-not-ready',
+  'registry: unknown-model',
+  'split changed',
   'tick',
+  'to keeper: demand-cancelled',
+  'to keeper: kept',
+  'to keeper: load-failed',
+  'to keeper: measured',
+  'to keeper: pinned',
+  'to keeper: unwanted',
   'wake-at',
   'worker-credit',
   'worker-gone',
@@ -70,19 +93,19 @@ test('a trace is a scenario file: its events alone lead to the same actions agai
   }
 });
 
-test.each([...plantedBugs.keys()])(
-  'a scheduler that %s is found out, and the report says how to see it again',
-  (name) => {
-    const createScheduler = plantedBugs.get(name);
-    if (createScheduler === undefined) throw new Error(`no planted bug is called ${name}`);
-    for (let seed = 0; seed < seedCount; seed++) {
-      const result = simulate(seed, { createScheduler });
-      if (result.failure === undefined) continue;
-      // It is the bug that fails the seed, not the seed that fails any scheduler.
-      expect(simulate(seed).failure).toBeUndefined();
-      expect(describeFailure(result)).toContain(`main.js --from ${seed} --seeds 1`);
-      return;
-    }
-    expect.fail(`not found in ${seedCount} seeds`);
-  },
-);
+const plantedBugs = new Map<string, Partial<Deciders>>([
+  ...[...schedulerBugs].map(([name, createScheduler]) => [`a scheduler that ${name}`, { createScheduler }] as const),
+  ...libraryBugs,
+]);
+
+test.each([...plantedBugs])('%s is found out, and the report says how to see it again', (_, deciders) => {
+  for (let seed = 0; seed < seedCount; seed++) {
+    const result = simulate(seed, deciders);
+    if (result.failure === undefined) continue;
+    // It is the bug that fails the seed, not the seed that fails any scheduler.
+    expect(simulate(seed).failure).toBeUndefined();
+    expect(describeFailure(result)).toContain(`main.js --from ${seed} --seeds 1`);
+    return;
+  }
+  expect.fail(`not found in ${seedCount} seeds`);
+});

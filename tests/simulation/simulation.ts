@@ -1,12 +1,21 @@
 /**
- * One router, its workers and its callers in a virtual world that one number decides. Every decision of the scheduler is
- * judged when it is made; at the end nothing may be left.
+ * One router, its workers and its callers in a virtual world that one number decides. The scheduler, the keeper of what
+ * is in memory and the registry of names are the real ones; all that they are told comes from a weather of crashes,
+ * hangs, floods, cancels, reloads, evictions and moved labels. Every decision is judged when it is made, by referees that
+ * share no code with whoever made it; at the end nothing may be left.
  */
-import { Scheduler, type SchedulerOptions } from '@millrace/core';
+import { Keeper, type KeeperConfig, Scheduler, type SchedulerOptions } from '@millrace/core';
+import { Contexts, type ContextsParts, ServedModels } from '@millrace/router/registry';
+import { CallReferee } from './call-referee.ts';
+import { Front, type FrontParts } from './front.ts';
+import { Library } from './library.ts';
+import { LibraryReferee } from './library-referee.ts';
+import { Operator } from './operator.ts';
 import { Random } from './random.ts';
 import { Referee } from './referee.ts';
 import { Router, type SimulatedScheduler } from './router.ts';
-import { Supervisor } from './supervisor.ts';
+import type { SimulatedWorker } from './simulated-worker.ts';
+import { Stage, type WaiterAnswer } from './stage.ts';
 import { Timeline } from './timeline.ts';
 import { Traffic } from './traffic.ts';
 import { Truth } from './truth.ts';
@@ -29,33 +38,88 @@ export interface SimulationResult {
   readonly trace: readonly string[] | undefined;
 }
 
-export interface SimulationOptions {
-  readonly createScheduler?: (options: SchedulerOptions) => SimulatedScheduler;
+/** As much of a keeper as the simulation needs, so that one with a planted bug can take its place. */
+export type SimulatedKeeper = Pick<Keeper, 'handle' | 'takeActions' | 'isKnown' | 'isPinned'>;
+type ContextUse = ConstructorParameters<typeof Keeper>[0];
+
+/** What decides; each may be replaced by one with a planted bug. */
+export interface Deciders {
+  readonly createScheduler: (options: SchedulerOptions) => SimulatedScheduler;
+  readonly createKeeper: (use: ContextUse, config: Partial<KeeperConfig>) => SimulatedKeeper;
+  readonly createModels: () => ServedModels;
+  readonly createContexts: (parts: ContextsParts) => FrontParts['contexts'];
+}
+
+const ours: Deciders = {
+  createScheduler: (options) => new Scheduler(options),
+  createKeeper: (use, config) => new Keeper(use, config),
+  createModels: () => new ServedModels(),
+  createContexts: (parts) => new Contexts(parts),
+};
+
+export interface SimulationOptions extends Partial<Deciders> {
   readonly isTraced?: boolean;
 }
 
 export function simulate(seed: number, options: SimulationOptions = {}): SimulationResult {
+  const deciders: Deciders = { ...ours, ...options };
   const random = new Random(seed);
   const weather = weatherFrom(random, new Random(seed + rareSeedOffset));
+  const { limits, budgetBytes, keeper: keeperConfig } = weather;
   const world = { timeline: new Timeline(), random, weather, truth: new Truth(), calmAt };
-  const trace = options.isTraced ? [optionsLine(weather.limits)] : undefined;
-  const create = options.createScheduler ?? ((schedulerOptions) => new Scheduler(schedulerOptions));
-  const scheduler = create(weather.limits);
-  const referee = new Referee(weather.limits, (nowMs) => scheduler.instances(nowMs));
-  const supervisor: Supervisor = new Supervisor(world, (event) => router.tell(event));
-  const router = new Router(world, scheduler, referee, (worker) => supervisor.takeProcess(worker), trace);
+  const trace = options.isTraced ? [optionsLine(limits)] : undefined;
+  const scheduler = deciders.createScheduler(limits);
+  const models = deciders.createModels();
+  const referee = new Referee(limits, (nowMs) => scheduler.instances(nowMs));
+  const libraryLimits = { ...keeperConfig, budgetBytes, hasPins: weather.pinned > 0 };
+  const libraryReferee = new LibraryReferee(libraryLimits, (model) => referee.isIdle(model));
+  const callReferee = new CallReferee(libraryReferee, world.truth);
+  const processes = new Map<number, SimulatedWorker>();
+  const router = new Router(
+    world,
+    scheduler,
+    referee,
+    (worker) => processes.get(worker),
+    (request, code) => front.ended(request, code),
+    trace,
+  );
+  const use: ContextUse = {
+    usedAt: (id) => stage.usedAt(id),
+    isInUse: (id) => stage.keysOf(id).some((key) => !scheduler.isIdle(key)),
+  };
+  const stageParts = {
+    world,
+    router,
+    models,
+    keeper: deciders.createKeeper(use, keeperConfig),
+    referee: libraryReferee,
+    processes,
+    onWaiter: (action: WaiterAnswer) => front.answerWaiter(action),
+  };
+  const stage: Stage = new Stage(stageParts);
+  const library = new Library(stageParts, stage);
+  const operator = new Operator(world, models, callReferee, (sight) => router.count(sight));
+  const contexts = deciders.createContexts({ catalogue: models, traffic: operator });
+  const front: Front = new Front({ world, router, library, models, contexts, referee: callReferee });
 
   let failure: string | undefined;
+  // Refusals are errors, and nobody asks where they come from.
+  const { stackTraceLimit } = Error;
+  Error.stackTraceLimit = 0;
   try {
-    new Traffic(world, router, supervisor);
+    new Traffic({ world, router, library, front, operator });
     let steps = 0;
     while (world.timeline.step()) {
       steps += 1;
       if (steps > stepsMax) throw new Error(`the world is not at rest after ${stepsMax} steps`);
     }
+    callReferee.atEnd();
+    libraryReferee.atEnd();
     referee.atEnd(scheduler.counts());
   } catch (error) {
     failure = `at ${world.timeline.nowMs} ms: ${error instanceof Error ? error.message : String(error)}`;
+  } finally {
+    Error.stackTraceLimit = stackTraceLimit;
   }
   return { seed, eventCount: router.eventCount, seen: router.seen, failure, trace };
 }

@@ -1,27 +1,44 @@
-/** Everything that comes from outside: requests in bursts and floods, cancels, models that come and go. */
-import { type ModelPolicy, type QueuePolicy, resolveModelPolicy, type SchedulerEvent } from '@millrace/core';
+/** Everything that comes from outside: requests in bursts and floods, cancels, models and workers that come and go. */
+import type { SchedulerEvent } from '@millrace/core';
+import type { Front } from './front.ts';
+import { contextsFor, type SimulatedContext } from './layout.ts';
+import type { Library } from './library.ts';
+import { labels, type Operator } from './operator.ts';
+import { policyFor } from './policies.ts';
 import type { Router } from './router.ts';
 import type { SimulatedWorld } from './simulated-worker.ts';
-import type { Supervisor } from './supervisor.ts';
 
 const strangeModel = 'nobody:1';
 
+export interface TrafficParts {
+  readonly world: SimulatedWorld;
+  readonly router: Router;
+  readonly library: Library;
+  readonly front: Front;
+  readonly operator: Operator;
+}
+
 export class Traffic {
+  readonly #parts: TrafficParts;
   readonly #world: SimulatedWorld;
-  readonly #router: Router;
-  readonly #supervisor: Supervisor;
-  readonly #models: string[] = [];
+  readonly #contexts: readonly SimulatedContext[];
+  readonly #names: readonly string[];
+  /** Keys that were sent to at some time, for requests that come too late. */
+  readonly #pastKeys: string[] = [];
   #requestCount = 0;
 
-  constructor(world: SimulatedWorld, router: Router, supervisor: Supervisor) {
+  constructor(parts: TrafficParts) {
+    this.#parts = parts;
+    const { world, router, library } = parts;
     this.#world = world;
-    this.#router = router;
-    this.#supervisor = supervisor;
-    for (let index = 1; index <= world.weather.modelCount; index++) this.#addModel(`model-${index}:1`);
+    this.#contexts = contextsFor(world);
+    this.#names = [...new Set(this.#contexts.flatMap(({ members }) => members.map(({ name }) => name)))];
+    for (const context of this.#contexts) if (world.random.chance(0.8)) library.want(context);
     if (world.random.chance(world.weather.earlyDrain)) {
       world.timeline.at(world.random.integer(0, 500), () => router.tell({ kind: 'drain-started' }));
     }
-    this.#scheduleBurst();
+    // Requests that come before anything is loaded show little.
+    world.timeline.after(world.random.integer(0, world.weather.loadMsMax), () => this.#scheduleBurst());
   }
 
   #scheduleBurst(): void {
@@ -35,27 +52,30 @@ export class Traffic {
 
   #burst(): void {
     const { random, weather } = this.#world;
+    const { library, router } = this.#parts;
     if (random.chance(weather.flood)) {
-      const [model, caller] = [random.pick(this.#models), this.#caller()];
-      for (let index = 0; index < 40; index++) this.#request(model, caller);
+      const [address, caller] = [this.#address(), this.#caller()];
+      for (let index = 0; index < 40; index++) this.#request(address, caller);
     } else {
-      const size = random.integer(1, weather.burstMax);
-      for (let index = 0; index < size; index++) this.#request(random.pick(this.#models), this.#caller());
+      const size = random.chance(weather.stampede) ? 110 : random.integer(1, weather.burstMax);
+      for (let index = 0; index < size; index++) this.#request(this.#address(), this.#caller());
     }
-    if (random.chance(weather.creditChange)) this.#supervisor.changeCredit(0);
+    if (random.chance(weather.creditChange)) for (const group of library.groups()) group.changeCredit(0);
     if (random.chance(weather.modelChange)) this.#changeModels();
-    if (random.chance(weather.workerUnserves)) this.#supervisor.shuffle(random.pick(this.#models));
-    if (weather.breakerClosed > 0 && random.chance(weather.breakerClosed)) {
-      this.#router.tell({ kind: 'breaker-closed', worker: random.integer(1, weather.workerCount) });
-    }
+    if (random.chance(weather.trafficChange)) this.#parts.operator.change(random.pick(this.#names));
+    if (random.chance(weather.workerUnserves)) library.takeGroup()?.shuffle();
+    if (random.chance(weather.resized)) library.takeGroup()?.resize();
+    if (random.chance(weather.pinned)) library.pin(random.pick(this.#contexts), random.chance(0.4));
+    if (random.chance(0.1)) library.measure();
+    if (random.chance(weather.breakerClosed)) router.tell({ kind: 'breaker-closed', worker: random.integer(1, 5) });
     if (random.chance(weather.strayMessage)) this.#stray();
   }
 
   /** The weather ends: workers take work again, no new requests are let in, and what is there must come to an end. */
   #calm(): void {
-    this.#supervisor.changeCredit(1);
-    this.#router.tell({ kind: 'drain-started' });
-    const last = () => this.#request(this.#world.random.pick(this.#models), this.#caller());
+    for (const group of this.#parts.library.groups()) group.changeCredit(1);
+    this.#parts.router.tell({ kind: 'drain-started' });
+    const last = () => this.#request(this.#address(), this.#caller());
     last();
     this.#world.timeline.after(3, last);
   }
@@ -64,16 +84,25 @@ export class Traffic {
     return `caller-${this.#world.random.integer(1, this.#world.weather.callerCount)}`;
   }
 
-  #request(model: string, caller: string): void {
+  /** By its name alone, with a version, or with a label. */
+  #address(): string {
+    const { random, weather } = this.#world;
+    const { members } = random.pick(this.#contexts);
+    const { name, version } = random.pick(members);
+    if (!random.chance(weather.exactAddress)) return name;
+    return random.chance(0.5) ? `${name}:${version}` : `${name}@${random.pick(labels)}`;
+  }
+
+  #request(address: string, caller: string): void {
     const { truth, random, timeline, weather } = this.#world;
     const { nowMs } = timeline;
     this.#requestCount += 1;
     const request = this.#requestCount;
     const isOdd = random.chance(weather.oddRequest);
     const timeoutMs = random.chance(weather.deadlineRequest) ? random.integer(isOdd ? -5 : 1, 200) : Infinity;
-    const arrived = {
+    const call = {
       request,
-      model: isOdd && random.chance(0.3) ? strangeModel : model,
+      address,
       rows: random.chance(0.7) ? 1 : random.integer(1, isOdd ? 9 : 3),
       bytes: random.integer(0, isOdd ? 300 : 60),
       group: weather.hasGroups ? random.pick(['short', 'short', 'long']) : 'short',
@@ -83,45 +112,41 @@ export class Traffic {
       queueTimeoutMs: random.chance(weather.queueTimeoutRequest) ? random.integer(1, 100) : Infinity,
     };
     truth.decide(request, random, weather);
-    this.#router.tell({ kind: 'request-arrived', request: arrived });
+    if (isOdd && random.chance(0.3)) this.#belated(call);
+    else this.#parts.front.ask(call);
     if (random.chance(weather.cancelledRequest)) {
       const reason = random.chance(0.8) ? 'cancelled' : 'deadline-exceeded';
-      timeline.after(random.integer(0, 100), () => this.#router.tell({ kind: 'request-cancelled', request, reason }));
+      timeline.after(random.integer(0, 100), () => this.#parts.front.cancel(request, reason));
     }
   }
 
+  /** Straight to the scheduler, for something that is there no more or never was. */
+  #belated({ address: _, ...arrived }: Parameters<Front['ask']>[0]): void {
+    const { random } = this.#world;
+    const model = this.#pastKeys.length > 0 && random.chance(0.7) ? random.pick(this.#pastKeys) : strangeModel;
+    this.#parts.router.tell({ kind: 'request-arrived', request: { ...arrived, model } });
+  }
+
   #changeModels(): void {
-    const { random, weather } = this.#world;
-    const model = random.pick(this.#models);
-    if (random.chance(0.3)) this.#router.tell({ kind: 'model-added', model, policy: this.#policy() });
-    else if (random.chance(weather.retiredModel)) this.#retire(model);
-    else this.#remove(model);
-  }
-
-  /** Removed once it is idle, as a router does, unless it is wanted back before. */
-  #retire(model: string): void {
-    this.#router.onIdle.set(model, () => this.#remove(model));
-    this.#router.tell({ kind: 'model-retired', model });
-  }
-
-  #remove(model: string): void {
-    const { random, timeline } = this.#world;
-    this.#router.onIdle.delete(model);
-    this.#router.tell({ kind: 'model-removed', model });
-    this.#supervisor.displace(model);
-    timeline.after(random.integer(0, 50), () => this.#addModel(model));
-  }
-
-  #addModel(model: string): void {
-    if (!this.#models.includes(model)) this.#models.push(model);
-    this.#router.tell({ kind: 'model-added', model, policy: this.#policy() });
-    this.#supervisor.place(model);
+    const { random } = this.#world;
+    const { library, router } = this.#parts;
+    const context = random.pick(this.#contexts);
+    const serving = random.chance(0.3) ? library.takeServing() : undefined;
+    if (serving !== undefined) {
+      const { key } = serving.model;
+      this.#pastKeys.push(key);
+      router.tell({ kind: 'model-added', model: key, policy: policyFor(serving.context, this.#world) });
+    } else if (!library.isWanted(context)) {
+      if (!random.chance(0.5) || !library.keep(context)) library.want(context);
+    } else if (random.chance(0.6)) library.want(context);
+    else library.unwant(context);
   }
 
   /** Something said of a batch that is long over, or was never there. */
   #stray(): void {
     const { random } = this.#world;
-    const batch = random.chance(0.5) ? this.#router.lastEndedBatch : this.#router.lastBatch + random.integer(1, 5);
+    const { router } = this.#parts;
+    const batch = random.chance(0.5) ? router.lastEndedBatch : router.lastBatch + random.integer(1, 5);
     const stray: SchedulerEvent[] = [
       { kind: 'batch-answered', batch },
       { kind: 'batch-failed', batch, code: 'inference-failed', message: 'stray' },
@@ -131,36 +156,6 @@ export class Traffic {
       { kind: 'model-retired', model: strangeModel },
       { kind: 'tick' },
     ];
-    this.#router.tell(random.pick(stray));
-  }
-
-  #policy(): ModelPolicy {
-    const { random, weather } = this.#world;
-    const isOrdered = random.chance(weather.orderedModel);
-    const levels = !isOrdered && random.chance(weather.levelledModel) ? random.integer(2, 3) : 1;
-    const rowsMax = random.pick([3, 4, 8]);
-    return resolveModelPolicy({
-      rowsMax,
-      queueRequestsMax: random.chance(0.2) ? random.integer(1, 10) : 1000,
-      queueBytesMax: random.chance(0.2) ? random.integer(100, 500) : 100_000,
-      runMsMax: random.integer(50, 150),
-      waitMsMax: weather.limitedWait > 0 && random.chance(weather.limitedWait) ? random.integer(1, 100) : Infinity,
-      delayMs: random.chance(weather.delayingModel) ? random.integer(1, 40) : 0,
-      preferredRows: random.pick([[], [], [2], [rowsMax], [2, 3]]),
-      isOrdered,
-      queues: Array.from({ length: levels }, () => this.#queuePolicy(isOrdered)),
-      priorityDefault: random.integer(1, levels),
-      weight: random.pick([1, 1, 2, 4]),
-    });
-  }
-
-  #queuePolicy(isOrdered: boolean): QueuePolicy {
-    const { random, weather } = this.#world;
-    return {
-      requestsMax: random.chance(weather.boundedLevel) ? random.integer(1, 10) : Infinity,
-      timeoutMs: random.chance(weather.timedQueue) ? random.integer(1, 100) : Infinity,
-      timeoutAction: !isOrdered && random.chance(0.5) ? 'delay' : 'refuse',
-      allowsTimeoutOverride: random.chance(0.5),
-    };
+    router.tell(random.pick(stray));
   }
 }

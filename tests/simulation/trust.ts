@@ -31,7 +31,8 @@ export class Trust {
   /** Those with room that may be given the most urgent work of the model now. */
   freeFor(model: LedgerModel): LedgerWorker[] {
     const level = this.#ledger.urgentLevel(model);
-    const free = this.#ledger.freeFor(model, level);
+    const needsIdle = this.#ledger.isSuspectNext(model);
+    const free = this.#ledger.freeFor(model, level).filter(({ outstanding }) => !needsIdle || outstanding.length === 0);
     const isAnyTrusted = [...this.#ledger.workers.values()].some(
       (worker) =>
         this.#ledger.takes(worker, model, level) &&

@@ -1,4 +1,10 @@
-import { type BreakerPolicy, defaultBreakerPolicy, type RetryPolicy, type SchedulerConfig } from '@millrace/core';
+import {
+  type BreakerPolicy,
+  defaultBreakerPolicy,
+  type KeeperConfig,
+  type RetryPolicy,
+  type SchedulerConfig,
+} from '@millrace/core';
 import type { Random } from './random.ts';
 
 /** The limits of the scheduler that differ from seed to seed. */
@@ -15,7 +21,13 @@ export interface WorldLimits
 export interface Weather {
   readonly limits: WorldLimits;
   readonly modelCount: number;
-  readonly workerCount: number;
+  /** Probabilities for each model: it shares workers with others, runs many batches at once, has several versions. */
+  readonly sharedModel: number;
+  readonly concurrentModel: number;
+  readonly manyVersions: number;
+  /** Infinity: no budget. */
+  readonly budgetBytes: number;
+  readonly keeper: Pick<KeeperConfig, 'loadsMax' | 'demandWaitersMax' | 'residencyMsMin' | 'retry'>;
   readonly requestCount: number;
   readonly burstMax: number;
   readonly gapMsMax: number;
@@ -35,9 +47,16 @@ export interface Weather {
   readonly crashAfterAnswer: number;
   readonly crashWhileIdle: number;
   readonly crashInLoad: number;
+  readonly failedLoad: number;
   readonly creditChange: number;
   readonly modelChange: number;
+  /** Labels and splits. */
+  readonly trafficChange: number;
   readonly workerUnserves: number;
+  readonly resized: number;
+  readonly pinned: number;
+  /** A request that names a version or a label. */
+  readonly exactAddress: number;
   /** A model on a worker that takes urgent requests only; one worker of each model takes all. */
   readonly reservedInstance: number;
   /** An operator closes a breaker, needed or not. */
@@ -45,7 +64,9 @@ export interface Weather {
   readonly limitedWait: number;
   readonly strayMessage: number;
   readonly earlyTimer: number;
+  /** Many requests at once for one model, and for all of them. */
   readonly flood: number;
+  readonly stampede: number;
   /** A drain in the midst of it all; every world is drained at the end in any case. */
   readonly earlyDrain: number;
   readonly areWorkerIdsUsedAgain: boolean;
@@ -59,8 +80,6 @@ export interface Weather {
   readonly orderedModel: number;
   readonly timedQueue: number;
   readonly boundedLevel: number;
-  /** For each change of models: that one is retired rather than removed. */
-  readonly retiredModel: number;
   readonly queueTimeoutRequest: number;
 }
 
@@ -70,7 +89,7 @@ export interface Weather {
  */
 export function weatherFrom(random: Random, rare: Random): Weather {
   const trouble = (probabilityMax: number): number => (random.chance(0.5) ? random.next() * probabilityMax : 0);
-  return {
+  const weather: Weather = {
     limits: {
       waitingRequestsMax: random.chance(0.2) ? random.integer(4, 30) : 10_000,
       callerRequestsMax: rare.chance(0.1) ? rare.integer(1, 12) : 10_000,
@@ -88,8 +107,17 @@ export function weatherFrom(random: Random, rare: Random): Weather {
       },
     },
     modelCount: random.integer(1, 4),
-    workerCount: random.integer(1, 5),
-    requestCount: random.integer(20, 160),
+    sharedModel: random.chance(0.5) ? 0.5 + 0.5 * random.next() : 0,
+    concurrentModel: trouble(1),
+    manyVersions: trouble(1),
+    budgetBytes: random.chance(0.5) ? Infinity : random.integer(40, 160),
+    keeper: {
+      loadsMax: random.integer(1, 4),
+      demandWaitersMax: random.integer(3, 40),
+      residencyMsMin: random.integer(0, 100),
+      retry: { pauseMs: 20, pauseMsMax: 200, stableMs: 0, crashLoopDeaths: Infinity },
+    },
+    requestCount: random.integer(20, 170),
     burstMax: random.integer(1, 10),
     gapMsMax: random.integer(1, 30),
     latencyMsMax: random.integer(0, 5),
@@ -106,15 +134,21 @@ export function weatherFrom(random: Random, rare: Random): Weather {
     crashAfterAnswer: trouble(0.15),
     crashWhileIdle: trouble(0.8),
     crashInLoad: trouble(0.3),
+    failedLoad: trouble(0.3),
     creditChange: trouble(0.5),
-    modelChange: trouble(0.2),
+    modelChange: trouble(0.3),
+    trafficChange: trouble(0.4),
     workerUnserves: trouble(0.2),
+    resized: trouble(0.15),
+    pinned: rare.chance(0.25) ? 0.2 * rare.next() : 0,
+    exactAddress: trouble(0.8),
     reservedInstance: rare.chance(0.25) ? rare.next() : 0,
     breakerClosed: rare.chance(0.25) ? 0.2 : 0,
     limitedWait: rare.chance(0.15) ? rare.next() : 0,
     strayMessage: trouble(0.2),
     earlyTimer: trouble(0.8),
     flood: trouble(0.15),
+    stampede: 0,
     earlyDrain: trouble(0.5),
     areWorkerIdsUsedAgain: random.chance(0.5),
     callerCount: random.chance(0.4) ? 1 : random.integer(2, 4),
@@ -124,7 +158,32 @@ export function weatherFrom(random: Random, rare: Random): Weather {
     orderedModel: trouble(0.6),
     timedQueue: trouble(0.5),
     boundedLevel: trouble(0.2),
-    retiredModel: trouble(1),
     queueTimeoutRequest: trouble(0.3),
   };
+  return rare.chance(0.06) ? { ...weather, ...crowd } : weather;
 }
+
+/** Two models that contend for their workers, and nothing else: how they share shows only over many batches. */
+const crowd: Partial<Weather> = {
+  modelCount: 2,
+  sharedModel: 1,
+  budgetBytes: Infinity,
+  stampede: 1,
+  requestCount: 120,
+  loadMsMax: 5,
+  crashInLoad: 0,
+  failedLoad: 0,
+  cancelledRequest: 0,
+  reservedInstance: 0,
+  runMsMax: 8,
+  poisonRequest: 0,
+  hangingRequest: 0,
+  crashInRun: 0,
+  crashAfterAnswer: 0,
+  crashWhileIdle: 0,
+  sickWorker: 0,
+  modelChange: 0,
+  delayingModel: 0,
+  deadlineRequest: 0,
+  earlyDrain: 0,
+};

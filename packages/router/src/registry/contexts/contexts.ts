@@ -12,7 +12,7 @@ import type { TrafficTable } from './traffic-table.ts';
 
 export interface ContextsParts {
   readonly catalogue: Catalogue & { onChange(listener: () => void): () => void };
-  readonly traffic: TrafficTable;
+  readonly traffic: Pick<TrafficTable, 'take' | 'onChange'>;
 }
 
 /** A model and the version that was meant; an empty one: the highest that is ready. */
@@ -23,7 +23,7 @@ export interface ResolvedModel {
 
 export class Contexts implements Catalogue {
   readonly #catalogue: ContextsParts['catalogue'];
-  readonly #traffic: TrafficTable;
+  readonly #traffic: ContextsParts['traffic'];
   /** Of models with a split, made when they are first asked for after a change. */
   readonly #shares = new Map<string, VersionShares>();
   readonly #stop: (() => void)[];
