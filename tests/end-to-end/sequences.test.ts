@@ -13,7 +13,7 @@ let server: ServerProcess;
 beforeAll(async () => {
   models.copy(join(repositoryRoot, 'models/sequence_sum'));
   models.copy(join(repositoryRoot, 'models/sequence_dyna'));
-  server = await ServerProcess.start([models.path]);
+  server = await ServerProcess.start([models.path, '--caller-header', 'x-caller']);
 });
 
 afterAll(async () => {
@@ -21,9 +21,15 @@ afterAll(async () => {
   models.remove();
 });
 
-async function step(model: string, id: number | string, value: number, flags: object = {}): Promise<number | string> {
+async function step(
+  model: string,
+  id: number | string,
+  value: number,
+  flags: object = {},
+  headers: Readonly<Record<string, string>> = {},
+): Promise<number | string> {
   const inputs = [{ name: 'INPUT', datatype: 'INT32' as const, shape: [1, 1], values: [value] }];
-  const answer = await infer(server.url, model, inputs, { parameters: { sequence_id: id, ...flags } });
+  const answer = await infer(server.url, model, inputs, { headers, parameters: { sequence_id: id, ...flags } });
   return answer.status === 200 ? Number(answer.outputs[0]?.values[0]) : answer.error;
 }
 
@@ -55,6 +61,21 @@ test('sixteen sequences keep their sums exactly while their worker is killed aga
     expect(totals).toEqual(Array.from({ length }, (_, at) => (at + 1) * id + (at * (at + 1)) / 2));
   }
   expect(kills).toBeGreaterThanOrEqual(3);
+});
+
+test('an id names a sequence of one model, whoever sends it', async () => {
+  const byOne = step;
+  const byOther = (model: string, id: number | string, value: number, flags: object = {}) =>
+    step(model, id, value, flags, { 'x-caller': 'other' });
+  expect(await byOne('sequence_sum', 77, 1, { sequence_start: true })).toBe(1);
+  expect(await byOther('sequence_sum', 77, 10)).toBe(11);
+  expect(await byOne('sequence_sum', 77, 100)).toBe(111);
+  // Another model, and the same digits as text, are other sequences.
+  expect(await byOne('sequence_dyna', 77, 5)).toMatch(/must specify the START flag/);
+  expect(await byOther('sequence_sum', '77', 5, { sequence_start: true, sequence_end: true })).toBe(5);
+  // A start by one begins it anew for both.
+  expect(await byOther('sequence_sum', 77, 1000, { sequence_start: true })).toBe(1000);
+  expect(await byOne('sequence_sum', 77, 1, { sequence_end: true })).toBe(1001);
 });
 
 test('a sequence that has ended takes no further step', async () => {

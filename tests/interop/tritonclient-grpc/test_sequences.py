@@ -134,6 +134,24 @@ def test_two_sequences_on_one_stream(client):
     assert totals["2"] == [-total for total in sums[:-1]] + [-sums[-1] + 1001]
 
 
+def test_a_stream_may_take_turns_between_more_sequences_than_have_slots(client):
+    """More of them than a stream has under way otherwise: what waits for a slot must not keep the others from ending."""
+    ids = [f"turn {at}" for at in range(SLOTS + 4)]
+    values = list(range(1, 41))
+    with Stream(client) as stream:
+        for value, flags in steps(values):
+            for sequence_id in ids:
+                client.async_stream_infer(
+                    "sequence_sum", value_of(value), request_id=sequence_id, sequence_id=sequence_id, **flags
+                )
+        totals = {sequence_id: [] for sequence_id in ids}
+        for _ in range(len(ids) * len(values)):
+            result, error = stream.take()
+            assert error is None
+            totals[result.get_response().id] += output_of(result)
+    assert totals == {sequence_id: np.cumsum(values).tolist() for sequence_id in ids}
+
+
 def test_errors_do_not_end_a_stream(client):
     with Stream(client) as stream:
         client.async_stream_infer("sequence_sum", value_of(1), request_id="lost", sequence_id=90)

@@ -45,7 +45,11 @@ test('sequences beyond the slots wait in order of arrival and take the first tha
   story.arrives(1, 'a', 'start').arrives(2, 'b', 'start').arrives(3, 'c', 'start').arrives(4, 'b', 'end');
   expect(story.take()).toEqual(['run 1 of #1 anew']);
   expect(story.counts()).toMatchObject({ liveSequences: 1, backlogSequences: 2, waitingSteps: 3 });
-  story.arrives(5, 'a', 'end').answered(1).answered(5);
+  story.arrives(5, 'a', 'end');
+  // The fifth waits for the one before it, which is another matter.
+  expect([1, 2, 3, 4, 5].map((step) => story.waitsForSlot(step))).toEqual([false, true, true, true, false]);
+  story.answered(1).answered(5);
+  expect([1, 2, 3, 4, 5].map((step) => story.waitsForSlot(step))).toEqual([false, false, true, false, false]);
   expect(story.take()).toEqual(['run 5 of #1', 'forget #1: ended', 'run 2 of #2 anew']);
   expect(story.answered(2).answered(4).take()).toEqual(['run 4 of #2', 'forget #2: ended', 'run 3 of #3 anew']);
 });

@@ -97,6 +97,11 @@ export class Sequencer {
     return this.#open.has(id);
   }
 
+  /** Whether the step waits until another sequence ends. */
+  waitsForSlot(step: StepId): boolean {
+    return this.#steps.get(step)?.sequence.hasSlot === false;
+  }
+
   counts(): SequencerCounts {
     return {
       liveSequences: this.#live.size,

@@ -39,6 +39,8 @@ export interface SequenceStep {
   readonly id: bigint | string;
   readonly isStart: boolean;
   readonly isEnd: boolean;
+  /** Called when it has to wait until another sequence ends: who holds that one's next step back waits for ever. */
+  readonly onSlotWait?: () => void;
 }
 
 export interface InferAnswer {

@@ -70,6 +70,10 @@ export class Story {
     return this.#sequencer.counts();
   }
 
+  waitsForSlot(step: number): boolean {
+    return this.#sequencer.waitsForSlot(step);
+  }
+
   #tell(event: SequencerEvent): this {
     this.#sequencer.handle(event, this.#now);
     return this;

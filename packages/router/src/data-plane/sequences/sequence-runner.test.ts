@@ -182,6 +182,22 @@ test('a sequence without a slot waits, and no longer than its timeout', async ()
   expect(await patient.outcome).toBe('answered 2');
 });
 
+test('whoever asked hears that a step waits for a slot, and of no other wait', () => {
+  const stage = new SequencesOnStage(testSequencing({ slotsMax: 1 }));
+  stage.worker(1);
+  const heard: string[] = [];
+  const step = (id: string, isStart: boolean, name: string) => {
+    const sequence = { id, isStart, isEnd: false, onSlotWait: () => heard.push(name) };
+    stage.step(1, id, '', { sequence });
+  };
+  step('a', true, 'a runs');
+  step('a', false, 'a waits for its turn');
+  step('b', true, 'b waits');
+  step('b', false, 'b waits too');
+  step('c', false, 'c is refused');
+  expect(heard).toEqual(['b waits', 'b waits too']);
+});
+
 test('a deadline passes while a step waits for the one before it', async () => {
   const stage = new SequencesOnStage();
   stage.worker(1);

@@ -99,7 +99,9 @@ export class SequenceRunner implements Runner {
         kind: 'step-arrived',
         step: { step: step.id, id, isStart, isEnd, bytes: request.bytes, ...limits },
       });
-      if (signal === neverCancelled || !this.#steps.has(step.id)) return;
+      if (!this.#steps.has(step.id)) return;
+      if (place.onSlotWait !== undefined && this.#sequencer.waitsForSlot(step.id)) place.onSlotWait();
+      if (signal === neverCancelled) return;
       step.stopListening = signal.onCancel((reason) => this.#tell({ kind: 'step-cancelled', step: step.id, reason }));
     });
   }

@@ -9,6 +9,10 @@ export interface GrpcOptions {
   readonly parametersMax?: number;
   /** Requests of one stream that are not answered yet; the caller of a stream with so many is held back. */
   readonly streamRequestsMax?: number;
+  /** The same while a sequence of the stream waits for a slot; beyond, that sequence is refused. */
+  readonly streamSlotWaitRequestsMax?: number;
+  /** Bytes of answers of the stream that wait for those before them, likewise. */
+  readonly streamSlotWaitBytesMax?: number;
   /** Elements of an output that classification may have to sort. */
   readonly classificationElementsMax?: number;
   /** What `RetryInfo` says where the error catalogue advises a later attempt. */
@@ -23,6 +27,8 @@ export const grpcDefaults: GrpcConfig = Object.freeze({
   dimensionsMax: 64,
   parametersMax: 256,
   streamRequestsMax: 64,
+  streamSlotWaitRequestsMax: 1024,
+  streamSlotWaitBytesMax: 16 * 1024 * 1024,
   classificationElementsMax: 1_000_000,
   retryAfterSeconds: 1,
 });
@@ -33,6 +39,8 @@ const ranges: Readonly<Record<keyof GrpcOptions, readonly [min: number, max: num
   dimensionsMax: [1, 1024],
   parametersMax: [0, 65_536],
   streamRequestsMax: [1, 65_536],
+  streamSlotWaitRequestsMax: [1, 65_536],
+  streamSlotWaitBytesMax: [1, 2 ** 40],
   classificationElementsMax: [1, 100_000_000],
   retryAfterSeconds: [0, 86_400],
 };

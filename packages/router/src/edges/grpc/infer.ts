@@ -52,10 +52,20 @@ export class InferOperation {
     );
   }
 
-  /** For one request of a stream: rejects also with what is wrong with the request itself. */
-  async answer(message: InferMessage, caller: string, signal: CancelSignal): Promise<ReleasableResponse> {
+  /**
+   * For one request of a stream: rejects also with what is wrong with the request itself. `onSlotWait` is called when it
+   * belongs to a sequence that has to wait for the end of another.
+   */
+  async answer(
+    message: InferMessage,
+    caller: string,
+    signal: CancelSignal,
+    onSlotWait: () => void,
+  ): Promise<ReleasableResponse> {
     const { request, classes } = this.#decode(message, undefined, caller);
-    const answer = await this.#dataPlane.infer(request, signal);
+    const { sequence } = request;
+    const heard = sequence === undefined ? request : { ...request, sequence: { ...sequence, onSlotWait } };
+    const answer = await this.#dataPlane.infer(heard, signal);
     const release = (): void => answer.release();
     if (classes.size === 0) return { response: answer, release };
     try {

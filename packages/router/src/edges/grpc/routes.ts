@@ -50,7 +50,15 @@ export interface InferenceService extends RpcService {
 export function inferenceService(dependencies: GrpcDependencies): InferenceService {
   const { config, errorFrom } = dependencies;
   const operation = new InferOperation(dependencies);
-  const streams = new StreamInferOperation({ operation, requestsMax: config.streamRequestsMax, errorFrom });
+  const streams = new StreamInferOperation({
+    operation,
+    limits: {
+      requestsMax: config.streamRequestsMax,
+      slotWaitRequestsMax: config.streamSlotWaitRequestsMax,
+      slotWaitBytesMax: config.streamSlotWaitBytesMax,
+    },
+    errorFrom,
+  });
   return {
     end: () => streams.end(),
     name: GRPCInferenceService.typeName,

@@ -52,13 +52,15 @@ class HeldDataPlane implements DataPlane {
 
 const reader = new InferMessageReader(grpcDefaults);
 
-function message(id: string): InferMessage {
+function message(id: string, sequence = 0n): InferMessage {
   const x = { name: 'x', datatype: 'UINT8', shape: [1n, 2n] };
-  const init = { modelName: 'm', id, inputs: [x], rawInputContents: [Uint8Array.of(1, 2)] };
+  const parameterChoice = { case: 'int64Param' as const, value: sequence };
+  const parameters = sequence === 0n ? {} : { sequence_id: { parameterChoice } };
+  const init = { modelName: 'm', id, inputs: [x], rawInputContents: [Uint8Array.of(1, 2)], parameters };
   return reader.read(toBinary(ModelInferRequestSchema, create(ModelInferRequestSchema, init)));
 }
 
-function open(metadata: Readonly<Record<string, string>> = {}, requestsMax = 8) {
+function open(metadata: Readonly<Record<string, string>> = {}, requestsMax = 8, slotWaitBytesMax = 1000) {
   const plane = new HeldDataPlane();
   const operation = new InferOperation({
     dataPlane: plane,
@@ -67,7 +69,8 @@ function open(metadata: Readonly<Record<string, string>> = {}, requestsMax = 8) 
     callerHeader: '',
   });
   const errorFrom = (error: unknown) => new RpcError('internal', (error as Error).message);
-  const streams = new StreamInferOperation({ operation, requestsMax, errorFrom });
+  const limits = { requestsMax, slotWaitRequestsMax: 6, slotWaitBytesMax };
+  const streams = new StreamInferOperation({ operation, limits, errorFrom });
   const requests = new RequestsDouble();
   const call = new CallDouble(metadata);
   streams.serve(requests, call);
@@ -163,6 +166,89 @@ test('a caller that does not read is sent nothing more, and so held back too', a
   expect(call.texts).toEqual(['a', 'b', 'c', 'd']);
   call.gainRoom();
   expect(call.texts).toEqual(['a', 'b', 'c', 'd', 'e']);
+});
+
+describe('while a sequence waits for a slot', () => {
+  test('its caller goes on sending, so that those with a slot can end', async () => {
+    const { requests, call, held } = open({}, 2);
+    requests.push(message('waits', 1n));
+    held(0).request.sequence?.onSlotWait?.();
+    for (const [index, id] of ['a', 'b', 'c'].entries()) {
+      requests.push(message(id));
+      await held(index + 1).answer();
+      expect(requests.isPaused).toBe(false);
+    }
+    expect(call.texts).toEqual([]);
+    await held(0).answer();
+    expect(call.texts).toEqual(['waits', 'a', 'b', 'c']);
+  });
+
+  test('one that was held back before that was known is let go on', () => {
+    const { requests, held } = open({}, 2);
+    for (const id of ['waits', 'waits too']) requests.push(message(id, 1n));
+    expect(requests.isPaused).toBe(true);
+    held(0).request.sequence?.onSlotWait?.();
+    expect(requests.isPaused).toBe(false);
+  });
+
+  test('it has no more on its way that could be answered than otherwise', async () => {
+    const { requests, held } = open({}, 2);
+    requests.push(message('waits', 1n));
+    held(0).request.sequence?.onSlotWait?.();
+    for (const id of ['a', 'b']) requests.push(message(id));
+    expect(requests.isPaused).toBe(true);
+    await held(1).answer();
+    expect(requests.isPaused).toBe(false);
+  });
+
+  test('it is held back as ever when it does not read', async () => {
+    const { requests, call, held } = open({}, 2);
+    call.hasRoom = false;
+    requests.push(message('first'));
+    await held(0).answer();
+    requests.push(message('waits', 1n));
+    held(1).request.sequence?.onSlotWait?.();
+    requests.push(message('a'));
+    expect(requests.isPaused).toBe(true);
+    call.gainRoom();
+    expect(requests.isPaused).toBe(false);
+  });
+
+  test('and too many requests came, that sequence is refused, and the others are answered', async () => {
+    const { requests, call, plane, held } = open({}, 2);
+    for (const id of ['waits', 'waits too']) {
+      requests.push(message(id, 1n));
+      plane.held.at(-1)?.request.sequence?.onSlotWait?.();
+    }
+    for (const [index, id] of ['a', 'b', 'c'].entries()) {
+      requests.push(message(id));
+      await held(index + 2).answer();
+    }
+    expect(call.texts).toEqual([]);
+    requests.push(message('d'));
+    const refusal = expect.stringMatching(
+      /^waits(?: too)?!the sequence has no slot, .* 6 requests \(streamSlotWaitReq/,
+    );
+    expect(call.texts).toEqual([refusal, refusal, 'a', 'b', 'c']);
+    expect([0, 1, 5].map((index) => held(index).signal.reason)).toEqual(['cancelled', 'cancelled', undefined]);
+    // What the cancelled ones end with comes too late, be it an answer.
+    await held(0).refuse(new InferenceError('cancelled', 'cancelled'));
+    await held(1).answer();
+    expect(plane.releases).toBe(1);
+    await held(5).answer();
+    expect(call.texts.at(-1)).toBe('d');
+  });
+
+  test('and the answers behind it take too much memory, likewise', async () => {
+    const { requests, call, held } = open({}, 2, 4);
+    requests.push(message('waits', 1n));
+    held(0).request.sequence?.onSlotWait?.();
+    requests.push(message('a'));
+    await held(1).answer();
+    requests.push(message('b'));
+    await held(2).answer();
+    expect(call.texts).toEqual([expect.stringMatching(/^waits!.* 4 bytes of answers/), 'a', 'b']);
+  });
 });
 
 test('a caller that goes away cancels all of it, and what comes late is released', async () => {

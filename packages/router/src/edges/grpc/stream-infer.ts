@@ -3,10 +3,11 @@
  * faster than the caller reads. A request that fails is answered in its place, and the stream goes on.
  */
 import { type RequestStream, RpcError, type StreamCall } from '@millrace/http';
-import { Cancellation, InferenceError } from '@millrace/protocol';
+import { InferenceError } from '@millrace/protocol';
 import type { StreamResponse } from './encode-stream-response.ts';
 import type { CallHead, InferOperation, ReleasableResponse } from './infer.ts';
 import type { InferMessage } from './infer-message.ts';
+import { type Place, type StreamLimits, StreamPlaces } from './stream-places.ts';
 
 /** A message of the stream, or why it cannot be taken; then its id is not known. */
 export type StreamedMessage = InferMessage | InferenceError;
@@ -18,8 +19,7 @@ export type InferCall = CallHead &
 
 export interface StreamInferParts {
   readonly operation: InferOperation;
-  /** Requests of one stream that are not answered, or whose answers are not sent, before the caller is held back. */
-  readonly requestsMax: number;
+  readonly limits: StreamLimits;
   readonly errorFrom: (error: unknown) => RpcError;
 }
 
@@ -51,23 +51,14 @@ export class StreamInferOperation {
   }
 }
 
-/** The place of a request in the order of answers. */
-interface Place {
-  outcome:
-    | { readonly response: StreamResponse; readonly release: () => void }
-    | { readonly error: unknown }
-    | undefined;
-}
-
 class InferStream {
   readonly #requests: StreamedRequests;
   readonly #call: InferCall;
   readonly #parts: StreamInferParts;
-  readonly #cancellation = new Cancellation();
   readonly #caller: string;
   readonly #failsByStatus: boolean;
-  /** In the order of the requests. */
-  readonly #places: Place[] = [];
+  readonly #places: StreamPlaces;
+  #isTaking: boolean = false;
   #isHeldBack: boolean = false;
   #hasRoom: boolean = true;
   #isComplete: boolean = false;
@@ -78,6 +69,7 @@ class InferStream {
     this.#requests = requests;
     this.#call = call;
     this.#parts = parts;
+    this.#places = new StreamPlaces(parts.limits);
     this.#caller = parts.operation.callerOf(call);
     this.#failsByStatus = call.metadata.get(statusField) === 'true';
   }
@@ -85,7 +77,7 @@ class InferStream {
   begin(): void {
     const call = this.#call;
     call.signal.onCancel((reason) => {
-      this.#cancellation.cancel(reason);
+      this.#places.cancelAll(reason);
       // Nothing else ends a call that its caller has left.
       if (reason === 'cancelled') call.end();
     });
@@ -110,39 +102,82 @@ class InferStream {
   /** The call is over: nobody waits for what is still on its way. */
   abandon(): void {
     this.#isOver = true;
-    this.#cancellation.cancel('cancelled');
-    for (const { outcome } of this.#places.splice(0)) {
+    for (const { outcome, cancellation } of this.#places.takeAll()) {
+      cancellation.cancel('cancelled');
       if (outcome !== undefined && 'release' in outcome) outcome.release();
     }
   }
 
   #take(message: StreamedMessage): void {
-    const place: Place = { outcome: undefined };
-    this.#places.push(place);
-    if (this.#places.length >= this.#parts.requestsMax) {
-      this.#isHeldBack = true;
-      this.#requests.pause();
-    }
-    const id = message instanceof InferenceError ? '' : message.id;
+    const place = this.#places.add(message instanceof InferenceError ? '' : message.id);
+    this.#isTaking = true;
     const answer =
       message instanceof InferenceError
         ? Promise.reject(message)
-        : this.#parts.operation.answer(message, this.#caller, this.#cancellation);
+        : this.#parts.operation.answer(message, this.#caller, place.cancellation, () => this.#waitsForSlot(place));
+    this.#isTaking = false;
     answer.then(
       (given) => this.#answered(place, given),
       (error: unknown) => {
-        place.outcome = this.#failsByStatus ? { error } : { response: this.#refusal(id, error), release: () => {} };
+        this.#refuse(place, error);
         this.#send();
       },
     );
+    this.#pace();
   }
 
   #answered(place: Place, { response, release }: ReleasableResponse): void {
-    if (this.#isOver) {
+    let bytes = 0;
+    for (const { data } of response.outputs) bytes += data.byteLength;
+    const outcome = { response: { errorMessage: '', response }, release, bytes };
+    if (this.#isOver || !this.#places.settle(place, outcome)) {
       release();
       return;
     }
-    place.outcome = { response: { errorMessage: '', response }, release };
+    this.#send();
+  }
+
+  #refuse(place: Place, error: unknown): void {
+    const release = (): void => {};
+    const outcome = this.#failsByStatus ? { error } : { response: this.#refusal(place.id, error), release, bytes: 0 };
+    this.#places.settle(place, outcome);
+  }
+
+  #waitsForSlot(place: Place): void {
+    this.#places.noteSlotWait(place);
+    if (!this.#isTaking) this.#pace();
+  }
+
+  /** Holds the caller back or lets it go on, as there is room. */
+  #pace(): void {
+    if (this.#isOver) return;
+    if (this.#places.isStuck) {
+      this.#refuseSlotWaits();
+      return;
+    }
+    const isFull = this.#places.isFull(this.#hasRoom);
+    if (isFull && !this.#isHeldBack) {
+      this.#isHeldBack = true;
+      this.#requests.pause();
+    } else if (!isFull && this.#isHeldBack && !this.#isEnding) {
+      this.#isHeldBack = false;
+      this.#requests.resume();
+    }
+  }
+
+  /** So much came behind sequences without a slot that they would hold up the stream for good. */
+  #refuseSlotWaits(): void {
+    const { slotWaitRequestsMax, slotWaitBytesMax } = this.#parts.limits;
+    const error = new InferenceError(
+      'model-full',
+      `the sequence has no slot, and while it waited as much came on its stream as may: ${slotWaitRequestsMax} requests ` +
+        `(streamSlotWaitRequestsMax) or ${slotWaitBytesMax} bytes of answers (streamSlotWaitBytesMax); end sequences ` +
+        'before more are started on a stream, or start them on another one',
+    );
+    for (const place of this.#places.slotWaits()) {
+      this.#refuse(place, error);
+      place.cancellation.cancel('cancelled');
+    }
     this.#send();
   }
 
@@ -162,9 +197,8 @@ class InferStream {
   /** What stands at the head of the line and is known. */
   #send(): void {
     while (this.#hasRoom && !this.#isOver) {
-      const outcome = this.#places[0]?.outcome;
+      const outcome = this.#places.takeSettled();
       if (outcome === undefined) break;
-      this.#places.shift();
       if ('error' in outcome) {
         this.#call.fail(outcome.error);
         return;
@@ -172,12 +206,9 @@ class InferStream {
       if (!this.#call.send(outcome.response, outcome.release)) this.#waitForRoom();
     }
     if (this.#isOver) return;
-    if (this.#places.length === 0 && this.#isEnding) {
+    if (this.#places.isEmpty && this.#isEnding) {
       this.#call.fail(new RpcError('unavailable', 'the server is shutting down; open the stream on another one'));
-    } else if (this.#places.length === 0 && this.#isComplete) this.#call.end();
-    else if (this.#isHeldBack && !this.#isEnding && this.#places.length < this.#parts.requestsMax) {
-      this.#isHeldBack = false;
-      this.#requests.resume();
-    }
+    } else if (this.#places.isEmpty && this.#isComplete) this.#call.end();
+    else this.#pace();
   }
 }
