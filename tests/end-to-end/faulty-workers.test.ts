@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { ModelRepository } from '@millrace/worker/testing';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { eventually } from '../support/eventually.ts';
-import { crashFile, hangFile, poisonValue } from '../support/faults.ts';
+import { crashFile, hangFile, poisonValue, spoilingValue } from '../support/faults.ts';
 import { FaultyServer } from '../support/faulty-server.ts';
 import type { NamedValues } from '../support/golden.ts';
 import { repositoryRoot } from '../support/repository-root.ts';
@@ -65,6 +65,15 @@ test('a request that kills every worker is refused after two, and its batch neig
   expect(await at.metric('millrace_worker_restarts_total')).toBe(2);
   expect(await at.metric('millrace_failures_total', { code: 'poison-request' })).toBe(1);
   expect(await at.metric('millrace_outstanding_requests', { model: 'mean' })).toBe(0);
+});
+
+test('a run that spoils its process ends it, and is refused like one that kills it', async () => {
+  addModel('mean');
+  const at = await start();
+  await eventually('the model is ready', hasState(at, 'mean', 'ready'));
+  const answers = await Promise.all([1, spoilingValue, 3].map((value) => at.infer('mean', rowOf(value))));
+  expect(answers.map(({ status, code }) => `${status} ${code}`)).toEqual(['200 ', '500 poison-request', '200 ']);
+  expect(await at.metric('millrace_worker_restarts_total')).toBe(2);
 });
 
 test('a model whose load kills the worker fails with the reason, others serve, and it serves once it is good again', async () => {

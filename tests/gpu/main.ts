@@ -7,6 +7,7 @@ import { checkKilledWorkers } from './killed-workers.ts';
 import { checkMemory } from './memory.ts';
 import { checkPlacement } from './placement.ts';
 import { checkRefusals } from './refusals.ts';
+import { checkSpoiledProcess } from './spoiled-process.ts';
 import { printThroughput } from './throughput.ts';
 
 const file = process.argv[2];
@@ -18,6 +19,7 @@ const checks = new Checks();
 await checkMemory(checks, path);
 await checkRefusals(checks, path);
 await checkKilledWorkers(checks, path);
+await checkSpoiledProcess(checks);
 await checkPlacement(checks, path);
 await checkGoldenAnswers(checks);
 await printThroughput(path);

@@ -3,6 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 export const poisonValue = 666;
+/** Among the inputs of a run: it fails as one does that no run in the process can follow. */
+export const spoilingValue = 777;
 /** Beside a model's file: loading it ends the worker. */
 export const crashFile = 'crash-on-load';
 /** Beside a model's file: loading it never ends. */

@@ -1,12 +1,12 @@
 /**
- * A worker program with faults: it dies of a magic value among its inputs, and of a load, or hangs in it, when a file
+ * A worker program with faults: it dies of magic values among its inputs, at once or by its own end, and of a load, or hangs in it, when a file
  * beside the model says so; it fails its runs while a file of its own says so. Otherwise it is the real one. It is given to a lane as the path of its worker.
  */
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { elementsOf, InferenceError } from '@millrace/protocol';
-import { type Engine, onnxruntimeEngine, runWorker } from '@millrace/worker';
-import { crashFile, hangFile, poisonValue, sickFileOf } from './faults.ts';
+import { type Engine, onnxruntimeEngine, ProcessSpoiled, runWorker } from '@millrace/worker';
+import { crashFile, hangFile, poisonValue, sickFileOf, spoilingValue } from './faults.ts';
 
 const faultyEngine: Engine = {
   name: 'onnxruntime',
@@ -17,11 +17,13 @@ const faultyEngine: Engine = {
     const session = await onnxruntimeEngine.load(spec);
     return {
       run(request) {
-        const isPoison = request.inputs.some(({ index, data }) => {
-          const datatype = spec.inputs[index]?.datatype;
-          return datatype === 'FP32' && elementsOf({ datatype, data }).includes(poisonValue);
-        });
-        if (isPoison) die();
+        const isGiven = (value: number): boolean =>
+          request.inputs.some(({ index, data }) => {
+            const datatype = spec.inputs[index]?.datatype;
+            return datatype === 'FP32' && elementsOf({ datatype, data }).includes(value);
+          });
+        if (isGiven(poisonValue)) die();
+        if (isGiven(spoilingValue)) throw new ProcessSpoiled('the device is lost');
         if (existsSync(sickFileOf(process.pid)))
           throw new InferenceError('inference-failed', 'the device is out of order');
         return session.run(request);

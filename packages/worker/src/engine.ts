@@ -1,5 +1,12 @@
 /** The seam between the worker host and whatever computes: an engine loads a model into a session that runs batches. */
-import type { BatchTensor, CancelSignal, LoadSpec, Region, Tensor } from '@millrace/protocol';
+import {
+  type BatchTensor,
+  type CancelSignal,
+  InferenceError,
+  type LoadSpec,
+  type Region,
+  type Tensor,
+} from '@millrace/protocol';
 
 export interface RunRequest {
   readonly inputs: readonly BatchTensor[];
@@ -37,8 +44,16 @@ export interface RunResult {
   readonly region: Region;
 }
 
+/** A run failed, and whatever is run in this process after it will fail too: a process that is a worker ends by it. */
+export class ProcessSpoiled extends InferenceError {
+  constructor(message: string, options?: ErrorOptions) {
+    super('inference-failed', message, options);
+    this.name = 'ProcessSpoiled';
+  }
+}
+
 export interface Session {
-  /** Runs on the calling thread. Rejects with an `InferenceError`; the session stays usable. */
+  /** Runs on the calling thread. Rejects with an `InferenceError`; the session stays usable, unless it is `ProcessSpoiled`. */
   run(request: RunRequest): Promise<RunResult>;
   unload(): Promise<void>;
 }

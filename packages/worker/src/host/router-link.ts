@@ -42,6 +42,7 @@ export class RouterLink {
       batchesMax: batchesMaxDefault,
       now: () => performance.now(),
       residentBytes: () => process.memoryUsage.rss(),
+      isOwnProcess: true,
       lend: (bytes) => this.#lend(bytes),
       send: (message) => this.#send(message),
       listen: () => options.wire.listen(),

@@ -1,6 +1,6 @@
 import { HeapRegion, InferenceError, type LoadSpec, type WorkerMessage } from '@millrace/protocol';
 import { describe, expect, test } from 'vitest';
-import type { Engine, RunRequest, RunResult } from '../engine.ts';
+import { type Engine, ProcessSpoiled, type RunRequest, type RunResult } from '../engine.ts';
 import { WorkerHost } from './worker-host.ts';
 
 const spec: LoadSpec = {
@@ -103,6 +103,16 @@ describe('WorkerHost', () => {
     host.receive({ kind: 'load', spec: loaded });
     await untilSent(1);
     expect(sent).toEqual([{ kind: 'ready', model: 1, loadMs: 1, residentBytes: 1234 }]);
+  });
+
+  test('answers a run that spoils the process, where others live in that process too', async () => {
+    const { host, sent, runs, dispatch, untilSent, turn } = hostUnderTest();
+    host.receive({ kind: 'load', spec: loaded });
+    dispatch(1);
+    await turn();
+    runs[0]?.reject(new ProcessSpoiled('the device is lost'));
+    await untilSent(2);
+    expect(sent[1]).toMatchObject({ kind: 'failed', code: 'inference-failed', message: 'the device is lost' });
   });
 
   test('runs one batch at a time', async () => {

@@ -11,7 +11,14 @@ import type {
   WorkerMessage,
 } from '@millrace/protocol';
 import { Cancellation, InferenceError } from '@millrace/protocol';
-import type { Engine, RunCalls, RunRequest, RunResult, Session } from '../engine.ts';
+import {
+  type Engine,
+  ProcessSpoiled,
+  type RunCalls,
+  type RunRequest,
+  type RunResult,
+  type Session,
+} from '../engine.ts';
 import { runWarmUp } from '../warm-up/run-warm-up.ts';
 import { OpenCalls } from './open-calls.ts';
 
@@ -25,6 +32,8 @@ export interface WorkerHostOptions {
   /** Milliseconds, for measuring only. */
   readonly now: () => number;
   readonly residentBytes: () => number;
+  /** Nothing but this host lives in the process, so that a run that spoils it may end it. */
+  readonly isOwnProcess?: boolean;
   /** Memory for outputs, laid where the router will read it. */
   readonly lend: (bytes: number) => Region;
   /** Called between two jobs: the place to receive what has arrived meanwhile. */
@@ -220,6 +229,7 @@ export class WorkerHost {
     } catch (error) {
       onRan();
       if (!(error instanceof InferenceError)) throw error;
+      if (error instanceof ProcessSpoiled && this.#options.isOwnProcess === true) throw error;
       this.#fail(batch, calls === undefined ? failureCodeFrom(error) : error.code, error.message);
       return;
     }

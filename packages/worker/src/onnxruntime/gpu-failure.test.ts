@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { gpuFailureWords, missingFrom } from './gpu-failure.ts';
+import { contextFailure, gpuFailureWords, missingFrom } from './gpu-failure.ts';
 
 const gpu = { id: 0, provider: 'cuda' } as const;
 const notLoaded = 'OrtSessionOptionsAppendExecutionProvider_Cuda: Failed to load shared library';
@@ -36,6 +36,17 @@ test.each([
   'bfc_arena.cc:376 Failed to allocate memory for requested buffer of size 411041792',
 ])('a memory that is full is told as that: %s', async (message) => {
   expect(await gpuFailureWords(message, gpu)).toMatch(/^its memory is full; .*millrace\.gpu_batch_sizes$/);
+});
+
+test('a failure that all later runs would share is told from one of a single run', () => {
+  const said = (what: string) => contextFailure(`CUDA failure ${what} ; GPU=0 ; hostname=here ; file=x.cc ; line=96`);
+  expect(said('700: an illegal memory access was encountered')).toBe(
+    'CUDA failure 700: an illegal memory access was encountered',
+  );
+  expect(said('719: unspecified launch failure')).toBeDefined();
+  expect(said('2: out of memory')).toBeUndefined();
+  expect(said('9: invalid configuration argument')).toBeUndefined();
+  expect(contextFailure('Non-zero status code returned while running Conv node')).toBeUndefined();
 });
 
 test('ldd tells what it does not find', () => {

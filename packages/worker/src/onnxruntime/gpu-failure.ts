@@ -33,6 +33,18 @@ export async function gpuFailureWords(
   return isAbsent ? `${failure}; is it hidden by CUDA_VISIBLE_DEVICES, or lacks its driver?` : failure;
 }
 
+/**
+ * CUDA's numbers for what ends its context in a process: memory that a kernel must not touch, an assertion in one, a
+ * fault of the hardware, a GPU that is gone. Every later call fails with the same.
+ */
+const contextFailures: ReadonlySet<number> = new Set([46, 214, 700, 702, 709, 710, 714, 715, 716, 717, 718, 719, 999]);
+
+/** In CUDA's words; undefined for a failure of one run only. */
+export function contextFailure(message: string): string | undefined {
+  const [failure, number] = /CUDA failure (\d+): [^;\n]+/.exec(message) ?? [];
+  return contextFailures.has(Number(number)) ? failure?.trim() : undefined;
+}
+
 /** As the engine's own allocator, CUDA and its libraries say it. */
 export function isMemoryFull(message: string): boolean {
   return /failed to allocate memory|out of memory|allocation failed|ALLOC_FAILED/i.test(message);

@@ -7,9 +7,10 @@ import {
   type TensorSpec,
 } from '@millrace/protocol';
 import { type InferenceSession, Tensor } from 'onnxruntime-node';
-import type { RunRequest, RunResult, Session } from '../engine.ts';
+import { ProcessSpoiled, type RunRequest, type RunResult, type Session } from '../engine.ts';
 import { elementsFrom, elementTypes } from './element-types.ts';
 import { callerShapeFrom, engineShapeFrom } from './engine-shape.ts';
+import { contextFailure } from './gpu-failure.ts';
 import { textBytes, textsFrom, writeTexts } from './text-tensor.ts';
 
 type Batch = RunRequest['inputs'][number];
@@ -78,7 +79,7 @@ export class OnnxruntimeSession implements Session {
       return resultFrom(places, region);
     } catch (error) {
       region?.release();
-      throw inferenceErrorFrom(error);
+      throw inferenceErrorFrom(error, this.#spec);
     }
   }
 
@@ -106,7 +107,7 @@ export class OnnxruntimeSession implements Session {
       }
       return resultFrom(places, region);
     } catch (error) {
-      throw inferenceErrorFrom(error);
+      throw inferenceErrorFrom(error, this.#spec);
     }
   }
 
@@ -181,8 +182,10 @@ function aligned(bytes: number): number {
   return Math.ceil(bytes / alignmentBytes) * alignmentBytes;
 }
 
-function inferenceErrorFrom(error: unknown): InferenceError {
+function inferenceErrorFrom(error: unknown, { gpu }: LoadSpec): InferenceError {
   if (error instanceof InferenceError) return error;
   const message = error instanceof Error ? error.message.trim() : String(error);
+  const lost = gpu === undefined ? undefined : contextFailure(message);
+  if (lost !== undefined) return new ProcessSpoiled(`GPU ${gpu?.id}: ${lost}`, { cause: error });
   return new InferenceError('inference-failed', message, { cause: error });
 }
