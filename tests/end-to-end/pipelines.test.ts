@@ -1,7 +1,7 @@
 /** Pipelines as users write them, in a real server: a JPEG in gives a label out, over REST and gRPC. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { ModelRepository } from '@millrace/worker/testing';
+import { ModelRepository, pngFile } from '@millrace/worker/testing';
 import sharp from 'sharp';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { repositoryRoot } from '../support/repository-root.ts';
@@ -154,6 +154,11 @@ describe('photo_digit', () => {
       .png()
       .toBuffer();
     expect(await inferPhoto(blank)).toMatchObject({ status: 400, error: expect.stringMatching(/shows no ink/) });
+    const vast = pngFile({ width: 50_000, height: 50_000, colours: 'rgb', bitDepth: 8, rows: [] });
+    expect(await inferPhoto(vast)).toMatchObject({
+      status: 400,
+      error: "input 'image' cannot be decoded: it has more than 67108864 pixels (imagePixelsMax)",
+    });
   });
 });
 

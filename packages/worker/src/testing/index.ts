@@ -2,3 +2,4 @@ export * from './model-repository.ts';
 export * from './onnx-graph.ts';
 export * from './onnx-models.ts';
 export * from './pipeline-engine-of.ts';
+export * from './png-file.ts';
