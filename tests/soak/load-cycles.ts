@@ -1,7 +1,8 @@
 /**
  * `node --expose-gc tests/dist/soak/load-cycles.js [--cycles 2000] [--lane inline]`: a model is loaded, asked once and
  * unloaded again and again, in this process. After a collection neither what the program holds nor what the process has
- * may have grown since the first tenth: sessions go when they are released, and nothing is remembered of them.
+console.log(`since the first tenth ${held} more held, ${resident} more resident`);
+console.log(isFlat ? '1 passed, 0 failed' : '0 passed, 1 failed');
  */
 import { cpSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
