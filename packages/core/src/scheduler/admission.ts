@@ -1,6 +1,7 @@
 /** Whether a request may wait. Asked of every request, so it is nothing but comparisons: refusals.ts has the words. */
 import type { ArrivedRequest } from '../events.ts';
 import type { CallerCount } from './caller-counts.ts';
+import { hasRoom } from './instance-choice.ts';
 import type { ModelEntry } from './model-entry.ts';
 import type { Refusal } from './refusal.ts';
 import {
@@ -16,51 +17,88 @@ import {
   tooManyRowsRefusal,
 } from './refusals.ts';
 import type { SchedulerConfig } from './scheduler-config.ts';
+import { waitRefusal } from './wait-estimate.ts';
 
 /** What waits in all queues together. */
-export interface WaitingTotals {
+interface WaitingTotals {
   readonly requestCount: number;
   readonly byteCount: number;
 }
 
-/** Refuses a request that no free place could help; undefined when it may wait, if there is room. */
-export function hopelessRefusal(
-  arrived: ArrivedRequest,
-  model: ModelEntry,
-  config: SchedulerConfig,
-  nowMs: number,
-): Refusal | undefined {
-  const { policy } = model;
-  const { bytes } = arrived;
-  if (model.isRemoved || model.isRetired) return removedRefusal(model);
-  if (arrived.rows > policy.rowsMax) return tooManyRowsRefusal(arrived, model);
-  if (bytes > policy.queueBytesMax || bytes > config.waitingBytesMax) {
-    return tooManyBytesRefusal(arrived, Math.min(policy.queueBytesMax, config.waitingBytesMax), model);
-  }
-  if (arrived.deadlineAt <= nowMs) return expiredRefusal('before the request came');
-  return undefined;
+export interface AdmissionParts {
+  readonly totals: WaitingTotals;
+  readonly config: SchedulerConfig;
+  /** Frees places and workers that only nobody has looked at yet. */
+  readonly makeRoom: (nowMs: number) => void;
 }
 
-/** Refuses a request for which there is no room now. `level` counts from 0. */
-export function fullRefusal(
-  arrived: ArrivedRequest,
-  model: ModelEntry,
-  level: number,
-  caller: CallerCount,
-  totals: WaitingTotals,
-  config: SchedulerConfig,
-): Refusal | undefined {
-  const { queue, policy } = model;
-  const { bytes } = arrived;
-  if (queue.requestCount >= policy.queueRequestsMax) return queueFullRefusal(model);
-  if ((queue.levels[level]?.requestCount ?? 0) >= (policy.queues[level]?.requestsMax ?? 0)) {
-    return levelFullRefusal(model, level);
+export class Admission {
+  readonly #totals: WaitingTotals;
+  readonly #config: SchedulerConfig;
+  readonly #makeRoom: (nowMs: number) => void;
+
+  constructor({ totals, config, makeRoom }: AdmissionParts) {
+    this.#totals = totals;
+    this.#config = config;
+    this.#makeRoom = makeRoom;
   }
-  if (queue.byteCount + bytes > policy.queueBytesMax) return queueBytesRefusal(arrived, model);
-  if (caller.waitingRequests >= config.callerRequestsMax && caller.name !== '') return callerFullRefusal(caller, model);
-  if (totals.requestCount >= config.waitingRequestsMax) return serverFullRefusal(totals.requestCount, model);
-  if (totals.byteCount + bytes > config.waitingBytesMax) {
-    return serverBytesRefusal(arrived, totals.byteCount, config.waitingBytesMax, model);
+
+  /** Why the request cannot be taken; undefined: it can. `level` counts from 0. */
+  refusalOf(
+    arrived: ArrivedRequest,
+    model: ModelEntry,
+    level: number,
+    caller: CallerCount,
+    nowMs: number,
+  ): Refusal | undefined {
+    const hopeless = this.#hopelessRefusal(arrived, model, nowMs);
+    if (hopeless !== undefined) return hopeless;
+    if (this.#refusalNow(arrived, model, level, caller, nowMs) === undefined) return undefined;
+    // Full, or too long a wait, means that time has freed no place and no worker can take more: a burst within one
+    // turn may be larger than a queue while workers are idle.
+    this.#makeRoom(nowMs);
+    const refusal = this.#refusalNow(arrived, model, level, caller, nowMs);
+    return refusal?.code === 'wait-too-long' && hasRoom(model, arrived.priority) ? undefined : refusal;
   }
-  return undefined;
+
+  #refusalNow(
+    arrived: ArrivedRequest,
+    model: ModelEntry,
+    level: number,
+    caller: CallerCount,
+    nowMs: number,
+  ): Refusal | undefined {
+    return this.#fullRefusal(arrived, model, level, caller) ?? waitRefusal(arrived, model, nowMs);
+  }
+
+  /** Refuses a request that no free place could help; undefined when it may wait, if there is room. */
+  #hopelessRefusal(arrived: ArrivedRequest, model: ModelEntry, nowMs: number): Refusal | undefined {
+    const { rowsMax, queueBytesMax } = model.policy;
+    const { waitingBytesMax } = this.#config;
+    const { bytes } = arrived;
+    if (model.isRemoved || model.isRetired) return removedRefusal(model);
+    if (arrived.rows > rowsMax) return tooManyRowsRefusal(arrived, model);
+    if (bytes > queueBytesMax || bytes > waitingBytesMax) {
+      return tooManyBytesRefusal(arrived, Math.min(queueBytesMax, waitingBytesMax), model);
+    }
+    if (arrived.deadlineAt <= nowMs) return expiredRefusal('before the request came');
+    return undefined;
+  }
+
+  /** Refuses a request for which there is no room now. */
+  #fullRefusal(arrived: ArrivedRequest, model: ModelEntry, level: number, caller: CallerCount): Refusal | undefined {
+    const { queue, policy } = model;
+    const { requestCount, byteCount } = this.#totals;
+    const { waitingRequestsMax, waitingBytesMax, callerRequestsMax } = this.#config;
+    const { bytes } = arrived;
+    if (queue.requestCount >= policy.queueRequestsMax) return queueFullRefusal(model);
+    if ((queue.levels[level]?.requestCount ?? 0) >= (policy.queues[level]?.requestsMax ?? 0)) {
+      return levelFullRefusal(model, level);
+    }
+    if (queue.byteCount + bytes > policy.queueBytesMax) return queueBytesRefusal(arrived, model);
+    if (caller.waitingRequests >= callerRequestsMax && caller.name !== '') return callerFullRefusal(caller, model);
+    if (requestCount >= waitingRequestsMax) return serverFullRefusal(requestCount, model);
+    if (byteCount + bytes > waitingBytesMax) return serverBytesRefusal(arrived, byteCount, waitingBytesMax, model);
+    return undefined;
+  }
 }

@@ -6,17 +6,14 @@
 import { assert } from '../assert.ts';
 import type { ArrivedRequest, ModelKey, RequestId, SchedulerAction, SchedulerEvent, WorkerId } from '../events.ts';
 import { ActionList } from './action-list.ts';
-import { fullRefusal, hopelessRefusal } from './admission.ts';
+import { Admission } from './admission.ts';
 import { BatchOutcomes } from './batch-outcomes.ts';
-import { type CallerCount, CallerCounts } from './caller-counts.ts';
+import { CallerCounts } from './caller-counts.ts';
 import { Dispatcher } from './dispatcher.ts';
 import { Drain } from './drain.ts';
-import { hasRoom } from './instance-choice.ts';
 import { InstanceRecords } from './instance-records.ts';
-import type { ModelEntry } from './model-entry.ts';
 import { ModelTable } from './model-table.ts';
 import { ProbationClock } from './probation-clock.ts';
-import type { Refusal } from './refusal.ts';
 import { drainingRefusal, removedRefusal, unknownModelRefusal } from './refusals.ts';
 import { RequestEndings } from './request-endings.ts';
 import { RequestTable } from './request-table.ts';
@@ -24,7 +21,6 @@ import { RetiredModels } from './retired-models.ts';
 import { overdueReason, RunClock } from './run-clock.ts';
 import { resolveSchedulerConfig, type SchedulerConfig, type SchedulerOptions } from './scheduler-config.ts';
 import { type InstanceSnapshot, type QueueSnapshot, snapshotOf, snapshotOfQueue } from './snapshots.ts';
-import { waitRefusal } from './wait-estimate.ts';
 import { WakeUp } from './wake-up.ts';
 import { WorkerTable } from './worker-table.ts';
 
@@ -52,6 +48,7 @@ export class Scheduler {
   readonly #retired = new RetiredModels();
   readonly #wakeUp = new WakeUp();
   readonly #dispatcher: Dispatcher;
+  readonly #admission: Admission;
   readonly #endings: RequestEndings;
   readonly #outcomes: BatchOutcomes;
 
@@ -68,6 +65,14 @@ export class Scheduler {
       runClock: this.#runClock,
       drain: this.#drain,
       config: this.#config,
+    });
+    this.#admission = new Admission({
+      totals: this.#requests.waiting,
+      config: this.#config,
+      makeRoom: (nowMs) => {
+        this.#expire(nowMs);
+        this.#dispatcher.dispatchWaiting(nowMs, false);
+      },
     });
     this.#endings = new RequestEndings(this.#actions, this.#requests, this.#dispatcher);
     this.#outcomes = new BatchOutcomes({
@@ -141,8 +146,7 @@ export class Scheduler {
     }
     const level = model.queue.levelIndexOf(arrived.priority);
     const caller = this.#callers.entryOf(arrived.caller);
-    const refusal =
-      hopelessRefusal(arrived, model, this.#config, nowMs) ?? this.#noRoomRefusal(arrived, model, level, caller, nowMs);
+    const refusal = this.#admission.refusalOf(arrived, model, level, caller, nowMs);
     if (refusal !== undefined) {
       this.#endings.refuse(arrived.request, refusal);
       return;
@@ -211,33 +215,6 @@ export class Scheduler {
   /** What waits for each model that is served. */
   queues(): readonly QueueSnapshot[] {
     return [...this.#models.values()].filter(({ isRemoved }) => !isRemoved).map(snapshotOfQueue);
-  }
-
-  #noRoomRefusal(
-    arrived: ArrivedRequest,
-    model: ModelEntry,
-    level: number,
-    caller: CallerCount,
-    nowMs: number,
-  ): Refusal | undefined {
-    if (this.#refusalNow(arrived, model, level, caller, nowMs) === undefined) return undefined;
-    // Full, or too long a wait, means that time has freed no place and no worker can take more: a burst within one
-    // turn may be larger than a queue while workers are idle.
-    this.#expire(nowMs);
-    this.#dispatcher.dispatchWaiting(nowMs, false);
-    const refusal = this.#refusalNow(arrived, model, level, caller, nowMs);
-    return refusal?.code === 'wait-too-long' && hasRoom(model, arrived.priority) ? undefined : refusal;
-  }
-
-  #refusalNow(
-    arrived: ArrivedRequest,
-    model: ModelEntry,
-    level: number,
-    caller: CallerCount,
-    nowMs: number,
-  ): Refusal | undefined {
-    const full = fullRefusal(arrived, model, level, caller, this.#requests.waiting, this.#config);
-    return full ?? waitRefusal(arrived, model, nowMs);
   }
 
   #cancelled(request: RequestId, reason: 'cancelled' | 'deadline-exceeded'): void {

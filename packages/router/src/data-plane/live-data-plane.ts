@@ -2,16 +2,7 @@
  * The data plane as it runs: turns calls and worker messages into the scheduler's events, and carries out the actions
  * that come back. It decides nothing itself.
  */
-import type {
-  BatchId,
-  InstanceSnapshot,
-  ModelKey,
-  QueueSnapshot,
-  RequestId,
-  Scheduler,
-  SchedulerAction,
-  WorkerId,
-} from '@millrace/core';
+import type { InstanceSnapshot, QueueSnapshot, Scheduler, SchedulerAction, WorkerId } from '@millrace/core';
 import {
   type AnsweredMessage,
   type CallCancelledMessage,
@@ -25,16 +16,17 @@ import {
   type WorkerLink,
 } from '@millrace/protocol';
 import type { ServedModels } from '../registry/served-models.ts';
-import type { DataPlaneObserver, ModelObserver } from '../telemetry/observer.ts';
-import { type AnswerSplitter, layOutBatch, splitterOf } from './batch-layout.ts';
+import type { DataPlaneObserver } from '../telemetry/observer.ts';
 import type { Clock } from './clock.ts';
 import { afterWaiting, bringBackAttemptsMax, type Demand } from './demand.ts';
+import { HeldByRunners } from './held-by-runners.ts';
 import type { DataPlane, InferAnswer, InferRequest, Runner } from './infer.ts';
+import { ModelObservers } from './model-observers.ts';
 import { PendingRequest, PendingRequests } from './pending-requests.ts';
-import { BatchAnswer, type RunningBatch } from './running-batch.ts';
+import { RetiringModels } from './retiring-models.ts';
 import type { ServedModel } from './served-model.ts';
 import { ValidInferRequest } from './valid-request.ts';
-import { WorkerCalls } from './worker-calls.ts';
+import { WorkerBatches } from './worker-batches.ts';
 
 type Resolve = (answer: InferAnswer) => void;
 type Reject = (error: InferenceError) => void;
@@ -52,39 +44,34 @@ export class LiveDataPlane implements DataPlane, Runner {
   readonly #clock: Clock;
   readonly #observer: DataPlaneObserver;
   readonly #pending = new PendingRequests();
-  readonly #running = new Map<BatchId, RunningBatch>();
-  readonly #links = new Map<WorkerId, WorkerLink>();
-  readonly #calls: WorkerCalls;
-  /** When something first happened in this turn: reading the clock for each request would cost more than it tells. Undefined: nothing did. */
+  readonly #batches: WorkerBatches;
+  readonly #observers: ModelObservers;
+  readonly #heldByRunners: HeldByRunners;
+  readonly #retiring = new RetiringModels();
+  /**
+   * When something first happened in this turn: reading the clock for each request would cost more than it tells.
+   * Undefined: nothing did yet.
+   */
   #turnAt: number | undefined;
   #cancelWake: (() => void) | undefined;
   #onDrained: (() => void) | undefined;
   #isDraining: boolean = false;
-  /** Requests of models with a runner that are not answered yet, by model. */
-  readonly #heldByRunners = new Map<ModelKey, number>();
-  /** Called when a runner has none left. */
-  readonly #onRunnerIdle: (() => void)[] = [];
-  /** Retired models whose runners still hold something. */
-  readonly #closing = new Set<ServedModel>();
-  /** Who waits for a retired model to have nothing left. */
-  readonly #onIdle = new Map<ModelKey, () => void>();
-  /** Those that were told to retire and not taken back since. */
-  readonly #retiring = new Set<ModelKey>();
   #demand: Demand | undefined;
   #resolvePart: (request: InferRequest) => InferRequest = (request) => request;
-  /** The answer the scheduler is being told about; `deliver` hands it out. */
-  #answer: BatchAnswer | undefined;
-  /** Answers of which parts wait for those of earlier requests, as the scheduler decides. */
-  readonly #heldAnswers = new Map<BatchId, BatchAnswer>();
-  /** How long it took `deliver` to take the answer apart. */
-  #answerMs = 0;
 
   constructor(parts: LiveDataPlaneParts) {
     this.#scheduler = parts.scheduler;
     this.#models = parts.models;
     this.#clock = parts.clock;
     this.#observer = parts.observer;
-    this.#calls = new WorkerCalls((request, signal) => this.inferPart(request, signal), parts.clock);
+    this.#observers = new ModelObservers(parts.observer);
+    this.#heldByRunners = new HeldByRunners(parts.clock);
+    this.#batches = new WorkerBatches({
+      pending: this.#pending,
+      observers: this.#observers,
+      clock: parts.clock,
+      infer: (request, signal) => this.inferPart(request, signal),
+    });
   }
 
   infer(request: InferRequest, signal: CancelSignal): Promise<InferAnswer> {
@@ -116,7 +103,7 @@ export class LiveDataPlane implements DataPlane, Runner {
     const { model: name, sequence } = request;
     if (sequence === undefined || sequence.isStart) return undefined;
     const ready = this.#models.readyVersions(name).map((version) => this.#models.takeModel(name, version));
-    const holder = [...this.#closing, ...ready].find(
+    const holder = [...this.#retiring.closing, ...ready].find(
       (model) => model?.view.name === name && model.runner?.holds?.(request) === true,
     );
     return holder?.view.version;
@@ -130,7 +117,7 @@ export class LiveDataPlane implements DataPlane, Runner {
     isPart: boolean,
     attempts: number,
   ): void {
-    let model = this.#takeHolder(request) ?? this.#models.takeServed(request.model, request.version);
+    let model = this.#retiring.takeHolder(request) ?? this.#models.takeServed(request.model, request.version);
     const isServed = model !== undefined;
     let valid: ValidInferRequest;
     try {
@@ -139,7 +126,7 @@ export class LiveDataPlane implements DataPlane, Runner {
     } catch (error) {
       if (error instanceof InferenceError) {
         if (model === undefined) this.#observer.requestRefused(error.code);
-        else this.#observerOf(model).requestRefused(error.code);
+        else this.#observers.of(model).requestRefused(error.code);
       }
       reject(error as InferenceError);
       return;
@@ -149,9 +136,9 @@ export class LiveDataPlane implements DataPlane, Runner {
     if (!isServed) void this.#bringBack(request, valid, signal, resolve, reject, isPart, attempts);
     else if (runner === undefined) this.#submit(valid, signal, resolve, reject);
     else if (this.#isDraining && !isPart) {
-      this.#observerOf(model).requestRefused('draining');
+      this.#observers.of(model).requestRefused('draining');
       reject(new InferenceError('draining', 'the server is shutting down; send the request to another one'));
-    } else this.#runBy(runner, valid, signal).then(resolve, reject);
+    } else this.#heldByRunners.run(runner, valid, signal).then(resolve, reject);
   }
 
   /** Waits until the version is loaded for the request, then begins anew: another may stand for it by then. */
@@ -169,47 +156,11 @@ export class LiveDataPlane implements DataPlane, Runner {
       if (this.#demand === undefined || attempts >= bringBackAttemptsMax) throw cannotStay(model);
       await this.#demand.bringBack(model, timeoutMs, signal);
     } catch (error) {
-      if (error instanceof InferenceError) this.#observerOf(model).requestRefused(error.code);
+      if (error instanceof InferenceError) this.#observers.of(model).requestRefused(error.code);
       reject(error as InferenceError);
       return;
     }
     this.#infer(afterWaiting(request, this.#clock.now() - cameAt), signal, resolve, reject, isPart, attempts + 1);
-  }
-
-  /** Keeps count of what runners hold: the scheduler knows only of the parts. */
-  async #runBy(runner: Runner, request: ValidInferRequest, signal: CancelSignal): Promise<InferAnswer> {
-    const { key } = request.model;
-    this.#heldByRunners.set(key, (this.#heldByRunners.get(key) ?? 0) + 1);
-    try {
-      return await runner.run(request, signal);
-    } finally {
-      const held = (this.#heldByRunners.get(key) ?? 1) - 1;
-      if (held > 0) this.#heldByRunners.set(key, held);
-      else this.#heldByRunners.delete(key);
-      request.model.usedAt = this.#clock.now();
-      if (held === 0) for (const listener of this.#onRunnerIdle.splice(0)) listener();
-    }
-  }
-
-  /** Resolves when no runner, or none of that model, holds a request any more. */
-  async #runnersIdle(key?: ModelKey): Promise<void> {
-    const isBusy = (): boolean => (key === undefined ? this.#heldByRunners.size > 0 : this.#heldByRunners.has(key));
-    while (isBusy()) {
-      await new Promise<void>((resolve) => {
-        this.#onRunnerIdle.push(resolve);
-      });
-    }
-  }
-
-  /** A version that begins nothing new but still holds what the request goes on with. */
-  #takeHolder(request: InferRequest): ServedModel | undefined {
-    if (this.#closing.size === 0) return undefined;
-    for (const model of this.#closing) {
-      const { name, version } = model.view;
-      const isNamed = name === request.model && (request.version === '' || request.version === version);
-      if (isNamed && model.runner?.holds?.(request) === true) return model;
-    }
-    return undefined;
   }
 
   /** By a place in the model's queue, whatever its runner. */
@@ -226,7 +177,7 @@ export class LiveDataPlane implements DataPlane, Runner {
     if (request.model.usedAt !== now) request.model.usedAt = now;
     const pending = new PendingRequest(request, resolve, reject, now);
     this.#pending.add(pending);
-    this.#observerOf(request.model).requestAdmitted(request.bytes);
+    this.#observers.of(request.model).requestAdmitted(request.bytes);
     this.#scheduler.admit(pending, now);
     if (signal === neverCancelled) return;
     // Listening comes last: an already cancelled signal calls back at once, and the scheduler must know the request by then.
@@ -242,7 +193,7 @@ export class LiveDataPlane implements DataPlane, Runner {
 
   /** From here on the scheduler may give this worker work. */
   attach(worker: WorkerId, link: WorkerLink): void {
-    this.#links.set(worker, link);
+    this.#batches.attach(worker, link);
   }
 
   workerCredit(worker: WorkerId, batchesMax: number): void {
@@ -260,13 +211,7 @@ export class LiveDataPlane implements DataPlane, Runner {
   workerGone(worker: WorkerId): void {
     // What was decided while the worker lived is carried out before its death is told: the scheduler counts on that.
     this.#perform();
-    this.#links.delete(worker);
-    for (const [id, batch] of this.#running) {
-      if (batch.worker !== worker) continue;
-      this.#running.delete(id);
-      this.#calls.batchEnded(id);
-      this.#returnToQueue(batch);
-    }
+    this.#batches.workerGone(worker);
     this.#scheduler.handle({ kind: 'worker-gone', worker }, this.#clock.now());
     this.#pumpSoon();
   }
@@ -283,19 +228,13 @@ export class LiveDataPlane implements DataPlane, Runner {
 
   /** Makes it known, or takes it back when it was to retire: what waits for that is not called. */
   addModel(model: ServedModel): void {
-    this.#onIdle.delete(model.key);
-    this.#retiring.delete(model.key);
-    this.#closing.delete(model);
-    model.runner?.reopen?.();
+    this.#retiring.takeBack(model);
     this.#scheduler.handle({ kind: 'model-added', model: model.key, policy: model.policy }, this.#clock.now());
   }
 
   /** Requests of the model that wait for a batch, and that are under way. */
   workOf({ key }: ServedModel): { readonly waitingRequests: number; readonly runningRequests: number } {
-    const waitingRequests = this.#scheduler.waitingFor(key);
-    let runningRequests = 0;
-    for (const batch of this.#running.values()) if (batch.model.key === key) runningRequests += batch.pending.length;
-    return { waitingRequests, runningRequests };
+    return { waitingRequests: this.#scheduler.waitingFor(key), runningRequests: this.#batches.requestsOf(key) };
   }
 
   isInUse(model: ServedModel): boolean {
@@ -308,17 +247,13 @@ export class LiveDataPlane implements DataPlane, Runner {
    * then. Never resolves when the model is taken back meanwhile.
    */
   async retireModel(model: ServedModel): Promise<void> {
-    this.#retiring.add(model.key);
-    if (model.runner?.close !== undefined) {
-      this.#closing.add(model);
-      await model.runner.close();
-      this.#closing.delete(model);
-    }
+    this.#retiring.add(model);
+    if (model.runner?.close !== undefined) await this.#retiring.close(model);
     // What its runner holds still asks the queue for parts.
-    if (model.runner !== undefined) await this.#runnersIdle(model.key);
-    if (!this.#retiring.has(model.key)) return new Promise(() => {});
+    if (model.runner !== undefined) await this.#heldByRunners.idle(model.key);
+    if (!this.#retiring.has(model)) return new Promise(() => {});
     return new Promise((resolve) => {
-      this.#onIdle.set(model.key, resolve);
+      this.#retiring.whenIdle(model, resolve);
       this.#scheduler.handle({ kind: 'model-retired', model: model.key }, this.#clock.now());
       this.#pumpSoon();
     });
@@ -345,60 +280,25 @@ export class LiveDataPlane implements DataPlane, Runner {
 
   /** A batch asks another model. */
   workerCalls(worker: WorkerId, message: CallMessage): void {
-    const running = this.#running.get(message.batch);
-    const link = this.#links.get(worker);
-    if (running === undefined || running.worker !== worker || link === undefined) {
-      message.region.release();
-      return;
-    }
-    if (running.pending.every(({ hasEnded }) => hasEnded)) {
-      message.region.release();
-      link.send({ kind: 'call-failed', call: message.call, code: 'cancelled', message: 'nobody waits for the answer' });
-      return;
-    }
-    let deadlineAt = 0;
-    for (const pending of running.pending) deadlineAt = Math.max(deadlineAt, pending.deadlineAt);
-    const requests = running.pending.map(({ valid }) => valid);
-    this.#calls.begin(message, { link, requests, deadlineAt });
+    this.#batches.call(worker, message);
   }
 
   callCancelled(message: CallCancelledMessage): void {
-    this.#calls.cancelled(message);
+    this.#batches.callCancelled(message);
   }
 
   batchAnswered(message: AnsweredMessage): void {
-    this.#calls.batchEnded(message.batch);
-    const running = this.#running.get(message.batch);
-    const answer = running && new BatchAnswer(running, message);
-    this.#answer = answer;
-    this.#answerMs = 0;
+    this.#batches.beginAnswer(message);
     this.#scheduler.handle({ kind: 'batch-answered', batch: message.batch }, this.#clock.now());
     this.#perform();
-    this.#answer = undefined;
-    if (answer?.isAwaited) this.#heldAnswers.set(message.batch, answer);
-    else if (answer !== undefined) answer.endParts();
-    else message.region.release();
-    if (running !== undefined) {
-      this.#observerOf(running.model).batchRan(running.rows, {
-        computeInputMs: running.layOutMs,
-        computeInferMs: message.runMicros / 1000,
-        computeOutputMs: this.#answerMs,
-      });
-    }
-    this.#running.delete(message.batch);
+    this.#batches.endAnswer(message);
     this.#pumpSoon();
   }
 
-  batchFailed(message: FailedMessage): void {
-    const { batch, code } = message;
-    this.#calls.batchEnded(batch);
-    const running = this.#running.get(batch);
-    this.#running.delete(batch);
-    if (running !== undefined) {
-      if (code === 'cancelled') this.#observerOf(running.model).batchSkipped(running.rows);
-      this.#returnToQueue(running);
-    }
-    this.#scheduler.handle({ kind: 'batch-failed', batch, code, message: message.message }, this.#clock.now());
+  batchFailed(failure: FailedMessage): void {
+    const { batch, code, message } = failure;
+    this.#batches.failed(failure);
+    this.#scheduler.handle({ kind: 'batch-failed', batch, code, message }, this.#clock.now());
     this.#pumpSoon();
   }
 
@@ -406,7 +306,7 @@ export class LiveDataPlane implements DataPlane, Runner {
   async drain(): Promise<void> {
     this.#isDraining = true;
     // Their parts are requests of the scheduler, which takes none once it drains.
-    if (this.#heldByRunners.size > 0) await this.#runnersIdle();
+    if (!this.#heldByRunners.isEmpty) await this.#heldByRunners.idle();
     return new Promise((resolve) => {
       this.#onDrained = resolve;
       this.#scheduler.handle({ kind: 'drain-started' }, this.#clock.now());
@@ -430,131 +330,32 @@ export class LiveDataPlane implements DataPlane, Runner {
     for (const action of this.#scheduler.takeActions()) {
       switch (action.kind) {
         case 'dispatch':
-          this.#dispatch(action);
+          this.#batches.dispatch(action);
           break;
         case 'deliver':
-          this.#deliver(action);
+          this.#batches.deliver(action);
           break;
         case 'refuse':
-          this.#refuse(action.request, refusalFrom(action));
+          this.#batches.refuse(action.request, refusalFrom(action));
           break;
         case 'cancel-batch':
-          this.#calls.batchEnded(action.batch);
-          this.#links.get(action.worker)?.send({ kind: 'cancel', batch: action.batch });
+          this.#batches.cancel(action);
           break;
         case 'kill-worker':
-          this.#links.get(action.worker)?.kill(action.reason);
+          this.#batches.kill(action);
           break;
         case 'wake-at':
           this.#wakeAt(action.at);
           break;
         case 'model-idle':
-          this.#onIdle.get(action.model)?.();
-          this.#onIdle.delete(action.model);
-          this.#retiring.delete(action.model);
+          this.#retiring.idle(action.model);
           break;
         case 'drained':
           this.#onDrained?.();
           break;
       }
     }
-    if (this.#heldAnswers.size > 0) this.#releaseHeld();
-  }
-
-  /** Lets go of held answers of which the last part was handed out, or is no longer waited for. */
-  #releaseHeld(): void {
-    for (const [batch, answer] of this.#heldAnswers) {
-      if (answer.isAwaited) continue;
-      this.#heldAnswers.delete(batch);
-      answer.endParts();
-    }
-  }
-
-  #dispatch(action: Extract<SchedulerAction, { kind: 'dispatch' }>): void {
-    const link = this.#links.get(action.worker);
-    // The scheduler was told that the worker is gone before the link left the table.
-    if (link === undefined) throw new Error(`dispatch to worker ${action.worker}, which has no link`);
-    const now = this.#clock.now();
-    const pending = action.requests.map((id) => this.#pending.mustGet(id));
-    let rows = 0;
-    for (const request of pending) {
-      request.isWaiting = false;
-      request.firstRow = rows;
-      rows += request.rows;
-    }
-    const { model } = (pending[0] as PendingRequest).valid;
-    this.#observerOf(model).requestsDispatched(pending.length);
-    const { region, inputs, outputs } = layOutBatch(model, pending, (bytes) => link.lend(bytes));
-    this.#running.set(action.batch, {
-      worker: action.worker,
-      model,
-      pending,
-      rows,
-      dispatchedAt: now,
-      layOutMs: this.#clock.now() - now,
-    });
-    link.send({ kind: 'dispatch', batch: action.batch, model: model.handle, inputs, outputs, region });
-  }
-
-  #deliver(action: Extract<SchedulerAction, { kind: 'deliver' }>): void {
-    const answer = this.#heldAnswers.get(action.batch) ?? (this.#answer as BatchAnswer);
-    const { batch, message } = answer;
-    const receivedAt = this.#clock.now();
-    const { name, version } = batch.model.view;
-    let splitter: Pick<AnswerSplitter, 'rows'>;
-    try {
-      splitter = splitterOf(batch.model, message, batch.rows, batch.pending);
-    } catch (error) {
-      for (const id of action.requests) this.#refuse(id, error as InferenceError);
-      return;
-    }
-    const now = this.#clock.now();
-    const splitMs = now - receivedAt;
-    if (answer === this.#answer) this.#answerMs += splitMs;
-    answer.hold(action.requests.length);
-    const { release } = answer;
-    const timing = {
-      queueMs: 0,
-      computeInputMs: batch.layOutMs,
-      computeInferMs: message.runMicros / 1000,
-      computeOutputMs: splitMs,
-      totalMs: 0,
-    };
-    const observer = this.#observerOf(batch.model);
-    for (const id of action.requests) {
-      const pending = this.#pending.remove(id);
-      const { valid, firstRow, arrivedAt } = pending;
-      const outputs = splitter.rows(valid.outputs, firstRow, firstRow + valid.rows);
-      let outputBytes = 0;
-      for (const output of outputs) outputBytes += output.data.length;
-      timing.queueMs = batch.dispatchedAt - arrivedAt;
-      timing.totalMs = now - arrivedAt;
-      observer.requestAnswered(timing, outputBytes);
-      pending.resolve({ model: name, version, id: valid.id, outputs, release });
-    }
-  }
-
-  #refuse(id: RequestId, error: InferenceError): void {
-    const pending = this.#pending.remove(id);
-    const { valid, arrivedAt, isWaiting } = pending;
-    this.#observerOf(valid.model).requestFailed(error.code, this.#clock.now() - arrivedAt, isWaiting, valid.rows);
-    pending.reject(error);
-  }
-
-  /** The requests of a batch that came to nothing wait again, or are refused by the actions that follow. */
-  #returnToQueue(batch: RunningBatch): void {
-    let returned = 0;
-    for (const pending of batch.pending) {
-      if (pending.hasEnded) continue;
-      pending.isWaiting = true;
-      returned += 1;
-    }
-    this.#observerOf(batch.model).requestsRequeued(returned);
-  }
-
-  #observerOf(model: ServedModel): ModelObserver {
-    model.observer ??= this.#observer.observerFor(model.view.name, model.view.version);
-    return model.observer;
+    this.#batches.releaseHeld();
   }
 
   #wakeAt(at: number): void {

@@ -1,0 +1,234 @@
+/**
+ * The batches that workers hold: laid out and sent, called off or given back, and their answers cut up and handed to
+ * those who wait for them. What is dispatched and who gets an answer is the scheduler's word.
+ */
+import type { BatchId, ModelKey, RequestId, SchedulerAction, WorkerId } from '@millrace/core';
+import type {
+  AnsweredMessage,
+  CallCancelledMessage,
+  CallMessage,
+  FailedMessage,
+  InferenceError,
+  WorkerLink,
+} from '@millrace/protocol';
+import { type AnswerSplitter, layOutBatch, splitterOf } from './batch-layout.ts';
+import type { Clock } from './clock.ts';
+import type { InferStep } from './ensemble/ensemble-runner.ts';
+import type { ModelObservers } from './model-observers.ts';
+import type { PendingRequest, PendingRequests } from './pending-requests.ts';
+import { BatchAnswer, type RunningBatch } from './running-batch.ts';
+import { WorkerCalls } from './worker-calls.ts';
+
+type Action<Kind extends SchedulerAction['kind']> = Extract<SchedulerAction, { kind: Kind }>;
+
+export interface WorkerBatchesParts {
+  readonly pending: PendingRequests;
+  readonly observers: ModelObservers;
+  readonly clock: Clock;
+  /** Answers what batches ask of other models. */
+  readonly infer: InferStep;
+}
+
+export class WorkerBatches {
+  readonly #pending: PendingRequests;
+  readonly #observers: ModelObservers;
+  readonly #clock: Clock;
+  readonly #calls: WorkerCalls;
+  readonly #links = new Map<WorkerId, WorkerLink>();
+  readonly #running = new Map<BatchId, RunningBatch>();
+  /** The answer the scheduler is being told about; `deliver` hands it out. */
+  #answer: BatchAnswer | undefined;
+  /** How long it took `deliver` to take the answer apart. */
+  #answerMs = 0;
+  /** Answers of which parts wait for those of earlier requests, as the scheduler decides. */
+  readonly #heldAnswers = new Map<BatchId, BatchAnswer>();
+
+  constructor({ pending, observers, clock, infer }: WorkerBatchesParts) {
+    this.#pending = pending;
+    this.#observers = observers;
+    this.#clock = clock;
+    this.#calls = new WorkerCalls(infer, clock);
+  }
+
+  attach(worker: WorkerId, link: WorkerLink): void {
+    this.#links.set(worker, link);
+  }
+
+  workerGone(worker: WorkerId): void {
+    this.#links.delete(worker);
+    for (const [id, batch] of this.#running) {
+      if (batch.worker !== worker) continue;
+      this.#running.delete(id);
+      this.#calls.batchEnded(id);
+      this.#returnToQueue(batch);
+    }
+  }
+
+  /** Requests of the model that are in batches. */
+  requestsOf(key: ModelKey): number {
+    let requests = 0;
+    for (const batch of this.#running.values()) if (batch.model.key === key) requests += batch.pending.length;
+    return requests;
+  }
+
+  dispatch(action: Action<'dispatch'>): void {
+    const link = this.#links.get(action.worker);
+    // The scheduler was told that the worker is gone before the link left the table.
+    if (link === undefined) throw new Error(`dispatch to worker ${action.worker}, which has no link`);
+    const now = this.#clock.now();
+    const pending = action.requests.map((id) => this.#pending.mustGet(id));
+    let rows = 0;
+    for (const request of pending) {
+      request.isWaiting = false;
+      request.firstRow = rows;
+      rows += request.rows;
+    }
+    const { model } = (pending[0] as PendingRequest).valid;
+    this.#observers.of(model).requestsDispatched(pending.length);
+    const { region, inputs, outputs } = layOutBatch(model, pending, (bytes) => link.lend(bytes));
+    this.#running.set(action.batch, {
+      worker: action.worker,
+      model,
+      pending,
+      rows,
+      dispatchedAt: now,
+      layOutMs: this.#clock.now() - now,
+    });
+    link.send({ kind: 'dispatch', batch: action.batch, model: model.handle, inputs, outputs, region });
+  }
+
+  cancel({ batch, worker }: Action<'cancel-batch'>): void {
+    this.#calls.batchEnded(batch);
+    this.#links.get(worker)?.send({ kind: 'cancel', batch });
+  }
+
+  kill({ worker, reason }: Action<'kill-worker'>): void {
+    this.#links.get(worker)?.kill(reason);
+  }
+
+  /** To be called before the scheduler hears of the answer: what it decides about it is done by `deliver`. */
+  beginAnswer(message: AnsweredMessage): void {
+    this.#calls.batchEnded(message.batch);
+    const running = this.#running.get(message.batch);
+    this.#answer = running && new BatchAnswer(running, message);
+    this.#answerMs = 0;
+  }
+
+  /** To be called when that is done. */
+  endAnswer(message: AnsweredMessage): void {
+    const answer = this.#answer;
+    this.#answer = undefined;
+    this.#running.delete(message.batch);
+    if (answer === undefined) {
+      message.region.release();
+      return;
+    }
+    const { model, rows, layOutMs } = answer.batch;
+    this.#observers.of(model).batchRan(rows, {
+      computeInputMs: layOutMs,
+      computeInferMs: message.runMicros / 1000,
+      computeOutputMs: this.#answerMs,
+    });
+    if (answer.isAwaited) this.#heldAnswers.set(message.batch, answer);
+    else answer.endParts();
+  }
+
+  deliver(action: Action<'deliver'>): void {
+    const answer = this.#heldAnswers.get(action.batch) ?? (this.#answer as BatchAnswer);
+    const { batch, message } = answer;
+    const receivedAt = this.#clock.now();
+    let splitter: Pick<AnswerSplitter, 'rows'>;
+    try {
+      splitter = splitterOf(batch.model, message, batch.rows, batch.pending);
+    } catch (error) {
+      for (const id of action.requests) this.refuse(id, error as InferenceError);
+      return;
+    }
+    const now = this.#clock.now();
+    const splitMs = now - receivedAt;
+    if (answer === this.#answer) this.#answerMs += splitMs;
+    answer.hold(action.requests.length);
+    const { release } = answer;
+    const { name, version } = batch.model.view;
+    const observer = this.#observers.of(batch.model);
+    const timing = {
+      queueMs: 0,
+      computeInputMs: batch.layOutMs,
+      computeInferMs: message.runMicros / 1000,
+      computeOutputMs: splitMs,
+      totalMs: 0,
+    };
+    for (const id of action.requests) {
+      const pending = this.#pending.remove(id);
+      const { valid, firstRow, arrivedAt } = pending;
+      const outputs = splitter.rows(valid.outputs, firstRow, firstRow + valid.rows);
+      let outputBytes = 0;
+      for (const output of outputs) outputBytes += output.data.length;
+      timing.queueMs = batch.dispatchedAt - arrivedAt;
+      timing.totalMs = now - arrivedAt;
+      observer.requestAnswered(timing, outputBytes);
+      pending.resolve({ model: name, version, id: valid.id, outputs, release });
+    }
+  }
+
+  /** Wherever the request is, be it still waiting. */
+  refuse(id: RequestId, error: InferenceError): void {
+    const pending = this.#pending.remove(id);
+    const { valid, arrivedAt, isWaiting } = pending;
+    this.#observers.of(valid.model).requestFailed(error.code, this.#clock.now() - arrivedAt, isWaiting, valid.rows);
+    pending.reject(error);
+  }
+
+  failed({ batch, code }: FailedMessage): void {
+    this.#calls.batchEnded(batch);
+    const running = this.#running.get(batch);
+    this.#running.delete(batch);
+    if (running === undefined) return;
+    if (code === 'cancelled') this.#observers.of(running.model).batchSkipped(running.rows);
+    this.#returnToQueue(running);
+  }
+
+  /** Lets go of held answers of which the last part was handed out, or is no longer waited for. */
+  releaseHeld(): void {
+    if (this.#heldAnswers.size === 0) return;
+    for (const [batch, answer] of this.#heldAnswers) {
+      if (answer.isAwaited) continue;
+      this.#heldAnswers.delete(batch);
+      answer.endParts();
+    }
+  }
+
+  /** A batch asks another model. */
+  call(worker: WorkerId, message: CallMessage): void {
+    const running = this.#running.get(message.batch);
+    const link = this.#links.get(worker);
+    if (running === undefined || running.worker !== worker || link === undefined) {
+      message.region.release();
+      return;
+    }
+    if (running.pending.every(({ hasEnded }) => hasEnded)) {
+      message.region.release();
+      link.send({ kind: 'call-failed', call: message.call, code: 'cancelled', message: 'nobody waits for the answer' });
+      return;
+    }
+    let deadlineAt = 0;
+    for (const pending of running.pending) deadlineAt = Math.max(deadlineAt, pending.deadlineAt);
+    const requests = running.pending.map(({ valid }) => valid);
+    this.#calls.begin(message, { link, requests, deadlineAt });
+  }
+
+  callCancelled(message: CallCancelledMessage): void {
+    this.#calls.cancelled(message);
+  }
+
+  /** The requests of a batch that came to nothing wait again, or are refused by the actions that follow. */
+  #returnToQueue(batch: RunningBatch): void {
+    let returned = 0;
+    for (const pending of batch.pending) {
+      if (pending.hasEnded) continue;
+      pending.isWaiting = true;
+      returned += 1;
+    }
+    this.#observers.of(batch.model).requestsRequeued(returned);
+  }
+}
