@@ -58,6 +58,9 @@ async function stop({ library, fleet }: Assembly): Promise<void> {
   await library.removeFiles();
 }
 
+/** Can be read, and has an operator that no engine has. */
+const unloadable = Buffer.from(Buffer.from(binaryModel('Add')).toString('latin1').replace('Add', 'Odd'), 'latin1');
+
 async function answer({ dataPlane }: Assembly, model: string, version = ''): Promise<string> {
   const tensor = (name: string, value: number) => {
     const data = new Uint8Array(Float32Array.of(value, value).buffer);
@@ -132,6 +135,25 @@ test('a load picks up what changed, and a failed one leaves the old serving', as
   models.write('m/1/model.onnx', 'torn');
   expect(await failureOf(at.library.load('m'))).toMatch(/^invalid-request: failed to load 'm', .*m\/1\/model.onnx/);
   expect(await answer(at, 'm')).toBe('1: -1');
+});
+
+test.each([
+  ['cannot be read', Buffer.from('torn'), /m\/1\/model\.onnx/],
+  ['cannot be loaded', unloadable, /Odd/],
+])('the index tells of a ready version that its replacement %s, until one can', async (_, bytes, reason) => {
+  const at = await start({ load: ['m'] });
+  models.write('m/1/model.onnx', bytes);
+  expect(await failureOf(at.library.load('m'))).not.toBe('no failure');
+  const [entry] = await at.library.index();
+  expect(entry).toMatchObject({ name: 'm', version: '1', state: 'READY' });
+  expect(entry?.reason).toMatch(/^it serves as it was before; what was to take its place cannot be served: /);
+  expect(entry?.reason).toMatch(reason);
+  expect(at.library.contexts()[0]).toMatchObject({ state: 'ready', reason: entry?.reason });
+  expect(await answer(at, 'm')).toBe('1: 7');
+  models.write('m/1/model.onnx', binaryModel('Mul'));
+  await at.library.load('m');
+  expect(await answer(at, 'm')).toBe('1: 12');
+  expect((await indexOf(at.library))[0]).toBe('m 1 READY');
 });
 
 test('a configuration that comes with the load counts instead of the file', async () => {

@@ -1,7 +1,7 @@
 /** What should be served: contexts are wanted, changed, kept and let go, as by an operator who changes a repository. */
-import type { RevisionId, WaiterId } from '@millrace/core';
+import type { ModelPolicy, RevisionId, WaiterId } from '@millrace/core';
 import { ServedModel } from '@millrace/router/registry';
-import type { SimulatedContext } from './layout.ts';
+import type { Member, SimulatedContext } from './layout.ts';
 import { policyFor } from './policies.ts';
 import type { Revision, Stage, StageParts } from './stage.ts';
 import type { WorkerGroup } from './worker-group.ts';
@@ -28,7 +28,7 @@ export class Library {
     const revision: Revision = {
       id,
       context,
-      models: context.members.map(({ name, version }) => servedModel(name, version, id, policyFor(context, world))),
+      models: context.members.map((member) => this.#modelOf(member, id, policyFor(context, world))),
       bytes: random.integer(5, 60),
       group: undefined,
       isLoading: false,
@@ -124,12 +124,19 @@ export class Library {
     this.#stage.tell({ kind: 'demand-cancelled', waiter });
   }
 
+  /** Under a key that no other has: one whose revision is forgotten is used again. */
+  #modelOf({ name, version }: Member, id: RevisionId, policy: ModelPolicy): ServedModel {
+    const plainKey = `${name}:${version}`;
+    const isTaken = this.#stage.revisions().some(({ models }) => models.some(({ key }) => key === plainKey));
+    return servedModel(name, version, isTaken ? id : 1, policy);
+  }
+
   #tellPin(context: string, isPinned: boolean): void {
     this.#stage.tell({ kind: 'pinned', context, isPinned });
   }
 }
 
-function servedModel(name: string, version: string, id: RevisionId, policy: ServedModel['policy']): ServedModel {
+function servedModel(name: string, version: string, revision: number, policy: ModelPolicy): ServedModel {
   const view = {
     name,
     version,
@@ -141,5 +148,5 @@ function servedModel(name: string, version: string, id: RevisionId, policy: Serv
     labels: new Map<string, readonly string[]>(),
     config: {},
   };
-  return new ServedModel(view, policy, id, id);
+  return new ServedModel(view, policy, revision, revision);
 }

@@ -37,6 +37,8 @@ export interface ModelStatus {
   readonly state: ModelState;
   /** Why it is not ready; empty when it is. */
   readonly reason: string;
+  /** Why what was to take its place cannot be served; it is ready and serves on as it was. */
+  readonly replacementReason?: string;
   /** It failed while the model goes on being served as it was before: no reason to call the server unready. */
   readonly isTolerated?: boolean;
 }

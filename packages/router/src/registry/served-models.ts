@@ -13,6 +13,8 @@ interface VersionEntry {
   isTolerated: boolean;
   /** Its first load is under way, and requests may wait for it. */
   isAwaited: boolean;
+  /** Why another revision could not take its place; empty when none failed to. */
+  replacementReason: string;
   /** It took requests at some time: that it does no more is no failed addition. */
   hasServed: boolean;
 }
@@ -111,20 +113,29 @@ export class ServedModels implements Catalogue {
   statuses(): readonly ModelStatus[] {
     const statuses: ModelStatus[] = [];
     for (const [name, { versions }] of this.#names) {
-      for (const [version, { state, reason, isTolerated }] of versions) {
-        const status = { name, version, state, reason: state === 'ready' ? '' : reason };
-        statuses.push(isTolerated && state === 'failed' ? { ...status, isTolerated } : status);
+      for (const [version, entry] of versions) {
+        const { state, isTolerated } = entry;
+        const status = { name, version, state, reason: state === 'ready' ? '' : entry.reason };
+        const replacementReason = state === 'ready' ? this.#replacementReason(name, version, entry) : '';
+        if (isTolerated && state === 'failed') statuses.push({ ...status, isTolerated });
+        else statuses.push(replacementReason === '' ? status : { ...status, replacementReason });
       }
     }
     for (const [name, failures] of this.#failures) {
       const served = this.#names.get(name)?.versions;
       for (const { version, reason, isTolerated } of failures) {
-        // A version that is served from before is what counts; that its new files are no good is in the log.
+        // A version that is served from before is what counts; that its new files are no good is told with it.
         if (served?.has(version) === true) continue;
         statuses.push({ name, version, state: 'failed', reason, ...(isTolerated ? { isTolerated } : {}) });
       }
     }
     return statuses.sort(byNameThenVersion);
+  }
+
+  /** Its new files cannot be read, or could not be loaded. */
+  #replacementReason(name: string, version: string, { replacementReason }: VersionEntry): string {
+    const unread = this.#failures.get(name)?.find((failure) => failure.version === version);
+    return unread?.reason ?? replacementReason;
   }
 
   /** The model of a listed version; undefined for one that never could be served. */
@@ -142,6 +153,13 @@ export class ServedModels implements Catalogue {
     // It comes back when asked for, and then as this; the revision before it may be forgotten meanwhile.
     if (entry?.state === 'evicted') this.#put(model, 'evicted', entry.reason);
     else this.#put(model, 'loading', 'the model is loading', isAwaited);
+  }
+
+  /** The model was to take the place of what serves, and cannot. */
+  noteReplacementFailed(model: ServedModel, reason: string): void {
+    const entry = this.#entryOf(model);
+    if (entry !== undefined && entry.model !== model) entry.replacementReason = reason;
+    for (const listener of this.#listeners) listener();
   }
 
   /** Stands for its version from now on, whether or not it can be served yet. */
@@ -211,8 +229,10 @@ export class ServedModels implements Catalogue {
     const entry = named.versions.get(version);
     const hasServed = entry?.hasServed === true || isAvailable(state);
     const isTolerated = state === 'failed' && !this.#isStarting && (!hasServed || isServedBesides(named, version));
-    if (entry === undefined) named.versions.set(version, { model, state, reason, isTolerated, isAwaited, hasServed });
-    else Object.assign(entry, { model, state, reason, isTolerated, isAwaited, hasServed });
+    const replacementReason = entry?.model === model ? entry.replacementReason : '';
+    const changed = { model, state, reason, isTolerated, isAwaited, replacementReason, hasServed };
+    if (entry === undefined) named.versions.set(version, changed);
+    else Object.assign(entry, changed);
     this.#changed(named);
   }
 

@@ -13,6 +13,7 @@ import type { LibraryContents } from './library-contents.ts';
 import { OverrideFiles } from './override-files.ts';
 import type { RevisionStage } from './revision-stage.ts';
 import type { SavedLoad, SavedLoads } from './saved-loads.ts';
+import { UnloadedModels } from './unloaded-models.ts';
 
 export type ControlMode = 'none' | 'poll' | 'explicit';
 
@@ -48,7 +49,7 @@ export class ExplicitLoads {
   readonly #files: OverrideFiles;
   /** By model: the folder of the files that came with its last load. */
   readonly #folders = new Map<string, string>();
-  readonly #unloaded = new Map<string, readonly string[]>();
+  readonly #unloaded = new UnloadedModels();
   /** By model: the end of the last change, so that changes of one model come one after the other. */
   readonly #turns = new Map<string, Promise<unknown>>();
 
@@ -59,7 +60,7 @@ export class ExplicitLoads {
 
   /** Versions of models that were served and were unloaded since. */
   get unloaded(): ReadonlyMap<string, readonly string[]> {
-    return this.#unloaded;
+    return this.#unloaded.versions;
   }
 
   /** What is to be loaded at the start: what was asked for before, and `names`. Returns what cannot be. */
@@ -123,7 +124,7 @@ export class ExplicitLoads {
     const before = this.#folders.get(name);
     if (folder === undefined) this.#folders.delete(name);
     else this.#folders.set(name, folder);
-    this.#unloaded.delete(name);
+    this.#unloaded.forget(name);
     if (before !== undefined) void this.#removeLater(before);
   }
 
@@ -163,7 +164,7 @@ export class ExplicitLoads {
     }
     await saved.removeLoad(name);
     const versions = statuses.map(({ version }) => version).filter((version) => version !== '');
-    if (contents.has(name)) this.#unloaded.set(name, versions);
+    if (contents.has(name)) this.#unloaded.note(name, versions);
     contents.remove(name);
     contents.apply();
     const folder = this.#folders.get(name);

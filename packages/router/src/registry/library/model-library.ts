@@ -48,6 +48,9 @@ export interface LibraryControl {
   readonly budgetBytes: number;
 }
 
+/** Said of a version that is ready although it should have been replaced. */
+const servesOnText = 'it serves as it was before; what was to take its place cannot be served';
+
 export class ModelLibrary implements Pick<Management, 'index' | 'load' | 'unload' | 'setPinned' | 'contexts'> {
   readonly #parts: ModelLibraryParts;
   readonly #stage: RevisionStage;
@@ -208,7 +211,10 @@ export class ModelLibrary implements Pick<Management, 'index' | 'load' | 'unload
 
   #statusesForCallers(): readonly ModelStatus[] {
     const { models } = this.#parts;
-    return models.statuses().map((status) => ({ ...status, reason: models.callerWords(status.reason) }));
+    return models.statuses().map(({ replacementReason, ...status }) => {
+      const reason = replacementReason === undefined ? status.reason : `${servesOnText}: ${replacementReason}`;
+      return { ...status, reason: models.callerWords(reason) };
+    });
   }
 
   async #openAll(): Promise<void> {

@@ -20,7 +20,8 @@ export function indexFrom(
     name,
     ...(version === '' ? {} : { version }),
     state: indexStates[state],
-    ...(state === 'failed' ? { reason } : {}),
+    // That something is not in memory is the server's business too; that a replacement failed is the reader's.
+    ...(state === 'failed' || (state === 'ready' && reason !== '') ? { reason } : {}),
   }));
   const listed = new Set(statuses.map(({ name }) => name));
   for (const name of new Set([...inRepository, ...unloaded.keys()])) {

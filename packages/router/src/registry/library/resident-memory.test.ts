@@ -7,7 +7,7 @@ import { Revision } from './revision.ts';
 
 function revisionOn(lane: 'local' | 'inline'): Revision {
   const plan: ContextPlan = { name: 'm:1', lane, workers: 2, members: [], identity: '', bytesExpected: 50 };
-  return new Revision(1, plan, []);
+  return new Revision(1, plan, [], () => {});
 }
 
 function groupOf(...memory: readonly (readonly [pid: number | undefined, residentBytes: number])[]): RunningGroup {

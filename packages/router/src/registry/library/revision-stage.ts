@@ -353,14 +353,16 @@ export class RevisionStage {
     const { reason, isOldServing, retryInMs } = action;
     this.#parts.listener.loadFailed({ context: revision.plan.name, reason, isOldServing, retryInMs });
     for (const model of revision.models) {
-      if (this.#parts.models.takeServed(model.view.name, model.view.version) !== undefined) continue;
-      this.#reportFailed(model, revision.outcomes.get(model) || reason);
+      const why = revision.outcomes.get(model) || reason;
+      const isServed = this.#parts.models.takeServed(model.view.name, model.view.version) !== undefined;
+      if (isServed) this.#parts.models.noteReplacementFailed(model, why);
+      else this.#reportFailed(model, why);
     }
   }
 
   #forget(revision: Revision): void {
     this.#revisions.delete(revision.id);
-    revision.isOver = true;
+    revision.noteForgotten();
     for (const model of revision.models) {
       const { name, version } = model.view;
       model.runner?.forget?.();

@@ -1,6 +1,6 @@
-import type { RevisionId } from '@millrace/core';
+import type { ModelKey, RevisionId } from '@millrace/core';
 import type { Runner } from '../../data-plane/infer.ts';
-import { ServedModel } from '../../data-plane/served-model.ts';
+import { modelKeyFrom, ServedModel } from '../../data-plane/served-model.ts';
 import type { GroupedModel, RunningGroup } from '../../dispatch/worker-fleet.ts';
 import type { EnsembleDefinition } from '../ensemble/read-ensemble.ts';
 import { loadSpecOf, type ThreadShare } from '../load-spec-of.ts';
@@ -27,13 +27,21 @@ export class Revision {
   isOver: boolean = false;
   /** Of each member that a worker has spoken of since the load began: why it cannot be served, empty when it can. */
   readonly outcomes = new Map<ServedModel, string>();
+  readonly #onForgotten: (revision: Revision) => void;
   /** Counts its retirements, so that the end of one that was taken back is not taken for another's. */
   retirements = 0;
 
-  constructor(id: RevisionId, plan: ContextPlan, members: readonly GroupedModel[]) {
+  /** `onForgotten` is told when nothing of it is left. */
+  constructor(
+    id: RevisionId,
+    plan: ContextPlan,
+    members: readonly GroupedModel[],
+    onForgotten: (revision: Revision) => void,
+  ) {
     this.id = id;
     this.plan = plan;
     this.members = members;
+    this.#onForgotten = onForgotten;
   }
 
   /** Of one that is made of other models, and needs no workers: it is alone in its context. */
@@ -43,6 +51,12 @@ export class Revision {
 
   get models(): readonly ServedModel[] {
     return this.members.map(({ model }) => model);
+  }
+
+  /** Nothing of it waits, runs or is in memory any more. */
+  noteForgotten(): void {
+    this.isOver = true;
+    this.#onForgotten(this);
   }
 
   /** Takes on what changed without a new load: the number of workers, and what clients see of the configuration. */
@@ -56,12 +70,12 @@ export class Revision {
   }
 }
 
-/** Makes the models of a plan, with handles and keys that were never used before. */
+/** Makes the models of a plan, with handles that were never used before and keys that no other has. */
 export class RevisionMaker {
   #lastId = 0;
   #lastHandle = 0;
-  /** Versions that there have been: a later revision must not be taken for one that still drains. */
-  readonly #known = new Set<string>();
+  /** Keys of revisions that are not forgotten: a later one must not be taken for one that still drains. */
+  readonly #keys = new Set<ModelKey>();
   readonly #runnerOf: RunnerOf;
 
   constructor(runnerOf: RunnerOf) {
@@ -71,20 +85,22 @@ export class RevisionMaker {
   make(plan: ContextPlan, share: ThreadShare): Revision {
     this.#lastId += 1;
     const members = plan.members.map((planned) => this.#member(planned, share));
-    return new Revision(this.#lastId, plan, members);
+    return new Revision(this.#lastId, plan, members, ({ models }) => {
+      for (const { key } of models) this.#keys.delete(key);
+    });
   }
 
   #member({ definition, version }: PlannedVersion, share: ThreadShare): GroupedModel {
     this.#lastHandle += 1;
-    const key = `${definition.name}:${version.version}`;
+    const isTaken = this.#keys.has(modelKeyFrom(definition.name, version.version));
     const model = new ServedModel(
       version.view,
       version.policy,
       this.#lastHandle,
-      this.#known.has(key) ? this.#lastHandle : 1,
+      isTaken ? this.#lastHandle : 1,
       version.sequencing,
     );
-    this.#known.add(key);
+    this.#keys.add(model.key);
     model.runner = this.#runnerOf(model, definition, version);
     return { model, spec: loadSpecOf(model, definition, version, share), places: definition.places };
   }
