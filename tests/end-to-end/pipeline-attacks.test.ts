@@ -36,6 +36,8 @@ beforeAll(async () => {
     .write('obedient/1/pipeline.js', obedient)
     .write('hurried/1/pipeline.js', obedient)
     .write('hurried/config.pbtxt', runMsMax(500))
+    .write('limited/1/pipeline.js', obedient)
+    .write('limited/config.pbtxt', runMsMax(1000))
     .write('ping/1/pipeline.js', calling('pong'))
     .write('pong/1/pipeline.js', calling('ping'))
     .write('broken/1/pipeline.js', `throw new Error('at the top');`);
@@ -175,15 +177,15 @@ describe('code that ends its process is poison, and its process is replaced', ()
 
 describe('code that hangs, beside requests that do not', () => {
   // Long enough to be under way when the other one is, and far within the limit.
-  const slow = `await new Promise((resolve) => setTimeout(resolve, 150)); ${good}`;
+  const slow = `await new Promise((resolve) => setTimeout(resolve, 100)); ${good}`;
 
   test.each([
     ['waiting for what never comes', 'await new Promise(() => {});'],
     ['keeping the process from all others', 'for (;;);'],
   ])('%s, it alone is refused, and every other is answered', async (_, code) => {
-    const before = Array.from({ length: 4 }, () => run(slow, 'hurried'));
-    const failure = failureOf(run(code, 'hurried'));
-    const after = Array.from({ length: 8 }, () => run(slow, 'hurried'));
+    const before = Array.from({ length: 4 }, () => run(slow, 'limited'));
+    const failure = failureOf(run(code, 'limited'));
+    const after = Array.from({ length: 8 }, () => run(slow, 'limited'));
     expect(await failure).toMatch(/^run-time-limit: /);
     for (const { y } of await Promise.all([...before, ...after])) expect(y).toEqual(Float32Array.of(1));
   });
