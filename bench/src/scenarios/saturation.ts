@@ -13,27 +13,41 @@ interface Saturation {
   readonly rowsMax: number;
   readonly rowsPerCall: number;
   readonly inFlight: number;
+  /**
+   * By then a worker has made machine code of what it runs for each batch; saturation is what comes after. Raw ONNX
+   * Runtime has next to nothing to compile, and a worker whose batches are few and long does not come to it either.
+   */
+  readonly warmUpBatches: number;
 }
 
 const saturations: readonly Saturation[] = [
-  { model: 'mlp', rawBatches: [1, 64, 256, 512, 1024, 2048], rowsMax: 1024, rowsPerCall: 64, inFlight: 64 },
-  { model: 'digits', rawBatches: [1, 4, 8, 16, 32, 64], rowsMax: 16, rowsPerCall: 4, inFlight: 64 },
-  { model: 'resnet-shaped', rawBatches: [1, 2, 4], rowsMax: 4, rowsPerCall: 1, inFlight: 16 },
+  {
+    model: 'mlp',
+    rawBatches: [1, 64, 256, 512, 1024, 2048],
+    rowsMax: 1024,
+    rowsPerCall: 64,
+    inFlight: 64,
+    warmUpBatches: 4000,
+  },
+  {
+    model: 'digits',
+    rawBatches: [1, 4, 8, 16, 32, 64],
+    rowsMax: 16,
+    rowsPerCall: 4,
+    inFlight: 64,
+    warmUpBatches: 4000,
+  },
+  { model: 'resnet-shaped', rawBatches: [1, 2, 4], rowsMax: 4, rowsPerCall: 1, inFlight: 16, warmUpBatches: 0 },
 ];
-/**
- * A worker has made machine code of what it runs for each batch after some thousands of them; saturation is what comes
- * then. Raw ONNX Runtime has next to nothing to compile.
- */
-const warmUpSeconds = 5;
 const shareMin = 0.95;
 const local = (model: string): string => `${model}, local lane`;
 const raw = (model: string): string => `${model}, raw session.run at its best batch`;
 
 async function measureOne(options: Saturation, seconds: number): Promise<Sample> {
-  const { model, rawBatches, rowsMax, rowsPerCall, inFlight } = options;
+  const { model, rawBatches, rowsMax, rowsPerCall, inFlight, warmUpBatches } = options;
   const rawFigures = await runProgram(0, 'programs/raw-session', [String(seconds), model, rawBatches.join()]);
   const load = ['--model', model, '--seconds', String(seconds), '--in-flight', String(inFlight)];
-  const warmUp = ['--warm-up-seconds', String(warmUpSeconds)];
+  const warmUp = ['--warm-up-batches', String(warmUpBatches)];
   const shape = ['--rows-per-call', String(rowsPerCall), '--rows-max', String(rowsMax)];
   const pinned = canPin ? ['--worker-core', '0'] : [];
   const figures = await runProgram(1, 'programs/many-callers', [...load, ...warmUp, ...shape, ...pinned]);
