@@ -19,7 +19,9 @@ export class FrameReader {
   }
 
   /** Throws a `MalformedFrame` when a length cannot be right; nothing more can be read after that. */
-  push(chunk: Uint8Array): void {
+  push(bytes: Uint8Array): void {
+    // Sockets give Buffers, whose views are Buffers too and take half as long again to make; of an answer there are many.
+    const chunk = new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.length);
     let at = 0;
     while (at < chunk.length) {
       if (this.#frame !== undefined) at = this.#continueFrame(this.#frame, chunk, at);
@@ -36,8 +38,7 @@ export class FrameReader {
       return at;
     }
     const isAligned = (chunk.byteOffset + at) % frameAlignmentBytes === 0;
-    // Not `slice`: a Buffer's would be one more view.
-    this.#onFrame(isAligned ? chunk.subarray(at, end) : new Uint8Array(chunk.subarray(at, end)));
+    this.#onFrame(isAligned ? chunk.subarray(at, end) : chunk.slice(at, end));
     return end;
   }
 

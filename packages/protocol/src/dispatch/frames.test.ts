@@ -280,6 +280,13 @@ describe('alignment and lifetime', () => {
     expect.assertions(2 + 8 * 4);
   });
 
+  test('what is read of a Buffer is no Buffer', () => {
+    const frames: Uint8Array[] = [];
+    new FrameReader((frame) => frames.push(frame)).push(Buffer.from(bytesOf({ kind: 'cancel', batch: 7 })));
+    expect(frames.map((frame) => frame.constructor)).toEqual([Uint8Array]);
+    expect(decodeToWorker(frames[0] as Uint8Array, noShared)).toEqual({ kind: 'cancel', batch: 7 });
+  });
+
   test('a message handed out stays intact while later ones arrive', () => {
     const held: FrameFromWorker[] = [];
     const reader = new FrameReader((frame) => held.push(decodeFromWorker(frame, noShared)));
