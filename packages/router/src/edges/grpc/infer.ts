@@ -60,11 +60,12 @@ export class InferOperation {
     message: InferMessage,
     caller: string,
     signal: CancelSignal,
-    onSlotWait: () => void,
+    onSlotWait: (() => void) | undefined,
   ): Promise<ReleasableResponse> {
     const { request, classes } = this.#decode(message, undefined, caller);
     const { sequence } = request;
-    const heard = sequence === undefined ? request : { ...request, sequence: { ...sequence, onSlotWait } };
+    const isHeard = sequence !== undefined && onSlotWait !== undefined;
+    const heard = isHeard ? { ...request, sequence: { ...sequence, onSlotWait } } : request;
     const answer = await this.#dataPlane.infer(heard, signal);
     const release = (): void => answer.release();
     if (classes.size === 0) return { response: answer, release };

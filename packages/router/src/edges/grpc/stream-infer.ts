@@ -111,10 +111,7 @@ class InferStream {
   #take(message: StreamedMessage): void {
     const place = this.#places.add(message instanceof InferenceError ? '' : message.id);
     this.#isTaking = true;
-    const answer =
-      message instanceof InferenceError
-        ? Promise.reject(message)
-        : this.#parts.operation.answer(message, this.#caller, place.cancellation, () => this.#waitsForSlot(place));
+    const answer = message instanceof InferenceError ? Promise.reject(message) : this.#ask(message, place);
     this.#isTaking = false;
     answer.then(
       (given) => this.#answered(place, given),
@@ -124,6 +121,12 @@ class InferStream {
       },
     );
     this.#pace();
+  }
+
+  #ask(message: InferMessage, place: Place): Promise<ReleasableResponse> {
+    // Without parameters it belongs to no sequence.
+    const onSlotWait = message.parameters.size === 0 ? undefined : () => this.#waitsForSlot(place);
+    return this.#parts.operation.answer(message, this.#caller, place.cancellation, onSlotWait);
   }
 
   #answered(place: Place, { response, release }: ReleasableResponse): void {
