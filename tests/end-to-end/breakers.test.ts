@@ -20,7 +20,7 @@ const open = 2;
 const clock = new OutsideTime();
 let models: ModelRepository;
 let server: FaultyServer;
-let workers: ReturnType<FaultyServer['workers']>;
+let workers: ReturnType<FaultyServer['workers']> = [];
 
 beforeEach(async () => {
   models = new ModelRepository()
@@ -39,8 +39,8 @@ afterEach(async () => {
   models.remove();
 });
 
-const sicken = (pid: number) => writeFileSync(sickFileOf(pid), '');
-const heal = (pid: number) => rmSync(sickFileOf(pid), { force: true });
+const sicken = (pid: number) => writeFileSync(sickFileOf(pid, process.pid), '');
+const heal = (pid: number) => rmSync(sickFileOf(pid, process.pid), { force: true });
 const stateOf = (worker: number) =>
   server.metric('millrace_instance_breaker_state', { model: 'sum', worker: String(worker) });
 const states = () => Promise.all(workers.map(({ worker }) => stateOf(worker)));

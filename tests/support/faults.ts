@@ -10,7 +10,7 @@ export const crashFile = 'crash-on-load';
 /** Beside a model's file: loading it never ends. */
 export const hangFile = 'hang-on-load';
 
-/** While this file is there, the worker of this process id fails whatever it runs, and lives. */
-export function sickFileOf(pid: number): string {
-  return join(tmpdir(), `millrace-sick-worker-${pid}`);
+/** While this file is there, the worker of this process id, and of this parent's, fails whatever it runs, and lives. */
+export function sickFileOf(pid: number, parentPid: number): string {
+  return join(tmpdir(), `millrace-sick-worker-${parentPid}-${pid}`);
 }

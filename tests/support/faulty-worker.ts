@@ -24,7 +24,7 @@ const faultyEngine: Engine = {
           });
         if (isGiven(poisonValue)) die();
         if (isGiven(spoilingValue)) throw new ProcessSpoiled('the device is lost');
-        if (existsSync(sickFileOf(process.pid)))
+        if (existsSync(sickFileOf(process.pid, process.ppid)))
           throw new InferenceError('inference-failed', 'the device is out of order');
         return session.run(request);
       },
