@@ -79,14 +79,13 @@ export class SimulatedWorker {
   }
 
   send(message: ToSimulatedWorker): void {
-    const { timeline, truth } = this.#world;
+    const { truth } = this.#world;
     if (message.kind === 'dispatch') {
       this.#outstanding.set(message.batch, message.requests);
       // The router does not know yet that it sends to a dead one.
       if (!this.#isAlive) truth.noteMisfortune(message.requests);
     }
-    this.#arrivesAtWorker = Math.max(this.#arrivesAtWorker, timeline.nowMs + this.#latencyMs());
-    timeline.at(this.#arrivesAtWorker, () => this.#take(message));
+    this.#arrive(() => this.#take(message));
   }
 
   setCredit(batchesMax: number): void {
@@ -99,10 +98,17 @@ export class SimulatedWorker {
 
   /** It ends when everything that it was sent is done. */
   stop(): void {
-    this.#world.timeline.after(this.#latencyMs(), () => {
+    this.#arrive(() => {
       this.#isStopping = true;
       this.#next();
     });
+  }
+
+  /** In the order of sending. */
+  #arrive(happen: () => void): void {
+    const { timeline } = this.#world;
+    this.#arrivesAtWorker = Math.max(this.#arrivesAtWorker, timeline.nowMs + this.#latencyMs());
+    timeline.at(this.#arrivesAtWorker, happen);
   }
 
   #take(message: ToSimulatedWorker): void {
@@ -123,7 +129,7 @@ export class SimulatedWorker {
     while (this.#isAlive && !this.#isLoading && !this.#isStuck && (this.#isConcurrent || this.#running.size === 0)) {
       const task = this.#tasks.shift();
       if (task === undefined) {
-        if (this.#isStopping && this.#running.size === 0) this.#die();
+        if (this.#isStopping && this.#running.size === 0) this.#leave();
         return;
       }
       if (task.kind === 'dispatch') this.#run(task);
@@ -210,6 +216,12 @@ export class SimulatedWorker {
     if (!this.#isAlive || this.#world.timeline.nowMs >= this.#world.calmAt) return;
     for (const requests of this.#outstanding.values()) this.#world.truth.noteMisfortune(requests);
     this.#die();
+  }
+
+  /** It ends by itself, with everything said. */
+  #leave(): void {
+    this.#isAlive = false;
+    this.#say({ kind: 'gone' });
   }
 
   /** What was on its way arrives up to some point, and nothing behind it; then the link says that it is gone. */

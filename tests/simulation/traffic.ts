@@ -134,7 +134,8 @@ export class Traffic {
     const serving = random.chance(0.3) ? library.takeServing() : undefined;
     if (serving !== undefined) {
       const { key } = serving.model;
-      this.#pastKeys.push(key);
+      // Those of first revisions are used again.
+      if (key.includes('#')) this.#pastKeys.push(key);
       router.tell({ kind: 'model-added', model: key, policy: policyFor(serving.context, this.#world) });
     } else if (!library.isWanted(context)) {
       if (!random.chance(0.5) || !library.keep(context)) library.want(context);
