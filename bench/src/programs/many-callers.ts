@@ -26,6 +26,8 @@ const { values } = parseArgs({
      * what they run.
      */
     'warm-up-batches': { type: 'string', default: '0' },
+    /** Then so long with all callers, and so long of the bare loop, before either is measured. */
+    'warm-up-seconds': { type: 'string', default: '0.5' },
     'in-flight': { type: 'string', default: '64' },
     'rows-per-call': { type: 'string', default: '1' },
     'rows-max': { type: 'string', default: '64' },
@@ -41,6 +43,7 @@ const { values } = parseArgs({
 /** One runs while the other waits. */
 const warmUpCallers = 2;
 const seconds = Number(values.seconds);
+const warmUpMs = Number(values['warm-up-seconds']) * 1000;
 const inFlight = Number(values['in-flight']);
 const rowsPerCall = Number(values['rows-per-call']);
 const subject = mustFindSubject(values.model);
@@ -127,7 +130,7 @@ async function throughDataPlane(): Promise<{ rowsPerSecond: number; meanBatchRow
   batchesMax = Number(values['warm-up-batches']);
   await Promise.all(Array.from({ length: warmUpCallers }, caller));
   batchesMax = Number.POSITIVE_INFINITY;
-  await run(500);
+  await run(warmUpMs);
   batches = 0;
   batchRows = 0;
   const before = processorMs(workerPid);
@@ -158,6 +161,8 @@ async function bareLoop(rows: number): Promise<number> {
     const inputs = [{ index: 0, shape: [rows, ...subject.rowShape], data: region.bytes }];
     (link as WorkerLink).send({ kind: 'dispatch', batch, model: 1, inputs, outputs: [0], region });
   };
+  let now = 0;
+  let warmAt = 0;
   let begin = 0;
   let elapsedMs = 0;
   await new Promise<void>((resolve) => {
@@ -172,13 +177,17 @@ async function bareLoop(rows: number): Promise<number> {
           break;
         case 'answered':
           message.region.release();
-          answered += 1;
-          if (answered === 2000) {
-            begin = performance.now();
+          now = performance.now();
+          if (warmAt === 0) warmAt = now + warmUpMs;
+          else if (begin === 0 && now >= warmAt) {
+            begin = now;
             end = begin + seconds * 1000;
+            answered = 0;
           }
-          if (performance.now() < end) send();
-          else if (elapsedMs === 0) {
+          if (now < end) {
+            answered += 1;
+            send();
+          } else if (elapsedMs === 0) {
             elapsedMs = performance.now() - begin;
             link?.stop();
           }
@@ -209,7 +218,7 @@ async function bareLoop(rows: number): Promise<number> {
       },
     });
   });
-  return ((answered - 2000) * rows * 1000) / elapsedMs;
+  return (answered * rows * 1000) / elapsedMs;
 }
 
 /** Processor time that the worker has used; 0 where the system does not tell. */
