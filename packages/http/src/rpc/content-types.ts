@@ -25,9 +25,15 @@ const unaryDialects = new Map<string, Dialect>([
   ['application/json', new ConnectUnaryDialect('json')],
 ]);
 
+/** The last type that was no call's: what else is posted to a port comes in one type, mostly. */
+let otherType = '';
+
 /** The dialect of a content type that only calls have. */
 export function dialectOf(contentType: string): Dialect | undefined {
-  return dialects.get(contentType) ?? dialects.get(withoutParameters(contentType));
+  if (contentType === otherType) return undefined;
+  const dialect = dialects.get(contentType) ?? dialects.get(withoutParameters(contentType));
+  if (dialect === undefined) otherType = contentType;
+  return dialect;
 }
 
 /** The dialect of a content type that may also be something else's than Connect's. */
@@ -36,7 +42,7 @@ export function connectUnaryPosts(contentType: string): Dialect | undefined {
 }
 
 export function isGrpcType(contentType: string): boolean {
-  return /^application\/grpc\b/.test(contentType);
+  return contentType.startsWith('application/grpc') && /^application\/grpc\b/.test(contentType);
 }
 
 /** What a method may be posted. */
