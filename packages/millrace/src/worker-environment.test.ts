@@ -6,8 +6,16 @@ test('workers see what the libraries of GPUs are set up with, and nothing else',
     LD_LIBRARY_PATH: '/opt/cuda/lib64',
     CUDA_VISIBLE_DEVICES: '1',
     NVIDIA_TF32_OVERRIDE: '0',
+    NVIDIA_VISIBLE_DEVICES: 'all',
     ORT_TENSORRT_ENGINE_CACHE_ENABLE: '1',
   };
-  const other = { PATH: '/bin', AWS_SECRET_ACCESS_KEY: 'x', MY_CUDA_TOKEN: 'x', LD_PRELOAD: 'x', NODE_OPTIONS: 'x' };
+  const other = {
+    PATH: '/bin',
+    NVIDIA_API_KEY: 'x',
+    AWS_SECRET_ACCESS_KEY: 'x',
+    MY_CUDA_TOKEN: 'x',
+    LD_PRELOAD: 'x',
+    NODE_OPTIONS: 'x',
+  };
   expect(workerEnvironment({ ...gpu, ...other, CUDA_PATH: undefined })).toEqual(gpu);
 });
