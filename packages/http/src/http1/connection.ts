@@ -157,7 +157,7 @@ export class Http1Connection implements Connection, RequestSink {
 
   /** Sends a response's head. Throws when a field may not be sent. */
   sendHead(status: number, headers: HeaderList, framing: Framing, lengthBytes: number, option: ConnectionOption): void {
-    this.send(this.#heads.bytesOf(status, headers, framing, lengthBytes, option, this.host.dateNow()));
+    this.send(this.#heads.lendBytes(status, headers, framing, lengthBytes, option, this.host.dateNow()));
   }
 
   sendText(text: string): void {

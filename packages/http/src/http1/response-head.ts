@@ -1,5 +1,6 @@
 import type { HeaderList } from '../exchange.ts';
 import { isTransportField, mustBeSendable } from '../wire/field.ts';
+import { copiedBytesMax } from '../wire/output.ts';
 import { statusTexts } from './refusal.ts';
 
 /** How the end of a response's body is told. */
@@ -38,8 +39,8 @@ export class ResponseHeads {
   #date = '';
   #bytes: Buffer = noBytes;
 
-  /** Throws when a field may not be sent. */
-  bytesOf(
+  /** Valid until the next call, for an output to copy or to refer to. Throws when a field may not be sent. */
+  lendBytes(
     status: number,
     headers: HeaderList,
     framing: Framing,
@@ -55,15 +56,20 @@ export class ResponseHeads {
       framing === this.#framing &&
       option === this.#option;
     if (isSame) return this.#bytes;
-    const bytes = Buffer.from(responseHead(status, headers, framing, lengthBytes, option, date), 'latin1');
+    const head = responseHead(status, headers, framing, lengthBytes, option, date);
+    // Memory of its own: of Buffer's pool, an idle connection would keep all that its head shares a block with. An
+    // output refers to what it does not copy.
+    if (this.#bytes.length !== head.length || head.length > copiedBytesMax) {
+      this.#bytes = Buffer.allocUnsafeSlow(head.length);
+    }
+    this.#bytes.write(head, 'latin1');
     this.#status = status;
     this.#headers = headers;
     this.#framing = framing;
     this.#lengthBytes = lengthBytes;
     this.#option = option;
     this.#date = date;
-    this.#bytes = bytes;
-    return bytes;
+    return this.#bytes;
   }
 }
 
