@@ -31,7 +31,8 @@ export function createRouter(routes: readonly Route[], encodeRefusal: EncodeRefu
     if (before !== undefined && before.method === request.method) {
       return before.route.handler({ request, parameters: before.parameters, query: noQuery });
     }
-    const match = tree.take(request.path);
+    const path = ownText(request.path);
+    const match = tree.take(path);
     if (match === undefined) return encodeRefusal(notFound(request), request);
     const { byMethod } = match.routes;
     const route = byMethod.get(request.method) ?? (request.method === 'HEAD' ? byMethod.get('GET') : undefined);
@@ -42,13 +43,20 @@ export function createRouter(routes: readonly Route[], encodeRefusal: EncodeRefu
     }
     const routed = routedFrom(route, match, request);
     if (routed instanceof InferenceError) return encodeRefusal(routed, request);
-    const { method, path } = request;
+    const { method } = request;
     if (route.query === undefined && path.length <= knownPathCharactersMax) {
       if (known.size === knownPathsMax) known.clear();
       known.set(path, { method, route, parameters: routed.parameters });
     }
     return route.handler(routed);
   };
+}
+
+/** The same in memory of its own: a path is mostly a piece of the text of a head, and what remembers it would keep all of that. */
+function ownText(text: string): string {
+  if (text.length > knownPathCharactersMax) return text;
+  const own = Buffer.from(text, 'latin1').toString('latin1');
+  return own === text ? own : text;
 }
 
 /** Of a path that is told back; more of it would help nobody. */

@@ -1,4 +1,6 @@
-import { inject } from '@millrace/http';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { type HttpRequest, inject } from '@millrace/http';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { openApiDocument, openApiRoute } from './openapi.ts';
@@ -96,6 +98,26 @@ describe('matching', () => {
       expect(await call('POST', '/v2/models/m/infer')).toMatchObject({ status: 200 });
       expect(await call('GET', '/v2/models/m/infer')).toMatchObject({ status: 405 });
     }
+  });
+
+  test('of a path that is remembered nothing is kept but itself, not the head it came in', () => {
+    setFlagsFromString('--expose-gc');
+    const collect = runInNewContext('gc') as () => void;
+    const router = createRouter([route('POST', '/v2/models/{model}/infer')], () => ({ status: 404, headers: [] }));
+    const headBytes = 100_000;
+    const ask = (at: number): void => {
+      const path = `/v2/models/some-model-${at}/infer`;
+      const head = Buffer.from(`POST ${path} ${'h'.repeat(headBytes)}`).toString('latin1');
+      const request: Partial<HttpRequest> = { method: 'POST', path: head.slice(5, 5 + path.length) };
+      router(request as HttpRequest);
+    };
+    ask(0);
+    collect();
+    const before = process.memoryUsage().heapUsed;
+    for (let at = 1; at < 200; at++) ask(at);
+    collect();
+    expect(process.memoryUsage().heapUsed - before).toBeLessThan((200 * headBytes) / 4);
+    ask(0);
   });
 
   test('HEAD is served wherever GET is, and nowhere else', async () => {
