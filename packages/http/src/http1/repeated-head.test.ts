@@ -93,4 +93,22 @@ describe('a head that comes again', () => {
     expect(told(said())).toHaveLength(2);
     expect(transport.isEnded).toBe(true);
   });
+
+  test('is none where it comes in the middle of another head or among trailers, though a chunk begins with it', () => {
+    const known = 'GET /a HTTP/1.1\r\nHost: h\r\n\r\n';
+    const inValue = converse(telling().handler);
+    inValue.receive(known);
+    inValue.receive('GET /b HTTP/1.1\r\nX-N: ');
+    inValue.receive(known);
+    expect(told(inValue.said())).toEqual(['GET /a  ', 'GET /b GET /a HTTP/1.1 ']);
+    const chunked = 'POST /a HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n';
+    const inTrailers = converse(telling().handler);
+    inTrailers.receive(`${chunked}1\r\nx\r\n0\r\n\r\n`);
+    inTrailers.receive(`${chunked}1\r\ny\r\n0\r\n`);
+    inTrailers.receive(chunked);
+    const said = inTrailers.said();
+    expect(told(said)).toEqual(['POST /a  x']);
+    expect(said).toContain('HTTP/1.1 400 ');
+    expect(inTrailers.transport.isEnded).toBe(true);
+  });
 });
