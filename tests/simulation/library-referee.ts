@@ -214,7 +214,8 @@ export class LibraryReferee {
         break;
       case 'set-aside':
         claim(revision.phase === 'out', `revision ${id} is set aside while it is ${revision.phase}`);
-        if (context.wanted === revision && context.serving === undefined) context.isAside = true;
+        // What is to go stays at hand until others serve in its place, and may be kept after all.
+        if ((context.wanted ?? revision) === revision && context.serving === undefined) context.isAside = true;
         break;
       case 'forget':
         claim(revision.phase === 'out', `revision ${id} is forgotten while it is ${revision.phase}`);
