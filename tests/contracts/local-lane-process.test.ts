@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { FrameWriter, type FromWorker } from '@millrace/protocol';
+import { FrameWriter, type FromWorker, HeapRegion } from '@millrace/protocol';
 import { createLocalLane } from '@millrace/router';
 import { describe, expect, test } from 'vitest';
 import { useLocalLanes } from './local-lanes.ts';
@@ -92,6 +92,23 @@ describe('a worker that breaks the protocol is killed and gone', () => {
     const { reason } = await open({ workerPath: path }).until('gone');
     expect(reason).toMatch(/was ended by SIGKILL; it broke the protocol and was killed: /);
     expect(reason).toMatch(message);
+  });
+
+  test('by answering without an output that was asked for', async () => {
+    const region = new HeapRegion(new Uint8Array(0));
+    const empty = hexadecimal({ kind: 'answered', batch: 1, outputs: [], region, runMicros: 1 });
+    const path = impostor(
+      'answers-nothing',
+      `let bytes = 0;
+       write('${hexadecimal(hello)}');
+       socket.on('data', (chunk) => {
+         bytes += chunk.length;
+         if (bytes > ${4 * columns}) write('${empty}');
+       });`,
+    );
+    const probe = open({ workerPath: path });
+    probe.dispatch(1, input(1), [0]);
+    expect((await probe.until('gone')).reason).toMatch(/batch 1 was answered with the outputs none, and asked for 0/);
   });
 
   test('by closing its socket while it lives on', async () => {

@@ -1,5 +1,5 @@
 import { defaultRestartPolicy, Scheduler } from '@millrace/core';
-import { type LoadSpec, neverCancelled } from '@millrace/protocol';
+import { type LoadSpec, MalformedFrame, neverCancelled } from '@millrace/protocol';
 import { expect, test } from 'vitest';
 import { LiveDataPlane } from '../data-plane/live-data-plane.ts';
 import type { ServedModel } from '../data-plane/served-model.ts';
@@ -486,4 +486,10 @@ test.each([
   first?.says({ kind: 'ready', model: 1, loadMs: 1, residentBytes: 1 });
   stage.clock.advance(10 * reloadPauseMs);
   expect(loads()).toBe(3);
+});
+
+test('a worker that speaks of a model it was never given is for its lane to end', () => {
+  const stage = new FleetOnStage(1, ['a']);
+  const nonsense = { kind: 'ready', model: 99, loadMs: 1, residentBytes: 1 } as const;
+  expect(() => stage.lane.links[0]?.says(nonsense)).toThrow(MalformedFrame);
 });

@@ -1,5 +1,5 @@
 import { cleanRestartRecord, restartAfter, type WorkerId } from '@millrace/core';
-import type { FromWorker, LoadSpec, WorkerLink } from '@millrace/protocol';
+import { type FromWorker, type LoadSpec, MalformedFrame, type WorkerLink } from '@millrace/protocol';
 import type { ServedModel } from '../data-plane/served-model.ts';
 import { loadSpecAt, takePlaceAt } from '../registry/instance-places.ts';
 import type { GroupedModel, RunningGroup, WorkerFleetParts } from './worker-fleet.ts';
@@ -191,7 +191,8 @@ export class WorkerSlot {
   #modelOf(handle: number): ServedModel {
     const { models, name } = this.#running.group;
     const entry = models.find(({ spec }) => spec.model === handle);
-    if (entry === undefined) throw new Error(`a worker of group ${name} speaks of unknown model ${handle}`);
+    // To the lane, whose business it is what becomes of a worker that talks nonsense.
+    if (entry === undefined) throw new MalformedFrame(`a worker of group ${name} speaks of unknown model ${handle}`);
     return entry.model;
   }
 

@@ -43,6 +43,23 @@ test('an answer out of order, or to nothing, is a protocol error', () => {
   expect(() => batches.mustTake(2)).toThrow(/batch 2 where one to 1 was due/);
 });
 
+test.each([
+  ['without one that was asked for', [0]],
+  ['with one that was not asked for', [0, 2, 1]],
+  ['with another', [0, 1]],
+  ['with one twice', [0, 0]],
+])('an answer %s is a protocol error', (_, indices) => {
+  const batches = new BatchesInFlight();
+  const answerOf = (outputs: readonly number[]) => ({
+    batch: 1,
+    outputs: outputs.map((index) => ({ index, shape: [1], data: new Uint8Array(1) })),
+  });
+  batches.push({ ...dispatch(1), outputs: [0, 2] });
+  expect(() => batches.mustTakeAnswered(answerOf(indices))).toThrow(MalformedFrame);
+  batches.push({ ...dispatch(1), outputs: [0, 2] });
+  batches.mustTakeAnswered(answerOf([2, 0]));
+});
+
 test('what is left is released at the end', () => {
   released.length = 0;
   const batches = new BatchesInFlight();

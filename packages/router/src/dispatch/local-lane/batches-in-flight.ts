@@ -1,4 +1,10 @@
-import { type DispatchMessage, type FailedMessage, MalformedFrame, type Region } from '@millrace/protocol';
+import {
+  type AnsweredMessage,
+  type DispatchMessage,
+  type FailedMessage,
+  MalformedFrame,
+  type Region,
+} from '@millrace/protocol';
 
 interface Entry {
   readonly dispatch: DispatchMessage;
@@ -34,8 +40,8 @@ export class BatchesInFlight {
     this.#entries[this.#indexOf(batch)]?.answers.push(answer);
   }
 
-  /** The worker answered: it must be the oldest, where they are ordered. */
-  mustTake(batch: number): void {
+  /** The worker answered or failed it: it must be the oldest, where they are ordered. */
+  mustTake(batch: number): DispatchMessage {
     const index = this.isOrdered ? 0 : this.#indexOf(batch);
     const [entry] = index < 0 ? [] : this.#entries.splice(index, 1);
     if (entry !== undefined) release(entry);
@@ -44,6 +50,17 @@ export class BatchesInFlight {
         `an answer to batch ${batch} where ${entry === undefined ? 'none' : `one to ${entry.dispatch.batch}`} was due`,
       );
     }
+    return entry.dispatch;
+  }
+
+  /** The same, with what was asked for: whoever cuts the answer up takes that for granted. */
+  mustTakeAnswered({ batch, outputs }: Pick<AnsweredMessage, 'batch' | 'outputs'>): void {
+    const asked = this.mustTake(batch).outputs;
+    if (outputs.length === asked.length && asked.every((index) => outputs.some((one) => one.index === index))) return;
+    const given = outputs.map(({ index }) => index).join(', ') || 'none';
+    throw new MalformedFrame(
+      `batch ${batch} was answered with the outputs ${given}, and asked for ${asked.join(', ')}`,
+    );
   }
 
   /** One that was never sent, when its turn has come. */

@@ -220,7 +220,8 @@ export class LocalLink implements WorkerLink {
         throw new MalformedFrame('a second hello');
       case 'answered':
       case 'failed':
-        this.#batches.mustTake(message.batch);
+        if (message.kind === 'answered') this.#batches.mustTakeAnswered(message);
+        else this.#batches.mustTake(message.batch);
         this.#receive(message);
         this.#deliverRefusals();
         break;
