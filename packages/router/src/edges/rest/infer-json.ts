@@ -52,7 +52,8 @@ export class InferJsonReader {
     // Not `slice`: of a Buffer that is a view, which would keep alive, and believe, whatever the body lies in.
     const bytes = new Uint8Array(body.subarray(0, jsonBytes));
     const json = readJson(bytes, this.#limits);
-    if (json.inputs.every(({ tensor }) => tensor === undefined)) {
+    // An id mostly comes once: remembered, it would only take the place of what comes again.
+    if (json.id === '' && json.inputs.every(({ tensor }) => tensor === undefined)) {
       this.#known[place] = { bytes, json: { ...json, template: new TemplateSlot() } };
     }
     return json;

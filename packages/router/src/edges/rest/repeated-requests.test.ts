@@ -102,7 +102,7 @@ describe('what is remembered of JSON', () => {
   const limits = { jsonBytesMax: 1 << 20, outputsMax: 8, inputsMax: 8, dimensionsMax: 8 };
   const bytes = (json: unknown): Uint8Array => Buffer.from(JSON.stringify(json));
 
-  test('is what it means, for JSON up to knownJsonBytesMax without data', () => {
+  test('is what it means, for JSON up to knownJsonBytesMax without data and without an id', () => {
     const reader = new InferJsonReader(limits);
     const read = (json: unknown) => reader.read(bytes(json), bytes(json).byteLength);
     const second = (json: unknown) => {
@@ -114,6 +114,17 @@ describe('what is remembered of JSON', () => {
     expect(second(long)).not.toBe(read(long));
     const withData = { inputs: [input('x', 'FP32', [1], { data: [1] })] };
     expect(second(withData)).not.toBe(read(withData));
+    const withId = asked([1, 2], { id: 'a' });
+    expect(second(withId)).not.toBe(read(withId));
+  });
+
+  test('stays, whatever ids come in between', () => {
+    const reader = new InferJsonReader(limits);
+    const read = (json: unknown) => reader.read(bytes(json), bytes(json).byteLength);
+    read(asked([1, 2]));
+    const known = read(asked([1, 2]));
+    for (let length = 1; length <= 500; length++) read(asked([1, 2], { id: 'i'.repeat(length) }));
+    expect(read(asked([1, 2]))).toBe(known);
   });
 
   test('never stands for other JSON of the same length', () => {
