@@ -64,10 +64,11 @@ export class Dispatcher {
     if (model.heldUntil !== Number.POSITIVE_INFINITY || model.policy.isConcurrent) this.markCandidate(model);
   }
 
-  /** To be called after whatever may change a worker's room. */
-  refreshCredit(worker: WorkerEntry): void {
-    if (!this.#room.workers.refresh(worker)) return;
+  /** To be called after whatever may change a worker's room. True when it has room again: its models are candidates. */
+  refreshCredit(worker: WorkerEntry): boolean {
+    if (!this.#room.workers.refresh(worker)) return false;
     for (const { model } of worker.instances) this.markCandidate(model);
+    return true;
   }
 
   /**
@@ -101,8 +102,8 @@ export class Dispatcher {
     this.forget(batch, batch.ranMs);
     batch.worker.end(batch, nowMs);
     this.#room.runClock.note(batch.worker);
-    this.refreshCredit(batch.worker);
-    if (batch.worker.outstanding.length === 0) this.#markSuspected(batch.worker);
+    const isRoomNew = this.refreshCredit(batch.worker);
+    if (!isRoomNew && batch.worker.outstanding.length === 0) this.#markSuspected(batch.worker);
     return batch;
   }
 
