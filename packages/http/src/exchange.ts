@@ -23,8 +23,10 @@ export interface Peer {
   readonly certificate?: Uint8Array;
 }
 
-/** Takes a whole body without a promise; one of the two is called, once. */
+/** Takes a whole body without a promise: `onBody` or `onBodyFailed` is called, once. */
 export interface BodyReceiver {
+  /** So much more has arrived and is kept until the body is whole. What this throws ends the body. */
+  onBodyBytes(bytes: number): void;
   onBody(body: Uint8Array): void;
   onBodyFailed(error: unknown): void;
 }

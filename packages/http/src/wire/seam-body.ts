@@ -3,7 +3,10 @@ import type { WireExchange } from './wire-exchange.ts';
 
 const noBytes = new Uint8Array(0);
 
-type Waiter = { readonly settle: (result: IteratorResult<Uint8Array>) => void; readonly fail: (error: Error) => void };
+type Waiter = {
+  readonly settle: (result: IteratorResult<Uint8Array>) => void;
+  readonly fail: (error: unknown) => void;
+};
 
 /** The body of a seam request: read whole, or pulled piece by piece so that the client is held to the reader's pace. */
 export class SeamBody implements RequestBody {
@@ -15,7 +18,7 @@ export class SeamBody implements RequestBody {
   #bytes = 0;
   #bytesMax = 0;
   #isComplete: boolean = false;
-  #error: Error | undefined = undefined;
+  #error: unknown = undefined;
   #receiver: BodyReceiver | undefined = undefined;
   #waiter: Waiter | undefined = undefined;
 
@@ -28,7 +31,9 @@ export class SeamBody implements RequestBody {
   }
 
   readAll(bytesMax: number): Promise<Uint8Array> {
-    return new Promise((resolve, reject) => this.giveAll(bytesMax, { onBody: resolve, onBodyFailed: reject }));
+    return new Promise((resolve, reject) => {
+      this.giveAll(bytesMax, { onBodyBytes: () => {}, onBody: resolve, onBodyFailed: reject });
+    });
   }
 
   giveAll(bytesMax: number, receiver: BodyReceiver): void {
@@ -73,9 +78,7 @@ export class SeamBody implements RequestBody {
 
   onData(piece: Uint8Array): void {
     if (this.#receiver !== undefined) {
-      this.#bytes += piece.length;
-      if (this.#bytes <= this.#bytesMax) this.#keep(piece);
-      else this.#failWith(new BodyTooLarge(this.#bytesMax));
+      this.#gather(this.#receiver, piece);
       return;
     }
     // One piece at a time: the next is asked for when this one has been taken.
@@ -84,6 +87,21 @@ export class SeamBody implements RequestBody {
     this.#waiter = undefined;
     if (waiter !== undefined) waiter.settle({ done: false, value: piece });
     else this.#keep(piece);
+  }
+
+  #gather(receiver: BodyReceiver, piece: Uint8Array): void {
+    this.#bytes += piece.length;
+    if (this.#bytes > this.#bytesMax) {
+      this.#failWith(new BodyTooLarge(this.#bytesMax));
+      return;
+    }
+    try {
+      receiver.onBodyBytes(piece.length);
+    } catch (error) {
+      this.#failWith(error);
+      return;
+    }
+    this.#keep(piece);
   }
 
   #keep(piece: Uint8Array): void {
@@ -116,7 +134,7 @@ export class SeamBody implements RequestBody {
     if (!this.#isComplete) this.#failWith(new BodyAborted(reason));
   }
 
-  #failWith(error: Error): void {
+  #failWith(error: unknown): void {
     this.#forget();
     this.#error = error;
     this.#exchange.pause();

@@ -18,13 +18,17 @@ export class BodyBudget {
   }
 
   /** Throws `server-full` when there is not so much left. */
-  take(bytes: number): void {
+  checkRoomFor(bytes: number): void {
     if (this.#bytes + bytes > this.#bytesMax) {
       throw new InferenceError(
         'server-full',
         `the requests in progress take all of the ${this.#bytesMax} bytes this server has for request bodies; try again later`,
       );
     }
+  }
+
+  take(bytes: number): void {
+    this.checkRoomFor(bytes);
     this.#bytes += bytes;
   }
 
@@ -40,6 +44,14 @@ export class BodyLease {
 
   constructor(budget: BodyBudget) {
     this.#budget = budget;
+  }
+
+  /**
+   * Refuses at once what could not become whole now. Nothing is taken for what a client has only announced: a few that
+   * announce much and send nothing would take it all from the others. What is too large anyway is for others to refuse.
+   */
+  checkRoomFor(announcedBytes: number, bytesMax: number): void {
+    if (announcedBytes <= bytesMax) this.#budget.checkRoomFor(announcedBytes);
   }
 
   grow(bytes: number): void {

@@ -103,18 +103,22 @@ class InferCall implements BodyReceiver {
       const { body } = this.#http;
       const fields = inferFieldsFrom(this.#http.headers);
       this.#fields = fields;
-      if (fields.packing !== undefined || body.lengthBytes === undefined) {
+      if (fields.packing !== undefined) {
         readPacked(this.#http, fields.packing, config, this.#lease).then(
           (whole) => this.onBody(whole),
           (error: unknown) => this.onBodyFailed(error),
         );
         return;
       }
-      if (body.lengthBytes <= config.bodyBytesMax) this.#lease.grow(body.lengthBytes);
+      this.#lease.checkRoomFor(body.lengthBytes ?? 0, config.bodyBytesMax);
       body.giveAll(config.bodyBytesMax, this);
     } catch (error) {
       this.onBodyFailed(error);
     }
+  }
+
+  onBodyBytes(bytes: number): void {
+    this.#lease.grow(bytes);
   }
 
   onBody(body: Uint8Array): void {

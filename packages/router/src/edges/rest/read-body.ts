@@ -1,8 +1,8 @@
-import { BodyTooLarge, type HttpRequest } from '@millrace/http';
+import type { HttpRequest, RequestBody } from '@millrace/http';
 import type { BodyLease } from './body-budget.ts';
 import { type DecompressLimits, decompress, type Packing, requestPackingFrom } from './decompress.ts';
 
-/** The body of a request, unpacked; what it takes of memory is leased before it is there. */
+/** The body of a request, unpacked; what it takes of memory is leased as it arrives. */
 export function readBody(
   http: HttpRequest,
   contentEncoding: string | undefined,
@@ -18,24 +18,13 @@ export async function readPacked(
   limits: DecompressLimits,
   lease: BodyLease,
 ): Promise<Uint8Array> {
-  const body = await readWhole(http, limits.bodyBytesMax, lease);
+  const body = await readWhole(http.body, limits.bodyBytesMax, lease);
   return packing === undefined ? body : decompress(body, packing, limits, lease);
 }
 
-function readWhole({ body }: HttpRequest, bytesMax: number, lease: BodyLease): Promise<Uint8Array> {
-  if (body.lengthBytes === undefined) return collect(body, bytesMax, lease);
-  if (body.lengthBytes <= bytesMax) lease.grow(body.lengthBytes);
-  return body.readAll(bytesMax);
-}
-
-async function collect(pieces: AsyncIterable<Uint8Array>, bytesMax: number, lease: BodyLease): Promise<Uint8Array> {
-  const collected: Uint8Array[] = [];
-  let bytes = 0;
-  for await (const piece of pieces) {
-    bytes += piece.byteLength;
-    if (bytes > bytesMax) throw new BodyTooLarge(bytesMax);
-    lease.grow(piece.byteLength);
-    collected.push(piece);
-  }
-  return Buffer.concat(collected, bytes);
+function readWhole(body: RequestBody, bytesMax: number, lease: BodyLease): Promise<Uint8Array> {
+  lease.checkRoomFor(body.lengthBytes ?? 0, bytesMax);
+  return new Promise((resolve, reject) => {
+    body.giveAll(bytesMax, { onBodyBytes: (bytes) => lease.grow(bytes), onBody: resolve, onBodyFailed: reject });
+  });
 }
