@@ -5,28 +5,30 @@ const shared = {
   ssr: { resolve: { conditions: ['millrace-source', 'node'] } },
 };
 
-const pure = 'packages/{protocol,core}/src/**/*.test.ts';
+/** Signals, standard streams, the environment, databases that a process opens once. */
+const processWide = 'packages/{millrace,store}/src/**/*.test.ts';
 
 export default defineConfig({
   test: {
-    // Left to itself it keeps a core free, which is half of a small machine.
-    maxWorkers: '100%',
+    // Left to itself it keeps a core free, which is half of a small machine; and much of what servers do in tests is wait.
+    maxWorkers: '150%',
     projects: [
-      // Decisions and codecs hold nothing that one test could leave behind for another: they share a process, and its start.
-      {
-        ...shared,
-        test: { name: 'pure', include: [pure], isolate: false, testTimeout: 30_000 },
-      },
-      // A limit that a busy machine does not meet: it is there to end what hangs.
+      // Limits that a busy machine does not meet: they are there to end what hangs.
+      // What holds nothing that one test could leave behind for another shares a process, and its start.
       {
         ...shared,
         test: {
           name: 'unit',
           include: ['packages/*/src/**/*.test.ts'],
-          exclude: [pure],
+          exclude: [processWide],
+          isolate: false,
           testTimeout: 30_000,
           hookTimeout: 30_000,
         },
+      },
+      {
+        ...shared,
+        test: { name: 'process', include: [processWide], testTimeout: 30_000, hookTimeout: 30_000 },
       },
       { ...shared, test: { name: 'tidy', include: ['tests/tidy/**/*.test.ts'] } },
       {

@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, renameSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, renameSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { neverCancelled } from '@millrace/protocol';
@@ -8,7 +8,7 @@ import { openMemoryStore } from '@millrace/store';
 import { binaryModel, ModelRepository, onnxModelFrom } from '@millrace/worker/testing';
 import { type Options, resolveConfig } from 'millrace';
 import { type Assembly, assemble } from 'millrace/internal';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeEach, expect, test } from 'vitest';
 import { eventually } from '../support/eventually.ts';
 
 type MemoryStore = Awaited<ReturnType<typeof openMemoryStore>>;
@@ -16,6 +16,11 @@ type MemoryStore = Awaited<ReturnType<typeof openMemoryStore>>;
 let models: ModelRepository;
 let store: MemoryStore;
 const running: Assembly[] = [];
+
+// What is left behind in the folder for temporary files is looked at: others' files must not come and go there.
+const temporary = mkdtempSync(join(tmpdir(), 'millrace-explicit-'));
+process.env.TMPDIR = temporary;
+afterAll(() => rmSync(temporary, { recursive: true }));
 
 beforeEach(async () => {
   models = new ModelRepository()
