@@ -5,6 +5,7 @@
 import type { HeaderList, HttpRequest } from '../exchange.ts';
 import type { ConnectionHost } from '../wire/connection-host.ts';
 import { type FieldList, noFields } from '../wire/field-list.ts';
+import { LateBytes } from '../wire/late-bytes.ts';
 import { Output } from '../wire/output.ts';
 import { SeamRequest } from '../wire/seam-request.ts';
 import type { Connection, Transport } from '../wire/transport.ts';
@@ -25,6 +26,7 @@ export class Http1Connection implements Connection, RequestSink {
   readonly #reader: RequestReader;
   readonly #times: Http1Times;
   readonly #heads = new ResponseHeads();
+  readonly #late = new LateBytes();
   readonly #offerUpgrade: OfferUpgrade | undefined;
   #exchange: Http1Exchange | undefined = undefined;
   /** Body bytes read over since the answer went out. */
@@ -67,7 +69,10 @@ export class Http1Connection implements Connection, RequestSink {
   }
 
   receive(bytes: Buffer): void {
-    if (this.isClosed || this.#reader.isStopped) return;
+    if (this.isClosed || this.#reader.isStopped) {
+      this.#late.skip(bytes.length, this.transport);
+      return;
+    }
     this.#times.onReceived(bytes.length);
     this.#isReceiving = true;
     this.#reader.read(bytes);

@@ -4,6 +4,7 @@
  */
 import type { Peer } from '../exchange.ts';
 import type { ConnectionHost } from '../wire/connection-host.ts';
+import { LateBytes } from '../wire/late-bytes.ts';
 import { Output } from '../wire/output.ts';
 import type { Connection, Transport } from '../wire/transport.ts';
 import { ConnectionTimes } from './connection-times.ts';
@@ -39,6 +40,7 @@ export class Http2Connection implements Connection, FrameSink {
   readonly #resets: TokenBucket;
   #prefaceHave = 0;
   #isReceiving: boolean = false;
+  readonly #late = new LateBytes();
   #isFlushQueued: boolean = false;
   #answersUnflushed = 0;
   #isInputPaused: boolean = false;
@@ -80,7 +82,10 @@ export class Http2Connection implements Connection, FrameSink {
   }
 
   receive(bytes: Buffer): void {
-    if (this.isStopped) return;
+    if (this.isStopped) {
+      this.#late.skip(bytes.length, this.transport);
+      return;
+    }
     this.times.onReceived();
     this.#isReceiving = true;
     const from = this.#prefaceHave < clientPreface.length ? this.#readPreface(bytes) : 0;
