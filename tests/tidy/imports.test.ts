@@ -9,10 +9,11 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
   'shared-memory': [],
   http: ['protocol'],
   core: ['protocol'],
+  onnx: ['protocol'],
   store: [],
-  worker: ['protocol', 'shared-memory'],
-  router: ['core', 'http', 'protocol', 'shared-memory', 'store'],
-  millrace: ['core', 'http', 'protocol', 'router', 'store', 'worker'],
+  worker: ['onnx', 'protocol', 'shared-memory'],
+  router: ['core', 'http', 'onnx', 'protocol', 'shared-memory', 'store'],
+  millrace: ['core', 'http', 'onnx', 'protocol', 'router', 'store', 'worker'],
 };
 
 /** Heavy dependencies, and the one package that may import each. */

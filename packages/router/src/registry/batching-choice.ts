@@ -1,6 +1,6 @@
+import type { OnnxGraph, OnnxTensor } from '@millrace/onnx';
 import type { Findings } from './config-text/findings.ts';
 import type { ModelConfig } from './config-text/model-config-schema.ts';
-import type { OnnxGraph, OnnxTensor } from './onnx-graph/onnx-graph.ts';
 import { freeShape } from './tensor-config.ts';
 
 /**

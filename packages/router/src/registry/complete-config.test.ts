@@ -1,3 +1,6 @@
+import type { OnnxGraph } from '@millrace/onnx';
+import { byteSourceFromBytes, readOnnxGraph } from '@millrace/onnx';
+import { modelBytes, tensorInfo } from '@millrace/onnx/testing';
 import { noGpuSupport } from '@millrace/protocol';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
@@ -5,10 +8,6 @@ import { completeConfig } from './complete-config.ts';
 import { readModelConfig } from './config-text/read-model-config.ts';
 import { readInstanceGroups } from './instance-groups.ts';
 import { modelDefaults, readModelSettings } from './model-parameters.ts';
-import { byteSourceFromBytes } from './onnx-graph/byte-source.ts';
-import type { OnnxGraph } from './onnx-graph/onnx-graph.ts';
-import { readOnnxGraph } from './onnx-graph/read-onnx-graph.ts';
-import { modelBytes, tensorInfo } from './testing/model-bytes.ts';
 import { testEntries } from './testing/test-model.ts';
 import { checkUnservedFields } from './unserved-fields.ts';
 import { chooseVersions } from './version-policy.ts';

@@ -1,10 +1,10 @@
+import type { OnnxGraph, OnnxTensor } from '@millrace/onnx';
 import type { TensorSpec } from '@millrace/protocol';
 import { chooseRowsMax } from './batching-choice.ts';
 import type { Findings } from './config-text/findings.ts';
 import type { ModelConfig, ModelConfigInput, ModelConfigOutput } from './config-text/model-config-schema.ts';
 import { suggestionFor } from './config-text/suggestion.ts';
 import type { InstanceGroup } from './instance-groups.ts';
-import type { OnnxGraph, OnnxTensor } from './onnx-graph/onnx-graph.ts';
 import { completeSequences } from './sequence-batching/read-sequencing.ts';
 import { carryingProblem, specFrom, type WrittenTensor, writtenFromGraph } from './tensor-config.ts';
 

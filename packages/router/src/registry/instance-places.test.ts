@@ -1,7 +1,7 @@
+import { field } from '@millrace/onnx/testing';
 import type { LoadSpec } from '@millrace/protocol';
 import { describe, expect, test } from 'vitest';
 import { deviceNameOf, loadSpecAt } from './instance-places.ts';
-import { field } from './testing/model-bytes.ts';
 import { readTestModel, serveTestModel, testConfig, testEntries } from './testing/test-model.ts';
 
 const twoGpus = { hasCuda: true, hasTensorrt: false, devices: 2 };

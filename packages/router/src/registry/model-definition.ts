@@ -1,4 +1,5 @@
 import type { ModelPolicy } from '@millrace/core';
+import type { OnnxGraph } from '@millrace/onnx';
 import type { ConfigProblem, WarmupSample } from '@millrace/protocol';
 import type { Sequencing } from '../data-plane/sequences/sequencing.ts';
 import type { CacheChoice } from './cache-choice.ts';
@@ -7,7 +8,6 @@ import type { EnsembleDefinition } from './ensemble/read-ensemble.ts';
 import type { InstanceGroup } from './instance-groups.ts';
 import type { InstancePlace } from './instance-places.ts';
 import type { LaneName } from './model-parameters.ts';
-import type { OnnxGraph } from './onnx-graph/onnx-graph.ts';
 import type { PipelineSettings } from './pipeline/read-pipeline.ts';
 
 /** One version of a model, checked, with all that is needed to load and serve it. */

@@ -1,11 +1,10 @@
 import { constants } from 'node:fs';
 import { access, readdir, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import type { OnnxGraph } from '@millrace/onnx';
+import { OnnxFileError, readOnnxFile } from '@millrace/onnx';
 import { wordsFromFileError } from './file-system-words.ts';
 import { staysInside } from './label-file.ts';
-import { OnnxFileError } from './onnx-graph/onnx-file-error.ts';
-import type { OnnxGraph } from './onnx-graph/onnx-graph.ts';
-import { readOnnxFile } from './onnx-graph/read-onnx-graph.ts';
 
 export interface ModelFile {
   readonly path: string;

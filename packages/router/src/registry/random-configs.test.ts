@@ -1,11 +1,12 @@
 /** Random configurations, seed by seed: whatever is written, reading it ends in a definition or in problems that name their field. */
+
+import { modelBytes, tensorInfo } from '@millrace/onnx/testing';
 import { noGpuSupport } from '@millrace/protocol';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { modelConfigSchema } from './config-text/model-config-schema.ts';
 import type { Field, MessageSchema } from './config-text/schema.ts';
 import { modelDefaults, modelParameters } from './model-parameters.ts';
 import { readModel } from './read-model.ts';
-import { modelBytes, tensorInfo } from './testing/model-bytes.ts';
 import { TestRepository } from './testing/test-repository.ts';
 
 const seedCount = 2000;

@@ -1,6 +1,7 @@
 import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { resolveModelPolicy } from '@millrace/core';
+import type { AnalyseRows } from '@millrace/onnx';
 import {
   type ConfigProblem,
   formatConfigProblem,
@@ -58,6 +59,8 @@ export interface ReadModelOptions {
   readonly defaults: ModelDefaults;
   /** Asks a pipeline what it declares; without it, all must stand in its configuration. */
   readonly describePipeline?: DescribePipeline;
+  /** Whether requests may share the runs of a graph; without it, found out on the calling thread. */
+  readonly analyseRows?: AnalyseRows;
 }
 
 /** Reads one model: its configuration, the versions its policy chooses, their graphs, labels and weights' files. */

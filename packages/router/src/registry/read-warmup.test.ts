@@ -1,10 +1,10 @@
 import { join } from 'node:path';
+import { modelBytes, tensorInfo } from '@millrace/onnx/testing';
 import { noGpuSupport } from '@millrace/protocol';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { modelDefaults } from './model-parameters.ts';
 import { readModel } from './read-model.ts';
 import { warmupBytesMax, warmupRunsMax } from './read-warmup.ts';
-import { modelBytes, tensorInfo } from './testing/model-bytes.ts';
 import { testConfig } from './testing/test-model.ts';
 import { TestRepository } from './testing/test-repository.ts';
 

@@ -1,12 +1,12 @@
 import { mkdir, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
+import { field, modelBytes } from '@millrace/onnx/testing';
 import { type ConfigProblem, formatConfigProblem } from '@millrace/protocol';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { configBytesMax } from './config-text/read-model-config.ts';
 import { failureReason } from './failure-reason.ts';
 import { labelFileBytesMax } from './label-file.ts';
 import { scanRepository } from './repository.ts';
-import { field, modelBytes } from './testing/model-bytes.ts';
 import { TestRepository } from './testing/test-repository.ts';
 
 let repository: TestRepository;

@@ -1,9 +1,10 @@
 /** One input or output: as the graph has it, as a configuration writes it, and whether the two agree. */
+
+import type { OnnxTensor } from '@millrace/onnx';
+import { datatypeFromElementType, elementTypeName } from '@millrace/onnx';
 import { datatypes, type TensorSpec } from '@millrace/protocol';
 import type { Findings } from './config-text/findings.ts';
 import type { ModelConfigInput, ModelConfigOutput } from './config-text/model-config-schema.ts';
-import { datatypeFromElementType, elementTypeName } from './onnx-graph/element-types.ts';
-import type { OnnxTensor } from './onnx-graph/onnx-graph.ts';
 
 /** What inputs and outputs have in common. */
 export type WrittenTensor = Pick<ModelConfigInput & ModelConfigOutput, 'name' | 'data_type' | 'dims' | 'reshape'>;

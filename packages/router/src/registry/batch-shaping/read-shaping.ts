@@ -1,4 +1,7 @@
 /** How requests of unequal shapes share a batch, as a configuration says: Triton's ragged batches, and padding. */
+
+import type { OnnxGraph, OnnxTensor } from '@millrace/onnx';
+import { datatypeFromElementType } from '@millrace/onnx';
 import { type TensorSpec, takeDatatypeOfConfig } from '@millrace/protocol';
 import type {
   BatchShaping,
@@ -8,8 +11,6 @@ import type {
 } from '../../data-plane/batch-shaping/shaping.ts';
 import type { Findings } from '../config-text/findings.ts';
 import type { ModelConfig } from '../config-text/model-config-schema.ts';
-import { datatypeFromElementType } from '../onnx-graph/element-types.ts';
-import type { OnnxGraph, OnnxTensor } from '../onnx-graph/onnx-graph.ts';
 import { freeShape } from '../tensor-config.ts';
 import { readPadding } from './read-padding.ts';
 

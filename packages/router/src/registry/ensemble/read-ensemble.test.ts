@@ -1,7 +1,7 @@
+import { modelBytes } from '@millrace/onnx/testing';
 import { formatConfigProblem } from '@millrace/protocol';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { scanRepository } from '../repository.ts';
-import { modelBytes } from '../testing/model-bytes.ts';
 import { TestRepository } from '../testing/test-repository.ts';
 
 let repository: TestRepository;

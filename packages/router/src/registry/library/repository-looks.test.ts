@@ -1,7 +1,7 @@
 import { rename, rm, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
+import { modelBytes } from '@millrace/onnx/testing';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { modelBytes } from '../testing/model-bytes.ts';
 import { TestRepository } from '../testing/test-repository.ts';
 import { type Look, RepositoryLooks } from './repository-looks.ts';
 

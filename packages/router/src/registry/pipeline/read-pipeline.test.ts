@@ -1,6 +1,6 @@
+import { modelBytes } from '@millrace/onnx/testing';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { scanRepository } from '../repository.ts';
-import { modelBytes } from '../testing/model-bytes.ts';
 import { TestRepository } from '../testing/test-repository.ts';
 import { createPipelineDescriber, type Described } from './describe-pipeline.ts';
 

@@ -1,9 +1,10 @@
 /** The `control_input` entries: how the model is told where a step stands in its sequence. */
+
+import type { OnnxGraph, OnnxTensor } from '@millrace/onnx';
+import { datatypeFromElementType, elementTypeName } from '@millrace/onnx';
 import { datatypes, type FixedSizeDatatype, type TensorSpec, takeDatatypeOfConfig } from '@millrace/protocol';
 import type { ControlInput } from '../../data-plane/sequences/sequencing.ts';
 import type { Findings } from '../config-text/findings.ts';
-import { datatypeFromElementType, elementTypeName } from '../onnx-graph/element-types.ts';
-import type { OnnxGraph, OnnxTensor } from '../onnx-graph/onnx-graph.ts';
 import { freeShape } from '../tensor-config.ts';
 import type { WrittenControl, WrittenControlInput } from './written.ts';
 

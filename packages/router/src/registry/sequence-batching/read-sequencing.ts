@@ -1,12 +1,12 @@
 /** Triton's `sequence_batching`, read and checked: which tensors are the server's, and how many sequences may live. */
 import type { ModelPolicy, SequencePolicy } from '@millrace/core';
 import { openQueue } from '@millrace/core';
+import type { OnnxGraph } from '@millrace/onnx';
 import type { Sequencing } from '../../data-plane/sequences/sequencing.ts';
 import type { ModelView } from '../catalogue.ts';
 import type { Findings } from '../config-text/findings.ts';
 import type { ModelConfig } from '../config-text/model-config-schema.ts';
 import type { ModelSettings } from '../model-parameters.ts';
-import type { OnnxGraph } from '../onnx-graph/onnx-graph.ts';
 import { readControls } from './read-controls.ts';
 import { type ReadState, readStates } from './read-states.ts';
 import type { WrittenSequences } from './written.ts';

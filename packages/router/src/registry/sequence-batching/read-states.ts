@@ -1,12 +1,12 @@
 /** The `state` entries: outputs of one step that are inputs of the next, kept by the server. */
 import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { OnnxGraph } from '@millrace/onnx';
 import { bytesElementsProblem, type Datatype, elementCount, type TensorSpec, takeByteSize } from '@millrace/protocol';
 import type { ImplicitState } from '../../data-plane/sequences/sequencing.ts';
 import type { Findings } from '../config-text/findings.ts';
 import { wordsFromFileError } from '../file-system-words.ts';
 import { staysInside } from '../label-file.ts';
-import type { OnnxGraph } from '../onnx-graph/onnx-graph.ts';
 import { carryingProblem, specFrom } from '../tensor-config.ts';
 import { inputOf } from './read-controls.ts';
 import type { WrittenState } from './written.ts';

@@ -1,10 +1,10 @@
 /** One model, read from a temporary folder, for tests that say only what matters to them. */
 
+import { modelBytes, type TestShape, tensorInfo } from '@millrace/onnx/testing';
 import { type GpuSupport, noGpuSupport } from '@millrace/protocol';
 import type { ModelReading, ModelVersionDefinition } from '../model-definition.ts';
 import { type ModelDefaults, modelDefaults } from '../model-parameters.ts';
 import { readModel } from '../read-model.ts';
-import { modelBytes, type TestShape, tensorInfo } from './model-bytes.ts';
 import { TestRepository } from './test-repository.ts';
 
 type Tensors = Readonly<Record<string, readonly [elementType: number, shape: TestShape | undefined]>>;

@@ -4,11 +4,11 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { field, modelBytes, tensorInfo, varint } from '../testing/model-bytes.ts';
 import { type ByteSource, byteSourceFromBytes } from './byte-source.ts';
 import { OnnxFileError } from './onnx-file-error.ts';
 import { initializersMax, metadataBytesMax, readOnnxFile, readOnnxGraph, tensorsMax } from './read-onnx-graph.ts';
 import { dimensionsMax, nameBytesMax } from './read-value-info.ts';
+import { field, modelBytes, tensorInfo, varint } from './testing/model-bytes.ts';
 import { windowBytes } from './wire-reader.ts';
 
 const read = (bytes: Uint8Array) => readOnnxGraph(byteSourceFromBytes(bytes));
@@ -276,7 +276,7 @@ describe('files', () => {
 });
 
 describe('the demo models', async () => {
-  const models = fileURLToPath(new URL('../../../../../models', import.meta.url));
+  const models = fileURLToPath(new URL('../../../models', import.meta.url));
   const folders = await readdir(models, { withFileTypes: true });
   const names = folders.filter((entry) => entry.isDirectory()).map(({ name }) => name);
   const demo = names.filter((name) => /^(identity_|add_sub$|mlp$|image_mean$|accumulator$|slow$)/.test(name));
