@@ -1,6 +1,6 @@
 import { OnnxFileError } from '../onnx-file-error.ts';
 
-/** The numbers of a packed repeated field. Integers beyond 2^53 lose their last digits: no size and no axis is so large. */
+/** The numbers of a packed repeated field. */
 export function numbersFrom(bytes: Uint8Array, kind: 'float' | 'double' | 'varint'): readonly number[] {
   if (kind === 'varint') return varintsFrom(bytes);
   const size = kind === 'float' ? 4 : 8;
@@ -22,10 +22,16 @@ export function varintsFrom(bytes: Uint8Array): readonly number[] {
       if (shift > 63n) throw new OnnxFileError('a packed field has a number of more than ten bytes');
       continue;
     }
-    numbers.push(Number(BigInt.asIntN(64, value)));
+    numbers.push(safeInteger(BigInt.asIntN(64, value)));
     value = 0n;
     shift = 0n;
   }
   if (shift !== 0n) throw new OnnxFileError('a packed field ends in the middle of a number');
   return numbers;
+}
+
+/** The nearest number that is exact: the largest integers there are stand for "to the end", and no size is so large. */
+export function safeInteger(value: bigint): number {
+  if (value > Number.MAX_SAFE_INTEGER) return Number.MAX_SAFE_INTEGER;
+  return value < Number.MIN_SAFE_INTEGER ? Number.MIN_SAFE_INTEGER : Number(value);
 }

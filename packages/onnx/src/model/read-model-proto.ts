@@ -14,7 +14,7 @@ import {
   type NodeProto,
   type StoredTensor,
 } from './model-proto.ts';
-import { numbersFrom } from './packed-numbers.ts';
+import { numbersFrom, safeInteger } from './packed-numbers.ts';
 import { readStoredTensor } from './read-tensor.ts';
 
 /** Of a number or text, or of a packed list of them. */
@@ -170,10 +170,10 @@ class ModelProtoReader {
     };
     await this.#reader.forEachField(holder.start, holder.end, (field) => {
       if (!field.isDelimited) {
-        if (field.number === 3) value = { kind: 'integer', value: Number(BigInt.asIntN(64, field.value)) };
+        if (field.number === 3) value = { kind: 'integer', value: safeInteger(BigInt.asIntN(64, field.value)) };
         else if (field.number === 20) type = Number(field.value);
         else if (field.number === 8) {
-          if (hasRoom(integers)) integers.push(Number(BigInt.asIntN(64, field.value)));
+          if (hasRoom(integers)) integers.push(safeInteger(BigInt.asIntN(64, field.value)));
         } else if (field.number === 2) {
           return this.#floatAt(field).then((read) => {
             value = { kind: 'float', value: read };

@@ -2,7 +2,7 @@ import { OnnxFileError } from '../onnx-file-error.ts';
 import { dimensionsMax, nameBytesMax } from '../read-value-info.ts';
 import type { WireField, WireReader } from '../wire-reader.ts';
 import type { StoredTensor } from './model-proto.ts';
-import { numbersFrom, varintsFrom } from './packed-numbers.ts';
+import { numbersFrom, safeInteger, varintsFrom } from './packed-numbers.ts';
 
 /** Bytes of one value, at most. */
 const valueBytesMax = 16;
@@ -15,11 +15,11 @@ const rawReaders: ReadonlyMap<number, { readonly bytes: number; read(view: DataV
   [4, { bytes: 2, read: (view: DataView, at: number) => view.getUint16(at, true) }],
   [5, { bytes: 2, read: (view: DataView, at: number) => view.getInt16(at, true) }],
   [6, { bytes: 4, read: (view: DataView, at: number) => view.getInt32(at, true) }],
-  [7, { bytes: 8, read: (view: DataView, at: number) => Number(view.getBigInt64(at, true)) }],
+  [7, { bytes: 8, read: (view: DataView, at: number) => safeInteger(view.getBigInt64(at, true)) }],
   [9, { bytes: 1, read: (view: DataView, at: number) => view.getUint8(at) }],
   [11, { bytes: 8, read: (view: DataView, at: number) => view.getFloat64(at, true) }],
   [12, { bytes: 4, read: (view: DataView, at: number) => view.getUint32(at, true) }],
-  [13, { bytes: 8, read: (view: DataView, at: number) => Number(view.getBigUint64(at, true)) }],
+  [13, { bytes: 8, read: (view: DataView, at: number) => safeInteger(view.getBigUint64(at, true)) }],
 ]);
 
 /** A TensorProto. Values are kept when there are at most `valuesMax` and they lie in the file itself. */
@@ -49,7 +49,7 @@ export async function readStoredTensor(
       else if (field.number === 14) isElsewhere ||= field.value !== 0n;
       // Repeated numbers may be written one by one.
       else if (field.number === 5 || field.number === 7 || field.number === 11) {
-        if (values.length < valuesMax) values.push(Number(BigInt.asIntN(64, field.value)));
+        if (values.length < valuesMax) values.push(safeInteger(BigInt.asIntN(64, field.value)));
         else isTooLong = true;
       } else if (field.number === 4 || field.number === 10) isTooLong = true;
       return undefined;

@@ -153,12 +153,23 @@ export class Interpreter {
       attributes: new Map([...body.defaults, ...attributes]),
       depth: caller.depth + 1,
     };
-    for (const node of body.nodes) this.#runNode(withoutMissing(node, body, values), scope);
+    for (const node of body.nodes) this.#runBodyNode(withoutMissing(node, body, values), scope);
     return body.outputs.map((name) => {
       const found = scope.values.get(name);
       if (found === undefined) throw unknown(`the function does not compute ${JSON.stringify(name)}`);
       return 'spoiledBy' in found ? found.value : found;
     });
+  }
+
+  /** A call may not use all that a function computes, so that rows mixed in it need not be mixed in the result. */
+  #runBodyNode(node: NodeProto, scope: Scope): void {
+    try {
+      this.#runNode(node, scope);
+    } catch (error) {
+      throw error instanceof NodeMixed
+        ? new NodeMixed(error.node, { isCertain: false, message: error.message })
+        : error;
+    }
   }
 
   #mustNotBeTooDeep({ depth }: Scope): void {

@@ -52,7 +52,7 @@ export const pool: Transfer = (call) => {
   const dims = mustHaveDims(value);
   if (isRows(value) && value.axis > 1) throw mixed('the batch axis is taken for space');
   const shape = [...dims.slice(0, 2), ...spaceAfter(call, dims, call.node.operator)];
-  const indices: MixedValue = { kind: 'mixed', isCertain: true, reason: 'positions are counted over all rows' };
+  const indices: MixedValue = { kind: 'mixed', isCertain: false, reason: 'positions are counted over all rows' };
   if (isRows(value)) return [rows(shape, value.axis), indices];
   return [plain(shape), plain(shape)];
 };

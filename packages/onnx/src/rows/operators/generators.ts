@@ -80,7 +80,7 @@ export const constantOfShape: Transfer = (call) => {
 export const range: Transfer = (call) => {
   const [start, limit, step] = [call.input(0), call.input(1), call.input(2)];
   if ([start, limit, step].some(isRows)) throw mixed('values of rows say how long it is');
-  if ([start, limit, step].some(({ kind }) => kind === 'counted')) throw mixed('it numbers the rows');
+  if ([start, limit, step].some(({ kind }) => kind === 'counted')) throw unknown('it numbers the rows');
   const [from, to, by] = [start, limit, step].map((value) => constantsOf(value)?.[0]);
   if (from !== undefined && to !== undefined && by !== undefined && by !== 0) {
     const length = Math.max(0, Math.ceil((to - from) / by));
@@ -110,9 +110,11 @@ export const random: Transfer = () => {
   throw unknown('it draws random numbers');
 };
 
-/** Windows and filters computed from settings alone. */
-export const table: Transfer = (call) => {
-  mustNotCount(call.given);
-  if (call.given.some(isRows)) throw unknown('an input that sets how it works depends on the rows');
-  return plain(undefined);
-};
+/** Windows and filters computed from settings alone, with so many axes. */
+export function table(rank: number): Transfer {
+  return (call) => {
+    mustNotCount(call.given);
+    if (call.given.some(isRows)) throw unknown('an input that sets how it works depends on the rows');
+    return plain(Array.from({ length: rank }, () => call.symbols.size()));
+  };
+}

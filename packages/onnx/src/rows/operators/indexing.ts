@@ -126,19 +126,21 @@ export const triangle: Transfer = (call) => {
   return isRows(value) ? value : plain(dims);
 };
 
-/** ArrayFeatureExtractor: picks along the last axis. */
+/** ArrayFeatureExtractor: picks along the last axis, by indices taken as one list. */
 export const features: Transfer = (call) => {
   const [data, indices] = [call.input(0), call.input(1)];
   mustNotCount([data, indices]);
-  if (isRows(indices)) throw mixed('rows are picked by the indices of every row');
   const dims = mustHaveDims(data);
   const count = Size.product(mustHaveDims(indices)) ?? call.symbols.size();
-  if (dims.length === 1) {
-    if (isRows(data)) throw mixed('a list is one sample, so that rows are picked by their position');
-    return plain([Size.constant(1), count]);
+  // A list is one sample.
+  const shape = [...(dims.length === 1 ? [Size.constant(1)] : dims.slice(0, -1)), count];
+  if (isRows(indices)) {
+    if (isRows(data)) throw mixed('rows are picked by the indices of every row');
+    const before = Size.product(indices.dims.slice(0, indices.axis));
+    if (before?.is(1) !== true) throw unknown('the indices of a row do not stay together');
+    return rows(shape, shape.length - 1);
   }
   if (isRows(data) && data.axis === dims.length - 1) throw mixed('it picks rows by their position');
-  const shape = withItem(dims, dims.length - 1, count);
   return isRows(data) ? rows(shape, data.axis) : plain(shape);
 };
 

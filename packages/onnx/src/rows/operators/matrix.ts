@@ -2,7 +2,7 @@
 import { isRows } from '../axes.ts';
 import { broadcast, mustNotCount } from '../broadcast.ts';
 import type { Call, Transfer } from '../call.ts';
-import { one, type Size } from '../size.ts';
+import type { Size } from '../size.ts';
 import { mixed, mustHaveDims, type OutputValue, plain, rows, unknown, type Value } from '../value.ts';
 
 const contracted = 'it sums over the batch axis';
@@ -131,46 +131,14 @@ export const packedProduct: Transfer = (call) => {
   return isRows(value) ? rows(shape, value.axis) : plain(shape);
 };
 
-export const einsum: Transfer = (call) => {
-  mustNotCount(call.given);
-  const [left, right] = call.text('equation', '').replaceAll(' ', '').split('->');
-  if (left === undefined || right === undefined || left.includes('...') || right.includes('...')) {
-    throw unknown('the equation leaves axes to be found');
-  }
-  const terms = left.split(',');
-  if (terms.length !== call.given.length) throw unknown('the equation does not fit the inputs');
-  const batch = new Set<string>();
-  const sizes = new Map<string, Size>();
-  for (const [index, value] of call.given.entries()) {
-    const labels = [...(terms[index] as string)];
-    const dims = mustHaveDims(value);
-    if (dims.length !== labels.length) throw unknown('the equation does not fit the inputs');
-    if (isRows(value)) batch.add(labels[value.axis] as string);
-    for (const [axis, label] of labels.entries()) {
-      const size = dims[axis] as Size;
-      if (!(sizes.get(label)?.is(1) === false)) sizes.set(label, size);
-    }
-  }
-  const shape = [...right].map((label) => sizes.get(label) ?? one);
-  const [label] = batch;
-  if (label === undefined) return plain(shape);
-  if (batch.size > 1) throw mixed(outer);
-  for (const [index, value] of call.given.entries()) {
-    const labels = [...(terms[index] as string)];
-    const uses = labels.filter((one) => one === label).length;
-    if (isRows(value) ? uses !== 1 : uses > 0)
-      throw mixed(
-        isRows(value) ? 'it takes a diagonal over the batch axis' : 'a tensor of fixed size meets the batch axis',
-      );
-  }
-  const rowSizes = call.given.filter(isRows).map((value) => value.dims[value.axis] as Size);
-  if (rowSizes.some((size) => !size.equals(rowSizes[0] as Size)))
-    throw unknown('its inputs have different numbers of elements for each row');
-  const axis = right.indexOf(label);
-  if (axis === -1) throw mixed(contracted);
-  if (right.indexOf(label, axis + 1) !== -1) throw unknown('the equation names an axis of the result twice');
-  return rows(
-    shape.map((size, index) => (index === axis ? (rowSizes[0] as Size) : size)),
-    axis,
-  );
+/** CDist: the distance of each on the left from each on the right. */
+export const distances: Transfer = (call) => {
+  const [left, right] = [call.input(0), call.input(1)];
+  mustNotCount([left, right]);
+  const [leftDims, rightDims] = [mustHaveDims(left), mustHaveDims(right)];
+  const shape = [leftDims[0] as Size, rightDims[0] as Size];
+  if (isRows(left) && isRows(right)) throw mixed(outer);
+  if ((isRows(left) && left.axis !== 0) || (isRows(right) && right.axis !== 0)) throw mixed(contracted);
+  if (isRows(left)) return rows(shape, 0);
+  return isRows(right) ? rows(shape, 1) : plain(shape);
 };

@@ -150,7 +150,9 @@ export const slice: Transfer = (call) => {
   for (const cut of cuts) {
     const size = dims[cut.axis] as Size;
     if (isWhole(cut, size)) continue;
-    if (isRows(value) && value.axis === cut.axis) throw mixed('it takes a part of the rows');
+    if (isRows(value) && value.axis === cut.axis) {
+      throw isFixed(cut) ? mixed('it takes a part of the rows') : unknown('it may take a part of the rows');
+    }
     shape = withItem(shape, cut.axis, lengthOf(cut, size, call));
   }
   if (isRows(value)) return rows(shape, value.axis);
@@ -184,6 +186,10 @@ function cutsOf(call: Call, rank: number): readonly Cut[] {
 
 function isWhole({ start, end, step }: Cut, size: Size): boolean {
   return start.is(0) && step.is(1) && (end.equals(size) || (end.constantValue ?? 0) >= farAway);
+}
+
+function isFixed({ start, end, step }: Cut): boolean {
+  return [start, end, step].every((size) => size.constantValue !== undefined);
 }
 
 function lengthOf({ start, end, step }: Cut, size: Size, call: Call): Size {

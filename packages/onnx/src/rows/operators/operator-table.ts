@@ -4,10 +4,12 @@ import { Size } from '../size.ts';
 import * as attention from './attention.ts';
 import * as flow from './control-flow.ts';
 import * as space from './convolution.ts';
+import { einsum } from './einsum.ts';
 import * as element from './elementwise.ts';
 import * as make from './generators.ts';
 import * as index from './indexing.ts';
 import * as learn from './learning.ts';
+import { loss } from './losses.ts';
 import * as matrix from './matrix.ts';
 import * as move from './movement.ts';
 import * as norm from './normalisation.ts';
@@ -64,8 +66,9 @@ const standard: readonly Entry[] = [
   ['NonZero', reduce.dataDependent('it lists elements of all rows', 2)],
   ['Unique', reduce.dataDependent('it compares the elements of all rows')],
   ['NonMaxSuppression', reduce.dataDependent('it lists boxes of all rows, named by the number of the row', 2)],
-  ['StringNormalizer', reduce.dataDependent('it may remove elements')],
-  ['StringSplit', reduce.dataDependent('the longest row decides the size')],
+  ['StringNormalizer', learn.normalisedTexts],
+  ['StringSplit', learn.splitTexts],
+  ['NegativeLogLikelihoodLoss SoftmaxCrossEntropyLoss', loss],
   ['LayerNormalization RMSNormalization', norm.layerNormalisation],
   ['InstanceNormalization GroupNormalization', norm.instanceNormalisation],
   ['BatchNormalization', norm.batchNormalisation],
@@ -86,7 +89,7 @@ const standard: readonly Entry[] = [
   ['MatMulInteger', matrix.product(0, 1, [2])],
   ['QLinearMatMul', matrix.product(0, 3, [1, 2, 6, 7])],
   ['Gemm', matrix.gemm(0, 1, 2)],
-  ['Einsum', matrix.einsum],
+  ['Einsum', einsum],
   ['Det', matrix.ofMatrices(true)],
   ['Reshape', move.reshape],
   ['Flatten', move.flatten],
@@ -119,7 +122,8 @@ const standard: readonly Entry[] = [
   ['Range', make.range],
   ['EyeLike', make.eyeLike],
   ['RandomNormal RandomNormalLike RandomUniform RandomUniformLike Bernoulli Multinomial', make.random],
-  ['HannWindow HammingWindow BlackmanWindow MelWeightMatrix', make.table],
+  ['HannWindow HammingWindow BlackmanWindow', make.table(1)],
+  ['MelWeightMatrix', make.table(2)],
   ['DFT', signal.fourier],
   ['STFT', signal.shortFourier],
   ['Col2Im', signal.picturesFromColumns],
@@ -130,8 +134,11 @@ const standard: readonly Entry[] = [
 ];
 
 const learning: readonly Entry[] = [
-  ['TreeEnsembleClassifier LinearClassifier SVMClassifier', learn.samples([1, 2])],
-  ['TreeEnsembleRegressor TreeEnsemble LinearRegressor SVMRegressor', learn.samples([2])],
+  ['TreeEnsembleClassifier LinearClassifier', learn.samples(true, learn.classes)],
+  ['SVMClassifier', learn.samples(true, learn.unknownWidth)],
+  ['TreeEnsembleRegressor TreeEnsemble', learn.samples(false, learn.widthFrom('n_targets', undefined))],
+  ['LinearRegressor', learn.samples(false, learn.widthFrom('targets', 1))],
+  ['SVMRegressor', learn.samples(false, () => 1)],
   ['Scaler Imputer Normalizer', learn.perFeature],
   ['Binarizer LabelEncoder CategoryMapper', element.unary],
   ['OneHotEncoder', learn.oneHotEncoder],
@@ -142,7 +149,8 @@ const learning: readonly Entry[] = [
 ];
 
 const microsoft: readonly Entry[] = [
-  ['Gelu QuickGelu', element.unary],
+  ['Gelu QuickGelu MurmurHash3', element.unary],
+  ['CDist', matrix.distances],
   ['BiasGelu FastGelu', element.nary],
   ['Inverse', matrix.ofMatrices(false)],
   ['FusedMatMul', matrix.fusedProduct],
