@@ -51,7 +51,7 @@ import { readWarmup } from './read-warmup.ts';
 import { configFilename, type ModelPlace } from './repository-layout.ts';
 import { clientGraphOf, readSequencing, sequenceQueuePolicy } from './sequence-batching/read-sequencing.ts';
 import { checkUnservedFields } from './unserved-fields.ts';
-import { chooseVersions } from './version-policy.ts';
+import { chooseVersions, compareVersions } from './version-policy.ts';
 
 export interface ReadModelOptions {
   /** Without a GPU, a model that insists on one is a failure. */
@@ -84,19 +84,10 @@ export async function readModel(place: ModelPlace, options: ReadModelOptions): P
   // A folder that would be empty is hard to keep in version control, so that an ensemble needs none.
   const present = isEnsemble && place.versions.length === 0 ? ['1'] : place.versions;
   const { versions, missing } = chooseVersions(config, present, findings);
-  if (!findings.hasProblems && versions.length === 0 && missing.length === 0) {
-    findings.problem(
-      '',
-      `no version of ${place.name} can be served; put one at ${place.name}/1/${modelFilenameDefault}`,
-    );
-  }
+  noteMissingVersions(place, versions, missing, findings);
   if (findings.hasProblems) return failedModel(place.name, findings);
 
-  const failures: ModelFailure[] = missing.map((version) => ({
-    name: place.name,
-    version,
-    problems: [missingVersion(place, version, findings)],
-  }));
+  const failures: ModelFailure[] = [];
   const warnings = new Map(findings.warnings.map((warning) => [formatConfigProblem(warning), warning]));
   const served: ModelVersionDefinition[] = [];
   for (const version of versions) {
@@ -275,12 +266,24 @@ function failedModel(name: string, { problems, warnings }: Findings): ModelReadi
   return { definition: undefined, failures: [{ name, version: '', problems }], warnings };
 }
 
-function missingVersion(place: ModelPlace, version: string, findings: Findings): ConfigProblem {
-  const line = findings.positions.get('version_policy.specific.versions')?.line;
-  return {
-    source: findings.source,
-    ...(line === undefined ? {} : { line }),
-    field: 'version_policy.specific.versions',
-    message: `names version ${version}, and there is no folder ${join(place.path, version)}`,
-  };
+/** Versions that the policy names and that have no folder are left out, as Triton leaves them out; one must be there. */
+function noteMissingVersions(
+  place: ModelPlace,
+  versions: readonly string[],
+  missing: readonly string[],
+  findings: Findings,
+): void {
+  const field = 'version_policy.specific.versions';
+  if (versions.length > 0) {
+    for (const version of missing) {
+      findings.warning(field, `names version ${version}, but there is no folder ${join(place.path, version)}`);
+    }
+  } else if (missing.length > 0) {
+    const present = [...place.versions].sort(compareVersions).join(', ');
+    const there = present === '' ? 'there is no version folder' : `the version folders are ${present}`;
+    findings.problem(field, `names ${missing.join(', ')}, and none of them exists; ${there}`);
+  } else if (!findings.hasProblems) {
+    const example = `${place.name}/1/${modelFilenameDefault}`;
+    findings.problem('', `no version of ${place.name} can be served; put one at ${example}`);
+  }
 }
