@@ -79,9 +79,28 @@ async def a_configuration_may_be_brought(repository):
     assert int((await repository.config("mlp"))["max_batch_size"]) == 2
     with pytest.raises(InferenceServerException, match="batch-size must be <= 2"):
         await repository.probabilities("mlp", np.zeros((3, 64), dtype=np.float32))
+    # A load without a configuration keeps it; an unload ends it.
+    await repository.load("mlp")
+    assert int((await repository.config("mlp"))["max_batch_size"]) == 2
+    await repository.unload("mlp")
     await repository.load("mlp")
     assert int((await repository.config("mlp"))["max_batch_size"]) == rows_max
     await repository.unload("mlp")
+
+
+async def an_unknown_model_is_unloaded_without_an_error(repository):
+    before = await repository.index()
+    await repository.unload("nobody")
+    assert await repository.index() == before
+
+
+async def an_ensemble_is_loaded_with_its_steps(repository):
+    await repository.load("sentiment_opinions")
+    assert await repository.ready("sentiment_opinions")
+    assert await repository.ready("sentiment")
+    await repository.unload("sentiment_opinions", unload_dependents=True)
+    assert not await repository.ready("sentiment_opinions")
+    assert not await repository.ready("sentiment")
 
 
 async def files_may_be_brought_under_a_name_of_their_own(repository):
@@ -124,6 +143,8 @@ STORIES = [
     the_index_has_names_only_before_a_load,
     a_model_is_loaded_used_and_unloaded,
     a_configuration_may_be_brought,
+    an_unknown_model_is_unloaded_without_an_error,
+    an_ensemble_is_loaded_with_its_steps,
     files_may_be_brought_under_a_name_of_their_own,
     a_load_that_fails_leaves_the_old_model_serving,
     what_is_wrong_is_refused,

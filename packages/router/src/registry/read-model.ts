@@ -119,7 +119,8 @@ export async function readModel(place: ModelPlace, options: ReadModelOptions): P
   return { definition, failures, warnings: [...warnings.values()] };
 }
 
-async function readConfig(place: ModelPlace): Promise<ReadModelConfig> {
+/** The configuration of a model: what came with its load, else its file, else nothing. */
+export async function readConfig(place: ModelPlace): Promise<ReadModelConfig> {
   const path = join(place.path, configFilename);
   if (place.configText !== undefined) return readModelConfigJson(place.configText, `config of ${place.name}`);
   if (!place.hasConfig) return { config: {}, findings: new Findings(place.path) };
