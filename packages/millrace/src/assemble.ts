@@ -66,7 +66,7 @@ export async function assemble(parts: AssemblyParts): Promise<Assembly> {
   const dataPlane = new LiveDataPlane({ scheduler, models, clock, observer });
   const runners = new Runners({
     queue: dataPlane,
-    inferPart: (request, signal) => dataPlane.inferPart(request, signal),
+    inferPart: (request, signal, fit) => dataPlane.inferPart(request, signal, fit),
     clock,
     observer,
     cacheLimits: {

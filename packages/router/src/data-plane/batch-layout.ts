@@ -83,11 +83,11 @@ function outputsOf(requests: readonly BatchPart[]): readonly number[] {
 }
 
 /** The caller's dimensions in the engine's arrangement: free ones keep their order. */
-function engineShapeOf(shape: readonly number[], spec: TensorSpec): number[] {
+export function engineShapeOf(shape: readonly number[], spec: TensorSpec): number[] {
   return spec.engineShape === undefined ? [...shape] : rearranged(shape, spec.shape, spec.engineShape);
 }
 
-function callerShapeOf(shape: readonly number[], spec: TensorSpec): readonly number[] {
+export function callerShapeOf(shape: readonly number[], spec: TensorSpec): readonly number[] {
   return spec.engineShape === undefined ? shape : rearranged(shape, spec.engineShape, spec.shape);
 }
 

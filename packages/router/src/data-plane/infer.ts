@@ -1,5 +1,6 @@
 /** The seam between edges and the data plane: what an edge decodes, and what it gets back to encode. */
 import type { CancelSignal, ErrorCode, Tensor } from '@millrace/protocol';
+import type { ModelView } from '../registry/catalogue.ts';
 import type { ValidInferRequest } from './valid-request.ts';
 
 export type ParameterValue = string | number | bigint | boolean;
@@ -32,6 +33,9 @@ export interface InferRequest {
   /** Names of the models on whose behalf it is made, the outermost first; none for what comes from outside. */
   readonly trail?: readonly string[];
 }
+
+/** Adapts a part of a request to the version of the model that it goes to. */
+export type FitPart = (request: InferRequest, view: ModelView) => InferRequest;
 
 /** One step of a sequence. */
 export interface SequenceStep {

@@ -20,7 +20,7 @@ import type { DataPlaneObserver } from '../telemetry/observer.ts';
 import type { Clock } from './clock.ts';
 import { afterWaiting, bringBackAttemptsMax, type Demand } from './demand.ts';
 import { HeldByRunners } from './held-by-runners.ts';
-import type { DataPlane, InferAnswer, InferRequest, Runner } from './infer.ts';
+import type { DataPlane, FitPart, InferAnswer, InferRequest, Runner } from './infer.ts';
 import { ModelObservers } from './model-observers.ts';
 import { PendingRequest, PendingRequests } from './pending-requests.ts';
 import { RetiringModels } from './retiring-models.ts';
@@ -78,12 +78,17 @@ export class LiveDataPlane implements DataPlane, Runner {
     return new Promise((resolve, reject) => this.#infer(request, signal, resolve, reject, false, 0));
   }
 
-  /** A part of a request that was accepted before, asked for by its runner: answered also while the server drains. */
-  inferPart(request: InferRequest, signal: CancelSignal): Promise<InferAnswer> {
+  /**
+   * A part of a request that was accepted before, asked for by its runner: answered also while the server drains. `fit`
+   * adapts it to the version that it goes to.
+   */
+  inferPart(request: InferRequest, signal: CancelSignal, fit?: FitPart): Promise<InferAnswer> {
     return new Promise((resolve, reject) => {
       let resolved: InferRequest;
       try {
         resolved = this.#resolvePart(request);
+        const view = fit && this.#models.takeView(resolved.model, resolved.version);
+        if (fit !== undefined && view !== undefined) resolved = fit(resolved, view);
       } catch (error) {
         if (error instanceof InferenceError) this.#observer.requestRefused(error.code);
         reject(error);
