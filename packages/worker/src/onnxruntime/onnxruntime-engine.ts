@@ -1,6 +1,6 @@
 import { datatypes, elementCount, type LoadSpec } from '@millrace/protocol';
 import { InferenceSession } from 'onnxruntime-node';
-import type { Engine, RunResult, Session } from '../engine.ts';
+import { type Engine, ModelMismatch, type RunResult, type Session } from '../engine.ts';
 import { modelProblems, unsupportedProblems } from './check-model.ts';
 import { executionProvidersOf } from './execution-providers.ts';
 import { FixedSizesSession, type SizedSession } from './fixed-sizes-session.ts';
@@ -111,7 +111,7 @@ async function warmUp(session: OnnxruntimeSession, spec: LoadSpec, rows: number)
 
 function mustHaveNone(spec: LoadSpec, problems: readonly string[]): void {
   if (problems.length === 0) return;
-  throw new Error(
+  throw new ModelMismatch(
     `model "${spec.name}" version ${spec.version} does not fit its configuration: ${problems.join('; ')}`,
   );
 }
