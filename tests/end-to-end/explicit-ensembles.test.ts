@@ -77,6 +77,12 @@ test('Triton: loading an ensemble in explicit mode loads its steps', async () =>
   expect(await answer('both')).toEqual([28, 66]);
 });
 
+test('Triton: unloading an unknown model succeeds', async () => {
+  const before = await index();
+  expect(await post('nobody', 'unload')).toEqual(loaded);
+  expect(await index()).toEqual(before);
+});
+
 test('Triton: loading an ensemble of ensembles loads the steps of its steps', async () => {
   models.write('outer/config.pbtxt', ensemble(step('inner', 'left', 'result')));
   models.write('inner/config.pbtxt', ensemble(step('add', 'left', 'result')).replaceAll('result', 'output'));
