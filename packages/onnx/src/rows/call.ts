@@ -1,6 +1,6 @@
 import type { AttributeValue, GraphProto, NodeProto } from '../model/model-proto.ts';
 import type { Symbols } from './symbols.ts';
-import { type OutputValue, unknown, type Value } from './value.ts';
+import { type OutputValue, type SequenceValue, unknown, type Value } from './value.ts';
 
 /** Runs a subgraph of the node at hand: values for its inputs in, values of its outputs out. */
 export type RunSubgraph = (graph: GraphProto, inputs: readonly Value[]) => readonly Value[];
@@ -13,7 +13,10 @@ export class Call {
   readonly node: NodeProto;
   /** Of the node's domain. */
   readonly opset: number;
+  /** Undefined where none was given, or a list. */
   readonly inputs: readonly (Value | undefined)[];
+  /** Undefined where the input is not a list. */
+  readonly sequences: readonly (SequenceValue | undefined)[];
   readonly symbols: Symbols;
   readonly runSubgraph: RunSubgraph;
   readonly #attributes: ReadonlyMap<string, AttributeValue>;
@@ -22,13 +25,14 @@ export class Call {
     node: NodeProto,
     attributes: ReadonlyMap<string, AttributeValue>,
     opset: number,
-    inputs: readonly (Value | undefined)[],
+    inputs: readonly (Value | SequenceValue | undefined)[],
     symbols: Symbols,
     runSubgraph: RunSubgraph,
   ) {
     this.node = node;
     this.opset = opset;
-    this.inputs = inputs;
+    this.inputs = inputs.map((value) => (value?.kind === 'sequence' ? undefined : value));
+    this.sequences = inputs.map((value) => (value?.kind === 'sequence' ? value : undefined));
     this.symbols = symbols;
     this.runSubgraph = runSubgraph;
     this.#attributes = attributes;
@@ -37,6 +41,12 @@ export class Call {
   input(index: number): Value {
     const value = this.inputs[index];
     if (value === undefined) throw unknown(`input ${index} is missing`);
+    return value;
+  }
+
+  sequence(index: number): SequenceValue {
+    const value = this.sequences[index];
+    if (value === undefined) throw unknown(`input ${index} is not a list of tensors`);
     return value;
   }
 

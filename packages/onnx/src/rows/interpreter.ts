@@ -9,9 +9,17 @@ import {
 } from '../model/model-proto.ts';
 import { Call } from './call.ts';
 import { storedValue } from './operators/generators.ts';
-import { transferOf } from './operators/operator-table.ts';
+import { takesSequences, transferOf } from './operators/operator-table.ts';
 import { Symbols } from './symbols.ts';
-import { type MixedValue, type OutputValue, plain, RowsMixed, unknown, type Value } from './value.ts';
+import {
+  type MixedValue,
+  type OutputValue,
+  plain,
+  RowsMixed,
+  type SequenceValue,
+  unknown,
+  type Value,
+} from './value.ts';
 
 export interface AnalysisLimits {
   /** Nodes looked at, those of loops and functions as often as they are gone through. */
@@ -43,7 +51,7 @@ interface Spoiled {
 
 /** Names in force: those of a graph, and of the graphs around it. */
 interface Scope {
-  readonly values: Map<string, Value | Spoiled>;
+  readonly values: Map<string, Value | SequenceValue | Spoiled>;
   readonly outer: Scope | undefined;
   readonly opsets: ReadonlyMap<string, number>;
   /** Of the node that called the function this is the body of. */
@@ -78,7 +86,11 @@ export class Interpreter {
     for (const [name, tensor] of graph.initializers)
       if (!scope.values.has(name)) scope.values.set(name, storedValue(tensor));
     for (const node of graph.nodes) this.#runNode(node, scope);
-    return graph.outputs.map(({ name }) => this.#mustFind(name, scope));
+    return graph.outputs.map(({ name }) => {
+      const value = this.#mustFind(name, scope);
+      if (value.kind === 'sequence') throw unknown(`output ${JSON.stringify(name)} is a list of tensors`);
+      return value;
+    });
   }
 
   #runNode(node: NodeProto, scope: Scope): void {
@@ -101,13 +113,20 @@ export class Interpreter {
     }
   }
 
-  #resultsOf(node: NodeProto, inputs: readonly (Value | undefined)[], scope: Scope): readonly OutputValue[] {
+  #resultsOf(
+    node: NodeProto,
+    inputs: readonly (Value | SequenceValue | undefined)[],
+    scope: Scope,
+  ): readonly OutputValue[] {
     const attributes = resolved(node.attributes, scope.attributes);
     const body = this.#model.functions.get(functionKey(node.domain, node.operator));
     if (body !== undefined) return this.#runFunction(body, attributes, inputs, scope);
     const transfer = transferOf(node.domain, node.operator);
     const name = node.domain === '' ? node.operator : `${node.domain}.${node.operator}`;
     if (transfer === undefined) throw unknown(`the operator ${name} is not known`);
+    if (inputs.some((value) => value?.kind === 'sequence') && !takesSequences(node)) {
+      throw unknown(`${name} takes a list of tensors`);
+    }
     const opset = scope.opsets.get(node.domain) ?? 1;
     const call = new Call(node, attributes, opset, inputs, this.symbols, (graph, values) =>
       this.#runSubgraph(graph, values, scope),
@@ -137,11 +156,11 @@ export class Interpreter {
   #runFunction(
     body: FunctionProto,
     attributes: ReadonlyMap<string, AttributeValue>,
-    inputs: readonly (Value | undefined)[],
+    inputs: readonly (Value | SequenceValue | undefined)[],
     caller: Scope,
   ): readonly OutputValue[] {
     this.#mustNotBeTooDeep(caller);
-    const values = new Map<string, Value>();
+    const values = new Map<string, Value | SequenceValue>();
     for (const [index, name] of body.inputs.entries()) {
       const value = inputs[index];
       if (value !== undefined) values.set(name, value);
@@ -177,7 +196,7 @@ export class Interpreter {
       throw unknown(`functions and subgraphs are more than ${this.#limits.depthMax} deep`);
   }
 
-  #mustFind(name: string, scope: Scope): Value {
+  #mustFind(name: string, scope: Scope): Value | SequenceValue {
     for (let at: Scope | undefined = scope; at !== undefined; at = at.outer) {
       const found = at.values.get(name);
       if (found === undefined) continue;
@@ -191,7 +210,7 @@ export class Interpreter {
 
 const drawing = /^(Random|Bernoulli|Multinomial|If$|Loop$|Scan$|Dropout$)/;
 
-function isComputedAlike({ operator }: NodeProto, inputs: readonly (Value | undefined)[]): boolean {
+function isComputedAlike({ operator }: NodeProto, inputs: readonly (Value | SequenceValue | undefined)[]): boolean {
   return !drawing.test(operator) && inputs.every((value) => value === undefined || value.kind === 'plain');
 }
 
@@ -208,7 +227,7 @@ function resolved(
 }
 
 /** Inputs of a function that its call left out are left out of its nodes too. */
-function withoutMissing(node: NodeProto, body: FunctionProto, values: ReadonlyMap<string, Value>): NodeProto {
+function withoutMissing(node: NodeProto, body: FunctionProto, values: ReadonlyMap<string, unknown>): NodeProto {
   const isMissing = (name: string): boolean => body.inputs.includes(name) && !values.has(name);
   return node.inputs.some(isMissing)
     ? { ...node, inputs: node.inputs.map((name) => (isMissing(name) ? '' : name)) }

@@ -33,8 +33,14 @@ export interface MixedValue {
   readonly reason: string;
 }
 
+/** A list of tensors. Only operators for lists take it. */
+export interface SequenceValue {
+  readonly kind: 'sequence';
+  readonly elements: readonly Value[];
+}
+
 export type Value = PlainValue | RowsValue | CountedValue;
-export type OutputValue = Value | MixedValue;
+export type OutputValue = Value | SequenceValue | MixedValue;
 
 /** Ends the analysis: rows are mixed, or it cannot be told whether they are. */
 export class RowsMixed extends Error {

@@ -2,7 +2,7 @@
 import { isRows } from '../axes.ts';
 import { mustNotCount } from '../broadcast.ts';
 import type { Call, Transfer } from '../call.ts';
-import type { Size } from '../size.ts';
+import { Size } from '../size.ts';
 import { mixed, mustHaveDims, type OutputValue, plain, rows, unknown, type Value } from '../value.ts';
 
 /** What an input of an attention operator is, as far as rows matter. */
@@ -18,11 +18,16 @@ const weights: Role = { kind: 'weights' };
 const mask: Role = { kind: 'mask' };
 const scoreAxes = 4;
 
-/** `outputs`: the axis of the rows of each output. */
-function attention(
-  roles: readonly (Role | undefined)[],
-  outputs: readonly { readonly axis: number; readonly rank?: number }[],
-): Transfer {
+interface AttentionOutput {
+  /** Of the rows. */
+  readonly axis: number;
+  /** As many axes as the queries, unless given. */
+  readonly rank?: number;
+  /** Where they are known; the size of the rows does not matter. */
+  readonly sizes?: (call: Call) => readonly (Size | undefined)[];
+}
+
+function attention(roles: readonly (Role | undefined)[], outputs: readonly AttentionOutput[]): Transfer {
   return (call) => {
     mustNotCount(call.given);
     const query = call.input(0);
@@ -37,7 +42,7 @@ function attention(
 }
 
 function outputOf(
-  output: { readonly axis: number; readonly rank?: number } | undefined,
+  output: AttentionOutput | undefined,
   dims: readonly Size[],
   hasRows: boolean,
   call: Call,
@@ -45,8 +50,9 @@ function outputOf(
   if (output === undefined)
     return { kind: 'mixed', isCertain: false, reason: 'it is not known what this output holds' };
   const rank = output.rank ?? dims.length;
+  const sizes = output.sizes?.(call) ?? [];
   const shape = Array.from({ length: rank }, (_, axis) =>
-    axis === output.axis ? (dims[0] as Size) : call.symbols.size(),
+    axis === output.axis ? (dims[0] as Size) : (sizes[axis] ?? call.symbols.size()),
   );
   return hasRows ? rows(shape, output.axis) : plain(shape);
 }
@@ -76,21 +82,53 @@ function mustPlay(role: Role | undefined, value: Value, batch: Size | undefined)
   } else if (own.length === scoreAxes && own[0]?.is(1) !== true) throw mixed('the mask has a fixed number of rows');
 }
 
-const answers = { axis: 0 };
+/** With heads on an axis of their own, as wide as a value; otherwise side by side. */
+const standardAnswers: AttentionOutput = {
+  axis: 0,
+  sizes: (call) => {
+    const [query, value] = [mustHaveDims(call.input(0)), mustHaveDims(call.input(2))];
+    if (query.length === scoreAxes) return [undefined, query[1], query[2], value[3]];
+    const heads = Size.constant(call.integer('kv_num_heads', 1));
+    const width = value[2]?.dividedBy(heads)?.times(Size.constant(call.integer('q_num_heads', 1)));
+    return [undefined, query[1], width];
+  },
+};
+
+/** Weights of queries, keys and values lie side by side. */
+const fusedAnswers: AttentionOutput = {
+  axis: 0,
+  sizes: (call) => {
+    const width = call.has('qkv_hidden_sizes') ? undefined : call.input(1).dims?.[1]?.dividedBy(Size.constant(3));
+    return [undefined, mustHaveDims(call.input(0))[1], width];
+  },
+};
+
+const multiHeadAnswers: AttentionOutput = {
+  axis: 0,
+  sizes: (call) => {
+    const value = call.inputs[2]?.dims;
+    return [undefined, mustHaveDims(call.input(0))[1], value?.length === 3 ? value[2] : undefined];
+  },
+};
+
+const answers: AttentionOutput = { axis: 0 };
 const cache = { axis: 0, rank: 4 };
 
 /** The standard operator since opset 23: Q, K, V, mask, past keys and values. */
-export const standardAttention = attention([front, front, front, mask, front, front], [answers, cache, cache, cache]);
+export const standardAttention = attention(
+  [front, front, front, mask, front, front],
+  [standardAnswers, cache, cache, cache],
+);
 
 /** com.microsoft.Attention: the mask is a list or has rows in front; a list of two or three numbers a row is not one number a row. */
 export const fusedAttention = attention(
   [front, weights, weights, front, { kind: 'rows', axis: 1 }, mask],
-  [answers, { axis: 1, rank: 5 }],
+  [fusedAnswers, { axis: 1, rank: 5 }],
 );
 
 export const multiHeadAttention = attention(
   [front, front, front, weights, front, mask, front, front],
-  [answers, cache, cache],
+  [multiHeadAnswers, cache, cache],
 );
 
 export const groupQueryAttention = attention(

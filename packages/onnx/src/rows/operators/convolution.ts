@@ -151,3 +151,9 @@ export const affineGrid: Transfer = (call): OutputValue => {
   if (!count.equals(theta.dims[0] as Size)) throw mixed('the size of the grid names a fixed number of rows');
   return rows(shape, 0);
 };
+
+/** QLinearAveragePool: quantised, with scales that are the same for all rows. */
+export const averagePool: Transfer = (call) => {
+  if (call.integer('channels_last', 0) === 1) throw unknown('channels are last');
+  return pool(call);
+};

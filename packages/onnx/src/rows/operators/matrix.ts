@@ -3,7 +3,17 @@ import { isRows } from '../axes.ts';
 import { broadcast, mustNotCount } from '../broadcast.ts';
 import type { Call, Transfer } from '../call.ts';
 import type { Size } from '../size.ts';
-import { mixed, mustHaveDims, type OutputValue, plain, rows, unknown, type Value } from '../value.ts';
+import {
+  mixed,
+  mustHaveDims,
+  type OutputValue,
+  type PlainValue,
+  plain,
+  type RowsValue,
+  rows,
+  unknown,
+  type Value,
+} from '../value.ts';
 
 const contracted = 'it sums over the batch axis';
 const outer = 'every row meets every other in the product';
@@ -76,15 +86,14 @@ export function gemm(leftInput: number, rightInput: number, addedInput: number):
     if (isRows(right) && right.axis !== columnAxis) throw mixed(contracted);
     const result = isRows(left) ? rows(shape, 0) : isRows(right) ? rows(shape, 1) : plain(shape);
     const added = call.inputs[addedInput];
-    return added === undefined ? result : mustKeepShape(broadcast([result, added], call.symbols), shape);
+    return added === undefined ? result : mustKeepRank(broadcast([result, added], call.symbols), shape.length);
   };
 }
 
 /** What is added is repeated to the size of the product, never the other way round. */
-function mustKeepShape(value: OutputValue, shape: readonly Size[]): OutputValue {
-  if (value.kind === 'mixed' || value.dims?.length !== shape.length)
-    throw unknown('what is added is larger than the product');
-  return { ...value, dims: value.dims };
+function mustKeepRank(value: PlainValue | RowsValue, rank: number): OutputValue {
+  if (value.dims?.length !== rank) throw unknown('what is added is larger than the product');
+  return value;
 }
 
 /** The last two axes are square matrices, each treated alone. */

@@ -350,3 +350,15 @@ export function blocks(channels: (size: Size, block: number) => Size | undefined
     return isRows(value) ? rows(shape, 0) : plain(shape);
   };
 }
+
+/** ExpandDims: one new axis, at a place that is an input. */
+export const expandDims: Transfer = (call) => {
+  const value = call.input(0);
+  mustNotCount([value]);
+  const dims = mustHaveDims(value);
+  const [written] = mustBeConstants(call.input(1), 'the axis');
+  if (written === undefined) throw unknown('the axis is not known');
+  const axis = axisFrom(written, dims.length + 1);
+  const shape = [...dims.slice(0, axis), one, ...dims.slice(axis)];
+  return isRows(value) ? rows(shape, value.axis >= axis ? value.axis + 1 : value.axis) : plain(shape);
+};

@@ -16,6 +16,7 @@ import * as norm from './normalisation.ts';
 import * as quant from './quantisation.ts';
 import { recurrent } from './recurrent.ts';
 import * as reduce from './reduction.ts';
+import * as list from './sequences.ts';
 import * as signal from './signal.ts';
 
 type Entry = readonly [names: string, transfer: Transfer];
@@ -131,6 +132,17 @@ const standard: readonly Entry[] = [
   ['Loop', flow.loop],
   ['Scan', flow.scan],
   ['TfIdfVectorizer', learn.termFrequencies],
+  ['BitCast', element.unary],
+  ['SequenceConstruct', list.construct],
+  ['SequenceEmpty', list.empty],
+  ['SequenceAt', list.at],
+  ['SequenceInsert', list.insert],
+  ['SequenceErase', list.erase],
+  ['SequenceLength', list.length],
+  ['ConcatFromSequence', list.join],
+  ['SplitToSequence', list.split],
+  ['Optional OptionalGetElement', list.optional],
+  ['OptionalHasElement', list.hasElement],
 ];
 
 const learning: readonly Entry[] = [
@@ -153,7 +165,7 @@ const microsoft: readonly Entry[] = [
   ['CDist', matrix.distances],
   ['BiasGelu FastGelu', element.nary],
   ['Inverse', matrix.ofMatrices(false)],
-  ['FusedMatMul', matrix.fusedProduct],
+  ['FusedMatMul TransposeMatMul', matrix.fusedProduct],
   ['FusedGemm', matrix.gemm(0, 1, 2)],
   ['MatMulNBits', matrix.packedProduct],
   ['MatMulIntegerToFloat', matrix.product(0, 1, [2, 4])],
@@ -168,6 +180,11 @@ const microsoft: readonly Entry[] = [
   ['RotaryEmbedding', attention.rotaryEmbedding(1)],
   ['QuantizeLinear DequantizeLinear', quant.linear],
   ['QLinearAdd QLinearMul', quant.binary],
+  ['QLinearWhere', quant.where],
+  ['QLinearConcat', quant.concat],
+  ['QLinearSoftmax', quant.softmax],
+  ['QLinearAveragePool', space.averagePool],
+  ['ExpandDims', move.expandDims],
   ['QLinearSigmoid QLinearLeakyRelu', element.unary],
   ['QLinearGlobalAveragePool', space.globalPool],
   ['QGemm', matrix.gemm(0, 3, 6)],
@@ -197,4 +214,9 @@ export function transferOf(domain: string, operator: string): Transfer | undefin
 /** All operators known, as `domain:name`. */
 export function knownOperators(): readonly string[] {
   return [...operators.keys()];
+}
+
+/** Whether the operator takes lists of tensors. */
+export function takesSequences({ domain, operator }: { readonly domain: string; readonly operator: string }): boolean {
+  return domain === '' && /^(Sequence|ConcatFromSequence$|Optional)/.test(operator);
 }
