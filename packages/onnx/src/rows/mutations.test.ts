@@ -242,8 +242,8 @@ const mutations: readonly Mutation[] = [
     11,
     'operators of other domains',
     'operators/operator-table.js',
-    'return operators.get(`${domain}:${operator}`);',
-    "return operators.get(`${domain}:${operator}`) ?? operators.get(`:${operator}`) ?? operators.get(':Relu');",
+    'return operators.get(keyOf(domain, operator));',
+    "return operators.get(keyOf(domain, operator)) ?? operators.get(keyOf('', operator)) ?? operators.get(':Relu');",
   ),
   mutation(
     11,
@@ -278,8 +278,8 @@ const mutations: readonly Mutation[] = [
     9,
     'operators of com.microsoft that are not known',
     'operators/operator-table.js',
-    'return operators.get(`${domain}:${operator}`);',
-    "return operators.get(`${domain}:${operator}`) ?? operators.get(':Relu');",
+    'return operators.get(keyOf(domain, operator));',
+    "return operators.get(keyOf(domain, operator)) ?? operators.get(':Relu');",
   ),
   mutation(
     9,

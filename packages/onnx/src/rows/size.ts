@@ -8,6 +8,8 @@ export const rowsSymbol = 'N';
 
 /** Sums longer than this are not followed; the caller takes them for unknown. */
 const termsMax = 24;
+/** Products of more symbols are not followed either. */
+const symbolsMax = 32;
 
 export class Size {
   /** Coefficient by product; a product is its symbols, sorted, joined by `*`; the empty one is 1. None is 0. */
@@ -25,7 +27,7 @@ export class Size {
               if (product === '') return `${coefficient}`;
               return coefficient === 1 ? product : `${coefficient}*${product}`;
             })
-            .sort()
+            .sort(compareText)
             .join('+');
   }
 
@@ -142,14 +144,20 @@ export class Size {
 
 function sizeFrom(terms: ReadonlyMap<string, number>): Size | undefined {
   if (terms.size > termsMax) return undefined;
-  for (const coefficient of terms.values()) if (!Number.isSafeInteger(coefficient)) return undefined;
+  for (const [product, coefficient] of terms) {
+    if (!Number.isSafeInteger(coefficient) || product.split('*').length > symbolsMax) return undefined;
+  }
   return Size.from(terms);
 }
 
 function productOf(left: string, right: string): string {
   if (left === '') return right;
   if (right === '') return left;
-  return [...left.split('*'), ...right.split('*')].sort().join('*');
+  return [...left.split('*'), ...right.split('*')].sort(compareText).join('*');
+}
+
+function compareText(left: string, right: string): number {
+  return left < right ? -1 : Number(left > right);
 }
 
 type Term = readonly [product: string, coefficient: number];

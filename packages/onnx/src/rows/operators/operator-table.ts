@@ -199,16 +199,20 @@ const domains: readonly (readonly [string, readonly Entry[]])[] = [
   ['com.microsoft', microsoft],
 ];
 
+function keyOf(domain: string, operator: string): string {
+  return `${domain}:${operator}`;
+}
+
 const operators: ReadonlyMap<string, Transfer> = new Map(
   domains.flatMap(([domain, entries]) =>
     entries.flatMap(([names, transfer]) =>
-      names.split(/\s+/).map((name): [string, Transfer] => [`${domain}:${name}`, transfer]),
+      names.split(/\s+/).map((name): [string, Transfer] => [keyOf(domain, name), transfer]),
     ),
   ),
 );
 
 export function transferOf(domain: string, operator: string): Transfer | undefined {
-  return operators.get(`${domain}:${operator}`);
+  return operators.get(keyOf(domain, operator));
 }
 
 /** All operators known, as `domain:name`. */
