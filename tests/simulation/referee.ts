@@ -151,7 +151,7 @@ export class Referee {
       isDelayed: false,
       batch: undefined,
       answeredIn: undefined,
-      isAlone: false,
+      isAlone: event.request.isAlone,
       deaths: 0,
       requeues: 0,
     };

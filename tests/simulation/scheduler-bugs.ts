@@ -188,6 +188,7 @@ export const schedulerBugs: ReadonlyMap<string, (options: SchedulerOptions) => S
     'does not hear how long a request wants to wait',
     (options) => new Mishearing(options, () => ({ queueTimeoutMs: Infinity })),
   ],
+  ['lets requests that must run alone share', (options) => new Mishearing(options, () => ({ isAlone: false }))],
   ['has no bound on a level', (options) => new Misreading(options, unboundedLevels)],
   ['serves callers in the order of arrival', (options) => new Mishearing(options, () => ({ caller: '' }))],
   [
