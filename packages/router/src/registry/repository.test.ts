@@ -217,7 +217,7 @@ describe('versions', () => {
 
   test('that share a warning give it once', async () => {
     for (const version of ['1', '2']) await repository.write(`m/${version}/model.onnx`, model);
-    await repository.write('m/config.pbtxt', 'version_policy { all { } } max_batch_size: 4');
+    await repository.write('m/config.pbtxt', 'version_policy { all { } } parameters { key: "other" }');
     const { models, warnings } = await scan();
     expect(models[0]?.versions).toHaveLength(2);
     expect(warnings).toHaveLength(1);

@@ -13,7 +13,7 @@ export interface BatchTiming {
   readonly computeInputMs: number;
   /** The engine's run, as the worker measured it. */
   readonly computeInferMs: number;
-  /** Taking the answer apart; 0 when nobody waited for it any more. */
+  /** Taking the answer apart. */
   readonly computeOutputMs: number;
 }
 
