@@ -1,4 +1,4 @@
-import { InferenceError, type LoadSpec, type Region } from '@millrace/protocol';
+import type { LoadSpec, Region } from '@millrace/protocol';
 import type { RunRequest, RunResult, Session } from '../engine.ts';
 
 export interface SizedSession {
@@ -11,7 +11,8 @@ type Batch = RunRequest['inputs'][number];
 
 /**
  * A model that runs in a few sizes only, each in a session of its own that never sees another shape. A batch between
- * two sizes is filled up with zeros to the larger, and what comes of those rows is left out of the answer.
+ * two sizes is filled up with zeros to the larger, and what comes of those rows is left out of the answer. What is no
+ * batch of equal rows, or has more than the largest size, is run as it is: slower, and right.
  */
 export class FixedSizesSession implements Session {
   readonly #sessions: readonly SizedSession[];
@@ -27,16 +28,25 @@ export class FixedSizesSession implements Session {
 
   async run(request: RunRequest): Promise<RunResult> {
     const rows = request.inputs[0]?.shape[0] ?? 0;
-    const sized = this.#sessions.find((one) => one.rows >= rows);
-    if (sized === undefined) {
-      const most = this.#sessions.at(-1)?.rows;
-      throw new InferenceError('inference-failed', `model "${this.#spec.name}" runs ${most} rows at most, not ${rows}`);
-    }
-    if (sized.rows === rows) return sized.session.run(request);
+    const sized = this.#sessions.find((one) => one.rows >= rows) ?? this.#largest();
+    if (sized.rows <= rows || !this.#isFillable(request, rows)) return sized.session.run(request);
     const inputs = request.inputs.map((input) => this.#filledUp(input, rows, sized.rows));
     const lend = (bytes: number): Region => request.lend(bytes);
     const { outputs, region } = await sized.session.run({ inputs, outputs: request.outputs, lend });
     return { outputs: outputs.map((output) => cut(output, sized.rows, rows)), region };
+  }
+
+  #largest(): SizedSession {
+    return this.#sessions.at(-1) as SizedSession;
+  }
+
+  /** An input that may be left out holds for the whole run, and has no rows. */
+  #isFillable({ inputs }: RunRequest, rows: number): boolean {
+    if (rows === 0) return false;
+    return inputs.every(
+      ({ index, shape, data }) =>
+        shape[0] === rows && data.length % rows === 0 && this.#spec.inputs[index]?.isOptional !== true,
+    );
   }
 
   async unload(): Promise<void> {
@@ -46,8 +56,6 @@ export class FixedSizesSession implements Session {
 
   #filledUp(input: Batch, rows: number, rowsWanted: number): Batch {
     const { index, shape, data } = input;
-    // What is wrong with the batch is said where every batch is looked at.
-    if (rows === 0 || shape[0] !== rows || data.length % rows !== 0) return input;
     const bytes = (data.length / rows) * rowsWanted;
     let room = this.#filled.get(index);
     if (room === undefined || room.length < bytes) {

@@ -115,6 +115,8 @@ export class OnnxruntimeSession implements Session {
   #placesKnownBefore(request: RunRequest): OutputPlace[] | undefined {
     if (request.outputs.length === 0) throw new InferenceError('inference-failed', 'no output was asked for');
     const rows = request.inputs[0]?.shape[0];
+    // Inputs of unequal first sizes are no batch: how many rows come out is for the graph to say.
+    if (this.#spec.isBatched && request.inputs.some(({ shape }) => shape[0] !== rows)) return undefined;
     const places: OutputPlace[] = [];
     let offset = 0;
     for (const index of request.outputs) {
