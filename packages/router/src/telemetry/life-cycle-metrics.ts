@@ -1,4 +1,5 @@
 /** Keeps the metrics of the life of models. */
+import type { RowVerdict } from '@millrace/onnx';
 import type { ServedModel } from '../data-plane/served-model.ts';
 import type { LibraryListener } from '../registry/library/library-listener.ts';
 import { lifeCycleMetrics, registerAll } from './metric-table.ts';
@@ -36,6 +37,19 @@ export class LifeCycleMetrics
   modelForgotten(name: string, version: string): void {
     this.#families.evictions.remove(name, version);
     this.#families.modelMemory.remove(name, version);
+    this.#forgetSharing(name, version);
+  }
+
+  /** Whether requests of a version share runs, and what the analysis of its graph found. */
+  sharingKnown(name: string, version: string, verdict: RowVerdict['kind'], isShared: boolean): void {
+    this.#forgetSharing(name, version);
+    this.#families.rowVerdict.bind(name, version, verdict, isShared ? 'yes' : 'no').set(1);
+  }
+
+  #forgetSharing(name: string, version: string): void {
+    for (const { labelValues } of [...this.#families.rowVerdict.entries()]) {
+      if (labelValues[0] === name && labelValues[1] === version) this.#families.rowVerdict.remove(...labelValues);
+    }
   }
 
   demandLoaded(_context: string, waitMs: number): void {

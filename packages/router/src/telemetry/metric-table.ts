@@ -290,6 +290,12 @@ export const tritonMetrics = {
 
 /** The life of models: what is loaded, what goes to make room, and who waits for it. */
 export const lifeCycleMetrics = {
+  rowVerdict: {
+    name: 'millrace_model_row_verdict',
+    type: 'gauge',
+    help: 'Always 1: whether requests of a version share runs (`yes` or `no`), and what the analysis of its graph says of its rows (`independent`, `dependent` or `unknown`).',
+    labels: ['model', 'version', 'verdict', 'shares'],
+  },
   loads: {
     name: 'millrace_loads_total',
     type: 'counter',

@@ -26,6 +26,17 @@ export const modelMetadataSchema = z
     platform: z.string(),
     inputs: z.array(tensorMetadata),
     outputs: z.array(tensorMetadata),
+    parameters: z
+      .object({
+        shares_runs: z.boolean(),
+        row_verdict: z.enum(['independent', 'dependent', 'unknown']),
+        row_verdict_node: z.string().optional(),
+        shares_runs_reason: z.string(),
+      })
+      .optional()
+      .describe(
+        'Whether requests of different callers share runs of the model, and why; absent for models without a graph',
+      ),
   })
   .meta({ id: 'ModelMetadata' });
 
