@@ -2,7 +2,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { errorCatalogue } from '@millrace/protocol';
-import { modelParameters, parameterFamilies } from '@millrace/router';
+import { modelParameters, parameterFamilies, reportedParameters } from '@millrace/router';
 import { configFields } from 'millrace';
 import { describe, expect, test } from 'vitest';
 import { root, sourceFiles } from './source-files.ts';
@@ -47,7 +47,8 @@ const kinds: readonly Kind[] = [
 ];
 
 function isModelParameter(name: string): boolean {
-  return Object.hasOwn(modelParameters, name) || parameterFamilies.some(({ prefix }) => name.startsWith(prefix));
+  const isNamed = Object.hasOwn(modelParameters, name) || Object.hasOwn(reportedParameters, name);
+  return isNamed || parameterFamilies.some(({ prefix }) => name.startsWith(prefix));
 }
 
 function namesIn(text: string): ReadonlySet<string> {
