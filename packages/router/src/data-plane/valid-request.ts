@@ -136,8 +136,8 @@ export class ValidInferRequest {
     }
     if (rows < 1 || rows > view.rowsMax) {
       if (!model.answersAnyRows) throw rowsRefusal(request, view, rows);
-      // Nothing to divide, or answers that must keep their order.
-      if (rows < 1 || model.policy.isOrdered) isAlone = true;
+      // Nothing to divide, answers that must keep their order, or more bytes than the queue takes of any request.
+      if (rows < 1 || model.policy.isOrdered || bytes > model.policy.queueBytesMax) isAlone = true;
     }
     return new ValidInferRequest(model, request, inputs, outputsFrom(request, model), rows, bytes, isAlone);
   }

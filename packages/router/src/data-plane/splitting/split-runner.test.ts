@@ -92,6 +92,14 @@ test('a queue that holds fewer requests than there are parts takes them one afte
   expect(sent.result).toBe(`answered ${upTo(100).join(' ')}`);
 });
 
+test('a request with more bytes than the queue may hold is refused as any other', async () => {
+  const stage = new PlaneOnStage({}, guessedModel({ queueBytesMax: 100 }));
+  stage.worker(1);
+  const [small, large] = [stage.send(upTo(25)), stage.send(upTo(26))];
+  await stage.turn();
+  expect([small.result, large.result]).toEqual([undefined, 'request-too-large']);
+});
+
 test('one part that fails ends the request with its error, once, and the other parts are cancelled', async () => {
   const stage = new PlaneOnStage({}, guessedModel());
   const link = stage.worker(1, 3);
