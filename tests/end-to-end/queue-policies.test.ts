@@ -61,6 +61,12 @@ test('requests that make a preferred size run as one batch, long before the dela
   expect(await server.metric('millrace_batch_rows_count', { model: 'fours' })).toBe(1);
 });
 
+test('Triton: a batch at or over the largest preferred size runs at once', async () => {
+  const six = (name: string) => ({ name, datatype: 'FP32' as const, shape: [6, 2], values: new Array(12).fill(1) });
+  const answer = await infer(server.url, 'fours', [six('left'), six('right')]);
+  expect(answer.outputs[0]).toMatchObject({ shape: [6, 2], values: new Array(12).fill(2) });
+});
+
 test('a timeout refuses with Triton’s words while the worker is busy', async () => {
   const long = await occupy('timed');
   let isBusy = true;
