@@ -20,6 +20,20 @@ describe('requests', () => {
     expect(dataPlane.requests.map(({ id }) => id)).toEqual(['r1', '']);
   });
 
+  test('Triton: JSON data nested otherwise than by shape is flattened, before and after its shape', async () => {
+    const { call, dataPlane } = echoEdge();
+    for (const text of [
+      '{"name":"x","datatype":"INT8","shape":[2,2],"data":[[1],[2,3,4]]}',
+      '{"data":[1,[2,[3]],4],"name":"x","datatype":"INT8","shape":[2,2]}',
+    ]) {
+      expect((await call(jsonRequest(`{"inputs":[${text}]}`))).status).toBe(200);
+    }
+    expect(dataPlane.requests.map(({ inputs }) => [...(inputs[0]?.data ?? [])])).toEqual([
+      [1, 2, 3, 4],
+      [1, 2, 3, 4],
+    ]);
+  });
+
   test('binary data reaches the data plane as views of the body', async () => {
     const { call, dataPlane } = echoEdge();
     const request = binaryRequest(

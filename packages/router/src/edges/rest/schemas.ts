@@ -11,7 +11,9 @@ const requestParameters = parameters.describe(
 );
 const datatype = z.enum(Object.keys(datatypes) as [string, ...string[]]).meta({ id: 'Datatype' });
 const shape = z.array(z.int().min(0));
-const data = z.array(z.unknown()).describe('Elements in row-major order, flat or nested as the shape says');
+const data = z
+  .array(z.unknown())
+  .describe('Elements in row-major order, flat or nested in any way; as many as the shape says');
 
 export const errorSchema = z.object({ error: z.string() }).meta({ id: 'Error' });
 
