@@ -38,6 +38,7 @@ export class FleetWatch implements LibraryListener {
 
   modelReady(model: ServedModel): void {
     this.#observerOf(model).readinessChanged(true);
+    this.#metrics?.modelReady(model);
     this.#tell();
   }
 
