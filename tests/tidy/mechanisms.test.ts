@@ -34,15 +34,23 @@ const kinds: readonly Kind[] = [
   },
   { what: 'a flag', form: /^--\w/, exists: (name) => flags.has(name.replace(/[ =].*/, '')) },
   { what: 'a variable', form: /^MILLRACE_/, exists: (name) => config.has(name) },
+  {
+    what: 'a parameter of a request',
+    form: /^(sequence_(id|start|end)|millrace_timeout_ms)$/,
+    exists: (name) => isInSources(`'${name}'`),
+  },
   { what: 'a metric', form: /^(millrace|nv_inference|nv_cache|process|nodejs)_/, exists: (name) => metrics.has(name) },
-  { what: 'a header', form: /^(millrace-|retry-after$)/, exists: (name) => isInSources(`'${name}'`) },
+  {
+    what: 'a header',
+    form: /^(millrace-|retry-after$|grpc-timeout$|connect-timeout-ms$)/,
+    exists: (name) => isInSources(`'${name}'`),
+  },
   {
     what: 'an error',
     form: /^[a-z]+(-[a-z]+)+$|^(cancelled|draining)$/,
     exists: (name) => Object.hasOwn(errorCatalogue, name),
   },
   { what: 'a log line', form: /^"/, exists: (name) => isInSources(`'${name.slice(1, -1)}'`) },
-  { what: 'a parameter of a request', form: /^sequence_(id|start|end)$/, exists: (name) => isInSources(`'${name}'`) },
   { what: 'a field of a model', form: /^[a-z]+(_[a-z]+)+$/, exists: (name) => modelFields.includes(`${name}:`) },
 ];
 

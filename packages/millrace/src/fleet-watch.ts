@@ -41,6 +41,7 @@ export class FleetWatch implements LibraryListener {
   modelReady(model: ServedModel): void {
     this.#noteSharing(model);
     this.#observerOf(model).readinessChanged(true);
+    this.#metrics?.modelReady(model);
     this.#tell();
   }
 

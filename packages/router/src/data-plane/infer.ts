@@ -20,8 +20,8 @@ export interface InferRequest {
   /** Milliseconds from now; undefined when the caller set none. */
   readonly timeoutMs: number | undefined;
   /**
-   * Milliseconds that the request may wait in the queue, as its `timeout` parameter says. Where the model's queue takes
-   * no such wish it counts as a deadline. Undefined when the caller set none.
+   * Milliseconds that the request may wait, as its `timeout` parameter says: it shortens the queue timeout of a model that
+   * has one and allows that, or the wait of a sequence for a slot. Elsewhere it is ignored. Undefined: not set.
    */
   readonly queueTimeoutMs: number | undefined;
   /** From 1, the most urgent; 0: the model's default. */

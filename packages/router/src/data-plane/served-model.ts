@@ -19,8 +19,6 @@ export class ServedModel {
   readonly requiredInputs: number;
   /** Every request has the same inputs and row shapes, so any two may share a batch. */
   readonly isUniform: boolean;
-  /** Its configuration says how long requests wait: a `timeout` parameter is then about that, where it may be at all. */
-  readonly hasQueueTimeout: boolean;
   /** Its engine takes text where others take bytes: elements of BYTES inputs must be UTF-8. */
   readonly takesTextOnly: boolean;
   readonly allOutputs: readonly number[];
@@ -60,9 +58,6 @@ export class ServedModel {
     this.requiredInputs = view.inputs.filter((input) => input.isOptional !== true).length;
     this.isUniform =
       this.requiredInputs === view.inputs.length && view.inputs.every((input) => !hasFreeRowDimension(input, view));
-    this.hasQueueTimeout = policy.queues.some(
-      ({ timeoutMs, allowsTimeoutOverride }) => allowsTimeoutOverride || Number.isFinite(timeoutMs),
-    );
     this.takesTextOnly = view.platform === 'onnxruntime_onnx';
     this.allOutputs = view.outputs.map((_, index) => index);
     this.inputRowBytes = view.inputs.map((input) => takeByteSize(input.datatype, rowShapeOf(input, view)));

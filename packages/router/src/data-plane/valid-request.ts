@@ -62,13 +62,12 @@ export class ValidInferRequest {
   }
 
   get timeoutMs(): number | undefined {
-    const { timeoutMs, queueTimeoutMs } = this.#details;
-    return this.model.hasQueueTimeout ? timeoutMs : tighter(timeoutMs, queueTimeoutMs);
+    return this.#details.timeoutMs;
   }
 
   /** Infinity: nothing was asked of the queue. */
   get queueTimeoutMs(): number {
-    return (this.model.hasQueueTimeout ? this.#details.queueTimeoutMs : undefined) ?? Number.POSITIVE_INFINITY;
+    return this.#details.queueTimeoutMs ?? Number.POSITIVE_INFINITY;
   }
 
   get priority(): number {
@@ -101,8 +100,7 @@ export class ValidInferRequest {
    * their own, for the caller's may be used again once it has gone away.
    */
   detached(): ValidInferRequest {
-    const queueTimeoutMs = Number.isFinite(this.queueTimeoutMs) ? this.queueTimeoutMs : undefined;
-    const details = { ...this.#details, timeoutMs: undefined, queueTimeoutMs };
+    const details = { ...this.#details, timeoutMs: undefined };
     const inputs = this.inputs.map((tensor) => tensor && { ...tensor, data: Uint8Array.from(tensor.data) });
     return new ValidInferRequest(this.model, details, inputs, this.outputs, this.rows, this.bytes, this.isAlone);
   }
@@ -174,12 +172,6 @@ export interface Extension {
 }
 
 const noTrail: readonly string[] = [];
-
-/** The tighter of two limits. */
-function tighter(a: number | undefined, b: number | undefined): number | undefined {
-  if (a === undefined || b === undefined) return a ?? b;
-  return Math.min(a, b);
-}
 
 function refusal(request: InferRequest, message: string): InferenceError {
   return new InferenceError('invalid-request', `[request id: ${request.id || '<id_unknown>'}] ${message}`);

@@ -9,7 +9,13 @@ export class LifeCycleMetrics
   implements
     Pick<
       LibraryListener,
-      'loadStarted' | 'loadFailed' | 'modelEvicted' | 'modelForgotten' | 'demandLoaded' | 'memoryMeasured'
+      | 'loadStarted'
+      | 'loadFailed'
+      | 'modelReady'
+      | 'modelEvicted'
+      | 'modelForgotten'
+      | 'demandLoaded'
+      | 'memoryMeasured'
     >
 {
   readonly #families;
@@ -28,6 +34,10 @@ export class LifeCycleMetrics
 
   loadFailed(): void {
     this.#families.loadFailures.bind().add(1);
+  }
+
+  modelReady({ view }: ServedModel): void {
+    this.#families.evictions.bind(view.name, view.version);
   }
 
   modelEvicted({ view }: ServedModel): void {

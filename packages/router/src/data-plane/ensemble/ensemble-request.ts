@@ -176,6 +176,8 @@ export class EnsembleRequest {
       return new InferenceError('internal', `${where} met a defect`, { cause: error });
     // The ensemble itself is known to the caller; what is missing is a part of it.
     const code = error.code === 'unknown-model' ? 'model-not-ready' : error.code;
+    // Its text names the step's model, and callers of the ensemble match on it as callers of the model do.
+    if (code === 'queue-timeout') return error;
     const { retryAfterMs } = error;
     const options = retryAfterMs === undefined ? { cause: error } : { cause: error, retryAfterMs };
     return new InferenceError(code, `${where}: ${error.message}`, options);

@@ -5,9 +5,15 @@ import { z } from 'zod';
 const parameters = z
   .record(z.string(), z.union([z.string(), z.number(), z.boolean()]))
   .describe('Named values; those a model does not know it ignores');
+const requestParameters = parameters.describe(
+  'Named values; those a model does not know it ignores. millrace_timeout_ms: deadline of the request, in milliseconds ' +
+    'from now, as the header millrace-timeout-ms. timeout: microseconds that it may wait, where the queue of its model allows it',
+);
 const datatype = z.enum(Object.keys(datatypes) as [string, ...string[]]).meta({ id: 'Datatype' });
 const shape = z.array(z.int().min(0));
-const data = z.array(z.unknown()).describe('Elements in row-major order, flat or nested as the shape says');
+const data = z
+  .array(z.unknown())
+  .describe('Elements in row-major order, flat or nested in any way; as many as the shape says');
 
 export const errorSchema = z.object({ error: z.string() }).meta({ id: 'Error' });
 
@@ -43,7 +49,7 @@ export const modelMetadataSchema = z
 export const inferRequestSchema = z
   .object({
     id: z.string().optional(),
-    parameters: parameters.optional(),
+    parameters: requestParameters.optional(),
     inputs: z.array(
       z.object({
         name: z.string().min(1),
