@@ -1,4 +1,4 @@
-"""Writes cases as the runner reads them: a folder with a model file each, index.json, and data.bin with all tensors."""
+"""Writes cases as the runner reads them: a folder with a model file for each, index.json, and data.bin with all tensors."""
 import json
 import struct
 
@@ -56,9 +56,7 @@ def write_chunk(folder, cases):
     index = []
     for position, case in enumerate(cases):
         name = f"g{case.seed}" if len({other.seed for other in cases}) == len(cases) else f"g{case.seed}-{position}"
-        place = folder / "models" / name / "1"
-        place.mkdir(parents=True, exist_ok=True)
-        (place / "model.onnx").write_bytes(case.model.SerializeToString())
+        (folder / f"{name}.onnx").write_bytes(case.model.SerializeToString())
         requests = []
         for feeds, outputs, error in case.requests:
             entry = {"inputs": [data.put(key, array) for key, array in feeds.items()]}
