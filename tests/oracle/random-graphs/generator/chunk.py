@@ -3,7 +3,7 @@ import json
 import struct
 
 import numpy as np
-from onnx import AttributeProto
+from onnx import AttributeProto, printer
 
 DATATYPES = {
     "float32": "FP32", "float64": "FP64", "float16": "FP16", "int64": "INT64", "int32": "INT32", "int16": "INT16", "int8": "INT8",
@@ -50,13 +50,15 @@ def operators_of(nodes):
     return found
 
 
-def write_chunk(folder, cases):
+def write_chunk(folder, cases, is_shrinking=False):
     folder.mkdir(parents=True, exist_ok=True)
     data = DataFile(folder / "data.bin")
     index = []
     for position, case in enumerate(cases):
-        name = f"g{case.seed}" if len({other.seed for other in cases}) == len(cases) else f"g{case.seed}-{position}"
+        name = f"g{case.seed}-{position}" if is_shrinking else f"g{case.seed}"
         (folder / f"{name}.onnx").write_bytes(case.model.SerializeToString())
+        if is_shrinking:
+            (folder / f"{name}.txt").write_text(text_of(case))
         requests = []
         for feeds, outputs, error in case.requests:
             entry = {"inputs": [data.put(key, array) for key, array in feeds.items()]}
@@ -73,6 +75,15 @@ def write_chunk(folder, cases):
         })
     data.file.close()
     (folder / "index.json").write_text(json.dumps(index))
+
+
+def text_of(case):
+    """The graph and its requests for people."""
+    lines = [printer.to_text(case.model), ""]
+    for feeds, outputs, error in case.requests:
+        lines += [f"input {name} {array.shape} {array.tolist()}" for name, array in feeds.items()]
+        lines += [f"error {error}"] if error else [f"  output {name} {array.shape} {array.tolist()}" for name, array in zip(case.names, outputs)]
+    return "\n".join(lines) + "\n"
 
 
 def node_label(node):
