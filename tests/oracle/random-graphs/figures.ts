@@ -34,6 +34,7 @@ export class Figures {
       graphs: this.results.length,
       wrong: this.count('wrong') + this.count('answered'),
       unwritten: this.count('unwritten'),
+      unsound: this.count('unsound'),
       fiveHundreds: this.count('five-hundred'),
       refusedRequests: this.count('refused'),
       refusedLoads: this.count('not-loaded'),
@@ -42,6 +43,8 @@ export class Figures {
       sharedRuns: sum(this.results.map(({ sharedRuns }) => sharedRuns)),
       graphsThatSharedRuns: this.results.filter(({ sharedRuns }) => sharedRuns > 0).length,
       independentByConstruction: independent.length,
+      proven: proven.length,
+      provenShare: share(proven.length, independent.length),
       provenAndBatched: batched.length,
       provenAndBatchedShare: share(batched.length, independent.length),
       provenAmongOthers: this.results.filter((one) => !one.independent && one.verdict === 'independent').length,
@@ -101,7 +104,16 @@ export class Figures {
     lines.push(
       ...list('graphs independent by construction that were not proven so, by operator and reason:', unprovenReasons),
     );
-    for (const kind of ['not-loaded', 'wrong', 'unwritten', 'answered', 'five-hundred', 'refused', 'crash'] as const) {
+    for (const kind of [
+      'not-loaded',
+      'unsound',
+      'wrong',
+      'unwritten',
+      'answered',
+      'five-hundred',
+      'refused',
+      'crash',
+    ] as const) {
       lines.push(...list(`${kind}:`, kind === 'not-loaded' ? refusedLoadReasons : this.reasons(kind)));
     }
     lines.push('');

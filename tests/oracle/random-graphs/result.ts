@@ -15,6 +15,8 @@ export type FailureKind =
   | 'refused'
   /** The model was not loaded, though ONNX Runtime loads it. */
   | 'not-loaded'
+  /** Proven independent, although all requests in one run of ONNX Runtime give other answers than each alone. */
+  | 'unsound'
   /** The process ended. */
   | 'crash';
 

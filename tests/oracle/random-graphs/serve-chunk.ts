@@ -1,7 +1,7 @@
 /** Serves the graphs of a chunk and says what came of each. */
 import { analyseRowsOfFile, type RowVerdict } from '@millrace/onnx';
 import { type Case, modelPath, readChunk } from './case.ts';
-import type { CaseResult, LaneName } from './result.ts';
+import type { CaseResult, Failure, LaneName } from './result.ts';
 import { serveInProcess } from './serve-in-process.ts';
 import { serveOverWire } from './serve-over-wire.ts';
 
@@ -13,6 +13,8 @@ export interface ChunkOrder {
   readonly lane?: LaneName;
   /** Lets requests share runs by configuration, whatever the graph is: to see that wrong answers are found. */
   readonly isSharingForced?: boolean;
+  /** Serves nothing: only the verdict of each graph is compared with what its requests in one run give. */
+  readonly isVerdictOnly?: boolean;
 }
 
 /** One graph in 50 over the wire, and one in 8 of the others in a worker process. */
@@ -22,23 +24,24 @@ export function laneOfSeed(seed: number): LaneName {
 }
 
 export async function serveChunk(order: ChunkOrder): Promise<readonly CaseResult[]> {
-  const { folder, only, lane, isSharingForced = false } = order;
+  const { folder, only, lane, isSharingForced = false, isVerdictOnly = false } = order;
   const cases = readChunk(folder).filter(({ name }) => only === undefined || only.includes(name));
   const laneOf = ({ seed }: Case): LaneName => {
     const natural = lane ?? laneOfSeed(seed);
     // What is configured is configured in process.
     return isSharingForced && natural === 'wire' ? 'inline' : natural;
   };
+  const toServe = isVerdictOnly ? [] : cases;
   const served = new Map([
     ...(await serveInProcess(
       folder,
-      cases.filter((graph) => laneOf(graph) !== 'wire'),
+      toServe.filter((graph) => laneOf(graph) !== 'wire'),
       laneOf,
       isSharingForced,
     )),
     ...(await serveOverWire(
       folder,
-      cases.filter((graph) => laneOf(graph) === 'wire'),
+      toServe.filter((graph) => laneOf(graph) === 'wire'),
     )),
   ]);
   return Promise.all(
@@ -56,10 +59,15 @@ export async function serveChunk(order: ChunkOrder): Promise<readonly CaseResult
         ...reasonOf(verdict, graph),
         answers: judge?.answers ?? 0,
         sharedRuns: sharedRuns ?? 0,
-        failures: judge?.failures ?? [],
+        failures: [...(judge?.failures ?? []), ...unsound(verdict, graph)],
       };
     }),
   );
+}
+
+function unsound({ kind }: RowVerdict, { stacked }: Case): readonly Failure[] {
+  if (kind !== 'independent' || (stacked !== 'differs' && stacked !== 'fails')) return [];
+  return [{ kind: 'unsound', words: `proven independent; all requests in one run of ONNX Runtime: ${stacked}` }];
 }
 
 function reasonOf(verdict: RowVerdict, { nodes }: Case): Pick<CaseResult, 'reason' | 'blamed'> {

@@ -18,6 +18,7 @@ interface ShrinkParts {
 }
 
 const severity: readonly FailureKind[] = [
+  'unsound',
   'unwritten',
   'wrong',
   'crash',

@@ -45,9 +45,7 @@ def case_from(seed, rejected):
         if not answered or len(answered) < 2 and graph.is_safe:
             rejected["no steady answer"] += 1
             continue
-        stacked = "unlike"
-        if all(same_kind(answered[0][0], feeds) for feeds, _ in answered):
-            stacked = truth.stacked(answered)
+        stacked = stacked_of(truth, answered)
         if graph.is_safe and stacked != "agrees":
             rejected[f"rows not independent: {stacked}"] += 1
             rejected.setdefault("examples", []).append((seed, attempt, stacked))
@@ -58,6 +56,19 @@ def case_from(seed, rejected):
 
 def has_half(graph):
     return any(value.dtype == FLOAT16 for value in graph.builder.pool)
+
+
+def stacked_of(truth, answered):
+    """What one run of all requests gives, of those that could share it: each with the same rows, at least one, in all inputs."""
+    answered = [pair for pair in answered if has_rows(pair[0])]
+    if len(answered) < 2 or not all(same_kind(answered[0][0], feeds) for feeds, _ in answered):
+        return "unlike"
+    return truth.stacked(answered)
+
+
+def has_rows(feeds):
+    rows = {array.shape[0] if array.ndim else 0 for array in feeds.values()}
+    return len(rows) == 1 and min(rows) >= 1
 
 
 def same_kind(one, other):

@@ -6,6 +6,7 @@ import numpy as np
 import onnx
 from onnx import helper, shape_inference
 
+from case import stacked_of
 from chunk import DATATYPES
 from truth import Truth
 from whole_graph import names_in, needed
@@ -55,9 +56,11 @@ def case_of(entry, model, requests):
     except Exception:  # noqa: BLE001
         return None
     answered = [(feeds, *truth.answer(feeds)) for feeds in requests]
+    right = [(feeds, outputs) for feeds, outputs, error in answered if not error]
+    stacked = stacked_of(truth, right)
     return SimpleNamespace(
         seed=entry["seed"], is_safe=entry["independent"], model=model, opset=entry["opset"], is_half=entry["half"], names=truth.names,
-        random_outputs=[name for name in entry["random"] if name in truth.names], requests=answered, stacked=entry["stacked"],
+        random_outputs=[name for name in entry["random"] if name in truth.names], requests=answered, stacked=stacked,
     )
 
 

@@ -172,7 +172,7 @@ class RandomGraph:
         """The name of N for each input: one for all in most graphs."""
         b = self.builder
         self.row_name = b.choose(("N", "batch", "batch_size", None, "unk__1"))
-        is_unequal = b.chance(0.04 if self.is_safe else 0.2)
+        is_unequal = not self.is_safe and b.chance(0.2)
         return {entry.value.name: b.name("rows") if is_unequal else self.row_name for entry in b.inputs}
 
     def declared(self, value, row_name, is_output=False):
