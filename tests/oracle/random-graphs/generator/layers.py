@@ -52,7 +52,7 @@ def image(b, channels=None, low=3, high=6, dims=None, dtype=FLOAT, **data):
     """[N, C, sizes…]: an existing value of fitting rank, or an input."""
     dims = b.random.randint(1, 2) if dims is None else dims
     if channels is None and dtype == FLOAT:
-        found = [v for v in b.matching((FLOAT,), (dims + 2,), True) if N not in v.shape[1:] and min(v.shape[2:]) >= low]
+        found = [v for v in b.matching((FLOAT,), (dims + 2,), True) if N not in v.shape[2:] and min(v.shape[2:]) >= low]
         if found and b.chance(0.7):
             return b.choose(found)
     sizes = [b.random.randint(low, high) for _ in range(dims)]
@@ -85,7 +85,7 @@ def conv(b, op):
     inputs = [x, b.weights([width, channels // groups, *attributes["kernel_shape"]])]
     if b.chance(0.6):
         inputs.append(b.weights([width]))
-    b.add(op, inputs, x.dtype, [N, width, *out], group=groups, **attributes)
+    b.add(op, inputs, x.dtype, [x.shape[0], width, *out], group=groups, **attributes)
 
 
 @operator("ConvTranspose")
@@ -95,7 +95,7 @@ def conv_transpose(b, op):
     strides = [b.random.randint(1, 2) for _ in kernel]
     width = b.size()
     out = [(d - 1) * s + k for d, s, k in zip(x.shape[2:], strides, kernel)]
-    b.add(op, [x, b.weights([x.shape[1], width, *kernel])], x.dtype, [N, width, *out], kernel_shape=kernel, strides=strides)
+    b.add(op, [x, b.weights([x.shape[1], width, *kernel])], x.dtype, [x.shape[0], width, *out], kernel_shape=kernel, strides=strides)
 
 
 @operator("ConvInteger")
@@ -113,10 +113,10 @@ def pool(b, op):
     if op == "MaxPool" and not b.is_safe and b.chance(0.5):
         # Places counted over all rows.
         name, places = b.node(op, [x], 2, **attributes)
-        b.keep(name, FLOAT, [N, x.shape[1], *out], [x])
-        b.keep(places, INT64, [N, x.shape[1], *out], [x])
+        b.keep(name, FLOAT, [x.shape[0], x.shape[1], *out], [x])
+        b.keep(places, INT64, [x.shape[0], x.shape[1], *out], [x])
     else:
-        b.add(op, [x], x.dtype, [N, x.shape[1], *out], **attributes)
+        b.add(op, [x], x.dtype, [x.shape[0], x.shape[1], *out], **attributes)
 
 
 @operator("MaxUnpool", mixing=True)
@@ -130,9 +130,9 @@ def max_unpool(b, op):
 @operator("GlobalAveragePool", "GlobalMaxPool")
 def global_pool(b, op):
     x = b.take(FLOAT, range(3, 5))
-    if x.batch != 0:
+    if b.is_safe and x.batch != 0:
         raise Skip
-    b.add(op, [x], x.dtype, [N, x.shape[1]] + [1] * (x.rank - 2))
+    b.add(op, [x], x.dtype, [x.shape[0], x.shape[1]] + [1] * (x.rank - 2))
 
 
 @operator("MaxRoiPool", "RoiAlign", mixing=True, until=21)
@@ -148,7 +148,7 @@ def regions(b, op):
 @operator("BatchNormalization")
 def batch_normalization(b, op):
     x = b.take(FLOAT, range(2, 5))
-    if x.batch != 0:
+    if b.is_safe and x.batch != 0:
         raise Skip
     c = x.shape[1]
     parameters = [b.weights([c], low=0.5, high=1.5), b.weights([c]), b.weights([c]), b.weights([c], low=0.5, high=1.5)]
@@ -162,7 +162,7 @@ def batch_normalization(b, op):
 @operator("InstanceNormalization")
 def instance_normalization(b, op):
     x = b.take(FLOAT, range(3, 5))
-    if x.batch != 0:
+    if b.is_safe and x.batch != 0:
         raise Skip
     c = x.shape[1]
     b.add(op, [x, b.weights([c]), b.weights([c])], x.dtype, x.shape, epsilon=0.05)
@@ -171,7 +171,7 @@ def instance_normalization(b, op):
 @operator("GroupNormalization", since=21)
 def group_normalization(b, op):
     x = b.take(FLOAT, range(3, 5))
-    if x.batch != 0:
+    if b.is_safe and x.batch != 0:
         raise Skip
     c = x.shape[1]
     b.add(op, [x, b.weights([c]), b.weights([c])], x.dtype, x.shape, num_groups=c if b.chance(0.5) else 1, epsilon=0.05)
@@ -180,7 +180,7 @@ def group_normalization(b, op):
 @operator("LRN")
 def lrn(b, op):
     x = b.take(FLOAT, 4)
-    if x.batch != 0:
+    if b.is_safe and x.batch != 0:
         raise Skip
     b.add(op, [x], x.dtype, x.shape, size=b.choose((1, 3)))
 
@@ -245,7 +245,7 @@ def deform_conv(b, op):
 @operator("DFT", since=17)
 def dft(b, op):
     x = b.take(FLOAT, 3)
-    if x.batch != 0:
+    if b.is_safe and x.batch != 0:
         raise Skip
     x = b.reshaped(x, [x.row_size, 1])
     if b.opset >= 20:
@@ -321,7 +321,7 @@ def dynamic_quantize(b, op):
 @operator("NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss", since=13)
 def loss(b, op):
     x = b.take(FLOAT, 2)
-    if x.batch != 0:
+    if b.is_safe and x.batch != 0:
         raise Skip
     target = b.input(INT64, (N,), low=0, high=x.shape[1])
     how = "none" if b.is_safe else b.choose(("none", "mean", "sum"))

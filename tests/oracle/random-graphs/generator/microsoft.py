@@ -1,7 +1,8 @@
 """Operators of com.microsoft that ONNX Runtime runs on the CPU: what its optimizer and its quantizer write into files."""
 import numpy as np
+from onnx import helper
 
-from builder import FLOAT, INT32, INT64, INT8, N, UINT8, Skip
+from builder import FLOAT, INT32, INT64, INT8, N, STRING, UINT8, Skip
 from layers import byte_value, scale_and_zero
 from registry import MICROSOFT, operator
 
@@ -31,7 +32,7 @@ def bias_gelu(b, op):
 @own("FusedMatMul", "TransposeMatMul")
 def fused_matmul(b, op):
     x = b.take(FLOAT, range(2, 4))
-    if x.batch != 0 or x.shape[-1] == N:
+    if b.is_safe and x.batch != 0 or x.shape[-1] == N:
         raise Skip
     width = b.size()
     if not b.is_safe and x.rank == 2 and b.chance(0.5):
@@ -43,7 +44,7 @@ def fused_matmul(b, op):
 @own("FusedGemm")
 def fused_gemm(b, op):
     x = b.take(FLOAT, 2)
-    if x.batch != 0:
+    if b.is_safe and x.batch != 0:
         raise Skip
     width = b.size()
     put(b, op, [x, b.weights([x.shape[1], width]), b.weights([width])], FLOAT, [N, width], activation="Relu")
@@ -58,7 +59,7 @@ def fused_conv(b, op):
 @own("SkipLayerNormalization", "SkipSimplifiedLayerNormalization")
 def skip_layer_normalization(b, op):
     x = b.take(FLOAT, 3)
-    if x.batch != 0:
+    if b.is_safe and x.batch != 0:
         raise Skip
     skip = b.choose([v for v in b.pool if v.shape == x.shape and v.dtype == FLOAT])
     inputs = [x, skip, b.weights([x.shape[-1]], low=0.5, high=1.5)]
@@ -178,7 +179,7 @@ def distance(b, op):
 @own("ExpandDims")
 def expand_dims(b, op):
     x = b.take(FLOAT, (2, 3))
-    if x.batch != 0:
+    if b.is_safe and x.batch != 0:
         raise Skip
     put(b, op, [x, b.constant(np.array(1, np.int32))], FLOAT, [N, 1, *x.shape[1:]])
 
@@ -186,7 +187,7 @@ def expand_dims(b, op):
 @own("Trilu")
 def trilu(b, op):
     x = b.take(FLOAT, 3)
-    if x.batch != 0:
+    if b.is_safe and x.batch != 0:
         raise Skip
     put(b, op, [x], FLOAT, x.shape, upper=1)
 
@@ -203,3 +204,54 @@ def rotary(b, op):
 def hash_(b, op):
     x = b.input(INT32, b.row_shape(2), low=0, high=50)
     put(b, op, [x], INT32, x.shape, positive=0)
+
+
+@own("QGemm")
+def quantized_gemm(b, op):
+    x = byte_value(b, b.row_shape(2))
+    weights = b.weights([x.shape[1], 3], UINT8, low=0, high=255)
+    put(b, op, [x, *scale_and_zero(b, 0.02), weights, *scale_and_zero(b, 0.01), "", *scale_and_zero(b, 0.05)], UINT8, [N, 3], transB=0)
+
+
+@own("DynamicQuantizeLSTM", mixing=True)
+def dynamic_lstm(b, op):
+    x = b.input(FLOAT, (N, 2, 3))
+    y = b.add("Transpose", [x], FLOAT, [2, N, 3], perm=[1, 0, 2])
+    weights = [b.weights([1, size, 8], INT8, low=-100, high=100) for size in (3, 2)]
+    scales = [part for _ in range(2) for part in (b.constant(np.array([0.01], np.float32)), b.constant(np.array([0], np.int8)))]
+    names = b.node(op, [y, *weights, "", "", "", "", "", *scales], 1, MICROSOFT, hidden_size=2)
+    b.keep(names[0], FLOAT, [2, 1, N, 2], [x])
+
+
+@own("GroupQueryAttention", since=9)
+def group_query_attention(b, op):
+    length, heads, width = b.size(1, 3), 2, 8
+    query = b.input(FLOAT, (N, length, heads * width))
+    key = b.input(FLOAT, (N, length, width))
+    past = b.input(FLOAT, (N, 1, 0, width)) if not b.is_safe else None
+    if past is None:
+        (shape,) = b.node("Concat", [b.rows_of(query), b.ints([1, 0, width])], axis=0)
+        (past,) = b.node("ConstantOfShape", [shape])
+    (rows,) = b.node("Concat", [b.rows_of(query)], axis=0)
+    value = helper.make_tensor("value", INT32, [1], [length - 1])
+    (lengths,) = b.node("ConstantOfShape", [rows], value=value)
+    total = b.constant(np.array(length, np.int32))
+    names = b.node(op, [query, key, key, past, past, lengths, total], 3, MICROSOFT, num_heads=heads, kv_num_heads=1)
+    b.keep(names[0], FLOAT, query.shape, [query])
+
+
+@own("Tokenizer", mixing=True)
+def tokenizer(b, op):
+    x = b.input(STRING, (N,), words=("red green", "blue", "a b c"))
+    put(b, op, [x], STRING, [N, None], mark=0, mincharnum=1, pad_value="#", separators=[" "])
+
+
+@own("Attention", mixing=True)
+def masked_attention(b, op):
+    """A mask that holds the ends of all rows and then their starts."""
+    length, heads = b.size(2, 3), 1
+    x = b.input(FLOAT, (N, length, 4))
+    ends = b.input(INT32, (N,), low=1, high=length + 1)
+    (starts,) = b.node("Sub", [ends, ends])
+    (mask,) = b.node("Concat", [ends, starts], axis=0)
+    put(b, op, [x, b.weights([4, 12]), b.weights([12]), mask], FLOAT, [N, length, 4], num_heads=heads)

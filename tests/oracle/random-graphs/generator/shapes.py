@@ -17,7 +17,7 @@ def axes_input(b, axes, since=13):
 @operator("Reshape")
 def reshape(b, op):
     x = b.take(b.choose(KINDS), range(2, 6))
-    if x.batch != 0:
+    if b.is_safe and x.batch != 0:
         raise Skip
     if b.is_safe or b.chance(0.4):
         b.reshaped(x, b.factored(x.row_size, b.random.randint(1, 4)))
@@ -173,7 +173,7 @@ def gather(b, op):
 @operator("GatherElements")
 def gather_elements(b, op):
     x = b.take(FLOAT, range(2, 4))
-    if x.batch != 0 or len(b.inputs) > 4:
+    if b.is_safe and x.batch != 0 or len(b.inputs) > 4:
         raise Skip
     axis = b.axis(x)
     high = 1 if x.shape[axis] == N else x.shape[axis]
@@ -186,7 +186,7 @@ def scatter_elements(b, op):
     x = b.take(FLOAT, range(2, 4))
     same = [v for v in b.pool if v.shape == x.shape and v.dtype == FLOAT]
     axis = b.axis(x)
-    if x.batch != 0:
+    if b.is_safe and x.batch != 0:
         raise Skip
     # Each index once: which of two updates wins is not defined.
     if x.shape[axis] == N:
@@ -203,7 +203,7 @@ def scatter_elements(b, op):
 @operator("Scatter", until=10)
 def scatter(b, op):
     x = b.take(FLOAT, 2)
-    if x.batch != 0 or x.shape[1] < 1 or x.shape[1] == N:
+    if b.is_safe and x.batch != 0 or x.shape[1] < 1 or x.shape[1] == N:
         raise Skip
     (rows,) = b.node("Mul", [x, b.constant(np.float32(0))])
     (whole,) = b.node("Cast", [rows], to=INT64)
@@ -216,7 +216,7 @@ def gather_nd(b, op):
     if b.opset < 12 and b.is_safe:
         raise Skip
     x = b.take(FLOAT, (2, 3))
-    if x.batch != 0:
+    if b.is_safe and x.batch != 0:
         raise Skip
     if b.opset >= 12 and (b.is_safe or b.chance(0.5)):
         indices = b.input(INT64, (N, 1), low=0, high=x.shape[1])
@@ -246,7 +246,7 @@ def expand(b, op):
         (target,) = b.node("Concat", [b.rows_of(x), b.ints(tail)], axis=0)
         b.add(op, [b.weights([1, *tail]), target], FLOAT, [N, *tail])
         return
-    if x.batch != 0:
+    if b.is_safe and x.batch != 0:
         raise Skip
     sizes = [b.size() if d == 1 else d for d in x.shape[1:]]
     if b.chance(0.5):
@@ -338,7 +338,7 @@ def depth_space(b, op):
 @operator("CenterCropPad")
 def center_crop(b, op):
     x = b.take(FLOAT, range(3, 5))
-    if x.batch != 0:
+    if b.is_safe and x.batch != 0:
         raise Skip
     size = b.size(1, 5)
     b.add(op, [x, b.ints([size])], x.dtype, [*x.shape[:-1], size], axes=[x.rank - 1])
@@ -348,7 +348,7 @@ def center_crop(b, op):
 def shape_as_value(b, op):
     """Shapes used for sizes only: the value itself is the same in every row only where N is not in it."""
     x = b.take(FLOAT, range(2, 5))
-    if x.batch != 0:
+    if b.is_safe and x.batch != 0:
         raise Skip
     (shape,) = b.node(op, [x])
     if b.is_safe:
@@ -410,7 +410,7 @@ def unique(b, op):
 @operator("Einsum")
 def einsum(b, op):
     x = b.take(FLOAT, 3)
-    if x.batch != 0:
+    if b.is_safe and x.batch != 0:
         raise Skip
     _, t, d = x.shape
     width = b.size()

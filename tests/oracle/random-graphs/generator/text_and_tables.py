@@ -74,11 +74,9 @@ def one_hot_encoder(b, op):
     b.add(op, [x], FLOAT, [*x.shape, 3], domain=ML, cats_int64s=[0, 1, 2], zeros=1)
 
 
-def table(b, columns=None):
+def table(b):
     """[N, C], as tables of features are."""
-    if columns is None:
-        return must_be_rows(b, b.take(FLOAT, 2))
-    return b.input(FLOAT, (N, columns))
+    return must_be_rows(b, b.take(FLOAT, 2))
 
 
 def must_be_rows(b, x):
@@ -186,3 +184,34 @@ def tree_regressor(b, op):
 def tree_classifier(b, op):
     x = table(b)
     classes(b, op, [x], 3, classlabels_int64s=[0, 1, 2], post_transform=b.choose(("NONE", "SOFTMAX")), **tree(b, x.shape[1], "class", 3))
+
+
+@operator("TreeEnsemble", domain=ML, since=20)
+def tree_ensemble(b, op):
+    x = table(b)
+    columns = b.random.randrange(x.shape[1])
+    numbers = {name: helper.make_tensor(name, FLOAT, [len(values)], values)
+               for name, values in (("nodes_splits", [0.1]), ("leaf_weights", b.weights_array([2]).tolist()))}
+    modes = helper.make_tensor("nodes_modes", TensorProto.UINT8, [1], [0])
+    b.add(op, [x], FLOAT, [N, 1], domain=ML, n_targets=1, aggregate_function=1, post_transform=0, tree_roots=[0], nodes_modes=modes,
+          nodes_featureids=[columns], nodes_truenodeids=[0], nodes_falsenodeids=[1], nodes_trueleafs=[1], nodes_falseleafs=[1],
+          leaf_targetids=[0, 0], **numbers)
+
+
+@operator("Scaler", "Normalizer", "Binarizer", "Imputer", "LinearRegressor", "ArrayFeatureExtractor", "SVMRegressor",
+          domain=ML, mixing=True)
+def one_sample(b, op):
+    """One axis is one sample, not one row each."""
+    x = b.input(FLOAT, (N,))
+    if op == "ArrayFeatureExtractor":
+        b.add(op, [x, b.ints([0])], FLOAT, [1, 1], domain=ML)
+        return
+    attributes = {
+        "Scaler": {"offset": [0.5], "scale": [2.0]}, "Normalizer": {"norm": "L2"}, "Binarizer": {"threshold": 0.1},
+        "Imputer": {"imputed_value_floats": [0.5], "replaced_value_float": 0.0},
+        "LinearRegressor": {"coefficients": [0.5], "intercepts": [0.1], "targets": 1},
+        "SVMRegressor": {"kernel_type": "LINEAR", "kernel_params": [0.3, 0.0, 3.0], "n_supports": 1, "coefficients": [0.5],
+                         "support_vectors": [0.7], "rho": [0.1]},
+    }[op]
+    keeps = op in ("Scaler", "Binarizer", "Imputer")
+    b.add(op, [x], FLOAT, [N] if keeps else [None, None], domain=ML, **attributes)

@@ -13,6 +13,7 @@ import recurrent  # noqa: F401
 import reductions  # noqa: F401
 import shapes  # noqa: F401
 import text_and_tables  # noqa: F401
+import traps  # noqa: F401
 from builder import BOOL, FLOAT, FLOAT16, INT64, N, Builder, Skip, Value
 from registry import MAKERS, MICROSOFT, ML
 
@@ -95,6 +96,10 @@ class RandomGraph:
             b.input(FLOAT, (N,))
         if b.chance(0.05):
             b.input(FLOAT, (N, 0, 2))
+        if b.chance(0.05):
+            b.input(FLOAT, (N, N))
+        if b.chance(0.05):
+            b.input(FLOAT, (b.size(), N))
         if b.chance(0.1):
             value = b.input(FLOAT, (b.size(),))
             b.inputs[-1].default = b.weights_array(value.shape)
@@ -160,13 +165,19 @@ class RandomGraph:
         functions = [function for function in b.functions if any(node.op_type == function.name for node in nodes)]
         imports = [helper.make_opsetid("", b.opset)]
         if any(node.domain == ML for node in nodes):
-            imports.append(helper.make_opsetid(ML, b.choose((2, 3, 4)) if b.opset >= 15 else 2))
+            imports.append(helper.make_opsetid(ML, self.ml_version(nodes)))
         if any(node.domain == MICROSOFT for node in nodes):
             imports.append(helper.make_opsetid(MICROSOFT, 1))
         if functions:
             imports.append(helper.make_opsetid("oracle.local", 1))
         version = b.random.randint(8, IR_VERSION_MAX)
         return helper.make_model(graph, opset_imports=imports, ir_version=version, functions=functions, producer_name="oracle")
+
+    def ml_version(self, nodes):
+        b = self.builder
+        if any(node.op_type == "TreeEnsemble" for node in nodes):
+            return 5
+        return b.choose((2, 3, 4)) if b.opset >= 15 else 2
 
     def dimension_names(self):
         """The name of N for each input: one for all in most graphs."""
