@@ -23,7 +23,8 @@ class Maker:
     def weight(self):
         """Operators that fewer graphs can have are taken more often in these."""
         opsets = min(self.until, 26) - self.since + 1
-        return (2.5 if self.is_mixing else 1.0) * (1.0 if opsets >= 14 else 2.0 if opsets >= 6 else 4.0)
+        is_pattern = not self.domain and self.operator not in SINCE
+        return (5.0 if self.is_mixing and not is_pattern else 1.5 if is_pattern else 1.0) * (1.0 if opsets >= 14 else 2.0 if opsets >= 6 else 4.0)
 
 
 MAKERS: list[Maker] = []
