@@ -1,4 +1,5 @@
 /** Adds up what came of the graphs, and tells it as a table for people and as JSON. */
+import { type Coverage, coverageOf } from './coverage.ts';
 import type { CaseResult, FailureKind } from './result.ts';
 
 interface OperatorFigures {
@@ -52,6 +53,7 @@ export class Figures {
         ['inline', 'local', 'wire'].map((lane) => [lane, this.results.filter((one) => one.lane === lane).length]),
       ),
       skippedSeeds: this.skipped,
+      knownOperators: this.coverage(),
       refusedLoadReasons: this.reasons('not-loaded'),
       unprovenReasons: this.unprovenReasons(),
     };
@@ -74,6 +76,11 @@ export class Figures {
       if (independent && blamed !== '') rowOf(blamed).blamed++;
     }
     return new Map([...table].sort(([a], [b]) => a.localeCompare(b)));
+  }
+
+  coverage(): Coverage {
+    const table = this.operators();
+    return coverageOf((operator) => table.get(operator)?.graphs ?? 0, this.results.length);
   }
 
   /** How often each reason occurs, numbers left out, with one seed as an example. */
