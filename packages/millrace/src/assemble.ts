@@ -2,7 +2,7 @@
 import { createRequire } from 'node:module';
 import { availableParallelism } from 'node:os';
 import { Scheduler } from '@millrace/core';
-import type { AnalyseRows } from '@millrace/onnx';
+import { type AnalyseRows, RowAnalyst } from '@millrace/onnx';
 import {
   type Clock,
   callerWordsFor,
@@ -41,7 +41,7 @@ export interface AssemblyParts {
   readonly workerPath?: string;
   /** The system's unless given. */
   readonly clock?: Clock;
-  /** Says which graphs have independent rows; the analysis of the file unless given. */
+  /** Says which graphs have independent rows; the analysis in a thread of its own unless given. */
   readonly analyseRows?: AnalyseRows;
   /** Told why workers copy tensors through their socket although shared memory was asked for. */
   readonly onSharedMemoryUnavailable: (reason: string) => void;
@@ -104,7 +104,7 @@ export async function assemble(parts: AssemblyParts): Promise<Assembly> {
       defaults: modelDefaultsFrom(config),
       describePipeline,
       isBatchingStrict: config.models.strictBatching,
-      ...(parts.analyseRows === undefined ? {} : { analyseRows: parts.analyseRows }),
+      analyseRows: parts.analyseRows ?? new RowAnalyst({ threadPath: analystPath }).analyse,
     },
     share: (definitions) => shareThreads(definitions, availableParallelism(), config.worker.threads),
     lanes: {
@@ -131,6 +131,9 @@ export async function assemble(parts: AssemblyParts): Promise<Assembly> {
   });
   return { models, dataPlane, library, fleet, cache: runners.cache };
 }
+
+/** The thread that analyses graphs: a large one would hold up every request. */
+const analystPath = createRequire(import.meta.url).resolve('@millrace/onnx/row-analyst-thread');
 
 /** Often enough to see a context grow before it matters, seldom enough to cost nothing. */
 const measureMs = 5000;

@@ -38,7 +38,9 @@ export function stepProblems(
     const model = steps[index];
     if (model === undefined) continue;
     const field = stepField(index);
-    if (model.isBatched && ensemble.isBatched && ensemble.rowsMax > model.rowsMax) {
+    // One whose max_batch_size is a guess takes any number of rows.
+    const isBounded = model.isBatched && model.sharing?.isGuessed !== true;
+    if (isBounded && ensemble.isBatched && ensemble.rowsMax > model.rowsMax) {
       const least = `set max_batch_size to ${model.rowsMax} or less`;
       say('max_batch_size', `is ${ensemble.rowsMax}, but ${quote(model.name)} takes ${model.rowsMax} rows; ${least}`);
     }
