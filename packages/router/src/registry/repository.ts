@@ -59,11 +59,7 @@ export async function scanRepository(
   const failures = [...found.failures];
   const models: ModelDefinition[] = [];
   for (const place of found.places) {
-    const reading = await readModel(place, {
-      gpu: options.gpu ?? noGpuSupport,
-      defaults: options.defaults ?? modelDefaults,
-      ...(options.describePipeline === undefined ? {} : { describePipeline: options.describePipeline }),
-    });
+    const reading = await readModel(place, { gpu: noGpuSupport, defaults: modelDefaults, ...options });
     if (reading.definition !== undefined) models.push(reading.definition);
     failures.push(...reading.failures);
     warnings.push(...reading.warnings);

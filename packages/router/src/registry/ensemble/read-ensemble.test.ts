@@ -165,6 +165,14 @@ describe('an ensemble and the models of its steps', () => {
     ).toBe(true);
   });
 
+  test('may have more rows than the guessed max_batch_size of a step, which takes any number', async () => {
+    await repository.write('e/config.pbtxt', `platform: "ensemble" max_batch_size: 100 ${tensors} ${chain}`);
+    const analyseRows = async () => ({ kind: 'independent' }) as const;
+    const { models, warnings } = await scanRepository([repository.path], { analyseRows });
+    expect(models.find(({ name }) => name === 'm')?.versions[0]?.view.rowsMax).toBe(64);
+    expect(warnings).toEqual([]);
+  });
+
   test('warn of more rows than a step takes', async () => {
     await repository.write('m/config.pbtxt', 'max_batch_size: 4');
     const { warnings } = await scanWith(`${tensors} ${chain}`);
