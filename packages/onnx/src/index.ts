@@ -5,3 +5,4 @@ export * from './onnx-file-error.ts';
 export * from './onnx-graph.ts';
 export * from './read-onnx-graph.ts';
 export * from './row-verdict.ts';
+export * from './zip-map.ts';

@@ -33,6 +33,8 @@ export interface LoadSpec {
    * they run one after the other and are answered in that order.
    */
   readonly concurrency?: number;
+  /** Graph outputs that a ZipMap makes are loaded as tensors of scores: the worker loads a rewritten copy of the file. */
+  readonly cutsZipMaps?: boolean;
 }
 
 /**
