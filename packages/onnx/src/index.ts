@@ -1,5 +1,6 @@
 export * from './analyse-rows.ts';
 export * from './byte-source.ts';
+export * from './default-inputs.ts';
 export * from './element-types.ts';
 export * from './onnx-file-error.ts';
 export * from './onnx-graph.ts';
