@@ -3,6 +3,7 @@ import type { OutputMemory } from './engine.ts';
 
 const alignmentBytes = 8;
 const sentinelBytes = 8;
+const noParts: readonly Uint8Array[] = [];
 
 /**
  * Where the outputs of one run lie, and the proof that they were written: lent memory holds what other callers left there, so each part is
@@ -13,9 +14,9 @@ export class GuardedOutputMemory implements OutputMemory {
   readonly #lend: (bytes: number) => Region;
   readonly #random: () => number;
   #region: Region | undefined;
-  #parts: readonly Uint8Array[] = [];
+  #parts: readonly Uint8Array[] = noParts;
   /** By their position: parts that were written through this object, whatever their bytes are. */
-  readonly #copied: boolean[] = [];
+  #copied: boolean[] | undefined;
   #sentinelLow = 0;
   #sentinelHigh = 0;
 
@@ -26,13 +27,15 @@ export class GuardedOutputMemory implements OutputMemory {
   }
 
   layOut(sizes: readonly number[]): readonly Uint8Array[] {
-    this.release();
+    if (this.#region !== undefined) this.release();
     let bytes = 0;
     for (const size of sizes) bytes = aligned(bytes) + size;
     const region = this.#lend(bytes);
+    const low = this.#random();
+    const high = this.#random();
     this.#region = region;
-    this.#sentinelLow = this.#random();
-    this.#sentinelHigh = this.#random();
+    this.#sentinelLow = low;
+    this.#sentinelHigh = high;
     const parts: Uint8Array[] = [];
     let end = 0;
     for (const size of sizes) {
@@ -41,7 +44,7 @@ export class GuardedOutputMemory implements OutputMemory {
       while (end < begin) region.bytes[end++] = 0;
       end = begin + size;
       const part = region.bytes.subarray(begin, end);
-      this.#mark(part);
+      mark(part, low, high);
       parts.push(part);
     }
     this.#parts = parts;
@@ -50,20 +53,25 @@ export class GuardedOutputMemory implements OutputMemory {
 
   write(part: number, bytes: Uint8Array): void {
     (this.#parts[part] as Uint8Array).set(bytes);
-    this.#copied[part] = true;
+    this.#markCopied(part);
   }
 
   fill(part: number, write: (target: Uint8Array) => void): void {
     write(this.#parts[part] as Uint8Array);
-    this.#copied[part] = true;
+    this.#markCopied(part);
   }
 
   isWritten(part: number): boolean {
     const place = this.#parts[part] as Uint8Array;
     const { length } = place;
-    if (this.#copied[part] === true || length === 0) return true;
-    if (this.#isIntact(place, 0, Math.min(sentinelBytes, length))) return false;
-    return !this.#isIntact(place, Math.max(0, length - sentinelBytes), length);
+    if (length === 0 || this.#copied?.[part] === true) return true;
+    const low = this.#sentinelLow;
+    const high = this.#sentinelHigh;
+    const last = length - 1;
+    // Most values differ from the sentinel in their first byte and their last.
+    if (place[0] !== sentinelAt(0, low, high) && place[last] !== sentinelAt(last, low, high)) return true;
+    if (isIntact(place, 0, Math.min(sentinelBytes, length), low, high)) return false;
+    return !isIntact(place, Math.max(0, length - sentinelBytes), length, low, high);
   }
 
   /**
@@ -92,26 +100,31 @@ export class GuardedOutputMemory implements OutputMemory {
 
   #forget(): void {
     this.#region = undefined;
-    this.#parts = [];
-    this.#copied.length = 0;
+    this.#parts = noParts;
+    this.#copied = undefined;
   }
 
-  /** Both sentinels of a part shorter than the two are the same bytes: each depends on its position only. */
-  #mark(part: Uint8Array): void {
-    const { length } = part;
-    const headEnd = Math.min(sentinelBytes, length);
-    for (let at = 0; at < headEnd; at++) part[at] = this.#sentinelAt(at);
-    for (let at = Math.max(headEnd, length - sentinelBytes); at < length; at++) part[at] = this.#sentinelAt(at);
+  #markCopied(part: number): void {
+    this.#copied ??= [];
+    this.#copied[part] = true;
   }
+}
 
-  #isIntact(part: Uint8Array, begin: number, end: number): boolean {
-    for (let at = begin; at < end; at++) if (part[at] !== this.#sentinelAt(at)) return false;
-    return true;
-  }
+/** Both sentinels of a part that is shorter than the two agree where they overlap: a byte depends on its position only. */
+function mark(part: Uint8Array, low: number, high: number): void {
+  const { length } = part;
+  const headEnd = Math.min(sentinelBytes, length);
+  for (let at = 0; at < headEnd; at++) part[at] = sentinelAt(at, low, high);
+  for (let at = Math.max(headEnd, length - sentinelBytes); at < length; at++) part[at] = sentinelAt(at, low, high);
+}
 
-  #sentinelAt(at: number): number {
-    return (((at & 4) === 0 ? this.#sentinelLow : this.#sentinelHigh) >>> ((at & 3) << 3)) & 0xff;
-  }
+function isIntact(part: Uint8Array, begin: number, end: number, low: number, high: number): boolean {
+  for (let at = begin; at < end; at++) if (part[at] !== sentinelAt(at, low, high)) return false;
+  return true;
+}
+
+function sentinelAt(at: number, low: number, high: number): number {
+  return (((at & 4) === 0 ? low : high) >>> ((at & 3) << 3)) & 0xff;
 }
 
 /** A run that needs fewer rows than its engine ran gives the first of them. */

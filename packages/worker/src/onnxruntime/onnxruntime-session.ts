@@ -49,14 +49,21 @@ export class OnnxruntimeSession implements Session {
   }
 
   async run(request: RunRequest): Promise<RunResult> {
-    if (request.outputs.length === 0) throw new InferenceError('inference-failed', 'no output was asked for');
+    const { memory, outputs } = request;
+    if (outputs.length === 0) throw new InferenceError('inference-failed', 'no output was asked for');
     const feeds = this.#feedsFrom(request);
+    const expected = this.#takeExpected(request);
     try {
-      const expected = this.#takeExpected(request);
       if (expected === undefined) return await this.#runThenCopy(feeds, request);
-      return (
-        (await this.#takeRunInPlace(feeds, request, expected)) ?? (await this.#runThenCopy(feeds, request, expected))
-      );
+      const parts = memory.layOut(expected.sizes);
+      // The tensors it returns are copies nobody needs.
+      await this.#session.run(feeds, this.#fetchesFor(outputs, expected.shapes, parts));
+      if (this.#areWritten(request)) return this.#resultFrom(outputs, expected.shapes, parts);
+    } catch (error) {
+      if (expected === undefined || !isRefusedShape(error)) throw inferenceErrorFrom(error, this.#spec);
+    }
+    try {
+      return await this.#runThenCopy(feeds, request, expected);
     } catch (error) {
       throw inferenceErrorFrom(error, this.#spec);
     }
@@ -68,7 +75,7 @@ export class OnnxruntimeSession implements Session {
 
   #feedsFrom(request: RunRequest): Feeds {
     const feeds: Feeds = {};
-    for (const [name, tensor] of this.#defaults) feeds[name] = tensor;
+    if (this.#defaults.size > 0) for (const [name, tensor] of this.#defaults) feeds[name] = tensor;
     for (const input of request.inputs) {
       const spec = this.#mustFind(this.#spec.inputs, input.index, 'input');
       feeds[spec.name] = onnxTensorFrom(spec, input);
@@ -95,32 +102,29 @@ export class OnnxruntimeSession implements Session {
     return { shapes, sizes };
   }
 
-  /** The engine writes into the memory of the answer; nothing when it did not. The tensors it returns are copies nobody needs. */
-  async #takeRunInPlace(
-    feeds: Feeds,
-    request: RunRequest,
-    { shapes, sizes }: Expected,
-  ): Promise<RunResult | undefined> {
-    const { memory, outputs } = request;
-    const parts = memory.layOut(sizes);
+  /** Tensors over the memory of the answer, for the engine to write to. */
+  #fetchesFor(
+    outputs: readonly number[],
+    shapes: Expected['shapes'],
+    parts: readonly Uint8Array[],
+  ): Record<string, Tensor> {
     const fetches: Record<string, Tensor> = {};
     for (let part = 0; part < parts.length; part++) {
       const spec = this.#spec.outputs[outputs[part] as number] as TensorSpec;
       fetches[spec.name] = numericTensor(spec, parts[part] as Uint8Array, shapes[part] as readonly number[]);
     }
-    try {
-      await this.#session.run(feeds, fetches);
-    } catch (error) {
-      if (error instanceof Error && refusedShape.test(error.message)) return undefined;
-      throw error;
-    }
-    let isWritten = true;
-    for (let part = 0; part < parts.length; part++) {
+    return fetches;
+  }
+
+  /** What the engine left as it was is copied from now on. */
+  #areWritten({ memory, outputs }: RunRequest): boolean {
+    let areWritten = true;
+    for (let part = 0; part < outputs.length; part++) {
       if (memory.isWritten(part)) continue;
-      isWritten = false;
+      areWritten = false;
       this.#isCopied[outputs[part] as number] = true;
     }
-    return isWritten ? this.#resultFrom(outputs, shapes, parts) : undefined;
+    return areWritten;
   }
 
   /** `expected` is given when a run in place came to nothing. */
@@ -169,6 +173,10 @@ export class OnnxruntimeSession implements Session {
     if (spec !== undefined) return spec;
     throw new InferenceError('inference-failed', `model "${this.#spec.name}" has no ${role} number ${index}`);
   }
+}
+
+function isRefusedShape(error: unknown): boolean {
+  return error instanceof Error && refusedShape.test(error.message);
 }
 
 function inferenceErrorFrom(error: unknown, { gpu }: LoadSpec): InferenceError {
