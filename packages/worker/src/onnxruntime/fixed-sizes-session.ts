@@ -26,7 +26,7 @@ export class FixedSizesSession implements Session {
   }
 
   async run(request: RunRequest): Promise<RunResult> {
-    const rows = request.inputs[0]?.shape[0] ?? 0;
+    const rows = request.inputs.find(({ index }) => this.#hasRows(index))?.shape[0] ?? 0;
     const sized = this.#sessions.find((one) => one.rows >= rows);
     if (sized === undefined) {
       const most = this.#sessions.at(-1)?.rows;
@@ -43,10 +43,15 @@ export class FixedSizesSession implements Session {
     for (const { session } of this.#sessions) await session.unload();
   }
 
+  /** An input with a default value may have no batch dimension. */
+  #hasRows(index: number): boolean {
+    return this.#spec.inputs[index]?.shape[0] === -1;
+  }
+
   #filledUp(input: Batch, rows: number, rowsWanted: number): Batch {
     const { index, shape, data } = input;
     // What is wrong with the batch is said where every batch is looked at.
-    if (rows === 0 || shape[0] !== rows || data.length % rows !== 0) return input;
+    if (!this.#hasRows(index) || rows === 0 || shape[0] !== rows || data.length % rows !== 0) return input;
     const bytes = (data.length / rows) * rowsWanted;
     let room = this.#filled.get(index);
     if (room === undefined || room.length < bytes) {

@@ -16,13 +16,13 @@ interface Expected {
 
 /** How ONNX Runtime says that an output has another shape than the memory it was given for it. */
 const refusedShape =
-  /The output OrtValue provided for output|Invalid rank for output|Got invalid dimensions for output|OrtValue shape verification failed/;
+  /The output OrtValue provided for output|Invalid rank for output|Got invalid dimensions for output|OrtValue shape verification failed|Tensor size mismatch/;
 
 /**
  * One loaded model. Runs on the calling thread: the promise is already settled work, not work in the background.
  *
- * Outputs of known size are written by the engine into the memory of the answer. Not all are: where an output is an input, a constant, or
- * passed through by a branch, ONNX Runtime leaves that memory as it is, and even returns it as the result; where the real shape is not the
+ * Outputs of known size are written by the engine into the memory of the answer. Not all are: where an output is an input, or a
+ * constant or a value passed through by a branch that it does not copy, ONNX Runtime leaves that memory as it is, and even returns it as the result; where the real shape is not the
  * declared one, it refuses the memory. Then the run is repeated without, and from then on the output is copied from the engine's own result.
  */
 export class OnnxruntimeSession implements Session {
