@@ -10,6 +10,9 @@ type Feeds = Record<string, Tensor>;
 
 /** What an output is expected to be before the run, as the engine sees it. */
 interface Expected {
+  /** What it depends on. */
+  readonly rows: number | undefined;
+  readonly outputs: readonly number[];
   readonly shapes: readonly (readonly number[])[];
   readonly sizes: readonly number[];
 }
@@ -34,6 +37,7 @@ export class OnnxruntimeSession implements Session {
   readonly #isCopied: boolean[];
   /** The input that tells how many rows a batch has: an input with a default may have others. */
   readonly #rowsInput: number;
+  #lastExpected: Expected | undefined;
 
   constructor(session: InferenceSession, spec: LoadSpec, defaults: ReadonlyMap<string, Tensor> = new Map()) {
     this.#session = session;
@@ -85,21 +89,32 @@ export class OnnxruntimeSession implements Session {
 
   /** What the outputs will be, or undefined when one of them is to be copied or only the run can tell its size. */
   #takeExpected({ inputs, outputs }: RunRequest): Expected | undefined {
-    const rows = (inputs.find(({ index }) => index === this.#rowsInput) ?? inputs[0])?.shape[0];
+    const rows = this.#rowsOf(inputs);
+    const last = this.#lastExpected;
+    // Most batches are like the one before.
+    if (last !== undefined && last.rows === rows && isSameList(last.outputs, outputs)) return last;
     const shapes: number[][] = [];
     const sizes: number[] = [];
     for (const index of outputs) {
       const spec = this.#mustFind(this.#spec.outputs, index, 'output');
       if (this.#isCopied[index] === true) return undefined;
       const shape = [...(spec.engineShape ?? spec.shape)];
-      if (this.#spec.isBatched && rows !== undefined) shape[0] = rows;
+      if (rows !== undefined) shape[0] = rows;
       if (shape.includes(-1)) return undefined;
       const bytes = elementCount(shape) * (datatypes[spec.datatype].bytes ?? 0);
       if (bytes < inPlaceBytesMin) return undefined;
       shapes.push(shape);
       sizes.push(bytes);
     }
-    return { shapes, sizes };
+    this.#lastExpected = { rows, outputs, shapes, sizes };
+    return this.#lastExpected;
+  }
+
+  /** How many rows a batch has; undefined for a model without batches. */
+  #rowsOf(inputs: RunRequest['inputs']): number | undefined {
+    if (!this.#spec.isBatched) return undefined;
+    for (const { index, shape } of inputs) if (index === this.#rowsInput) return shape[0];
+    return inputs[0]?.shape[0];
   }
 
   /** Tensors over the memory of the answer, for the engine to write to. */
@@ -122,7 +137,7 @@ export class OnnxruntimeSession implements Session {
     for (let part = 0; part < outputs.length; part++) {
       if (memory.isWritten(part)) continue;
       areWritten = false;
-      this.#isCopied[outputs[part] as number] = true;
+      this.#copyFromNowOn(outputs[part] as number);
     }
     return areWritten;
   }
@@ -150,8 +165,13 @@ export class OnnxruntimeSession implements Session {
     const isAsExpected = (part: number): boolean => String(expected[part]) === String(actual[part]);
     const areAllAsExpected = outputs.every((_, part) => isAsExpected(part));
     for (const [part, index] of outputs.entries()) {
-      if (areAllAsExpected || !isAsExpected(part)) this.#isCopied[index] = true;
+      if (areAllAsExpected || !isAsExpected(part)) this.#copyFromNowOn(index);
     }
+  }
+
+  #copyFromNowOn(output: number): void {
+    this.#isCopied[output] = true;
+    this.#lastExpected = undefined;
   }
 
   #resultFrom(
@@ -173,6 +193,12 @@ export class OnnxruntimeSession implements Session {
     if (spec !== undefined) return spec;
     throw new InferenceError('inference-failed', `model "${this.#spec.name}" has no ${role} number ${index}`);
   }
+}
+
+function isSameList(list: readonly number[], other: readonly number[]): boolean {
+  if (list.length !== other.length) return false;
+  for (let at = 0; at < list.length; at++) if (list[at] !== other[at]) return false;
+  return true;
 }
 
 function isRefusedShape(error: unknown): boolean {
