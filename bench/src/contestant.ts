@@ -24,11 +24,11 @@ export type Lane = 'local' | 'inline';
 const millrace = createRequire(import.meta.url).resolve('millrace/bin/millrace.js');
 const anyPorts = ['--http-port', '0', '--grpc-port', '0', '--metrics-port', '0'];
 
-/** This server as users start it, with one model. */
-export function millraceServing(modelPath: string, lane: Lane): Contestant {
+/** This server as users start it, with one model; `program`: that of another checkout. */
+export function millraceServing(modelPath: string, lane: Lane, program = millrace): Contestant {
   return {
     name: `millrace, ${lane} lane`,
-    command: [millrace, 'serve', modelPath, ...anyPorts, '--lane', lane, '--log-format', 'json'],
+    command: [program, 'serve', modelPath, ...anyPorts, '--lane', lane, '--log-format', 'json'],
     listening:
       /"httpUrl":"http:\/\/127\.0\.0\.1:(\d+)".*"metricsUrl":"http:\/\/127\.0\.0\.1:(\d+)\/[\s\S]*"message":"model ready"/,
   };

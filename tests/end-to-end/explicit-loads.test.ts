@@ -169,8 +169,55 @@ test('a configuration that comes with the load counts instead of the file', asyn
   expect(await answer(at, 'm')).toBe('1: 7');
   expect(at.models.mustFind('m', '').rowsMax).toBe(2);
   expect(await failureOf(at.library.load('m', { config: '{"max_batch_sice":2}' }))).toContain('max_batch_sice');
+  expect(await answer(at, 'm')).toBe('1: 7');
+});
+
+test('Triton: a load without a configuration keeps the one that came before, until the files change', async () => {
+  models.write('m/2/model.onnx', binaryModel('Mul'));
+  const at = await start({ load: ['m'] });
+  await at.library.load('m', { config: '{"version_policy":{"specific":{"versions":[1]}},"max_batch_size":2}' });
   await at.library.load('m');
-  expect(await answer(at, 'm')).toBe('2: 12');
+  expect(await answer(at, 'm')).toBe('1: 7');
+  expect(at.models.mustFind('m', '').rowsMax).toBe(2);
+  await at.library.load('m', { config: '{"max_batch_size":3}' });
+  await at.library.load('m');
+  expect([await answer(at, 'm'), at.models.mustFind('m', '').rowsMax]).toEqual(['2: 12', 3]);
+  models.write('m/config.pbtxt', 'max_batch_size: 5');
+  await at.library.load('m');
+  expect(at.models.mustFind('m', '').rowsMax).toBe(5);
+});
+
+test('Triton: an unload ends the configuration that came with a load', async () => {
+  models.write('m/config.pbtxt', 'max_batch_size: 5');
+  const at = await start();
+  await at.library.load('m', { config: '{"max_batch_size":2}' });
+  await at.library.unload('m');
+  await at.library.load('m');
+  expect(at.models.mustFind('m', '').rowsMax).toBe(5);
+});
+
+test('Triton: a load without parameters returns from files that came with a load to the repository', async () => {
+  const at = await start();
+  await at.library.load('m', { config: '{}', files: new Map([['7/model.onnx', binaryModel('Sub')]]) });
+  expect(await answer(at, 'm')).toBe('7: -1');
+  await at.library.load('m');
+  expect(await answer(at, 'm')).toBe('1: 7');
+});
+
+test('a kept configuration is there after a restart, and still ends when the files change', async () => {
+  const first = await start();
+  await first.library.load('m', { config: '{"max_batch_size":3}' });
+  await first.library.load('m');
+  await stop(first);
+  const second = await start();
+  await second.library.load('m');
+  expect(second.models.mustFind('m', '').rowsMax).toBe(3);
+  await stop(second);
+  models.write('m/config.pbtxt', 'max_batch_size: 5');
+  const third = await start();
+  expect(third.models.mustFind('m', '').rowsMax).toBe(3);
+  await third.library.load('m');
+  expect(third.models.mustFind('m', '').rowsMax).toBe(5);
 });
 
 test('files that come with the load count instead of the repository, need a configuration, and go with the model', async () => {
@@ -296,24 +343,6 @@ test('what cannot be kept is refused: a configuration that is too large, or a st
   expect(await failureOf(at.library.load('n'))).toMatch(/^internal: the change could not be kept/);
   expect(await failureOf(at.library.setPinned('m', '1', true))).toMatch(/^internal: the change could not be kept/);
   expect(await answer(at, 'm')).toBe('1: 7');
-});
-
-test('a model is unloaded with the models of its steps when that is asked for', async () => {
-  const step = (model: string, input: string, output: string) =>
-    `step { model_name: "${model}" model_version: -1 input_map { key: "left" value: "${input}" } ` +
-    `input_map { key: "right" value: "right" } output_map { key: "output" value: "${output}" } }`;
-  models.write(
-    'both/config.pbtxt',
-    `platform: "ensemble" max_batch_size: 8
-    input { name: "left" data_type: TYPE_FP32 dims: 2 } input { name: "right" data_type: TYPE_FP32 dims: 2 }
-    output { name: "result" data_type: TYPE_FP32 dims: 2 }
-    ensemble_scheduling { ${step('m', 'left', 'sum')} ${step('n', 'sum', 'result')} }`,
-  );
-  const at = await start({ load: ['*'] });
-  expect(await answer(at, 'both')).toBe('1: 28');
-  await at.library.unload('both', { isWithDependents: true });
-  await eventually('all are gone', () => at.models.statuses().length === 0);
-  expect([await answer(at, 'both'), await answer(at, 'm')]).toEqual(['unknown-model', 'unknown-model']);
 });
 
 test('twenty loads of one model at once end in one of them', async () => {

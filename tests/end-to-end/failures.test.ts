@@ -84,7 +84,7 @@ test('a request beyond the queue\u2019s limit is refused at once with when to co
 
 test.each([
   ['deadline_header', { headers: { 'millrace-timeout-ms': '30' } }],
-  ['deadline_parameter', { parameters: { timeout: 30_000 } }],
+  ['deadline_parameter', { parameters: { millrace_timeout_ms: 30 } }],
 ] as const)('a request whose %s passes while it waits is refused with 504 and never runs', async (model, options) => {
   const held = await occupy(model, 250);
   const late = await infer(server.url, model, steps(1), options);

@@ -1,6 +1,7 @@
-/** Triton's dynamic batching with a real server and real workers, seen from REST. */
+/** Triton's dynamic batching with a real server and real workers, seen from REST and gRPC. */
 import { binaryModel, ModelRepository } from '@millrace/worker/testing';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type InferClient, openInferClient } from '../support/callers.ts';
 import { eventually } from '../support/eventually.ts';
 import { infer } from '../support/inference-call.ts';
 import { ServerProcess } from '../support/server-process.ts';
@@ -8,6 +9,7 @@ import { addSlowModel, steps } from '../support/slow-model.ts';
 
 const models = new ModelRepository();
 let server: ServerProcess;
+let client: InferClient;
 
 beforeAll(async () => {
   // Held back for longer than any test takes.
@@ -21,13 +23,28 @@ beforeAll(async () => {
     {},
     'dynamic_batching { default_queue_policy { default_timeout_microseconds: 60000000 allow_timeout_override: true } }',
   );
+  const number = (name: string) => `{ name: "${name}" data_type: TYPE_INT64 dims: [ 1 ] }`;
+  models.write(
+    'of_timed/config.pbtxt',
+    `platform: "ensemble" input ${number('steps')} output ${number('done')} ensemble_scheduling { step {
+      model_name: "timed" model_version: -1
+      input_map { key: "steps" value: "steps" } output_map { key: "steps_done" value: "done" } } }`,
+  );
+  addSlowModel(
+    models,
+    'override_only',
+    {},
+    'dynamic_batching { default_queue_policy { allow_timeout_override: true } }',
+  );
   addSlowModel(models, 'levels', {}, 'dynamic_batching { priority_levels: 3 default_priority_level: 2 }');
   addSlowModel(models, 'full', {}, 'dynamic_batching { default_queue_policy { max_queue_size: 1 } }');
   addSlowModel(models, 'ordered', {}, 'instance_group { count: 2 } dynamic_batching { preserve_ordering: true }');
   server = await ServerProcess.start([models.path]);
+  client = openInferClient(server);
 });
 
 afterAll(async () => {
+  client.close();
   expect(await server.stop()).toBe(0);
   models.remove();
 });
@@ -61,6 +78,12 @@ test('requests that make a preferred size run as one batch, long before the dela
   expect(await server.metric('millrace_batch_rows_count', { model: 'fours' })).toBe(1);
 });
 
+test('Triton: a batch at or over the largest preferred size runs at once', async () => {
+  const six = (name: string) => ({ name, datatype: 'FP32' as const, shape: [6, 2], values: new Array(12).fill(1) });
+  const answer = await infer(server.url, 'fours', [six('left'), six('right')]);
+  expect(answer.outputs[0]).toMatchObject({ shape: [6, 2], values: new Array(12).fill(2) });
+});
+
 test('a timeout refuses with Triton’s words while the worker is busy', async () => {
   const long = await occupy('timed');
   let isBusy = true;
@@ -72,6 +95,54 @@ test('a timeout refuses with Triton’s words while the worker is busy', async (
   expect(late.error).toContain('Request timeout expired');
   await Promise.all(long);
 });
+
+/** The code and text of a refusal over gRPC; code 0 when it was answered. */
+function inferGrpc(model: string, parameters: Record<string, number>): Promise<{ code: number; text: string }> {
+  const entries = Object.entries(parameters).map(([key, value]) => [key, { int64_param: value }]);
+  const request = {
+    model_name: model,
+    parameters: Object.fromEntries(entries),
+    inputs: [{ name: 'steps', datatype: 'INT64', shape: [1] }],
+    raw_input_contents: [Buffer.from(BigInt64Array.of(1n).buffer)],
+  };
+  return new Promise((resolve) => {
+    client.ModelInfer(request, (error) => resolve({ code: error?.code ?? 0, text: error?.details ?? '' }));
+  });
+}
+
+test('Triton: a queue timeout through an ensemble is refused as it is by the model itself', async () => {
+  const long = await occupy('timed');
+  const parameters = { timeout: 20_000 };
+  const [direct, through, grpcDirect, grpcThrough] = await Promise.all([
+    infer(server.url, 'timed', steps(1), { parameters }),
+    infer(server.url, 'of_timed', steps(1), { parameters }),
+    inferGrpc('timed', parameters),
+    inferGrpc('of_timed', parameters),
+  ]);
+  expect([direct.status, direct.code]).toEqual([503, 'queue-timeout']);
+  expect([through.status, through.code, through.error]).toEqual([direct.status, direct.code, direct.error]);
+  expect(direct.error).toMatch(/^Request timeout expired/);
+  expect(grpcDirect).toEqual({ code: 14, text: direct.error });
+  expect(grpcThrough).toEqual(grpcDirect);
+  await Promise.all(long);
+});
+
+test.each(['levels', 'override_only'])(
+  'Triton: the timeout of a request is ignored by %s, which has no default timeout; millrace_timeout_ms is a deadline',
+  async (model) => {
+    const long = await occupy(model);
+    const ignored = [
+      infer(server.url, model, steps(1), { parameters: { timeout: 1 } }).then(({ status }) => status),
+      inferGrpc(model, { timeout: 1 }).then(({ code }) => code),
+    ];
+    const parameters = { millrace_timeout_ms: 20 };
+    const late = await infer(server.url, model, steps(1), { parameters });
+    expect([late.status, late.code]).toEqual([504, 'deadline-exceeded']);
+    expect((await inferGrpc(model, parameters)).code).toBe(4);
+    await Promise.all(long);
+    expect(await Promise.all(ignored)).toEqual([200, 0]);
+  },
+);
 
 test('a full queue refuses with Triton’s words', async () => {
   const long = await occupy('full');

@@ -7,7 +7,7 @@ const models = new ModelRepository()
   .write('calculator/1/model.onnx', binaryModel('Add'))
   .write('calculator/2/model.onnx', binaryModel('Mul'))
   .write('calculator/3/model.onnx', 'torn')
-  .write('calculator/config.pbtxt', 'max_batch_size: 8 version_policy { all { } }');
+  .write('calculator/config.pbtxt', 'max_batch_size: 8 version_policy { specific { versions: [ 1, 2, 3, 9 ] } }');
 const inputs = [
   { name: 'left', datatype: 'FP32', shape: [1, 2], values: [3, 5] },
   { name: 'right', datatype: 'FP32', shape: [1, 2], values: [4, 6] },
@@ -52,6 +52,18 @@ test('a broken version is reported with its file and refused, and the others ser
   const failed = server.records.find(({ message }) => message === 'model failed');
   expect(failed).toMatchObject({ level: 'error', model: 'calculator', version: '3' });
   expect(failed?.reason).toContain('calculator/3/model.onnx');
+});
+
+test('Triton: a version that the policy names and that is absent is logged, and the others serve', async () => {
+  const refused = await infer(server.url, 'calculator', inputs, { version: '9' });
+  expect([refused.status, refused.code]).toEqual([404, 'unknown-model']);
+  expect(server.records).toContainEqual(
+    expect.objectContaining({
+      level: 'warn',
+      field: 'version_policy.specific.versions',
+      message: expect.stringMatching(/^names version 9, but there is no folder .*calculator\/9$/),
+    }),
+  );
 });
 
 test('a version that is not there is unknown', async () => {

@@ -1,5 +1,5 @@
 /** What may be in a batch, said of its contents alone: nothing here knows how the scheduler comes to them. */
-import { takePreferred } from './holding.ts';
+import { largestPreferred, takePreferred } from './holding.ts';
 import { type Ledger, type LedgerModel, type LedgerRequest, levelOf, rowsOf } from './ledger.ts';
 
 /** What is wrong with a batch that is taken from what waits for the model now; undefined when nothing is. */
@@ -25,7 +25,9 @@ export function takeBatchFault(
   }
   if (batch.length > ledger.limits.lookAheadMax) return 'more requests were looked at than may be';
   return (
-    orderFault(head, batch, left) ?? urgencyFault(ledger, model, batch, left) ?? sizeFault(ledger, model, batch, left)
+    orderFault(head, batch, left) ??
+    urgencyFault(ledger, model, batch, left) ??
+    sizeFault(ledger, model, batch, left, nowMs)
   );
 }
 
@@ -68,12 +70,16 @@ function urgencyFault(
   return passed === undefined ? undefined : `it goes past ${idOf(passed)}, which is more urgent`;
 }
 
-/** A batch ends when it is full, at a preferred size, or before a request that does not fit. */
+/**
+ * A batch ends when it is full, at a preferred size, or before a request that does not fit: into the largest preferred size
+ * while the delay has not passed.
+ */
 function sizeFault(
   ledger: Ledger,
   model: LedgerModel,
   batch: readonly LedgerRequest[],
   left: readonly LedgerRequest[],
+  nowMs: number,
 ): string | undefined {
   const [head] = batch;
   const rows = rowsOf(batch);
@@ -82,8 +88,13 @@ function sizeFault(
   if (model.waiting.length > ledger.limits.lookAheadMax) return undefined;
   const mates = left.filter((request) => isMateOf(head, request));
   if (mates.length === 0 || mates.some(({ arrived }) => rows + arrived.rows > policy.rowsMax)) return undefined;
-  if (policy.delayMs > 0 && policy.preferredRows.includes(rows)) {
-    const isLargest = rowsOf(model.waiting) >= policy.rowsMax || takePreferred(model)?.length === batch.length;
+  const isOverfull = rowsOf(model.waiting) >= policy.rowsMax;
+  const arrivals = model.waiting.map(({ arrivedAt }) => arrivedAt);
+  // Of more than a batch holds, the scheduler looks at the delay of who leads, which may be any of them.
+  const isInTime = nowMs < (isOverfull ? Math.max(...arrivals) : Math.min(...arrivals)) + policy.delayMs;
+  const isPastLargest = mates.some(({ arrived }) => rows + arrived.rows > largestPreferred(model));
+  if (policy.delayMs > 0 && (policy.preferredRows.includes(rows) || (isInTime && isPastLargest))) {
+    const isLargest = isOverfull || takePreferred(model)?.length === batch.length;
     return isLargest ? undefined : 'a larger preferred size could be had';
   }
   return `${idOf(mates[0] as LedgerRequest)} would have fitted`;

@@ -12,17 +12,26 @@ export function takeHeldUntil(ledger: Ledger, model: LedgerModel, nowMs: number)
   return until <= nowMs || takePreferred(model) !== undefined ? undefined : until;
 }
 
-/** The requests, in order, that add up to the largest preferred size they can. */
+/**
+ * The requests, in order, that add up to the largest preferred size they can. Where none is met and the largest is passed:
+ * those that stay within it, or the first alone.
+ */
 export function takePreferred(model: LedgerModel): LedgerRequest[] | undefined {
+  const { preferredRows } = model.policy;
   const inOrder = model.waiting.toSorted(
     (left, right) =>
       levelOf(left) - levelOf(right) ||
       Number(left.isDelayed) - Number(right.isDelayed) ||
       left.arrival - right.arrival,
   );
-  for (let count = inOrder.length; count > 0; count--) {
-    const chosen = inOrder.slice(0, count);
-    if (model.policy.preferredRows.includes(rowsOf(chosen))) return chosen;
-  }
-  return undefined;
+  const heads = inOrder.map((_, index) => inOrder.slice(0, index + 1));
+  const met = heads.findLast((head) => preferredRows.includes(rowsOf(head)));
+  const largest = largestPreferred(model);
+  if (met !== undefined || rowsOf(inOrder) < largest) return met;
+  return heads.findLast((head) => rowsOf(head) <= largest) ?? heads[0];
+}
+
+/** Rows at which a batch is no longer held back. */
+export function largestPreferred({ policy }: LedgerModel): number {
+  return policy.preferredRows.at(-1) ?? policy.rowsMax;
 }

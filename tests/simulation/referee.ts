@@ -151,7 +151,7 @@ export class Referee {
       isDelayed: false,
       batch: undefined,
       answeredIn: undefined,
-      isAlone: false,
+      isAlone: event.request.isAlone,
       deaths: 0,
       requeues: 0,
     };
@@ -338,10 +338,12 @@ export class Referee {
   }
 }
 
-/** A request may shorten what its level says, where that lets it. */
+/** A request may shorten what its level says, where that says anything and lets it. */
 function queueTimeoutMs(arrived: ArrivedRequest, model: LedgerModel): number {
   const { timeoutMs, allowsTimeoutOverride } = queuePolicyIn(model.policy, arrived.priority);
-  return allowsTimeoutOverride ? Math.min(timeoutMs, arrived.queueTimeoutMs) : timeoutMs;
+  return allowsTimeoutOverride && timeoutMs !== Number.POSITIVE_INFINITY
+    ? Math.min(timeoutMs, arrived.queueTimeoutMs)
+    : timeoutMs;
 }
 
 function claimNothingOwed(owed: Owed): void {

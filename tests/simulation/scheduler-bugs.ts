@@ -137,6 +137,7 @@ const withQueues = (policy: ModelPolicy, queue: Partial<QueuePolicy>): Partial<M
   queues: policy.queues.map((written) => ({ ...written, ...queue })),
 });
 const longerDelay = ({ delayMs }: ModelPolicy) => ({ delayMs: delayMs * 1e6 });
+const waitsForFullBatch = ({ preferredRows, rowsMax }: ModelPolicy) => ({ preferredRows: [...preferredRows, rowsMax] });
 const neverDelays = (policy: ModelPolicy) => withQueues(policy, { timeoutAction: 'refuse' });
 const unboundedLevels = (policy: ModelPolicy) => withQueues(policy, { requestsMax: Infinity });
 class KnowsNoReservations extends Layer {
@@ -178,6 +179,7 @@ export const schedulerBugs: ReadonlyMap<string, (options: SchedulerOptions) => S
   ['forgets the batch that it holds back', (options) => new Misreading(options, longerDelay)],
   ['never holds a batch back', (options) => new Misreading(options, () => ({ delayMs: 0 }))],
   ['does not know preferred sizes', (options) => new Misreading(options, () => ({ preferredRows: [] }))],
+  ['holds back what is over the largest preferred size', (options) => new Misreading(options, waitsForFullBatch)],
   ['does not keep answers in order', (options) => new Misreading(options, () => ({ isOrdered: false }))],
   ['delivers the first of a batch last', (options) => new DeliversTheFirstLast(options)],
   ['does not know priorities', (options) => new Mishearing(options, () => ({ priority: 0 }))],
@@ -188,6 +190,7 @@ export const schedulerBugs: ReadonlyMap<string, (options: SchedulerOptions) => S
     'does not hear how long a request wants to wait',
     (options) => new Mishearing(options, () => ({ queueTimeoutMs: Infinity })),
   ],
+  ['lets requests that must run alone share', (options) => new Mishearing(options, () => ({ isAlone: false }))],
   ['has no bound on a level', (options) => new Misreading(options, unboundedLevels)],
   ['serves callers in the order of arrival', (options) => new Mishearing(options, () => ({ caller: '' }))],
   [

@@ -110,6 +110,7 @@ export class Traffic {
       caller,
       priority: random.integer(0, isOdd ? 9 : 3),
       queueTimeoutMs: random.chance(weather.queueTimeoutRequest) ? random.integer(1, 100) : Infinity,
+      isAlone: weather.aloneEvery > 0 && request % weather.aloneEvery === 0,
     };
     truth.decide(request, random, weather);
     if (isOdd && random.chance(0.3)) this.#belated(call);

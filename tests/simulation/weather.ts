@@ -81,6 +81,8 @@ export interface Weather {
   readonly timedQueue: number;
   readonly boundedLevel: number;
   readonly queueTimeoutRequest: number;
+  /** One request in so many must not share a batch; 0: none. */
+  readonly aloneEvery: number;
 }
 
 /**
@@ -159,8 +161,10 @@ export function weatherFrom(random: Random, rare: Random): Weather {
     timedQueue: trouble(0.5),
     boundedLevel: trouble(0.2),
     queueTimeoutRequest: trouble(0.3),
+    aloneEvery: 0,
   };
-  return rare.chance(0.06) ? { ...weather, ...crowd } : weather;
+  if (rare.chance(0.06)) return { ...weather, ...crowd };
+  return rare.chance(0.25) ? { ...weather, aloneEvery: rare.integer(2, 6) } : weather;
 }
 
 /** Two models that contend for their workers, and nothing else: how they share shows only over many batches. */

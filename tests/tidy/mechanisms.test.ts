@@ -2,7 +2,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { errorCatalogue } from '@millrace/protocol';
-import { modelParameters, parameterFamilies } from '@millrace/router';
+import { modelParameters, parameterFamilies, reportedParameters } from '@millrace/router';
 import { configFields } from 'millrace';
 import { describe, expect, test } from 'vitest';
 import { root, sourceFiles } from './source-files.ts';
@@ -34,20 +34,29 @@ const kinds: readonly Kind[] = [
   },
   { what: 'a flag', form: /^--\w/, exists: (name) => flags.has(name.replace(/[ =].*/, '')) },
   { what: 'a variable', form: /^MILLRACE_/, exists: (name) => config.has(name) },
+  {
+    what: 'a parameter of a request',
+    form: /^(sequence_(id|start|end)|millrace_timeout_ms)$/,
+    exists: (name) => isInSources(`'${name}'`),
+  },
   { what: 'a metric', form: /^(millrace|nv_inference|nv_cache|process|nodejs)_/, exists: (name) => metrics.has(name) },
-  { what: 'a header', form: /^(millrace-|retry-after$)/, exists: (name) => isInSources(`'${name}'`) },
+  {
+    what: 'a header',
+    form: /^(millrace-|retry-after$|grpc-timeout$|connect-timeout-ms$)/,
+    exists: (name) => isInSources(`'${name}'`),
+  },
   {
     what: 'an error',
     form: /^[a-z]+(-[a-z]+)+$|^(cancelled|draining)$/,
     exists: (name) => Object.hasOwn(errorCatalogue, name),
   },
   { what: 'a log line', form: /^"/, exists: (name) => isInSources(`'${name.slice(1, -1)}'`) },
-  { what: 'a parameter of a request', form: /^sequence_(id|start|end)$/, exists: (name) => isInSources(`'${name}'`) },
   { what: 'a field of a model', form: /^[a-z]+(_[a-z]+)+$/, exists: (name) => modelFields.includes(`${name}:`) },
 ];
 
 function isModelParameter(name: string): boolean {
-  return Object.hasOwn(modelParameters, name) || parameterFamilies.some(({ prefix }) => name.startsWith(prefix));
+  const isNamed = Object.hasOwn(modelParameters, name) || Object.hasOwn(reportedParameters, name);
+  return isNamed || parameterFamilies.some(({ prefix }) => name.startsWith(prefix));
 }
 
 function namesIn(text: string): ReadonlySet<string> {

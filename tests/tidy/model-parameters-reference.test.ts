@@ -1,4 +1,4 @@
-import { modelParameters, type ParameterKind, parameterFamilies } from '@millrace/router';
+import { modelParameters, type ParameterKind, parameterFamilies, reportedParameters } from '@millrace/router';
 import { expect, test } from 'vitest';
 
 const rows = [
@@ -31,6 +31,12 @@ const reference = [
   '| Parameter | Takes | Without it | Meaning |',
   '|---|---|---|---|',
   ...rows.map(({ name, takes, without, meaning }) => `| \`${name}\` | ${takes} | ${without} | ${meaning} |`),
+  '',
+  'The server adds these to the configuration that it shows (`/v2/models/MODEL/config`). They need not be removed from one that is sent back: what they said then is ignored.',
+  '',
+  '| Parameter | Meaning |',
+  '|---|---|',
+  ...Object.entries(reportedParameters).map(([name, meaning]) => `| \`${name}\` | ${meaning} |`),
   '',
 ].join('\n');
 

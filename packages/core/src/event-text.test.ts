@@ -53,6 +53,7 @@ const event: fc.Arbitrary<SchedulerEvent> = fc.oneof(
       caller: fc.constantFrom('', 'ann'),
       priority: id,
       queueTimeoutMs: limit,
+      isAlone: fc.boolean(),
     }),
   }),
   fc.record({

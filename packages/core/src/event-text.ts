@@ -21,10 +21,11 @@ export function formatEvent(event: SchedulerEvent): string {
     case 'breaker-closed':
       return `${event.kind} ${event.worker}`;
     case 'request-arrived': {
-      const { request, model, rows, bytes, group, deadlineAt, caller, priority, queueTimeoutMs } = event.request;
+      const { request, model, rows, bytes, group, deadlineAt, caller, priority, queueTimeoutMs, isAlone } =
+        event.request;
       const whose = `${caller === '' ? '' : ` caller=${caller}`}${priority === 0 ? '' : ` priority=${priority}`}`;
       const wait = queueTimeoutMs === Number.POSITIVE_INFINITY ? '' : ` queue-timeout-ms=${queueTimeoutMs}`;
-      return `request-arrived ${request} ${model} rows=${rows} bytes=${bytes} group=${group} deadline-at=${deadlineAt}${whose}${wait}`;
+      return `request-arrived ${request} ${model} rows=${rows} bytes=${bytes} group=${group} deadline-at=${deadlineAt}${whose}${wait}${isAlone ? ' alone=1' : ''}`;
     }
     case 'request-cancelled':
       return `request-cancelled ${event.request} ${event.reason}`;

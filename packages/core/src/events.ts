@@ -76,6 +76,8 @@ export interface ArrivedRequest {
   readonly priority: number;
   /** What the request asks of the queue's own time limit, in milliseconds; Infinity: nothing. */
   readonly queueTimeoutMs: number;
+  /** It must not share a batch with any other request. */
+  readonly isAlone: boolean;
 }
 
 export type SchedulerAction =

@@ -9,7 +9,7 @@ export interface QueuePolicy {
   readonly timeoutMs: number;
   /** What becomes of one that waited so long: it is refused, or goes behind all others of its level. */
   readonly timeoutAction: 'refuse' | 'delay';
-  /** A request may shorten `timeoutMs` for itself, also one of Infinity. */
+  /** A request may shorten `timeoutMs` for itself, as in Triton: only one that is not Infinity. */
   readonly allowsTimeoutOverride: boolean;
 }
 

@@ -2,6 +2,7 @@
 import { createRequire } from 'node:module';
 import { availableParallelism } from 'node:os';
 import { Scheduler } from '@millrace/core';
+import type { AnalyseRows } from '@millrace/onnx';
 import {
   type Clock,
   callerWordsFor,
@@ -40,6 +41,8 @@ export interface AssemblyParts {
   readonly workerPath?: string;
   /** The system's unless given. */
   readonly clock?: Clock;
+  /** Says which graphs have independent rows; the analysis of the file unless given. */
+  readonly analyseRows?: AnalyseRows;
   /** Told why workers copy tensors through their socket although shared memory was asked for. */
   readonly onSharedMemoryUnavailable: (reason: string) => void;
 }
@@ -63,10 +66,16 @@ export async function assemble(parts: AssemblyParts): Promise<Assembly> {
   });
   const clock = parts.clock ?? systemClock;
   const random = Math.random;
-  const dataPlane = new LiveDataPlane({ scheduler, models, clock, observer });
+  const dataPlane = new LiveDataPlane({
+    scheduler,
+    models,
+    clock,
+    observer,
+    onSharingStopped: (model, reason) => listener.sharingStopped(model, reason),
+  });
   const runners = new Runners({
     queue: dataPlane,
-    inferPart: (request, signal) => dataPlane.inferPart(request, signal),
+    inferPart: (request, signal, fit) => dataPlane.inferPart(request, signal, fit),
     clock,
     observer,
     cacheLimits: {
@@ -90,7 +99,13 @@ export async function assemble(parts: AssemblyParts): Promise<Assembly> {
   };
   const library = await ModelLibrary.open({
     paths,
-    reading: { gpu: gpuSupportFrom(config), defaults: modelDefaultsFrom(config), describePipeline },
+    reading: {
+      gpu: gpuSupportFrom(config),
+      defaults: modelDefaultsFrom(config),
+      describePipeline,
+      isBatchingStrict: config.models.strictBatching,
+      ...(parts.analyseRows === undefined ? {} : { analyseRows: parts.analyseRows }),
+    },
     share: (definitions) => shareThreads(definitions, availableParallelism(), config.worker.threads),
     lanes: {
       inline: createInlineLane({ engines: [onnxruntimeEngine] }),

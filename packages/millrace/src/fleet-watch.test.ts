@@ -126,3 +126,28 @@ test('a worker that cannot serve a model which others serve is a warning, and th
   ]);
   expect(metric('millrace_model_ready{model="m",version="2"}')).toBe(1);
 });
+
+test('who shares the runs of a model is logged once, and a warning tells when that ends', () => {
+  const verdict = { kind: 'unknown', node: 'Custom_1', reason: 'not known' } as const;
+  const sharing = {
+    sharesRuns: true,
+    isGuessed: false,
+    verdict,
+    reason: 'so it says',
+    advice: '',
+    defaultedInputs: [],
+  };
+  const { policy } = model;
+  const shared = new ServedModel({ ...view, sharing }, policy, 2);
+  watch.modelReady(shared);
+  watch.modelReady(shared);
+  const of = { model: 'm', version: '2' };
+  const found = { verdict: 'unknown', node: 'Custom_1', sharesRuns: true, reason: 'so it says' };
+  expect(logged()).toEqual([{ level: 'info', message: 'requests of this model share runs', ...of, ...found }]);
+  watch.sharingStopped(shared, 'output y has 1 row');
+  const stopped = 'a shared run could not be divided; requests now run alone';
+  expect(logged()).toEqual([{ level: 'warn', message: stopped, ...of, reason: 'output y has 1 row' }]);
+  const alone = { ...sharing, sharesRuns: false, verdict: { kind: 'independent' } as const };
+  watch.modelReady(new ServedModel({ ...view, sharing: alone }, policy, 3));
+  expect(logged()).toMatchObject([{ level: 'info', message: 'each request of this model runs alone', ...of }]);
+});

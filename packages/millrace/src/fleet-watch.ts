@@ -17,6 +17,8 @@ export class FleetWatch implements LibraryListener {
   readonly #observer: DataPlaneObserver;
   readonly #metrics: LifeCycleMetrics | undefined;
   readonly #loadMs = new WeakMap<ServedModel, number>();
+  /** What was logged. */
+  readonly #said = new WeakSet<object>();
   readonly #workers = new Map<WorkerId, WorkerState>();
   readonly #listeners = new Set<() => void>();
 
@@ -37,7 +39,9 @@ export class FleetWatch implements LibraryListener {
   }
 
   modelReady(model: ServedModel): void {
+    this.#noteSharing(model);
     this.#observerOf(model).readinessChanged(true);
+    this.#metrics?.modelReady(model);
     this.#tell();
   }
 
@@ -69,6 +73,27 @@ export class FleetWatch implements LibraryListener {
     this.#observer.modelForgotten(name, version);
     this.#metrics?.modelForgotten(name, version);
     this.#tell();
+  }
+
+  sharingStopped(model: ServedModel, reason: string): void {
+    const { name, version } = model.view;
+    this.#logger.warn({ model: name, version, reason }, 'a shared run could not be divided; requests now run alone');
+    this.#metrics?.sharingKnown(name, version, model.view.sharing?.verdict.kind ?? 'unknown', false);
+  }
+
+  /** Once for each load, however often the model comes back. */
+  #noteSharing({ view, sharesRuns }: ServedModel): void {
+    const { name, version, sharing } = view;
+    if (sharing === undefined) return;
+    this.#metrics?.sharingKnown(name, version, sharing.verdict.kind, sharesRuns);
+    if (this.#said.has(sharing)) return;
+    this.#said.add(sharing);
+    const { verdict, reason } = sharing;
+    const node = verdict.kind === 'independent' ? {} : { node: verdict.node };
+    this.#logger.info(
+      { model: name, version, verdict: verdict.kind, ...node, sharesRuns, reason },
+      sharesRuns ? 'requests of this model share runs' : 'each request of this model runs alone',
+    );
   }
 
   loadStarted(context: string): void {

@@ -13,8 +13,9 @@ export interface InferOptions {
   readonly id?: string;
   /** Only these, in this order; all when left out. */
   readonly outputs?: readonly string[];
+  /** Deadline, in milliseconds from now. */
   readonly timeoutMs?: number;
-  /** How long it may wait for its turn, where the model's queue lets requests say so; elsewhere the same as `timeoutMs`. */
+  /** Shortens the queue timeout of a model whose queue has one and allows that; ignored for other models. */
   readonly queueTimeoutMs?: number;
   /** From 1, the most urgent; 0 or left out: the model's default. */
   readonly priority?: number;

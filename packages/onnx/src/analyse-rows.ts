@@ -1,6 +1,34 @@
+import { open } from 'node:fs/promises';
+import { type ByteSource, byteSourceFromFile } from './byte-source.ts';
+import { type GraphLimits, graphLimits } from './model/graph-limits.ts';
+import { readModelProto } from './model/read-model-proto.ts';
 import type { RowVerdict } from './row-verdict.ts';
+import { analyseModel } from './rows/analyse-model.ts';
 
 /** Whether the rows of the model file at `path` are independent. Never rejects: what cannot be read is unknown. */
-export async function analyseRowsOfFile(_path: string): Promise<RowVerdict> {
-  return { kind: 'independent' };
+export async function analyseRowsOfFile(path: string): Promise<RowVerdict> {
+  try {
+    const file = await open(path, 'r');
+    try {
+      const { size } = await file.stat();
+      return await analyseRows(byteSourceFromFile(file, size));
+    } finally {
+      await file.close();
+    }
+  } catch (error) {
+    return notAnalysed(error);
+  }
+}
+
+export async function analyseRows(source: ByteSource, limits: GraphLimits = graphLimits): Promise<RowVerdict> {
+  try {
+    return analyseModel(await readModelProto(source, limits));
+  } catch (error) {
+    return notAnalysed(error);
+  }
+}
+
+export function notAnalysed(error: unknown): RowVerdict {
+  const reason = error instanceof Error ? error.message : String(error);
+  return { kind: 'unknown', node: 'the graph', reason: `it could not be analysed: ${reason}` };
 }

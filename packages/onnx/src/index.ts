@@ -5,5 +5,6 @@ export * from './element-types.ts';
 export * from './onnx-file-error.ts';
 export * from './onnx-graph.ts';
 export * from './read-onnx-graph.ts';
+export * from './row-analyst.ts';
 export * from './row-verdict.ts';
 export * from './zip-map.ts';

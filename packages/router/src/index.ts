@@ -55,6 +55,7 @@ export * from './registry/model-parameters.ts';
 export * from './registry/pipeline/describe-pipeline.ts';
 export * from './registry/pipeline/read-pipeline.ts';
 export * from './registry/repository.ts';
+export * from './registry/run-sharing.ts';
 export * from './registry/served-models.ts';
 export * from './telemetry/duration-tally.ts';
 export * from './telemetry/exposition.ts';

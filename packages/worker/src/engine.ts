@@ -81,3 +81,6 @@ export interface Engine {
   /** Loads and warms up. Rejects with an error whose message says what the operator can do. */
   load(spec: LoadSpec): Promise<Session>;
 }
+
+/** A model that does not fit its configuration: as long as neither changes, no attempt to load it can succeed. */
+export class ModelMismatch extends Error {}

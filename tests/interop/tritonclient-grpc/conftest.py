@@ -1,7 +1,6 @@
 """Starts real servers on free ports and hands out their addresses."""
 
 import pathlib
-import shutil
 import sys
 import time
 
@@ -11,7 +10,8 @@ import tritonclient.grpc as triton
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "tritonclient"))
 
 from priority_cases import write_repository  # noqa: E402
-from server import ROOT, running_server  # noqa: E402
+from repository_cases import write_explicit_repository  # noqa: E402
+from server import running_server  # noqa: E402
 
 
 @pytest.fixture(scope="session")
@@ -29,10 +29,9 @@ def address(addresses, request):
 
 @pytest.fixture(scope="module")
 def explicit_address(tmp_path_factory):
-    """A server of two models that loads only what it is told to."""
+    """A server of a few models that loads only what it is told to."""
     repository = tmp_path_factory.mktemp("repository")
-    for name in ("mlp", "add_sub"):
-        shutil.copytree(ROOT / "models" / name, repository / name)
+    write_explicit_repository(repository)
     with running_server(repository, "--model-control-mode", "explicit") as found:
         yield found["grpc"]
 

@@ -1,6 +1,5 @@
 """Starts real servers on free ports and hands out their addresses."""
 
-import shutil
 import time
 import urllib.error
 import urllib.request
@@ -8,7 +7,8 @@ import urllib.request
 import pytest
 
 from priority_cases import write_repository
-from server import ROOT, running_server
+from repository_cases import write_explicit_repository
+from server import running_server
 
 
 @pytest.fixture(scope="session")
@@ -20,10 +20,9 @@ def server_url():
 
 @pytest.fixture(scope="module")
 def explicit_url(tmp_path_factory):
-    """A server of two models that loads only what it is told to."""
+    """A server of a few models that loads only what it is told to."""
     repository = tmp_path_factory.mktemp("repository")
-    for name in ("mlp", "add_sub"):
-        shutil.copytree(ROOT / "models" / name, repository / name)
+    write_explicit_repository(repository)
     with running_server(repository, "--model-control-mode", "explicit") as addresses:
         yield addresses["http"]
 

@@ -3,12 +3,32 @@
 import inspect
 import json
 import pathlib
+import shutil
 
 import numpy as np
 import pytest
 from tritonclient.utils import InferenceServerException
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
+
+
+ENSEMBLE = """
+platform: "ensemble" max_batch_size: 8
+input { name: "input" data_type: TYPE_FP32 dims: 64 }
+output { name: "probabilities" data_type: TYPE_FP32 dims: 10 }
+ensemble_scheduling { step {
+  model_name: "mlp" model_version: -1
+  input_map { key: "input" value: "input" } output_map { key: "probabilities" value: "probabilities" }
+} }
+"""
+
+
+def write_explicit_repository(folder):
+    """Two models, and an ensemble of one of them."""
+    for name in ("mlp", "add_sub"):
+        shutil.copytree(ROOT / "models" / name, folder / name)
+    (folder / "only_step").mkdir()
+    (folder / "only_step" / "config.pbtxt").write_text(ENSEMBLE)
 
 
 class Repository:
@@ -79,9 +99,27 @@ async def a_configuration_may_be_brought(repository):
     assert int((await repository.config("mlp"))["max_batch_size"]) == 2
     with pytest.raises(InferenceServerException, match="batch-size must be <= 2"):
         await repository.probabilities("mlp", np.zeros((3, 64), dtype=np.float32))
+    # A load without a configuration keeps it; an unload ends it.
+    await repository.load("mlp")
+    assert int((await repository.config("mlp"))["max_batch_size"]) == 2
+    await repository.unload("mlp")
     await repository.load("mlp")
     assert int((await repository.config("mlp"))["max_batch_size"]) == rows_max
     await repository.unload("mlp")
+
+
+async def an_unknown_model_is_unloaded_without_an_error(repository):
+    await repository.unload("nobody")
+    assert await repository.states("nobody") == []
+
+
+async def an_ensemble_is_loaded_with_its_steps(repository):
+    await repository.load("only_step")
+    assert await repository.ready("only_step") and await repository.ready("mlp")
+    rows = np.zeros((3, 64), dtype=np.float32)
+    assert (await repository.probabilities("only_step", rows)).shape == (3, 10)
+    await repository.unload("only_step", unload_dependents=True)
+    assert not await repository.ready("only_step") and not await repository.ready("mlp")
 
 
 async def files_may_be_brought_under_a_name_of_their_own(repository):
@@ -124,6 +162,8 @@ STORIES = [
     the_index_has_names_only_before_a_load,
     a_model_is_loaded_used_and_unloaded,
     a_configuration_may_be_brought,
+    an_unknown_model_is_unloaded_without_an_error,
+    an_ensemble_is_loaded_with_its_steps,
     files_may_be_brought_under_a_name_of_their_own,
     a_load_that_fails_leaves_the_old_model_serving,
     what_is_wrong_is_refused,

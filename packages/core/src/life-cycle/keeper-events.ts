@@ -38,6 +38,8 @@ export type KeeperEvent =
       readonly reason: string;
       /** In [0, 1): spreads the attempts. */
       readonly jitter: number;
+      /** Another attempt must fail as well: there is none until the revision is replaced. */
+      readonly isFinal?: boolean;
     }
   /** Nothing of it waits or runs any more, and nothing new can come. */
   | { readonly kind: 'idle'; readonly revision: RevisionId }

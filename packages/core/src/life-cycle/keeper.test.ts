@@ -29,8 +29,8 @@ class Stage {
     return this.tell({ kind: 'loaded', revision, residentBytes });
   }
 
-  failed(revision: number): readonly string[] {
-    return this.tell({ kind: 'load-failed', revision, reason: 'no such operator', jitter: 0 });
+  failed(revision: number, isFinal = false): readonly string[] {
+    return this.tell({ kind: 'load-failed', revision, reason: 'no such operator', jitter: 0, isFinal });
   }
 
   demand(context: string, waiter: number, deadlineAt = Number.POSITIVE_INFINITY): readonly string[] {
@@ -122,6 +122,15 @@ test('a first load that nobody wants retried stays failed', () => {
   expect(stage.failed(1)).toEqual(['failed 1 again in undefined', 'unload 1']);
   expect(stage.unloaded(1)).toEqual([]);
   expect(stage.tickAt(1e9)).toEqual([]);
+});
+
+test('a first load that must fail again is not tried again until its files change', () => {
+  const stage = new Stage();
+  stage.want('m:1', 1);
+  expect(stage.failed(1, true)).toEqual(['failed 1 again in undefined', 'unload 1']);
+  expect(stage.unloaded(1)).toEqual([]);
+  expect(stage.tickAt(1e9)).toEqual([]);
+  expect(stage.want('m:1', 2)).toEqual(['forget 1', 'load 2']);
 });
 
 test('a load that is overtaken by newer files is called off', () => {

@@ -169,12 +169,12 @@ export class Keeper {
     this.#letGoOn(context);
   }
 
-  #loadFailed({ revision: id, reason, jitter }: EventOf<'load-failed'>, nowMs: number): void {
+  #loadFailed({ revision: id, reason, jitter, isFinal = false }: EventOf<'load-failed'>, nowMs: number): void {
     const revision = this.#revisions.takeKnown(id);
     if (revision?.state !== 'loading') return;
     const { context } = revision;
     const isOldServing = context.next === revision;
-    const isTriedAgain = !isOldServing && (revision.isRetried || revision.isMeasured);
+    const isTriedAgain = !isFinal && !isOldServing && (revision.isRetried || revision.isMeasured);
     let retryInMs: number | undefined;
     if (isTriedAgain) {
       const { record } = restartAfter(revision.record, uselessLife, jitter, this.#config.retry);

@@ -43,6 +43,7 @@ export function mustParseEvent(line: string): SchedulerEvent {
         caller: fields.get('caller') ?? '',
         priority: field('priority', 0),
         queueTimeoutMs: field('queue-timeout-ms', Number.POSITIVE_INFINITY),
+        isAlone: field('alone', 0) === 1,
       };
       return { kind, request };
     }

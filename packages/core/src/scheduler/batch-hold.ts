@@ -12,18 +12,17 @@ export type HoldDecision =
   | { readonly kind: 'take'; readonly rowsMax: number };
 
 /**
- * Whether the next batch of a model with a `delayMs` is held back for more. Only while all that waits would go along and
- * more could: a batch that is full, that leaves others behind or that has reached a preferred size gains nothing.
+ * Whether the next batch of a model with a `delayMs` is held back for more requests: only while it could still grow. Runs at
+ * once, as in Triton: a batch of a preferred size, one that reaches the largest preferred size (without sizes: `rowsMax`),
+ * and one that leaves other requests behind.
  */
 export function decideHold(queue: ModelQueue, policy: ModelPolicy, lookAheadMax: number, nowMs: number): HoldDecision {
   const { preferredRows, rowsMax, delayMs } = policy;
   const whole: HoldDecision = { kind: 'take', rowsMax };
   if (queue.rowCount >= rowsMax) {
-    const rows = preferredRows.at(-1) ?? rowsMax;
     const head = queue.head as RequestEntry;
-    // Rows of larger requests may not add up to it; then the batch is as full as it gets.
-    const isReachable = queue.rowCount === queue.requestCount && nowMs < head.arrivedAt + delayMs;
-    return isReachable && rows < rowsMax ? { kind: 'take', rowsMax: rows } : whole;
+    const isInTime = nowMs < head.arrivedAt + delayMs;
+    return isInTime ? { kind: 'take', rowsMax: preferredRows.at(-1) ?? rowsMax } : whole;
   }
   if (queue.requestCount > lookAheadMax) return whole;
   const entries = queue.entries();
@@ -39,15 +38,20 @@ export function decideHold(queue: ModelQueue, policy: ModelPolicy, lookAheadMax:
   return preferred === undefined ? { kind: 'wait', until } : { kind: 'take-these', entries: preferred };
 }
 
-/** The first requests, by level and age, that add up to a preferred size, as large as possible. */
+/**
+ * The first requests, by level and age, that add up to a preferred size, as large as possible. If none does and the rows
+ * reach the largest size: as many requests as that size holds, but at least one.
+ */
 function takePreferred(entries: RequestEntry[], preferredRows: readonly number[]): RequestEntry[] | undefined {
-  if (preferredRows.length === 0) return undefined;
+  const largest = preferredRows.at(-1);
+  if (largest === undefined) return undefined;
   entries.sort(byLevelAndAge);
   let rows = 0;
   let count = 0;
   for (const [index, entry] of entries.entries()) {
     rows += entry.rows;
     if (preferredRows.includes(rows)) count = index + 1;
+    else if (rows > largest && count === 0) count = Math.max(index, 1);
   }
   return count === 0 ? undefined : entries.slice(0, count);
 }

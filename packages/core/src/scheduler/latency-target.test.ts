@@ -38,7 +38,7 @@ function loaded(latencyTargetMs: number, workers: number, runMs: RunTime, forMs:
     while (scheduler.waitingFor('m:1') < 100) {
       request += 1;
       const arrived = { request, model: 'm:1', rows: 1, bytes: 1, group: '', deadlineAt: Infinity };
-      const whose = { caller: '', priority: 0, queueTimeoutMs: Infinity };
+      const whose = { caller: '', priority: 0, queueTimeoutMs: Infinity, isAlone: false };
       scheduler.handle({ kind: 'request-arrived', request: { ...arrived, ...whose } }, nowMs);
     }
     scheduler.pump(nowMs);

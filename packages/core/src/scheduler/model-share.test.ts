@@ -30,6 +30,7 @@ function timesUsed(models: readonly Model[], batchesMax: number, runs: number): 
           caller: '',
           priority: 0,
           queueTimeoutMs: Infinity,
+          isAlone: false,
         },
       },
       nowMs,
@@ -88,6 +89,7 @@ test('a model that had the worker to itself owes nothing to one that comes later
     caller: '',
     priority: 0,
     queueTimeoutMs: Infinity,
+    isAlone: false,
   };
   for (const model of ['old', 'new']) {
     scheduler.handle({ kind: 'model-added', model, policy }, 0);

@@ -42,8 +42,8 @@ export class RequestEntry {
   /** The batch that answered it, while the answer waits for those of earlier requests; 0: none. */
   answeredIn: BatchId = 0;
 
-  /** It must not share a batch: something went wrong in company, and it is to be seen whether this one was the cause. */
-  isAlone: boolean = false;
+  /** It must not share a batch: it said so when it arrived, or a batch it shared failed and it may be the cause. */
+  isAlone: boolean;
   /** Workers that died while they ran it. */
   deaths = 0;
   /** Times it lost its place on a worker through no fault of its own. */
@@ -64,6 +64,7 @@ export class RequestEntry {
     this.arrivedAt = nowMs;
     this.arrival = arrival;
     this.queueTimeoutAt = queueTimeoutAt;
+    this.isAlone = arrived.isAlone;
     this.dueAt = soonerOf(arrived.deadlineAt, queueTimeoutAt);
   }
 

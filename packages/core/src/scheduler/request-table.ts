@@ -95,9 +95,9 @@ export class RequestTable {
   }
 }
 
-/** A request can only shorten what its level says, and only where the level lets it; one that says nothing is no limit. */
+/** As in Triton, a request can only shorten what its level says, and only where the level has a timeout and allows it. */
 function queueTimeoutAt(arrived: ArrivedRequest, policy: QueuePolicy, nowMs: number): number | undefined {
-  let { timeoutMs } = policy;
-  if (policy.allowsTimeoutOverride) timeoutMs = Math.min(arrived.queueTimeoutMs, timeoutMs);
-  return timeoutMs === Number.POSITIVE_INFINITY ? undefined : nowMs + timeoutMs;
+  const { timeoutMs, allowsTimeoutOverride } = policy;
+  if (timeoutMs === Number.POSITIVE_INFINITY) return undefined;
+  return nowMs + (allowsTimeoutOverride ? Math.min(arrived.queueTimeoutMs, timeoutMs) : timeoutMs);
 }

@@ -28,6 +28,7 @@ function arrivedRequest(
     caller,
     priority,
     queueTimeoutMs: Infinity,
+    isAlone: false,
   };
 }
 

@@ -16,6 +16,7 @@ function arrivedRequest(request: number, fields: Partial<ArrivedRequest> = {}): 
     caller: '',
     priority: 0,
     queueTimeoutMs: Infinity,
+    isAlone: false,
     ...fields,
   };
 }

@@ -15,6 +15,7 @@ const arrived: ArrivedRequest = {
   caller: '',
   priority: 0,
   queueTimeoutMs: Infinity,
+  isAlone: false,
 };
 
 /** With instances that take 8 ms for 8 rows, for requests of these levels. */

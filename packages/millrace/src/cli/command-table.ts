@@ -202,6 +202,12 @@ export const inferCommand: CommandSpec = {
           description: 'Rows that --random makes for a batched model.',
           defaultText: '1',
         },
+        {
+          flag: 'deadline-ms',
+          placeholder: 'MS',
+          description: 'Milliseconds after which the server gives the request up.',
+          defaultText: 'none',
+        },
         { flag: 'binary', description: 'Send and receive tensors as bytes instead of JSON.' },
       ],
     },

@@ -127,12 +127,15 @@ test('a configuration problem found during the start is told as one', async () =
   await expect(exitCode).rejects.toBe(error);
 });
 
-test('without any model the server closes and says how models are laid out', async () => {
+test('Triton: a server without any model goes on running', async () => {
   const server = new ServerDouble([]);
-  const { exitCode, complaints } = serving(server);
-  expect(await exitCode).toBe(1);
-  expect(server.calls).toEqual(['close']);
-  expect(complaints).toEqual([expect.stringMatching(/^no models found in \/models: .*mlp\/1\/model\.onnx/)]);
+  const { exitCode, signals, complaints, entries } = serving(server);
+  await Promise.resolve();
+  signals.emit('SIGTERM');
+  expect(await exitCode).toBe(0);
+  expect(server.calls).toEqual(['stop-being-ready', 'drain', 'close']);
+  expect(complaints).toEqual([]);
+  expect(entries().map(({ message }) => message)).toEqual(['listening', 'stopping']);
 });
 
 test('models are told as they change', async () => {

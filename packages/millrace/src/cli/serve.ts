@@ -73,13 +73,8 @@ async function runUntilEnd(
   end: Deferred<EndReason>,
 ): Promise<number> {
   const { config, terminal } = context;
-  // Where models may come later, none is a beginning.
-  if (server.models().length === 0 && config.models.controlMode === 'none') {
-    context.complain(noModelsText(config.models.paths));
-    return exitCodes.failure;
-  }
   const hasScreen = terminal.isTerminal && isPretty({ config, isTerminal: true });
-  const screen = hasScreen ? new StartScreen(terminal, server) : undefined;
+  const screen = hasScreen ? new StartScreen(terminal, server, config.models) : undefined;
   const teller = new LogTeller(logger, server);
   const update = (): void => {
     if (screen === undefined) teller.update();
@@ -161,10 +156,6 @@ function deferred<T>(): Deferred<T> {
     resolve = fulfil;
   });
   return { promise, resolve };
-}
-
-function noModelsText(paths: readonly string[]): string {
-  return `no models found in ${paths.join(', ')}: a model is a folder with a version folder in it, like mlp/1/model.onnx; millrace models PATH says what is missing`;
 }
 
 function errorOf(error: unknown): Error {

@@ -3,12 +3,21 @@ import { ServerDouble, servedModel } from '../testing/server-double.ts';
 import { StartScreen, tensorsText } from './start-screen.ts';
 import { terminalOf } from './terminal.ts';
 
-function screenOf(server: ServerDouble, environment: Record<string, string> = { NO_COLOR: '1' }) {
+type ControlMode = 'none' | 'poll' | 'explicit';
+
+function screenOf(
+  server: ServerDouble,
+  environment: Record<string, string> = { NO_COLOR: '1' },
+  controlMode: ControlMode = 'none',
+) {
   let text = '';
   const write = (more: string): void => {
     text += more;
   };
-  const screen = new StartScreen(terminalOf({ write, isTTY: true }, environment), server);
+  const screen = new StartScreen(terminalOf({ write, isTTY: true }, environment), server, {
+    paths: ['/models'],
+    controlMode,
+  });
   return { screen, taken: () => text };
 }
 
@@ -78,6 +87,17 @@ test('without a ready model the screen says so', () => {
   const { screen, taken } = screenOf(server);
   screen.begin('0.1.0');
   expect(taken()).toContain('No model is ready to answer.');
+});
+
+test.each([
+  ['none', /There are no models in \/models\.\n {2}Put one at NAME\/1\/model\.onnx and restart the server/],
+  ['poll', /There are no models in \/models\.\n {2}Put one at NAME\/1\/model\.onnx; it is loaded as soon as/],
+  ['explicit', /No model is loaded\.\n {2}Load one with: millrace models load NAME/],
+] as const)('without any model the screen says how to add one in the mode %s', (controlMode, text) => {
+  const { screen, taken } = screenOf(new ServerDouble([]), undefined, controlMode);
+  screen.begin('0.1.0');
+  expect(taken()).toMatch(text);
+  expect(taken()).toContain('Ctrl-C stops the server.');
 });
 
 test('colours are used on a terminal, unless NO_COLOR or TERM=dumb asks for none', () => {

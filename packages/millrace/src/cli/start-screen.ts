@@ -3,6 +3,7 @@
  * to paste. Lines are only ever added, so log lines may come between them.
  */
 import type { TensorSpec } from '@millrace/protocol';
+import type { Config } from '../config/fields.ts';
 import { exampleCommand } from './example-request.ts';
 import type { RunningServer, ServedModel } from './running-server.ts';
 import { type Paint, paintOf, type Terminal } from './terminal.ts';
@@ -10,15 +11,19 @@ import { type Paint, paintOf, type Terminal } from './terminal.ts';
 const tensorsShownMax = 4;
 const namesShownMax = 6;
 
+type RepositoryChoice = Pick<Config['models'], 'paths' | 'controlMode'>;
+
 export class StartScreen {
   readonly #terminal: Terminal;
   readonly #paint: Paint;
   readonly #server: RunningServer;
+  readonly #repository: RepositoryChoice;
   readonly #shownStates = new Map<string, ServedModel['state']>();
   #nameWidth = 0;
   #phase: 'starting' | 'started' = 'starting';
 
-  constructor(terminal: Terminal, server: RunningServer) {
+  constructor(terminal: Terminal, server: RunningServer, repository: RepositoryChoice) {
+    this.#repository = repository;
     this.#terminal = terminal;
     this.#paint = paintOf(terminal);
     this.#server = server;
@@ -68,7 +73,10 @@ export class StartScreen {
     this.#phase = 'started';
     const command = exampleCommand(this.#server.httpUrl, models);
     const paint = this.#paint;
-    if (command === undefined) this.#lines('', `  ${paint('yellow', 'No model is ready to answer.')}`);
+    if (models.length === 0) {
+      const [state, advice] = noModelsText(this.#repository);
+      this.#lines(`  ${paint('yellow', state)}`, `  ${advice}`);
+    } else if (command === undefined) this.#lines('', `  ${paint('yellow', 'No model is ready to answer.')}`);
     else this.#lines('', `  ${paint('dim', 'Try it')}`, `  ${command}`);
     this.#lines('', `  ${paint('dim', 'Ctrl-C stops the server.')}`, '');
   }
@@ -88,6 +96,15 @@ export class StartScreen {
   #lines(...lines: string[]): void {
     this.#terminal.write(`${lines.join('\n')}\n`);
   }
+}
+
+/** What is missing, and how to add a model to a server that has none. */
+function noModelsText({ paths, controlMode }: RepositoryChoice): readonly [string, string] {
+  if (controlMode === 'explicit') return ['No model is loaded.', 'Load one with: millrace models load NAME'];
+  const state = `There are no models in ${paths.join(', ')}.`;
+  const place = 'Put one at NAME/1/model.onnx';
+  if (controlMode === 'poll') return [state, `${place}; it is loaded as soon as it is there.`];
+  return [state, `${place} and restart the server, or start it with --model-control-mode poll.`];
 }
 
 function namesText(names: readonly string[]): string {

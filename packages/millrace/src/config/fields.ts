@@ -45,6 +45,12 @@ export const fields = {
       description: 'Be ready only when every model is; otherwise when none is loading and at least one is ready.',
       default: true,
     }),
+    strictBatching: boolean({
+      flag: 'strict-batching',
+      description:
+        'Refuse a model whose configuration lets requests share runs although the rows of its graph depend on each other, instead of warning.',
+      default: false,
+    }),
     controlMode: choice({
       flag: 'model-control-mode',
       synonyms: ['control-mode'],

@@ -1,1 +1,2 @@
+export { knownOperators } from '../rows/operators/operator-table.ts';
 export * from './model-bytes.ts';

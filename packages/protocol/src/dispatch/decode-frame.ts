@@ -94,6 +94,10 @@ export function decodeFromWorker(frame: Uint8Array, findShared: FindShared): Fra
       const model = cursor.u32();
       return { kind: 'load-failed', model, message: cursor.lastText(cursor.u32()) };
     }
+    case frameKinds['load-refused']: {
+      const model = cursor.u32();
+      return { kind: 'load-failed', model, message: cursor.lastText(cursor.u32()), isFinal: true };
+    }
     case frameKinds.hello:
       return helloFrom(cursor);
     default:

@@ -29,6 +29,7 @@
  *                    datatypes as JSON; tensors
  *    15 call-failed  u64 call, f64 milliseconds until another attempt or -1, u32 code, u32 length, text
  *    16 call-cancelled  u64 call, u64 batch
+ *    17 load-refused  as load-failed: another attempt with the same files must fail as well
  *    a tensor        u32 index, u32 rank, u64 data offset, u64 data length, u64 for each dimension; the data of all
  *                    tensors follows the last of these. Offsets count from the frame, or from the region if shared.
  *
@@ -48,7 +49,7 @@ import type {
   ToWorker,
 } from './messages.ts';
 
-export const frameVersion = 2;
+export const frameVersion = 3;
 /** "MILL", read as bytes. */
 export const frameMagic = 0x4c_4c_49_4d;
 export const frameHeaderBytes = 8;
@@ -79,6 +80,7 @@ export const frameKinds = {
   'call-answered': 14,
   'call-failed': 15,
   'call-cancelled': 16,
+  'load-refused': 17,
 } as const;
 
 export const failureCodes = Object.keys(errorCatalogue) as readonly ErrorCode[];

@@ -94,7 +94,11 @@ export class FrameWriter {
       case 'load':
         return this.#appendText(frameKinds.load, 0, encoder.encode(JSON.stringify(frame.spec)));
       case 'load-failed':
-        return this.#appendText(frameKinds['load-failed'], frame.model, cut(frame.message));
+        return this.#appendText(
+          frameKinds[frame.isFinal === true ? 'load-refused' : 'load-failed'],
+          frame.model,
+          cut(frame.message),
+        );
       case 'unload':
         this.#begin(frameKinds.unload, 16);
         this.#u32(frame.model);

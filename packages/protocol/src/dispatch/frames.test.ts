@@ -167,6 +167,12 @@ const fromWorker: fc.Arbitrary<FrameFromWorker> = fc.oneof(
     residentBytes: u53,
   }),
   fc.record({ kind: fc.constant('load-failed' as const), model: u32, message: text }),
+  fc.record({
+    kind: fc.constant('load-failed' as const),
+    model: u32,
+    message: text,
+    isFinal: fc.constant(true as const),
+  }),
   fc.record({ kind: fc.constant('credit' as const), batchesMax: u32 }),
   fc.record({ kind: fc.constant('call-cancelled' as const), call: u53, batch: u53 }),
   fc
@@ -383,7 +389,7 @@ describe('malformed frames', () => {
     expect(new DataView(hello.buffer, hello.byteOffset).getUint32(8, true)).toBe(frameMagic);
     expect(() => decodeToWorker(changed(hello, 8, 0), noShared)).toThrow(/does not speak the dispatch protocol/);
     expect(() => decodeToWorker(changed(hello, 12, 9), noShared)).toThrow(
-      /version 9 of the dispatch protocol, this one 2/,
+      /version 9 of the dispatch protocol, this one 3/,
     );
   });
 

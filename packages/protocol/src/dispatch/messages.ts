@@ -130,6 +130,8 @@ export interface LoadFailedMessage {
   readonly kind: 'load-failed';
   readonly model: number;
   readonly message: string;
+  /** The model and its configuration do not fit: another attempt with the same files must fail as well. */
+  readonly isFinal?: true;
 }
 
 /** How many batches the worker will hold at once, the running one included. Sent first, and whenever it changes. */

@@ -83,11 +83,17 @@ for (const [name, floats] of [
   ['150,528 floats', image],
 ] as const) {
   const bytes = requestOf(floats);
+  const rows = Array.from({ length: floats.length / 4 }, (_, index) =>
+    Array.from(floats.subarray(4 * index, 4 * index + 4)),
+  );
+  const nestedInput = { name: 'input', shape: [rows.length, 4], datatype: 'FP32', data: rows };
+  const nested = encoder.encode(JSON.stringify({ inputs: [nestedInput] }));
   const dataFirst = encoder.encode(
     `{"inputs":[{"data":[${Array.from(floats).join()}],"name":"input","shape":[1,${floats.length}],"datatype":"FP32"}]}`,
   );
   describe(`decode a request of ${name}`, () => {
     bench('straight into the tensor', () => void decodeRequest(bytes));
+    bench('the same, nested in rows of 4', () => void decodeRequest(nested));
     bench('the same, data before shape and datatype', () => void decodeRequest(dataFirst));
     bench('JSON.parse, then copy', () => void decodePlainly(bytes));
   });

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { encodeBytesElements, takeBytesElements } from '../bytes-elements.ts';
 import { type Datatype, datatypes } from '../datatypes.ts';
 import { InferenceError } from '../errors.ts';
-import { JsonReader } from './reader.ts';
+import { JsonReader, jsonDepthMax } from './reader.ts';
 import { readTensorData } from './tensor-reader.ts';
 import { writeTensorData } from './tensor-writer.ts';
 import { bytesOf, elements, read, refusalOf, write } from './testing/tensor-text.ts';
@@ -67,6 +67,10 @@ describe('booleans and texts', () => {
   });
 });
 
+const wrongCount = (found: string, shape: string, count: number): string =>
+  `Unable to parse 'data': Shape does not match true shape of 'data' field: input 'x' has ${found} elements; ` +
+  `shape ${shape} takes ${count}`;
+
 describe('shapes', () => {
   test('data is flat or nested as the shape says', () => {
     const expected = Int8Array.of(1, 2, 3, 4, 5, 6);
@@ -92,59 +96,60 @@ describe('shapes', () => {
       expect(read(datatype, [0, 2], '[ ]').length).toBe(0);
       expect(write(datatype, new Uint8Array(0))).toBe('[]');
     }
-    expect(refusalOf('FP32', [0], '[1]')).toBe("the data of input 'x' has more than 0 elements; shape [0] takes 0");
+    expect(refusalOf('FP32', [0], '[1]')).toBe(wrongCount('more than 0', '[0]', 0));
   });
 
-  test('every way the data can contradict the shape is told apart', () => {
+  test('Triton: data nested otherwise than by shape is flattened', () => {
+    const expected = Int8Array.of(1, 2, 3, 4);
+    for (const text of [
+      '[[1],[2,3,4]]',
+      '[[1,2],3,4]',
+      '[1,[2,3],4]',
+      '[1,2,[3,[4]]]',
+      '[[[[1,2,3,4]]]]',
+      ' [ [ ] , [ 1 , 2 ] , [ [ ] , [ 3 ] ] , 4 , [ ] ] ',
+    ]) {
+      expect(elements('INT8', [2, 2], text)).toEqual(expected);
+      expect(elements('INT8', [4], text)).toEqual(expected);
+    }
+    expect(takeBytesElements(read('BYTES', [3], '[["a",["b"]],"c"]'))).toHaveLength(3);
+    expect(read('BOOL', [2], '[[true],false]')).toEqual(Uint8Array.of(1, 0));
+  });
+
+  test('the elements of any nesting come in the order of the text', () => {
+    const nesting = fc.letrec<{ value: unknown }>((tie) => ({
+      value: fc.oneof({ maxDepth: 6 }, fc.integer({ min: -1000, max: 1000 }), fc.array(tie('value'), { maxLength: 4 })),
+    })).value;
+    fc.assert(
+      fc.property(fc.array(nesting, { maxLength: 6 }), (data) => {
+        const leaves = data.flat(Number.POSITIVE_INFINITY) as number[];
+        const text = JSON.stringify(data);
+        expect(elements('INT32', [leaves.length], text)).toEqual(Int32Array.from(leaves));
+        expect(refusalOf('INT32', [leaves.length + 1], text)).toMatch(/true shape|more elements than the text/);
+        if (leaves.length > 0) expect(refusalOf('INT32', [leaves.length - 1], text)).toMatch(/true shape/);
+      }),
+      { seed: 1, numRuns: 500 },
+    );
+  });
+
+  test('data may be nested as deep as JSON may be, and no deeper', () => {
+    const nested = (depth: number) => `${'['.repeat(depth)}7${']'.repeat(depth)}`;
+    expect(elements('INT8', [1], nested(jsonDepthMax))).toEqual(Int8Array.of(7));
+    expect(refusalOf('INT8', [1], nested(jsonDepthMax + 1))).toMatch(/nested more than 100 deep/);
+    expect(refusalOf('INT8', [1], nested(100_000))).toMatch(/nested more than 100 deep/);
+  });
+
+  test('Triton: data with another number of elements than the shape is refused', () => {
     const cases: [number[], string, string][] = [
-      [[3], '[1,2]', "the data of input 'x' has 2 elements; shape [3] takes 3"],
-      [[3], '[1,2,3,4]', "the data of input 'x' has more than 3 elements; shape [3] takes 3"],
-      [[2, 2], '[1,2,3]', "the data of input 'x' has 3 elements; shape [2,2] takes 4"],
-      [
-        [2, 2],
-        '[[1,2],[3]]',
-        "the array of dimension 1 from element 2 in the data of input 'x' has 1 elements; shape [2,2] takes 2",
-      ],
-      [
-        [2, 2],
-        '[[1,2],[3,4,5]]',
-        "the array of dimension 1 from element 2 in the data of input 'x' has more than 2 elements; shape [2,2] takes 2",
-      ],
-      [
-        [2, 2],
-        '[[1,2]]',
-        "the array of dimension 0 from element 0 in the data of input 'x' has 1 elements; shape [2,2] takes 2",
-      ],
-      [
-        [2, 2],
-        '[[1,2],[3,4],[5,6]]',
-        "the array of dimension 0 from element 0 in the data of input 'x' has more than 2 elements; shape [2,2] takes 2",
-      ],
-      [
-        [2, 2],
-        '[[1,2],3,4]',
-        "element 2 of input 'x' is a number where the nesting of its data does not allow one; data must be flat or nested exactly as shape [2,2]",
-      ],
-      [
-        [2, 2],
-        '[1,[2,3],4]',
-        "element 1 of input 'x' is an array where the nesting of its data does not allow one; data must be flat or nested exactly as shape [2,2]",
-      ],
-      [
-        [2, 2],
-        '[[1,2],[3,[4]]]',
-        "element 3 of input 'x' is an array where the nesting of its data does not allow one; data must be flat or nested exactly as shape [2,2]",
-      ],
-      [
-        [3],
-        '[[1,2,3]]',
-        "element 0 of input 'x' is an array where the nesting of its data does not allow one; data must be flat or nested exactly as shape [3]",
-      ],
-      [
-        [4],
-        '[1,2,3,4,[5]]',
-        "element 4 of input 'x' is an array where the nesting of its data does not allow one; data must be flat or nested exactly as shape [4]",
-      ],
+      [[3], '[1,2]', wrongCount('2', '[3]', 3)],
+      [[3], '[1,2,3,4]', wrongCount('more than 3', '[3]', 3)],
+      [[2, 2], '[1,2,3]', wrongCount('3', '[2,2]', 4)],
+      [[2, 2], '[[1,2],[3]]', wrongCount('3', '[2,2]', 4)],
+      [[2, 2], '[[1,2],[3,4,5]]', wrongCount('more than 4', '[2,2]', 4)],
+      [[2, 2], '[[1,2]]', wrongCount('2', '[2,2]', 4)],
+      [[2, 2], '[[1,2],[3,4],[5,6]]', wrongCount('more than 4', '[2,2]', 4)],
+      [[4], '[1,2,3,4,[5]]', wrongCount('more than 4', '[4]', 4)],
+      [[1], '[[]]', wrongCount('0', '[1]', 1)],
       [[1], '5', "the data of input 'x' is a number; it must be an array"],
       [[1], '{}', "the data of input 'x' is an object; it must be an array"],
       [[1], 'null', "the data of input 'x' is null; it must be an array"],
@@ -167,6 +172,9 @@ describe('shapes', () => {
     );
     expect(refusalOf('FP32', [3], '[1,,2]')).toMatch(/byte 3\): expected a value, found ','/);
     expect(refusalOf('FP32', [3], '[1 2]')).toMatch(/expected ',' or ']' after an element/);
+    expect(refusalOf('FP32', [2], '[[1] [2]]')).toMatch(/expected ',' or ']' after an element/);
+    expect(refusalOf('FP32', [2], '[[1],2')).toMatch(/expected ',' or ']' after an element/);
+    expect(refusalOf('FP32', [2], '[[1],[2],]')).toMatch(/expected a value after ','/);
     expect(refusalOf('FP32', [2], '[01,2]')).toMatch(/needless zero/);
     expect(refusalOf('FP32', [2], '[.5,2]')).toMatch(/byte 1\): expected a value/);
     expect(refusalOf('FP32', [2], '[+1,2]')).toMatch(/byte 1\): expected a value/);

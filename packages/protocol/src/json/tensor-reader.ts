@@ -19,8 +19,8 @@ export interface TensorReadOptions {
 }
 
 /**
- * The bytes of a tensor, read from the array at the reader's position. The array is flat or nested exactly as the shape
- * says. Throws an `InferenceError` that names the input, the element and what is wrong; integers that do not fit are
+ * The bytes of a tensor, read from the array at the reader's position. The array is flat or nested, as the shape says
+ * or otherwise: only the number of elements counts. Throws an `InferenceError` that names the input, the element and what is wrong; integers that do not fit are
  * refused, never wrapped.
  */
 export function readTensorData(reader: JsonReader, header: TensorHeader, options?: TensorReadOptions): Uint8Array {
@@ -41,38 +41,43 @@ export function readTensorData(reader: JsonReader, header: TensorHeader, options
   if (kind !== 'array') throw refusal(`the data of input '${name}' is ${describeKind(kind)}; it must be an array`);
   const target = new TensorTarget(reader, header, count);
   reader.beginArray();
-  const isNested = shape.length > 1 && reader.isAtArray();
-  if (isNested) readNested(target, 0, 0);
-  else readRow(target, 0, count, -1);
+  readElements(target, count);
   return target.take();
 }
 
-/** Reads the array of the given axis, already begun, whose first element is number `first` of the tensor. */
-function readNested(target: TensorTarget, axis: number, first: number): number {
-  const { reader, shape } = target;
-  const size = shape[axis] as number;
-  if (axis === shape.length - 1) return readRow(target, first, size, axis);
-  let next = first;
-  for (let index = 0; index < size; index += 1) {
-    if (!reader.nextElement()) throw target.wrongLength(axis, false, index, first);
-    const kind = reader.peekKind();
-    if (kind !== 'array') throw target.wrongNesting(next, kind);
+/**
+ * Reads the elements of an array that has begun, in the order of the text and however they are nested, as Triton does. The
+ * reader limits the depth (`jsonDepthMax`).
+ */
+function readElements(target: TensorTarget, count: number): void {
+  const { reader } = target;
+  const readRow = rowReaders[target.datatype];
+  let depth = 1;
+  let found = 0;
+  for (;;) {
+    found += readRow(target, found, count - found);
+    if (target.isAtArray) target.isAtArray = false;
+    else if (found === count && reader.nextElement()) {
+      if (!reader.isAtArray()) throw target.wrongCount(`more than ${count}`);
+    } else {
+      // The array has ended, and with it perhaps arrays around it.
+      depth -= 1;
+      let end = reader.position;
+      while (depth > 0 && !reader.nextElement()) {
+        depth -= 1;
+        end = reader.position;
+      }
+      if (depth === 0 && found < count) throw target.wrongCount(`${found}`);
+      if (depth === 0) return;
+      if (!reader.isAtArray()) {
+        // The row's reader passes the comma itself.
+        reader.position = end;
+        continue;
+      }
+    }
     reader.beginArray();
-    next = readNested(target, axis + 1, next);
+    depth += 1;
   }
-  if (reader.nextElement()) throw target.wrongLength(axis, true, size, first);
-  return next;
-}
-
-/** Reads `count` elements and the end of their array; axis -1 is flat data. */
-function readRow(target: TensorTarget, first: number, count: number, axis: number): number {
-  const read = rowReaders[target.datatype](target, first, count);
-  if (read < count) throw target.wrongLength(axis, false, read, first);
-  if (target.reader.nextElement()) {
-    const kind = target.reader.peekKind();
-    throw kind === 'array' ? target.wrongNesting(first + count, kind) : target.wrongLength(axis, true, count, first);
-  }
-  return first + count;
 }
 
 function refusal(message: string): InferenceError {

@@ -1,6 +1,7 @@
 /**
  * One reader a group of datatypes for the elements of one array: the innermost loops of reading tensors. Each reads up to
- * `count` elements to where element `first` lies, and returns how many it found before the array ended.
+ * `count` elements to where element `first` lies, and returns how many it found before the array ended or another began
+ * (`TensorTarget.isAtArray`).
  */
 import { bytesPrefixBytes } from '../bytes-elements.ts';
 import type { Datatype } from '../datatypes.ts';
@@ -34,7 +35,7 @@ function readSingles(target: TensorTarget, first: number, count: number): number
   const { number } = reader;
   for (let index = 0; index < count; index += 1) {
     if (!reader.nextElement()) return index;
-    if (!reader.scanNumber()) throw target.wrongKind(first + index, 'numbers');
+    if (!reader.scanNumber()) return target.stopAtArray(index, first + index, 'numbers');
     const single = Math.fround(number.value);
     if (Math.abs(single) === Number.POSITIVE_INFINITY && !number.isWord) throw tooLarge(target, first + index);
     singles[first + index] = single;
@@ -47,7 +48,7 @@ function readDoubles(target: TensorTarget, first: number, count: number): number
   const { number } = reader;
   for (let index = 0; index < count; index += 1) {
     if (!reader.nextElement()) return index;
-    if (!reader.scanNumber()) throw target.wrongKind(first + index, 'numbers');
+    if (!reader.scanNumber()) return target.stopAtArray(index, first + index, 'numbers');
     if (Math.abs(number.value) === Number.POSITIVE_INFINITY && !number.isWord) throw tooLarge(target, first + index);
     doubles[first + index] = number.value;
   }
@@ -64,7 +65,7 @@ function readHalves(
   const { reader, halves } = target;
   for (let index = 0; index < count; index += 1) {
     if (!reader.nextElement()) return index;
-    if (!reader.scanNumber()) throw target.wrongKind(first + index, 'numbers');
+    if (!reader.scanNumber()) return target.stopAtArray(index, first + index, 'numbers');
     const bits = bitsFrom(reader.number.value);
     if ((bits & 0x7fff) === infinity && !reader.number.isWord) throw tooLarge(target, first + index);
     halves[first + index] = bits;
@@ -78,7 +79,7 @@ function readIntegers(target: TensorTarget, first: number, count: number, min: n
   const width = max - min;
   for (let index = 0; index < count; index += 1) {
     if (!reader.nextElement()) return index;
-    if (!reader.scanNumber()) throw target.wrongKind(first + index, 'integers');
+    if (!reader.scanNumber()) return target.stopAtArray(index, first + index, 'integers');
     const { value } = number;
     if (!number.isInteger) throw notAnInteger(target, first + index);
     if (value < min || value > max) throw tooLarge(target, first + index);
@@ -95,7 +96,7 @@ function readIntegers64(target: TensorTarget, first: number, count: number, min:
   const { number } = reader;
   for (let index = 0; index < count; index += 1) {
     if (!reader.nextElement()) return index;
-    if (!reader.scanNumber()) throw target.wrongKind(first + index, 'integers');
+    if (!reader.scanNumber()) return target.stopAtArray(index, first + index, 'integers');
     if (!number.isInteger) throw notAnInteger(target, first + index);
     const at = 2 * (first + index);
     const { value } = number;
@@ -117,7 +118,7 @@ function readBooleans(target: TensorTarget, first: number, count: number): numbe
   const { reader, bytes } = target;
   for (let index = 0; index < count; index += 1) {
     if (!reader.nextElement()) return index;
-    if (reader.peekKind() !== 'boolean') throw target.wrongKind(first + index, 'true and false');
+    if (reader.peekKind() !== 'boolean') return target.stopAtArray(index, first + index, 'true and false');
     bytes[first + index] = reader.readBoolean() ? 1 : 0;
   }
   return count;
@@ -127,7 +128,7 @@ function readTexts(target: TensorTarget, first: number, count: number): number {
   const { reader, growable } = target;
   for (let index = 0; index < count; index += 1) {
     if (!reader.nextElement()) return index;
-    if (reader.peekKind() !== 'string') throw target.wrongKind(first + index, 'strings');
+    if (reader.peekKind() !== 'string') return target.stopAtArray(index, first + index, 'strings');
     const scan = reader.scanString();
     growable.reserve(bytesPrefixBytes);
     // Counted from the start of the piece: appending may move it.

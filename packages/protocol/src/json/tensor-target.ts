@@ -31,6 +31,8 @@ export class TensorTarget {
   singles: Float32Array = noSingles;
   doubles: Float64Array = noDoubles;
   growable: GrowableBytes = noGrowable;
+  /** A reader of elements stopped before an array. */
+  isAtArray: boolean = false;
 
   constructor(
     reader: JsonReader,
@@ -72,13 +74,19 @@ export class TensorTarget {
     return this.datatype === 'BYTES' ? this.growable.take() : this.bytes;
   }
 
-  /** The element at the reader's position is not of the datatype at all. */
-  wrongKind(element: number, wanted: string): InferenceError {
+  /**
+   * No element of the datatype is at the reader's position: that is right where another array begins. Returns `read`, the
+   * elements read before it.
+   */
+  stopAtArray(read: number, element: number, wanted: string): number {
     const kind = this.reader.peekKind();
-    if (kind === 'array') return this.wrongNesting(element, kind);
-    return this.refusal(
-      `element ${element} of input '${this.name}' is ${describeKind(kind)}; ${this.datatype} takes ${wanted}`,
-    );
+    if (kind !== 'array') {
+      throw this.refusal(
+        `element ${element} of input '${this.name}' is ${describeKind(kind)}; ${this.datatype} takes ${wanted}`,
+      );
+    }
+    this.isAtArray = true;
+    return read;
   }
 
   /** The number just read is of the wrong sort or size. */
@@ -88,21 +96,11 @@ export class TensorTarget {
     return this.refusal(`element ${element} of input '${this.name}' is ${quoted}, which ${problem}`);
   }
 
-  /** An array has another length than its dimension, or, for axis -1, flat data than the whole shape. */
-  wrongLength(axis: number, isLonger: boolean, found: number, firstElement: number): InferenceError {
-    const wanted = axis < 0 ? elementCount(this.shape) : (this.shape[axis] as number);
-    const where = axis < 0 ? 'the data' : `the array of dimension ${axis} from element ${firstElement} in the data`;
+  /** There are more or fewer elements than the shape says. Begins with Triton's words, because its clients match on them. */
+  wrongCount(found: string): InferenceError {
     return this.refusal(
-      `${where} of input '${this.name}' has ${isLonger ? `more than ${wanted}` : found} elements; ` +
-        `shape ${formatShape(this.shape)} takes ${wanted}`,
-    );
-  }
-
-  /** An array where a value was due, or the other way round. */
-  wrongNesting(element: number, found: JsonKind): InferenceError {
-    return this.refusal(
-      `element ${element} of input '${this.name}' is ${describeKind(found)} where the nesting of its data does not allow ` +
-        `one; data must be flat or nested exactly as shape ${formatShape(this.shape)}`,
+      `Unable to parse 'data': Shape does not match true shape of 'data' field: input '${this.name}' has ${found} ` +
+        `elements; shape ${formatShape(this.shape)} takes ${elementCount(this.shape)}`,
     );
   }
 

@@ -7,7 +7,7 @@ import {
   type Tensor,
 } from '@millrace/protocol';
 import { expect, test } from 'vitest';
-import { AnswerSplitter, layOutBatch } from './batch-layout.ts';
+import { AnswerSplitter, layOutBatch, splitterOf } from './batch-layout.ts';
 import type { ServedModel } from './served-model.ts';
 import { servedModel } from './testing/models.ts';
 import { ValidInferRequest } from './valid-request.ts';
@@ -84,6 +84,7 @@ test('an answer is cut into views of each request\u2019s rows, BYTES by their el
     model,
     answer({ index: 0, shape: [3, 2], data: new Uint8Array(x.buffer) }, { index: 1, shape: [3, 2], data: y }),
     3,
+    false,
   );
   const [, rest] = [splitter.rows([0], 0, 1), splitter.rows([1, 0], 1, 3)];
   expect(rest.map(({ name, shape }) => ({ name, shape }))).toEqual([
@@ -97,7 +98,14 @@ test('an answer is cut into views of each request\u2019s rows, BYTES by their el
 
 test('an output without the rows of the batch fails with what to do', () => {
   const pooled = { index: 0, shape: [1, 2], data: new Uint8Array(8) };
-  expect(() => new AnswerSplitter(model, answer(pooled), 3)).toThrow('needs max_batch_size: 0');
+  expect(() => new AnswerSplitter(model, answer(pooled), 3, false)).toThrow('needs millrace.batch: never');
+});
+
+test('the whole answer of a batch goes to its one request with the shape that the engine gave', () => {
+  const pooled = { index: 0, shape: [1, 2], data: new Uint8Array(Float32Array.of(7, 8).buffer) };
+  const inputs = [tensor('a', [3, 2], new Float32Array(6)), tensor('b', [3, 1], new Int32Array(3))];
+  const splitter = splitterOf(model, answer(pooled), 3, [valid(model, inputs)]);
+  expect(splitter.rows([0], 0, 3)).toMatchObject([{ shape: [1, 2], data: pooled.data }]);
 });
 
 test('reshaped tensors keep the caller\u2019s shape both ways: the worker translates it', () => {
@@ -107,6 +115,6 @@ test('reshaped tensors keep the caller\u2019s shape both ways: the worker transl
   );
   const request = valid(reshaped, [tensor('a', [1, 3, 1], Float32Array.of(1, 2, 3))]);
   expect(layOutBatch(reshaped, [request, request], heap).inputs[0]?.shape).toEqual([2, 3, 1]);
-  const splitter = new AnswerSplitter(reshaped, answer({ index: 0, shape: [2, 1], data: new Uint8Array(8) }), 2);
+  const splitter = new AnswerSplitter(reshaped, answer({ index: 0, shape: [2, 1], data: new Uint8Array(8) }), 2, false);
   expect(splitter.rows([0], 1, 2)[0]?.shape).toEqual([1, 1]);
 });

@@ -61,7 +61,8 @@ export function layOutBatch(
       end += data.length;
     }
     const shape = [...tensor.shape];
-    if (model.view.isBatched) shape[0] = rows;
+    // A request that runs alone keeps its shapes, whatever they are.
+    if (model.view.isBatched && requests.length > 1) shape[0] = rows;
     inputs.push({ index, shape, data: region.bytes.subarray(begin, end) });
   }
   return { region, inputs, outputs: outputsOf(requests) };
@@ -89,8 +90,11 @@ export function splitterOf(
   rows: number,
   requests: readonly BatchPart[],
 ): Pick<AnswerSplitter, 'rows'> {
-  return model.shaping === undefined
-    ? new AnswerSplitter(model, answer, rows)
+  const isScattered = model.shaping?.outputs.some(({ kind }) => kind === 'scattered') === true;
+  // The whole answer of a batch is that of its one request, whatever its shape.
+  const isWhole = requests.length === 1 && !isScattered;
+  return model.shaping === undefined || isWhole
+    ? new AnswerSplitter(model, answer, rows, isWhole)
     : new ShapedAnswer(model, model.shaping, answer, requests);
 }
 
@@ -99,11 +103,15 @@ export class AnswerSplitter {
   readonly #model: ServedModel;
   /** By their position among the model's outputs. */
   readonly #outputs: (OutputRows | undefined)[] = [];
+  readonly #isWhole: boolean;
 
   /** Throws `inference-failed` when the answer cannot be cut: the model is not the batched model its config claims. */
-  constructor(model: ServedModel, answer: AnsweredMessage, rows: number) {
+  constructor(model: ServedModel, answer: AnsweredMessage, rows: number, isWhole: boolean) {
     this.#model = model;
-    for (const output of answer.outputs) this.#outputs[output.index] = outputRowsFrom(model, output, rows);
+    this.#isWhole = isWhole || !model.view.isBatched;
+    for (const output of answer.outputs) {
+      this.#outputs[output.index] = outputRowsFrom(model, output, rows, this.#isWhole);
+    }
   }
 
   /** Views of the rows [begin, end) of the wanted outputs. */
@@ -115,11 +123,11 @@ export class AnswerSplitter {
   }
 
   #tensor(index: number, begin: number, end: number): Tensor {
-    const { outputs, isBatched } = this.#model.view;
+    const { outputs } = this.#model.view;
     const { name, datatype } = outputs[index] as TensorSpec;
     const output = this.#outputs[index];
     if (output === undefined) throw new Error(`the worker answered without output '${name}', which was asked for`);
-    if (!isBatched) return { name, datatype, shape: output.shape, data: output.data };
+    if (this.#isWhole) return { name, datatype, shape: output.shape, data: output.data };
     const data = output.data.subarray(offsetOf(output, begin), offsetOf(output, end));
     return { name, datatype, shape: shapeOf(output, end - begin), data };
   }
@@ -145,15 +153,15 @@ function shapeOf(output: OutputRows, rows: number): readonly number[] {
   return output.requestShape;
 }
 
-function outputRowsFrom(model: ServedModel, output: BatchTensor, rows: number): OutputRows {
+function outputRowsFrom(model: ServedModel, output: BatchTensor, rows: number, isWhole: boolean): OutputRows {
   const spec = model.view.outputs[output.index] as TensorSpec;
   const { shape, data } = output;
-  if (!model.view.isBatched) return outputRows(shape, data, data.length, undefined);
+  if (isWhole) return outputRows(shape, data, data.length, undefined);
   if (output.shape[0] !== rows) {
     throw new InferenceError(
       'inference-failed',
       `output '${spec.name}' of model '${model.view.name}' has shape [${output.shape.join(',')}] for a batch of ` +
-        `${rows} rows; a model that does not keep rows apart needs max_batch_size: 0 in its config.pbtxt`,
+        `${rows} rows of several requests; a model that does not keep rows apart needs millrace.batch: never in its config.pbtxt`,
     );
   }
   if (spec.datatype !== 'BYTES') return outputRows(shape, data, data.length / rows, undefined);

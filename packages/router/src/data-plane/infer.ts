@@ -1,5 +1,6 @@
 /** The seam between edges and the data plane: what an edge decodes, and what it gets back to encode. */
 import type { CancelSignal, ErrorCode, Tensor } from '@millrace/protocol';
+import type { ModelView } from '../registry/catalogue.ts';
 import type { ValidInferRequest } from './valid-request.ts';
 
 export type ParameterValue = string | number | bigint | boolean;
@@ -19,8 +20,8 @@ export interface InferRequest {
   /** Milliseconds from now; undefined when the caller set none. */
   readonly timeoutMs: number | undefined;
   /**
-   * Milliseconds that the request may wait in the queue, as its `timeout` parameter says. Where the model's queue takes
-   * no such wish it counts as a deadline. Undefined when the caller set none.
+   * Milliseconds that the request may wait, as its `timeout` parameter says: it shortens the queue timeout of a model that
+   * has one and allows that, or the wait of a sequence for a slot. Elsewhere it is ignored. Undefined: not set.
    */
   readonly queueTimeoutMs: number | undefined;
   /** From 1, the most urgent; 0: the model's default. */
@@ -32,6 +33,9 @@ export interface InferRequest {
   /** Names of the models on whose behalf it is made, the outermost first; none for what comes from outside. */
   readonly trail?: readonly string[];
 }
+
+/** Adapts a part of a request to the version of the model that it goes to. */
+export type FitPart = (request: InferRequest, view: ModelView) => InferRequest;
 
 /** One step of a sequence. */
 export interface SequenceStep {

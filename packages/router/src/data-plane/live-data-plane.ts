@@ -20,13 +20,14 @@ import type { DataPlaneObserver } from '../telemetry/observer.ts';
 import type { Clock } from './clock.ts';
 import { afterWaiting, bringBackAttemptsMax, type Demand } from './demand.ts';
 import { HeldByRunners } from './held-by-runners.ts';
-import type { DataPlane, InferAnswer, InferRequest, Runner } from './infer.ts';
+import type { DataPlane, FitPart, InferAnswer, InferRequest, Runner } from './infer.ts';
 import { ModelObservers } from './model-observers.ts';
 import { PendingRequest, PendingRequests } from './pending-requests.ts';
 import { RetiringModels } from './retiring-models.ts';
 import type { ServedModel } from './served-model.ts';
+import { SplitRunner } from './splitting/split-runner.ts';
 import { ValidInferRequest } from './valid-request.ts';
-import { WorkerBatches } from './worker-batches.ts';
+import { type SharingStopped, WorkerBatches } from './worker-batches.ts';
 
 type Resolve = (answer: InferAnswer) => void;
 type Reject = (error: InferenceError) => void;
@@ -36,6 +37,7 @@ export interface LiveDataPlaneParts {
   readonly models: ServedModels;
   readonly clock: Clock;
   readonly observer: DataPlaneObserver;
+  readonly onSharingStopped?: SharingStopped;
 }
 
 export class LiveDataPlane implements DataPlane, Runner {
@@ -47,6 +49,7 @@ export class LiveDataPlane implements DataPlane, Runner {
   readonly #batches: WorkerBatches;
   readonly #observers: ModelObservers;
   readonly #heldByRunners: HeldByRunners;
+  readonly #splitting: SplitRunner;
   readonly #retiring = new RetiringModels();
   /**
    * When something first happened in this turn: reading the clock for each request would cost more than it tells.
@@ -71,19 +74,26 @@ export class LiveDataPlane implements DataPlane, Runner {
       observers: this.#observers,
       clock: parts.clock,
       infer: (request, signal) => this.inferPart(request, signal),
+      onSharingStopped: parts.onSharingStopped ?? (() => {}),
     });
+    this.#splitting = new SplitRunner((part, signal) => this.#enqueue(part, signal), parts.clock);
   }
 
   infer(request: InferRequest, signal: CancelSignal): Promise<InferAnswer> {
     return new Promise((resolve, reject) => this.#infer(request, signal, resolve, reject, false, 0));
   }
 
-  /** A part of a request that was accepted before, asked for by its runner: answered also while the server drains. */
-  inferPart(request: InferRequest, signal: CancelSignal): Promise<InferAnswer> {
+  /**
+   * A part of a request that was accepted before, asked for by its runner: answered also while the server drains. `fit`
+   * adapts it to the version that it goes to.
+   */
+  inferPart(request: InferRequest, signal: CancelSignal, fit?: FitPart): Promise<InferAnswer> {
     return new Promise((resolve, reject) => {
       let resolved: InferRequest;
       try {
         resolved = this.#resolvePart(request);
+        const view = fit && this.#models.takeView(resolved.model, resolved.version);
+        if (fit !== undefined && view !== undefined) resolved = fit(resolved, view);
       } catch (error) {
         if (error instanceof InferenceError) this.#observer.requestRefused(error.code);
         reject(error);
@@ -132,7 +142,7 @@ export class LiveDataPlane implements DataPlane, Runner {
       return;
     }
     // A concurrent model asks others while it runs: what it needs comes as further requests, like a runner's.
-    const runner = model.runner ?? (model.policy.isConcurrent ? this : undefined);
+    const runner = model.runner ?? (model.policy.isConcurrent || valid.isSplit ? this : undefined);
     if (!isServed) void this.#bringBack(request, valid, signal, resolve, reject, isPart, attempts);
     else if (runner === undefined) this.#submit(valid, signal, resolve, reject);
     else if (this.#isDraining && !isPart) {
@@ -163,8 +173,12 @@ export class LiveDataPlane implements DataPlane, Runner {
     this.#infer(afterWaiting(request, this.#clock.now() - cameAt), signal, resolve, reject, isPart, attempts + 1);
   }
 
-  /** By a place in the model's queue, whatever its runner. */
+  /** By a place in the model's queue, whatever its runner; by several for more rows than a batch may have. */
   run(request: ValidInferRequest, signal: CancelSignal): Promise<InferAnswer> {
+    return request.isSplit ? this.#splitting.run(request, signal) : this.#enqueue(request, signal);
+  }
+
+  #enqueue(request: ValidInferRequest, signal: CancelSignal): Promise<InferAnswer> {
     return new Promise((resolve, reject) => this.#submit(request, signal, resolve, reject));
   }
 
@@ -250,7 +264,8 @@ export class LiveDataPlane implements DataPlane, Runner {
     this.#retiring.add(model);
     if (model.runner?.close !== undefined) await this.#retiring.close(model);
     // What its runner holds still asks the queue for parts.
-    if (model.runner !== undefined) await this.#heldByRunners.idle(model.key);
+    const isSplitting = model.answersAnyRows && this.#heldByRunners.has(model.key);
+    if (model.runner !== undefined || isSplitting) await this.#heldByRunners.idle(model.key);
     if (!this.#retiring.has(model)) return new Promise(() => {});
     return new Promise((resolve) => {
       this.#retiring.whenIdle(model, resolve);
@@ -288,7 +303,11 @@ export class LiveDataPlane implements DataPlane, Runner {
   }
 
   batchAnswered(message: AnsweredMessage): void {
-    this.#batches.beginAnswer(message);
+    const failure = this.#batches.beginAnswer(message);
+    if (failure !== undefined) {
+      this.batchFailed({ kind: 'failed', batch: message.batch, code: failure.code, message: failure.message });
+      return;
+    }
     this.#scheduler.handle({ kind: 'batch-answered', batch: message.batch }, this.#clock.now());
     this.#perform();
     this.#batches.endAnswer(message);

@@ -1,12 +1,11 @@
 /** The requests that are not answered yet, and what their callers wait on. */
 import type { ArrivedRequest, ModelKey, RequestId } from '@millrace/core';
 import type { InferenceError } from '@millrace/protocol';
-import type { BatchPart } from './batch-layout.ts';
 import type { InferAnswer } from './infer.ts';
 import type { ValidInferRequest } from './valid-request.ts';
 
 /** A request in the queue or in a batch. The scheduler and the batch read it as it is: one object a request serves all. */
-export class PendingRequest implements ArrivedRequest, BatchPart {
+export class PendingRequest implements ArrivedRequest {
   readonly valid: ValidInferRequest;
   readonly resolve: (answer: InferAnswer) => void;
   readonly reject: (error: InferenceError) => void;
@@ -36,8 +35,17 @@ export class PendingRequest implements ArrivedRequest, BatchPart {
     return this.valid.model.key;
   }
 
+  /**
+   * As many as the scheduler counts: of a model that does not share runs each request is one, and one that runs alone
+   * with more rows than a batch may have fills a batch. In a batch of several requests they are the engine's rows.
+   */
   get rows(): number {
-    return this.valid.rows;
+    const { rows, model } = this.valid;
+    return rows > model.policy.rowsMax ? model.policy.rowsMax : rows || 1;
+  }
+
+  get isAlone(): boolean {
+    return this.valid.isAlone;
   }
 
   get bytes(): number {

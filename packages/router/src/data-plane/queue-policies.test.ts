@@ -45,13 +45,26 @@ test('a queue timeout refuses by the clock, while the only worker is busy', asyn
   running.answer?.release();
 });
 
-test('without the override a timeout parameter is the deadline of the request, as it is where nothing is configured', async () => {
-  const stage = new PlaneOnStage({ rowsMax: 1 });
-  stage.worker(1);
+test.each([
+  ['no queue policy', openQueue],
+  ['allow_timeout_override and no default timeout', { ...openQueue, allowsTimeoutOverride: true }],
+  ['a default timeout without allow_timeout_override', { ...openQueue, timeoutMs: 1000 }],
+])('Triton: the timeout of a request is ignored by a model with %s', async (_, queue) => {
+  const stage = new PlaneOnStage({ rowsMax: 1, queues: [queue] });
+  const link = stage.worker(1);
   const running = stage.send([1], undefined, { queueTimeoutMs: 20 });
   await stage.turn();
-  stage.clock.advance(20);
-  expect(await running.outcome).toBe('deadline-exceeded');
+  const waiting = stage.send([2], undefined, { queueTimeoutMs: 20 });
+  await stage.turn();
+  stage.clock.advance(100);
+  await stage.turn();
+  link.answers();
+  await stage.turn();
+  link.answers();
+  for (const { outcome, answer } of [running, waiting]) {
+    expect(await outcome).toMatch(/^answered/);
+    answer?.release();
+  }
 });
 
 test('a batch is held back for a preferred size, and goes without it when the delay is over', async () => {

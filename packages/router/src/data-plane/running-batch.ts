@@ -1,5 +1,6 @@
 import type { WorkerId } from '@millrace/core';
 import type { AnsweredMessage } from '@millrace/protocol';
+import type { AnswerSplitter } from './batch-layout.ts';
 import type { PendingRequest } from './pending-requests.ts';
 import type { ServedModel } from './served-model.ts';
 
@@ -18,12 +19,17 @@ export interface RunningBatch {
 export class BatchAnswer {
   readonly batch: RunningBatch;
   readonly message: AnsweredMessage;
+  readonly splitter: Pick<AnswerSplitter, 'rows'>;
+  /** How long it took to take the answer apart. */
+  readonly splitMs: number;
   /** Those who were handed a part, and one while parts may still be handed out. */
   #holderCount = 1;
 
-  constructor(batch: RunningBatch, message: AnsweredMessage) {
+  constructor(batch: RunningBatch, message: AnsweredMessage, splitter: Pick<AnswerSplitter, 'rows'>, splitMs: number) {
     this.batch = batch;
     this.message = message;
+    this.splitter = splitter;
+    this.splitMs = splitMs;
   }
 
   /** Whether some of the batch still wait for their part: their model's answers leave in order of arrival. */

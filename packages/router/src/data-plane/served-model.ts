@@ -19,8 +19,6 @@ export class ServedModel {
   readonly requiredInputs: number;
   /** Every request has the same inputs and row shapes, so any two may share a batch. */
   readonly isUniform: boolean;
-  /** Its configuration says how long requests wait: a `timeout` parameter is then about that, where it may be at all. */
-  readonly hasQueueTimeout: boolean;
   /** Its engine takes text where others take bytes: elements of BYTES inputs must be UTF-8. */
   readonly takesTextOnly: boolean;
   readonly allOutputs: readonly number[];
@@ -28,6 +26,10 @@ export class ServedModel {
   readonly inputRowBytes: readonly (number | undefined)[];
   /** How requests of unequal shapes share a batch; undefined: they do not. */
   readonly shaping: BatchShaping | undefined;
+  /** Positions of the inputs whose value in the graph a request may replace, which is then not shared with others. */
+  readonly defaultedInputs: ReadonlySet<number>;
+  /** Requests of different callers may share a run. False from the first shared run whose answer could not be divided. */
+  sharesRuns: boolean;
   /** For a model that keeps state from one request to the next. */
   readonly sequencing: Sequencing | undefined;
   /** What carries out its requests; undefined: the data plane's own queue. Set once, before the model is served. */
@@ -50,12 +52,12 @@ export class ServedModel {
     this.shaping = view.shaping;
     this.inputIndex = new Map(view.inputs.map((input, index) => [input.name, index]));
     this.outputIndex = new Map(view.outputs.map((output, index) => [output.name, index]));
+    const defaulted = view.sharing?.defaultedInputs ?? [];
+    this.defaultedInputs = new Set(defaulted.flatMap((name) => this.inputIndex.get(name) ?? []));
+    this.sharesRuns = view.sharing?.sharesRuns ?? true;
     this.requiredInputs = view.inputs.filter((input) => input.isOptional !== true).length;
     this.isUniform =
       this.requiredInputs === view.inputs.length && view.inputs.every((input) => !hasFreeRowDimension(input, view));
-    this.hasQueueTimeout = policy.queues.some(
-      ({ timeoutMs, allowsTimeoutOverride }) => allowsTimeoutOverride || Number.isFinite(timeoutMs),
-    );
     this.takesTextOnly = view.platform === 'onnxruntime_onnx';
     this.allOutputs = view.outputs.map((_, index) => index);
     this.inputRowBytes = view.inputs.map((input) => takeByteSize(input.datatype, rowShapeOf(input, view)));
@@ -65,6 +67,11 @@ export class ServedModel {
   get engineView(): ModelView {
     if (this.sequencing !== undefined) return this.sequencing.engineView;
     return this.view.shaping === undefined ? this.view : { ...this.view, ...this.view.shaping.engine };
+  }
+
+  /** Nobody wrote `max_batch_size`: requests are answered whatever their number of rows. */
+  get answersAnyRows(): boolean {
+    return this.view.sharing?.isGuessed === true && this.view.isBatched && this.shaping?.engine.isBatched !== false;
   }
 
   /** For requests that carry all of it to the same queue and the same workers. */

@@ -1,8 +1,6 @@
-import { openQueue } from '@millrace/core';
 import { encodeBytesElements, type Tensor } from '@millrace/protocol';
 import { expect, test } from 'vitest';
 import type { InferRequest } from './infer.ts';
-import { ServedModel } from './served-model.ts';
 import { servedModel } from './testing/models.ts';
 import { ValidInferRequest } from './valid-request.ts';
 
@@ -137,18 +135,9 @@ test('BYTES elements must be counted right and be UTF-8', () => {
   expect(() => bytes(encodeBytesElements(['a', Uint8Array.of(0xff)]), 2)).toThrow("element 1 of input 't'");
 });
 
-test('a wish about the wait is the queue’s business where that limits the wait, and a deadline everywhere else', () => {
-  const wish = { timeoutMs: 9, queueTimeoutMs: 4 };
-  expect(ValidInferRequest.from(request([a(1), b(1)], wish), pair)).toMatchObject({
-    timeoutMs: 4,
-    queueTimeoutMs: Number.POSITIVE_INFINITY,
-  });
-  // The second takes no wishes, and says so by a time of its own: a deadline would be a way around it.
-  for (const queue of [{ allowsTimeoutOverride: true }, { timeoutMs: 50 }]) {
-    const timed = new ServedModel(pair.view, { ...pair.policy, queues: [{ ...openQueue, ...queue }] }, 1);
-    expect(ValidInferRequest.from(request([a(1), b(1)], wish), timed)).toMatchObject({
-      timeoutMs: 9,
-      queueTimeoutMs: 4,
-    });
-  }
+test('a timeout of the queue is not a deadline', () => {
+  const limits = { timeoutMs: 9, queueTimeoutMs: 4 };
+  expect(ValidInferRequest.from(request([a(1), b(1)], limits), pair)).toMatchObject(limits);
+  expect(ValidInferRequest.from(request([a(1), b(1)], { queueTimeoutMs: 4 }), pair).timeoutMs).toBeUndefined();
+  expect(ValidInferRequest.from(request([a(1), b(1)]), pair).queueTimeoutMs).toBe(Number.POSITIVE_INFINITY);
 });

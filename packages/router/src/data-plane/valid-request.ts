@@ -15,6 +15,7 @@ import {
   type TensorSpec,
   takeByteSize,
 } from '@millrace/protocol';
+import type { ModelView } from '../registry/catalogue.ts';
 import { type BatchShaping, sizeClassOf } from './batch-shaping/shaping.ts';
 import type { InferRequest, Parameters, SequenceStep } from './infer.ts';
 import type { ServedModel } from './served-model.ts';
@@ -29,10 +30,13 @@ export class ValidInferRequest {
   readonly inputs: readonly (Tensor | undefined)[];
   /** Positions of the wanted outputs, in the order they were asked for. */
   readonly outputs: readonly number[];
+  /** As the engine gets them; 0 only of a request that runs alone. */
   readonly rows: number;
   readonly bytes: number;
   /** Requests with equal groups may share a batch. */
   readonly group: string;
+  /** It must not share a batch with any other request. */
+  readonly isAlone: boolean;
 
   private constructor(
     model: ServedModel,
@@ -41,6 +45,7 @@ export class ValidInferRequest {
     outputs: readonly number[],
     rows: number,
     bytes: number,
+    isAlone: boolean,
   ) {
     this.model = model;
     this.#details = details;
@@ -48,6 +53,7 @@ export class ValidInferRequest {
     this.outputs = outputs;
     this.rows = rows;
     this.bytes = bytes;
+    this.isAlone = isAlone || !model.sharesRuns;
     this.group = model.isUniform ? '' : groupFrom(model, inputs);
   }
 
@@ -56,13 +62,12 @@ export class ValidInferRequest {
   }
 
   get timeoutMs(): number | undefined {
-    const { timeoutMs, queueTimeoutMs } = this.#details;
-    return this.model.hasQueueTimeout ? timeoutMs : tighter(timeoutMs, queueTimeoutMs);
+    return this.#details.timeoutMs;
   }
 
   /** Infinity: nothing was asked of the queue. */
   get queueTimeoutMs(): number {
-    return (this.model.hasQueueTimeout ? this.#details.queueTimeoutMs : undefined) ?? Number.POSITIVE_INFINITY;
+    return this.#details.queueTimeoutMs ?? Number.POSITIVE_INFINITY;
   }
 
   get priority(): number {
@@ -75,6 +80,11 @@ export class ValidInferRequest {
 
   get caller(): string {
     return this.#details.caller;
+  }
+
+  /** It has more rows than a batch may, and is run in several. */
+  get isSplit(): boolean {
+    return this.rows > this.model.view.rowsMax && !this.isAlone;
   }
 
   get trail(): readonly string[] {
@@ -90,10 +100,9 @@ export class ValidInferRequest {
    * their own, for the caller's may be used again once it has gone away.
    */
   detached(): ValidInferRequest {
-    const queueTimeoutMs = Number.isFinite(this.queueTimeoutMs) ? this.queueTimeoutMs : undefined;
-    const details = { ...this.#details, timeoutMs: undefined, queueTimeoutMs };
+    const details = { ...this.#details, timeoutMs: undefined };
     const inputs = this.inputs.map((tensor) => tensor && { ...tensor, data: Uint8Array.from(tensor.data) });
-    return new ValidInferRequest(this.model, details, inputs, this.outputs, this.rows, this.bytes);
+    return new ValidInferRequest(this.model, details, inputs, this.outputs, this.rows, this.bytes, this.isAlone);
   }
 
   /** Throws `invalid-request` with the first thing that is wrong. */
@@ -103,24 +112,32 @@ export class ValidInferRequest {
     let rows = 1;
     let bytes = 0;
     let areRowsKnown = false;
+    let isAlone = false;
     for (let index = 0; index < inputs.length; index++) {
       const tensor = inputs[index];
       if (tensor === undefined) continue;
       if (!isPlainlyRight(tensor, model, index)) checkTensor(request, tensor, model, index);
       bytes += tensor.data.length;
-      if (!view.isBatched) continue;
+      // A value that takes the place of one in the graph holds for the whole run.
+      const isOverride = model.defaultedInputs.size > 0 && model.defaultedInputs.has(index);
+      isAlone ||= isOverride;
+      if (!view.isBatched || isOverride) continue;
       const tensorRows = tensor.shape[0] as number;
-      if (areRowsKnown && tensorRows !== rows) {
-        throw refusal(request, `input '${tensor.name}' batch size does not match other inputs for '${view.name}'`);
+      if (!areRowsKnown) rows = tensorRows;
+      else if (tensorRows !== rows) {
+        if (!model.answersAnyRows) {
+          throw refusal(request, `input '${tensor.name}' batch size does not match other inputs for '${view.name}'`);
+        }
+        isAlone = true;
       }
       areRowsKnown = true;
-      rows = tensorRows;
     }
-    if (rows < 1) throw refusal(request, `inference request batch-size must be >= 1 for '${view.name}'`);
-    if (rows > view.rowsMax) {
-      throw refusal(request, `inference request batch-size must be <= ${view.rowsMax} for '${view.name}'`);
+    if (rows < 1 || rows > view.rowsMax) {
+      if (!model.answersAnyRows) throw rowsRefusal(request, view, rows);
+      // Nothing to divide, answers that must keep their order, or more bytes than the queue takes of any request.
+      if (rows < 1 || model.policy.isOrdered || bytes > model.policy.queueBytesMax) isAlone = true;
     }
-    return new ValidInferRequest(model, request, inputs, outputsFrom(request, model), rows, bytes);
+    return new ValidInferRequest(model, request, inputs, outputsFrom(request, model), rows, bytes, isAlone);
   }
 
   /** A valid request of a client with what the server adds to it, for the same model as its workers see it. */
@@ -128,7 +145,21 @@ export class ValidInferRequest {
     let bytes = 0;
     for (const input of inputs) bytes += input?.data.length ?? 0;
     const waitless = { ...request.#details, timeoutMs, queueTimeoutMs: undefined };
-    return new ValidInferRequest(model, waitless, inputs, outputs, request.rows, bytes);
+    return new ValidInferRequest(model, waitless, inputs, outputs, request.rows, bytes, request.isAlone);
+  }
+
+  /** Some rows of a valid request, with what is left of its time. */
+  static part(
+    request: ValidInferRequest,
+    inputs: readonly (Tensor | undefined)[],
+    rows: number,
+    timeoutMs: number | undefined,
+  ): ValidInferRequest {
+    const { model, outputs } = request;
+    let bytes = 0;
+    for (const input of inputs) bytes += input?.data.length ?? 0;
+    const isAlone = rows > model.view.rowsMax;
+    return new ValidInferRequest(model, { ...request.#details, timeoutMs }, inputs, outputs, rows, bytes, isAlone);
   }
 }
 
@@ -142,14 +173,13 @@ export interface Extension {
 
 const noTrail: readonly string[] = [];
 
-/** The tighter of two limits. */
-function tighter(a: number | undefined, b: number | undefined): number | undefined {
-  if (a === undefined || b === undefined) return a ?? b;
-  return Math.min(a, b);
-}
-
 function refusal(request: InferRequest, message: string): InferenceError {
   return new InferenceError('invalid-request', `[request id: ${request.id || '<id_unknown>'}] ${message}`);
+}
+
+function rowsRefusal(request: InferRequest, { name, rowsMax }: ModelView, rows: number): InferenceError {
+  const bound = rows < 1 ? '>= 1' : `<= ${rowsMax}`;
+  return refusal(request, `inference request batch-size must be ${bound} for '${name}'`);
 }
 
 function inputsInOrder(request: InferRequest, model: ServedModel): readonly (Tensor | undefined)[] {

@@ -11,12 +11,13 @@ import type {
   InferenceError,
   WorkerLink,
 } from '@millrace/protocol';
-import { type AnswerSplitter, layOutBatch, splitterOf } from './batch-layout.ts';
+import { type BatchPart, layOutBatch, splitterOf } from './batch-layout.ts';
 import type { Clock } from './clock.ts';
 import type { InferStep } from './ensemble/ensemble-runner.ts';
 import type { ModelObservers } from './model-observers.ts';
 import type { PendingRequest, PendingRequests } from './pending-requests.ts';
 import { BatchAnswer, type RunningBatch } from './running-batch.ts';
+import type { ServedModel } from './served-model.ts';
 import { WorkerCalls } from './worker-calls.ts';
 
 type Action<Kind extends SchedulerAction['kind']> = Extract<SchedulerAction, { kind: Kind }>;
@@ -27,6 +28,15 @@ export interface WorkerBatchesParts {
   readonly clock: Clock;
   /** Answers what batches ask of other models. */
   readonly infer: InferStep;
+  readonly onSharingStopped: SharingStopped;
+}
+
+/** Told when a shared run gave an answer that could not be divided: the model's requests run alone from then on. */
+export type SharingStopped = (model: ServedModel, reason: string) => void;
+
+/** The requests as the engine gets them. Without shaping, what the scheduler counts tells as much. */
+function partsOf(model: ServedModel, pending: readonly PendingRequest[]): readonly BatchPart[] {
+  return model.shaping === undefined ? pending : pending.map(({ valid }) => valid);
 }
 
 export class WorkerBatches {
@@ -34,16 +44,16 @@ export class WorkerBatches {
   readonly #observers: ModelObservers;
   readonly #clock: Clock;
   readonly #calls: WorkerCalls;
+  readonly #onSharingStopped: SharingStopped;
   readonly #links = new Map<WorkerId, WorkerLink>();
   readonly #running = new Map<BatchId, RunningBatch>();
   /** The answer the scheduler is being told about; `deliver` hands it out. */
   #answer: BatchAnswer | undefined;
-  /** How long it took `deliver` to take the answer apart. */
-  #answerMs = 0;
   /** Answers of which parts wait for those of earlier requests, as the scheduler decides. */
   readonly #heldAnswers = new Map<BatchId, BatchAnswer>();
 
-  constructor({ pending, observers, clock, infer }: WorkerBatchesParts) {
+  constructor({ pending, observers, clock, infer, onSharingStopped }: WorkerBatchesParts) {
+    this.#onSharingStopped = onSharingStopped;
     this.#pending = pending;
     this.#observers = observers;
     this.#clock = clock;
@@ -81,11 +91,11 @@ export class WorkerBatches {
     for (const request of pending) {
       request.isWaiting = false;
       request.firstRow = rows;
-      rows += request.rows;
+      rows += request.valid.rows;
     }
     const { model } = (pending[0] as PendingRequest).valid;
     this.#observers.of(model).requestsDispatched(pending.length);
-    const { region, inputs, outputs } = layOutBatch(model, pending, (bytes) => link.lend(bytes));
+    const { region, inputs, outputs } = layOutBatch(model, partsOf(model, pending), (bytes) => link.lend(bytes));
     this.#running.set(action.batch, {
       worker: action.worker,
       model,
@@ -106,12 +116,31 @@ export class WorkerBatches {
     this.#links.get(worker)?.kill(reason);
   }
 
-  /** To be called before the scheduler hears of the answer: what it decides about it is done by `deliver`. */
-  beginAnswer(message: AnsweredMessage): void {
+  /**
+   * To be called before the scheduler hears of the answer: what it decides about it is done by `deliver`. Returns why the
+   * answer cannot be divided among its requests: then the batch has failed.
+   */
+  beginAnswer(message: AnsweredMessage): InferenceError | undefined {
     this.#calls.batchEnded(message.batch);
     const running = this.#running.get(message.batch);
-    this.#answer = running && new BatchAnswer(running, message);
-    this.#answerMs = 0;
+    if (running === undefined) return undefined;
+    const { model, rows, pending } = running;
+    const receivedAt = this.#clock.now();
+    try {
+      const splitter = splitterOf(model, message, rows, partsOf(model, pending));
+      this.#answer = new BatchAnswer(running, message, splitter, this.#clock.now() - receivedAt);
+    } catch (error) {
+      message.region.release();
+      if (pending.length > 1 && model.sharesRuns) this.#stopSharing(model, error as InferenceError);
+      return error as InferenceError;
+    }
+    return undefined;
+  }
+
+  /** What the configuration says of the model is not so: from now on each of its requests runs alone. */
+  #stopSharing(model: ServedModel, { message }: InferenceError): void {
+    model.sharesRuns = false;
+    this.#onSharingStopped(model, message);
   }
 
   /** To be called when that is done. */
@@ -127,7 +156,7 @@ export class WorkerBatches {
     this.#observers.of(model).batchRan(rows, {
       computeInputMs: layOutMs,
       computeInferMs: message.runMicros / 1000,
-      computeOutputMs: this.#answerMs,
+      computeOutputMs: answer.splitMs,
     });
     if (answer.isAwaited) this.#heldAnswers.set(message.batch, answer);
     else answer.endParts();
@@ -135,18 +164,8 @@ export class WorkerBatches {
 
   deliver(action: Action<'deliver'>): void {
     const answer = this.#heldAnswers.get(action.batch) ?? (this.#answer as BatchAnswer);
-    const { batch, message } = answer;
-    const receivedAt = this.#clock.now();
-    let splitter: Pick<AnswerSplitter, 'rows'>;
-    try {
-      splitter = splitterOf(batch.model, message, batch.rows, batch.pending);
-    } catch (error) {
-      for (const id of action.requests) this.refuse(id, error as InferenceError);
-      return;
-    }
+    const { batch, message, splitter } = answer;
     const now = this.#clock.now();
-    const splitMs = now - receivedAt;
-    if (answer === this.#answer) this.#answerMs += splitMs;
     answer.hold(action.requests.length);
     const { release } = answer;
     const { name, version } = batch.model.view;
@@ -155,7 +174,7 @@ export class WorkerBatches {
       queueMs: 0,
       computeInputMs: batch.layOutMs,
       computeInferMs: message.runMicros / 1000,
-      computeOutputMs: splitMs,
+      computeOutputMs: answer.splitMs,
       totalMs: 0,
     };
     for (const id of action.requests) {

@@ -32,8 +32,8 @@ export interface WorkerGroup {
 export interface GroupListener {
   /** A first worker can run the model, or one can again. */
   modelServable(model: ServedModel): void;
-  /** No worker can: its load failed, or its workers keep dying. */
-  modelUnservable(model: ServedModel, reason: string): void;
+  /** No worker can: its load failed, or its workers keep dying. `isFinal`: with the same files no load can succeed. */
+  modelUnservable(model: ServedModel, reason: string, isFinal: boolean): void;
   /** Every worker has loaded the models once, failed to, or died: more hands will not come soon. */
   settled(): void;
 }
@@ -202,14 +202,14 @@ export class RunningGroup {
   }
 
   /** A load failed or the workers keep dying. Where another worker serves the model, callers notice nothing. */
-  modelUnservable(model: ServedModel, worker: WorkerId, reason: string): void {
+  modelUnservable(model: ServedModel, worker: WorkerId, reason: string, isFinal = false): void {
     if (this.#isStopping) return;
     if (this.isServed(model)) {
       this.#parts.listener.modelShortOfWorker(model, worker, reason);
       return;
     }
     if (this.#inPlane.delete(model)) this.#parts.dataPlane.removeModel(model);
-    this.group.listener.modelUnservable(model, reason);
+    this.group.listener.modelUnservable(model, reason, isFinal);
   }
 
   workerSettled(): void {

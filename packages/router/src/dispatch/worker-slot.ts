@@ -123,9 +123,10 @@ export class WorkerSlot {
       case 'load-failed': {
         if (this.#isStopping) break;
         const model = this.#modelOf(message.model);
-        this.#running.modelUnservable(model, this.worker, message.message);
+        this.#running.modelUnservable(model, this.worker, message.message, message.isFinal);
         this.#settled(model);
-        if (this.#everServed.has(model) || this.#running.isServed(model)) this.#loadAgainLater(model);
+        const isNeeded = this.#everServed.has(model) || this.#running.isServed(model);
+        if (isNeeded && message.isFinal !== true) this.#loadAgainLater(model);
         else this.#givenUp.add(model);
         break;
       }

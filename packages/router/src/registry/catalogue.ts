@@ -1,6 +1,7 @@
 /** What edges and the data plane may know of the models: who is there, in which state, and what they take and give. */
 import type { TensorSpec } from '@millrace/protocol';
 import type { BatchShaping } from '../data-plane/batch-shaping/shaping.ts';
+import type { RunSharing } from './run-sharing.ts';
 
 export type JsonValue = null | boolean | number | bigint | string | readonly JsonValue[] | JsonObject;
 export interface JsonObject {
@@ -15,10 +16,12 @@ export interface ModelView {
   readonly platform: string;
   readonly inputs: readonly TensorSpec[];
   readonly outputs: readonly TensorSpec[];
-  /** Rows of several requests may share a run: dimension 0 of every tensor is the batch. */
+  /** Dimension 0 of every tensor is the batch. */
   readonly isBatched: boolean;
-  /** The most rows one request may bring; 1 when not batched. */
+  /** The most rows one request may bring; 1 when not batched. More are split where `max_batch_size` was guessed. */
   readonly rowsMax: number;
+  /** Who shares its runs; absent for models without a graph, whose configuration alone decides. */
+  readonly sharing?: RunSharing;
   /** Class names by output, for answers that name classes. */
   readonly labels: ReadonlyMap<string, readonly string[]>;
   /** How requests of unequal shapes share a batch; absent: they do not. */

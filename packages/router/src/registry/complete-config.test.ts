@@ -4,6 +4,7 @@ import { modelBytes, tensorInfo } from '@millrace/onnx/testing';
 import { noGpuSupport } from '@millrace/protocol';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { chooseBatching } from './batching-choice.ts';
 import { completeConfig } from './complete-config.ts';
 import { readModelConfig } from './config-text/read-model-config.ts';
 import { readInstanceGroups } from './instance-groups.ts';
@@ -50,10 +51,13 @@ test('any configuration and any graph give problems or a model that fits both', 
       readModelSettings(config, 'm', modelDefaults, findings);
       chooseVersions(config, ['1', '3'], findings);
       const groups = readInstanceGroups(config, 'm', noGpuSupport, findings);
-      const completed = completeConfig(config, graph, 'm', groups, findings);
+      const verdict = { kind: 'independent' } as const;
+      const choice = chooseBatching({ config, graph, verdict, isStrict: false }, findings);
+      const completed = completeConfig(config, graph, 'm', groups, choice, findings);
       if (findings.hasProblems) return;
       served += 1;
-      const { inputs, outputs, rowsMax } = completed;
+      const { inputs, outputs } = completed;
+      const { rowsMax } = choice;
       expect(inputs.map(({ name }) => name)).toEqual(graph.inputs.map(({ name }) => name));
       for (const spec of [...inputs, ...outputs]) {
         expect(spec.shape.length).toBeGreaterThan(rowsMax > 0 ? 1 : 0);

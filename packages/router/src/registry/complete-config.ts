@@ -1,10 +1,11 @@
 import type { OnnxGraph, OnnxTensor } from '@millrace/onnx';
 import type { TensorSpec } from '@millrace/protocol';
-import { chooseRowsMax } from './batching-choice.ts';
+import type { BatchingChoice } from './batching-choice.ts';
 import type { Findings } from './config-text/findings.ts';
 import type { ModelConfig, ModelConfigInput, ModelConfigOutput } from './config-text/model-config-schema.ts';
 import { suggestionFor } from './config-text/suggestion.ts';
 import type { InstanceGroup } from './instance-groups.ts';
+import { withReport } from './run-sharing.ts';
 import { completeSequences } from './sequence-batching/read-sequencing.ts';
 import { carryingProblem, specFrom, type WrittenTensor, writtenFromGraph } from './tensor-config.ts';
 
@@ -16,8 +17,6 @@ export interface CompletedConfig {
   readonly config: ModelConfig;
   readonly inputs: readonly TensorSpec[];
   readonly outputs: readonly TensorSpec[];
-  /** 0: the tensors have no batch dimension. */
-  readonly rowsMax: number;
 }
 
 /**
@@ -29,9 +28,10 @@ export function completeConfig(
   graph: OnnxGraph,
   modelName: string,
   groups: readonly InstanceGroup[],
+  choice: BatchingChoice,
   findings: Findings,
 ): CompletedConfig {
-  const rowsMax = chooseRowsMax(config, graph, findings);
+  const { rowsMax } = choice;
   const isBatched = rowsMax > 0;
   const input = completeEntries(config.input, graph.inputs, isBatched, findings) as readonly ModelConfigInput[];
   const output = completeEntries(config.output, graph.outputs, isBatched, findings) as readonly ModelConfigOutput[];
@@ -39,8 +39,8 @@ export function completeConfig(
   const inputs = matchEntries(input, [...graph.inputs, ...graph.defaultedInputs], 'input', isBatched, findings);
   const outputs = matchEntries(output, graph.outputs, 'output', isBatched, findings);
   const sequences = config.sequence_batching;
-  const batching = config.dynamic_batching ?? (rowsMax > 1 && sequences === undefined ? {} : undefined);
-  checkBatching(config, rowsMax, findings);
+  const batching = config.dynamic_batching ?? (choice.sharesRuns && sequences === undefined ? {} : undefined);
+  checkBatching(config, choice, findings);
   const completed: ModelConfig = {
     ...config,
     name: modelName,
@@ -59,12 +59,12 @@ export function completeConfig(
     ...(sequences === undefined ? {} : { sequence_batching: completeSequences(sequences, rowsMax) }),
     instance_group: completeGroups(config, groups),
     default_model_filename: config.default_model_filename ?? modelFilenameDefault,
+    parameters: withReport(config.parameters, choice),
   };
   return {
     config: completed,
     inputs: inputs.map((spec, index) => (input[index]?.optional === true ? { ...spec, isOptional: true } : spec)),
     outputs,
-    rowsMax,
   };
 }
 
@@ -146,13 +146,15 @@ function checkInputs(written: readonly ModelConfigInput[], graph: OnnxGraph, fin
 
 type DynamicBatching = NonNullable<ModelConfig['dynamic_batching']>;
 
-function checkBatching(config: ModelConfig, rowsMax: number, findings: Findings): void {
+function checkBatching(
+  config: ModelConfig,
+  { rowsMax, isGuessed, reason, advice }: BatchingChoice,
+  findings: Findings,
+): void {
   const batching = config.dynamic_batching;
-  if (batching === undefined && config.sequence_batching === undefined && (config.max_batch_size ?? 0) > 1) {
-    findings.warning(
-      'max_batch_size',
-      'lets requests that wait together share a run, also without dynamic_batching; set it to 1 if each must run alone',
-    );
+  if (batching !== undefined && rowsMax === 0 && isGuessed) {
+    findings.warning('dynamic_batching', `forms no batches: ${reason}; ${advice}`);
+    return;
   }
   for (const [index, size] of (batching?.preferred_batch_size ?? []).entries()) {
     if (size < 1 || size > rowsMax) {

@@ -70,8 +70,8 @@ function checkOrdering(batching: DynamicBatching, findings: Findings): void {
     ]),
   ];
   for (const [path, queue] of written) {
-    const { timeoutMs, timeoutAction, allowsTimeoutOverride } = queueFrom(queue);
-    if (timeoutAction !== 'delay' || (timeoutMs === Number.POSITIVE_INFINITY && !allowsTimeoutOverride)) continue;
+    const { timeoutMs, timeoutAction } = queueFrom(queue);
+    if (timeoutAction !== 'delay' || timeoutMs === Number.POSITIVE_INFINITY) continue;
     findings.problem(
       `${path}.timeout_action`,
       'DELAY lets requests be overtaken, which preserve_ordering forbids; write REJECT, or remove one of them',

@@ -1,11 +1,13 @@
 /** The `parameters` of a model configuration that Millrace reads, and what they mean. */
 import { padPrefix, padRatioMaxDefault, padRatioRange, unpadPrefix } from './batch-shaping/read-padding.ts';
+import { batchChoices } from './batching-choice.ts';
 import type { Findings } from './config-text/findings.ts';
 import type { ModelConfig } from './config-text/model-config-schema.ts';
 import { suggestionFor } from './config-text/suggestion.ts';
 import { takeQueueSize } from './dynamic-batching.ts';
 import { gpuBatchSizesParameter } from './gpu-batch-sizes.ts';
 import { groupThreadsMax, reservePrefix, threadsPrefix } from './group-parameters.ts';
+import { batchParameter, reportedParameters } from './run-sharing.ts';
 
 export type LaneChoice = 'local' | 'inline';
 /** Pipelines have a lane of their own, to workers with another program. */
@@ -73,6 +75,12 @@ export const modelParameters = {
     meaning: 'where the model runs: `local`, in a worker process; `inline`, in the server itself, for tiny models only',
     without: '`worker.lane`',
     words: ['local', 'inline'],
+  },
+  [batchParameter]: {
+    meaning:
+      'whether requests of different callers share runs: `auto`, where the rows of the graph are proven independent or the configuration says so (`dynamic_batching`, `sequence_batching`); `always`, whatever was proven; `never`',
+    without: '`auto`',
+    words: batchChoices,
   },
   'millrace.worker_group': {
     meaning: 'models with the same group share worker processes',
@@ -217,6 +225,8 @@ export function readModelSettings(
       else if (key === name || !written.has(known)) written.set(known, text);
     } else if (parameterFamilies.some(({ prefix }) => key.startsWith(prefix))) {
       // About one tensor or group each: read where those are known.
+    } else if (Object.hasOwn(reportedParameters, key)) {
+      // The server wrote it into a configuration that comes back.
     } else if (key.startsWith(parameterPrefix)) {
       findings.problem(path, `there is no such parameter${suggestionFor(key, Object.keys(modelParameters))}`);
     } else {

@@ -51,12 +51,11 @@ describe('a model without a configuration', () => {
     expect(view.inputs.map(({ name }) => name)).toEqual(['x']);
   });
 
-  test('with unequal names for its first sizes is batched with a warning', async () => {
-    const { view, warnings } = await serveTestModel({ outputs: { y: [1, ['detections', 4]] } });
-    expect(view.isBatched).toBe(true);
-    expect(warnings[0]?.message).toMatch(
-      /names its first sizes differently \(batch, detections\); write max_batch_size: 0/,
-    );
+  test('with unequal names for the first sizes of its inputs is served as it is', async () => {
+    const { view, warnings } = await serveTestModel({ inputs: { x: [1, ['batch', 4]], z: [1, ['nodes', 4]] } });
+    expect(view).toMatchObject({ isBatched: false, inputs: [{ shape: [-1, 4] }, { shape: [-1, 4] }] });
+    expect(view.sharing?.reason).toBe('the inputs name their first sizes differently (batch, nodes)');
+    expect(warnings).toEqual([]);
   });
 
   test.each([
@@ -99,12 +98,11 @@ describe('a configuration', () => {
     ]);
   });
 
-  test('without dynamic batching is batched all the same, with a warning', async () => {
+  test('without dynamic batching shares runs where the rows are proven independent', async () => {
     const { view, policy, warnings } = await serveTestModel({ config: testConfig });
     expect([view.isBatched, view.rowsMax, policy.rowsMax]).toEqual([true, 8, 8]);
     expect(view.config).toHaveProperty('dynamic_batching');
-    expect(warnings.map(({ field: path }) => path)).toEqual(['max_batch_size']);
-    expect(warnings[0]?.message).toMatch(/share a run, also without dynamic_batching; set it to 1/);
+    expect(warnings).toEqual([]);
   });
 
   test('with max_batch_size 1 has the batch dimension, and each request runs alone', async () => {
@@ -275,7 +273,13 @@ describe('a configuration', () => {
       default_model_filename: 'model.onnx',
       cc_model_filenames: {},
       metric_tags: {},
-      parameters: {},
+      parameters: {
+        'millrace.batch.shares': { string_value: 'true' },
+        'millrace.batch.verdict': { string_value: 'independent' },
+        'millrace.batch.reason': {
+          string_value: 'the configuration says so (dynamic_batching); the rows of the graph are proven independent',
+        },
+      },
       model_warmup: [],
     });
   });

@@ -1,7 +1,7 @@
 import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { resolveModelPolicy } from '@millrace/core';
-import type { AnalyseRows } from '@millrace/onnx';
+import { type AnalyseRows, analyseRowsOfFile, type RowVerdict } from '@millrace/onnx';
 import {
   type ConfigProblem,
   formatConfigProblem,
@@ -11,6 +11,7 @@ import {
 } from '@millrace/protocol';
 import { readGpuProvider } from './accelerators.ts';
 import { readShaping, unraggedGraphOf } from './batch-shaping/read-shaping.ts';
+import { chooseBatching } from './batching-choice.ts';
 import { readCacheChoice } from './cache-choice.ts';
 import type { ModelView } from './catalogue.ts';
 import { backendName, completeConfig, modelFilenameDefault, platformName } from './complete-config.ts';
@@ -51,7 +52,7 @@ import { readWarmup } from './read-warmup.ts';
 import { configFilename, type ModelPlace } from './repository-layout.ts';
 import { clientGraphOf, readSequencing, sequenceQueuePolicy } from './sequence-batching/read-sequencing.ts';
 import { checkUnservedFields } from './unserved-fields.ts';
-import { chooseVersions } from './version-policy.ts';
+import { chooseVersions, compareVersions } from './version-policy.ts';
 
 export interface ReadModelOptions {
   /** Without a GPU, a model that insists on one is a failure. */
@@ -61,6 +62,8 @@ export interface ReadModelOptions {
   readonly describePipeline?: DescribePipeline;
   /** Whether requests may share the runs of a graph; without it, found out on the calling thread. */
   readonly analyseRows?: AnalyseRows;
+  /** A configuration that lets requests share runs of a graph whose rows depend on each other is a failure. */
+  readonly isBatchingStrict?: boolean;
 }
 
 /** Reads one model: its configuration, the versions its policy chooses, their graphs, labels and weights' files. */
@@ -84,19 +87,10 @@ export async function readModel(place: ModelPlace, options: ReadModelOptions): P
   // A folder that would be empty is hard to keep in version control, so that an ensemble needs none.
   const present = isEnsemble && place.versions.length === 0 ? ['1'] : place.versions;
   const { versions, missing } = chooseVersions(config, present, findings);
-  if (!findings.hasProblems && versions.length === 0 && missing.length === 0) {
-    findings.problem(
-      '',
-      `no version of ${place.name} can be served; put one at ${place.name}/1/${modelFilenameDefault}`,
-    );
-  }
+  noteMissingVersions(place, versions, missing, findings);
   if (findings.hasProblems) return failedModel(place.name, findings);
 
-  const failures: ModelFailure[] = missing.map((version) => ({
-    name: place.name,
-    version,
-    problems: [missingVersion(place, version, findings)],
-  }));
+  const failures: ModelFailure[] = [];
   const warnings = new Map(findings.warnings.map((warning) => [formatConfigProblem(warning), warning]));
   const served: ModelVersionDefinition[] = [];
   for (const version of versions) {
@@ -104,7 +98,7 @@ export async function readModel(place: ModelPlace, options: ReadModelOptions): P
     let read: VersionReading;
     if (isEnsemble) read = await readEnsembleVersion(parts, version);
     else if (isPipeline) read = await readPipelineVersion(parts, version, options.describePipeline);
-    else read = await readVersion(parts, version);
+    else read = await readVersion(parts, version, options);
     // Versions that share a configuration mostly share its warnings.
     for (const warning of read.warnings) warnings.set(formatConfigProblem(warning), warning);
     if (read.definition !== undefined) served.push(read.definition);
@@ -128,7 +122,8 @@ export async function readModel(place: ModelPlace, options: ReadModelOptions): P
   return { definition, failures, warnings: [...warnings.values()] };
 }
 
-async function readConfig(place: ModelPlace): Promise<ReadModelConfig> {
+/** The configuration of a model: what came with its load, else its file, else nothing. */
+export async function readConfig(place: ModelPlace): Promise<ReadModelConfig> {
   const path = join(place.path, configFilename);
   if (place.configText !== undefined) return readModelConfigJson(place.configText, `config of ${place.name}`);
   if (!place.hasConfig) return { config: {}, findings: new Findings(place.path) };
@@ -191,7 +186,13 @@ export interface VersionReading {
   readonly warnings: readonly ConfigProblem[];
 }
 
-async function readVersion(parts: ModelParts, version: string): Promise<VersionReading> {
+const raggedVerdict: RowVerdict = {
+  kind: 'unknown',
+  node: '',
+  reason: 'the configuration has ragged inputs or batch inputs, which the analysis does not cover',
+};
+
+async function readVersion(parts: ModelParts, version: string, options: ReadModelOptions): Promise<VersionReading> {
   const { place, config, settings, groups, batching, provider } = parts;
   const filename = config.default_model_filename ?? modelFilenameDefault;
   const file = await readModelFile(place.isSingleFile ? place.path : join(place.path, version, filename));
@@ -199,23 +200,23 @@ async function readVersion(parts: ModelParts, version: string): Promise<VersionR
     return { definition: undefined, problems: [{ source: file.path, message: file.problem }], warnings: [] };
   }
   const findings = place.hasConfig ? parts.findings.fork() : new Findings(file.path);
-  const completed = completeConfig(
-    config,
-    unraggedGraphOf(clientGraphOf(file.graph, config), config),
-    place.name,
-    groups,
-    findings,
-  );
+  const clientGraph = clientGraphOf(file.graph, config);
+  const graph = unraggedGraphOf(clientGraph, config);
+  const verdict = graph === clientGraph ? await (options.analyseRows ?? analyseRowsOfFile)(file.path) : raggedVerdict;
+  const choice = chooseBatching({ config, graph, verdict, isStrict: options.isBatchingStrict === true }, findings);
+  const { rowsMax: batchSizeMax, ...sharing } = choice;
+  const completed = completeConfig(config, graph, place.name, groups, choice, findings);
   const labels = await readAllLabels(place.path, config, findings);
-  const rowsMax = Math.max(1, completed.rowsMax);
+  const rowsMax = Math.max(1, batchSizeMax);
   const plainView: ModelView = {
     name: place.name,
     version,
     platform: platformName,
     inputs: completed.inputs,
     outputs: completed.outputs,
-    isBatched: completed.rowsMax > 0,
+    isBatched: batchSizeMax > 0,
     rowsMax,
+    sharing,
     labels,
     config: jsonFromModelConfig(completed.config),
   };
@@ -239,12 +240,15 @@ async function readVersion(parts: ModelParts, version: string): Promise<VersionR
     );
   }
   const rowShapes = shaping?.generated ?? [];
-  const samplePlace = { inputs, rowsMax: completed.rowsMax, folder: place.path, rowShapes };
+  const samplePlace = { inputs, rowsMax: batchSizeMax, folder: place.path, rowShapes };
   const warmup = await readWarmup(config, samplePlace, findings);
   const ofSequences = sequenceQueuePolicy(config, rowsMax, findings);
-  const isBatched = completed.rowsMax > 0 && shaping?.engine.isBatched !== false;
+  const isBatched = batchSizeMax > 0 && shaping?.engine.isBatched !== false;
   const { hasConvolutions } = file.graph;
-  const gpuBatchSizes = readGpuBatchSizes({ config, view, isBatched, hasConvolutions, provider }, findings);
+  // Batches are filled up with rows that nobody sent.
+  const areRowsApart = sharing.sharesRuns || verdict.kind === 'independent';
+  const signs = { config, view, isBatched, areRowsApart, hasConvolutions, provider };
+  const gpuBatchSizes = readGpuBatchSizes(signs, findings);
   const { problems, warnings } = findings;
   if (findings.hasProblems) return { definition: undefined, problems, warnings };
   const definition: ModelVersionDefinition = {
@@ -258,11 +262,13 @@ async function readVersion(parts: ModelParts, version: string): Promise<VersionR
     policy: resolveModelPolicy({
       ...batching,
       weight: settings.weight,
-      rowsMax,
+      // Of a version that does not share runs every request counts as one row, and a batch is one request.
+      rowsMax: sharing.sharesRuns ? rowsMax : 1,
       queueRequestsMax: settings.queueRequestsMax,
       queueBytesMax: settings.queueBytesMax,
       runMsMax: settings.runMsMax,
       ...ofSequences,
+      ...(sharing.sharesRuns ? {} : { preferredRows: [], delayMs: 0 }),
       waitMsMax: settings.waitMsMax,
       latencyTargetMs: settings.latencyTargetMs,
     }),
@@ -275,12 +281,24 @@ function failedModel(name: string, { problems, warnings }: Findings): ModelReadi
   return { definition: undefined, failures: [{ name, version: '', problems }], warnings };
 }
 
-function missingVersion(place: ModelPlace, version: string, findings: Findings): ConfigProblem {
-  const line = findings.positions.get('version_policy.specific.versions')?.line;
-  return {
-    source: findings.source,
-    ...(line === undefined ? {} : { line }),
-    field: 'version_policy.specific.versions',
-    message: `names version ${version}, and there is no folder ${join(place.path, version)}`,
-  };
+/** Versions that the policy names and that have no folder are left out, as Triton leaves them out; one must be there. */
+function noteMissingVersions(
+  place: ModelPlace,
+  versions: readonly string[],
+  missing: readonly string[],
+  findings: Findings,
+): void {
+  const field = 'version_policy.specific.versions';
+  if (versions.length > 0) {
+    for (const version of missing) {
+      findings.warning(field, `names version ${version}, but there is no folder ${join(place.path, version)}`);
+    }
+  } else if (missing.length > 0) {
+    const present = [...place.versions].sort(compareVersions).join(', ');
+    const there = present === '' ? 'there is no version folder' : `the version folders are ${present}`;
+    findings.problem(field, `names ${missing.join(', ')}, and none of them exists; ${there}`);
+  } else if (!findings.hasProblems) {
+    const example = `${place.name}/1/${modelFilenameDefault}`;
+    findings.problem('', `no version of ${place.name} can be served; put one at ${example}`);
+  }
 }

@@ -115,7 +115,7 @@ describe('a configuration that cannot be served is told with line and field', ()
       /DELAY lets requests be overtaken, which preserve_ordering forbids/,
     ],
     [
-      `${testConfig} dynamic_batching { preserve_ordering: true priority_levels: 1 default_priority_level: 1 priority_queue_policy { key: 1 value { timeout_action: DELAY allow_timeout_override: true } } }`,
+      `${testConfig} dynamic_batching { preserve_ordering: true priority_levels: 1 default_priority_level: 1 priority_queue_policy { key: 1 value { timeout_action: DELAY default_timeout_microseconds: 1 } } }`,
       'dynamic_batching.priority_queue_policy["1"].timeout_action',
       /preserve_ordering forbids/,
     ],

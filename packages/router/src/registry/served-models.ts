@@ -69,6 +69,11 @@ export class ServedModels implements Catalogue {
     return entry.model;
   }
 
+  /** What the version looks like that takes the request; undefined: `mustKnow` says why none does. */
+  takeView(name: string, version: string): ModelView | undefined {
+    return (this.#takeAvailable(name, version) ?? this.#takeAwaited(name, version))?.model.view;
+  }
+
   #takeAvailable(name: string, version: string): VersionEntry | undefined {
     const named = this.#names.get(name);
     const entry = version === '' ? named?.preferred : named?.versions.get(version);

@@ -94,7 +94,13 @@ export function readDims(
   return dims;
 }
 
-function checkReshape(dims: readonly number[], shape: readonly number[], path: string, findings: Findings): void {
+/** Both shapes must hold as many elements, whatever the free sizes are. */
+export function checkReshape(
+  dims: readonly number[],
+  shape: readonly number[],
+  path: string,
+  findings: Findings,
+): void {
   const fixed = (sizes: readonly number[]) =>
     sizes.filter((size) => size !== -1).reduce((product, size) => product * BigInt(size), 1n);
   const free = (sizes: readonly number[]) => sizes.filter((size) => size === -1).length;

@@ -1,7 +1,19 @@
-/** Failures of one model version by code, each bound when it first happens: under overload, refusing must stay cheap. */
-import type { ErrorCode } from '@millrace/protocol';
+/** Failures of one model version by code: under overload, refusing must stay cheap. */
+import { type ErrorCode, errorCatalogue } from '@millrace/protocol';
 import type { Families, modelMetrics, tritonMetrics } from './metric-table.ts';
 import type { Counter } from './series.ts';
+
+/** Codes of requests that were refused before their model was looked up. */
+const codesWithoutModel: ReadonlySet<ErrorCode> = new Set([
+  'unsupported-media',
+  'not-found',
+  'method-not-allowed',
+  'load-not-allowed',
+  'conflict',
+]);
+
+export const allFailureCodes = Object.keys(errorCatalogue) as readonly ErrorCode[];
+export const modelFailureCodes: readonly ErrorCode[] = allFailureCodes.filter((code) => !codesWithoutModel.has(code));
 
 export type TritonFailureReason = 'REJECTED' | 'CANCELED' | 'BACKEND' | 'OTHER';
 
@@ -38,28 +50,34 @@ export class FailureCounters {
   readonly #version: string;
   readonly #bound = new Map<ErrorCode, Bound>();
 
+  /** `codes` are shown as 0 from now on, so that `increase()` sees the first failure; others once they happen. */
   constructor(
     failures: Families<typeof modelMetrics>['failures'],
     tritonFailures: Families<typeof tritonMetrics>['failure'],
     model: string,
     version: string,
+    codes: readonly ErrorCode[] = modelFailureCodes,
   ) {
     this.#failures = failures;
     this.#tritonFailures = tritonFailures;
     this.#model = model;
     this.#version = version;
+    tritonFailures.bindAll(model, version);
+    for (const code of codes) this.#bind(code);
   }
 
   add(code: ErrorCode): void {
-    let bound = this.#bound.get(code);
-    if (bound === undefined) {
-      bound = {
-        byCode: this.#failures.bind(this.#model, this.#version, code),
-        byReason: this.#tritonFailures.bind(this.#model, this.#version, tritonReasonOf(code)),
-      };
-      this.#bound.set(code, bound);
-    }
+    const bound = this.#bound.get(code) ?? this.#bind(code);
     bound.byCode.add(1);
     bound.byReason.add(1);
+  }
+
+  #bind(code: ErrorCode): Bound {
+    const bound = {
+      byCode: this.#failures.bind(this.#model, this.#version, code),
+      byReason: this.#tritonFailures.bind(this.#model, this.#version, tritonReasonOf(code)),
+    };
+    this.#bound.set(code, bound);
+    return bound;
   }
 }

@@ -48,3 +48,18 @@ test('without a budget it is shown as 0', () => {
   new LifeCycleMetrics(registry, Number.POSITIVE_INFINITY);
   expect(shown(registry)).toContain('millrace_memory_budget_bytes 0');
 });
+
+test('a version has one verdict on its rows, the latest, until it is forgotten', () => {
+  const registry = new MetricsRegistry();
+  const metrics = new LifeCycleMetrics(registry, 1000);
+  const verdicts = () => shown(registry).filter((line) => line.startsWith('millrace_model_row_verdict'));
+  metrics.sharingKnown('m', '1', 'independent', true);
+  metrics.sharingKnown('m', '2', 'dependent', false);
+  metrics.sharingKnown('m', '1', 'unknown', false);
+  expect(verdicts()).toEqual([
+    'millrace_model_row_verdict{model="m",version="2",verdict="dependent",shares="no"} 1',
+    'millrace_model_row_verdict{model="m",version="1",verdict="unknown",shares="no"} 1',
+  ]);
+  metrics.modelForgotten('m', '1');
+  expect(verdicts()).toHaveLength(1);
+});

@@ -1,4 +1,5 @@
 /** Keeps the metrics of the life of models. */
+import type { RowVerdict } from '@millrace/onnx';
 import type { ServedModel } from '../data-plane/served-model.ts';
 import type { LibraryListener } from '../registry/library/library-listener.ts';
 import { lifeCycleMetrics, registerAll } from './metric-table.ts';
@@ -8,7 +9,13 @@ export class LifeCycleMetrics
   implements
     Pick<
       LibraryListener,
-      'loadStarted' | 'loadFailed' | 'modelEvicted' | 'modelForgotten' | 'demandLoaded' | 'memoryMeasured'
+      | 'loadStarted'
+      | 'loadFailed'
+      | 'modelReady'
+      | 'modelEvicted'
+      | 'modelForgotten'
+      | 'demandLoaded'
+      | 'memoryMeasured'
     >
 {
   readonly #families;
@@ -29,6 +36,10 @@ export class LifeCycleMetrics
     this.#families.loadFailures.bind().add(1);
   }
 
+  modelReady({ view }: ServedModel): void {
+    this.#families.evictions.bind(view.name, view.version);
+  }
+
   modelEvicted({ view }: ServedModel): void {
     this.#families.evictions.bind(view.name, view.version).add(1);
   }
@@ -36,6 +47,19 @@ export class LifeCycleMetrics
   modelForgotten(name: string, version: string): void {
     this.#families.evictions.remove(name, version);
     this.#families.modelMemory.remove(name, version);
+    this.#forgetSharing(name, version);
+  }
+
+  /** Whether requests of a version share runs, and what the analysis of its graph found. */
+  sharingKnown(name: string, version: string, verdict: RowVerdict['kind'], isShared: boolean): void {
+    this.#forgetSharing(name, version);
+    this.#families.rowVerdict.bind(name, version, verdict, isShared ? 'yes' : 'no').set(1);
+  }
+
+  #forgetSharing(name: string, version: string): void {
+    for (const { labelValues } of [...this.#families.rowVerdict.entries()]) {
+      if (labelValues[0] === name && labelValues[1] === version) this.#families.rowVerdict.remove(...labelValues);
+    }
   }
 
   demandLoaded(_context: string, waitMs: number): void {

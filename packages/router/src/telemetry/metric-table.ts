@@ -2,6 +2,8 @@
  * Every metric Millrace shows: name, type, meaning, labels. The one source of the registry and of
  * docs/reference/metrics.md. One word per concept, as everywhere: request, batch, rows, worker, model, version.
  */
+import { errorCatalogue } from '@millrace/protocol';
+import { shadowOutcomes } from '../data-plane/contexts/shadow-outcome.ts';
 import type { FamilyOf, MetricSpec, MetricsRegistry } from './registry.ts';
 
 /** 50 µs (a small model, nothing waiting) to 60 s (a large one under load), two or three steps a decade. */
@@ -25,6 +27,7 @@ export const modelMetrics = {
     type: 'counter',
     help: 'Requests that failed, by their code in the error catalogue.',
     labels: ['model', 'version', 'code'],
+    values: Object.keys(errorCatalogue),
   },
   requestSeconds: {
     name: 'millrace_request_seconds',
@@ -59,6 +62,7 @@ export const modelMetrics = {
     type: 'counter',
     help: 'Requests that left the queue without having been run: `expired`, their time was up; `cancelled`, their caller went away.',
     labels: ['model', 'version', 'reason'],
+    values: ['expired', 'cancelled'],
   },
   sequencesLive: {
     name: 'millrace_sequences_live',
@@ -83,6 +87,7 @@ export const modelMetrics = {
     type: 'counter',
     help: 'Sequences that were run and are over: `ended` by their caller, `idle` for too long, `failed` because a step was not answered, `unloaded` with their model.',
     labels: ['model', 'version', 'reason'],
+    values: ['ended', 'idle', 'failed', 'unloaded'],
   },
   skippedBatches: {
     name: 'millrace_skipped_batches_total',
@@ -143,6 +148,7 @@ export const modelMetrics = {
     type: 'counter',
     help: 'Copies of requests for a version that shadows others, by outcome: equal, different, unchecked, failed, dropped.',
     labels: ['model', 'version', 'outcome'],
+    values: shadowOutcomes,
   },
   modelReady: {
     name: 'millrace_model_ready',
@@ -213,6 +219,7 @@ export const tritonMetrics = {
     type: 'counter',
     help: 'Requests failed, by reason: REJECTED, CANCELED, BACKEND or OTHER (Triton name).',
     labels: ['model', 'version', 'reason'],
+    values: ['REJECTED', 'CANCELED', 'BACKEND', 'OTHER'],
   },
   count: {
     name: 'nv_inference_count',
@@ -290,6 +297,12 @@ export const tritonMetrics = {
 
 /** The life of models: what is loaded, what goes to make room, and who waits for it. */
 export const lifeCycleMetrics = {
+  rowVerdict: {
+    name: 'millrace_model_row_verdict',
+    type: 'gauge',
+    help: 'Always 1: whether requests of a version share runs (`yes` or `no`), and what the analysis of its graph says of its rows (`independent`, `dependent` or `unknown`).',
+    labels: ['model', 'version', 'verdict', 'shares'],
+  },
   loads: {
     name: 'millrace_loads_total',
     type: 'counter',

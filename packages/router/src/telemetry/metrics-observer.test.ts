@@ -6,6 +6,9 @@ import { MetricsObserver } from './metrics-observer.ts';
 import { silentObserver } from './observer.ts';
 import { MetricsRegistry } from './registry.ts';
 
+/** Codes that no request to a known model fails with. */
+const edgeCodes = ['unsupported-media', 'not-found', 'method-not-allowed', 'load-not-allowed', 'conflict'];
+
 const timing = { queueMs: 2, computeInputMs: 0.25, computeInferMs: 3, computeOutputMs: 0.5, totalMs: 8 };
 
 async function scrape(registry: MetricsRegistry): Promise<Map<string, number>> {
@@ -119,6 +122,33 @@ test('every code of the catalogue has one of the four reasons Triton knows', () 
   expect(new Set(reasons)).toEqual(new Set(['REJECTED', 'CANCELED', 'BACKEND', 'OTHER']));
   expect(tritonReasonOf('cancelled')).toBe('CANCELED');
   expect(tritonReasonOf('invalid-request')).toBe('OTHER');
+});
+
+test('Triton: every counter of a version is 0 before its first request, and gone with the version', async () => {
+  const { registry, observer } = observed();
+  const before = (await scrape(registry)).size;
+  const model = observer.observerFor('mlp', '1');
+  model.cacheAttached();
+  model.sequencesAttached();
+  const samples = await scrape(registry);
+  for (const { spec } of registry.families()) {
+    if (spec.type !== 'counter' || spec.labels[0] !== 'model') continue;
+    const values = spec.values?.filter((value) => !edgeCodes.includes(value)).map((value) => [value]) ?? [[]];
+    for (const more of values) {
+      const pairs = ['mlp', '1', ...more].map((value, index) => `${spec.labels[index]}="${value}"`);
+      expect(samples.get(`${spec.name}{${pairs}}`), `${spec.name} ${more}`).toBe(0);
+    }
+  }
+  observer.modelForgotten('mlp', '1');
+  expect((await scrape(registry)).size).toBe(before);
+});
+
+test('failures of requests without a model are 0 for every code from the start', async () => {
+  const samples = await scrape(observed().registry);
+  expect(samples.get('millrace_requests_total{model="",version=""}')).toBe(0);
+  for (const code of Object.keys(errorCatalogue)) {
+    expect(samples.get(`millrace_failures_total{model="",version="",code="${code}"}`), code).toBe(0);
+  }
 });
 
 test('statistics are exact, per batch size, and know when the last answer was', () => {

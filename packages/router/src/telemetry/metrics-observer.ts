@@ -1,13 +1,12 @@
 /** The data plane's observer that keeps Prometheus metrics. */
-import { type ErrorCode, errorCatalogue } from '@millrace/protocol';
-import { type ShadowOutcome, shadowOutcomes } from '../data-plane/contexts/shadow-outcome.ts';
-import { FailureCounters } from './failure-counters.ts';
+import type { ErrorCode } from '@millrace/protocol';
+import type { ShadowOutcome } from '../data-plane/contexts/shadow-outcome.ts';
+import { allFailureCodes, FailureCounters } from './failure-counters.ts';
 import { modelMetrics, registerAll, serverMetrics, tritonMetrics } from './metric-table.ts';
-import { abandonReasonNames, ModelSeries } from './model-series.ts';
+import { ModelSeries } from './model-series.ts';
 import type { ModelStatistics } from './model-tally.ts';
 import type { DataPlaneObserver, ModelObserver, WorkerState } from './observer.ts';
-import type { MetricFamily, MetricsRegistry } from './registry.ts';
-import { endReasonNames } from './sequence-series.ts';
+import type { MetricsRegistry } from './registry.ts';
 import type { Counter } from './series.ts';
 import type { StatisticsKeeper } from './statistics.ts';
 
@@ -16,15 +15,13 @@ export interface BuildInfo {
   readonly node: string;
 }
 
-const tritonFailureReasons = ['REJECTED', 'CANCELED', 'BACKEND', 'OTHER'] as const;
-
 export class MetricsObserver implements DataPlaneObserver, StatisticsKeeper {
   readonly #models;
   readonly #triton;
   readonly #server;
-  /** Of requests that named no known model; shown once there is one. */
+  /** Of requests that named no known model. */
   readonly #unknownFailures: FailureCounters;
-  #unknownRequests: Counter | undefined;
+  readonly #unknownRequests: Counter;
   readonly #byVersion = new Map<string, ModelSeries>();
   readonly #epochNow: () => number;
 
@@ -33,9 +30,11 @@ export class MetricsObserver implements DataPlaneObserver, StatisticsKeeper {
     this.#server = registerAll(registry, serverMetrics);
     this.#models = registerAll(registry, modelMetrics);
     this.#triton = registerAll(registry, tritonMetrics);
-    this.#unknownFailures = new FailureCounters(this.#models.failures, this.#triton.failure, '', '');
+    this.#unknownRequests = this.#models.requests.bind('', '');
+    this.#unknownFailures = new FailureCounters(this.#models.failures, this.#triton.failure, '', '', allFailureCodes);
     this.#server.buildInfo.bind(build.version, build.node).set(1);
     this.#server.workerRestarts.bind();
+    this.cacheChanged(0, 0, 0);
     this.workersChanged({ starting: 0, ready: 0, stopping: 0 });
     const dropped = this.#server.seriesDropped.bind();
     registry.onCollect(() => {
@@ -57,19 +56,11 @@ export class MetricsObserver implements DataPlaneObserver, StatisticsKeeper {
 
   modelForgotten(model: string, version: string): void {
     this.#byVersion.delete(keyOf(model, version));
-    const { failures, abandonedRequests, sequencesEnded, shadowRequests, ...plain } = this.#models;
-    const { failure, ...plainTriton } = this.#triton;
-    const families: readonly MetricFamily[] = [...Object.values(plain), ...Object.values(plainTriton)];
-    for (const family of families) family.remove(model, version);
-    for (const code of Object.keys(errorCatalogue)) failures.remove(model, version, code);
-    for (const reason of abandonReasonNames) abandonedRequests.remove(model, version, reason);
-    for (const reason of endReasonNames) sequencesEnded.remove(model, version, reason);
-    for (const outcome of shadowOutcomes) shadowRequests.remove(model, version, outcome);
-    for (const reason of tritonFailureReasons) failure.remove(model, version, reason);
+    for (const family of Object.values(this.#models)) family.removeAll(model, version);
+    for (const family of Object.values(this.#triton)) family.removeAll(model, version);
   }
 
   requestRefused(code: ErrorCode): void {
-    this.#unknownRequests ??= this.#models.requests.bind('', '');
     this.#unknownRequests.add(1);
     this.#unknownFailures.add(code);
   }

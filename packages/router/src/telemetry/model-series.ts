@@ -13,8 +13,7 @@ import type { Counter, Gauge, Histogram } from './series.ts';
 export type ModelFamilies = Families<typeof modelMetrics>;
 export type TritonFamilies = Families<typeof tritonMetrics>;
 
-export const abandonReasonNames = ['expired', 'cancelled'] as const;
-type AbandonReason = (typeof abandonReasonNames)[number];
+type AbandonReason = (typeof modelMetrics.abandonedRequests.values)[number];
 
 /** Why a request that waited is not run any more; other failures are not the caller's choice. */
 const abandonReasons: Readonly<Partial<Record<ErrorCode, AbandonReason>>> = {
@@ -75,6 +74,7 @@ export class ModelSeries implements ModelObserver {
     this.#outputBytes = families.outputBytes.bind(model, version);
     this.#ready = families.modelReady.bind(model, version);
     this.#loadSeconds = families.modelLoadSeconds.bind(model, version);
+    families.shadowRequests.bindAll(model, version);
   }
 
   requestAdmitted(inputBytes: number): void {
@@ -118,6 +118,10 @@ export class ModelSeries implements ModelObserver {
     this.#fail(code, 0);
   }
 
+  cacheAttached(): void {
+    this.#cacheSeries();
+  }
+
   requestCached(totalMs: number, outputBytes: number): void {
     this.#cacheSeries().hits.add(1);
     this.#answeredWithoutRun(totalMs, outputBytes);
@@ -146,9 +150,12 @@ export class ModelSeries implements ModelObserver {
     this.#savedRows.add(rows);
   }
 
-  sequencesChanged(live: number, backlog: number, stateBytes: number): void {
+  sequencesAttached(): void {
     this.#sequences ??= new SequenceSeries(this.#families, ...this.#labels);
-    this.#sequences.changed(live, backlog, stateBytes);
+  }
+
+  sequencesChanged(live: number, backlog: number, stateBytes: number): void {
+    this.#sequences?.changed(live, backlog, stateBytes);
   }
 
   sequenceEnded(reason: EndReason): void {

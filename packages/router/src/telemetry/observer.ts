@@ -13,7 +13,7 @@ export interface BatchTiming {
   readonly computeInputMs: number;
   /** The engine's run, as the worker measured it. */
   readonly computeInferMs: number;
-  /** Taking the answer apart; 0 when nobody waited for it any more. */
+  /** Taking the answer apart. */
   readonly computeOutputMs: number;
 }
 
@@ -38,6 +38,8 @@ export interface ModelObserver {
   requestFailed(code: ErrorCode, totalMs: number, wasWaiting: boolean, rows: number): void;
   /** The request never entered the queue: full, not ready, invalid for this model. */
   requestRefused(code: ErrorCode): void;
+  /** The version has a result cache. */
+  cacheAttached(): void;
   /** Answered from a result that was kept, without a run. */
   requestCached(totalMs: number, outputBytes: number): void;
   /** No result was kept, but an identical request is on its way: this one waits for it. */
@@ -50,6 +52,8 @@ export interface ModelObserver {
   batchRan(rows: number, timing: BatchTiming): void;
   /** A worker did not run a batch, because nobody waited for it any more. */
   batchSkipped(rows: number): void;
+  /** The version has sequences. */
+  sequencesAttached(): void;
   /** Sequences with a slot and without, and the bytes of their state; only for models that have sequences. */
   sequencesChanged(live: number, backlog: number, stateBytes: number): void;
   sequenceEnded(reason: EndReason): void;
@@ -77,12 +81,14 @@ const silentModelObserver: ModelObserver = {
   requestAnswered() {},
   requestFailed() {},
   requestRefused() {},
+  cacheAttached() {},
   requestCached() {},
   requestFollows() {},
   requestCoalesced() {},
   cacheMissed() {},
   batchRan() {},
   batchSkipped() {},
+  sequencesAttached() {},
   sequencesChanged() {},
   sequenceEnded() {},
   modelLoaded() {},

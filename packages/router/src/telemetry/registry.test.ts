@@ -32,6 +32,19 @@ test('a full family hands out series that work but are not shown, and counts the
   expect([...family.entries()].map(({ labelValues }) => labelValues[0])).toEqual(['b', 'c']);
 });
 
+test('a label of a closed set is bound and removed as a whole, and counts once against the maximum of series', () => {
+  const family = new MetricsRegistry({ seriesMax: 2 }).register({
+    ...spec,
+    labels: ['model', 'code'],
+    values: ['x', 'y'],
+  });
+  for (const model of ['a', 'b', 'c']) family.bindAll(model);
+  expect([...family.entries()].map(({ labelValues }) => labelValues.join(' '))).toEqual(['a x', 'a y', 'b x', 'b y']);
+  expect(family.seriesDropped).toBe(2);
+  family.removeAll('a');
+  expect([...family.entries()].map(({ labelValues }) => labelValues.join(' '))).toEqual(['b x', 'b y']);
+});
+
 test('mistakes of the programmer are caught when a metric is registered or bound', () => {
   const registry = new MetricsRegistry();
   const family = registry.register(spec);

@@ -8,6 +8,8 @@ export interface MetricSpec {
   /** One sentence, for the scrape and for docs/reference/metrics.md. */
   readonly help: string;
   readonly labels: readonly string[];
+  /** All values of the last label, where they are a closed set. */
+  readonly values?: readonly string[];
   /** Upper bounds of a histogram's buckets, ascending, without infinity. */
   readonly buckets?: readonly number[];
 }
@@ -17,7 +19,10 @@ export interface LabelledSeries<S extends Series = Series> {
   readonly series: S;
 }
 
-/** Label values come from the operator's model names, so thousands are a mistake somewhere, never a need. */
+/**
+ * Label values come from the operator's model names, so thousands are a mistake somewhere, never a need. A family whose last
+ * label is a closed set may have so many series for each of its values.
+ */
 const familySeriesMax = 10_000;
 
 const nameForm = /^[a-zA-Z_:][a-zA-Z0-9_:]*$/;
@@ -36,7 +41,7 @@ export class MetricFamily<S extends Series = Series> {
     for (const label of spec.labels) assert(labelForm.test(label) && !label.startsWith('__'), `label name ${label}`);
     this.spec = spec;
     this.#make = make;
-    this.#seriesMax = seriesMax;
+    this.#seriesMax = seriesMax * (spec.values?.length ?? 1);
   }
 
   /**
@@ -52,6 +57,20 @@ export class MetricFamily<S extends Series = Series> {
     if (this.#byLabels.size >= this.#seriesMax) this.seriesDropped += 1;
     else this.#byLabels.set(key, { labelValues, series });
     return series;
+  }
+
+  /** Binds all series of these label values: one, or one for each value of the last label where that is a closed set. */
+  bindAll(...labelValues: string[]): void {
+    const { values } = this.spec;
+    if (values === undefined) this.bind(...labelValues);
+    else for (const value of values) this.bind(...labelValues, value);
+  }
+
+  /** The opposite of `bindAll`. */
+  removeAll(...labelValues: string[]): void {
+    const { values } = this.spec;
+    if (values === undefined) this.remove(...labelValues);
+    else for (const value of values) this.remove(...labelValues, value);
   }
 
   /** Forgets the series; whoever still holds it may go on using it unseen. */

@@ -1,9 +1,8 @@
-/** The series of a model's sequences; bound when the first is seen, so that other models show none. */
+/** The series of a model's sequences; other models show none. */
 import type { EndReason } from '@millrace/core';
+import { modelMetrics } from './metric-table.ts';
 import type { ModelFamilies } from './model-series.ts';
 import type { Counter, Gauge } from './series.ts';
-
-export const endReasonNames: readonly EndReason[] = ['ended', 'idle', 'failed', 'unloaded'];
 
 export class SequenceSeries {
   readonly #live: Gauge;
@@ -16,7 +15,10 @@ export class SequenceSeries {
     this.#waiting = families.sequencesWaiting.bind(model, version);
     this.#stateBytes = families.sequenceStateBytes.bind(model, version);
     this.#ended = new Map(
-      endReasonNames.map((reason) => [reason, families.sequencesEnded.bind(model, version, reason)]),
+      modelMetrics.sequencesEnded.values.map((reason) => [
+        reason,
+        families.sequencesEnded.bind(model, version, reason),
+      ]),
     );
   }
 

@@ -1,6 +1,6 @@
 import { HeapRegion, InferenceError, type LoadSpec, type WorkerMessage } from '@millrace/protocol';
 import { describe, expect, test } from 'vitest';
-import { type Engine, ProcessSpoiled, type RunRequest, type RunResult } from '../engine.ts';
+import { type Engine, ModelMismatch, ProcessSpoiled, type RunRequest, type RunResult } from '../engine.ts';
 import { silentEngine } from '../testing/silent-engine.ts';
 import { WorkerHost } from './worker-host.ts';
 
@@ -246,5 +246,14 @@ describe('WorkerHost', () => {
     host.receive({ kind: 'load', spec });
     await untilSent(1);
     expect(sent).toEqual([{ kind: 'load-failed', model: 1, message: 'no such file' }]);
+  });
+
+  test('a model that does not fit its configuration is refused for good', async () => {
+    const { host, sent, untilSent } = hostUnderTest(async () => {
+      throw new ModelMismatch('no input "x"');
+    });
+    host.receive({ kind: 'load', spec });
+    await untilSent(1);
+    expect(sent).toEqual([{ kind: 'load-failed', model: 1, message: 'no input "x"', isFinal: true }]);
   });
 });

@@ -13,6 +13,7 @@ import type {
 import { Cancellation, InferenceError } from '@millrace/protocol';
 import {
   type Engine,
+  ModelMismatch,
   ProcessSpoiled,
   type RunCalls,
   type RunRequest,
@@ -280,7 +281,8 @@ export class WorkerHost {
       }
     } catch (error) {
       const message = error instanceof Error ? error.message : String(error);
-      this.#send({ kind: 'load-failed', model, message });
+      const isFinal = error instanceof ModelMismatch ? { isFinal: true as const } : {};
+      this.#send({ kind: 'load-failed', model, message, ...isFinal });
       return;
     }
     const loadMs = this.#options.now() - startedAt;

@@ -1,8 +1,7 @@
 /** Holds a model file against its configuration before it serves: every message says which of the two to change. */
-import type { LoadSpec, TensorSpec } from '@millrace/protocol';
+import { hasTranslatableShapes, type LoadSpec, type TensorSpec } from '@millrace/protocol';
 import type { InferenceSession } from 'onnxruntime-node';
 import { datatypeNameFrom, elementTypes } from './element-types.ts';
-import { hasTranslatableShapes } from './engine-shape.ts';
 
 type Metadata = readonly InferenceSession.ValueMetadata[];
 type Role = 'input' | 'output';

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { LoadSpec, TensorSpec } from '@millrace/protocol';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { RunRequest, Session } from '../engine.ts';
+import type { RunRequest, RunResult, Session } from '../engine.ts';
 import { arithmeticModel, usedMemory } from '../testing/index.ts';
 import { FixedSizesSession } from './fixed-sizes-session.ts';
 import { onnxruntimeEngine } from './onnxruntime-engine.ts';
@@ -89,11 +89,36 @@ test('each session is run with its own size only', async () => {
   await session.unload();
 });
 
-test('more rows than the largest size are refused', async () => {
+const sumsOf = ({ outputs }: RunResult): readonly number[] => {
+  const { data } = outputs[1] as RunResult['outputs'][number];
+  return [...new Float32Array(data.buffer, data.byteOffset, data.length / 4)];
+};
+
+test('more rows than the largest size are run as they are', async () => {
   const session = await onnxruntimeEngine.load(spec);
-  await expect(session.run(requestOf(9))).rejects.toThrow('model "subject" runs 8 rows at most, not 9');
+  const result = await session.run(requestOf(9));
+  expect(sumsOf(result)).toEqual(Array.from({ length: 18 }, (_, index) => 2 * (index + 1)));
   await session.unload();
 });
+
+test('inputs with unequal first sizes, or none, are not filled up', async () => {
+  const session = await onnxruntimeEngine.load(spec);
+  const { inputs, outputs, memory } = requestOf(3);
+  const [left, right] = [inputs[0] as Batch, requestOf(1).inputs[1] as Batch];
+  const result = await session.run({ inputs: [left, right], outputs, memory });
+  expect(result.outputs.map(({ shape }) => shape)).toEqual([
+    [3, 2],
+    [3, 2],
+  ]);
+  expect(sumsOf(result)).toEqual([2, 4, 4, 6, 6, 8]);
+  expect((await session.run(requestOf(0))).outputs.map(({ shape }) => shape)).toEqual([
+    [0, 2],
+    [0, 2],
+  ]);
+  await session.unload();
+});
+
+type Batch = RunRequest['inputs'][number];
 
 test('an input that does not have the bytes of its shape is refused as ever', async () => {
   const session = await onnxruntimeEngine.load(spec);

@@ -1,4 +1,4 @@
-import { InferenceError, type LoadSpec } from '@millrace/protocol';
+import type { LoadSpec } from '@millrace/protocol';
 import type { RunRequest, RunResult, Session } from '../engine.ts';
 
 export interface SizedSession {
@@ -11,7 +11,8 @@ type Batch = RunRequest['inputs'][number];
 
 /**
  * A model that runs in a few sizes only, each in a session of its own that never sees another shape. A batch between
- * two sizes is filled up with zeros to the larger, and what comes of those rows is left out of the answer.
+ * two sizes is filled up with zeros to the larger, and what comes of those rows is left out of the answer. What is no
+ * batch of equal rows, or has more than the largest size, is run as it is: slower, and right.
  */
 export class FixedSizesSession implements Session {
   readonly #sessions: readonly SizedSession[];
@@ -26,16 +27,25 @@ export class FixedSizesSession implements Session {
   }
 
   async run(request: RunRequest): Promise<RunResult> {
-    const rows = request.inputs.find(({ index }) => this.#hasRows(index))?.shape[0] ?? 0;
-    const sized = this.#sessions.find((one) => one.rows >= rows);
-    if (sized === undefined) {
-      const most = this.#sessions.at(-1)?.rows;
-      throw new InferenceError('inference-failed', `model "${this.#spec.name}" runs ${most} rows at most, not ${rows}`);
-    }
-    if (sized.rows === rows) return sized.session.run(request);
+    const rows = request.inputs[0]?.shape[0] ?? 0;
+    const sized = this.#sessions.find((one) => one.rows >= rows) ?? this.#largest();
+    if (sized.rows <= rows || !this.#isFillable(request, rows)) return sized.session.run(request);
     const inputs = request.inputs.map((input) => this.#filledUp(input, rows, sized.rows));
     const { outputs } = await sized.session.run({ ...request, inputs });
     return { outputs: outputs.map((output) => cut(output, sized.rows, rows)) };
+  }
+
+  #largest(): SizedSession {
+    return this.#sessions.at(-1) as SizedSession;
+  }
+
+  /** An input that may be left out holds for the whole run, and has no rows. */
+  #isFillable({ inputs }: RunRequest, rows: number): boolean {
+    if (rows === 0) return false;
+    return inputs.every(
+      ({ index, shape, data }) =>
+        shape[0] === rows && data.length % rows === 0 && this.#spec.inputs[index]?.isOptional !== true,
+    );
   }
 
   async unload(): Promise<void> {
@@ -43,15 +53,8 @@ export class FixedSizesSession implements Session {
     for (const { session } of this.#sessions) await session.unload();
   }
 
-  /** An input with a default value may have no batch dimension. */
-  #hasRows(index: number): boolean {
-    return this.#spec.inputs[index]?.shape[0] === -1;
-  }
-
   #filledUp(input: Batch, rows: number, rowsWanted: number): Batch {
     const { index, shape, data } = input;
-    // What is wrong with the batch is said where every batch is looked at.
-    if (!this.#hasRows(index) || rows === 0 || shape[0] !== rows || data.length % rows !== 0) return input;
     const bytes = (data.length / rows) * rowsWanted;
     let room = this.#filled.get(index);
     if (room === undefined || room.length < bytes) {

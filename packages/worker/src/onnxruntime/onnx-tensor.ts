@@ -1,8 +1,14 @@
 /** Between the tensors of a batch and those of ONNX Runtime. */
-import { type BatchTensor, datatypes, elementCount, InferenceError, type TensorSpec } from '@millrace/protocol';
+import {
+  type BatchTensor,
+  datatypes,
+  elementCount,
+  engineShapeFrom,
+  InferenceError,
+  type TensorSpec,
+} from '@millrace/protocol';
 import { Tensor } from 'onnxruntime-node';
 import { elementsFrom, elementTypes } from './element-types.ts';
-import { engineShapeFrom } from './engine-shape.ts';
 import { textsFrom } from './text-tensor.ts';
 
 /** Where the language has it, `Tensor` insists on Float16Array, which the native side then takes for empty. */

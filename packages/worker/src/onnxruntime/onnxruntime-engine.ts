@@ -1,6 +1,6 @@
 import { datatypes, elementCount, type LoadSpec } from '@millrace/protocol';
 import { InferenceSession } from 'onnxruntime-node';
-import type { Engine, Session } from '../engine.ts';
+import { type Engine, ModelMismatch, type Session } from '../engine.ts';
 import { warmUpMemory } from '../warm-up/warm-up-memory.ts';
 import { modelProblems, unsupportedProblems } from './check-model.ts';
 import { executionProvidersOf } from './execution-providers.ts';
@@ -112,7 +112,7 @@ async function warmUp(session: OnnxruntimeSession, spec: LoadSpec, rows: number)
 
 function mustHaveNone(spec: LoadSpec, problems: readonly string[]): void {
   if (problems.length === 0) return;
-  throw new Error(
+  throw new ModelMismatch(
     `model "${spec.name}" version ${spec.version} does not fit its configuration: ${problems.join('; ')}`,
   );
 }

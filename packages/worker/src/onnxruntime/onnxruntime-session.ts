@@ -1,7 +1,13 @@
-import { datatypes, elementCount, InferenceError, type LoadSpec, type TensorSpec } from '@millrace/protocol';
+import {
+  callerShapeFrom,
+  datatypes,
+  elementCount,
+  InferenceError,
+  type LoadSpec,
+  type TensorSpec,
+} from '@millrace/protocol';
 import type { InferenceSession, Tensor } from 'onnxruntime-node';
 import { inPlaceBytesMin, ProcessSpoiled, type RunRequest, type RunResult, type Session } from '../engine.ts';
-import { callerShapeFrom } from './engine-shape.ts';
 import { contextFailure } from './gpu-failure.ts';
 import { canBeWrittenInPlace, numericTensor, onnxTensorFrom } from './onnx-tensor.ts';
 import { textBytes, writeTexts } from './text-tensor.ts';
@@ -35,8 +41,6 @@ export class OnnxruntimeSession implements Session {
   readonly #defaults: ReadonlyMap<string, Tensor>;
   /** By the position among the outputs: never written in place. */
   readonly #isCopied: boolean[];
-  /** The input that tells how many rows a batch has: an input with a default may have others. */
-  readonly #rowsInput: number;
   #lastExpected: Expected | undefined;
 
   constructor(session: InferenceSession, spec: LoadSpec, defaults: ReadonlyMap<string, Tensor> = new Map()) {
@@ -45,10 +49,6 @@ export class OnnxruntimeSession implements Session {
     this.#defaults = defaults;
     this.#isCopied = spec.outputs.map(
       (output) => !canBeWrittenInPlace(output) || session.inputNames.includes(output.name),
-    );
-    this.#rowsInput = Math.max(
-      0,
-      spec.inputs.findIndex(({ name }) => !defaults.has(name)),
     );
   }
 
@@ -110,11 +110,19 @@ export class OnnxruntimeSession implements Session {
     return this.#lastExpected;
   }
 
-  /** How many rows a batch has; undefined for a model without batches. */
+  /**
+   * How many rows a batch has: -1 where inputs of unequal first sizes leave it to the graph how many come out, undefined for a model
+   * without batches. An input that may be left out holds for the whole run and has no rows.
+   */
   #rowsOf(inputs: RunRequest['inputs']): number | undefined {
     if (!this.#spec.isBatched) return undefined;
-    for (const { index, shape } of inputs) if (index === this.#rowsInput) return shape[0];
-    return inputs[0]?.shape[0];
+    let rows: number | undefined;
+    for (const { index, shape } of inputs) {
+      if (this.#spec.inputs[index]?.isOptional === true) continue;
+      if (rows === undefined) rows = shape[0];
+      else if (shape[0] !== rows) return -1;
+    }
+    return rows;
   }
 
   /** Tensors over the memory of the answer, for the engine to write to. */

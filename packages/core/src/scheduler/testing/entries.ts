@@ -25,6 +25,7 @@ export function entryOf(model: ModelEntry, arrival: number, fields: Partial<Arri
     caller: '',
     priority: 0,
     queueTimeoutMs: Infinity,
+    isAlone: false,
     ...fields,
   };
   return new RequestEntry(arrived, model, new CallerCount(arrived.caller), arrival, 0, undefined);

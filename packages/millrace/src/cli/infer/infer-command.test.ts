@@ -104,6 +104,15 @@ test('binary tensors travel as bytes both ways, and stay exact', async () => {
   expect(request?.body.length).toBe(jsonBytes + 16);
 });
 
+test('--deadline-ms tells the server when to give the request up', async () => {
+  expect((await infer('echo', '--random', '--deadline-ms', '250')).code).toBe(0);
+  expect(received.at(-1)?.headers['millrace-timeout-ms']).toBe('250');
+  await infer('echo', '--random');
+  expect(received.at(-1)?.headers).not.toHaveProperty('millrace-timeout-ms');
+  const refused = await infer('echo', '--random', '--deadline-ms', '0');
+  expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining('--deadline-ms: must be a whole number')]);
+});
+
 test('--json prints an answer for programs, also when it came as bytes', async () => {
   const { stdout } = await infer('echo', '--binary', '--json', '--input', 'x=[1,2]', '--input', 'n=[-1]');
   expect(JSON.parse(stdout)).toEqual({

@@ -21,6 +21,7 @@ interface InferPlan {
   readonly version: string | undefined;
   readonly url: string;
   readonly timeoutMs: number;
+  readonly deadlineMs: number | undefined;
   readonly dataFile: string | undefined;
   readonly inputs: WantedInputs;
   readonly isBinary: boolean;
@@ -32,7 +33,7 @@ export async function infer(parsed: ParsedArguments, context: CommandContext): P
   const client = new InferenceClient({ url: plan.url, fetch: context.fetch, timeoutMs: plan.timeoutMs });
   const request = await requestFrom(plan, client, context);
   const startedAt = context.now();
-  const raw = await client.infer(plan.model, plan.version, request);
+  const raw = await client.infer(plan.model, plan.version, request, plan.deadlineMs);
   const durationMs = context.now() - startedAt;
   const answer = decodeInferAnswer(raw);
   const paint = paintOf(terminalOf(context.stdout, context.environment));
@@ -71,6 +72,8 @@ function planFrom({ positionals, flags }: ParsedArguments): InferPlan {
     version: flags.takeText('model-version'),
     url: urlFrom(flags, problems),
     timeoutMs: timeoutMsFrom(flags, defaultTimeoutSeconds, problems),
+    deadlineMs:
+      flags.takeText('deadline-ms') === undefined ? undefined : wholeNumber(flags, 'deadline-ms', 1, 1, problems),
     dataFile: flags.takeText('data'),
     inputs: {
       values: namedValues(flags, 'input', 'NAME=JSON', problems),

@@ -19,6 +19,7 @@ export interface RawAnswer {
   readonly jsonBytes: number | undefined;
 }
 
+const deadlineField = 'millrace-timeout-ms';
 const headerLengthField = 'inference-header-content-length';
 
 export class InferenceClient {
@@ -34,11 +35,18 @@ export class InferenceClient {
     return { name: String(metadata.name ?? model), inputs: tensorSpecsFrom(metadata.inputs) };
   }
 
-  infer(model: string, version: string | undefined, request: EncodedRequest): Promise<RawAnswer> {
+  /** `deadlineMs`: after which the server gives the request up; undefined: never. */
+  infer(
+    model: string,
+    version: string | undefined,
+    request: EncodedRequest,
+    deadlineMs: number | undefined,
+  ): Promise<RawAnswer> {
     const isBinary = request.jsonBytes !== undefined;
     const headers = {
       'content-type': isBinary ? 'application/octet-stream' : 'application/json',
       ...(isBinary ? { [headerLengthField]: String(request.jsonBytes) } : {}),
+      ...(deadlineMs === undefined ? {} : { [deadlineField]: String(deadlineMs) }),
     };
     return this.#call(`${modelPath(model, version)}/infer`, { method: 'POST', headers, body: request.body });
   }

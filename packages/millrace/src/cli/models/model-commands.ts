@@ -3,6 +3,11 @@ import type { CommandSpec, FlagGroup, FlagSpec } from '../command-table.ts';
 
 const json: FlagSpec = { flag: 'json', description: 'Print JSON, for programs.' };
 
+const explain: FlagSpec = {
+  flag: 'explain',
+  description: 'Say of each model whether requests share runs, why, and what to change.',
+};
+
 function serverGroup(timeoutSeconds: number): FlagGroup {
   return {
     title: 'Server',
@@ -67,9 +72,9 @@ export const scanCommand: CommandSpec = {
       'Reads folders and model configurations; loads and starts nothing, and asks no server.',
       'Exits with 1 if something would not be served. `millrace models PATH…` is the same.',
     ],
-    examples: ['scan ./models', 'scan ./models --json'],
+    examples: ['scan ./models', 'scan ./models --explain', 'scan ./models --json'],
     argumentsMax: 256,
-    groups: [output],
+    groups: [{ title: 'Output', flags: [explain, json] }],
   }),
   completesArguments: 'directory',
 };

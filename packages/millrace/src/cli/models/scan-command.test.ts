@@ -54,6 +54,34 @@ test('--json says the same to programs', async () => {
   expect(code).toBe(1);
 });
 
+test('--explain says who shares runs, why, and what to change', async () => {
+  add('explained', 'sum', 'max_batch_size: 8\n');
+  add('explained', 'guess', '');
+  add('explained', 'alone', 'max_batch_size: 0\n');
+  add('explained', 'never', 'max_batch_size: 8 parameters { key: "millrace.batch" value { string_value: "never" } }\n');
+  mkdirSync(path.join(folder, 'explained/both'), { recursive: true });
+  const map = (key: string, value: string, side: string) => `${side}_map { key: "${key}" value: "${value}" }`;
+  const maps =
+    ['INPUT0', 'INPUT1'].map((name) => map(name, name, 'input')).join(' ') + map('OUTPUT0', 'OUTPUT', 'output');
+  const tensor = (name: string) => `name: "${name}" data_type: TYPE_FP32 dims: [ 16 ]`;
+  writeFileSync(
+    path.join(folder, 'explained/both/config.pbtxt'),
+    `platform: "ensemble" max_batch_size: 8
+     input { ${tensor('INPUT0')} } input { ${tensor('INPUT1')} } output { ${tensor('OUTPUT')} }
+     ensemble_scheduling { step { model_name: "sum" model_version: -1 ${maps} } }`,
+  );
+  const { code, stdout } = await models('explained', '--explain');
+  expect(stdout).toMatch(/\nMODEL +VERSION +MAX_BATCH_SIZE +SHARES RUNS +VERDICT +NODE\n/);
+  expect(stdout).toMatch(/\nsum +1 +8 +yes +independent +-\n/);
+  expect(stdout).toMatch(/\nguess +1 +64 \(guessed\) +yes +independent +-\n/);
+  expect(stdout).toMatch(/\nalone +1 +0 +no +independent +-\n/);
+  expect(stdout).toMatch(/\nnever +1 +8 +no +independent +-\n/);
+  expect(stdout).toMatch(/\nboth +1 +8 +by step +- +-\n/);
+  expect(stdout).toContain('  Why:    ensemble: shares where its steps do: sum yes\n');
+  expect(stdout).toContain('never:1\n  Why:    millrace.batch is never\n  Change: remove millrace.batch\n');
+  expect(code).toBe(0);
+});
+
 test('scan is the same by its full name, and reads a folder that is named like a command', async () => {
   expect(await models('scan', 'good')).toEqual(await models('good'));
   add('list', 'sum', 'max_batch_size: 8\n');

@@ -8,6 +8,7 @@ import { pathProblem } from '../load-config.ts';
 import type { ParsedArguments } from '../parse-arguments.ts';
 import type { CommandContext } from '../run-command.ts';
 import { paintOf, terminalOf } from '../terminal.ts';
+import { explainText } from './explain-text.ts';
 import { scanJson, scanText } from './scan-text.ts';
 
 export async function scanModels(parsed: ParsedArguments, context: CommandContext): Promise<number> {
@@ -28,6 +29,7 @@ export async function scanModels(parsed: ParsedArguments, context: CommandContex
   const scan = await scanRepository(paths, { gpu: gpuSupportFrom({ worker: { gpusMax: 'auto' } }), describePipeline });
   const paint = paintOf(terminalOf(context.stdout, context.environment));
   context.stdout.write(parsed.flags.isOn('json') ? scanJson(scan) : scanText(scan, paint));
+  if (parsed.flags.isOn('explain') && !parsed.flags.isOn('json')) context.stdout.write(explainText(scan, paint));
   const isAllServed = scan.models.length > 0 && scan.failures.length === 0 && scan.problems.length === 0;
   return isAllServed ? exitCodes.ok : exitCodes.failure;
 }

@@ -54,6 +54,7 @@ export function scanJson(scan: RepositoryScan): string {
       isBatched: view.isBatched,
       requestRowsMax: view.rowsMax,
       batchRowsMax: policy.rowsMax,
+      ...(view.sharing === undefined ? {} : { sharing: view.sharing }),
     })),
   }));
   const { failures, problems, warnings } = scan;

@@ -48,6 +48,7 @@ export class CachingRunner implements Runner {
   constructor(parts: CachingRunnerParts) {
     this.#parts = parts;
     this.#revision = parts.cache.newRevision();
+    parts.observer.cacheAttached();
   }
 
   run(request: ValidInferRequest, signal: CancelSignal): Promise<InferAnswer> {

@@ -1,9 +1,19 @@
 import { type EnsemblePlan, EnsembleRun, type TensorSource } from '@millrace/core';
-import { Cancellation, type CancelReason, InferenceError, type Tensor } from '@millrace/protocol';
+import {
+  Cancellation,
+  type CancelReason,
+  callerShapeFrom,
+  engineShapeFrom,
+  InferenceError,
+  type Tensor,
+  type TensorSpec,
+} from '@millrace/protocol';
+import type { ModelView } from '../../registry/catalogue.ts';
 import type { Clock } from '../clock.ts';
-import type { InferAnswer } from '../infer.ts';
+import type { InferAnswer, InferRequest } from '../infer.ts';
 import type { ValidInferRequest } from '../valid-request.ts';
 import type { InferStep } from './ensemble-runner.ts';
+import { fitBatch, shapesMeet } from './fit-batch.ts';
 
 export interface EnsembleRequestParts {
   readonly plan: EnsemblePlan;
@@ -22,6 +32,8 @@ export class EnsembleRequest {
   readonly #parts: EnsembleRequestParts;
   readonly #run: EnsembleRun;
   readonly #answers: (InferAnswer | undefined)[];
+  /** By step: whether its model batches, so that its outputs have a dimension of rows. */
+  readonly #isBatched: boolean[] = [];
   readonly #cancellation = new Cancellation();
   #failure: InferenceError | undefined;
   #onEnd: (outcome: InferAnswer | InferenceError) => void = () => {};
@@ -79,11 +91,40 @@ export class EnsembleRequest {
         trail: [...request.trail, request.model.view.name],
       },
       this.#cancellation,
+      (part, view) => this.#fitted(step, part, view),
     );
   }
 
+  /** With or without a dimension of rows, as the step's model has it. */
+  #fitted(step: number, part: InferRequest, view: ModelView): InferRequest {
+    const { takes } = this.#parts.plan.steps[step] as EnsemblePlan['steps'][number];
+    this.#isBatched[step] = view.isBatched;
+    const isMixed = takes.some(({ source }) => this.#hasRows(source) !== view.isBatched);
+    if (!isMixed) return part;
+    const sources = new Map(takes.map(({ name, source }) => [name, source]));
+    const inputs = part.inputs.map((tensor) => {
+      const source = sources.get(tensor.name);
+      const spec = view.inputs.find(({ name }) => name === tensor.name);
+      if (source === undefined || spec === undefined) return tensor;
+      const wanted = { shape: spec.shape, isBatched: view.isBatched };
+      return { ...tensor, shape: fitBatch(tensor.shape, this.#hasRows(source), wanted) };
+    });
+    return { ...part, inputs };
+  }
+
+  #hasRows(source: TensorSource): boolean {
+    if (source.kind === 'input') return this.#parts.request.model.view.isBatched;
+    return this.#isBatched[source.step] === true;
+  }
+
   #tensorFrom(source: TensorSource): Tensor | undefined {
-    if (source.kind === 'input') return this.#parts.request.inputs[source.input];
+    if (source.kind === 'input') {
+      const { inputs, model } = this.#parts.request;
+      const tensor = inputs[source.input];
+      const spec = model.view.inputs[source.input];
+      if (tensor === undefined || spec?.engineShape === undefined) return tensor;
+      return { ...tensor, shape: engineShapeFrom(spec, tensor.shape) };
+    }
     return this.#answers[source.step]?.outputs[source.position];
   }
 
@@ -117,11 +158,16 @@ export class EnsembleRequest {
 
   #finalAnswer(): InferAnswer {
     const { plan, request } = this.#parts;
-    const { name, version, outputs: specs } = request.model.view;
+    const { name, version, isBatched, outputs: specs } = request.model.view;
     const outputs = request.outputs.map((output) => {
       const { step, position } = plan.outputs[output] as EnsemblePlan['outputs'][number];
       const tensor = this.#answers[step]?.outputs[position] as Tensor;
-      return { ...tensor, name: specs[output]?.name as string };
+      const spec = specs[output] as TensorSpec;
+      const inside = { shape: spec.engineShape ?? spec.shape, isBatched };
+      const shape = fitBatch(tensor.shape, this.#isBatched[step] === true, inside);
+      // A step may answer with another shape than it declares; that shape is the answer.
+      const isDeclared = shapesMeet(shape, inside.shape);
+      return { ...tensor, name: spec.name, shape: isDeclared ? callerShapeFrom(spec, shape) : shape };
     });
     const held = this.#answers.filter((answer) => answer !== undefined);
     const release = (): void => {
@@ -137,6 +183,8 @@ export class EnsembleRequest {
       return new InferenceError('internal', `${where} met a defect`, { cause: error });
     // The ensemble itself is known to the caller; what is missing is a part of it.
     const code = error.code === 'unknown-model' ? 'model-not-ready' : error.code;
+    // Its text names the step's model, and callers of the ensemble match on it as callers of the model do.
+    if (code === 'queue-timeout') return error;
     const { retryAfterMs } = error;
     const options = retryAfterMs === undefined ? { cause: error } : { cause: error, retryAfterMs };
     return new InferenceError(code, `${where}: ${error.message}`, options);

@@ -6,12 +6,12 @@ import { type EnsemblePlan, InflightGate } from '@millrace/core';
 import { type CancelReason, type CancelSignal, InferenceError } from '@millrace/protocol';
 import type { ModelObserver } from '../../telemetry/observer.ts';
 import type { Clock } from '../clock.ts';
-import type { InferAnswer, InferRequest, Runner } from '../infer.ts';
+import type { FitPart, InferAnswer, InferRequest, Runner } from '../infer.ts';
 import type { ValidInferRequest } from '../valid-request.ts';
 import { EnsembleRequest } from './ensemble-request.ts';
 
 /** How the steps are inferred. */
-export type InferStep = (request: InferRequest, signal: CancelSignal) => Promise<InferAnswer>;
+export type InferStep = (request: InferRequest, signal: CancelSignal, fit?: FitPart) => Promise<InferAnswer>;
 
 export interface EnsembleRunnerParts {
   readonly plan: EnsemblePlan;

@@ -68,6 +68,7 @@ export class SequenceRunner implements Runner {
     this.#observer = parts.observer;
     this.#sequencer = new Sequencer(sequencing.policy);
     this.#initialState = initialStateOf(sequencing);
+    this.#observer.sequencesAttached();
   }
 
   run(request: ValidInferRequest, signal: CancelSignal): Promise<InferAnswer> {

@@ -8,6 +8,7 @@ import { MetricsRegistry } from '../../telemetry/registry.ts';
 import type { InferAnswer, InferRequest } from '../infer.ts';
 import { LiveDataPlane } from '../live-data-plane.ts';
 import type { ServedModel } from '../served-model.ts';
+import type { SharingStopped } from '../worker-batches.ts';
 import { HeldClock } from './held-clock.ts';
 import { servedModel } from './models.ts';
 import { ScriptedLane, type ScriptedLink } from './scripted-lane.ts';
@@ -31,7 +32,7 @@ export class PlaneOnStage {
   readonly observer = new MetricsObserver(this.#registry, { version: '0', node: '0' });
 
   /** Unless another is given, the model takes rows of one INT32 and gives them back. */
-  constructor(policy: Partial<ModelPolicy> = {}, model?: ServedModel) {
+  constructor(policy: Partial<ModelPolicy> = {}, model?: ServedModel, onSharingStopped: SharingStopped = () => {}) {
     this.model =
       model ??
       servedModel(
@@ -45,6 +46,7 @@ export class PlaneOnStage {
       models: this.models,
       clock: this.clock,
       observer: this.observer,
+      onSharingStopped,
     });
     this.plane.addModel(this.model);
     this.models.serve(this.model);

@@ -78,6 +78,16 @@ test('parameters reach the model, but not those that are for the server', () => 
   );
 });
 
+test('the tighter of the call and millrace_timeout_ms is the deadline', () => {
+  const parameters = { millrace_timeout_ms: { parameterChoice: { case: 'int64Param' as const, value: 20n } } };
+  expect([decode({ parameters }), decode({ parameters }, 30), decode({ parameters }, 3)]).toMatchObject([
+    { request: { timeoutMs: 20 } },
+    { request: { timeoutMs: 20 } },
+    { request: { timeoutMs: 3 } },
+  ]);
+  expect(decode({ parameters }).request.parameters.size).toBe(0);
+});
+
 test('the call limits the request, the parameter its wait', () => {
   const timeout = { parameterChoice: { case: 'int64Param' as const, value: 5000n } };
   expect(decode({ parameters: { timeout } }, 3).request).toMatchObject({ timeoutMs: 3, queueTimeoutMs: 5 });
@@ -150,6 +160,11 @@ test.each<[string, Init, string]>([
     'no classes',
     { outputs: [{ name: 'o', parameters: { classification: unsigned(1n) } }] },
     "output 'o': parameter 'classification' must be an int64 of 1 or more",
+  ],
+  [
+    'a deadline that is text',
+    { parameters: { millrace_timeout_ms: word('1') } },
+    "parameter 'millrace_timeout_ms' must be a whole number of milliseconds",
   ],
   [
     'a time limit that is text',

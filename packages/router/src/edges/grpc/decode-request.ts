@@ -1,6 +1,7 @@
 /** An inference request as gRPC clients send it, turned into what the data plane takes. */
 import { type Datatype, InferenceError, isDatatype, shapeProblem, type Tensor } from '@millrace/protocol';
 import type { InferRequest } from '../../data-plane/infer.ts';
+import { tighterMs } from '../request-deadline.ts';
 import type { InferMessage, InferParameters, InputMessage } from './infer-message.ts';
 import { noRequestParameters, requestParametersFrom } from './request-parameters.ts';
 import { tensorDataFrom } from './tensor-contents.ts';
@@ -32,8 +33,8 @@ export function decodeRequest(message: InferMessage, timeoutMs: number | undefin
       parameters: parameters.forModel,
       inputs: inputsFrom(message),
       outputs,
-      timeoutMs,
-      queueTimeoutMs: parameters.timeoutMs,
+      timeoutMs: tighterMs(timeoutMs, parameters.timeoutMs),
+      queueTimeoutMs: parameters.queueTimeoutMs,
       priority: parameters.priority,
       sequence: parameters.sequence,
       caller,

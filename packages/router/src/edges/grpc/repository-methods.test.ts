@@ -52,6 +52,13 @@ test('a load brings a configuration as text and files as bytes', async () => {
   expect(management.isWithDependents).toBe(true);
 });
 
+test('Triton: unloading an unknown model is OK and changes nothing', async () => {
+  const { call } = await serve();
+  const before = await call('RepositoryIndex');
+  expect(await call('RepositoryModelUnload', { modelName: 'nobody' })).toEqual({});
+  expect(await call('RepositoryIndex')).toEqual(before);
+});
+
 const load = 'RepositoryModelLoad';
 const unload = 'RepositoryModelUnload';
 test.each([

@@ -4,6 +4,7 @@ import { type RpcMethod, unary } from '@millrace/http';
 import { InferenceError } from '@millrace/protocol';
 import type { LoadOverrides, Management } from '../../registry/management.ts';
 import { loadOverridesFrom } from '../repository/load-overrides.ts';
+import { unloadIfKnown } from '../repository/unload-if-known.ts';
 import {
   type ModelRepositoryParameter,
   RepositoryIndexRequestSchema,
@@ -49,7 +50,7 @@ export function repositoryMethods(management: Management): readonly RpcMethod[] 
       response: codecOf(RepositoryModelUnloadResponseSchema),
       handle: async ({ repositoryName, modelName, parameters }) => {
         refuseRepositoryName(repositoryName);
-        await management.unload(modelName, { isWithDependents: takeWithDependents(parameters) });
+        await unloadIfKnown(management, modelName, takeWithDependents(parameters));
         return create(RepositoryModelUnloadResponseSchema);
       },
     }),

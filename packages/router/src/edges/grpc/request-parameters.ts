@@ -1,11 +1,13 @@
 /** What the parameters of a gRPC request mean to the edge, and what is left for the model. */
 import { InferenceError } from '@millrace/protocol';
 import type { Parameters, ParameterValue, SequenceStep } from '../../data-plane/infer.ts';
+import { timeoutMsFromParameter, timeoutParameter } from '../request-deadline.ts';
 import { scheduleKeys, sequenceStepFrom } from '../schedule-parameters.ts';
 import type { InferParameter, InferParameters } from './infer-message.ts';
 
 export interface RequestParameters {
   readonly timeoutMs: number | undefined;
+  readonly queueTimeoutMs: number | undefined;
   readonly priority: number;
   readonly sequence: SequenceStep | undefined;
   readonly forModel: Parameters;
@@ -13,6 +15,7 @@ export interface RequestParameters {
 
 export const noRequestParameters: RequestParameters = {
   timeoutMs: undefined,
+  queueTimeoutMs: undefined,
   priority: 0,
   sequence: undefined,
   forModel: new Map(),
@@ -24,13 +27,15 @@ const emptyFinalResponse = 'triton_enable_empty_final_response';
 export function requestParametersFrom(parameters: InferParameters): RequestParameters {
   const forModel = new Map<string, ParameterValue>();
   let timeoutMs: number | undefined;
+  let queueTimeoutMs: number | undefined;
   for (const [key, parameter] of parameters) {
     if (key === 'timeout') {
       if (parameter.kind !== 'int64' || parameter.value < 0n) {
         throw invalid(`parameter 'timeout' must be an int64 of microseconds, 0 or more`);
       }
-      timeoutMs = parameter.value === 0n ? undefined : Number(parameter.value) / 1000;
-    } else if (scheduleKeys.has(key) || (key === emptyFinalResponse && parameter.kind === 'bool')) continue;
+      queueTimeoutMs = parameter.value === 0n ? undefined : Number(parameter.value) / 1000;
+    } else if (key === timeoutParameter) timeoutMs = timeoutMsFromParameter(parameterValueFrom(key, parameter));
+    else if (scheduleKeys.has(key) || (key === emptyFinalResponse && parameter.kind === 'bool')) continue;
     else if (key.startsWith('triton_')) {
       throw invalid(
         `parameter keys starting with 'triton_' are reserved; remove '${key}' from the request's parameters`,
@@ -42,7 +47,7 @@ export function requestParametersFrom(parameters: InferParameters): RequestParam
     isStart: isSet(parameters, 'sequence_start'),
     isEnd: isSet(parameters, 'sequence_end'),
   });
-  return { timeoutMs, priority: priorityFrom(parameters.get('priority')), sequence, forModel };
+  return { timeoutMs, queueTimeoutMs, priority: priorityFrom(parameters.get('priority')), sequence, forModel };
 }
 
 function sequenceIdFrom(parameter: InferParameter | undefined): bigint | string | undefined {

@@ -20,6 +20,20 @@ describe('requests', () => {
     expect(dataPlane.requests.map(({ id }) => id)).toEqual(['r1', '']);
   });
 
+  test('Triton: JSON data nested otherwise than by shape is flattened, before and after its shape', async () => {
+    const { call, dataPlane } = echoEdge();
+    for (const text of [
+      '{"name":"x","datatype":"INT8","shape":[2,2],"data":[[1],[2,3,4]]}',
+      '{"data":[1,[2,[3]],4],"name":"x","datatype":"INT8","shape":[2,2]}',
+    ]) {
+      expect((await call(jsonRequest(`{"inputs":[${text}]}`))).status).toBe(200);
+    }
+    expect(dataPlane.requests.map(({ inputs }) => [...(inputs[0]?.data ?? [])])).toEqual([
+      [1, 2, 3, 4],
+      [1, 2, 3, 4],
+    ]);
+  });
+
   test('binary data reaches the data plane as views of the body', async () => {
     const { call, dataPlane } = echoEdge();
     const request = binaryRequest(
@@ -101,18 +115,23 @@ describe('requests', () => {
     expect(dataPlane.requests[0]?.parameters.size).toBe(0);
   });
 
-  test('the header limits the request and the parameter its wait, and zero is none', async () => {
+  test('the tighter of header and millrace_timeout_ms is the deadline, and timeout is about the queue', async () => {
     const { call, dataPlane } = echoEdge();
-    const request = (timeout: number) =>
-      jsonRequest({ parameters: { timeout }, inputs: [input('x', 'INT8', [1], { data: [1] })] });
-    await call({ ...request(9000), headers: [['millrace-timeout-ms', '4']] });
-    await call({ ...request(0), headers: [['millrace-timeout-ms', '40']] });
-    await call({ ...request(0), headers: [['millrace-timeout-ms', '0']] });
+    const request = (parameters: Record<string, unknown>) =>
+      jsonRequest({ parameters, inputs: [input('x', 'INT8', [1], { data: [1] })] });
+    await call({ ...request({ timeout: 9000 }), headers: [['millrace-timeout-ms', '4']] });
+    await call({ ...request({ timeout: 0, millrace_timeout_ms: 30 }), headers: [['millrace-timeout-ms', '40']] });
+    await call({ ...request({ millrace_timeout_ms: 50 }), headers: [['millrace-timeout-ms', '40']] });
+    await call(request({ millrace_timeout_ms: 60 }));
+    await call(request({}));
     expect(dataPlane.requests.map(({ timeoutMs, queueTimeoutMs }) => [timeoutMs, queueTimeoutMs])).toEqual([
       [4, 9],
+      [30, undefined],
       [40, undefined],
+      [60, undefined],
       [undefined, undefined],
     ]);
+    expect(dataPlane.requests.every(({ parameters }) => parameters.size === 0)).toBe(true);
   });
 
   test('content type does not matter', async () => {

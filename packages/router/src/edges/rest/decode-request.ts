@@ -3,6 +3,7 @@ import { InferenceError } from '@millrace/protocol';
 import type { InferRequest } from '../../data-plane/infer.ts';
 import type { Catalogue } from '../../registry/catalogue.ts';
 import { type AnswerForm, binaryForm } from '../classification/answer-form.ts';
+import { tighterMs } from '../request-deadline.ts';
 import type { TemplateSlot } from './answer-template.ts';
 import { BinaryTail } from './binary-tail.ts';
 import { resolveInputs } from './decode-inputs.ts';
@@ -67,8 +68,8 @@ export class RequestDecoder {
         parameters: parameters.forModel,
         inputs: resolveInputs(inputs, tail),
         outputs,
-        timeoutMs: frame.timeoutMs,
-        queueTimeoutMs: parameters.timeoutMs,
+        timeoutMs: tighterMs(frame.timeoutMs, parameters.timeoutMs),
+        queueTimeoutMs: parameters.queueTimeoutMs,
         priority: parameters.priority,
         sequence: parameters.sequence,
         caller: frame.caller,

@@ -72,6 +72,27 @@ describe('models', () => {
     expect((await call({ target: '/v2/models/a%20b' })).status).toBe(200);
   });
 
+  test('metadata says whether requests share runs of the model, and why', async () => {
+    const verdict = { kind: 'unknown', node: 'Custom_1', reason: 'not known' } as const;
+    const sharing = {
+      sharesRuns: false,
+      isGuessed: true,
+      verdict,
+      reason: 'nobody knows',
+      advice: '',
+      defaultedInputs: [],
+    };
+    const view = views[0] as ReturnType<typeof viewOf>;
+    const edge = echoEdge({ catalogue: catalogueOf({ ...view, sharing }) });
+    const reply = await edge.call({ target: `/v2/models/${view.name}` });
+    expect(JSON.parse(reply.text()).parameters).toEqual({
+      shares_runs: false,
+      row_verdict: 'unknown',
+      row_verdict_node: 'Custom_1',
+      shares_runs_reason: 'nobody knows',
+    });
+  });
+
   test('a model that is not there is a 404 with its name', async () => {
     const unknown = await call({ target: '/v2/models/no' });
     expect([unknown.status, unknown.text()]).toEqual([404, `{"error":"Request for unknown model: 'no' is not found"}`]);

@@ -2,6 +2,7 @@
 import type { HttpResponse } from '@millrace/http';
 import { type JsonValue, JsonWriter, type TensorSpec, writeJsonValue } from '@millrace/protocol';
 import type { ModelView } from '../../registry/catalogue.ts';
+import type { RunSharing } from '../../registry/run-sharing.ts';
 
 /** `versions` are the ready ones, or the one that was asked for. */
 export function encodeModelMetadata(view: ModelView, versions: readonly string[]): HttpResponse {
@@ -11,7 +12,14 @@ export function encodeModelMetadata(view: ModelView, versions: readonly string[]
     platform: view.platform,
     inputs: view.inputs.map(tensorMetadata),
     outputs: view.outputs.map(tensorMetadata),
+    ...(view.sharing === undefined ? {} : { parameters: sharingParameters(view.sharing) }),
   });
+}
+
+/** Beyond the protocol, where clients look for what is: an object of parameters. */
+function sharingParameters({ sharesRuns, verdict, reason }: RunSharing): JsonValue {
+  const node = verdict.kind === 'independent' ? {} : { row_verdict_node: verdict.node };
+  return { shares_runs: sharesRuns, row_verdict: verdict.kind, ...node, shares_runs_reason: reason };
 }
 
 export function encodeModelConfig(view: ModelView): HttpResponse {

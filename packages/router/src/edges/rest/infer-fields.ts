@@ -1,8 +1,8 @@
 /** What the header fields say of an inference, read once for a client that repeats its head. */
 import type { HeaderFields } from '@millrace/http';
+import { timeoutField, timeoutMsFromField } from '../request-deadline.ts';
 import { headerLengthField, jsonBytesFromField } from './decode-request.ts';
 import { type Packing, requestPackingFrom } from './decompress.ts';
-import { timeoutField, timeoutMsFromField } from './request-parameters.ts';
 
 export class InferFields {
   readonly jsonBytes: number | undefined;

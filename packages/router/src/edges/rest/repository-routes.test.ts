@@ -45,6 +45,13 @@ test('a load and an unload answer with nothing', async () => {
   expect(management.isWithDependents).toBe(true);
 });
 
+test('Triton: unloading an unknown model succeeds and changes nothing', async () => {
+  const { post } = edge();
+  const before = await post('/index');
+  expect(await post('/models/nobody/unload')).toEqual({ status: 200, text: '' });
+  expect(await post('/index')).toEqual(before);
+});
+
 test.each([
   ['/index', { ready: 'yes' }, "'ready' must be true or false"],
   ['/index', '[]', 'the body must be a JSON object'],

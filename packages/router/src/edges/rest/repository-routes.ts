@@ -5,6 +5,7 @@ import { z } from 'zod';
 import type { IndexEntry, LoadOverrides, Management } from '../../registry/management.ts';
 import { fileFromBase64 } from '../repository/base64-file.ts';
 import { loadOverridesFrom } from '../repository/load-overrides.ts';
+import { unloadIfKnown } from '../repository/unload-if-known.ts';
 import type { Route, RoutedRequest } from '../routing/route.ts';
 import { BodyBudget } from './body-budget.ts';
 import type { RestConfig } from './config.ts';
@@ -39,7 +40,6 @@ const loadSchema = z.object({
 const unloadSchema = z.object({ parameters: z.object({ unload_dependents: z.boolean().optional() }).optional() });
 const refusals = {
   400: { description: 'The request is malformed, or the model cannot be loaded', content: json(errorSchema) },
-  404: { description: 'There is no such model', content: json(errorSchema) },
   503: { description: 'The server is not in a mode that allows it', content: json(errorSchema) },
 };
 
@@ -95,11 +95,11 @@ export function repositoryRoutes(dependencies: RepositoryDependencies): readonly
       operationId: 'repositoryModelUnload',
       summary: 'Unload a model; what was accepted is still answered',
       request: { description: 'Nothing, or whether its parts go too', content: json(unloadSchema) },
-      responses: { 200: { description: 'It is served no more' }, ...refusals },
+      responses: { 200: { description: 'It is not served any more, or never was' }, ...refusals },
       handler: operation(async (body, model) => {
         const parameters = parametersOf(body);
         const isWithDependents = takeBoolean(parameters, 'unload_dependents');
-        await management.unload(model, { isWithDependents });
+        await unloadIfKnown(management, model, isWithDependents);
         return withoutBody(200);
       }),
     },

@@ -1,15 +1,14 @@
 import { InferenceError } from '@millrace/protocol';
 import type { Parameters, ParameterValue, SequenceStep } from '../../data-plane/infer.ts';
+import { timeoutMsFromParameter, timeoutParameter } from '../request-deadline.ts';
 import { scheduleKeys, sequenceIdMax, sequenceStepFrom, takeSequenceId } from '../schedule-parameters.ts';
 import { takeBoolean, takeNatural } from './parameters.ts';
-
-/** The header field that sets a time limit on a request without touching its body. */
-export const timeoutField = 'millrace-timeout-ms';
 
 /** What the request's own parameters mean to the edge, and what is left for the model. */
 export interface RequestParameters {
   readonly isBinaryByDefault: boolean;
   readonly timeoutMs: number | undefined;
+  readonly queueTimeoutMs: number | undefined;
   readonly priority: number;
   readonly sequence: SequenceStep | undefined;
   readonly forModel: Parameters;
@@ -18,6 +17,7 @@ export interface RequestParameters {
 export const noRequestParameters: RequestParameters = {
   isBinaryByDefault: false,
   timeoutMs: undefined,
+  queueTimeoutMs: undefined,
   priority: 0,
   sequence: undefined,
   forModel: new Map(),
@@ -33,6 +33,7 @@ export function requestParametersFrom(parameters: Map<string, ParameterValue>): 
     }
   }
   const isBinaryByDefault = takeBoolean(parameters, 'binary_data_output', '') ?? false;
+  const timeoutMs = timeoutMsFromParameter(parameters.get(timeoutParameter));
   const timeoutUs = takeNatural(parameters, 'timeout', 0, '') ?? 0;
   const priority = takeNatural(parameters, 'priority', 0, '') ?? 0;
   const sequence = sequenceStepFrom({
@@ -42,9 +43,10 @@ export function requestParametersFrom(parameters: Map<string, ParameterValue>): 
   });
   parameters.delete('binary_data_output');
   parameters.delete('timeout');
+  parameters.delete(timeoutParameter);
   for (const key of scheduleKeys) parameters.delete(key);
-  const timeoutMs = timeoutUs === 0 ? undefined : timeoutUs / 1000;
-  return { isBinaryByDefault, timeoutMs, priority, sequence, forModel: parameters };
+  const queueTimeoutMs = timeoutUs === 0 ? undefined : timeoutUs / 1000;
+  return { isBinaryByDefault, timeoutMs, queueTimeoutMs, priority, sequence, forModel: parameters };
 }
 
 function sequenceIdFrom(written: ParameterValue | undefined): bigint | string | undefined {
@@ -55,13 +57,4 @@ function sequenceIdFrom(written: ParameterValue | undefined): bigint | string | 
     'invalid-request',
     `parameter 'sequence_id' must be an integer from 0 to ${sequenceIdMax} or a string`,
   );
-}
-
-/** Milliseconds, whole; 0 and no field at all mean no limit. */
-export function timeoutMsFromField(value: string | undefined): number | undefined {
-  if (value === undefined) return undefined;
-  if (!/^[0-9]{1,15}$/.test(value)) {
-    throw new InferenceError('invalid-request', `the ${timeoutField} header must be a whole number of milliseconds`);
-  }
-  return Number(value) === 0 ? undefined : Number(value);
 }

@@ -4,6 +4,7 @@ import { InferenceError } from '@millrace/protocol';
 import { z } from 'zod';
 import type { Catalogue } from '../../registry/catalogue.ts';
 import { extensionsOf, type OpenInferenceParts } from '../open-inference.ts';
+import { requestTimeoutMsMax, timeoutField } from '../request-deadline.ts';
 import type { Route } from '../routing/route.ts';
 import type { RestConfig } from './config.ts';
 import { headerLengthField } from './decode-request.ts';
@@ -12,7 +13,6 @@ import { encodeModelConfig, encodeModelMetadata, jsonResponse } from './encode-m
 import { InferOperation } from './infer.ts';
 import { modelOperation } from './model-operation.ts';
 import { repositoryRoutes } from './repository-routes.ts';
-import { timeoutField } from './request-parameters.ts';
 import * as schemas from './schemas.ts';
 import { statisticsRoutes } from './statistics-routes.ts';
 
@@ -128,7 +128,11 @@ function modelRoutes(dependencies: RestDependencies): readonly Route[] {
           .int()
           .min(0)
           .describe('Bytes of JSON in front of the body; 0: none, the body is the one input; absent: all is JSON'),
-        [timeoutField]: z.int().min(0).describe('Give up after so many milliseconds; 0: never'),
+        [timeoutField]: z
+          .int()
+          .min(1)
+          .max(requestTimeoutMsMax)
+          .describe('Deadline of the request, in milliseconds from now; absent: none'),
       },
       request: {
         description: 'JSON, or JSON followed by binary tensors as Inference-Header-Content-Length says',

@@ -5,9 +5,15 @@ import { z } from 'zod';
 const parameters = z
   .record(z.string(), z.union([z.string(), z.number(), z.boolean()]))
   .describe('Named values; those a model does not know it ignores');
+const requestParameters = parameters.describe(
+  'Named values; those a model does not know it ignores. millrace_timeout_ms: deadline of the request, in milliseconds ' +
+    'from now, as the header millrace-timeout-ms. timeout: microseconds that it may wait, where the queue of its model allows it',
+);
 const datatype = z.enum(Object.keys(datatypes) as [string, ...string[]]).meta({ id: 'Datatype' });
 const shape = z.array(z.int().min(0));
-const data = z.array(z.unknown()).describe('Elements in row-major order, flat or nested as the shape says');
+const data = z
+  .array(z.unknown())
+  .describe('Elements in row-major order, flat or nested in any way; as many as the shape says');
 
 export const errorSchema = z.object({ error: z.string() }).meta({ id: 'Error' });
 
@@ -26,13 +32,24 @@ export const modelMetadataSchema = z
     platform: z.string(),
     inputs: z.array(tensorMetadata),
     outputs: z.array(tensorMetadata),
+    parameters: z
+      .object({
+        shares_runs: z.boolean(),
+        row_verdict: z.enum(['independent', 'dependent', 'unknown']),
+        row_verdict_node: z.string().optional(),
+        shares_runs_reason: z.string(),
+      })
+      .optional()
+      .describe(
+        'Whether requests of different callers share runs of the model, and why; absent for models without a graph',
+      ),
   })
   .meta({ id: 'ModelMetadata' });
 
 export const inferRequestSchema = z
   .object({
     id: z.string().optional(),
-    parameters: parameters.optional(),
+    parameters: requestParameters.optional(),
     inputs: z.array(
       z.object({
         name: z.string().min(1),

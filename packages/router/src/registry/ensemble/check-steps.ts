@@ -1,14 +1,18 @@
 /** Whether an ensemble and the models of its steps fit together; asked whenever one of them is new. */
 import { type EnsembleProblem, stepField, type TensorSource } from '@millrace/core';
 import type { TensorSpec } from '@millrace/protocol';
+import { shapesMeet } from '../../data-plane/ensemble/fit-batch.ts';
 import type { ModelView } from '../catalogue.ts';
 import { suggestionFor } from '../config-text/suggestion.ts';
 import type { EnsembleDefinition } from './read-ensemble.ts';
 
-/** A tensor that flows, and how its origin is told. */
-interface Flowing {
+/** One end of a mapping: the shape between the models, and how messages name it. */
+interface TensorEnd {
   readonly spec: TensorSpec;
-  readonly origin: string;
+  readonly shape: readonly number[];
+  /** The first size is the number of rows. */
+  readonly isBatched: boolean;
+  readonly title: string;
 }
 
 /** All that does not fit. A step whose model is not known is left out. */
@@ -21,14 +25,14 @@ export function stepProblems(
   const say = (field: string, message: string): void => {
     problems.push({ field, message });
   };
-  const flowing = (source: TensorSource): Flowing | undefined => {
+  const flowing = (source: TensorSource): TensorEnd | undefined => {
     if (source.kind === 'input') {
       const spec = ensemble.inputs[source.input];
-      return spec && { spec, origin: `input ${quote(spec.name)} of the ensemble` };
+      return spec && ensembleEnd(spec, ensemble, `input ${quote(spec.name)} of the ensemble`);
     }
     const giver = steps[source.step];
     const spec = giver && tensorOf(giver.outputs, plan.steps[source.step]?.gives[source.position]);
-    return spec && { spec, origin: `output ${quote(spec.name)} of ${quote(giver.name)}` };
+    return spec && stepEnd(spec, giver, `output ${quote(spec.name)} of ${quote(giver.name)}`);
   };
   for (const [index, step] of plan.steps.entries()) {
     const model = steps[index];
@@ -43,7 +47,8 @@ export function stepProblems(
       const wanted = tensorOf(model.inputs, name);
       const given = flowing(source);
       if (wanted === undefined) say(path, unknownTensor(model, 'input', name));
-      else if (given !== undefined) sayMismatch(given, wanted, `input of ${quote(model.name)}`, path, say);
+      else if (given !== undefined)
+        sayMismatch(given, stepEnd(wanted, model, `input of ${quote(model.name)}`), path, say);
     }
     for (const { name, isOptional } of model.inputs) {
       if (isOptional === true || step.takes.some((link) => link.name === name)) continue;
@@ -59,7 +64,7 @@ export function stepProblems(
     const given = flowing({ kind: 'step', step, position });
     const wanted = ensemble.outputs[index];
     if (given !== undefined && wanted !== undefined) {
-      sayMismatch(given, wanted, 'output of the ensemble', `output[${index}]`, say);
+      sayMismatch(given, ensembleEnd(wanted, ensemble, 'output of the ensemble'), `output[${index}]`, say);
     }
   }
   return problems;
@@ -67,21 +72,35 @@ export function stepProblems(
 
 type Say = (field: string, message: string) => void;
 
-function sayMismatch({ spec, origin }: Flowing, wanted: TensorSpec, what: string, field: string, say: Say): void {
-  const target = `this ${what}`;
-  if (spec.datatype !== wanted.datatype) {
-    say(field, `${origin} is ${spec.datatype}, but ${target} is ${wanted.datatype}; make them equal`);
-  } else if (!canMeet(spec.shape, wanted.shape)) {
-    const shapes = `has the shape [${spec.shape.join(', ')}], but ${target} has [${wanted.shape.join(', ')}]`;
+/** Callers of a model see its `dims`; inside an ensemble its own tensors have the shape of their `reshape`. */
+function ensembleEnd(spec: TensorSpec, { isBatched }: ModelView, title: string): TensorEnd {
+  return { spec, shape: spec.engineShape ?? spec.shape, isBatched, title };
+}
+
+function stepEnd(spec: TensorSpec, { isBatched }: ModelView, title: string): TensorEnd {
+  return { spec, shape: spec.shape, isBatched, title };
+}
+
+function sayMismatch(given: TensorEnd, wanted: TensorEnd, field: string, say: Say): void {
+  const { title: origin } = given;
+  const target = `this ${wanted.title}`;
+  if (given.spec.datatype !== wanted.spec.datatype) {
+    say(field, `${origin} is ${given.spec.datatype}, but ${target} is ${wanted.spec.datatype}; make them equal`);
+  } else if (!canMeet(given, wanted)) {
+    const shapes = `has the shape [${given.shape.join(', ')}], but ${target} has [${wanted.shape.join(', ')}]`;
     say(field, `${origin} ${shapes}; make them fit`);
-  } else if (spec.isOptional === true && wanted.isOptional !== true) {
+  } else if (given.spec.isOptional === true && wanted.spec.isOptional !== true) {
     say(field, `${origin} is optional, but ${target} is not; remove optional`);
   }
 }
 
-/** Free sizes meet any. */
-function canMeet(a: readonly number[], b: readonly number[]): boolean {
-  return a.length === b.length && a.every((size, axis) => size < 0 || (b[axis] as number) < 0 || size === b[axis]);
+/** As Triton: without the rows, so that a batch of one can be added or dropped, or with them. */
+function canMeet(given: TensorEnd, wanted: TensorEnd): boolean {
+  return shapesMeet(dimsOf(given), dimsOf(wanted)) || shapesMeet(given.shape, wanted.shape);
+}
+
+function dimsOf({ shape, isBatched }: TensorEnd): readonly number[] {
+  return isBatched ? shape.slice(1) : shape;
 }
 
 function tensorOf(specs: readonly TensorSpec[], name: string | undefined): TensorSpec | undefined {

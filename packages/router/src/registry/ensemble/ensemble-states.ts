@@ -2,12 +2,11 @@
  * Keeps the state of every ensemble true: it is ready when all of its steps are and fit together. Models come and go, so
  * this is asked again after every change; the steps themselves are found anew for each request.
  */
-import { InferenceError } from '@millrace/protocol';
 import type { ServedModel } from '../../data-plane/served-model.ts';
 import type { ModelState, ModelView } from '../catalogue.ts';
 import type { ServedModels } from '../served-models.ts';
-import { stepProblems } from './check-steps.ts';
 import type { EnsembleDefinition } from './read-ensemble.ts';
+import { findSteps } from './step-views.ts';
 
 export interface EnsembleStatesParts {
   readonly models: ServedModels;
@@ -85,33 +84,17 @@ export class EnsembleStates {
     if (circle !== undefined) {
       return failed(`it is made of itself (${circle.join(', which is made of ')}); take it out of one of them`);
     }
-    const views: (ModelView | undefined)[] = [];
-    for (const { model: name, version } of definition.plan.steps) {
-      const found = this.#find(name, version);
-      if ('state' in found) return found;
-      views.push(found);
+    const steps = findSteps(this.#parts.models, model.view, definition);
+    if (steps.kind !== 'ready') {
+      const reason = steps.problems.map(({ field, message }) => `${field}: ${message}`).join('; ');
+      return { state: steps.kind, reason };
     }
-    const problems = stepProblems(definition, model.view, views);
-    if (problems.length > 0) return failed(problems.map(({ field, message }) => `${field}: ${message}`).join('; '));
-    this.#inheritLabels(model.view, definition, views);
+    this.#inheritLabels(model.view, definition, steps.views);
     return ready;
   }
 
-  #find(name: string, version: string): ModelView | Verdict {
-    const { models } = this.#parts;
-    try {
-      return models.mustFind(name, version);
-    } catch (error) {
-      if (!(error instanceof InferenceError)) throw error;
-      const states = models.statuses().filter((status) => status.name === name);
-      const isLoading = states.some((one) => one.state === 'loading' && (version === '' || one.version === version));
-      const reason = `its step ${JSON.stringify(name)} is not ready: ${error.message}`;
-      return isLoading ? { state: 'loading', reason } : failed(reason);
-    }
-  }
-
   /** An output without labels of its own has those of the model that gives it. */
-  #inheritLabels(view: ModelView, definition: EnsembleDefinition, steps: readonly (ModelView | undefined)[]): void {
+  #inheritLabels(view: ModelView, definition: EnsembleDefinition, steps: readonly ModelView[]): void {
     const { plan, labels, ownLabels } = definition;
     for (const [index, { step, position }] of plan.outputs.entries()) {
       const name = view.outputs[index]?.name as string;

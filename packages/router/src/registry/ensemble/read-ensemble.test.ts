@@ -66,9 +66,9 @@ describe('an ensemble', () => {
     [`${tensors} input { name: "z" dims: [ 4 ] } ${chain}`, 'input[1].data_type', /write for instance TYPE_FP32/],
     [`${tensors} input { name: "z" data_type: TYPE_FP32 } ${chain}`, 'input[1].dims', /is missing; write -1/],
     [
-      `${tensors} input { name: "z" data_type: TYPE_FP32 dims: 1 reshape { } } ${chain}`,
+      `${tensors} input { name: "z" data_type: TYPE_FP32 dims: 1 reshape { shape: 2 } } ${chain}`,
       'input[1].reshape',
-      /no graph with another shape; remove it/,
+      /\[ 2 \] does not hold as many elements as dims \[ 1 \]/,
     ],
     [`${tensors} ${chain} backend: "onnxruntime"`, 'backend', /remove it and write platform: "ensemble"/],
     [`${tensors} ${chain} instance_group { count: 2 }`, 'instance_group', /no instances of its own/],

@@ -68,8 +68,8 @@ export async function readEnsembleVersion(parts: ModelParts, version: string): P
     findings.problem('max_batch_size', `${rowsMax} is out of range; it must be 0 (no batching) or more`);
   }
   const isBatched = rowsMax > 0;
-  const inputs = declaredSpecs(config.input ?? [], 'input', isBatched, findings);
-  const outputs = declaredSpecs(config.output ?? [], 'output', isBatched, findings);
+  const inputs = declaredSpecs(config.input ?? [], 'input', isBatched, findings, true);
+  const outputs = declaredSpecs(config.output ?? [], 'output', isBatched, findings, true);
   const steps = readSteps(config, findings);
   const labels = await readAllLabels(place.path, config, findings);
   const plan = findings.hasProblems ? undefined : takePlan(inputs, outputs, steps, findings);

@@ -1,18 +1,20 @@
 /** Loads and unloads that somebody asks for, with or without a configuration and files of their own. */
-import { readdir } from 'node:fs/promises';
 import { InferenceError } from '@millrace/protocol';
+import { stepFailures, stepNamesOf } from '../ensemble/step-views.ts';
 import { failureReason } from '../failure-reason.ts';
 import type { LoadOverrides } from '../management.ts';
 import type { ModelFailure } from '../model-definition.ts';
-import { modelNameProblem } from '../model-name.ts';
 import type { ModelPlace } from '../repository-layout.ts';
 import type { ServedModels } from '../served-models.ts';
-import { isVersionName } from '../version-policy.ts';
+import { checkLoad } from './check-load.ts';
 import type { ReadDefinition } from './context-plan.ts';
+import { KeptConfigs, shortPrintOf } from './kept-configs.ts';
 import type { LibraryContents } from './library-contents.ts';
+import { type Places, placeOfLoad, placeOfRequest, takePlace } from './load-place.ts';
 import { OverrideFiles } from './override-files.ts';
 import type { RevisionStage } from './revision-stage.ts';
 import type { SavedLoad, SavedLoads } from './saved-loads.ts';
+import { stepOrderOf } from './step-order.ts';
 import { UnloadedModels } from './unloaded-models.ts';
 
 export type ControlMode = 'none' | 'poll' | 'explicit';
@@ -21,9 +23,6 @@ export type ControlMode = 'none' | 'poll' | 'explicit';
 const loadNotAllowedText =
   'explicit model load / unload is not allowed if polling is enabled; start the server with --model-control-mode explicit';
 
-/** A configuration that comes with a load is kept in the metadata store, whose values are small. */
-const configOverrideBytesMax = 128 * 1024;
-
 export interface ExplicitLoadsParts {
   readonly mode: ControlMode;
   readonly saved: SavedLoads;
@@ -31,8 +30,7 @@ export interface ExplicitLoadsParts {
   readonly contents: LibraryContents;
   readonly stage: RevisionStage;
   readonly models: ServedModels;
-  /** Where a model lies in the repository, or what keeps it from being looked into. */
-  readonly findPlace: (name: string) => Promise<ModelPlace | ModelFailure | undefined>;
+  readonly findPlaces: () => Promise<Places>;
   readonly read: (place: ModelPlace) => Promise<LibraryReading>;
   /** Told what keeps a model from being loaded. */
   readonly onUnreadable: (failures: readonly ModelFailure[]) => void;
@@ -50,6 +48,9 @@ export class ExplicitLoads {
   /** By model: the folder of the files that came with its last load. */
   readonly #folders = new Map<string, string>();
   readonly #unloaded = new UnloadedModels();
+  readonly #configs = new KeptConfigs();
+  /** Models that were asked for by name; the others were loaded along with an ensemble. */
+  readonly #asked = new Set<string>();
   /** By model: the end of the last change, so that changes of one model come one after the other. */
   readonly #turns = new Map<string, Promise<unknown>>();
 
@@ -68,23 +69,33 @@ export class ExplicitLoads {
     const saved = await this.#savedLoads();
     const failures: ModelFailure[] = [];
     await this.#files.keepOnly(new Set([...saved.values()].flatMap(({ folder }) => folder ?? [])));
-    for (const name of new Set([...saved.keys(), ...names])) {
+    for (const name of [...saved.keys(), ...names]) this.#asked.add(name);
+    const places = await this.#parts.findPlaces();
+    // Steps of ensembles join while this goes on.
+    const wanted = new Set(this.#asked);
+    for (const name of wanted) {
       const load = saved.get(name) ?? {};
-      const reading = await this.#readingOf(name, load);
-      this.#parts.contents.put(name, reading.failures, reading.read);
-      failures.push(...reading.failures);
+      const { read, failures: found } = await this.#readingOf(name, load, places);
+      this.#parts.contents.put(name, found, read);
+      failures.push(...found);
       if (load.folder !== undefined) this.#folders.set(name, load.folder);
+      this.#configs.note(name, load);
+      for (const step of read === undefined ? [] : stepNamesOf(read.definition)) wanted.add(step);
     }
     return failures;
   }
 
-  load(name: string, overrides: LoadOverrides): Promise<void> {
-    return this.#inTurn(name, () => this.#load(name, overrides));
+  /** Loads the models of an ensemble's steps first. */
+  async load(name: string, overrides: LoadOverrides): Promise<void> {
+    this.#mustBeAllowed();
+    checkLoad(name, overrides);
+    await this.#loadSteps(name, overrides);
+    await this.#inTurn(name, () => this.#load(name, overrides));
   }
 
   async unload(name: string, isWithDependents: boolean): Promise<void> {
     this.#mustBeAllowed();
-    const names = isWithDependents ? this.#withSteps(name, new Set()) : new Set([name]);
+    const names = isWithDependents ? this.#withUnusedSteps(name) : new Set([name]);
     for (const one of names) await this.#inTurn(one, () => this.#unload(one));
   }
 
@@ -93,30 +104,11 @@ export class ExplicitLoads {
   }
 
   async #load(name: string, { config, files }: LoadOverrides): Promise<void> {
-    this.#mustBeAllowed();
-    const problem = modelNameProblem(name);
-    if (problem !== undefined || name === '..') {
-      throw new InferenceError('invalid-request', `failed to load '${name}', ${problem ?? 'it is no model name'}`);
-    }
-    const hasFiles = files !== undefined && files.size > 0;
-    if (hasFiles && config === undefined) {
-      const advice = 'a load with files needs its configuration too, in the parameter "config"';
-      throw new InferenceError('invalid-request', `failed to load '${name}', ${advice}`);
-    }
-    if (config !== undefined && Buffer.byteLength(config) > configOverrideBytesMax) {
-      const limit = `its configuration has more than ${configOverrideBytesMax} bytes`;
-      throw new InferenceError('request-too-large', `failed to load '${name}', ${limit}`);
-    }
-    const folder = hasFiles ? await this.#files.write(name, files) : undefined;
-    const saved: SavedLoad = {
-      ...(config === undefined ? {} : { config }),
-      ...(folder === undefined ? {} : { folder }),
-    };
+    const folder = files !== undefined && files.size > 0 ? await this.#files.write(name, files) : undefined;
     try {
-      await this.#bring(name, saved);
-      // What is lost with the server must not be looked for after a restart.
-      if (folder === undefined || this.#files.isKept) await this.#parts.saved.putLoad(name, this.#toSave(saved));
-      else await this.#parts.saved.removeLoad(name);
+      const places = await this.#parts.findPlaces();
+      const load = folder === undefined ? await this.#loadFor(name, config, places) : { ...inConfig(config), folder };
+      await this.#loadAs(name, load, places, true);
     } catch (error) {
       if (folder !== undefined) await this.#files.remove(folder);
       throw error;
@@ -124,45 +116,109 @@ export class ExplicitLoads {
     const before = this.#folders.get(name);
     if (folder === undefined) this.#folders.delete(name);
     else this.#folders.set(name, folder);
-    this.#unloaded.forget(name);
     if (before !== undefined) void this.#removeLater(before);
   }
 
-  /** Resolves when every version of the model that is to be served is. */
-  async #bring(name: string, saved: SavedLoad): Promise<void> {
-    const { contents, stage, models, onUnreadable } = this.#parts;
-    const { failures, read } = await this.#readingOf(name, saved);
-    if (failures.length > 0) {
-      // All of it or nothing: what serves goes on. A name that nobody has leaves no trace: whoever calls may make up many.
-      const isKnown = saved.folder !== undefined || (await this.#parts.findPlace(name)) !== undefined;
-      if (isKnown || contents.has(name)) contents.put(name, failures, undefined);
-      onUnreadable(failures);
-      throw new InferenceError(
-        'invalid-request',
-        models.callerWords(`failed to load '${name}', ${failures.map(failureReason).join('; ')}`),
-      );
+  /** Keeps a load that was asked for; a model that is only a step of an ensemble is loaded with it after a restart. */
+  async #loadAs(name: string, load: SavedLoad, places: Places, isAsked: boolean): Promise<void> {
+    const { saved } = this.#parts;
+    await this.#bring(name, load, places);
+    if (isAsked) this.#asked.add(name);
+    if (this.#asked.has(name)) {
+      // What is lost with the server must not be looked for after a restart.
+      if (load.folder === undefined || this.#files.isKept) await saved.putLoad(name, this.#toSave(load));
+      else await saved.removeLoad(name);
     }
+    this.#configs.note(name, load);
+    this.#unloaded.forget(name);
+  }
+
+  /** What a load without files means: the configuration that comes with it, else the one kept, else the file's. */
+  async #loadFor(name: string, config: string | undefined, places: Places): Promise<SavedLoad> {
+    const place = takePlace(places, name);
+    if (config === undefined) return (await this.#configs.takeFor(name, place)) ?? {};
+    return place === undefined ? { config } : { config, print: await shortPrintOf(place) };
+  }
+
+  /** Has the models that an ensemble needs loaded, those that others need first. */
+  async #loadSteps(name: string, { config, files }: LoadOverrides): Promise<void> {
+    const places = await this.#parts.findPlaces();
+    const hasFiles = files !== undefined && files.size > 0;
+    const load = hasFiles ? inConfig(config) : await this.#loadFor(name, config, places);
+    const root = placeOfRequest(name, load.config, places);
+    const { models, ensembles, circle } = await stepOrderOf(root, (step) => takePlace(places, step));
+    const problems: string[] = [];
+    if (circle.length > 0) {
+      problems.push(`it is made of itself (${circle.join(', which is made of ')}); take it out of one of them`);
+    } else {
+      problems.push(...(await Promise.all(models.map((step) => this.#loadStep(step)))));
+      for (const step of ensembles) problems.push(await this.#loadStep(step));
+    }
+    const found = problems.filter((problem) => problem !== '').map((message) => ({ source: name, message }));
+    if (found.length > 0) this.#refuse(name, places.has(name), [{ name, version: '', problems: found }]);
+  }
+
+  /** Why a step cannot be loaded; empty when it is. One that is loaded and whose files are the same stays as it is. */
+  async #loadStep(name: string): Promise<string> {
+    try {
+      await this.#inTurn(name, async () => {
+        // Its files came with a load: those in the repository are another model's.
+        if (this.#folders.has(name)) return;
+        const places = await this.#parts.findPlaces();
+        await this.#loadAs(name, await this.#loadFor(name, undefined, places), places, false);
+      });
+      return '';
+    } catch (error) {
+      if (!(error instanceof InferenceError)) throw error;
+      return `its step ${JSON.stringify(name)} cannot be loaded: ${error.message}`;
+    }
+  }
+
+  /** Resolves when every version of the model that is to be served is. */
+  async #bring(name: string, saved: SavedLoad, places: Places): Promise<void> {
+    const { contents, stage, models } = this.#parts;
+    const reading = await this.#readingOf(name, saved, places);
+    const { read } = reading;
+    const failures = [...reading.failures, ...(read === undefined ? [] : stepFailures(models, read.definition))];
+    if (failures.length > 0) this.#refuse(name, saved.folder !== undefined || places.has(name), failures);
     contents.put(name, [], read);
     // One that failed before, or is not served, is tried anew although its files are the same.
     if (contents.revisionsOf(name).some((revision) => stage.hasFailed(revision))) contents.renew(name);
     contents.apply();
     const reasons = await Promise.all(contents.revisionsOf(name).map((revision) => stage.outcomeOf(revision)));
-    const reason = reasons.filter((one) => one !== '').join('; ');
+    // An ensemble needs no worker: whether it can be served is in its state.
+    const failed = models.statuses().filter((status) => status.name === name && status.state === 'failed');
+    const isEnsemble = read?.definition.versions.some(({ ensemble }) => ensemble !== undefined) === true;
+    const all = isEnsemble ? [...reasons, ...failed.map((status) => status.reason)] : reasons;
+    const reason = all.filter((one) => one !== '').join('; ');
     if (reason === '') return;
     throw new InferenceError('model-not-ready', models.callerWords(`load failed for model '${name}': ${reason}`));
   }
 
+  /** All of it or nothing: what serves goes on. A name that nobody has leaves no trace: whoever calls may make up many. */
+  #refuse(name: string, isKnown: boolean, failures: readonly ModelFailure[]): never {
+    const { contents, models, onUnreadable } = this.#parts;
+    if (isKnown || contents.has(name)) contents.put(name, failures, undefined);
+    onUnreadable(failures);
+    throw new InferenceError(
+      'invalid-request',
+      models.callerWords(`failed to load '${name}', ${failures.map(failureReason).join('; ')}`),
+    );
+  }
+
   async #unload(name: string): Promise<void> {
-    const { contents, models, saved, findPlace } = this.#parts;
+    const { contents, models, saved, findPlaces } = this.#parts;
     const statuses = models.statuses().filter((status) => status.name === name);
     // One that could not be read has a status, too, and may have been asked for before a restart.
     if (statuses.length === 0 && !contents.has(name)) {
-      if ((await findPlace(name)) === undefined) {
+      if (!(await findPlaces()).has(name)) {
         throw new InferenceError('unknown-model', `failed to unload '${name}', there is no such model`);
       }
       return;
     }
     await saved.removeLoad(name);
+    this.#asked.delete(name);
+    this.#configs.forget(name);
     const versions = statuses.map(({ version }) => version).filter((version) => version !== '');
     if (contents.has(name)) this.#unloaded.note(name, versions);
     contents.remove(name);
@@ -191,32 +247,23 @@ export class ExplicitLoads {
     await this.#files.remove(folder);
   }
 
-  async #readingOf(name: string, saved: SavedLoad): Promise<LibraryReading> {
-    const place = await this.#placeOf(name, saved);
+  async #readingOf(name: string, saved: SavedLoad, places: Places): Promise<LibraryReading> {
+    const place = await placeOfLoad(name, saved, places);
     return 'problems' in place ? { failures: [place], read: undefined } : this.#parts.read(place);
   }
 
-  async #placeOf(name: string, { config, folder }: SavedLoad): Promise<ModelPlace | ModelFailure> {
-    const found = folder === undefined ? await this.#parts.findPlace(name) : await placeIn(name, folder);
-    if (found === undefined) {
-      const message = `failed to poll from model repository: there is no model ${JSON.stringify(name)}`;
-      return { name, version: '', problems: [{ source: name, message }] };
-    }
-    if ('problems' in found || config === undefined) return found;
-    return { ...found, hasConfig: true, configText: config };
-  }
-
-  /** An ensemble, and the models of its steps. */
-  #withSteps(name: string, names: Set<string>): ReadonlySet<string> {
-    if (names.has(name)) return names;
-    names.add(name);
-    for (const definition of this.#parts.contents.definitions()) {
-      if (definition.name !== name) continue;
-      for (const { ensemble } of definition.versions) {
-        for (const step of ensemble?.plan.steps ?? []) this.#withSteps(step.model, names);
+  /** An ensemble, and those of its steps that were loaded along with it and that no other ensemble needs. */
+  #withUnusedSteps(name: string): ReadonlySet<string> {
+    const definitions = this.#parts.contents.definitions();
+    const leaving = new Set([name]);
+    for (const one of leaving) {
+      const steps = definitions.filter((definition) => definition.name === one).flatMap(stepNamesOf);
+      for (const step of steps) {
+        const users = definitions.filter((definition) => stepNamesOf(definition).includes(step));
+        if (!this.#asked.has(step) && users.every((user) => leaving.has(user.name))) leaving.add(step);
       }
     }
-    return names;
+    return leaving;
   }
 
   #mustBeAllowed(): void {
@@ -235,8 +282,6 @@ export class ExplicitLoads {
   }
 }
 
-async function placeIn(name: string, folder: string): Promise<ModelPlace | undefined> {
-  const names = await readdir(folder).catch((): string[] => []);
-  if (names.length === 0) return undefined;
-  return { name, path: folder, isSingleFile: false, hasConfig: false, versions: names.filter(isVersionName) };
+function inConfig(config: string | undefined): SavedLoad {
+  return config === undefined ? {} : { config };
 }

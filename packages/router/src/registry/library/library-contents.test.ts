@@ -61,3 +61,24 @@ test('a key is used again once nothing of its revision is left, and never before
   }
   expect(keys).toEqual(['m:1', 'm:1#2', 'm:1', 'm:1#4', 'm:1', 'm:1#6']);
 });
+
+test('a load that failed is tried again, but not of a model that does not fit its configuration', async () => {
+  const library = new LibraryOnStage({}, true);
+  library.read(definition, 'old');
+  library.lane.last.says({ kind: 'load-failed', model: 1, message: 'out of memory' });
+  library.lane.last.dies('the worker was stopped');
+  await library.settle();
+  library.clock.advance(1000);
+  expect(library.lane.links).toHaveLength(2);
+  library.lane.last.says({ kind: 'load-failed', model: 1, message: 'no input "x"', isFinal: true });
+  library.lane.last.dies('the worker was stopped');
+  await library.settle();
+  library.clock.advance(24 * 3600 * 1000);
+  expect(library.lane.links).toHaveLength(2);
+  expect(library.states()).toEqual(['m:1 failed: no input "x"']);
+
+  library.read(definition, 'mended');
+  expect(library.lane.links).toHaveLength(3);
+  library.lane.last.loads();
+  expect(library.states()).toEqual(['m:1 ready']);
+});

@@ -22,6 +22,8 @@ export interface LibraryListener extends FleetListener {
   modelEvicted(model: ServedModel): void;
   /** Another revision of it, or another version, has taken its place, or it is wanted no more: it finishes what it has. */
   modelRetired(model: ServedModel, why: 'replaced' | 'unwanted'): void;
+  /** A run shared by several requests gave an answer that could not be divided: its requests run alone from now on. */
+  sharingStopped(model: ServedModel, reason: string): void;
   /** Nothing of the version is left. */
   modelForgotten(name: string, version: string): void;
   loadStarted(context: string): void;
@@ -44,6 +46,7 @@ export const silentLibraryListener: LibraryListener = {
   modelFailed: ignore,
   modelEvicted: ignore,
   modelRetired: ignore,
+  sharingStopped: ignore,
   modelForgotten: ignore,
   modelLoaded: ignore,
   modelShortOfWorker: ignore,

@@ -15,6 +15,7 @@ import { contextStatuses } from './context-statuses.ts';
 import { type ControlMode, ExplicitLoads, type LibraryReading } from './explicit-loads.ts';
 import { printOf } from './fingerprint.ts';
 import { LibraryContents, type LibraryContentsParts } from './library-contents.ts';
+import type { Places } from './load-place.ts';
 import { indexFrom } from './repository-index.ts';
 import { RepositoryLooks } from './repository-looks.ts';
 import { RepositoryWatch } from './repository-watch.ts';
@@ -83,7 +84,7 @@ export class ModelLibrary implements Pick<Management, 'index' | 'load' | 'unload
       contents: this.#contents,
       stage: this.#stage,
       models,
-      findPlace: (name) => this.#findPlace(name),
+      findPlaces: () => this.#findPlaces(),
       read: (place) => this.#read(place),
       onUnreadable: (failures) => this.#tellRead(failures),
     });
@@ -242,9 +243,9 @@ export class ModelLibrary implements Pick<Management, 'index' | 'load' | 'unload
     this.#problems.push(...failures.flatMap(({ problems }) => problems));
   }
 
-  async #findPlace(name: string): Promise<ModelPlace | ModelFailure | undefined> {
+  async #findPlaces(): Promise<Places> {
     const { places, failures } = await findAllModels(this.#parts.paths);
-    return places.find((place) => place.name === name) ?? failures.find((failure) => failure.name === name);
+    return new Map([...failures, ...places].map((one) => [one.name, one]));
   }
 
   async #read(place: ModelPlace): Promise<LibraryReading> {

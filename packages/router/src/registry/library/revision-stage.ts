@@ -225,6 +225,7 @@ export class RevisionStage {
     const { fleet, lanes, models, listener } = this.#parts;
     const { name, lane, workers } = revision.plan;
     revision.outcomes.clear();
+    revision.misfits.clear();
     listener.loadStarted(name);
     for (const model of revision.models) models.announce(model, this.#isAwaited(revision));
     if (revision.ensemble !== undefined) {
@@ -238,7 +239,7 @@ export class RevisionStage {
       models: revision.members,
       listener: {
         modelServable: (model) => this.#servable(revision, model),
-        modelUnservable: (model, reason) => this.#unservable(revision, model, reason),
+        modelUnservable: (model, reason, isFinal) => this.#unservable(revision, model, reason, isFinal),
         settled: () => this.#settled(revision),
       },
     });
@@ -250,8 +251,9 @@ export class RevisionStage {
     else this.#endLoad(revision);
   }
 
-  #unservable(revision: Revision, model: ServedModel, reason: string): void {
+  #unservable(revision: Revision, model: ServedModel, reason: string, isFinal: boolean): void {
     revision.outcomes.set(model, reason);
+    if (isFinal) revision.misfits.add(model);
     if (revision.isServing) this.#reportFailed(model, reason);
     else this.#endLoad(revision);
   }
@@ -274,7 +276,8 @@ export class RevisionStage {
     // What serves already must not be lost to a neighbour's new files.
     if (failed.length === members.length || failed.some(isServed)) {
       const reason = failed.map((model) => reasonOf(model, outcomes.get(model) ?? '', members.length)).join('; ');
-      this.tell({ kind: 'load-failed', revision: revision.id, reason, jitter: this.#parts.random() });
+      const isFinal = failed.every((model) => revision.misfits.has(model));
+      this.tell({ kind: 'load-failed', revision: revision.id, reason, jitter: this.#parts.random(), isFinal });
       return;
     }
     // Traffic moves when as many hands are there as before, not to the first of them.

@@ -27,6 +27,8 @@ export class Revision {
   isOver: boolean = false;
   /** Of each member that a worker has spoken of since the load began: why it cannot be served, empty when it can. */
   readonly outcomes = new Map<ServedModel, string>();
+  /** Those that do not fit their configuration: another load of the same files must fail as well. */
+  readonly misfits = new Set<ServedModel>();
   readonly #onForgotten: (revision: Revision) => void;
   /** Counts its retirements, so that the end of one that was taken back is not taken for another's. */
   retirements = 0;

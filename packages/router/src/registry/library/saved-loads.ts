@@ -4,6 +4,8 @@ import type { MetadataStore } from '@millrace/store';
 export interface SavedLoad {
   /** The configuration that came with the load, in its JSON form. */
   readonly config?: string;
+  /** What the model's files in the repository were like when that configuration came. */
+  readonly print?: string;
   /** Where the files that came with it were written; in the store only the name of that folder. */
   readonly folder?: string;
 }
@@ -46,9 +48,10 @@ export class SavedLoads {
 
 function savedFrom(value: Uint8Array): SavedLoad {
   try {
-    const read = JSON.parse(Buffer.from(value).toString()) as { config?: unknown; folder?: unknown } | null;
+    const read = JSON.parse(Buffer.from(value).toString()) as { [field in keyof SavedLoad]?: unknown } | null;
     return {
       ...(typeof read?.config === 'string' ? { config: read.config } : {}),
+      ...(typeof read?.print === 'string' ? { print: read.print } : {}),
       ...(typeof read?.folder === 'string' ? { folder: read.folder } : {}),
     };
   } catch {

@@ -75,6 +75,12 @@ describe('a pipeline', () => {
     ['backend: "pipeline"', { problem: 'has no default export' }, undefined, /pipeline\.ts: has no default export/],
     ['backend: "pipeline"', { description: { inputs: [x] } }, 'output', /neither written here nor declared/],
     ['backend: "pipeline" default_model_filename: "other.ts"', undefined, undefined, /there is no other\.ts in /],
+    [
+      'input { name: "x" data_type: TYPE_FP32 dims: 4 reshape { shape: [ 2, 2 ] } }',
+      undefined,
+      'input[0].reshape',
+      /no graph with another shape; remove it/,
+    ],
     ['max_batch_size: 4', undefined, 'max_batch_size', /the module does not expect rows/],
     [
       'max_batch_size: 4',

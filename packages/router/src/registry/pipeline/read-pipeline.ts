@@ -39,6 +39,7 @@ export async function isPipelineModel(config: ModelConfig, place: ModelPlace): P
 
 /** What means nothing to a pipeline, because user code does not compute by threads of an engine. */
 const foreignParameters: readonly string[] = [
+  'millrace.batch',
   'millrace.lane',
   'millrace.worker_group',
   'millrace.threads',

@@ -1,6 +1,5 @@
 /** Triton's `sequence_batching`, read and checked: which tensors are the server's, and how many sequences may live. */
 import type { ModelPolicy, SequencePolicy } from '@millrace/core';
-import { openQueue } from '@millrace/core';
 import type { OnnxGraph } from '@millrace/onnx';
 import type { Sequencing } from '../../data-plane/sequences/sequencing.ts';
 import type { ModelView } from '../catalogue.ts';
@@ -126,8 +125,6 @@ export function sequenceQueuePolicy(
 ): Partial<ModelPolicy> | undefined {
   const written = config.sequence_batching;
   if (written === undefined) return undefined;
-  // The `timeout` of a step is about its sequence's wait for a slot, and never its deadline.
-  const queues = [{ ...openQueue, allowsTimeoutOverride: true }];
   const { oldest, direct } = written;
   if (oldest !== undefined) {
     const sizes = oldest.preferred_batch_size ?? [];
@@ -140,16 +137,16 @@ export function sequenceQueuePolicy(
     }
     const preferredRows = [...sizes].sort((left, right) => left - right);
     const delayMs = Number(oldest.max_queue_delay_microseconds ?? 0) / 1000;
-    return { queues, preferredRows, delayMs, isOrdered: oldest.preserve_ordering === true };
+    return { preferredRows, delayMs, isOrdered: oldest.preserve_ordering === true };
   }
   const utilization = direct?.minimum_slot_utilization ?? 0;
   if (!(utilization >= 0 && utilization <= 1)) {
     findings.problem('sequence_batching.direct.minimum_slot_utilization', `is ${utilization}; it must be from 0 to 1`);
   }
   // Without a share of slots to wait for, nothing is waited for.
-  if (!(utilization > 0)) return { queues };
+  if (!(utilization > 0)) return {};
   const delayMs = Number(direct?.max_queue_delay_microseconds ?? 0) / 1000;
-  return { queues, preferredRows: [Math.max(1, Math.ceil(utilization * rowsMax))], delayMs };
+  return { preferredRows: [Math.max(1, Math.ceil(utilization * rowsMax))], delayMs };
 }
 
 /** The defaults filled in, for those who ask for the model's configuration. */

@@ -1,5 +1,6 @@
 /** One model, read from a temporary folder, for tests that say only what matters to them. */
 
+import type { RowVerdict } from '@millrace/onnx';
 import { modelBytes, type TestShape, tensorInfo } from '@millrace/onnx/testing';
 import { type GpuSupport, noGpuSupport } from '@millrace/protocol';
 import type { ModelReading, ModelVersionDefinition } from '../model-definition.ts';
@@ -16,6 +17,9 @@ export interface GivenModel {
   readonly graphFields?: readonly Uint8Array[];
   readonly gpu?: GpuSupport;
   readonly defaults?: ModelDefaults;
+  /** What the analysis of the graph says; by default that its rows are independent. */
+  readonly verdict?: RowVerdict;
+  readonly isBatchingStrict?: boolean;
   /** Further files of the model's folder. */
   readonly files?: Readonly<Record<string, Uint8Array>>;
 }
@@ -40,7 +44,8 @@ export async function readTestModel(given: GivenModel): Promise<ModelReading> {
     for (const [name, content] of Object.entries(given.files ?? {})) await repository.write(`m/${name}`, content);
     const path = `${repository.path}/m`;
     const place = { name: 'm', path, isSingleFile: false, hasConfig: config !== undefined, versions: ['1'] };
-    return await readModel(place, { gpu, defaults });
+    const { verdict = { kind: 'independent' }, isBatchingStrict = false } = given;
+    return await readModel(place, { gpu, defaults, isBatchingStrict, analyseRows: async () => verdict });
   } finally {
     await repository.remove();
   }

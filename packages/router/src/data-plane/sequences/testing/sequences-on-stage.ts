@@ -1,5 +1,4 @@
 /** A model that sums its sequences, on a stage where workers say what the test has them say. */
-import { openQueue } from '@millrace/core';
 import { Cancellation, type DispatchMessage, type TensorSpec } from '@millrace/protocol';
 import type { ModelView } from '../../../registry/catalogue.ts';
 import type { InferRequest, SequenceStep } from '../../infer.ts';
@@ -65,8 +64,7 @@ export function testSequencing(overrides: Partial<Sequencing['policy']> = {}, st
 
 export class SequencesOnStage extends PlaneOnStage {
   constructor(sequencing: Sequencing = testSequencing()) {
-    const queues = [{ ...openQueue, allowsTimeoutOverride: true }];
-    super({}, new ServedModel(view, { ...testPolicy, queues }, 1, 1, sequencing));
+    super({}, new ServedModel(view, testPolicy, 1, 1, sequencing));
     const observer = this.observer.observerFor('m', '1');
     this.model.runner = new SequenceRunner(this.model, sequencing, { queue: this.plane, clock: this.clock, observer });
   }

@@ -2,15 +2,23 @@
 import { type MalformedCase, post, withData, withInput } from './case.ts';
 
 export const dataCases: readonly MalformedCase[] = [
-  ['too few elements', withData('FP32', '[3]', '[1,2]'), 400, "input 'x' has 2 elements"],
+  [
+    'too few elements',
+    withData('FP32', '[3]', '[1,2]'),
+    400,
+    "Unable to parse 'data': Shape does not match true shape of 'data' field",
+  ],
   ['too many elements', withData('FP32', '[1]', '[1,2]'), 400, 'more than 1 elements'],
   ['elements for a shape of none', withData('FP32', '[0]', '[1]'), 400, 'more than 0 elements'],
   ['no elements for a scalar', withData('FP32', '[]', '[]'), 400, '0 elements'],
-  ['a ragged nesting', withData('FP32', '[2,2]', '[[1,2],[3]]'), 400, 'dimension 1'],
-  ['a nesting too deep', withData('FP32', '[2]', '[[1,2]]'), 400, 'nesting'],
-  ['a nesting not as the shape', withData('FP32', '[2,3]', '[[1,2],[3,4],[5,6]]'), 400, 'dimension 1'],
-  ['a nesting half flat', withData('FP32', '[2,2]', '[[1,2],3,4]'), 400, 'nesting'],
-  ['a nesting in the middle of flat data', withData('FP32', '[4]', '[1,[2],3,4]'), 400, 'nesting'],
+  ['nested data with too few elements', withData('FP32', '[2,2]', '[[1,2],[3]]'), 400, 'has 3 elements'],
+  ['nested data with too many elements', withData('FP32', '[2]', '[[1,2],[3]]'), 400, 'more than 2 elements'],
+  [
+    'data nested too deep',
+    withData('FP32', '[1]', `${'['.repeat(200)}1${']'.repeat(200)}`),
+    400,
+    'nested more than 100 deep',
+  ],
   ['data that is a number', withData('FP32', '[1]', '1'), 400, 'must be an array'],
   ['data that is a string', withData('FP32', '[1]', '"1"'), 400, 'must be an array'],
   ['data that is null', withData('FP32', '[1]', 'null'), 400, 'must be an array'],

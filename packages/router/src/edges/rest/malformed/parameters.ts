@@ -31,6 +31,13 @@ export const parametersCases: readonly MalformedCase[] = [
   ['a fractional timeout', withParameters('{"timeout":0.5}'), 400, "parameter 'timeout'"],
   ['a timeout that is a string', withParameters('{"timeout":"5"}'), 400, "parameter 'timeout'"],
   [
+    'a deadline of zero',
+    withParameters('{"millrace_timeout_ms":0}'),
+    400,
+    "'millrace_timeout_ms' must be a whole number of milliseconds from 1 to 2147483647, not '0'; leave it out for no deadline",
+  ],
+  ['a deadline that is a string', withParameters('{"millrace_timeout_ms":"5"}'), 400, "'millrace_timeout_ms' must be"],
+  [
     'a negative priority',
     withParameters('{"priority":-1}'),
     400,
@@ -53,6 +60,12 @@ export const parametersCases: readonly MalformedCase[] = [
     post(`{"inputs":[${good}]}`, [['millrace-timeout-ms', 'soon']]),
     400,
     'millrace-timeout-ms',
+  ],
+  [
+    'a timeout field of zero',
+    post(`{"inputs":[${good}]}`, [['millrace-timeout-ms', '0']]),
+    400,
+    'leave it out for no deadline',
   ],
   [
     'a negative timeout field',

@@ -18,7 +18,7 @@ export class LibraryOnStage {
   readonly stage: RevisionStage;
   readonly contents: LibraryContents;
 
-  constructor(keeper: Partial<KeeperConfig> = {}) {
+  constructor(keeper: Partial<KeeperConfig> = {}, isRetried = false) {
     const { clock, lane, models } = this;
     const dataPlane = new LiveDataPlane({ scheduler: new Scheduler(), models, clock, observer: silentObserver });
     const random = (): number => 0;
@@ -45,7 +45,7 @@ export class LibraryOnStage {
       stage: this.stage,
       runnerOf: () => undefined,
       share: () => ({ threads: 1, isSpinning: false }),
-      isRetried: false,
+      isRetried,
       isPinned: () => false,
     });
   }

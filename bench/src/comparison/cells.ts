@@ -1,0 +1,120 @@
+/** The loads that two checkouts are compared under. None needs a tool that may not be installed. */
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { expectedOutput } from '../expected-output.ts';
+import { inferBody, inferPath, outputFrom } from '../grpc-messages.ts';
+import { callOnce } from '../load/grpc-call.ts';
+import { mlpInputs, mlpPath, mlpRows } from '../mlp.ts';
+import { isNearly } from '../nearly.ts';
+import { runProgram } from '../run-program.ts';
+
+export interface Cell {
+  readonly name: string;
+  readonly modelPath: string;
+  /** Writes what the load reads into a folder of its own. */
+  prepare(folder: string): Promise<PreparedCell>;
+}
+
+export interface PreparedCell {
+  /** Runs the load; throws when an answer is wrong. */
+  run(port: number, seconds: number): Promise<CellResult>;
+}
+
+export interface CellResult {
+  readonly requestsPerSecond: number;
+  readonly answered: number;
+}
+
+interface Work {
+  readonly modelPath: string;
+  readonly input: string;
+  readonly shape: readonly number[];
+  readonly data: Float32Array;
+}
+
+const mlp: Work = { modelPath: mlpPath, input: 'input', shape: [1, mlpInputs], data: mlpRows(1) };
+const image: Work = {
+  modelPath: fileURLToPath(new URL('../../../models/image_mean/1/model.onnx', import.meta.url)),
+  input: 'image',
+  shape: [1, 3, 224, 224],
+  data: Float32Array.from({ length: 3 * 224 * 224 }, (_, index) => Math.sin(index)),
+};
+
+export const cells: readonly Cell[] = [
+  grpcCell('grpc-8x8', mlp, 8, 8),
+  restCell('rest-binary-64', mlp, 64),
+  restCell('image-600k', image, 8),
+  grpcCell('one-caller', mlp, 1, 1),
+];
+
+function grpcCell(name: string, work: Work, connections: number, streams: number): Cell {
+  return {
+    name,
+    modelPath: work.modelPath,
+    prepare: async (folder) => {
+      const expected = await expectedOutput(work.modelPath, work.input, work.shape, work.data);
+      const body = inferBody('model', work.input, work.shape, work.data);
+      const bodyPath = join(folder, `${name}-body`);
+      writeFileSync(bodyPath, body);
+      return {
+        run: async (port, seconds) => {
+          const messages = await callOnce(`http://127.0.0.1:${port}`, inferPath, body);
+          if (!isNearly(outputFrom(messages[0] ?? Buffer.alloc(0), expected.name), expected.data))
+            throw new Error(`${name} was answered wrongly`);
+          return checked(
+            name,
+            await runProgram(1, 'load/unary-load', [
+              ...['--port', String(port), '--connections', String(connections), '--streams', String(streams)],
+              ...['--seconds', String(seconds), '--path', inferPath, '--body', bodyPath],
+            ]),
+          );
+        },
+      };
+    },
+  };
+}
+
+function restCell(name: string, work: Work, connections: number): Cell {
+  return {
+    name,
+    modelPath: work.modelPath,
+    prepare: async (folder) => {
+      const expected = await expectedOutput(work.modelPath, work.input, work.shape, work.data);
+      const [requestPath, expectPath] = [join(folder, `${name}-request`), join(folder, `${name}-expected`)];
+      writeFileSync(requestPath, wholeRequest(work, expected.name));
+      writeFileSync(expectPath, new Uint8Array(expected.data.buffer));
+      return {
+        run: async (port, seconds) =>
+          checked(
+            name,
+            await runProgram(1, 'load/http-load', [
+              ...['--port', String(port), '--connections', String(connections), '--seconds', String(seconds)],
+              ...['--request', requestPath, '--expect', expectPath],
+            ]),
+          ),
+      };
+    },
+  };
+}
+
+function checked(name: string, figures: Readonly<Record<string, number>>): CellResult {
+  const { requestsPerSecond = 0, answered = 0, wrong } = figures;
+  if (wrong !== 0 || answered === 0) throw new Error(`${name}: ${wrong} of ${answered} answers were wrong`);
+  return { requestsPerSecond, answered };
+}
+
+/** A REST request for one output, tensors in binary, as it goes on the wire. */
+function wholeRequest({ input, shape, data }: Work, output: string): Uint8Array {
+  const tensor = { name: input, datatype: 'FP32', shape, parameters: { binary_data_size: data.byteLength } };
+  const outputs = [{ name: output, parameters: { binary_data: true } }];
+  const json = JSON.stringify({ inputs: [tensor], outputs });
+  const head = [
+    'POST /v2/models/model/infer HTTP/1.1',
+    'host: 127.0.0.1',
+    'content-type: application/octet-stream',
+    `inference-header-content-length: ${json.length}`,
+    `content-length: ${json.length + data.byteLength}`,
+  ];
+  return Buffer.concat([Buffer.from(`${head.join('\r\n')}\r\n\r\n${json}`), new Uint8Array(data.buffer)]);
+}

@@ -1,0 +1,67 @@
+/** Who shares the runs of each model that a scan found, why, and what to change. */
+import type { ModelDefinition, ModelVersionDefinition, RepositoryScan } from '@millrace/router';
+import type { Paint } from '../terminal.ts';
+import { table, wrapped } from '../text-layout.ts';
+
+const width = 100;
+
+export function explainText(scan: RepositoryScan, paint: Paint): string {
+  const explained = scan.models.flatMap((model) =>
+    model.versions.map((version) => explanationOf(model, version, scan)),
+  );
+  if (explained.length === 0) return '';
+  const heads = ['MODEL', 'VERSION', 'MAX_BATCH_SIZE', 'SHARES RUNS', 'VERDICT', 'NODE'];
+  const [head = '', ...body] = table([heads, ...explained.map(({ cells }) => cells)]);
+  const lines = ['', paint('dim', head), ...body];
+  for (const { cells, reason, advice } of explained) {
+    lines.push('', paint('bold', `${cells[0]}:${cells[1]}`), ...paragraph('Why', reason));
+    if (advice !== '') lines.push(...paragraph('Change', advice));
+  }
+  return `${lines.join('\n')}\n`;
+}
+
+interface Explanation {
+  readonly cells: readonly string[];
+  readonly reason: string;
+  readonly advice: string;
+}
+
+function explanationOf(
+  { name }: ModelDefinition,
+  { version, view, policy, ensemble }: ModelVersionDefinition,
+  scan: RepositoryScan,
+): Explanation {
+  const rowsMax = view.isBatched ? view.rowsMax : 0;
+  if (ensemble !== undefined) {
+    const steps = [...new Set(ensemble.plan.steps.map((step) => step.model))];
+    const reason = `ensemble: shares where its steps do: ${steps.map((step) => `${step} ${stepShares(step, scan)}`).join(', ')}`;
+    return { cells: [name, version, `${rowsMax}`, 'by step', '-', '-'], reason, advice: '' };
+  }
+  const { sharing } = view;
+  if (sharing === undefined) {
+    const isShared = policy.rowsMax > 1;
+    const reason = 'a pipeline has no graph: its max_batch_size and its own code decide';
+    return { cells: [name, version, `${rowsMax}`, yesOrNo(isShared), '-', '-'], reason, advice: '' };
+  }
+  const { verdict, sharesRuns, reason, advice, isGuessed } = sharing;
+  const guess = isGuessed ? ' (guessed)' : '';
+  const node = verdict.kind === 'independent' || verdict.node === '' ? '-' : verdict.node;
+  return { cells: [name, version, `${rowsMax}${guess}`, yesOrNo(sharesRuns), verdict.kind, node], reason, advice };
+}
+
+/** What a step runs is the version that the scan would serve, the highest of several. */
+function stepShares(step: string, scan: RepositoryScan): string {
+  const version = scan.models.find(({ name }) => name === step)?.versions.at(-1);
+  return version === undefined ? 'unknown' : yesOrNo(version.view.sharing?.sharesRuns ?? version.policy.rowsMax > 1);
+}
+
+function yesOrNo(isShared: boolean): string {
+  return isShared ? 'yes' : 'no';
+}
+
+function paragraph(title: string, text: string): string[] {
+  const indent = ' '.repeat(10);
+  return wrapped(text, width - indent.length).map(
+    (line, index) => `${index === 0 ? `  ${title}:`.padEnd(indent.length) : indent}${line}`,
+  );
+}

@@ -1,0 +1,115 @@
+/** The analysis off the event loop: in a thread of its own, with a limit on time and memory, and each file looked at once. */
+import { stat } from 'node:fs/promises';
+import { Worker } from 'node:worker_threads';
+import { notAnalysed } from './analyse-rows.ts';
+import type { AnalystAnswer, AnalystQuestion } from './row-analyst-thread.ts';
+import type { AnalyseRows, RowVerdict } from './row-verdict.ts';
+
+/** A graph that takes longer is unknown. */
+export const analysisMsMax = 20_000;
+/** Memory of the thread; a graph that needs more is unknown. */
+export const analysisHeapMbMax = 512;
+/** Verdicts kept; the oldest goes first. */
+export const verdictsMax = 4096;
+/** A thread that was not asked for this long is ended. */
+const idleMs = 2_000;
+
+export interface RowAnalystOptions {
+  /** What `@millrace/onnx/row-analyst-thread` resolves to. */
+  readonly threadPath: string;
+  readonly msMax?: number;
+  readonly heapMbMax?: number;
+}
+
+export class RowAnalyst {
+  readonly #threadPath: string;
+  readonly #msMax: number;
+  readonly #heapMbMax: number;
+  /** By the file's digest. */
+  readonly #verdicts = new Map<string, RowVerdict>();
+  /** Digests by path, size and time of change, so that a file that did not change is not read again. */
+  readonly #digests = new Map<string, string>();
+  #thread: Worker | undefined;
+  #idle: NodeJS.Timeout | undefined;
+  #answered: ((answer: AnalystAnswer) => void) | undefined;
+  /** One question after the other: the thread has one graph in memory at a time. */
+  #last: Promise<unknown> = Promise.resolve();
+
+  constructor({ threadPath, msMax = analysisMsMax, heapMbMax = analysisHeapMbMax }: RowAnalystOptions) {
+    this.#threadPath = threadPath;
+    this.#msMax = msMax;
+    this.#heapMbMax = heapMbMax;
+  }
+
+  readonly analyse: AnalyseRows = (path) => {
+    const verdict = this.#last.then(() => this.#verdictOf(path));
+    this.#last = verdict;
+    return verdict;
+  };
+
+  async #verdictOf(path: string): Promise<RowVerdict> {
+    try {
+      const { size, mtimeMs, ino } = await stat(path);
+      const file = `${path}|${size}|${mtimeMs}|${ino}`;
+      const digest = this.#digests.get(file) ?? (await this.#ask({ kind: 'digest', path }));
+      if (typeof digest !== 'string') return digest;
+      keep(this.#digests, file, digest);
+      const known = this.#verdicts.get(digest);
+      if (known !== undefined) return known;
+      const verdict = await this.#ask({ kind: 'analyse', path });
+      if (typeof verdict === 'string') return notAnalysed(new Error('the thread answered another question'));
+      keep(this.#verdicts, digest, verdict);
+      return verdict;
+    } catch (error) {
+      return notAnalysed(error);
+    }
+  }
+
+  /** The thread's answer, or the verdict that there is none. */
+  #ask(question: AnalystQuestion): Promise<AnalystAnswer> {
+    clearTimeout(this.#idle);
+    return new Promise((resolve) => {
+      const timer = setTimeout(() => this.#fail(`it took longer than ${this.#msMax / 1000} s`), this.#msMax);
+      this.#answered = (answer) => {
+        clearTimeout(timer);
+        this.#answered = undefined;
+        this.#idle = setTimeout(() => this.#close(), idleMs);
+        this.#idle.unref();
+        resolve(answer);
+      };
+      this.#opened().postMessage(question);
+    });
+  }
+
+  #fail(reason: string): void {
+    this.#close();
+    this.#answered?.(notAnalysed(new Error(reason)));
+  }
+
+  #opened(): Worker {
+    if (this.#thread !== undefined) return this.#thread;
+    const thread = new Worker(this.#threadPath, { resourceLimits: { maxOldGenerationSizeMb: this.#heapMbMax } });
+    // A thread that was closed has nothing to say any more.
+    const ifCurrent = (act: () => void): void => {
+      if (this.#thread === thread) act();
+    };
+    thread.on('message', (answer: AnalystAnswer) => ifCurrent(() => this.#answered?.(answer)));
+    thread.on('error', (error: Error) => ifCurrent(() => this.#fail(error.message)));
+    thread.on('exit', () => ifCurrent(() => this.#fail('the thread ended')));
+    // The program may end while it waits for questions; while one is open, its timer keeps the program alive.
+    thread.unref();
+    this.#thread = thread;
+    return thread;
+  }
+
+  #close(): void {
+    void this.#thread?.terminate();
+    this.#thread = undefined;
+  }
+}
+
+function keep<Value>(table: Map<string, Value>, key: string, value: Value): void {
+  table.set(key, value);
+  const [oldest] = table.keys();
+  if (table.size > verdictsMax && oldest !== undefined) table.delete(oldest);
+}

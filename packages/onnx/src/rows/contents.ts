@@ -1,0 +1,52 @@
+/** The elements of small tensors of whole numbers: shapes, axes, indices. */
+import { Size } from './size.ts';
+import type { Symbols } from './symbols.ts';
+import { unknown, type Value } from './value.ts';
+
+/** Elements of a tensor whose contents are followed. */
+export const contentsMax = 64;
+
+const named = new WeakMap<Value, readonly Size[]>();
+
+/** Each element as a size; for a plain tensor of which only the shape is known, a symbol each. Undefined: not followed. */
+export function contentsOf(value: Value, symbols: Symbols): readonly Size[] | undefined {
+  if (value.kind === 'counted') return value.contents;
+  if (value.kind !== 'plain') return undefined;
+  if (value.contents !== undefined) return value.contents;
+  const known = named.get(value);
+  if (known !== undefined) return known;
+  const count = elementCountOf(value);
+  if (count === undefined || count > contentsMax) return undefined;
+  const contents =
+    value.numbers?.every((number) => Number.isSafeInteger(number)) === true
+      ? value.numbers.map((number) => Size.constant(number))
+      : Array.from({ length: count }, () => symbols.element());
+  named.set(value, contents);
+  return contents;
+}
+
+export function mustHaveContents(value: Value, symbols: Symbols, what: string): readonly Size[] {
+  const contents = contentsOf(value, symbols);
+  if (contents === undefined) throw unknown(`${what} is not known before the run`);
+  return contents;
+}
+
+/** The elements as numbers, where they are constants. */
+export function constantsOf(value: Value): readonly number[] | undefined {
+  if (value.kind !== 'plain') return undefined;
+  if (value.numbers !== undefined) return value.numbers;
+  const constants = value.contents?.map((size) => size.constantValue);
+  return constants?.every((number) => number !== undefined) === true ? constants : undefined;
+}
+
+export function mustBeConstants(value: Value, what: string): readonly number[] {
+  const constants = constantsOf(value);
+  if (constants === undefined) throw unknown(`${what} is not a constant`);
+  return constants;
+}
+
+/** Undefined when it depends on symbols. */
+export function elementCountOf({ dims }: Value): number | undefined {
+  if (dims === undefined) return undefined;
+  return Size.product(dims)?.constantValue;
+}

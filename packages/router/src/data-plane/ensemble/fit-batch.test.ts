@@ -1,0 +1,19 @@
+import { expect, test } from 'vitest';
+import { fitBatch } from './fit-batch.ts';
+
+const batching = (...dims: readonly number[]) => ({ shape: [-1, ...dims], isBatched: true });
+const plain = (...dims: readonly number[]) => ({ shape: dims, isBatched: false });
+
+test.each([
+  ['between two that batch nothing changes', [3, 2], true, batching(2), [3, 2]],
+  ['between two that do not, either', [3, 2], false, plain(-1, 2), [3, 2]],
+  ['a row gains a batch of one', [2], false, batching(2), [1, 2]],
+  ['a row of free sizes gains one', [5, 2], false, batching(-1, 2), [1, 5, 2]],
+  ['what has rows already is the batch', [3, 2], false, batching(2), [3, 2]],
+  ['a batch of one is dropped', [1, 2], true, plain(2), [2]],
+  ['a batch of one stays where there is room for it', [1, 2], true, plain(-1, 2), [1, 2]],
+  ['a larger batch stays where there is room for it', [3, 2], true, plain(3, 2), [3, 2]],
+  ['a larger batch without room is left to be refused', [3, 2], true, plain(2), [3, 2]],
+])('Triton: %s', (_, shape, isBatched, wanted, fitted) => {
+  expect(fitBatch(shape, isBatched, wanted)).toEqual(fitted);
+});

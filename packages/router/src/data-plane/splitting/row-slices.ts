@@ -1,0 +1,71 @@
+/** Rows of tensors cut out as views, and rows of several answers put together again. */
+import { elementCount, InferenceError, type Tensor, takeBytesRowOffsets } from '@millrace/protocol';
+
+/** Rows [begin, end) of one input. */
+export type RowSlicer = (begin: number, end: number) => Tensor;
+
+/** What cuts rows out of a tensor with `rows` rows, without copying. */
+export function rowSlicerOf(tensor: Tensor, rows: number): RowSlicer {
+  const { shape, data, datatype } = tensor;
+  const rowShape = shape.slice(1);
+  const offsets = datatype === 'BYTES' ? takeBytesRowOffsets(data, rows, elementCount(rowShape)) : undefined;
+  const rowBytes = data.length / rows;
+  const offsetOf = (row: number): number => (offsets === undefined ? row * rowBytes : (offsets[row] as number));
+  return (begin, end) => ({
+    ...tensor,
+    shape: [end - begin, ...rowShape],
+    data: data.subarray(offsetOf(begin), offsetOf(end)),
+  });
+}
+
+/** One output of a request that was run in parts. Parts are copied as they come, so that their memory can go back. */
+export class JoinedOutput {
+  readonly #spec: Pick<Tensor, 'name' | 'datatype' | 'shape'>;
+  readonly #rows: number;
+  readonly #model: string;
+  /** Of all rows, where they all have one size. */
+  readonly #whole: Uint8Array | undefined;
+  /** By the first row of the part, where rows differ in size. */
+  readonly #texts = new Map<number, Uint8Array>();
+
+  /** `first`: this output in whichever part came first, of `firstRows` rows; `rows`: of all parts together. */
+  constructor(first: Tensor, firstRows: number, rows: number, model: string) {
+    this.#spec = { name: first.name, datatype: first.datatype, shape: first.shape };
+    this.#rows = rows;
+    this.#model = model;
+    this.#whole = first.datatype === 'BYTES' ? undefined : new Uint8Array((first.data.length / firstRows) * rows);
+  }
+
+  /** Throws `inference-failed` where the part has not one row for each of its own, or rows unlike those of the others. */
+  add({ shape, data }: Tensor, firstRow: number, rows: number): void {
+    const { name, shape: firstShape } = this.#spec;
+    const isAlike =
+      shape.length === firstShape.length && shape.every((size, axis) => axis === 0 || size === firstShape[axis]);
+    if (shape[0] !== rows || !isAlike) {
+      throw new InferenceError(
+        'inference-failed',
+        `output '${name}' of model '${this.#model}' has shape [${shape.join(',')}] for ${rows} rows of a request that ` +
+          'was split; a model that does not keep rows apart needs millrace.batch: never in its config.pbtxt',
+      );
+    }
+    if (this.#whole === undefined) this.#texts.set(firstRow, Uint8Array.from(data));
+    else this.#whole.set(data, (this.#whole.length / this.#rows) * firstRow);
+  }
+
+  /** When all parts are in. */
+  tensor(): Tensor {
+    const { name, datatype, shape } = this.#spec;
+    return { name, datatype, shape: [this.#rows, ...shape.slice(1)], data: this.#whole ?? this.#joinedTexts() };
+  }
+
+  #joinedTexts(): Uint8Array {
+    const parts = [...this.#texts].sort(([left], [right]) => left - right).map(([, bytes]) => bytes);
+    const joined = new Uint8Array(parts.reduce((sum, { length }) => sum + length, 0));
+    let offset = 0;
+    for (const part of parts) {
+      joined.set(part, offset);
+      offset += part.length;
+    }
+    return joined;
+  }
+}

@@ -1,0 +1,151 @@
+/**
+ * Carries out requests with more rows than a batch may have: in parts, each an ordinary request to the model's queue,
+ * whose outputs are put together in the order of the rows. Only for models that share runs, so that rows are independent.
+ */
+import { Cancellation, type CancelSignal, InferenceError, type Tensor } from '@millrace/protocol';
+import type { Clock } from '../clock.ts';
+import type { InferAnswer, Runner } from '../infer.ts';
+import { ValidInferRequest } from '../valid-request.ts';
+import { JoinedOutput, type RowSlicer, rowSlicerOf } from './row-slices.ts';
+
+/** Parts of one request; one with still more rows has larger parts, which run alone. */
+export const splitPartsMax = 1024;
+/** Parts of one request that wait or run at once: enough for several workers, and no flood of the queue. */
+export const splitPartsAtOnceMax = 16;
+
+type Enqueue = (request: ValidInferRequest, signal: CancelSignal) => Promise<InferAnswer>;
+
+export class SplitRunner implements Runner {
+  readonly #enqueue: Enqueue;
+  readonly #clock: Clock;
+
+  constructor(enqueue: Enqueue, clock: Clock) {
+    this.#enqueue = enqueue;
+    this.#clock = clock;
+  }
+
+  run(request: ValidInferRequest, signal: CancelSignal): Promise<InferAnswer> {
+    return new Promise((resolve, reject) => {
+      const split = new SplitRequest(request, this.#enqueue, this.#clock);
+      const stopListening = signal.onCancel((reason) => split.cancel(reason));
+      split.start((outcome) => {
+        stopListening();
+        if (outcome instanceof InferenceError) reject(outcome);
+        else resolve(outcome);
+      });
+    });
+  }
+}
+
+class SplitRequest {
+  readonly #request: ValidInferRequest;
+  readonly #enqueue: Enqueue;
+  readonly #clock: Clock;
+  readonly #deadlineAt: number;
+  readonly #partRows: number;
+  readonly #slicers: readonly (RowSlicer | undefined)[];
+  readonly #cancellation = new Cancellation();
+  /** Of the wanted outputs, in their order; empty until the first part is answered. */
+  #outputs: readonly JoinedOutput[] = [];
+  /** First rows of parts that are still to be submitted, the last one first. */
+  readonly #waiting: number[] = [];
+  #atOnceMax: number;
+  #atOnce = 0;
+  #failure: InferenceError | undefined;
+  #onEnd: (outcome: InferAnswer | InferenceError) => void = () => {};
+
+  constructor(request: ValidInferRequest, enqueue: Enqueue, clock: Clock) {
+    const { rows, timeoutMs, model } = request;
+    this.#request = request;
+    this.#enqueue = enqueue;
+    this.#clock = clock;
+    this.#deadlineAt = timeoutMs === undefined ? Number.POSITIVE_INFINITY : clock.now() + timeoutMs;
+    this.#partRows = Math.max(model.view.rowsMax, Math.ceil(rows / splitPartsMax));
+    this.#slicers = request.inputs.map((tensor) => tensor && rowSlicerOf(tensor, rows));
+    for (let row = 0; row < rows; row += this.#partRows) this.#waiting.unshift(row);
+    this.#atOnceMax = Math.min(splitPartsAtOnceMax, this.#waiting.length);
+  }
+
+  /** Calls back once, when no part is waited for any more. */
+  start(onEnd: (outcome: InferAnswer | InferenceError) => void): void {
+    this.#onEnd = onEnd;
+    this.#submitParts();
+  }
+
+  /** The parts that wait or run are told, and end the request by what they say. */
+  cancel(reason: 'cancelled' | 'deadline-exceeded'): void {
+    this.#cancellation.cancel(reason);
+  }
+
+  #submitParts(): void {
+    while (this.#failure === undefined && this.#atOnce < this.#atOnceMax) {
+      const firstRow = this.#waiting.pop();
+      if (firstRow === undefined) return;
+      this.#atOnce += 1;
+      this.#submit(firstRow);
+    }
+  }
+
+  #submit(firstRow: number): void {
+    const end = Math.min(firstRow + this.#partRows, this.#request.rows);
+    const inputs = this.#slicers.map((slice) => slice?.(firstRow, end));
+    const leftMs = this.#deadlineAt - this.#clock.now();
+    const timeoutMs = Number.isFinite(leftMs) ? Math.max(0, leftMs) : undefined;
+    const part = ValidInferRequest.part(this.#request, inputs, end - firstRow, timeoutMs);
+    this.#enqueue(part, this.#cancellation).then(
+      (answer) => this.#answered(answer, firstRow, end - firstRow),
+      (error: InferenceError) => this.#refused(error, firstRow),
+    );
+  }
+
+  #answered(answer: InferAnswer, firstRow: number, rows: number): void {
+    this.#atOnce -= 1;
+    try {
+      if (this.#failure === undefined) this.#join(answer.outputs, firstRow, rows);
+    } catch (error) {
+      this.#fail(error as InferenceError);
+    } finally {
+      answer.release();
+    }
+    this.#goOn();
+  }
+
+  #join(outputs: readonly Tensor[], firstRow: number, rows: number): void {
+    const { rows: allRows, model } = this.#request;
+    if (this.#outputs.length === 0) {
+      this.#outputs = outputs.map((output) => new JoinedOutput(output, rows, allRows, model.view.name));
+    }
+    for (const [index, output] of outputs.entries()) this.#outputs[index]?.add(output, firstRow, rows);
+  }
+
+  #refused(error: InferenceError, firstRow: number): void {
+    this.#atOnce -= 1;
+    // A queue that has no room for one more may have it once a part of this request is out of it.
+    if (error.code.endsWith('-full') && this.#atOnce > 0 && this.#failure === undefined) {
+      this.#atOnceMax = this.#atOnce;
+      this.#waiting.push(firstRow);
+    } else this.#fail(error);
+    this.#goOn();
+  }
+
+  #fail(error: InferenceError): void {
+    if (this.#failure !== undefined) return;
+    this.#failure = error;
+    this.#cancellation.cancel('cancelled');
+  }
+
+  #goOn(): void {
+    this.#submitParts();
+    if (this.#atOnce > 0) return;
+    if (this.#failure !== undefined) this.#onEnd(this.#failure);
+    else if (this.#waiting.length === 0) this.#onEnd(this.#answer());
+  }
+
+  #answer(): InferAnswer {
+    const { id, model } = this.#request;
+    const { name, version } = model.view;
+    const outputs = this.#outputs.map((output) => output.tensor());
+    // The outputs lie in memory of their own.
+    return { model: name, version, id, outputs, release: () => {} };
+  }
+}

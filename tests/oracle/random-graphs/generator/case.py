@@ -1,0 +1,119 @@
+"""One case from one seed: a graph that ONNX Runtime loads, requests, and the right answers."""
+import numpy as np
+
+from builder import FLOAT16, N, Skip
+from truth import Truth, data_for
+from whole_graph import RandomGraph, number_from
+
+ATTEMPTS_MAX = 60
+REQUESTS_MAX = 6
+SAMPLES_MAX = 4
+# Without rows these end the whole process, ONNX Runtime's own in Python too.
+ENDS_WITHOUT_ROWS = {"LSTM", "GRU", "RNN", "QuickGelu", "DynamicQuantizeLSTM", "FeatureVectorizer", "Attention"}
+
+
+class Case:
+    def __init__(self, seed, graph, truth, requests, stacked):
+        self.seed = seed
+        self.is_safe = graph.is_safe
+        self.model = graph.model
+        self.opset = graph.builder.opset
+        self.is_half = truth.is_half
+        self.names = truth.names
+        self.random_outputs = sorted(truth.random_outputs)
+        # Pairs of inputs and outputs, or of inputs and the words of the error.
+        self.requests = requests
+        self.stacked = stacked
+
+
+def case_from(seed, rejected):
+    """The first attempt of the seed that gives a graph and steady answers; why others did not is counted in `rejected`."""
+    for attempt in range(ATTEMPTS_MAX):
+        try:
+            graph = RandomGraph(seed, attempt)
+        except Skip:
+            rejected["no graph"] += 1
+            continue
+        try:
+            truth = Truth(graph.model.SerializeToString(), has_half(graph), {v.name for v in graph.outputs if v.is_random})
+        except Exception as error:  # noqa: BLE001
+            rejected[f"not loaded: {str(error)[:90]}"] += 1
+            continue
+        numbers = np.random.default_rng(number_from("data", seed, attempt))
+        requests = requests_for(graph, truth, numbers)
+        answered = [(feeds, outputs) for feeds, outputs, error in requests if not error]
+        if not answered or len(answered) < 2 and graph.is_safe:
+            rejected["no steady answer"] += 1
+            continue
+        stacked = stacked_of(truth, answered)
+        if graph.is_safe and stacked != "agrees":
+            rejected[f"rows not independent: {stacked}"] += 1
+            rejected.setdefault("examples", []).append((seed, attempt, stacked))
+            continue
+        return Case(seed, graph, truth, requests, stacked)
+    raise RuntimeError(f"seed {seed} gives no graph")
+
+
+def has_half(graph):
+    return any(value.dtype == FLOAT16 for value in graph.builder.pool)
+
+
+def stacked_of(truth, answered):
+    """What one run of all requests gives, of those that could share it: each with the same rows, at least one, in all inputs."""
+    answered = [pair for pair in answered if has_rows(pair[0])]
+    if len(answered) < 2 or not all(same_kind(answered[0][0], feeds) for feeds, _ in answered):
+        return "unlike"
+    return truth.stacked(answered)
+
+
+def has_rows(feeds):
+    rows = {array.shape[0] if array.ndim else 0 for array in feeds.values()}
+    return len(rows) == 1 and min(rows) >= 1
+
+
+def same_kind(one, other):
+    """Whether two requests have the same inputs with the same shapes but for the rows."""
+    return one.keys() == other.keys() and all(one[name].shape[1:] == other[name].shape[1:] and one[name].ndim > 0 for name in one)
+
+
+def requests_for(graph, truth, numbers):
+    made = []
+    for _ in range(REQUESTS_MAX):
+        request = request_for(graph, truth, numbers)
+        if request is not None:
+            made.append(request)
+        elif not made:
+            break
+    return made
+
+
+def request_for(graph, truth, numbers):
+    for _ in range(SAMPLES_MAX):
+        rows = int(numbers.integers(1, 6)) if numbers.random() < 0.7 else 1
+        feeds = feeds_for(graph, rows, numbers)
+        outputs, error = truth.answer(feeds)
+        if error:
+            return None if graph.is_safe else (feeds, None, error)
+        if is_telling(graph, outputs) and truth.is_steady(feeds, outputs, numbers):
+            return feeds, outputs, ""
+    return None
+
+
+def feeds_for(graph, rows, numbers):
+    is_odd = not graph.is_safe and numbers.random() < 0.06
+    low = 1 if any(node.op_type in ENDS_WITHOUT_ROWS for node in graph.model.graph.node) else 0
+    feeds = {}
+    for entry in graph.builder.inputs:
+        if entry.default is not None and numbers.random() < 0.5:
+            continue
+        count = int(numbers.integers(low, 4)) if is_odd else rows
+        feeds[entry.value.name] = data_for(entry, count, numbers)
+    return feeds
+
+
+def is_telling(graph, outputs):
+    """Not mostly NaN or infinite: such answers hide what is wrong."""
+    if not graph.is_safe:
+        return True
+    floats = [array for array in outputs if np.issubdtype(array.dtype, np.floating) and array.size]
+    return all(np.isfinite(array.astype(np.float64)).mean() > 0.5 for array in floats)
