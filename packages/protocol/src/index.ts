@@ -11,6 +11,7 @@ export * from './dispatch/lane.ts';
 export * from './dispatch/messages.ts';
 export * from './dispatch/warm-up.ts';
 export * from './elements.ts';
+export * from './engine-shape.ts';
 export * from './errors.ts';
 export * from './float16.ts';
 export { type JsonKind, JsonReader, type JsonSpan, jsonDepthMax } from './json/reader.ts';

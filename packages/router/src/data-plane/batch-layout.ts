@@ -60,7 +60,7 @@ export function layOutBatch(
       region.bytes.set(data, end);
       end += data.length;
     }
-    const shape = engineShapeOf(tensor.shape, model.view.inputs[index] as TensorSpec);
+    const shape = [...tensor.shape];
     // A request that runs alone keeps its shapes, whatever they are.
     if (model.view.isBatched && requests.length > 1) shape[0] = rows;
     inputs.push({ index, shape, data: region.bytes.subarray(begin, end) });
@@ -81,21 +81,6 @@ function outputsOf(requests: readonly BatchPart[]): readonly number[] {
   const wanted = new Set<number>();
   for (const request of requests) for (const output of request.outputs) wanted.add(output);
   return [...wanted].sort((a, b) => a - b);
-}
-
-/** The caller's dimensions in the engine's arrangement: free ones keep their order. */
-export function engineShapeOf(shape: readonly number[], spec: TensorSpec): number[] {
-  return spec.engineShape === undefined ? [...shape] : rearranged(shape, spec.shape, spec.engineShape);
-}
-
-export function callerShapeOf(shape: readonly number[], spec: TensorSpec): readonly number[] {
-  return spec.engineShape === undefined ? shape : rearranged(shape, spec.engineShape, spec.shape);
-}
-
-function rearranged(actual: readonly number[], from: readonly number[], to: readonly number[]): number[] {
-  const free = actual.filter((_, axis) => (from[axis] as number) < 0);
-  let next = 0;
-  return to.map((dimension) => (dimension < 0 ? (free[next++] ?? 1) : dimension));
 }
 
 /** What gives each request of a batch its part of the answer. */
@@ -170,8 +155,7 @@ function shapeOf(output: OutputRows, rows: number): readonly number[] {
 
 function outputRowsFrom(model: ServedModel, output: BatchTensor, rows: number, isWhole: boolean): OutputRows {
   const spec = model.view.outputs[output.index] as TensorSpec;
-  const shape = callerShapeOf(output.shape, spec);
-  const { data } = output;
+  const { shape, data } = output;
   if (isWhole) return outputRows(shape, data, data.length, undefined);
   if (output.shape[0] !== rows) {
     throw new InferenceError(

@@ -1,4 +1,4 @@
-import type { LoadSpec, Region } from '@millrace/protocol';
+import type { LoadSpec } from '@millrace/protocol';
 import type { RunRequest, RunResult, Session } from '../engine.ts';
 
 export interface SizedSession {
@@ -31,9 +31,8 @@ export class FixedSizesSession implements Session {
     const sized = this.#sessions.find((one) => one.rows >= rows) ?? this.#largest();
     if (sized.rows <= rows || !this.#isFillable(request, rows)) return sized.session.run(request);
     const inputs = request.inputs.map((input) => this.#filledUp(input, rows, sized.rows));
-    const lend = (bytes: number): Region => request.lend(bytes);
-    const { outputs, region } = await sized.session.run({ inputs, outputs: request.outputs, lend });
-    return { outputs: outputs.map((output) => cut(output, sized.rows, rows)), region };
+    const { outputs } = await sized.session.run({ ...request, inputs });
+    return { outputs: outputs.map((output) => cut(output, sized.rows, rows)) };
   }
 
   #largest(): SizedSession {

@@ -1,7 +1,14 @@
 import { type EnsemblePlan, EnsembleRun, type TensorSource } from '@millrace/core';
-import { Cancellation, type CancelReason, InferenceError, type Tensor, type TensorSpec } from '@millrace/protocol';
+import {
+  Cancellation,
+  type CancelReason,
+  callerShapeFrom,
+  engineShapeFrom,
+  InferenceError,
+  type Tensor,
+  type TensorSpec,
+} from '@millrace/protocol';
 import type { ModelView } from '../../registry/catalogue.ts';
-import { callerShapeOf, engineShapeOf } from '../batch-layout.ts';
 import type { Clock } from '../clock.ts';
 import type { InferAnswer, InferRequest } from '../infer.ts';
 import type { ValidInferRequest } from '../valid-request.ts';
@@ -116,7 +123,7 @@ export class EnsembleRequest {
       const tensor = inputs[source.input];
       const spec = model.view.inputs[source.input];
       if (tensor === undefined || spec?.engineShape === undefined) return tensor;
-      return { ...tensor, shape: engineShapeOf(tensor.shape, spec) };
+      return { ...tensor, shape: engineShapeFrom(spec, tensor.shape) };
     }
     return this.#answers[source.step]?.outputs[source.position];
   }
@@ -160,7 +167,7 @@ export class EnsembleRequest {
       const shape = fitBatch(tensor.shape, this.#isBatched[step] === true, inside);
       // A step may answer with another shape than it declares; that shape is the answer.
       const isDeclared = shapesMeet(shape, inside.shape);
-      return { ...tensor, name: spec.name, shape: isDeclared ? callerShapeOf(shape, spec) : shape };
+      return { ...tensor, name: spec.name, shape: isDeclared ? callerShapeFrom(spec, shape) : shape };
     });
     const held = this.#answers.filter((answer) => answer !== undefined);
     const release = (): void => {

@@ -1,6 +1,6 @@
-import type { TensorSpec } from '@millrace/protocol';
 import { expect, test } from 'vitest';
 import { callerShapeFrom, engineShapeFrom, hasTranslatableShapes } from './engine-shape.ts';
+import type { TensorSpec } from './tensor.ts';
 
 function spec(shape: readonly number[], engineShape?: readonly number[]): TensorSpec {
   return { name: 'x', datatype: 'FP32', shape, ...(engineShape === undefined ? {} : { engineShape }) };
