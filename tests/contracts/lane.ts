@@ -4,6 +4,7 @@ import { afterAll, afterEach, describe, expect } from 'vitest';
 import { testBatches } from './lane-batches.ts';
 import { testCalls } from './lane-calls.ts';
 import { testLife } from './lane-life.ts';
+import { testOutputMemory } from './lane-output-memory.ts';
 import { LinkProbe } from './link-probe.ts';
 import { ModelFolder } from './model-folder.ts';
 
@@ -11,6 +12,8 @@ export interface LaneUnderTest {
   readonly createLane: () => Lane;
   /** The same with workers whose models call others. */
   readonly createCallingLane: () => Lane;
+  /** With workers whose engine leaves some outputs unwritten. */
+  readonly createSilentLane: () => Lane;
   /** The worker has a process of its own. */
   readonly hasProcess: boolean;
 }
@@ -22,6 +25,7 @@ export interface LaneTools extends LaneUnderTest {
   /** A new worker; it is ended after the test, and the link held to what concerns every test. */
   open(): LinkProbe;
   openCalling(): LinkProbe;
+  openSilent(): LinkProbe;
 }
 
 export function describeLane(name: string, lane: LaneUnderTest): void {
@@ -35,6 +39,7 @@ export function describeLane(name: string, lane: LaneUnderTest): void {
     };
     const open = () => openOn(lane.createLane());
     const openCalling = () => openOn(lane.createCallingLane());
+    const openSilent = () => openOn(lane.createSilentLane());
     afterAll(() => models.remove());
     afterEach(async () => {
       for (const probe of probes.splice(0)) {
@@ -44,9 +49,10 @@ export function describeLane(name: string, lane: LaneUnderTest): void {
         expect(probe.received.at(-1)?.kind).toBe('gone');
       }
     });
-    const tools: LaneTools = { ...lane, name, models, open, openCalling };
+    const tools: LaneTools = { ...lane, name, models, open, openCalling, openSilent };
     testLife(tools);
     testBatches(tools);
+    testOutputMemory(tools);
     testCalls(tools);
   });
 }

@@ -9,6 +9,7 @@ import {
   doublingModel,
   gatherModel,
   identityModel,
+  passingModel,
   positionsModel,
 } from '@millrace/worker/testing';
 
@@ -73,6 +74,16 @@ export class ModelFolder {
       inputs: tensors('input'),
       outputs: tensors('output'),
       isBatched: true,
+    });
+  }
+
+  /** Its input as it is, and a constant beside it: outputs that ONNX Runtime does not compute. */
+  passing(model: number, columns: number): LoadSpec {
+    const tensor = (name: string, rows = -1): TensorSpec => ({ name, datatype: 'FP32', shape: [rows, columns] });
+    return this.#spec(model, `passing${columns}`, passingModel(columns), {
+      inputs: [tensor('input')],
+      outputs: [tensor('input'), tensor('constant', 1), tensor('doubled')],
+      isBatched: false,
     });
   }
 

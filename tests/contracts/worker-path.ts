@@ -16,6 +16,11 @@ export function mustFindEventWorker(): string {
   return mustFindBuilt('tests/dist/support/event-worker.js');
 }
 
+/** The one whose engine leaves some outputs unwritten. */
+export function mustFindSilentWorker(): string {
+  return mustFindBuilt('tests/dist/support/silent-worker.js');
+}
+
 function mustFindBuilt(path: string): string {
   // Tests run from source and from dist, which lies one folder deeper.
   for (const root of ['../../', '../../../']) {

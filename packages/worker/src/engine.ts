@@ -1,21 +1,35 @@
 /** The seam between the worker host and whatever computes: an engine loads a model into a session that runs batches. */
-import {
-  type BatchTensor,
-  type CancelSignal,
-  InferenceError,
-  type LoadSpec,
-  type Region,
-  type Tensor,
-} from '@millrace/protocol';
+import { type BatchTensor, type CancelSignal, InferenceError, type LoadSpec, type Tensor } from '@millrace/protocol';
 
 export interface RunRequest {
+  /** A shape is as callers see it (`TensorSpec.shape`). An input that may be left out may not be among them. */
   readonly inputs: readonly BatchTensor[];
   /** Positions of the wanted outputs, as `LoadSpec.outputs` lists them. */
   readonly outputs: readonly number[];
-  /** Memory for the outputs, laid where the router will read it. */
-  lend(bytes: number): Region;
+  readonly memory: OutputMemory;
   /** Only for models whose `LoadSpec.concurrency` is given. */
   readonly calls?: RunCalls;
+}
+
+/** An output of fewer bytes is copied: a value could equal the mark of unwritten memory too often. */
+export const inPlaceBytesMin = 4;
+
+/**
+ * Memory for the outputs of one run, laid where the router will read it. Its host owns it: it gives back the memory of a run that fails, and
+ * answers no run of which a part was not written.
+ */
+export interface OutputMemory {
+  /**
+   * One part for each wanted output, in their order, of so many bytes. The engine writes them itself, or has them written by `write` and `fill`.
+   * What was laid out before is given back and must not be touched any more.
+   */
+  layOut(sizes: readonly number[]): readonly Uint8Array[];
+  /** Copies an output to its part, which has as many bytes. */
+  write(part: number, bytes: Uint8Array): void;
+  /** For outputs that have to be encoded: `write` must write every byte of the part. */
+  fill(part: number, write: (target: Uint8Array) => void): void;
+  /** Whether an engine that was given the part to write has done so. */
+  isWritten(part: number): boolean;
 }
 
 /** What a run that goes on while others do may ask for meanwhile. */
@@ -39,9 +53,8 @@ export interface ModelCall {
 }
 
 export interface RunResult {
-  /** In the order they were asked for, as views of `region`. */
+  /** In the order they were asked for, each the beginning of its part of the memory. */
   readonly outputs: readonly BatchTensor[];
-  readonly region: Region;
 }
 
 /** A run failed, and whatever is run in this process after it will fail too: a process that is a worker ends by it. */

@@ -1,4 +1,5 @@
 /** The lane without a process or a socket: for programs that embed the server, and for tests. */
+import { randomInt } from 'node:crypto';
 import {
   type FromWorker,
   HeapRegion,
@@ -39,6 +40,7 @@ class InlineLink implements WorkerLink {
       batchesMax,
       now: () => performance.now(),
       residentBytes: () => process.memoryUsage.rss(),
+      sentinelSeed: randomInt(2 ** 32),
       lend: lendHeap,
       send: (message) => this.#deliver(message),
     });

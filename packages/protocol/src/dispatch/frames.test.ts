@@ -77,6 +77,7 @@ const loadSpec: fc.Arbitrary<LoadSpec> = fc.record(
     batchSizes: fc.array(fc.nat({ max: 256 }), { maxLength: 4 }),
     warmup: fc.array(warmupSample, { maxLength: 2 }),
     concurrency: fc.nat({ max: 64 }),
+    cutsZipMaps: fc.boolean(),
   },
   {
     requiredKeys: [

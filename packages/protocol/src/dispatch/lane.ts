@@ -3,6 +3,8 @@
  * - messages arrive in the order they were sent, each way;
  * - a worker answers every dispatch exactly once (`answered` or `failed`), or is `gone`: in dispatch order, unless it has
  *   loaded a model whose `concurrency` is given; then as its batches end;
+ * - shapes are as callers see them, both ways; the worker alone knows the shapes that an engine sees;
+ * - what is answered was written for this batch: memory that an engine left as it was fails the batch;
  * - a batch that runs may `call` other models, and each call is answered at most once; none is after the batch has ended;
  * - `gone` comes once and last, also after `stop`, `kill` and a start that failed; after it `send` does nothing;
  * - `receive` is never called from inside `open`, `send`, `stop` or `kill`.

@@ -33,6 +33,7 @@ export function loadSpecFrom(json: string): LoadSpec {
       : { batchSizes: listFrom(spec.batchSizes, 'batchSizes').map((rows) => countFrom(rows, 'batchSizes')) }),
     ...(spec.warmup === undefined ? {} : { warmup: listFrom(spec.warmup, 'warmup').map(warmupSampleFrom) }),
     ...(spec.concurrency === undefined ? {} : { concurrency: countFrom(spec.concurrency, 'concurrency') }),
+    ...(spec.cutsZipMaps === undefined ? {} : { cutsZipMaps: flagFrom(spec.cutsZipMaps, 'cutsZipMaps') }),
   };
 }
 

@@ -33,6 +33,8 @@ export interface LoadSpec {
    * they run one after the other and are answered in that order.
    */
   readonly concurrency?: number;
+  /** Graph outputs that a ZipMap makes are loaded as tensors of scores: the worker loads a rewritten copy of the file. */
+  readonly cutsZipMaps?: boolean;
 }
 
 /**
@@ -48,6 +50,10 @@ export interface Region {
 export interface BatchTensor {
   /** Position among the model's inputs or outputs, as `LoadSpec` lists them. */
   readonly index: number;
+  /**
+   * As callers see it (`TensorSpec.shape`): where a configuration reshapes, the engine translates. Of an output it is what the engine gave,
+   * which may differ from what the model declares.
+   */
   readonly shape: readonly number[];
   readonly data: Uint8Array;
 }

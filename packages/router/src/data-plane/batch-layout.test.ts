@@ -108,13 +108,13 @@ test('the whole answer of a batch goes to its one request with the shape that th
   expect(splitter.rows([0], 0, 3)).toMatchObject([{ shape: [1, 2], data: pooled.data }]);
 });
 
-test('reshaped tensors have the engine\u2019s shape on the way in and the caller\u2019s on the way out', () => {
+test('reshaped tensors keep the caller\u2019s shape both ways: the worker translates it', () => {
   const reshaped = servedModel(
     [{ name: 'a', datatype: 'FP32', shape: [-1, -1, 1], engineShape: [-1, -1] }],
     [{ name: 'x', datatype: 'FP32', shape: [-1, 1], engineShape: [-1] }],
   );
   const request = valid(reshaped, [tensor('a', [1, 3, 1], Float32Array.of(1, 2, 3))]);
-  expect(layOutBatch(reshaped, [request, request], heap).inputs[0]?.shape).toEqual([2, 3]);
-  const splitter = new AnswerSplitter(reshaped, answer({ index: 0, shape: [2], data: new Uint8Array(8) }), 2, false);
+  expect(layOutBatch(reshaped, [request, request], heap).inputs[0]?.shape).toEqual([2, 3, 1]);
+  const splitter = new AnswerSplitter(reshaped, answer({ index: 0, shape: [2, 1], data: new Uint8Array(8) }), 2, false);
   expect(splitter.rows([0], 1, 2)[0]?.shape).toEqual([1, 1]);
 });

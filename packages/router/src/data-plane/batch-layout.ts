@@ -60,7 +60,7 @@ export function layOutBatch(
       region.bytes.set(data, end);
       end += data.length;
     }
-    const shape = engineShapeOf(tensor.shape, model.view.inputs[index] as TensorSpec);
+    const shape = [...tensor.shape];
     // A request that runs alone keeps its shapes, whatever they are.
     if (model.view.isBatched && requests.length > 1) shape[0] = rows;
     inputs.push({ index, shape, data: region.bytes.subarray(begin, end) });
@@ -170,8 +170,7 @@ function shapeOf(output: OutputRows, rows: number): readonly number[] {
 
 function outputRowsFrom(model: ServedModel, output: BatchTensor, rows: number, isWhole: boolean): OutputRows {
   const spec = model.view.outputs[output.index] as TensorSpec;
-  const shape = callerShapeOf(output.shape, spec);
-  const { data } = output;
+  const { shape, data } = output;
   if (isWhole) return outputRows(shape, data, data.length, undefined);
   if (output.shape[0] !== rows) {
     throw new InferenceError(

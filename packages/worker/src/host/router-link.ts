@@ -1,3 +1,4 @@
+import { randomInt } from 'node:crypto';
 import {
   decodeToWorker,
   type FindShared,
@@ -42,6 +43,7 @@ export class RouterLink {
       batchesMax: batchesMaxDefault,
       now: () => performance.now(),
       residentBytes: () => process.memoryUsage.rss(),
+      sentinelSeed: randomInt(2 ** 32),
       isOwnProcess: true,
       lend: (bytes) => this.#lend(bytes),
       send: (message) => this.#send(message),

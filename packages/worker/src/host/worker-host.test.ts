@@ -1,6 +1,7 @@
 import { HeapRegion, InferenceError, type LoadSpec, type WorkerMessage } from '@millrace/protocol';
 import { describe, expect, test } from 'vitest';
 import { type Engine, ModelMismatch, ProcessSpoiled, type RunRequest, type RunResult } from '../engine.ts';
+import { silentEngine } from '../testing/silent-engine.ts';
 import { WorkerHost } from './worker-host.ts';
 
 const spec: LoadSpec = {
@@ -28,8 +29,14 @@ function hostUnderTest(load: Engine['load'] = async () => session()) {
     return {
       run(request: RunRequest): Promise<RunResult> {
         return new Promise((resolve, reject) => {
-          const region = request.lend(8);
-          runs.push({ resolve: () => resolve({ outputs: [], region }), reject });
+          const [data = new Uint8Array(0)] = request.memory.layOut([8]);
+          runs.push({
+            resolve: () => {
+              request.memory.write(0, new Uint8Array(8).fill(1));
+              resolve({ outputs: [{ index: 0, shape: [8], data }] });
+            },
+            reject,
+          });
         });
       },
       async unload() {
@@ -44,6 +51,7 @@ function hostUnderTest(load: Engine['load'] = async () => session()) {
     batchesMax: 2,
     now: () => time++,
     residentBytes: () => 1234,
+    sentinelSeed: 1,
     lend: (bytes) => {
       const region = new HeapRegion(new Uint8Array(bytes));
       return {
@@ -65,13 +73,13 @@ function hostUnderTest(load: Engine['load'] = async () => session()) {
     runs,
     released,
     unloads: () => unloads,
-    dispatch: (batch: number, model = 1) =>
+    dispatch: (batch: number, model = 1, values: readonly number[] = []) =>
       host.receive({
         kind: 'dispatch',
         batch,
         model,
-        inputs: [],
-        outputs: [],
+        inputs: [{ index: 0, shape: [values.length], data: Uint8Array.from(values) }],
+        outputs: [0],
         region: new HeapRegion(new Uint8Array(0)),
       }),
     untilSent: (count: number) =>
@@ -146,6 +154,43 @@ describe('WorkerHost', () => {
     runs[0]?.reject(new InferenceError(thrown, 'because'));
     await untilSent(2);
     expect(sent[1]).toEqual({ kind: 'failed', batch: 1, code: told, message: 'because' });
+  });
+
+  test('a run that throws a plain error fails its batch with inference-failed, and the next one runs', async () => {
+    const { host, sent, runs, released, dispatch, untilSent, turn } = hostUnderTest();
+    host.receive({ kind: 'load', spec: loaded });
+    dispatch(1);
+    dispatch(2);
+    await turn();
+    runs[0]?.reject(new RangeError('Invalid typed array length: -3'));
+    await untilSent(2);
+    await turn();
+    runs[1]?.resolve();
+    await untilSent(3);
+    expect(sent.slice(1)).toMatchObject([
+      { kind: 'failed', batch: 1, code: 'inference-failed', message: 'Invalid typed array length: -3' },
+      { kind: 'answered', batch: 2 },
+    ]);
+    expect(released).toEqual([8]);
+  });
+
+  test('a run that leaves its output unwritten fails its batch, and its memory is given back', async () => {
+    const { host, sent, released, dispatch, untilSent } = hostUnderTest(() => silentEngine.load(spec));
+    host.receive({ kind: 'load', spec });
+    dispatch(1, 1, [1, 2, 3, 4, 5, 6, 7, 8]);
+    await untilSent(2);
+    dispatch(2, 1, [0, 0, 0, 0, 0, 0, 0, 0]);
+    await untilSent(3);
+    expect(sent.slice(1)).toMatchObject([
+      { kind: 'answered', batch: 1 },
+      {
+        kind: 'failed',
+        batch: 2,
+        code: 'inference-failed',
+        message: expect.stringMatching(/output 0 was not written/),
+      },
+    ]);
+    expect(released).toEqual([8]);
   });
 
   test('a batch frees its place before its answer is told, so that the next may be sent at once', async () => {

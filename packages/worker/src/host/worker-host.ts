@@ -1,4 +1,4 @@
-import assert from 'node:assert';
+import assert, { AssertionError } from 'node:assert';
 import type {
   CancelMessage,
   DispatchMessage,
@@ -20,6 +20,8 @@ import {
   type RunResult,
   type Session,
 } from '../engine.ts';
+import { GuardedOutputMemory } from '../guarded-output-memory.ts';
+import { randomBitsFrom } from '../random-bits.ts';
 import { runWarmUp } from '../warm-up/run-warm-up.ts';
 import { OpenCalls } from './open-calls.ts';
 
@@ -37,6 +39,8 @@ export interface WorkerHostOptions {
   readonly isOwnProcess?: boolean;
   /** Memory for outputs, laid where the router will read it. */
   readonly lend: (bytes: number) => Region;
+  /** Of the marks of unwritten memory; 32 random bits. */
+  readonly sentinelSeed: number;
   /** Called between two jobs: the place to receive what has arrived meanwhile. */
   readonly listen?: () => void;
   /** Called when nothing is left to do. */
@@ -74,6 +78,7 @@ export class WorkerHost {
   readonly #calls: OpenCalls;
   readonly #jobs: Job[] = [];
   readonly #lendOutputs: (bytes: number) => Region;
+  readonly #random: () => number;
   #batchesMax: number;
   #batchesHeld = 0;
   #isWorking: boolean = false;
@@ -83,6 +88,7 @@ export class WorkerHost {
   constructor(options: WorkerHostOptions) {
     this.#options = options;
     this.#lendOutputs = options.lend;
+    this.#random = randomBitsFrom(options.sentinelSeed);
     this.#batchesMax = options.batchesMax;
     this.#calls = new OpenCalls({ lend: options.lend, send: (message) => this.#send(message) });
   }
@@ -223,22 +229,35 @@ export class WorkerHost {
     if (isCancelled) return this.#fail(batch, 'cancelled', 'the batch was cancelled before it began');
     if (session === undefined) return this.#fail(batch, 'unknown-model', `model ${dispatch.model} is not loaded here`);
     const startedAt = this.#options.now();
+    const memory = new GuardedOutputMemory(this.#lendOutputs, this.#random);
     let result: RunResult;
+    let region: Region;
     try {
-      const request: RunRequest = { inputs, outputs, lend: this.#lendOutputs };
+      const request: RunRequest = { inputs, outputs, memory };
       result = await session.run(calls === undefined ? request : { ...request, calls });
+      region = memory.take(result.outputs);
     } catch (error) {
       onRan();
-      if (!(error instanceof InferenceError)) throw error;
-      if (error instanceof ProcessSpoiled && this.#options.isOwnProcess === true) throw error;
-      this.#fail(batch, calls === undefined ? failureCodeFrom(error) : error.code, error.message);
+      memory.release();
+      this.#failBy(error, batch, calls !== undefined);
       return;
     }
     onRan();
     const runMicros = (this.#options.now() - startedAt) * 1000;
     this.#batchesHeld--;
-    if (this.#isClosed) result.region.release();
-    else this.#send({ kind: 'answered', batch, outputs: result.outputs, region: result.region, runMicros });
+    if (this.#isClosed) region.release();
+    else this.#send({ kind: 'answered', batch, outputs: result.outputs, region, runMicros });
+  }
+
+  /** A run that failed fails its batch, whatever it threw; only what spoils the process, and a defect of its own, ends it. */
+  #failBy(error: unknown, batch: number, isConcurrent: boolean): void {
+    if (error instanceof AssertionError) throw error;
+    if (error instanceof ProcessSpoiled && this.#options.isOwnProcess === true) throw error;
+    if (error instanceof InferenceError) {
+      this.#fail(batch, isConcurrent ? error.code : failureCodeFrom(error), error.message);
+    } else {
+      this.#fail(batch, 'inference-failed', error instanceof Error ? error.message : String(error));
+    }
   }
 
   #fail(batch: number, code: FailedMessage['code'], message: string): void {

@@ -80,7 +80,8 @@ function typeAndShapeProblems(
         'configuration: make them agree, or declare a reshape',
     ];
   }
-  if (isBatched && typeof found.shape[0] === 'number') {
+  // An input that has a default is no part of a batch's rows: a request that gives it runs alone.
+  if (isBatched && spec.isOptional !== true && typeof found.shape[0] === 'number') {
     return [
       `${role} "${spec.name}" has a fixed first dimension of ${found.shape[0]}, so rows of several requests cannot ` +
         'share a run: export the model with a free batch dimension, or set max_batch_size to 0',

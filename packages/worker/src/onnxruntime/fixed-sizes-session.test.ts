@@ -1,10 +1,10 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { HeapRegion, type LoadSpec, type TensorSpec } from '@millrace/protocol';
+import type { LoadSpec, TensorSpec } from '@millrace/protocol';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { RunRequest, RunResult, Session } from '../engine.ts';
-import { arithmeticModel } from '../testing/index.ts';
+import { arithmeticModel, usedMemory } from '../testing/index.ts';
 import { FixedSizesSession } from './fixed-sizes-session.ts';
 import { onnxruntimeEngine } from './onnxruntime-engine.ts';
 
@@ -41,7 +41,7 @@ function requestOf(rows: number, seed = 0): RunRequest {
       { index: 1, shape, data },
     ],
     outputs: [1, 0],
-    lend: (bytes) => new HeapRegion(new Uint8Array(bytes)),
+    memory: usedMemory().memory,
   };
 }
 
@@ -103,9 +103,9 @@ test('more rows than the largest size are run as they are', async () => {
 
 test('inputs with unequal first sizes, or none, are not filled up', async () => {
   const session = await onnxruntimeEngine.load(spec);
-  const { inputs, outputs, lend } = requestOf(3);
+  const { inputs, outputs, memory } = requestOf(3);
   const [left, right] = [inputs[0] as Batch, requestOf(1).inputs[1] as Batch];
-  const result = await session.run({ inputs: [left, right], outputs, lend });
+  const result = await session.run({ inputs: [left, right], outputs, memory });
   expect(result.outputs.map(({ shape }) => shape)).toEqual([
     [3, 2],
     [3, 2],
@@ -122,10 +122,10 @@ type Batch = RunRequest['inputs'][number];
 
 test('an input that does not have the bytes of its shape is refused as ever', async () => {
   const session = await onnxruntimeEngine.load(spec);
-  const { inputs, outputs, lend } = requestOf(3);
+  const { inputs, outputs, memory } = requestOf(3);
   const short = inputs.map((input) => ({ ...input, data: input.data.subarray(0, 22) }));
-  await expect(session.run({ inputs: short, outputs, lend })).rejects.toThrow('has 22 bytes');
+  await expect(session.run({ inputs: short, outputs, memory })).rejects.toThrow('has 22 bytes');
   const uneven = inputs.map((input, index) => (index === 0 ? input : { ...input, shape: [2, 2] }));
-  await expect(session.run({ inputs: uneven, outputs, lend })).rejects.toThrow('has 24 bytes');
+  await expect(session.run({ inputs: uneven, outputs, memory })).rejects.toThrow('has 24 bytes');
   await session.unload();
 });

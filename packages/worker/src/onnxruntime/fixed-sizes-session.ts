@@ -1,4 +1,4 @@
-import type { LoadSpec, Region } from '@millrace/protocol';
+import type { LoadSpec } from '@millrace/protocol';
 import type { RunRequest, RunResult, Session } from '../engine.ts';
 
 export interface SizedSession {
@@ -27,31 +27,34 @@ export class FixedSizesSession implements Session {
   }
 
   async run(request: RunRequest): Promise<RunResult> {
-    const rows = request.inputs[0]?.shape[0] ?? 0;
+    const rows = request.inputs.find(({ index }) => this.#hasRows(index))?.shape[0] ?? 0;
     const sized = this.#sessions.find((one) => one.rows >= rows) ?? this.#largest();
     if (sized.rows <= rows || !this.#isFillable(request, rows)) return sized.session.run(request);
     const inputs = request.inputs.map((input) => this.#filledUp(input, rows, sized.rows));
-    const lend = (bytes: number): Region => request.lend(bytes);
-    const { outputs, region } = await sized.session.run({ inputs, outputs: request.outputs, lend });
-    return { outputs: outputs.map((output) => cut(output, sized.rows, rows)), region };
+    const { outputs } = await sized.session.run({ ...request, inputs });
+    return { outputs: outputs.map((output) => cut(output, sized.rows, rows)) };
   }
 
   #largest(): SizedSession {
     return this.#sessions.at(-1) as SizedSession;
   }
 
-  /** An input that may be left out holds for the whole run, and has no rows. */
+  /** Not where a value replaces a default, which holds for the whole run, nor where inputs have unequal first sizes. */
   #isFillable({ inputs }: RunRequest, rows: number): boolean {
     if (rows === 0) return false;
     return inputs.every(
-      ({ index, shape, data }) =>
-        shape[0] === rows && data.length % rows === 0 && this.#spec.inputs[index]?.isOptional !== true,
+      ({ index, shape, data }) => this.#hasRows(index) && shape[0] === rows && data.length % rows === 0,
     );
   }
 
   async unload(): Promise<void> {
     this.#filled.clear();
     for (const { session } of this.#sessions) await session.unload();
+  }
+
+  /** An input with a default value has no batch dimension. */
+  #hasRows(index: number): boolean {
+    return this.#spec.inputs[index]?.isOptional !== true;
   }
 
   #filledUp(input: Batch, rows: number, rowsWanted: number): Batch {

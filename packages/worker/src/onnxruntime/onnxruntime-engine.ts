@@ -1,10 +1,12 @@
 import { datatypes, elementCount, type LoadSpec } from '@millrace/protocol';
 import { InferenceSession } from 'onnxruntime-node';
-import { type Engine, ModelMismatch, type RunResult, type Session } from '../engine.ts';
+import { type Engine, ModelMismatch, type Session } from '../engine.ts';
+import { warmUpMemory } from '../warm-up/warm-up-memory.ts';
 import { modelProblems, unsupportedProblems } from './check-model.ts';
 import { executionProvidersOf } from './execution-providers.ts';
 import { FixedSizesSession, type SizedSession } from './fixed-sizes-session.ts';
 import { gpuFailureWords, isMemoryFull, memoryFullWords } from './gpu-failure.ts';
+import { externalFolderOption, type ModelSource, modelSourceOf } from './model-source.ts';
 import { OnnxruntimeSession } from './onnxruntime-session.ts';
 
 /** Failures are told in the answer; the engine's own print of each would only fill the log. */
@@ -15,15 +17,16 @@ export const onnxruntimeEngine: Engine = {
   name: 'onnxruntime',
   async load(spec) {
     mustHaveNone(spec, unsupportedProblems(spec));
+    const source = await mustRead(spec);
     const { batchSizes } = spec;
-    return batchSizes === undefined ? opened(spec, 1) : openedForSizes(spec, batchSizes);
+    return batchSizes === undefined ? opened(spec, source, 1) : openedForSizes(spec, source, batchSizes);
   },
 };
 
-async function openedForSizes(spec: LoadSpec, batchSizes: readonly number[]): Promise<Session> {
+async function openedForSizes(spec: LoadSpec, source: ModelSource, batchSizes: readonly number[]): Promise<Session> {
   const sessions: SizedSession[] = [];
   try {
-    for (const rows of batchSizes) sessions.push({ rows, session: await opened(spec, rows) });
+    for (const rows of batchSizes) sessions.push({ rows, session: await opened(spec, source, rows) });
     return new FixedSizesSession(sessions, spec);
   } catch (error) {
     for (const { session } of sessions) await session.unload();
@@ -32,12 +35,12 @@ async function openedForSizes(spec: LoadSpec, batchSizes: readonly number[]): Pr
 }
 
 /** Checked, and warmed up with so many rows. */
-async function opened(spec: LoadSpec, rows: number): Promise<Session> {
-  const session = await mustOpen(spec);
+async function opened(spec: LoadSpec, source: ModelSource, rows: number): Promise<Session> {
+  const session = await mustOpen(spec, source);
   try {
     mustHaveNone(spec, modelProblems(spec, session.inputMetadata, session.outputMetadata));
-    const loaded = new OnnxruntimeSession(session, spec);
-    mustHaveNone(spec, await warmUp(loaded, spec, rows));
+    const loaded = new OnnxruntimeSession(session, spec, source.defaults);
+    await warmUp(loaded, spec, rows);
     return loaded;
   } catch (error) {
     await session.release();
@@ -45,14 +48,29 @@ async function opened(spec: LoadSpec, rows: number): Promise<Session> {
   }
 }
 
-async function mustOpen(spec: LoadSpec): Promise<InferenceSession> {
+async function mustRead(spec: LoadSpec): Promise<ModelSource> {
   try {
-    return await InferenceSession.create(spec.path, {
-      executionProviders: executionProvidersOf(spec),
-      intraOpNumThreads: spec.threads,
-      logSeverityLevel: logSeverityFatal,
-      extra: { session: { intra_op: { allow_spinning: spec.isSpinning ? '1' : '0' } } },
-    });
+    return await modelSourceOf(spec);
+  } catch (error) {
+    throw notLoaded(spec, error instanceof Error ? error.message.trim() : String(error));
+  }
+}
+
+async function mustOpen(spec: LoadSpec, { model }: ModelSource): Promise<InferenceSession> {
+  const isFile = typeof model === 'string';
+  const options: InferenceSession.SessionOptions = {
+    executionProviders: executionProvidersOf(spec),
+    intraOpNumThreads: spec.threads,
+    logSeverityLevel: logSeverityFatal,
+    extra: {
+      session: {
+        intra_op: { allow_spinning: spec.isSpinning ? '1' : '0' },
+        ...(isFile ? {} : externalFolderOption(spec.path)),
+      },
+    },
+  };
+  try {
+    return await (isFile ? InferenceSession.create(model, options) : InferenceSession.create(model, options));
   } catch (error) {
     const message = error instanceof Error ? error.message.trim() : String(error);
     if (spec.gpu !== undefined) throw notLoaded(spec, await gpuFailureWords(message, spec.gpu));
@@ -70,43 +88,26 @@ function notLoaded({ name, version, gpu }: LoadSpec, words: string): Error {
 
 /**
  * The first run pays for allocations that later ones do not, so it is made before the model is said to be ready:
- * rows of zeros, free dimensions 1. A model may well refuse such an input; that says nothing of real ones. If it answers,
- * the shapes must be those declared. Strings have no such neutral value, so a model that takes them is not warmed up.
+ * rows of zeros, free dimensions 1, without what may be left out. It also finds most outputs that cannot be written in place. A model may
+ * well refuse such an input; that says nothing of real ones. Strings have no such neutral value, so a model that takes them is not warmed up.
  */
-async function warmUp(session: OnnxruntimeSession, spec: LoadSpec, rows: number): Promise<string[]> {
-  if (spec.inputs.some(({ datatype }) => datatype === 'BYTES')) return [];
-  const inputs = spec.inputs.map((input, index) => {
+async function warmUp(session: OnnxruntimeSession, spec: LoadSpec, rows: number): Promise<void> {
+  if (spec.inputs.some(({ datatype, isOptional }) => datatype === 'BYTES' && isOptional !== true)) return;
+  const inputs = spec.inputs.flatMap((input, index) => {
+    if (input.isOptional === true) return [];
     const shape = input.shape.map((dimension) => (dimension === -1 ? 1 : dimension));
     if (spec.isBatched) shape[0] = rows;
-    return { index, shape, data: new Uint8Array(elementCount(shape) * (datatypes[input.datatype].bytes ?? 0)) };
+    return [{ index, shape, data: new Uint8Array(elementCount(shape) * (datatypes[input.datatype].bytes ?? 0)) }];
   });
   const outputs = spec.outputs.map((_, index) => index);
-  let result: RunResult;
   try {
-    result = await session.runUnplaced({
-      inputs,
-      outputs,
-      lend: (bytes) => ({ bytes: new Uint8Array(bytes), release: () => {} }),
-    });
+    await session.run({ inputs, outputs, memory: warmUpMemory() });
   } catch (error) {
     // A GPU that is too full for zeros is too full for requests.
     if (spec.gpu !== undefined && error instanceof Error && isMemoryFull(error.message)) {
       throw notLoaded(spec, memoryFullWords);
     }
-    return [];
   }
-  return result.outputs.flatMap(({ index, shape }) => {
-    const declared = spec.outputs[index];
-    if (declared === undefined) return [];
-    const isAsDeclared =
-      (!spec.isBatched || shape[0] === rows) &&
-      shape.length === declared.shape.length &&
-      declared.shape.every((dimension, axis) => dimension === -1 || dimension === shape[axis]);
-    if (isAsDeclared) return [];
-    return [
-      `output "${declared.name}" came out as [${shape}] for ${rows === 1 ? 'one row' : `${rows} rows`} of zeros and is declared as [${declared.shape}]: correct the configuration`,
-    ];
-  });
 }
 
 function mustHaveNone(spec: LoadSpec, problems: readonly string[]): void {

@@ -1,136 +1,173 @@
-import {
-  datatypes,
-  elementCount,
-  InferenceError,
-  type LoadSpec,
-  type Region,
-  type TensorSpec,
-} from '@millrace/protocol';
-import { type InferenceSession, Tensor } from 'onnxruntime-node';
-import { ProcessSpoiled, type RunRequest, type RunResult, type Session } from '../engine.ts';
-import { elementsFrom, elementTypes } from './element-types.ts';
-import { callerShapeFrom, engineShapeFrom } from './engine-shape.ts';
+import { datatypes, elementCount, InferenceError, type LoadSpec, type TensorSpec } from '@millrace/protocol';
+import type { InferenceSession, Tensor } from 'onnxruntime-node';
+import { inPlaceBytesMin, ProcessSpoiled, type RunRequest, type RunResult, type Session } from '../engine.ts';
+import { callerShapeFrom } from './engine-shape.ts';
 import { contextFailure } from './gpu-failure.ts';
-import { textBytes, textsFrom, writeTexts } from './text-tensor.ts';
+import { canBeWrittenInPlace, numericTensor, onnxTensorFrom } from './onnx-tensor.ts';
+import { textBytes, writeTexts } from './text-tensor.ts';
 
-type Batch = RunRequest['inputs'][number];
-const alignmentBytes = 8;
-/** Where the language has it, `Tensor` insists on Float16Array, which the native side then takes for empty. */
-const hasFloat16Array = 'Float16Array' in globalThis;
+type Feeds = Record<string, Tensor>;
 
-interface OutputPlace {
-  readonly spec: TensorSpec;
-  readonly index: number;
-  /** As the engine sees it. */
-  readonly shape: readonly number[];
-  readonly bytes: number;
-  readonly offset: number;
+/** What an output is expected to be before the run, as the engine sees it. */
+interface Expected {
+  readonly shapes: readonly (readonly number[])[];
+  readonly sizes: readonly number[];
 }
 
-/** One loaded model. Runs on the calling thread: the promise is already settled work, not work in the background. */
+/** How ONNX Runtime says that an output has another shape than the memory it was given for it. */
+const refusedShape =
+  /The output OrtValue provided for output|Invalid rank for output|Got invalid dimensions for output|OrtValue shape verification failed|Tensor size mismatch/;
+
+/**
+ * One loaded model. Runs on the calling thread: the promise is already settled work, not work in the background.
+ *
+ * Outputs of known size are written by the engine into the memory of the answer. Not all are: where an output is an input, or a
+ * constant or a value passed through by a branch that it does not copy, ONNX Runtime leaves that memory as it is, and even returns it as the result; where the real shape is not the
+ * declared one, it refuses the memory. Then the run is repeated without, and from then on the output is copied from the engine's own result.
+ */
 export class OnnxruntimeSession implements Session {
   readonly #session: InferenceSession;
   readonly #spec: LoadSpec;
+  /** Fed where a batch leaves the input out. */
+  readonly #defaults: ReadonlyMap<string, Tensor>;
+  /** By the position among the outputs: never written in place. */
+  readonly #isCopied: boolean[];
+  /** The input that tells how many rows a batch has: an input with a default may have others. */
+  readonly #rowsInput: number;
 
-  constructor(session: InferenceSession, spec: LoadSpec) {
+  constructor(session: InferenceSession, spec: LoadSpec, defaults: ReadonlyMap<string, Tensor> = new Map()) {
     this.#session = session;
     this.#spec = spec;
+    this.#defaults = defaults;
+    this.#isCopied = spec.outputs.map(
+      (output) => !canBeWrittenInPlace(output) || session.inputNames.includes(output.name),
+    );
+    this.#rowsInput = Math.max(
+      0,
+      spec.inputs.findIndex(({ name }) => !defaults.has(name)),
+    );
   }
 
   async run(request: RunRequest): Promise<RunResult> {
+    const { memory, outputs } = request;
+    if (outputs.length === 0) throw new InferenceError('inference-failed', 'no output was asked for');
     const feeds = this.#feedsFrom(request);
-    const places = this.#placesKnownBefore(request);
-    return places === undefined ? this.#runThenCopy(feeds, request) : this.#runInPlace(feeds, request, places);
-  }
-
-  /** As `run`, but the shapes of the outputs are the engine's word alone: for finding out whether they are as declared. */
-  async runUnplaced(request: RunRequest): Promise<RunResult> {
-    return this.#runThenCopy(this.#feedsFrom(request), request);
+    const expected = this.#takeExpected(request);
+    try {
+      if (expected === undefined) return await this.#runThenCopy(feeds, request);
+      const parts = memory.layOut(expected.sizes);
+      // The tensors it returns are copies nobody needs.
+      await this.#session.run(feeds, this.#fetchesFor(outputs, expected.shapes, parts));
+      if (this.#areWritten(request)) return this.#resultFrom(outputs, expected.shapes, parts);
+    } catch (error) {
+      if (expected === undefined || !isRefusedShape(error)) throw inferenceErrorFrom(error, this.#spec);
+    }
+    try {
+      return await this.#runThenCopy(feeds, request, expected);
+    } catch (error) {
+      throw inferenceErrorFrom(error, this.#spec);
+    }
   }
 
   unload(): Promise<void> {
     return this.#session.release();
   }
 
-  #feedsFrom(request: RunRequest): Record<string, Tensor> {
-    const feeds: Record<string, Tensor> = {};
+  #feedsFrom(request: RunRequest): Feeds {
+    const feeds: Feeds = {};
+    if (this.#defaults.size > 0) for (const [name, tensor] of this.#defaults) feeds[name] = tensor;
     for (const input of request.inputs) {
       const spec = this.#mustFind(this.#spec.inputs, input.index, 'input');
-      feeds[spec.name] = tensorFrom(spec, input);
+      feeds[spec.name] = onnxTensorFrom(spec, input);
     }
     return feeds;
   }
 
-  /** The engine writes into the lent memory itself. The tensors it returns are copies nobody needs. */
-  async #runInPlace(
-    feeds: Record<string, Tensor>,
-    request: RunRequest,
-    places: readonly OutputPlace[],
-  ): Promise<RunResult> {
-    let region: Region | undefined;
-    try {
-      region = request.lend(totalBytes(places));
-      const fetches: Record<string, Tensor> = {};
-      for (const place of places) {
-        const { spec, shape, bytes, offset } = place;
-        fetches[spec.name] = numericTensor(spec, region.bytes.subarray(offset, offset + bytes), shape);
-      }
-      await this.#session.run(feeds, fetches);
-      return resultFrom(places, region);
-    } catch (error) {
-      region?.release();
-      throw inferenceErrorFrom(error, this.#spec);
-    }
-  }
-
-  async #runThenCopy(feeds: Record<string, Tensor>, request: RunRequest): Promise<RunResult> {
-    const specs = request.outputs.map((index) => this.#mustFind(this.#spec.outputs, index, 'output'));
-    try {
-      const results = await this.#session.run(
-        feeds,
-        specs.map(({ name }) => name),
-      );
-      const places: OutputPlace[] = [];
-      let end = 0;
-      for (const [position, spec] of specs.entries()) {
-        const { data, dims } = results[spec.name] as Tensor;
-        const bytes = ArrayBuffer.isView(data) ? data.byteLength : textBytes(data as string[]);
-        places.push({ spec, index: request.outputs[position] as number, shape: dims, bytes, offset: end });
-        end += aligned(bytes);
-      }
-      const region = request.lend(end);
-      for (const { spec, bytes, offset } of places) {
-        const { data } = results[spec.name] as Tensor;
-        const target = region.bytes.subarray(offset, offset + bytes);
-        if (ArrayBuffer.isView(data)) target.set(new Uint8Array(data.buffer, data.byteOffset, data.byteLength));
-        else writeTexts(data as string[], target);
-      }
-      return resultFrom(places, region);
-    } catch (error) {
-      throw inferenceErrorFrom(error, this.#spec);
-    }
-  }
-
-  /** Where each output will lie, or undefined when only the run can tell. */
-  #placesKnownBefore(request: RunRequest): OutputPlace[] | undefined {
-    if (request.outputs.length === 0) throw new InferenceError('inference-failed', 'no output was asked for');
-    const rows = request.inputs[0]?.shape[0];
+  /** What the outputs will be, or undefined when one of them is to be copied or only the run can tell its size. */
+  #takeExpected({ inputs, outputs }: RunRequest): Expected | undefined {
+    const rows = (inputs.find(({ index }) => index === this.#rowsInput) ?? inputs[0])?.shape[0];
     // Inputs of unequal first sizes are no batch: how many rows come out is for the graph to say.
-    if (this.#spec.isBatched && request.inputs.some(({ shape }) => shape[0] !== rows)) return undefined;
-    const places: OutputPlace[] = [];
-    let offset = 0;
-    for (const index of request.outputs) {
+    if (this.#spec.isBatched && inputs.some(({ shape }) => shape[0] !== rows)) return undefined;
+    const shapes: number[][] = [];
+    const sizes: number[] = [];
+    for (const index of outputs) {
       const spec = this.#mustFind(this.#spec.outputs, index, 'output');
-      const elementBytes = datatypes[spec.datatype].bytes;
-      if (elementBytes === undefined || (spec.datatype === 'FP16' && hasFloat16Array)) return undefined;
+      if (this.#isCopied[index] === true) return undefined;
       const shape = [...(spec.engineShape ?? spec.shape)];
       if (this.#spec.isBatched && rows !== undefined) shape[0] = rows;
       if (shape.includes(-1)) return undefined;
-      const bytes = elementCount(shape) * elementBytes;
-      places.push({ spec, index, shape, bytes, offset });
-      offset += aligned(bytes);
+      const bytes = elementCount(shape) * (datatypes[spec.datatype].bytes ?? 0);
+      if (bytes < inPlaceBytesMin) return undefined;
+      shapes.push(shape);
+      sizes.push(bytes);
     }
-    return places;
+    return { shapes, sizes };
+  }
+
+  /** Tensors over the memory of the answer, for the engine to write to. */
+  #fetchesFor(
+    outputs: readonly number[],
+    shapes: Expected['shapes'],
+    parts: readonly Uint8Array[],
+  ): Record<string, Tensor> {
+    const fetches: Record<string, Tensor> = {};
+    for (let part = 0; part < parts.length; part++) {
+      const spec = this.#spec.outputs[outputs[part] as number] as TensorSpec;
+      fetches[spec.name] = numericTensor(spec, parts[part] as Uint8Array, shapes[part] as readonly number[]);
+    }
+    return fetches;
+  }
+
+  /** What the engine left as it was is copied from now on. */
+  #areWritten({ memory, outputs }: RunRequest): boolean {
+    let areWritten = true;
+    for (let part = 0; part < outputs.length; part++) {
+      if (memory.isWritten(part)) continue;
+      areWritten = false;
+      this.#isCopied[outputs[part] as number] = true;
+    }
+    return areWritten;
+  }
+
+  /** `expected` is given when a run in place came to nothing. */
+  async #runThenCopy(feeds: Feeds, { memory, outputs }: RunRequest, expected?: Expected): Promise<RunResult> {
+    const names = outputs.map((index) => this.#mustFind(this.#spec.outputs, index, 'output').name);
+    const tensors = await this.#session.run(feeds, names);
+    const results = names.map((name) => tensors[name] as Tensor);
+    const shapes = results.map(({ dims }) => dims);
+    if (expected !== undefined) this.#learn(outputs, expected.shapes, shapes);
+    const parts = memory.layOut(
+      results.map(({ data }) => (ArrayBuffer.isView(data) ? data.byteLength : textBytes(data as string[]))),
+    );
+    for (const [part, { data }] of results.entries()) {
+      if (!ArrayBuffer.isView(data)) memory.fill(part, (target) => writeTexts(data as string[], target));
+      else memory.write(part, new Uint8Array(data.buffer, data.byteOffset, data.byteLength));
+    }
+    return this.#resultFrom(outputs, shapes, parts);
+  }
+
+  /** An output whose shape was not as expected is copied from now on; if there is none, all are, so that no batch is run twice for ever. */
+  #learn(outputs: readonly number[], expected: Expected['shapes'], actual: Expected['shapes']): void {
+    if (outputs.some((index) => this.#isCopied[index] === true)) return;
+    const isAsExpected = (part: number): boolean => String(expected[part]) === String(actual[part]);
+    const areAllAsExpected = outputs.every((_, part) => isAsExpected(part));
+    for (const [part, index] of outputs.entries()) {
+      if (areAllAsExpected || !isAsExpected(part)) this.#isCopied[index] = true;
+    }
+  }
+
+  #resultFrom(
+    outputs: readonly number[],
+    shapes: readonly (readonly number[])[],
+    parts: readonly Uint8Array[],
+  ): RunResult {
+    return {
+      outputs: outputs.map((index, part) => ({
+        index,
+        shape: callerShapeFrom(this.#spec.outputs[index] as TensorSpec, shapes[part] as readonly number[]),
+        data: parts[part] as Uint8Array,
+      })),
+    };
   }
 
   #mustFind(specs: readonly TensorSpec[], index: number, role: string): TensorSpec {
@@ -140,48 +177,8 @@ export class OnnxruntimeSession implements Session {
   }
 }
 
-function tensorFrom(spec: TensorSpec, { shape, data }: Batch): Tensor {
-  const count = elementCount(shape);
-  const engineShape = engineShapeFrom(spec, shape);
-  if (spec.datatype === 'BYTES') return new Tensor('string', textsFrom(data, count, spec.name), engineShape);
-  if (count * datatypes[spec.datatype].bytes !== data.length) {
-    throw new InferenceError(
-      'inference-failed',
-      `input "${spec.name}" of shape [${shape}] has ${data.length} bytes, not the ${count} ${spec.datatype} elements of its shape`,
-    );
-  }
-  return numericTensor(spec, data, engineShape);
-}
-
-function numericTensor(spec: TensorSpec, bytes: Uint8Array, dims: readonly number[]): Tensor {
-  const type = elementTypes[spec.datatype];
-  const elementBytes = datatypes[spec.datatype].bytes;
-  if (type?.array === undefined || elementBytes === undefined) {
-    throw new InferenceError('unsupported', `${spec.datatype} tensors cannot be passed to ONNX Runtime`);
-  }
-  const data = elementsFrom(bytes, type.array, elementBytes);
-  if (spec.datatype === 'FP16' && hasFloat16Array) {
-    return { type: type.onnxName, data, dims, location: 'cpu' } as unknown as Tensor;
-  }
-  return new Tensor(type.onnxName as 'float32', data as Float32Array, dims);
-}
-
-function resultFrom(places: readonly OutputPlace[], region: Region): RunResult {
-  const outputs = places.map(({ spec, index, shape, bytes, offset }) => ({
-    index,
-    shape: callerShapeFrom(spec, shape),
-    data: region.bytes.subarray(offset, offset + bytes),
-  }));
-  return { outputs, region };
-}
-
-function totalBytes(places: readonly OutputPlace[]): number {
-  const last = places[places.length - 1];
-  return last === undefined ? 0 : last.offset + aligned(last.bytes);
-}
-
-function aligned(bytes: number): number {
-  return Math.ceil(bytes / alignmentBytes) * alignmentBytes;
+function isRefusedShape(error: unknown): boolean {
+  return error instanceof Error && refusedShape.test(error.message);
 }
 
 function inferenceErrorFrom(error: unknown, { gpu }: LoadSpec): InferenceError {

@@ -6,8 +6,6 @@ import type { PipelineContext, PipelineDefinition, PipelineTensor } from './pipe
 import { pipelineTensorFrom, tensorFromGiven } from './pipeline-values.ts';
 import { failureFromUserError } from './user-error.ts';
 
-const alignmentBytes = 8;
-
 /** A loaded pipeline. What it is given and what it gives are copies: user code may keep whatever it saw. */
 export class PipelineSession implements Session {
   readonly #pipeline: PipelineDefinition;
@@ -18,7 +16,7 @@ export class PipelineSession implements Session {
     this.#spec = spec;
   }
 
-  async run({ inputs, outputs, lend, calls }: RunRequest): Promise<RunResult> {
+  async run({ inputs, outputs, memory, calls }: RunRequest): Promise<RunResult> {
     const names = new WeakMap<Uint8Array, string>();
     const wanted = outputs.map((index) => this.#spec.outputs[index] as TensorSpec);
     let given: Tensor[];
@@ -39,17 +37,12 @@ export class PipelineSession implements Session {
       if (calls?.signal.reason !== undefined) throw new InferenceError('cancelled', 'nobody waits for the answer');
       throw failureFromUserError(error, this.#spec.path);
     }
-    let bytes = 0;
-    for (const { data } of given) bytes += aligned(data.byteLength);
-    const region = lend(bytes);
-    let offset = 0;
-    const tensors = given.map(({ shape, data }, place): BatchTensor => {
-      const target = region.bytes.subarray(offset, offset + data.byteLength);
-      target.set(data);
-      offset += aligned(data.byteLength);
-      return { index: outputs[place] as number, shape, data: target };
+    const parts = memory.layOut(given.map(({ data }) => data.byteLength));
+    const tensors = given.map(({ shape, data }, part): BatchTensor => {
+      memory.write(part, data);
+      return { index: outputs[part] as number, shape, data: parts[part] as Uint8Array };
     });
-    return { outputs: tensors, region };
+    return { outputs: tensors };
   }
 
   async unload(): Promise<void> {}
@@ -93,8 +86,4 @@ export class PipelineSession implements Session {
       },
     };
   }
-}
-
-function aligned(bytes: number): number {
-  return Math.ceil(bytes / alignmentBytes) * alignmentBytes;
 }

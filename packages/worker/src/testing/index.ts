@@ -3,3 +3,5 @@ export * from './onnx-graph.ts';
 export * from './onnx-models.ts';
 export * from './pipeline-engine-of.ts';
 export * from './png-file.ts';
+export * from './silent-engine.ts';
+export * from './used-memory.ts';

@@ -31,6 +31,8 @@ export interface OnnxNode {
   readonly operator: string;
   readonly inputs: readonly string[];
   readonly outputs: readonly string[];
+  /** Of the standard operators unless given. */
+  readonly domain?: string;
   /** Attributes that are an integer, integers or a graph: all that these models need. */
   readonly attributes?: Readonly<Record<string, number | readonly number[] | OnnxGraph>>;
 }
@@ -41,15 +43,23 @@ interface OnnxTensor {
   readonly shape: readonly number[];
 }
 
-/** With its data in the model, or in a file beside it. */
+/** With its data in the model, or in a file beside it; strings as texts. */
 export type OnnxConstant = OnnxTensor &
-  ({ readonly data: Uint8Array } | { readonly file: string; readonly fileBytes: number });
+  (
+    | { readonly data: Uint8Array }
+    | { readonly texts: readonly string[] }
+    | { readonly file: string; readonly fileBytes: number }
+  );
 
 export interface OnnxGraph {
   readonly inputs: readonly OnnxValue[];
   readonly outputs: readonly OnnxValue[];
+  /** Further outputs that are sequences of maps from INT64 to FP32. */
+  readonly mapOutputs?: readonly string[];
   readonly nodes: readonly OnnxNode[];
   readonly constants?: readonly OnnxConstant[];
+  /** Version of the standard operators; 17 unless given. */
+  readonly operatorSet?: number;
 }
 
 const irVersion = 8;
@@ -57,12 +67,14 @@ const operatorSetVersion = 17;
 const externalLocation = 1;
 
 export function onnxModelFrom(graph: OnnxGraph): Uint8Array {
-  return new ProtobufWriter()
+  const model = new ProtobufWriter()
     .integer(1, irVersion)
     .string(2, 'millrace')
     .message(7, graphMessage(graph))
-    .message(8, new ProtobufWriter().string(1, '').integer(2, operatorSetVersion))
-    .finish();
+    .message(8, new ProtobufWriter().string(1, '').integer(2, graph.operatorSet ?? operatorSetVersion));
+  const domains = new Set(graph.nodes.flatMap(({ domain }) => (domain === undefined ? [] : [domain])));
+  for (const domain of domains) model.message(8, new ProtobufWriter().string(1, domain).integer(2, 1));
+  return model.finish();
 }
 
 function graphMessage(graph: OnnxGraph): ProtobufWriter {
@@ -72,6 +84,7 @@ function graphMessage(graph: OnnxGraph): ProtobufWriter {
   for (const constant of graph.constants ?? []) message.message(5, constantMessage(constant));
   for (const value of graph.inputs) message.message(11, valueMessage(value));
   for (const value of graph.outputs) message.message(12, valueMessage(value));
+  for (const name of graph.mapOutputs ?? []) message.message(12, mapsMessage(name));
   return message;
 }
 
@@ -90,7 +103,7 @@ function nodeMessage(node: OnnxNode): ProtobufWriter {
     }
     message.message(5, attribute);
   }
-  return message;
+  return node.domain === undefined ? message : message.string(7, node.domain);
 }
 
 function constantMessage(constant: OnnxConstant): ProtobufWriter {
@@ -98,11 +111,22 @@ function constantMessage(constant: OnnxConstant): ProtobufWriter {
   for (const dimension of constant.shape) message.integer(1, dimension);
   message.integer(2, onnxElementTypes[constant.datatype]).string(8, constant.name);
   if ('data' in constant) return message.raw(9, constant.data);
+  if ('texts' in constant) {
+    for (const text of constant.texts) message.string(6, text);
+    return message;
+  }
   const entry = (key: string, value: string): ProtobufWriter => new ProtobufWriter().string(1, key).string(2, value);
   return message
     .message(13, entry('location', constant.file))
     .message(13, entry('length', String(constant.fileBytes)))
     .integer(14, externalLocation);
+}
+
+function mapsMessage(name: string): ProtobufWriter {
+  const tensor = new ProtobufWriter().message(1, new ProtobufWriter().integer(1, onnxElementTypes.FP32));
+  const map = new ProtobufWriter().integer(1, onnxElementTypes.INT64).message(2, tensor);
+  const sequence = new ProtobufWriter().message(1, new ProtobufWriter().message(5, map));
+  return new ProtobufWriter().string(1, name).message(2, new ProtobufWriter().message(4, sequence));
 }
 
 function valueMessage(value: OnnxValue): ProtobufWriter {

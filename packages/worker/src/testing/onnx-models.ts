@@ -39,6 +39,18 @@ export function doublingModel(columns: number): Uint8Array {
   });
 }
 
+/** Outputs that need no computing: `input` itself, and a `constant` of ones. Beside them `doubled = input + input`. */
+export function passingModel(columns: number): Uint8Array {
+  const value = (name: string, rows: string | number) => ({ name, datatype: 'FP32' as const, shape: [rows, columns] });
+  const ones = new Uint8Array(new Float32Array(columns).fill(1).buffer);
+  return onnxModelFrom({
+    inputs: [value('input', 'rows')],
+    outputs: [value('input', 'rows'), value('constant', 1), value('doubled', 'rows')],
+    nodes: [{ operator: 'Add', inputs: ['input', 'input'], outputs: ['doubled'] }],
+    constants: [{ name: 'constant', datatype: 'FP32', shape: [1, columns], data: ones }],
+  });
+}
+
 /** Where `flags` is not zero, gives its positions: an output whose size only the run knows. */
 export function positionsModel(): Uint8Array {
   return onnxModelFrom({

@@ -35,24 +35,22 @@ const spec: LoadSpec = {
 };
 
 /** A session that keeps what it was given and fails when told to. */
-function keeper(failure?: string): {
+function keeper({ failure, writes = true }: { readonly failure?: string; readonly writes?: boolean } = {}): {
   readonly session: Session;
   readonly runs: RunRequest[];
-  readonly open: () => number;
 } {
   const runs: RunRequest[] = [];
-  let open = 0;
   const session: Session = {
     async run(request) {
       runs.push(request);
       if (failure !== undefined) throw new Error(failure);
-      const region = request.lend(8);
-      open += 1;
-      return { outputs: [], region: { bytes: region.bytes, release: () => (open -= 1) } };
+      const [data = new Uint8Array(0)] = request.memory.layOut([8]);
+      if (writes) request.memory.write(0, new Uint8Array(8));
+      return { outputs: [{ index: 0, shape: [1, 2], data }] };
     },
     unload: async () => {},
   };
-  return { session, runs, open: () => open };
+  return { session, runs };
 }
 
 const sample = (inputs: WarmupSample['inputs'], rest: Partial<WarmupSample> = {}): WarmupSample => ({
@@ -64,7 +62,7 @@ const sample = (inputs: WarmupSample['inputs'], rest: Partial<WarmupSample> = {}
 });
 
 test('each sample is run as often as it says, with every row the same', async () => {
-  const { session, runs, open } = keeper();
+  const { session, runs } = keeper();
   const file = write('x.bin', new Uint8Array(Float32Array.of(1.5, 2).buffer));
   const inputs = [
     { index: 0, shape: [2], fill: { kind: 'file', path: file } },
@@ -80,7 +78,6 @@ test('each sample is run as often as it says, with every row the same', async ()
   expect([...elementsOf({ datatype: 'FP32', data: x?.data as Uint8Array })]).toEqual([1.5, 2, 1.5, 2]);
   expect(words?.data).toEqual(encodeBytesElements(['', '']));
   expect(ids?.data).toEqual(new Uint8Array(2 * 3 * 8));
-  expect(open()).toBe(0);
 });
 
 test('values are repeated for every row, in the datatype of the input', async () => {
@@ -118,7 +115,7 @@ test('random values are the same on every load, and such as any model takes', as
 test('a sample that fails is named, with the reason', async () => {
   const inputs = [{ index: 0, shape: [2], fill: { kind: 'zeros' } }] as const;
   const warmup = [sample(inputs, { name: 'cold start' })];
-  await expect(runWarmUp(keeper('out of memory').session, { ...spec, warmup })).rejects.toThrow(
+  await expect(runWarmUp(keeper({ failure: 'out of memory' }).session, { ...spec, warmup })).rejects.toThrow(
     'model "m" version 1 failed its warm-up "cold start": out of memory',
   );
 });
@@ -156,4 +153,12 @@ test('a real model that cannot run its sample refuses to, in the engine\u2019s w
     /failed its warm-up "s": .*out of data bounds/,
   );
   await session.unload();
+});
+
+test('a run that leaves an output unwritten fails the load', async () => {
+  const { session } = keeper({ writes: false });
+  const warmup = [sample([{ index: 0, shape: [2], fill: { kind: 'zeros' } }])];
+  await expect(runWarmUp(session, { ...spec, warmup })).rejects.toThrow(
+    /failed its warm-up "s": .*output 0 was not written/,
+  );
 });

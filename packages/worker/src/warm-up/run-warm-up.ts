@@ -1,6 +1,7 @@
-import { HeapRegion, type LoadSpec } from '@millrace/protocol';
+import type { LoadSpec } from '@millrace/protocol';
 import type { Session } from '../engine.ts';
 import { sampleTensors } from './sample-tensors.ts';
+import { warmUpMemory } from './warm-up-memory.ts';
 
 /**
  * Runs the samples of a model, one after the other, so that whatever an engine does at a first run of a shape is done
@@ -12,12 +13,8 @@ export async function runWarmUp(session: Session, spec: LoadSpec): Promise<void>
     try {
       const inputs = await sampleTensors(sample, spec);
       for (let run = 0; run < sample.runs; run++) {
-        const { region } = await session.run({
-          inputs,
-          outputs,
-          lend: (bytes) => new HeapRegion(new Uint8Array(bytes)),
-        });
-        region.release();
+        const memory = warmUpMemory();
+        memory.take((await session.run({ inputs, outputs, memory })).outputs).release();
       }
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error);

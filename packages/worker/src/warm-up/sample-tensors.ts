@@ -12,6 +12,7 @@ import {
   type WarmupInput,
   type WarmupSample,
 } from '@millrace/protocol';
+import { randomBitsFrom } from '../random-bits.ts';
 
 /** Rejects with what is wrong with a file. */
 export async function sampleTensors(sample: WarmupSample, spec: LoadSpec): Promise<readonly BatchTensor[]> {
@@ -93,11 +94,6 @@ const bf16One = 0x3f80;
 
 /** Seeded: a load that fails by its warm-up fails again. */
 function randomFrom(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
+  const bits = randomBitsFrom(seed);
+  return () => (bits() >>> 0) / 2 ** 32;
 }

@@ -1,0 +1,44 @@
+/** Protobuf wire format on its way out, in chunks: what is copied from a file stays a view of it until all is joined. */
+
+export type Chunks = readonly Uint8Array[];
+
+/** A length-delimited field whose content is the chunks one after the other. */
+export function delimitedField(number: number, content: Chunks): Uint8Array[] {
+  return [varint((number << 3) | 2), varint(chunksBytes(content)), ...content];
+}
+
+export function textField(number: number, text: string): Uint8Array[] {
+  return delimitedField(number, [Buffer.from(text)]);
+}
+
+export function numberField(number: number, value: number): Uint8Array[] {
+  return [varint(number << 3), varint(value)];
+}
+
+export function joinChunks(chunks: Chunks): Uint8Array {
+  const joined = new Uint8Array(chunksBytes(chunks));
+  let at = 0;
+  for (const chunk of chunks) {
+    joined.set(chunk, at);
+    at += chunk.length;
+  }
+  return joined;
+}
+
+function chunksBytes(chunks: Chunks): number {
+  let bytes = 0;
+  for (const chunk of chunks) bytes += chunk.length;
+  return bytes;
+}
+
+/** Of a natural number that a length or a field number can be. */
+function varint(value: number): Uint8Array {
+  const bytes: number[] = [];
+  let rest = value;
+  while (rest >= 0x80) {
+    bytes.push((rest % 0x80) | 0x80);
+    rest = Math.floor(rest / 0x80);
+  }
+  bytes.push(rest);
+  return Uint8Array.from(bytes);
+}

@@ -1,0 +1,142 @@
+import { type BatchTensor, InferenceError, type Region } from '@millrace/protocol';
+import type { OutputMemory } from './engine.ts';
+
+const alignmentBytes = 8;
+const sentinelBytes = 8;
+const noParts: readonly Uint8Array[] = [];
+
+/**
+ * Where the outputs of one run lie, and the proof that they were written: lent memory holds what other callers left there, so each part is
+ * marked with a sentinel at both ends, and a region with a part whose sentinel is intact is never given out. A value that equals the
+ * sentinel by chance costs a second run or a failed one, never a wrong answer.
+ */
+export class GuardedOutputMemory implements OutputMemory {
+  readonly #lend: (bytes: number) => Region;
+  readonly #random: () => number;
+  #region: Region | undefined;
+  #parts: readonly Uint8Array[] = noParts;
+  /** By their position: parts that were written through this object, whatever their bytes are. */
+  #copied: boolean[] | undefined;
+  #sentinelLow = 0;
+  #sentinelHigh = 0;
+
+  /** `random` gives 32 bits that the callers cannot foresee. */
+  constructor(lend: (bytes: number) => Region, random: () => number) {
+    this.#lend = lend;
+    this.#random = random;
+  }
+
+  layOut(sizes: readonly number[]): readonly Uint8Array[] {
+    if (this.#region !== undefined) this.release();
+    let bytes = 0;
+    for (const size of sizes) bytes = aligned(bytes) + size;
+    const region = this.#lend(bytes);
+    const low = this.#random();
+    const high = this.#random();
+    this.#region = region;
+    this.#sentinelLow = low;
+    this.#sentinelHigh = high;
+    const parts: Uint8Array[] = [];
+    let end = 0;
+    for (const size of sizes) {
+      const begin = aligned(end);
+      // What lies between two parts is handed out with them.
+      while (end < begin) region.bytes[end++] = 0;
+      end = begin + size;
+      const part = region.bytes.subarray(begin, end);
+      mark(part, low, high);
+      parts.push(part);
+    }
+    this.#parts = parts;
+    return parts;
+  }
+
+  write(part: number, bytes: Uint8Array): void {
+    (this.#parts[part] as Uint8Array).set(bytes);
+    this.#markCopied(part);
+  }
+
+  fill(part: number, write: (target: Uint8Array) => void): void {
+    write(this.#parts[part] as Uint8Array);
+    this.#markCopied(part);
+  }
+
+  isWritten(part: number): boolean {
+    const place = this.#parts[part] as Uint8Array;
+    const { length } = place;
+    if (length === 0 || this.#copied?.[part] === true) return true;
+    const low = this.#sentinelLow;
+    const high = this.#sentinelHigh;
+    const last = length - 1;
+    // Most values differ from the sentinel in their first byte and their last.
+    if (place[0] !== sentinelAt(0, low, high) && place[last] !== sentinelAt(last, low, high)) return true;
+    if (isIntact(place, 0, Math.min(sentinelBytes, length), low, high)) return false;
+    return !isIntact(place, Math.max(0, length - sentinelBytes), length, low, high);
+  }
+
+  /**
+   * The region with the outputs of a run that has ended, now the caller's to release. Throws `inference-failed` when an output was not written
+   * or lies elsewhere; the memory is then still this object's.
+   */
+  take(outputs: readonly BatchTensor[]): Region {
+    if (outputs.length !== this.#parts.length) {
+      throw wrong(`it gave ${outputs.length} outputs and laid out memory for ${this.#parts.length}`);
+    }
+    for (let part = 0; part < outputs.length; part++) {
+      const { index, data } = outputs[part] as BatchTensor;
+      if (!isStartOf(data, this.#parts[part] as Uint8Array)) throw wrong(`output ${index} is not in its own memory`);
+      if (!this.isWritten(part)) throw wrong(`output ${index} was not written`);
+    }
+    const region = this.#region ?? this.#lend(0);
+    this.#forget();
+    return region;
+  }
+
+  /** Gives back what is laid out, if anything is. */
+  release(): void {
+    this.#region?.release();
+    this.#forget();
+  }
+
+  #forget(): void {
+    this.#region = undefined;
+    this.#parts = noParts;
+    this.#copied = undefined;
+  }
+
+  #markCopied(part: number): void {
+    this.#copied ??= [];
+    this.#copied[part] = true;
+  }
+}
+
+/** Both sentinels of a part that is shorter than the two agree where they overlap: a byte depends on its position only. */
+function mark(part: Uint8Array, low: number, high: number): void {
+  const { length } = part;
+  const headEnd = Math.min(sentinelBytes, length);
+  for (let at = 0; at < headEnd; at++) part[at] = sentinelAt(at, low, high);
+  for (let at = Math.max(headEnd, length - sentinelBytes); at < length; at++) part[at] = sentinelAt(at, low, high);
+}
+
+function isIntact(part: Uint8Array, begin: number, end: number, low: number, high: number): boolean {
+  for (let at = begin; at < end; at++) if (part[at] !== sentinelAt(at, low, high)) return false;
+  return true;
+}
+
+function sentinelAt(at: number, low: number, high: number): number {
+  return (((at & 4) === 0 ? low : high) >>> ((at & 3) << 3)) & 0xff;
+}
+
+/** A run that needs fewer rows than its engine ran gives the first of them. */
+function isStartOf(data: Uint8Array, part: Uint8Array): boolean {
+  if (data === part) return true;
+  return data.buffer === part.buffer && data.byteOffset === part.byteOffset && data.length <= part.length;
+}
+
+function wrong(what: string): InferenceError {
+  return new InferenceError('inference-failed', `the engine did not answer the run as it should: ${what}`);
+}
+
+function aligned(bytes: number): number {
+  return Math.ceil(bytes / alignmentBytes) * alignmentBytes;
+}

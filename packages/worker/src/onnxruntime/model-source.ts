@@ -1,0 +1,48 @@
+import { readFile } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { cutZipMaps, readOnnxFile, separateDefaults } from '@millrace/onnx';
+import type { LoadSpec } from '@millrace/protocol';
+import { InferenceSession, type Tensor } from 'onnxruntime-node';
+
+/** What a session is made from. */
+export interface ModelSource {
+  /** The file, or a rewritten copy of what is in it. */
+  readonly model: string | Uint8Array;
+  /** Values of the inputs that a batch may leave out. */
+  readonly defaults: ReadonlyMap<string, Tensor>;
+}
+
+/**
+ * The file itself, unless ONNX Runtime in Node cannot serve it as it is: it has no way to pass the maps of a ZipMap, and it drops without a
+ * word what is fed to an input that has an initializer. Such an initializer is taken out of the model and fed with every run that is not given another value.
+ */
+export async function modelSourceOf(spec: LoadSpec): Promise<ModelSource> {
+  const optional = spec.inputs.filter(({ isOptional }) => isOptional === true).map(({ name }) => name);
+  const defaulted = optional.length === 0 ? [] : await defaultedOf(spec.path);
+  const names = optional.filter((name) => defaulted.includes(name));
+  if (names.length === 0 && spec.cutsZipMaps !== true) return { model: spec.path, defaults: new Map() };
+  const bytes = await readFile(spec.path);
+  const whole = spec.cutsZipMaps === true ? await cutZipMaps(bytes) : bytes;
+  if (names.length === 0) return { model: whole, defaults: new Map() };
+  const { model, defaults } = await separateDefaults(whole, names);
+  return { model, defaults: await valuesOf(defaults, names, spec.path) };
+}
+
+/** Where a model that comes as bytes finds the weights that lie in files of their own. */
+export function externalFolderOption(path: string): Record<string, string> {
+  return { model_external_initializers_file_folder_path: dirname(path) };
+}
+
+async function defaultedOf(path: string): Promise<readonly string[]> {
+  return (await readOnnxFile(path)).defaultedInputs.map(({ name }) => name);
+}
+
+async function valuesOf(model: Uint8Array, names: readonly string[], path: string): Promise<Map<string, Tensor>> {
+  const session = await InferenceSession.create(model, { extra: { session: externalFolderOption(path) } });
+  try {
+    const values = await session.run({});
+    return new Map(names.map((name) => [name, values[name] as Tensor]));
+  } finally {
+    await session.release();
+  }
+}

@@ -1,0 +1,41 @@
+/** Between the tensors of a batch and those of ONNX Runtime. */
+import { type BatchTensor, datatypes, elementCount, InferenceError, type TensorSpec } from '@millrace/protocol';
+import { Tensor } from 'onnxruntime-node';
+import { elementsFrom, elementTypes } from './element-types.ts';
+import { engineShapeFrom } from './engine-shape.ts';
+import { textsFrom } from './text-tensor.ts';
+
+/** Where the language has it, `Tensor` insists on Float16Array, which the native side then takes for empty. */
+const hasFloat16Array = 'Float16Array' in globalThis;
+
+/** Whether ONNX Runtime can be given memory to write such an output to. */
+export function canBeWrittenInPlace({ datatype }: TensorSpec): boolean {
+  return datatypes[datatype].bytes !== undefined && !(datatype === 'FP16' && hasFloat16Array);
+}
+
+export function onnxTensorFrom(spec: TensorSpec, { shape, data }: BatchTensor): Tensor {
+  const count = elementCount(shape);
+  const engineShape = engineShapeFrom(spec, shape);
+  if (spec.datatype === 'BYTES') return new Tensor('string', textsFrom(data, count, spec.name), engineShape);
+  if (count * datatypes[spec.datatype].bytes !== data.length) {
+    throw new InferenceError(
+      'inference-failed',
+      `input "${spec.name}" of shape [${shape}] has ${data.length} bytes, not the ${count} ${spec.datatype} elements of its shape`,
+    );
+  }
+  return numericTensor(spec, data, engineShape);
+}
+
+/** A tensor over these bytes: what is written to one is written to the other, where the bytes are aligned. */
+export function numericTensor(spec: TensorSpec, bytes: Uint8Array, dims: readonly number[]): Tensor {
+  const type = elementTypes[spec.datatype];
+  const elementBytes = datatypes[spec.datatype].bytes;
+  if (type?.array === undefined || elementBytes === undefined) {
+    throw new InferenceError('unsupported', `${spec.datatype} tensors cannot be passed to ONNX Runtime`);
+  }
+  const data = elementsFrom(bytes, type.array, elementBytes);
+  if (spec.datatype === 'FP16' && hasFloat16Array) {
+    return { type: type.onnxName, data, dims, location: 'cpu' } as unknown as Tensor;
+  }
+  return new Tensor(type.onnxName as 'float32', data as Float32Array, dims);
+}

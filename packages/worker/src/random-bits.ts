@@ -1,0 +1,10 @@
+/** 32 random bits a call from a seed, without asking the system for any. */
+export function randomBitsFrom(seed: number): () => number {
+  let state = seed | 0;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return mixed ^ (mixed >>> 14);
+  };
+}
