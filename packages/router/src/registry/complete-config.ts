@@ -1,6 +1,7 @@
 import type { OnnxGraph, OnnxTensor } from '@millrace/onnx';
 import type { TensorSpec } from '@millrace/protocol';
 import type { BatchingChoice } from './batching-choice.ts';
+import { carryingProblem, type TensorRole } from './carrying-problem.ts';
 import type { Findings } from './config-text/findings.ts';
 import type { ModelConfig, ModelConfigInput, ModelConfigOutput } from './config-text/model-config-schema.ts';
 import { suggestionFor } from './config-text/suggestion.ts';
@@ -8,7 +9,7 @@ import type { InstanceGroup } from './instance-groups.ts';
 import { overridableInputs, type PlainTensor, plainDefaultedInputs, plainTensorFrom } from './plain-tensor.ts';
 import { withReport } from './run-sharing.ts';
 import { completeSequences } from './sequence-batching/read-sequencing.ts';
-import { carryingProblem, defaultedSpecFrom, specFrom, type WrittenTensor } from './tensor-config.ts';
+import { defaultedSpecFrom, specFrom, type WrittenTensor } from './tensor-config.ts';
 
 export const platformName = 'onnxruntime_onnx';
 export const backendName = 'onnxruntime';
@@ -78,7 +79,7 @@ function completeInputs(
   findings: Findings,
 ): Completed<ModelConfigInput> {
   if (written.length === 0) {
-    const plain: PlainTensor<ModelConfigInput>[] = plainTensors(graph.inputs, isBatched, findings);
+    const plain: PlainTensor<ModelConfigInput>[] = plainTensors(graph.inputs, 'input', isBatched, findings);
     return completedFrom([...plain, ...plainDefaultedInputs(graph, findings)]);
   }
   checkInputs(written, graph, findings);
@@ -98,16 +99,21 @@ function completeOutputs(
   isBatched: boolean,
   findings: Findings,
 ): Completed<ModelConfigOutput> {
-  if (written.length === 0) return completedFrom(plainTensors(graph.outputs, isBatched, findings));
+  if (written.length === 0) return completedFrom(plainTensors(graph.outputs, 'output', isBatched, findings));
   const specs = matchEntries(written, graph.outputs, 'output', findings, (entry, tensor, path) =>
     specFrom(entry, tensor, isBatched, path, findings),
   );
   return { entries: written, specs };
 }
 
-function plainTensors(tensors: readonly OnnxTensor[], isBatched: boolean, findings: Findings): PlainTensor[] {
+function plainTensors(
+  tensors: readonly OnnxTensor[],
+  role: TensorRole,
+  isBatched: boolean,
+  findings: Findings,
+): PlainTensor[] {
   return tensors.flatMap((tensor) => {
-    const problem = carryingProblem(tensor);
+    const problem = carryingProblem(tensor, role);
     if (problem === undefined) return [plainTensorFrom(tensor, isBatched)];
     findings.problem('', problem);
     return [];
@@ -121,7 +127,7 @@ function completedFrom<Entry extends WrittenTensor>(tensors: readonly PlainTenso
 function matchEntries(
   entries: readonly WrittenTensor[],
   tensors: readonly OnnxTensor[],
-  field: 'input' | 'output',
+  field: TensorRole,
   findings: Findings,
   specOf: (entry: WrittenTensor, tensor: OnnxTensor, path: string) => TensorSpec | undefined,
 ): readonly TensorSpec[] {
@@ -138,7 +144,7 @@ function matchEntries(
       const hint = suggestionFor(name, names) || `; it has ${names.join(', ')}`;
       findings.problem(`${path}.name`, `the graph has no ${field} ${JSON.stringify(name)}${hint}`);
     } else {
-      const problem = carryingProblem(tensor);
+      const problem = carryingProblem(tensor, field);
       if (problem !== undefined) findings.problem(`${path}.name`, problem);
       const spec = specOf(entry, tensor, path);
       if (spec !== undefined) specs.push(spec);

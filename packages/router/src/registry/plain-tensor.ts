@@ -1,9 +1,10 @@
 /** Inputs and outputs that no configuration declares: served in the graph's own shapes, whatever Triton would make of them. */
 import { datatypeFromElementType, type OnnxGraph, type OnnxTensor } from '@millrace/onnx';
 import { type Datatype, datatypes, type TensorSpec } from '@millrace/protocol';
+import { carryingProblem } from './carrying-problem.ts';
 import type { Findings } from './config-text/findings.ts';
 import type { ModelConfigInput } from './config-text/model-config-schema.ts';
-import { carryingProblem, freeShape, type WrittenTensor } from './tensor-config.ts';
+import { freeShape, type WrittenTensor } from './tensor-config.ts';
 
 /**
  * Inputs with a default that are listed without a configuration. A graph with more was exported with all of its weights
@@ -56,5 +57,5 @@ export function plainDefaultedInputs(graph: OnnxGraph, findings: Findings): read
 /** Older files list every initializer among the inputs, and their values are final. */
 export function overridableInputs({ irVersion, defaultedInputs }: OnnxGraph): readonly OnnxTensor[] {
   if (irVersion < overridableIrVersion) return [];
-  return defaultedInputs.filter((tensor) => carryingProblem(tensor) === undefined);
+  return defaultedInputs.filter((tensor) => carryingProblem(tensor, 'input') === undefined);
 }

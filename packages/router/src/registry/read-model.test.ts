@@ -111,6 +111,53 @@ describe('a model without a configuration', () => {
   );
 });
 
+describe('a classifier that ends in a ZipMap', () => {
+  const text = (name: string, ...values: string[]) =>
+    field(5, [field(1, name), ...values.map((value) => field(9, value)), field(20, 8)]);
+  const zipMap = (output: string, ...labels: string[]) =>
+    field(1, [
+      field(1, 'scores'),
+      field(2, output),
+      field(4, 'ZipMap'),
+      text('classlabels_strings', ...labels),
+      field(7, 'ai.onnx.ml'),
+    ]);
+  /** A sequence of maps from text to FLOAT. */
+  const mapsInfo = (name: string) =>
+    field(12, [
+      field(1, name),
+      field(2, [field(4, [field(1, [field(5, [field(1, 8), field(2, [field(1, [field(1, 1)])])])])])]),
+    ]);
+
+  test('is served with the scores as a tensor, and the keys of its maps as labels', async () => {
+    const { view, cutsZipMaps } = await serveTestModel({
+      outputs: { label: [8, ['batch']] },
+      graphFields: [zipMap('probabilities', 'cat', 'dog', 'eel'), mapsInfo('probabilities')],
+    });
+    expect(view.outputs).toContainEqual({ name: 'label', datatype: 'BYTES', shape: [-1] });
+    expect(view.outputs).toContainEqual({ name: 'probabilities', datatype: 'FP32', shape: [-1, 3] });
+    expect(view.labels).toEqual(new Map([['probabilities', ['cat', 'dog', 'eel']]]));
+    expect(view.isBatched).toBe(true);
+    expect(cutsZipMaps).toBe(true);
+  });
+
+  test('may be given other labels by a configuration', async () => {
+    const { view } = await serveTestModel({
+      outputs: { label: [8, ['batch']] },
+      graphFields: [zipMap('probabilities', 'a', 'b'), mapsInfo('probabilities')],
+      config: 'output { name: "probabilities" data_type: TYPE_FP32 dims: [ 2 ] label_filename: "names.txt" }',
+      files: { 'names.txt': Buffer.from('ant\nbee\n') },
+    });
+    expect(view.outputs).toEqual([{ name: 'probabilities', datatype: 'FP32', shape: [-1, 2] }]);
+    expect(view.labels).toEqual(new Map([['probabilities', ['ant', 'bee']]]));
+  });
+
+  test('is refused where another node makes the sequence, with what to change', async () => {
+    const { failures } = await readTestModel({ graphFields: [zipMap('inner', 'a'), mapsInfo('probabilities')] });
+    expect(failures[0]?.problems[0]?.message).toMatch(/output "probabilities" is a sequence.*"zipmap": False/);
+  });
+});
+
 describe('a configuration', () => {
   test('that is whole is served as it says', async () => {
     const { view, policy, definition } = await serveTestModel({

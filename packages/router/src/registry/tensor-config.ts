@@ -1,7 +1,7 @@
 /** One input or output: as the graph has it, as a configuration writes it, and whether the two agree. */
 
 import type { OnnxTensor } from '@millrace/onnx';
-import { datatypeFromElementType, elementTypeName } from '@millrace/onnx';
+import { datatypeFromElementType } from '@millrace/onnx';
 import { datatypes, type TensorSpec } from '@millrace/protocol';
 import type { Findings } from './config-text/findings.ts';
 import type { ModelConfigInput, ModelConfigOutput } from './config-text/model-config-schema.ts';
@@ -12,19 +12,6 @@ export type WrittenTensor = Pick<ModelConfigInput & ModelConfigOutput, 'name' | 
 /** The graph's shape with -1 for every free size; undefined when the graph does not state one. */
 export function freeShape(tensor: OnnxTensor): readonly number[] | undefined {
   return tensor.shape?.map((dimension) => (typeof dimension === 'number' ? dimension : -1));
-}
-
-/** Why the engine could not be given this tensor, or undefined when it can. */
-export function carryingProblem(tensor: OnnxTensor): string | undefined {
-  if (tensor.kind !== 'tensor') {
-    const kind = tensor.kind === 'unknown' ? 'of unknown type' : `a ${tensor.kind}`;
-    return `${JSON.stringify(tensor.name)} is ${kind}; only plain tensors can be served: export the model with tensors`;
-  }
-  if (datatypeFromElementType(tensor.elementType) !== undefined) return undefined;
-  return (
-    `${JSON.stringify(tensor.name)} has the element type ${elementTypeName(tensor.elementType)}, which ONNX Runtime ` +
-    'in Node cannot carry; export the model with another type at its edges'
-  );
 }
 
 /**
