@@ -197,7 +197,12 @@ test('BYTES elements must be counted right and be UTF-8', () => {
   expect(() => bytes(encodeBytesElements(['a']), 2)).toThrow(
     "input 't' for model 'text': the data has 1 BYTES elements",
   );
-  expect(() => bytes(encodeBytesElements(['a', Uint8Array.of(0xff)]), 2)).toThrow("element 1 of input 't'");
+  expect(() => bytes(encodeBytesElements(['a', Uint8Array.of(0xff)]), 2)).toThrow(
+    "element 1 of input 't' for model 'text' is not valid UTF-8",
+  );
+  expect(() => bytes(encodeBytesElements(['a\0b']), 1)).toThrow(
+    "element 0 of input 't' for model 'text' contains a zero",
+  );
 });
 
 test('a timeout of the queue is not a deadline', () => {

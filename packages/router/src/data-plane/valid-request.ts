@@ -270,16 +270,18 @@ function withoutListOfOne(tensor: Tensor, spec: TensorSpec, isBatched: boolean):
   return { ...tensor, shape: shape.slice(0, rank) };
 }
 
-/** Where the engine takes text, not bytes, an element that is not UTF-8 is refused here rather than changed there. */
+/** Where the engine takes text, not bytes, an element that it would change or cut off is refused here. */
 function checkBytesTensor(request: InferRequest, tensor: Tensor, mustBeText: boolean): void {
   const problem = bytesElementsProblem(tensor.data, elementCount(tensor.shape));
   if (problem !== undefined) throw refusal(request, `input '${tensor.name}' for model '${request.model}': ${problem}`);
   if (!mustBeText) return;
   const cursor = new BytesCursor(tensor.data);
   for (let element = 0; cursor.next(); element++) {
-    if (isUtf8(cursor.view())) continue;
+    const text = cursor.view();
+    const hasZero = text.includes(0);
+    if (!hasZero && isUtf8(text)) continue;
     const where = `element ${element} of input '${tensor.name}' for model '${request.model}'`;
-    throw refusal(request, `${where} is not valid UTF-8`);
+    throw refusal(request, `${where} ${hasZero ? 'contains a zero byte' : 'is not valid UTF-8'}`);
   }
 }
 
