@@ -18,7 +18,7 @@ export interface ModelSource {
  */
 export async function modelSourceOf(spec: LoadSpec): Promise<ModelSource> {
   // Not only those that callers may leave out: what a configuration requires, or the server gives, would be dropped just as well.
-  const defaulted = new Set((await readOnnxFile(spec.path)).defaultedInputs.map(({ name }) => name));
+  const defaulted = await defaultedOf(spec.path);
   const names = spec.inputs.map(({ name }) => name).filter((name) => defaulted.has(name));
   if (names.length === 0 && spec.cutsZipMaps !== true) return { model: spec.path, defaults: new Map() };
   const bytes = await readFile(spec.path);
@@ -31,6 +31,15 @@ export async function modelSourceOf(spec: LoadSpec): Promise<ModelSource> {
 /** Where a model that comes as bytes finds the weights that lie in files of their own. */
 export function externalFolderOption(path: string): Record<string, string> {
   return { model_external_initializers_file_folder_path: dirname(path) };
+}
+
+async function defaultedOf(path: string): Promise<ReadonlySet<string>> {
+  try {
+    return new Set((await readOnnxFile(path)).defaultedInputs.map(({ name }) => name));
+  } catch {
+    // What is wrong with the file is for ONNX Runtime to say.
+    return new Set();
+  }
 }
 
 async function valuesOf(model: Uint8Array, names: readonly string[], path: string): Promise<Map<string, Tensor>> {
