@@ -20,6 +20,19 @@ beforeAll(async () => {
     const name = isOptional ? 'optional_threshold' : 'required_threshold';
     models.write(`${name}/1/model.onnx`, model).write(`${name}/config.pbtxt`, config);
   }
+  // Its configuration cannot say [N]: one value a row is a list of one to it.
+  models.write(
+    'ensemble/config.pbtxt',
+    `platform: "ensemble" max_batch_size: 8
+     input { name: "in" data_type: TYPE_FP32 dims: [ 1 ] }
+     output { name: "out" data_type: TYPE_FP32 dims: [ 1 ] }
+     ensemble_scheduling {
+       step { model_name: "one_value_a_row" model_version: -1
+              input_map { key: "x" value: "in" } output_map { key: "y" value: "twice" } }
+       step { model_name: "one_value_a_row" model_version: -1
+              input_map { key: "x" value: "twice" } output_map { key: "y" value: "out" } }
+     }`,
+  );
   server = await ServerProcess.start([models.path]);
   client = openInferClient(server);
 });
@@ -68,6 +81,7 @@ type Case = readonly [title: string, model: string, inputs: readonly NamedValues
 const cases: readonly Case[] = [
   ['one value a row', 'one_value_a_row', [fp32('x', [3], 1, 2, 3)], [fp32('y', [3], 2, 4, 6)]],
   ['one value a row as Triton shows it', 'one_value_a_row', [fp32('x', [3, 1], 1, 2, 3)], [fp32('y', [3], 2, 4, 6)]],
+  ['one value a row in an ensemble', 'ensemble', [fp32('in', [2, 1], 1, 2)], [fp32('out', [2, 1], 4, 8)]],
   ['a single value', 'single_value', [fp32('x', [], 4)], [fp32('y', [], 8)]],
   ['a single value as Triton shows it', 'single_value', [fp32('x', [1], 4)], [fp32('y', [], 8)]],
   ['no rows', 'free_sizes', [fp32('x', [0, 4])], [fp32('y', [0, 4])]],

@@ -54,7 +54,7 @@ export class FixedSizesSession implements Session {
 
   /** An input with a default value has no batch dimension. */
   #hasRows(index: number): boolean {
-    return this.#spec.inputs[index]?.isOptional !== true;
+    return this.#spec.inputs[index]?.hasDefault !== true;
   }
 
   #filledUp(input: Batch, rows: number, rowsWanted: number): Batch {
