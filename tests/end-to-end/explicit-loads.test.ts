@@ -108,6 +108,15 @@ async function failureOf(promise: Promise<void>): Promise<string> {
   );
 }
 
+test('a loose file is loaded and unloaded by its name', async () => {
+  models.write('loose.onnx', binaryModel('Sub'));
+  const at = await start();
+  await at.library.load('loose');
+  expect(await answer(at, 'loose')).toBe('1: -1');
+  await at.library.unload('loose');
+  expect(await answer(at, 'loose')).toBe('model-not-ready');
+});
+
 test('nothing is loaded until it is asked for, and the index says what there is', async () => {
   const at = await start();
   expect(await indexOf(at.library)).toEqual(['m', 'n']);

@@ -1,6 +1,6 @@
 import { renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { binaryModel, ModelRepository } from '@millrace/worker/testing';
+import { binaryModel, ModelRepository, onnxModelFrom } from '@millrace/worker/testing';
 import { createEngine, type Engine, type EngineOptions } from 'millrace';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { eventually } from '../support/eventually.ts';
@@ -12,6 +12,17 @@ const operations = { Add: 7, Mul: 12, Sub: -1 } as const;
 
 /** Can be read, and has an operator that no engine has. */
 const unloadable = Buffer.from(Buffer.from(binaryModel('Add')).toString('latin1').replace('Add', 'Odd'), 'latin1');
+
+/** `y = x * weight`, with the weight in a file beside the model. */
+function scalingModel(file: string): Uint8Array {
+  const value = (name: string) => ({ name, datatype: 'FP32' as const, shape: ['batch', 1] });
+  return onnxModelFrom({
+    inputs: [value('x')],
+    outputs: [value('y')],
+    nodes: [{ operator: 'Mul', inputs: ['x', 'weight'], outputs: ['y'] }],
+    constants: [{ name: 'weight', datatype: 'FP32', shape: [1], file, fileBytes: 4 }],
+  });
+}
 
 let models: ModelRepository;
 let engine: Engine | undefined;
@@ -99,6 +110,29 @@ test.each([
   if (path === undefined) rmSync(join(models.path, 'm'), { recursive: true });
   else put(path, binaryModel('Mul'));
   await eventually('the others are gone', () => states(at).join() === expected);
+});
+
+test('loose files are added, changed and taken away by their names', async () => {
+  const at = await start();
+  const loose = async () => (await at.infer('loose', inputs)).outputs.output?.data[0];
+  put('loose.onnx', binaryModel('Mul'));
+  await eventually('the file is served', () => states(at).includes('loose:1 ready'));
+  expect(await loose()).toBe(12);
+  put('loose.onnx', binaryModel('Sub'));
+  await eventually('the changed file answers', async () => (await loose()) === -1);
+  rmSync(join(models.path, 'loose.onnx'));
+  await eventually('the model is gone', () => states(at).join() === 'm:1 ready');
+});
+
+test('changed weights beside a loose file have it loaded again', async () => {
+  const at = await start({}, { lane: 'local' });
+  put('loose.onnx', scalingModel('loose.onnx.data'));
+  const scaled = async () => (await at.infer('loose', { x: { shape: [1, 1], data: [3] } })).outputs.y?.data[0];
+  put('loose.onnx.data', Buffer.from(Float32Array.of(2).buffer));
+  await eventually('it is served', () => states(at).includes('loose:1 ready'));
+  expect(await scaled()).toBe(6);
+  put('loose.onnx.data', Buffer.from(Float32Array.of(5).buffer));
+  await eventually('the new weights answer', async () => (await scaled()) === 15);
 });
 
 test('the system tells of a change long before the next poll', async () => {

@@ -63,7 +63,7 @@ export function encodeCall(
   options: Pick<CallOptions, 'form' | 'id' | 'parameters'> = {},
 ): { readonly body: Uint8Array<ArrayBuffer>; readonly headers: Readonly<Record<string, string>> } {
   const isBinary = options.form === 'binary';
-  const parts = inputs.map(({ datatype, values }) => bytesFrom(datatype, values));
+  const parts = inputs.map(({ datatype, values }) => bytesOfValues(datatype, values));
   const tensors = inputs.map(({ name, datatype, shape, values }, index) => {
     const data = isBinary
       ? `"parameters":{"binary_data_size":${parts[index]?.length}}`
@@ -96,7 +96,7 @@ export function decodeAnswer(status: number, headers: Headers, bytes: Uint8Array
     if (data !== undefined) return { name, datatype, shape, values: data.map((value) => valueFrom(datatype, value)) };
     const length = parameters?.binary_data_size ?? 0;
     offset += length;
-    return { name, datatype, shape, values: valuesFrom(datatype, bytes.subarray(offset - length, offset)) };
+    return { name, datatype, shape, values: valuesOfBytes(datatype, bytes.subarray(offset - length, offset)) };
   });
   if (offset !== bytes.length) throw new Error(`the answer has ${bytes.length - offset} bytes too many`);
   const code = headers.get('millrace-error-code') ?? '';
@@ -117,7 +117,7 @@ function valueFrom(datatype: Datatype, value: Element): Element {
   return datatype === 'INT64' || datatype === 'UINT64' ? BigInt(value as string | number) : value;
 }
 
-function bytesFrom(datatype: Datatype, values: readonly Element[]): Uint8Array {
+export function bytesOfValues(datatype: Datatype, values: readonly Element[]): Uint8Array {
   if (datatype === 'BYTES') return encodeBytesElements(values as readonly string[]);
   const data = new Uint8Array(values.length * datatypes[datatype].bytes);
   const elements = elementsOf({ datatype, data });
@@ -130,7 +130,7 @@ function bytesFrom(datatype: Datatype, values: readonly Element[]): Uint8Array {
   return data;
 }
 
-function valuesFrom(datatype: Datatype, data: Uint8Array): readonly Element[] {
+export function valuesOfBytes(datatype: Datatype, data: Uint8Array): readonly Element[] {
   if (datatype === 'BYTES') return (takeBytesElements(data) ?? []).map((bytes) => new TextDecoder().decode(bytes));
   const values: Element[] = [...elementsOf({ datatype, data })];
   if (datatype === 'BOOL') return values.map((value) => value === 1);

@@ -21,7 +21,7 @@ const everyDatatype: readonly (readonly [Exclude<Datatype, 'BF16' | 'BYTES'>, In
   ['INT16', [-32_768, 32_767], Int16Array.of(-32_768, 32_767)],
   ['INT32', [-2_147_483_648, 2_147_483_647], Int32Array.of(-2_147_483_648, 2_147_483_647)],
   ['INT64', [-9_223_372_036_854_775_808n, 7], BigInt64Array.of(-9_223_372_036_854_775_808n, 7n)],
-  ['FP16', [1.5, -2], Uint16Array.of(0x3e00, 0xc000)],
+  ['FP16', [1.5, -2], Float32Array.of(1.5, -2)],
   ['FP32', [0.5, -0.25], Float32Array.of(0.5, -0.25)],
   ['FP64', [0.1, -1e300], Float64Array.of(0.1, -1e300)],
 ];

@@ -135,7 +135,6 @@ test('who shares the runs of a model is logged once, and a warning tells when th
     verdict,
     reason: 'so it says',
     advice: '',
-    defaultedInputs: [],
   };
   const { policy } = model;
   const shared = new ServedModel({ ...view, sharing }, policy, 2);

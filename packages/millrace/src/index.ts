@@ -4,5 +4,5 @@ export type { ConfigSources } from './config/resolve-config.ts';
 export { resolveConfig } from './config/resolve-config.ts';
 export * from './engine.ts';
 export type { InferOptions, SequenceOptions } from './infer-options.ts';
-export type { InputValue, OutputValue, TypedArray } from './tensor-values.ts';
+export type { HalfFloats, InputValue, OutputValue, TypedArray } from './tensor-values.ts';
 export { version } from './version.ts';

@@ -7,6 +7,8 @@ import {
   encodeBytesElements,
   fp16From,
   InferenceError,
+  numbersFromBf16,
+  numbersFromFp16,
   type Tensor,
   takeBytesElements,
 } from '@millrace/protocol';
@@ -23,15 +25,25 @@ export type TypedArray =
   | Uint32Array
   | BigUint64Array;
 
-/** An input as a program gives it. A typed array is used as it lies; a list is converted to the datatype. */
+/** `Float16Array`, where the language has it. */
+export interface HalfFloats extends ArrayBufferView {
+  readonly [Symbol.toStringTag]: 'Float16Array';
+  readonly length: number;
+}
+
+/**
+ * An input as a program gives it. A typed array of the datatype is used as it lies; a list is converted to the datatype.
+ * FP16 and BF16 take numbers in a list, a `Float32Array` or a `Float64Array`, rounded to nearest, or their bits in a
+ * `Uint16Array`; FP16 also takes a `Float16Array`.
+ */
 export interface InputValue {
   readonly shape: readonly number[];
-  readonly data: TypedArray | readonly (number | bigint | boolean | string | Uint8Array)[];
+  readonly data: TypedArray | HalfFloats | readonly (number | bigint | boolean | string | Uint8Array)[];
   /** The model's own datatype unless said otherwise. */
   readonly datatype?: Datatype;
 }
 
-/** An output as a program gets it: memory of its own, 16-bit floats as bits, BYTES as text. */
+/** An output as a program gets it: memory of its own, FP16 and BF16 as numbers in a `Float32Array`, BYTES as text. */
 export interface OutputValue {
   readonly datatype: Datatype;
   readonly shape: readonly number[];
@@ -46,16 +58,40 @@ export function tensorFrom(name: string, value: InputValue, datatype: Datatype):
 
 /** A copy that the program may keep, whatever happens to the memory of the answer. */
 export function outputValueFrom(tensor: Tensor): OutputValue {
-  const { datatype, shape } = tensor;
+  const { name, datatype, shape } = tensor;
+  if (datatype === 'FP16' || datatype === 'BF16') {
+    const bits = elementsOf({ datatype, data: tensor.data });
+    const data = new Float32Array(bits.length);
+    (datatype === 'FP16' ? numbersFromFp16 : numbersFromBf16)(bits, data);
+    return { datatype, shape, data };
+  }
   // Not `slice`: a Buffer's gives a view.
   const data = new Uint8Array(tensor.data);
   if (datatype !== 'BYTES') return { datatype, shape, data: elementsOf({ datatype, data }) };
-  const decoder = new TextDecoder();
-  return { datatype, shape, data: (takeBytesElements(data) ?? []).map((element) => decoder.decode(element)) };
+  const elements = takeBytesElements(data) ?? [];
+  return { datatype, shape, data: elements.map((element, index) => textFrom(element, index, name)) };
 }
 
+/** A byte order mark is part of the text. */
+const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
+function textFrom(element: Uint8Array, index: number, name: string): string {
+  try {
+    return decoder.decode(element);
+  } catch {
+    throw new InferenceError(
+      'unsupported',
+      `element ${index} of output '${name}' is not valid UTF-8, and BYTES outputs are given as text; ` +
+        'request other outputs, or this one over REST or gRPC as binary data',
+    );
+  }
+}
+
+/** Half of a character: UTF-8 has no bytes for it, and the encoder would put another one there. */
+const loneSurrogate = /\p{Surrogate}/u;
+
 function bytesFrom(name: string, data: InputValue['data'], datatype: Datatype): Uint8Array {
-  if (ArrayBuffer.isView(data)) return bytesUnder(name, data, datatype);
+  if (ArrayBuffer.isView(data)) return halvesFrom(data, datatype) ?? bytesUnder(name, data, datatype);
   if (!Array.isArray(data)) throw refusal(`input '${name}' needs data: a list or a typed array`);
   const list: readonly Element[] = data;
   const refuse = (index: number): never => {
@@ -65,7 +101,9 @@ function bytesFrom(name: string, data: InputValue['data'], datatype: Datatype): 
   if (datatype === 'BYTES') {
     return encodeBytesElements(
       list.map((element, index) =>
-        typeof element === 'string' || element instanceof Uint8Array ? element : refuse(index),
+        (typeof element === 'string' && !loneSurrogate.test(element)) || element instanceof Uint8Array
+          ? element
+          : refuse(index),
       ),
     );
   }
@@ -85,11 +123,20 @@ const isFloat: ReadonlySet<Datatype> = new Set(['FP16', 'BF16', 'FP32', 'FP64'])
 
 type Element = number | bigint | boolean | string | Uint8Array;
 
+/** 16-bit floats from numbers; undefined when that is not what this is about. */
+function halvesFrom(data: TypedArray | HalfFloats, datatype: Datatype): Uint8Array | undefined {
+  if (datatype !== 'FP16' && datatype !== 'BF16') return undefined;
+  if (!(data instanceof Float32Array || data instanceof Float64Array)) return undefined;
+  const bitsFrom = datatype === 'FP16' ? fp16From : bf16From;
+  return new Uint8Array(Uint16Array.from(data, bitsFrom).buffer);
+}
+
 /** A typed array is taken as it lies, so it must be of the datatype's kind. Bytes are right for all of them. */
-function bytesUnder(name: string, data: TypedArray, datatype: Datatype): Uint8Array {
+function bytesUnder(name: string, data: TypedArray | HalfFloats, datatype: Datatype): Uint8Array {
   const kind = data[Symbol.toStringTag];
   const wanted = elementsOf({ datatype, data: new Uint8Array() })[Symbol.toStringTag];
-  if (kind !== wanted && kind !== 'Uint8Array') {
+  const isHalves = datatype === 'FP16' && kind === 'Float16Array';
+  if (kind !== wanted && kind !== 'Uint8Array' && !isHalves) {
     const asBytes = wanted === 'Uint8Array' ? '' : ', or its bytes in a Uint8Array';
     throw refusal(`input '${name}' is a ${kind}; ${datatype} takes a ${wanted}${asBytes}, or a list`);
   }

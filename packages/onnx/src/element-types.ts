@@ -25,6 +25,11 @@ const elementTypes: ReadonlyMap<number, { readonly name: string; readonly dataty
   [21, { name: 'UINT4' }],
   [22, { name: 'INT4' }],
   [23, { name: 'FLOAT4E2M1' }],
+  [24, { name: 'FLOAT8E8M0' }],
+  [25, { name: 'UINT2' }],
+  [26, { name: 'INT2' }],
+  [27, { name: 'FLOAT6E2M3' }],
+  [28, { name: 'FLOAT6E3M2' }],
 ]);
 
 export function datatypeFromElementType(elementType: number): Datatype | undefined {

@@ -13,7 +13,7 @@ export interface Tensor {
 
 /**
  * What a model declares of one input or output. A dimension of -1 is free; a batched model's shape begins with the
- * batch dimension, which is always -1.
+ * batch dimension, which is always -1, except for inputs that have a default.
  */
 export interface TensorSpec {
   readonly name: string;
@@ -24,4 +24,11 @@ export interface TensorSpec {
   readonly engineShape?: readonly number[];
   /** An input the engine can do without. */
   readonly isOptional?: boolean;
+  /**
+   * An input that the graph has an initializer for. Its shape is the graph's own, without a batch dimension; a request
+   * that gives it overrides the initializer for the whole run, so it must run alone.
+   */
+  readonly hasDefault?: boolean;
+  /** The graph does not state how many dimensions it has: any number is taken, and `shape` is [-1] for want of better. */
+  readonly isAnyRank?: boolean;
 }

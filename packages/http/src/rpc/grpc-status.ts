@@ -14,12 +14,17 @@ export function grpcStatusFields(error: RpcError | undefined, trailing: HeaderLi
   return [...fields, ...trailing];
 }
 
-/** UTF-8 with everything but printable ASCII, and the percent sign itself, as %XX. */
+/**
+ * UTF-8 with everything but printable ASCII, and the percent sign itself, as %XX. So is a space at either end: HTTP/2 has
+ * no such field values, and some clients drop the whole field.
+ */
 export function percentEncode(message: string): string {
-  if (/^[\x20-\x24\x26-\x7e]*$/.test(message)) return message;
+  if (/^(?! )[\x20-\x24\x26-\x7e]*(?<! )$/.test(message)) return message;
+  const bytes = Buffer.from(message, 'utf8');
   let text = '';
-  for (const byte of Buffer.from(message, 'utf8')) {
-    const isPlain = byte >= 0x20 && byte <= 0x7e && byte !== 0x25;
+  for (const [index, byte] of bytes.entries()) {
+    const isAtEnd = index === 0 || index === bytes.length - 1;
+    const isPlain = byte >= (isAtEnd ? 0x21 : 0x20) && byte <= 0x7e && byte !== 0x25;
     text += isPlain ? String.fromCharCode(byte) : `%${byte.toString(16).toUpperCase().padStart(2, '0')}`;
   }
   return text;

@@ -39,6 +39,7 @@ test('messages of errors travel as ASCII', () => {
   expect(percentEncode('plain text ~')).toBe('plain text ~');
   expect(percentEncode('100% grüße\n')).toBe('100%25 gr%C3%BC%C3%9Fe%0A');
   expect(percentEncode('\u{1f600}')).toBe('%F0%9F%98%80');
+  expect([percentEncode(' a b '), percentEncode(' '), percentEncode('')]).toEqual(['%20a b%20', '%20', '']);
 });
 
 test('an error with details carries a google.rpc.Status', () => {

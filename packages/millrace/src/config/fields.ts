@@ -31,7 +31,8 @@ export const fields = {
     paths: paths({
       flag: 'models',
       synonyms: ['model-repository', 'model-store', 'model-path', 'model-dir'],
-      description: 'Folders of models, or single .onnx files; also the arguments of `millrace serve`.',
+      description:
+        'Folders of models (`NAME/VERSION/model.onnx`, `NAME.onnx`), or single .onnx files; also the arguments of `millrace serve`.',
       default: [],
     }),
     exitOnError: boolean({

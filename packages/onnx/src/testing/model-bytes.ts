@@ -37,9 +37,11 @@ export interface TestModel {
   readonly graphFields?: readonly Uint8Array[];
   /** Further fields of the model, for instance metadata. */
   readonly modelFields?: readonly Uint8Array[];
+  readonly irVersion?: number;
 }
 
-export function modelBytes({ inputs, outputs, graphFields = [], modelFields = [] }: TestModel = {}): Uint8Array {
+export function modelBytes(model: TestModel = {}): Uint8Array {
+  const { inputs, outputs, graphFields = [], modelFields = [], irVersion = 10 } = model;
   const graph = [
     field(1, [field(1, 'x'), field(2, 'y'), field(4, 'Identity')]),
     field(2, 'test-graph'),
@@ -48,5 +50,5 @@ export function modelBytes({ inputs, outputs, graphFields = [], modelFields = []
     ...(outputs ?? [tensorInfo('y', 1, ['batch', 4])]).map((info) => field(12, info)),
   ];
   const opset = field(8, [field(1, ''), field(2, 21)]);
-  return Buffer.concat([field(1, 10), field(2, 'tests'), field(7, graph), opset, ...modelFields]);
+  return Buffer.concat([field(1, irVersion), field(2, 'tests'), field(7, graph), opset, ...modelFields]);
 }

@@ -33,6 +33,8 @@ const tensorSpec: fc.Arbitrary<TensorSpec> = fc.record(
     shape: fc.array(fc.integer({ min: -1, max: 1000 }), { maxLength: 4 }),
     engineShape: fc.array(fc.integer({ min: -1, max: 1000 }), { maxLength: 4 }),
     isOptional: fc.boolean(),
+    hasDefault: fc.boolean(),
+    isAnyRank: fc.boolean(),
   },
   { requiredKeys: ['name', 'datatype', 'shape'], noNullPrototype: true },
 );

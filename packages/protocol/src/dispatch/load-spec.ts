@@ -81,6 +81,8 @@ function tensorSpecFrom(value: unknown): TensorSpec {
     shape: shapeFrom(spec.shape, 'shape'),
     ...(spec.engineShape === undefined ? {} : { engineShape: shapeFrom(spec.engineShape, 'engineShape') }),
     ...(spec.isOptional === undefined ? {} : { isOptional: flagFrom(spec.isOptional, 'isOptional') }),
+    ...(spec.hasDefault === undefined ? {} : { hasDefault: flagFrom(spec.hasDefault, 'hasDefault') }),
+    ...(spec.isAnyRank === undefined ? {} : { isAnyRank: flagFrom(spec.isAnyRank, 'isAnyRank') }),
   };
 }
 

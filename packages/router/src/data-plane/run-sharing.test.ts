@@ -10,7 +10,6 @@ const sharing: RunSharing = {
   verdict: { kind: 'independent' },
   reason: '',
   advice: '',
-  defaultedInputs: [],
 };
 
 const x = { name: 'x', datatype: 'INT32', shape: [-1, 1] } as const;
@@ -49,8 +48,8 @@ test('requests of a version that does not share runs go one by one, each with al
 });
 
 test('a request that gives an input its own value instead of the default of the graph shares no run', async () => {
-  const bias = { name: 'bias', datatype: 'INT32', shape: [3], isOptional: true } as const;
-  const stage = stageOf({ isGuessed: false, defaultedInputs: ['bias'] }, [x, bias]);
+  const bias = { name: 'bias', datatype: 'INT32', shape: [3], isOptional: true, hasDefault: true } as const;
+  const stage = stageOf({ isGuessed: false }, [x, bias]);
   const link = stage.worker(1);
   const overriding = {
     inputs: [

@@ -26,8 +26,6 @@ export class ServedModel {
   readonly inputRowBytes: readonly (number | undefined)[];
   /** How requests of unequal shapes share a batch; undefined: they do not. */
   readonly shaping: BatchShaping | undefined;
-  /** Positions of the inputs whose value in the graph a request may replace, which is then not shared with others. */
-  readonly defaultedInputs: ReadonlySet<number>;
   /** Requests of different callers may share a run. False from the first shared run whose answer could not be divided. */
   sharesRuns: boolean;
   /** For a model that keeps state from one request to the next. */
@@ -52,8 +50,6 @@ export class ServedModel {
     this.shaping = view.shaping;
     this.inputIndex = new Map(view.inputs.map((input, index) => [input.name, index]));
     this.outputIndex = new Map(view.outputs.map((output, index) => [output.name, index]));
-    const defaulted = view.sharing?.defaultedInputs ?? [];
-    this.defaultedInputs = new Set(defaulted.flatMap((name) => this.inputIndex.get(name) ?? []));
     this.sharesRuns = view.sharing?.sharesRuns ?? true;
     this.requiredInputs = view.inputs.filter((input) => input.isOptional !== true).length;
     this.isUniform =

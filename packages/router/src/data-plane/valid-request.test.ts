@@ -68,6 +68,71 @@ test('a model that is not batched takes the tensor as it is, as one row', () => 
   expect(ValidInferRequest.from(request([input]), single).rows).toBe(1);
 });
 
+const plain = servedModel(
+  [
+    { name: 'ids', datatype: 'INT64', shape: [-1] },
+    { name: 'threshold', datatype: 'FP32', shape: [], isOptional: true, hasDefault: true },
+    { name: 'w', datatype: 'FP32', shape: [-1, 2], isOptional: true, hasDefault: true },
+  ],
+  [],
+);
+const fp32 = (name: string, shape: readonly number[]): Tensor => ({
+  name,
+  datatype: 'FP32',
+  shape,
+  data: new Uint8Array(4 * shape.reduce((product, size) => product * size, 1)),
+});
+const ids = (shape: readonly number[]): Tensor => ({
+  ...fp32('ids', shape),
+  datatype: 'INT64',
+  data: new Uint8Array(24),
+});
+
+test('one value a row is taken as [N], and as the list of one that Triton would show', () => {
+  for (const shape of [[3], [3, 1]]) {
+    const valid = ValidInferRequest.from(request([ids(shape)]), plain);
+    expect([valid.inputs[0]?.shape, valid.rows]).toEqual([[3], 3]);
+  }
+  expect(() => ValidInferRequest.from(request([ids([1, 3])]), plain)).toThrow('Expected [-1], got [1,3]');
+});
+
+test('an input with a default has its own shape, which says nothing of the rows', () => {
+  for (const shape of [[], [1]]) {
+    const valid = ValidInferRequest.from(request([fp32('threshold', shape), fp32('w', [7, 2]), ids([3])]), plain);
+    expect(valid.rows).toBe(3);
+    expect(valid.inputs.map((input) => input?.shape)).toEqual([[3], [], [7, 2]]);
+  }
+  expect(() => ValidInferRequest.from(request([ids([3]), fp32('threshold', [3])]), plain)).toThrow(
+    'Expected [], got [3]',
+  );
+});
+
+test('an input of any rank is taken in every shape that fits its bytes', () => {
+  const any = servedModel([{ name: 'a', datatype: 'FP32', shape: [-1], isAnyRank: true }], [], { isBatched: false });
+  for (const shape of [[], [2], [2, 3], [0, 3], [1, 1, 1]]) {
+    expect(ValidInferRequest.from(request([fp32('a', shape)]), any).inputs[0]?.shape).toEqual(shape);
+  }
+  const torn = { ...fp32('a', [2, 3]), data: new Uint8Array(20) };
+  expect(() => ValidInferRequest.from(request([torn]), any)).toThrow('Expected 24, got 20');
+});
+
+test('sizes of zero are taken where the model has a free size', () => {
+  const free = servedModel(
+    [
+      { name: 'a', datatype: 'FP32', shape: [-1, -1] },
+      { name: 't', datatype: 'BYTES', shape: [-1, 2] },
+    ],
+    [],
+    { isBatched: false },
+  );
+  const texts = (shape: readonly number[]): Tensor => ({ name: 't', datatype: 'BYTES', shape, data: new Uint8Array() });
+  const given = [fp32('a', [0, 4]), texts([0, 2])];
+  expect(ValidInferRequest.from(request(given), free).inputs).toEqual(given);
+  expect(() => ValidInferRequest.from(request([fp32('a', [2, 0]), texts([2, 0])]), free)).toThrow(
+    'Expected [-1,2], got [2,0]',
+  );
+});
+
 const wrong: readonly (readonly [string, readonly Tensor[], Partial<InferRequest>, string])[] = [
   ['an unknown input', [a(1), b(1), { ...c, name: 'z' }], {}, "unexpected inference input 'z' for model 'm'"],
   [
@@ -132,7 +197,12 @@ test('BYTES elements must be counted right and be UTF-8', () => {
   expect(() => bytes(encodeBytesElements(['a']), 2)).toThrow(
     "input 't' for model 'text': the data has 1 BYTES elements",
   );
-  expect(() => bytes(encodeBytesElements(['a', Uint8Array.of(0xff)]), 2)).toThrow("element 1 of input 't'");
+  expect(() => bytes(encodeBytesElements(['a', Uint8Array.of(0xff)]), 2)).toThrow(
+    "element 1 of input 't' for model 'text' is not valid UTF-8",
+  );
+  expect(() => bytes(encodeBytesElements(['a\0b']), 1)).toThrow(
+    "element 0 of input 't' for model 'text' contains a zero",
+  );
 });
 
 test('a timeout of the queue is not a deadline', () => {

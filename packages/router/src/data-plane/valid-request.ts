@@ -108,18 +108,22 @@ export class ValidInferRequest {
   /** Throws `invalid-request` with the first thing that is wrong. */
   static from(request: InferRequest, model: ServedModel): ValidInferRequest {
     const { view } = model;
-    const inputs = inputsInOrder(request, model);
+    let inputs = inputsInOrder(request, model);
     let rows = 1;
     let bytes = 0;
     let areRowsKnown = false;
     let isAlone = false;
     for (let index = 0; index < inputs.length; index++) {
-      const tensor = inputs[index];
+      let tensor = inputs[index];
       if (tensor === undefined) continue;
-      if (!isPlainlyRight(tensor, model, index)) checkTensor(request, tensor, model, index);
+      if (!isPlainlyRight(tensor, model, index)) {
+        const given = tensor;
+        tensor = checkedTensor(request, given, model, index);
+        if (tensor !== given) inputs = inputs.with(index, tensor);
+      }
       bytes += tensor.data.length;
       // A value that takes the place of one in the graph holds for the whole run.
-      const isOverride = model.defaultedInputs.size > 0 && model.defaultedInputs.has(index);
+      const isOverride = view.inputs[index]?.hasDefault === true;
       isAlone ||= isOverride;
       if (!view.isBatched || isOverride) continue;
       const tensorRows = tensor.shape[0] as number;
@@ -228,40 +232,56 @@ function isPlainlyRight(tensor: Tensor, model: ServedModel, index: number): bool
   return rowBytes > 0 && rows * rowBytes === tensor.data.length && Number.isInteger(rows);
 }
 
-function checkTensor(request: InferRequest, tensor: Tensor, served: ServedModel, index: number): void {
+/** The tensor in the shape that the model takes; throws when it is none of this input. */
+function checkedTensor(request: InferRequest, given: Tensor, served: ServedModel, index: number): Tensor {
   const { model } = request;
   const spec = served.view.inputs[index] as TensorSpec;
+  const tensor = withoutListOfOne(given, spec, served.view.isBatched);
   if (tensor.datatype !== spec.datatype) {
     const found = `inference input '${tensor.name}' data-type is '${tensor.datatype}'`;
     throw refusal(request, `${found}, but model '${model}' expects '${spec.datatype}'`);
   }
   const problem = shapeProblem(tensor.shape);
   if (problem !== undefined) throw refusal(request, `input '${tensor.name}' for model '${model}': ${problem}`);
-  if (!shapeFits(tensor.shape, spec.shape)) {
+  if (!spec.isAnyRank && !shapeFits(tensor.shape, spec.shape)) {
     const expected = `Expected [${spec.shape.join(',')}], got ${formatShape(tensor.shape)}. `;
     throw refusal(request, `unexpected shape for input '${tensor.name}' for model '${model}'. ${expected}`);
   }
   if (tensor.datatype === 'BYTES') {
     checkBytesTensor(request, tensor, served.takesTextOnly);
-    return;
+    return tensor;
   }
   const expected = takeByteSize(tensor.datatype, tensor.shape);
   if (expected !== tensor.data.byteLength) {
     const mismatch = `input byte size mismatch for input '${tensor.name}' for model '${model}'`;
     throw refusal(request, `${mismatch}. Expected ${expected}, got ${tensor.data.byteLength}`);
   }
+  return tensor;
 }
 
-/** Where the engine takes text, not bytes, an element that is not UTF-8 is refused here rather than changed there. */
+/**
+ * Triton shows a single value, or one value a row, as a list of one; callers that know the model from there send [1] for
+ * [] and [N,1] for [N].
+ */
+function withoutListOfOne(tensor: Tensor, spec: TensorSpec, isBatched: boolean): Tensor {
+  const { shape } = tensor;
+  const rank = isBatched && spec.hasDefault !== true ? 1 : 0;
+  if (spec.shape.length !== rank || shape.length !== rank + 1 || shape[rank] !== 1) return tensor;
+  return { ...tensor, shape: shape.slice(0, rank) };
+}
+
+/** Where the engine takes text, not bytes, an element that it would change or cut off is refused here. */
 function checkBytesTensor(request: InferRequest, tensor: Tensor, mustBeText: boolean): void {
   const problem = bytesElementsProblem(tensor.data, elementCount(tensor.shape));
   if (problem !== undefined) throw refusal(request, `input '${tensor.name}' for model '${request.model}': ${problem}`);
   if (!mustBeText) return;
   const cursor = new BytesCursor(tensor.data);
   for (let element = 0; cursor.next(); element++) {
-    if (isUtf8(cursor.view())) continue;
+    const text = cursor.view();
+    const hasZero = text.includes(0);
+    if (!hasZero && isUtf8(text)) continue;
     const where = `element ${element} of input '${tensor.name}' for model '${request.model}'`;
-    throw refusal(request, `${where} is not valid UTF-8`);
+    throw refusal(request, `${where} ${hasZero ? 'contains a zero byte' : 'is not valid UTF-8'}`);
   }
 }
 

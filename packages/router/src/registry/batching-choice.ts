@@ -32,10 +32,9 @@ export interface BatchingChoice extends RunSharing {
 }
 
 export function chooseBatching(signs: BatchingSigns, findings: Findings): BatchingChoice {
-  const { config, graph, verdict, isStrict } = signs;
+  const { config, verdict, isStrict } = signs;
   const sized = chooseRowsMax(signs, findings);
-  const defaultedInputs = graph.defaultedInputs.map(({ name }) => name);
-  const choice = { ...sized, verdict, defaultedInputs };
+  const choice = { ...sized, verdict };
   if (sized.rowsMax === 0) return { ...choice, sharesRuns: false };
   const alone = { ...choice, sharesRuns: false };
   if (wordOf(config) === 'never') {

@@ -1,13 +1,15 @@
 import type { OnnxGraph, OnnxTensor } from '@millrace/onnx';
 import type { TensorSpec } from '@millrace/protocol';
 import type { BatchingChoice } from './batching-choice.ts';
+import { carryingProblem, type TensorRole } from './carrying-problem.ts';
 import type { Findings } from './config-text/findings.ts';
 import type { ModelConfig, ModelConfigInput, ModelConfigOutput } from './config-text/model-config-schema.ts';
 import { suggestionFor } from './config-text/suggestion.ts';
 import type { InstanceGroup } from './instance-groups.ts';
+import { overridableInputs, type PlainTensor, plainDefaultedInputs, plainTensorFrom } from './plain-tensor.ts';
 import { withReport } from './run-sharing.ts';
 import { completeSequences } from './sequence-batching/read-sequencing.ts';
-import { carryingProblem, specFrom, type WrittenTensor, writtenFromGraph } from './tensor-config.ts';
+import { defaultedSpecFrom, specFrom, type WrittenTensor } from './tensor-config.ts';
 
 export const platformName = 'onnxruntime_onnx';
 export const backendName = 'onnxruntime';
@@ -33,11 +35,8 @@ export function completeConfig(
 ): CompletedConfig {
   const { rowsMax } = choice;
   const isBatched = rowsMax > 0;
-  const input = completeEntries(config.input, graph.inputs, isBatched, findings) as readonly ModelConfigInput[];
-  const output = completeEntries(config.output, graph.outputs, isBatched, findings) as readonly ModelConfigOutput[];
-  checkInputs(config.input ?? [], graph, findings);
-  const inputs = matchEntries(input, [...graph.inputs, ...graph.defaultedInputs], 'input', isBatched, findings);
-  const outputs = matchEntries(output, graph.outputs, 'output', isBatched, findings);
+  const { entries: input, specs: inputs } = completeInputs(config.input ?? [], graph, isBatched, findings);
+  const { entries: output, specs: outputs } = completeOutputs(config.output ?? [], graph, isBatched, findings);
   const sequences = config.sequence_batching;
   const batching = config.dynamic_batching ?? (choice.sharesRuns && sequences === undefined ? {} : undefined);
   checkBatching(config, choice, findings);
@@ -63,40 +62,74 @@ export function completeConfig(
   };
   return {
     config: completed,
-    inputs: inputs.map((spec, index) => (input[index]?.optional === true ? { ...spec, isOptional: true } : spec)),
+    inputs,
     outputs,
   };
 }
 
-function completeEntries(
-  written: readonly WrittenTensor[] | undefined,
-  tensors: readonly OnnxTensor[],
+interface Completed<Entry> {
+  readonly entries: readonly Entry[];
+  readonly specs: readonly TensorSpec[];
+}
+
+function completeInputs(
+  written: readonly ModelConfigInput[],
+  graph: OnnxGraph,
   isBatched: boolean,
   findings: Findings,
-): readonly WrittenTensor[] {
-  if (written !== undefined && written.length > 0) return written;
-  const entries: WrittenTensor[] = [];
-  for (const tensor of tensors) {
-    const problem = carryingProblem(tensor);
-    const entry = writtenFromGraph(tensor, isBatched);
-    if (entry !== undefined) entries.push(entry);
-    else if (problem !== undefined) findings.problem('', problem);
-    else {
-      findings.problem(
-        '',
-        `the graph does not state the shape of ${JSON.stringify(tensor.name)}; write all inputs and outputs in config.pbtxt`,
-      );
-    }
+): Completed<ModelConfigInput> {
+  if (written.length === 0) {
+    const plain: PlainTensor<ModelConfigInput>[] = plainTensors(graph.inputs, 'input', isBatched, findings);
+    return completedFrom([...plain, ...plainDefaultedInputs(graph, findings)]);
   }
-  return entries;
+  checkInputs(written, graph, findings);
+  const overridable = overridableInputs(graph);
+  const tensors = [...graph.inputs, ...overridable];
+  const specs = matchEntries(written, tensors, 'input', findings, (entry, tensor, path) => {
+    const hasDefault = overridable.includes(tensor);
+    const spec = (hasDefault ? defaultedSpecFrom : specFrom)(entry, tensor, isBatched, path, findings);
+    return spec && (entry as ModelConfigInput).optional === true ? { ...spec, isOptional: true } : spec;
+  });
+  return { entries: written, specs };
+}
+
+function completeOutputs(
+  written: readonly ModelConfigOutput[],
+  graph: OnnxGraph,
+  isBatched: boolean,
+  findings: Findings,
+): Completed<ModelConfigOutput> {
+  if (written.length === 0) return completedFrom(plainTensors(graph.outputs, 'output', isBatched, findings));
+  const specs = matchEntries(written, graph.outputs, 'output', findings, (entry, tensor, path) =>
+    specFrom(entry, tensor, isBatched, path, findings),
+  );
+  return { entries: written, specs };
+}
+
+function plainTensors(
+  tensors: readonly OnnxTensor[],
+  role: TensorRole,
+  isBatched: boolean,
+  findings: Findings,
+): PlainTensor[] {
+  return tensors.flatMap((tensor) => {
+    const problem = carryingProblem(tensor, role);
+    if (problem === undefined) return [plainTensorFrom(tensor, isBatched)];
+    findings.problem('', problem);
+    return [];
+  });
+}
+
+function completedFrom<Entry extends WrittenTensor>(tensors: readonly PlainTensor<Entry>[]): Completed<Entry> {
+  return { entries: tensors.map(({ entry }) => entry), specs: tensors.map(({ spec }) => spec) };
 }
 
 function matchEntries(
   entries: readonly WrittenTensor[],
   tensors: readonly OnnxTensor[],
-  field: 'input' | 'output',
-  isBatched: boolean,
+  field: TensorRole,
   findings: Findings,
+  specOf: (entry: WrittenTensor, tensor: OnnxTensor, path: string) => TensorSpec | undefined,
 ): readonly TensorSpec[] {
   const specs: TensorSpec[] = [];
   const seen = new Set<string>();
@@ -111,9 +144,9 @@ function matchEntries(
       const hint = suggestionFor(name, names) || `; it has ${names.join(', ')}`;
       findings.problem(`${path}.name`, `the graph has no ${field} ${JSON.stringify(name)}${hint}`);
     } else {
-      const problem = carryingProblem(tensor);
+      const problem = carryingProblem(tensor, field);
       if (problem !== undefined) findings.problem(`${path}.name`, problem);
-      const spec = specFrom(entry, tensor, isBatched, path, findings);
+      const spec = specOf(entry, tensor, path);
       if (spec !== undefined) specs.push(spec);
     }
     seen.add(name);
@@ -136,7 +169,6 @@ function checkInputs(written: readonly ModelConfigInput[], graph: OnnxGraph, fin
       );
     }
   }
-  if (written.length === 0) return;
   const missing = graph.inputs.filter(({ name }) => !written.some((input) => input.name === name));
   if (missing.length > 0) {
     const names = missing.map(({ name }) => JSON.stringify(name)).join(', ');

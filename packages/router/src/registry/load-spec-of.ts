@@ -30,6 +30,7 @@ export function loadSpecOf(
     isSpinning: definition.isSpinning || share.isSpinning,
     ...(version.gpuBatchSizes === undefined ? {} : { batchSizes: version.gpuBatchSizes }),
     ...(version.pipeline === undefined ? {} : { concurrency: version.pipeline.concurrency }),
+    ...(version.cutsZipMaps === undefined ? {} : { cutsZipMaps: version.cutsZipMaps }),
     ...(version.warmup === undefined ? {} : { warmup: version.warmup }),
   };
 }

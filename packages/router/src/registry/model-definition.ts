@@ -27,6 +27,8 @@ export interface ModelVersionDefinition {
   readonly pipeline?: PipelineSettings;
   /** The rows that runs on a GPU have; undefined: any number. */
   readonly gpuBatchSizes?: readonly number[];
+  /** Outputs that a ZipMap makes are loaded as tensors of scores. */
+  readonly cutsZipMaps?: boolean;
   /** What each instance runs before it is said to be ready. */
   readonly warmup?: readonly WarmupSample[];
   /** For a model that keeps state from one request to the next. */

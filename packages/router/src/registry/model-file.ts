@@ -1,15 +1,18 @@
 import { constants } from 'node:fs';
 import { access, readdir, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import type { OnnxGraph } from '@millrace/onnx';
+import type { OnnxGraph, ZipMap } from '@millrace/onnx';
 import { OnnxFileError, readOnnxFile } from '@millrace/onnx';
 import { wordsFromFileError } from './file-system-words.ts';
 import { staysInside } from './label-file.ts';
+import { graphWithScores, zipMapsOf } from './zip-maps.ts';
 
 export interface ModelFile {
   readonly path: string;
   readonly externalPaths: readonly string[];
+  /** As workers load it, without ZipMaps. */
   readonly graph: OnnxGraph;
+  readonly zipMaps: readonly ZipMap[];
 }
 
 /** What of a model lies on disk, or why it cannot be used; `path` is where the problem is. */
@@ -24,14 +27,14 @@ export async function readModelFile(path: string): Promise<ModelFileResult> {
       await stat(file);
     }
     const graph = await readOnnxFile(file);
-    return await withWeights(file, graph);
+    return await withWeights(file, graph, await zipMapsOf(file, graph));
   } catch (error) {
     if (error instanceof OnnxFileError) return { path: file, problem: `cannot be read: ${error.message}` };
     return { path: file, problem: `${wordsFromFileError(error)}${await neighbours(file, error)}` };
   }
 }
 
-async function withWeights(path: string, graph: OnnxGraph): Promise<ModelFileResult> {
+async function withWeights(path: string, graph: OnnxGraph, zipMaps: readonly ZipMap[]): Promise<ModelFileResult> {
   const externalPaths: string[] = [];
   for (const name of graph.externalFiles) {
     if (!staysInside(name)) {
@@ -45,7 +48,7 @@ async function withWeights(path: string, graph: OnnxGraph): Promise<ModelFileRes
     }
     externalPaths.push(weights);
   }
-  return { path, externalPaths, graph };
+  return { path, externalPaths, graph: graphWithScores(graph, zipMaps), zipMaps };
 }
 
 const neighboursShownMax = 3;

@@ -26,16 +26,27 @@ describe('a model without a configuration', () => {
     expect(view.config).not.toHaveProperty('dynamic_batching');
   });
 
-  test('shows a single value for each row as a list of one', async () => {
-    const { view } = await serveTestModel({ inputs: { x: [7, ['n']] } });
-    expect(view.inputs).toEqual([{ name: 'x', datatype: 'INT64', shape: [-1, 1], engineShape: [-1] }]);
+  test('takes and gives one value a row as [N], and writes it as a list of one in its configuration', async () => {
+    const { view } = await serveTestModel({ inputs: { x: [7, ['n']] }, outputs: { y: [1, ['n']] } });
+    expect(view).toMatchObject({ isBatched: true, rowsMax: 64 });
+    expect(view.inputs).toEqual([{ name: 'x', datatype: 'INT64', shape: [-1] }]);
+    expect(view.outputs).toEqual([{ name: 'y', datatype: 'FP32', shape: [-1] }]);
     expect(view.config).toMatchObject({ input: [{ dims: [1], reshape: { shape: [] } }] });
   });
 
-  test('shows a single value as a list of one when not batched', async () => {
+  test('takes and gives a single value as [], and writes it as a list of one in its configuration', async () => {
     const { view } = await serveTestModel({ inputs: { x: [7, []] }, outputs: { y: [1, []] } });
-    expect(view.inputs).toEqual([{ name: 'x', datatype: 'INT64', shape: [1], engineShape: [] }]);
-    expect(view.outputs[0]).toMatchObject({ shape: [1], engineShape: [] });
+    expect(view.inputs).toEqual([{ name: 'x', datatype: 'INT64', shape: [] }]);
+    expect(view.outputs).toEqual([{ name: 'y', datatype: 'FP32', shape: [] }]);
+    expect(view.config).toMatchObject({ output: [{ dims: [1], reshape: { shape: [] } }] });
+  });
+
+  test('that does not state a number of dimensions takes any, is not batched and shows [-1]', async () => {
+    const { view } = await serveTestModel({ inputs: { x: [1, undefined] }, outputs: { y: [1, undefined] } });
+    expect(view.isBatched).toBe(false);
+    expect(view.inputs).toEqual([{ name: 'x', datatype: 'FP32', shape: [-1], isAnyRank: true }]);
+    expect(view.outputs).toEqual([{ name: 'y', datatype: 'FP32', shape: [-1], isAnyRank: true }]);
+    expect(view.config).toMatchObject({ max_batch_size: 0, input: [{ dims: [-1] }] });
   });
 
   test('without inputs is not batched', async () => {
@@ -43,12 +54,39 @@ describe('a model without a configuration', () => {
     expect(view).toMatchObject({ isBatched: false, inputs: [] });
   });
 
-  test('does not show inputs that the file has a value for', async () => {
+  test('shows inputs that the file has a value for as optional, in their own shapes', async () => {
     const { view } = await serveTestModel({
-      inputs: { x: [1, ['n']], w: [1, [4]] },
-      graphFields: [field(5, [field(8, 'w')])],
+      inputs: { x: [1, ['n']], threshold: [1, []], w: [1, [4]] },
+      outputs: { y: [1, ['n']] },
+      graphFields: [field(5, [field(8, 'threshold')]), field(5, [field(8, 'w')])],
+    });
+    expect(view.isBatched).toBe(true);
+    expect(view.inputs).toEqual([
+      { name: 'x', datatype: 'FP32', shape: [-1] },
+      { name: 'threshold', datatype: 'FP32', shape: [], isOptional: true, hasDefault: true },
+      { name: 'w', datatype: 'FP32', shape: [4], isOptional: true, hasDefault: true },
+    ]);
+    expect(view.config).toMatchObject({ input: [{}, { dims: [1], optional: true }, { dims: [4], optional: true }] });
+  });
+
+  test.each([
+    [
+      'more inputs with a value than a person would override',
+      17,
+      10,
+      /has 17 inputs with default values, more than 16/,
+    ],
+    ['a file of before they could be overridden', 2, 3, undefined],
+  ])('does not show them for %s', async (_, count, irVersion, warning) => {
+    const names = Array.from({ length: count }, (_unused, index) => `w${index}`);
+    const { view, warnings } = await serveTestModel({
+      irVersion,
+      inputs: { x: [1, ['batch', 4]], ...Object.fromEntries(names.map((name) => [name, [1, [4]] as const])) },
+      graphFields: names.map((name) => field(5, [field(8, name)])),
     });
     expect(view.inputs.map(({ name }) => name)).toEqual(['x']);
+    if (warning === undefined) expect(warnings).toEqual([]);
+    else expect(warnings.map(({ message }) => message)).toEqual([expect.stringMatching(warning)]);
   });
 
   test('with unequal names for the first sizes of its inputs is served as it is', async () => {
@@ -62,10 +100,6 @@ describe('a model without a configuration', () => {
     [{ inputs: { x: [16, ['n']] } }, /"x" has the element type BFLOAT16, which ONNX Runtime in Node cannot carry/],
     [{ outputs: { y: [14, ['n']] } }, /"y" has the element type COMPLEX64/],
     [{ outputs: { y: [99, ['n']] } }, /"y" has the element type number 99/],
-    [
-      { inputs: { x: [1, undefined] } },
-      /does not state the shape of "x"; write all inputs and outputs in config.pbtxt/,
-    ],
   ] satisfies [GivenModel, RegExp][])(
     'that cannot be served (%#) says why, with the model file',
     async (given, message) => {
@@ -75,6 +109,53 @@ describe('a model without a configuration', () => {
       expect(failures[0]?.problems[0]?.source).toMatch(/1\/model\.onnx$/);
     },
   );
+});
+
+describe('a classifier that ends in a ZipMap', () => {
+  const text = (name: string, ...values: string[]) =>
+    field(5, [field(1, name), ...values.map((value) => field(9, value)), field(20, 8)]);
+  const zipMap = (output: string, ...labels: string[]) =>
+    field(1, [
+      field(1, 'scores'),
+      field(2, output),
+      field(4, 'ZipMap'),
+      text('classlabels_strings', ...labels),
+      field(7, 'ai.onnx.ml'),
+    ]);
+  /** A sequence of maps from text to FLOAT. */
+  const mapsInfo = (name: string) =>
+    field(12, [
+      field(1, name),
+      field(2, [field(4, [field(1, [field(5, [field(1, 8), field(2, [field(1, [field(1, 1)])])])])])]),
+    ]);
+
+  test('is served with the scores as a tensor, and the keys of its maps as labels', async () => {
+    const { view, cutsZipMaps } = await serveTestModel({
+      outputs: { label: [8, ['batch']] },
+      graphFields: [zipMap('probabilities', 'cat', 'dog', 'eel'), mapsInfo('probabilities')],
+    });
+    expect(view.outputs).toContainEqual({ name: 'label', datatype: 'BYTES', shape: [-1] });
+    expect(view.outputs).toContainEqual({ name: 'probabilities', datatype: 'FP32', shape: [-1, 3] });
+    expect(view.labels).toEqual(new Map([['probabilities', ['cat', 'dog', 'eel']]]));
+    expect(view.isBatched).toBe(true);
+    expect(cutsZipMaps).toBe(true);
+  });
+
+  test('may be given other labels by a configuration', async () => {
+    const { view } = await serveTestModel({
+      outputs: { label: [8, ['batch']] },
+      graphFields: [zipMap('probabilities', 'a', 'b'), mapsInfo('probabilities')],
+      config: 'output { name: "probabilities" data_type: TYPE_FP32 dims: [ 2 ] label_filename: "names.txt" }',
+      files: { 'names.txt': Buffer.from('ant\nbee\n') },
+    });
+    expect(view.outputs).toEqual([{ name: 'probabilities', datatype: 'FP32', shape: [-1, 2] }]);
+    expect(view.labels).toEqual(new Map([['probabilities', ['ant', 'bee']]]));
+  });
+
+  test('is refused where another node makes the sequence, with what to change', async () => {
+    const { failures } = await readTestModel({ graphFields: [zipMap('inner', 'a'), mapsInfo('probabilities')] });
+    expect(failures[0]?.problems[0]?.message).toMatch(/output "probabilities" is a sequence.*"zipmap": False/);
+  });
 });
 
 describe('a configuration', () => {
@@ -184,6 +265,41 @@ describe('a configuration', () => {
     expect(view.outputs.map(({ name }) => name)).toEqual(['c', 'a']);
   });
 
+  test.each(['', 'reshape { }'])('that writes one value a row as a list of one is served so (%s)', async (reshape) => {
+    const { view } = await serveTestModel({
+      inputs: { x: [1, ['n']] },
+      outputs: { y: [1, ['n']] },
+      config: `max_batch_size: 8 input { name: "x" data_type: TYPE_FP32 dims: [ 1 ] ${reshape} }`,
+    });
+    expect(view.inputs).toEqual([{ name: 'x', datatype: 'FP32', shape: [-1, 1], engineShape: [-1] }]);
+    // The output is not written, so that it keeps the graph's shape.
+    expect(view.outputs).toEqual([{ name: 'y', datatype: 'FP32', shape: [-1] }]);
+  });
+
+  test('that writes a single value as a list of one is served so', async () => {
+    const { view } = await serveTestModel({
+      inputs: { x: [1, []] },
+      config: 'input { name: "x" data_type: TYPE_FP32 dims: [ 1 ] }',
+    });
+    expect(view.inputs).toEqual([{ name: 'x', datatype: 'FP32', shape: [1], engineShape: [] }]);
+  });
+
+  test('may list an input that has a default and no batch dimension', async () => {
+    const { view } = await serveTestModel({
+      inputs: { x: [1, ['batch', 4]], threshold: [1, []], w: [1, [2, 4]] },
+      graphFields: [field(5, [field(8, 'threshold')]), field(5, [field(8, 'w')])],
+      config: `${testConfig}
+        input { name: "threshold" data_type: TYPE_FP32 dims: [ 1 ] optional: true }
+        input { name: "w" data_type: TYPE_FP32 dims: [ 2, 4 ] optional: true }`,
+    });
+    const marks = { isOptional: true, hasDefault: true };
+    expect(view).toMatchObject({ isBatched: true, rowsMax: 8 });
+    expect(view.inputs.slice(1)).toEqual([
+      { name: 'threshold', datatype: 'FP32', shape: [1], engineShape: [], ...marks },
+      { name: 'w', datatype: 'FP32', shape: [2, 4], ...marks },
+    ]);
+  });
+
   test('may reshape, and may show an input with a default as optional', async () => {
     const { view } = await serveTestModel({
       inputs: { x: [1, ['n', 4]], w: [1, ['n', 4]] },
@@ -195,7 +311,7 @@ describe('a configuration', () => {
     });
     expect(view.inputs).toEqual([
       { name: 'x', datatype: 'FP32', shape: [-1, 2, 2], engineShape: [-1, 4] },
-      { name: 'w', datatype: 'FP32', shape: [-1, 4], isOptional: true },
+      { name: 'w', datatype: 'FP32', shape: [-1, 4], isOptional: true, hasDefault: true },
     ]);
     expect(view.outputs[0]).toMatchObject({ shape: [-1, 1, 4], engineShape: [-1, 4] });
   });

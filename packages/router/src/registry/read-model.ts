@@ -53,6 +53,7 @@ import { configFilename, type ModelPlace } from './repository-layout.ts';
 import { clientGraphOf, readSequencing, sequenceQueuePolicy } from './sequence-batching/read-sequencing.ts';
 import { checkUnservedFields } from './unserved-fields.ts';
 import { chooseVersions, compareVersions } from './version-policy.ts';
+import { withZipMapLabels } from './zip-maps.ts';
 
 export interface ReadModelOptions {
   /** Without a GPU, a model that insists on one is a failure. */
@@ -206,7 +207,7 @@ async function readVersion(parts: ModelParts, version: string, options: ReadMode
   const choice = chooseBatching({ config, graph, verdict, isStrict: options.isBatchingStrict === true }, findings);
   const { rowsMax: batchSizeMax, ...sharing } = choice;
   const completed = completeConfig(config, graph, place.name, groups, choice, findings);
-  const labels = await readAllLabels(place.path, config, findings);
+  const labels = withZipMapLabels(await readAllLabels(place.path, config, findings), file.zipMaps);
   const rowsMax = Math.max(1, batchSizeMax);
   const plainView: ModelView = {
     name: place.name,
@@ -258,6 +259,7 @@ async function readVersion(parts: ModelParts, version: string, options: ReadMode
     graph: file.graph,
     warmup,
     ...(gpuBatchSizes === undefined ? {} : { gpuBatchSizes }),
+    ...(file.zipMaps.length === 0 ? {} : { cutsZipMaps: true }),
     view,
     policy: resolveModelPolicy({
       ...batching,

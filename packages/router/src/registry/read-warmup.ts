@@ -120,7 +120,7 @@ function readShape(
   if (datatype !== spec.datatype) {
     findings.problem(`${path}.data_type`, `is ${written.data_type ?? 'missing'}, but the input is ${spec.datatype}`);
   }
-  const expected = rowsMax > 0 ? spec.shape.slice(1) : spec.shape;
+  const expected = rowsMax > 0 && spec.hasDefault !== true ? spec.shape.slice(1) : spec.shape;
   const shape = (written.dims ?? []).map(Number);
   const fits =
     shape.length === expected.length && shape.every((size, axis) => sizeFits(size, expected[axis] as number));

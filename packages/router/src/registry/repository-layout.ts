@@ -1,4 +1,7 @@
-/** Where models lie: a repository is a folder of `NAME/VERSION/model.onnx`; a single `.onnx` file is a model as well. */
+/**
+ * Where models lie: a repository is a folder of `NAME/VERSION/model.onnx` and of `NAME.onnx`, which is version 1 of NAME;
+ * a single `.onnx` file is a model as well.
+ */
 import type { Stats } from 'node:fs';
 import { readdir, realpath, stat } from 'node:fs/promises';
 import { basename, join, resolve } from 'node:path';
@@ -10,6 +13,7 @@ import { isVersionName } from './version-policy.ts';
 /** Entries of one folder that are looked at; a folder with more is not a model repository. */
 const folderEntriesMax = 100_000;
 export const configFilename = 'config.pbtxt';
+const fileEnding = '.onnx';
 
 /** A model that was found, not yet read. */
 export interface ModelPlace {
@@ -47,7 +51,7 @@ export async function findModels(givenPath: string): Promise<Layout> {
   } catch (error) {
     return failed(path, `${wordsFromFileError(error)}; give a folder of models or a .onnx file`);
   }
-  if (path.endsWith('.onnx')) return findSingleFile(path);
+  if (path.endsWith(fileEnding)) return findSingleFile(path);
   if (!stats.isDirectory()) return failed(path, 'is neither a folder of models nor a .onnx file');
   return findInRepository(path);
 }
@@ -62,11 +66,16 @@ export async function realPathOf(path: string): Promise<string> {
 }
 
 function findSingleFile(path: string): Layout {
-  const name = basename(path, '.onnx');
+  const found = singleFilePlace(path);
+  if ('problem' in found) return failed(path, found.problem.message);
+  return { places: [found], bad: [], problems: [], warnings: [] };
+}
+
+function singleFilePlace(path: string): ModelPlace | BadPlace {
+  const name = basename(path, fileEnding);
   const problem = modelNameProblem(name);
-  if (problem !== undefined) return failed(path, `the model is named after its file: ${problem}`);
-  const place = { name, path, isSingleFile: true, hasConfig: false, versions: ['1'] };
-  return { places: [place], bad: [], problems: [], warnings: [] };
+  if (problem === undefined) return { name, path, isSingleFile: true, hasConfig: false, versions: ['1'] };
+  return { name, problem: { source: path, message: `the model is named after its file: ${problem}` } };
 }
 
 async function findInRepository(path: string): Promise<Layout> {
@@ -93,7 +102,7 @@ async function findInRepository(path: string): Promise<Layout> {
     else warnings.push(found);
   }
   if (places.length === 0 && bad.length === 0) {
-    warnings.push({ source: path, message: 'holds no models; put one at NAME/1/model.onnx' });
+    warnings.push({ source: path, message: 'holds no models; put one at NAME/1/model.onnx or NAME.onnx' });
   }
   return { places, bad, problems: [], warnings };
 }
@@ -112,7 +121,7 @@ async function lookAt(path: string, name: string): Promise<ModelPlace | BadPlace
   let children: readonly string[];
   try {
     const stats = await stat(path);
-    if (!stats.isDirectory()) return name.endsWith('.onnx') ? strayFile(path, name) : undefined;
+    if (!stats.isDirectory()) return name.endsWith(fileEnding) ? singleFilePlace(path) : undefined;
     children = await readdir(path);
   } catch (error) {
     return bad(wordsFromFileError(error));
@@ -129,16 +138,11 @@ async function lookAt(path: string, name: string): Promise<ModelPlace | BadPlace
     if (isFolder) versions.push(child);
   }
   if (!hasConfig && versions.length === 0) {
-    return { source: path, message: 'is not a model and is left out; a model lies at NAME/1/model.onnx' };
+    return { source: path, message: 'is not a model and is left out; a model lies at NAME/1/model.onnx or NAME.onnx' };
   }
   const problem = modelNameProblem(name);
   if (problem !== undefined) return bad(problem);
   return { name, path, isSingleFile: false, hasConfig, versions };
-}
-
-function strayFile(path: string, name: string): ConfigProblem {
-  const folder = `${basename(name, '.onnx')}/1/model.onnx`;
-  return { source: path, message: `is left out; move it to ${folder}, or give the file itself as the path` };
 }
 
 function failed(source: string, message: string): Layout {

@@ -71,7 +71,7 @@ describe('a repository', () => {
   });
 
   test('without models says how to put one there', async () => {
-    expect((await scan()).warnings[0]?.message).toBe('holds no models; put one at NAME/1/model.onnx');
+    expect((await scan()).warnings[0]?.message).toBe('holds no models; put one at NAME/1/model.onnx or NAME.onnx');
   });
 
   test('that is a model itself says so', async () => {
@@ -88,16 +88,59 @@ describe('a repository', () => {
     await repository.write('README.md', '');
     await repository.write('.git/config', '');
     await repository.write('docs/page.md', '');
-    await repository.write('stray.onnx', model);
+    await repository.write('weights.onnx.part', model);
     await repository.folder('empty');
     await repository.write('a/1/model.onnx', model);
     const result = await scan();
     expect(result.failures).toEqual([]);
     expect(result.warnings.map(({ source, message }) => `${source.slice(repository.path.length)} ${message}`)).toEqual([
-      '/docs is not a model and is left out; a model lies at NAME/1/model.onnx',
-      '/empty is not a model and is left out; a model lies at NAME/1/model.onnx',
-      '/stray.onnx is left out; move it to stray/1/model.onnx, or give the file itself as the path',
+      '/docs is not a model and is left out; a model lies at NAME/1/model.onnx or NAME.onnx',
+      '/empty is not a model and is left out; a model lies at NAME/1/model.onnx or NAME.onnx',
     ]);
+  });
+
+  test('serves files by their names beside folders, as version 1', async () => {
+    await repository.write('b.onnx', model);
+    await repository.write('a/3/model.onnx', model);
+    await repository.write('b.labels.txt', '');
+    const result = await scan();
+    expect(result).toMatchObject({ failures: [], problems: [], warnings: [] });
+    expect(result.models.map(({ name, versions }) => [name, versions[0]?.version, versions[0]?.path])).toEqual([
+      ['a', '3', join(repository.path, 'a/3/model.onnx')],
+      ['b', '1', join(repository.path, 'b.onnx')],
+    ]);
+  });
+
+  test('serves neither a file nor a folder of one name, and no file whose name cannot be a model', async () => {
+    await repository.write('a.onnx', model);
+    await repository.write('a/1/model.onnx', model);
+    await repository.write(' .onnx', model);
+    await repository.write('good.onnx', model);
+    const result = await scan();
+    expect(result.models.map(({ name }) => name)).toEqual(['good']);
+    expect(result.failures.map(failureReason)).toEqual([
+      expect.stringMatching(/ \.onnx: the model is named after its file: a model name must not be blank/),
+      expect.stringMatching(/"a" is used by several models \(.*\/a, .*\/a\.onnx\); rename all but one/),
+    ]);
+  });
+
+  test('given beside one of its files serves that file once', async () => {
+    const file = await repository.write('a.onnx', model);
+    const result = await scanRepository([repository.path, file]);
+    expect(result.models.map(({ name }) => name)).toEqual(['a']);
+    expect(result.failures).toEqual([]);
+  });
+
+  test('serves files that keep their weights beside them', async () => {
+    const entry = (key: string, value: string) => field(13, [field(1, key), field(2, value)]);
+    const external = modelBytes({
+      graphFields: [field(5, [field(8, 'w'), entry('location', 'b.onnx.data'), field(14, 1)])],
+    });
+    await repository.write('b.onnx', external);
+    await repository.write('b.onnx.data', 'weights');
+    const result = await scan();
+    expect(result).toMatchObject({ failures: [], warnings: [] });
+    expect(result.models[0]?.versions[0]?.externalPaths).toEqual([join(repository.path, 'b.onnx.data')]);
   });
 
   test('may link to models elsewhere; a link to nothing or to itself is a failure in words', async () => {
@@ -356,7 +399,7 @@ describe('a scan of many things', () => {
       '/nowhere/at/all: does not exist; give a folder of models or a .onnx file',
     ]);
     expect(words(result.warnings)).toEqual([
-      '/empty: is not a model and is left out; a model lies at NAME/1/model.onnx',
+      '/empty: is not a model and is left out; a model lies at NAME/1/model.onnx or NAME.onnx',
     ]);
   });
 });

@@ -35,7 +35,9 @@ export async function findAllModels(paths: readonly string[]): Promise<FoundMode
     warnings.push(...layout.warnings);
     for (const { name, problem } of layout.bad) failures.push({ name, version: '', problems: [problem] });
     for (const place of layout.places) {
-      placesByName.set(place.name, [...(placesByName.get(place.name) ?? []), place]);
+      const found = placesByName.get(place.name) ?? [];
+      // A file that is given beside the folder it lies in is one model.
+      if (!found.some(({ path: known }) => known === place.path)) placesByName.set(place.name, [...found, place]);
     }
   }
   const places: ModelPlace[] = [];

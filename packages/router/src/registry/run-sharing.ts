@@ -11,8 +11,6 @@ export interface RunSharing {
   readonly reason: string;
   /** What to change for the opposite; empty: nothing can be. */
   readonly advice: string;
-  /** Inputs with a value of their own in the graph: a request that gives another one runs alone. */
-  readonly defaultedInputs: readonly string[];
 }
 
 export const batchParameter = 'millrace.batch';

@@ -1,7 +1,7 @@
 /** One input or output: as the graph has it, as a configuration writes it, and whether the two agree. */
 
 import type { OnnxTensor } from '@millrace/onnx';
-import { datatypeFromElementType, elementTypeName } from '@millrace/onnx';
+import { datatypeFromElementType } from '@millrace/onnx';
 import { datatypes, type TensorSpec } from '@millrace/protocol';
 import type { Findings } from './config-text/findings.ts';
 import type { ModelConfigInput, ModelConfigOutput } from './config-text/model-config-schema.ts';
@@ -14,31 +14,10 @@ export function freeShape(tensor: OnnxTensor): readonly number[] | undefined {
   return tensor.shape?.map((dimension) => (typeof dimension === 'number' ? dimension : -1));
 }
 
-/** Why the engine could not be given this tensor, or undefined when it can. */
-export function carryingProblem(tensor: OnnxTensor): string | undefined {
-  if (tensor.kind !== 'tensor') {
-    const kind = tensor.kind === 'unknown' ? 'of unknown type' : `a ${tensor.kind}`;
-    return `${JSON.stringify(tensor.name)} is ${kind}; only plain tensors can be served: export the model with tensors`;
-  }
-  if (datatypeFromElementType(tensor.elementType) !== undefined) return undefined;
-  return (
-    `${JSON.stringify(tensor.name)} has the element type ${elementTypeName(tensor.elementType)}, which ONNX Runtime ` +
-    'in Node cannot carry; export the model with another type at its edges'
-  );
-}
-
-/** The entry that a configuration would have for this tensor; undefined when the graph states no rank. */
-export function writtenFromGraph(tensor: OnnxTensor, isBatched: boolean): WrittenTensor | undefined {
-  const shape = freeShape(tensor);
-  const datatype = datatypeFromElementType(tensor.elementType);
-  if (shape === undefined || datatype === undefined) return undefined;
-  const dims = isBatched ? shape.slice(1) : shape;
-  const entry = { name: tensor.name, data_type: datatypes[datatype].configName };
-  // The protocol has no tensor without dimensions, so that a single value is shown as a list of one.
-  return dims.length === 0 ? { ...entry, dims: [1], reshape: { shape: [] } } : { ...entry, dims };
-}
-
-/** Checks a written entry against the graph. The spec is what callers see; undefined when a problem was found. */
+/**
+ * Checks a written entry against the graph. The spec is what callers see, in Triton's form; undefined when a problem was
+ * found.
+ */
 export function specFrom(
   written: WrittenTensor,
   tensor: OnnxTensor,
@@ -59,19 +38,43 @@ export function specFrom(
   const reshaped =
     written.reshape === undefined ? undefined : readDims(written.reshape.shape, `${path}.reshape.shape`, findings);
   const graphShape = freeShape(tensor);
+  const rowShape = isBatched ? graphShape?.slice(1) : graphShape;
   if (dims !== undefined && dims.length === 0) {
-    const shown = writtenFromGraph(tensor, isBatched)?.dims;
+    // As it must be written: dims may not be empty, so that a single value is a list of one.
+    const shown = rowShape?.length === 0 ? [1] : rowShape;
     const hint = shown === undefined ? '' : `; the graph has [ ${shown.join(', ')} ]`;
     findings.problem(`${path}.dims`, `is missing${hint}`);
-  } else if (dims !== undefined) {
-    if (reshaped !== undefined) checkReshape(dims, reshaped, `${path}.reshape`, findings);
-    const shapePath = written.reshape === undefined ? `${path}.dims` : `${path}.reshape.shape`;
-    checkShape(reshaped ?? dims, graphShape, isBatched, shapePath, findings);
+    return undefined;
   }
-  if (dims === undefined || findings.problems.length > problemsBefore) return undefined;
+  if (dims === undefined) return undefined;
+  if (reshaped !== undefined) checkReshape(dims, reshaped, `${path}.reshape`, findings);
+  // A list of one for a single value needs no reshape to be understood.
+  const isListOfOne = written.reshape === undefined && rowShape?.length === 0 && dims.length === 1 && dims[0] === 1;
+  const engineDims = reshaped ?? (isListOfOne ? [] : undefined);
+  const shapePath = written.reshape === undefined ? `${path}.dims` : `${path}.reshape.shape`;
+  checkShape(engineDims ?? dims, graphShape, isBatched, shapePath, findings);
+  if (findings.problems.length > problemsBefore) return undefined;
   const withRows = (shape: readonly number[]) => (isBatched ? [-1, ...shape] : shape);
   const spec = { name: tensor.name, datatype, shape: withRows(dims) };
-  return reshaped === undefined ? spec : { ...spec, engineShape: withRows(reshaped) };
+  return engineDims === undefined ? spec : { ...spec, engineShape: withRows(engineDims) };
+}
+
+/**
+ * The same for an input that the graph has a value for. Its shape is written as the graph has it, for it has no batch
+ * dimension; where the graph begins with a free size, that may be left out as it is elsewhere.
+ */
+export function defaultedSpecFrom(
+  written: WrittenTensor,
+  tensor: OnnxTensor,
+  isBatched: boolean,
+  path: string,
+  findings: Findings,
+): TensorSpec | undefined {
+  const graphShape = freeShape(tensor);
+  const rank = (written.reshape?.shape ?? written.dims ?? []).length;
+  const leavesBatchOut = isBatched && graphShape?.[0] === -1 && rank === graphShape.length - 1;
+  const spec = specFrom(written, tensor, leavesBatchOut, path, findings);
+  return spec && { ...spec, hasDefault: true };
 }
 
 /** Sizes as written; undefined when a problem was found. */

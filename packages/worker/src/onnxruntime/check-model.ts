@@ -68,8 +68,8 @@ function typeAndShapeProblems(
       `${role} "${spec.name}" is ${type} in the model and ${spec.datatype} in the configuration: make it ${type}`,
     ];
   }
-  // ONNX Runtime gives an unknown rank as no dimensions, as it does for a scalar.
-  if (found.shape.length === 0) return [];
+  // ONNX Runtime gives an unknown rank as no dimensions, as it does for a scalar; what the file left open it may know.
+  if (spec.isAnyRank === true || found.shape.length === 0) return [];
   const shape = spec.engineShape ?? spec.shape;
   const isSameRank = shape.length === found.shape.length;
   const isSame = isSameRank && shape.every((dimension, axis) => canBe(dimension, found.shape[axis]));
@@ -80,7 +80,7 @@ function typeAndShapeProblems(
     ];
   }
   // An input that has a default is no part of a batch's rows: a request that gives it runs alone.
-  if (isBatched && spec.isOptional !== true && typeof found.shape[0] === 'number') {
+  if (isBatched && spec.hasDefault !== true && typeof found.shape[0] === 'number') {
     return [
       `${role} "${spec.name}" has a fixed first dimension of ${found.shape[0]}, so rows of several requests cannot ` +
         'share a run: export the model with a free batch dimension, or set max_batch_size to 0',

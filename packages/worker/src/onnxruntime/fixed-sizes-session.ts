@@ -27,7 +27,7 @@ export class FixedSizesSession implements Session {
   }
 
   async run(request: RunRequest): Promise<RunResult> {
-    const rows = request.inputs[0]?.shape[0] ?? 0;
+    const rows = request.inputs.find(({ index }) => this.#spec.inputs[index]?.hasDefault !== true)?.shape[0] ?? 0;
     const sized = this.#sessions.find((one) => one.rows >= rows) ?? this.#largest();
     if (sized.rows <= rows || !this.#isFillable(request, rows)) return sized.session.run(request);
     const inputs = request.inputs.map((input) => this.#filledUp(input, rows, sized.rows));
@@ -39,12 +39,12 @@ export class FixedSizesSession implements Session {
     return this.#sessions.at(-1) as SizedSession;
   }
 
-  /** An input that may be left out holds for the whole run, and has no rows. */
+  /** An input with a default value holds for the whole run, and has no rows. */
   #isFillable({ inputs }: RunRequest, rows: number): boolean {
     if (rows === 0) return false;
     return inputs.every(
       ({ index, shape, data }) =>
-        shape[0] === rows && data.length % rows === 0 && this.#spec.inputs[index]?.isOptional !== true,
+        shape[0] === rows && data.length % rows === 0 && this.#spec.inputs[index]?.hasDefault !== true,
     );
   }
 

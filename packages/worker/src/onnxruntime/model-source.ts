@@ -17,9 +17,9 @@ export interface ModelSource {
  * word what is fed to an input that has an initializer. Such an initializer is taken out of the model and fed with every run that is not given another value.
  */
 export async function modelSourceOf(spec: LoadSpec): Promise<ModelSource> {
-  const optional = spec.inputs.filter(({ isOptional }) => isOptional === true).map(({ name }) => name);
-  const defaulted = optional.length === 0 ? [] : await defaultedOf(spec.path);
-  const names = optional.filter((name) => defaulted.includes(name));
+  // Not only those that callers may leave out: what a configuration requires, or the server gives, would be dropped just as well.
+  const defaulted = await defaultedOf(spec.path);
+  const names = spec.inputs.map(({ name }) => name).filter((name) => defaulted.has(name));
   if (names.length === 0 && spec.cutsZipMaps !== true) return { model: spec.path, defaults: new Map() };
   const bytes = await readFile(spec.path);
   const whole = spec.cutsZipMaps === true ? await cutZipMaps(bytes) : bytes;
@@ -33,8 +33,13 @@ export function externalFolderOption(path: string): Record<string, string> {
   return { model_external_initializers_file_folder_path: dirname(path) };
 }
 
-async function defaultedOf(path: string): Promise<readonly string[]> {
-  return (await readOnnxFile(path)).defaultedInputs.map(({ name }) => name);
+async function defaultedOf(path: string): Promise<ReadonlySet<string>> {
+  try {
+    return new Set((await readOnnxFile(path)).defaultedInputs.map(({ name }) => name));
+  } catch {
+    // What is wrong with the file is for ONNX Runtime to say.
+    return new Set();
+  }
 }
 
 async function valuesOf(model: Uint8Array, names: readonly string[], path: string): Promise<Map<string, Tensor>> {

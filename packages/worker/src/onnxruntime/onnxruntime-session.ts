@@ -112,13 +112,13 @@ export class OnnxruntimeSession implements Session {
 
   /**
    * How many rows a batch has: -1 where inputs of unequal first sizes leave it to the graph how many come out, undefined for a model
-   * without batches. An input that may be left out holds for the whole run and has no rows.
+   * without batches. An input with a default value holds for the whole run and has no rows.
    */
   #rowsOf(inputs: RunRequest['inputs']): number | undefined {
     if (!this.#spec.isBatched) return undefined;
     let rows: number | undefined;
     for (const { index, shape } of inputs) {
-      if (this.#spec.inputs[index]?.isOptional === true) continue;
+      if (this.#spec.inputs[index]?.hasDefault === true) continue;
       if (rows === undefined) rows = shape[0];
       else if (shape[0] !== rows) return -1;
     }

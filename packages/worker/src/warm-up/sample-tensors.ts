@@ -21,8 +21,9 @@ export async function sampleTensors(sample: WarmupSample, spec: LoadSpec): Promi
     const tensor = spec.inputs[input.index];
     if (tensor === undefined) throw new Error(`the model has no input number ${input.index}`);
     const row = await rowFrom(input, tensor);
-    const shape = spec.isBatched ? [sample.rows, ...input.shape] : input.shape;
-    tensors.push({ index: input.index, shape, data: spec.isBatched ? repeated(row, sample.rows) : row });
+    const hasRows = spec.isBatched && tensor.hasDefault !== true;
+    const shape = hasRows ? [sample.rows, ...input.shape] : input.shape;
+    tensors.push({ index: input.index, shape, data: hasRows ? repeated(row, sample.rows) : row });
   }
   return tensors;
 }

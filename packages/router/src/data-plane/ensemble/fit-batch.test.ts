@@ -13,6 +13,9 @@ test.each([
   ['a batch of one is dropped', [1, 2], true, plain(2), [2]],
   ['a batch of one stays where there is room for it', [1, 2], true, plain(-1, 2), [1, 2]],
   ['a larger batch stays where there is room for it', [3, 2], true, plain(3, 2), [3, 2]],
+  ['one value a row becomes a list of one', [3], true, batching(1), [3, 1]],
+  ['a single value becomes a list of one', [], false, plain(1), [1]],
+  ['a single value becomes a row of one', [], false, batching(1), [1, 1]],
   ['a larger batch without room is left to be refused', [3, 2], true, plain(2), [3, 2]],
 ])('Triton: %s', (_, shape, isBatched, wanted, fitted) => {
   expect(fitBatch(shape, isBatched, wanted)).toEqual(fitted);

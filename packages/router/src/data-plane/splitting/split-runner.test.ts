@@ -13,7 +13,6 @@ const guessed: RunSharing = {
   verdict: { kind: 'independent' },
   reason: '',
   advice: '',
-  defaultedInputs: [],
 };
 
 function guessedModel(policy: Parameters<typeof servedModel>[3] = {}): ServedModel {

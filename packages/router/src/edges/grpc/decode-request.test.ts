@@ -41,6 +41,21 @@ test('a request with typed contents', () => {
   expect([...(request.inputs[0]?.data ?? [])]).toEqual([3, 4]);
 });
 
+test('a tensor without elements needs no data, and a single value needs no dimension', () => {
+  const empty = { name: 'x', datatype: 'FP32', shape: [0n, 4n] };
+  const none = new Uint8Array();
+  for (const init of [
+    { inputs: [empty] },
+    { inputs: [empty], rawInputContents: [none] },
+    { inputs: [{ ...empty, contents: {} }] },
+  ]) {
+    const [tensor] = decode(init).request.inputs;
+    expect(tensor).toMatchObject({ shape: [0, 4], data: { length: 0 } });
+  }
+  const { request } = decode({ inputs: [{ ...x, shape: [], contents: { uintContents: [3] } }] });
+  expect(request.inputs[0]).toMatchObject({ shape: [], data: { length: 1 } });
+});
+
 test('FP16 and BF16 travel raw', () => {
   for (const datatype of ['FP16', 'BF16']) {
     const { request } = decode({ inputs: [{ name: 'x', datatype, shape: [1n] }], rawInputContents: raw });

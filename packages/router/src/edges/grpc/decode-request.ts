@@ -1,5 +1,5 @@
 /** An inference request as gRPC clients send it, turned into what the data plane takes. */
-import { type Datatype, InferenceError, isDatatype, shapeProblem, type Tensor } from '@millrace/protocol';
+import { type Datatype, elementCount, InferenceError, isDatatype, shapeProblem, type Tensor } from '@millrace/protocol';
 import type { InferRequest } from '../../data-plane/infer.ts';
 import { tighterMs } from '../request-deadline.ts';
 import type { InferMessage, InferParameters, InputMessage } from './infer-message.ts';
@@ -13,6 +13,7 @@ export interface DecodedRequest {
 }
 
 const noNames: readonly string[] = [];
+const noData = new Uint8Array();
 const noClasses: ReadonlyMap<string, number> = new Map();
 
 /** `timeoutMs` is what the call itself allows. */
@@ -73,6 +74,8 @@ function inputsFrom(message: InferMessage): readonly Tensor[] {
 function dataOf(input: InputMessage, datatype: Datatype, raw: Uint8Array | undefined, model: string): Uint8Array {
   if (raw !== undefined) return raw;
   if (input.contents === undefined) {
+    // Nothing is all the data of a tensor without elements, and clients leave empty messages out.
+    if (elementCount(input.shape) === 0) return noData;
     throw invalid(`unable to find data for input tensor '${input.name}' for model '${model}' in request.`);
   }
   return tensorDataFrom(input.contents, { input: input.name, model, datatype });

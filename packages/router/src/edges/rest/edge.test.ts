@@ -80,7 +80,6 @@ describe('models', () => {
       verdict,
       reason: 'nobody knows',
       advice: '',
-      defaultedInputs: [],
     };
     const view = views[0] as ReturnType<typeof viewOf>;
     const edge = echoEdge({ catalogue: catalogueOf({ ...view, sharing }) });

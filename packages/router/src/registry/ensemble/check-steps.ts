@@ -80,7 +80,7 @@ function ensembleEnd(spec: TensorSpec, { isBatched }: ModelView, title: string):
 }
 
 function stepEnd(spec: TensorSpec, { isBatched }: ModelView, title: string): TensorEnd {
-  return { spec, shape: spec.shape, isBatched, title };
+  return { spec, shape: spec.shape, isBatched: isBatched && spec.hasDefault !== true, title };
 }
 
 function sayMismatch(given: TensorEnd, wanted: TensorEnd, field: string, say: Say): void {
@@ -98,11 +98,14 @@ function sayMismatch(given: TensorEnd, wanted: TensorEnd, field: string, say: Sa
 
 /** As Triton: without the rows, so that a batch of one can be added or dropped, or with them. */
 function canMeet(given: TensorEnd, wanted: TensorEnd): boolean {
+  if (given.spec.isAnyRank === true || wanted.spec.isAnyRank === true) return true;
   return shapesMeet(dimsOf(given), dimsOf(wanted)) || shapesMeet(given.shape, wanted.shape);
 }
 
+/** A single value is a list of one to an ensemble, whose configuration cannot say otherwise. */
 function dimsOf({ shape, isBatched }: TensorEnd): readonly number[] {
-  return isBatched ? shape.slice(1) : shape;
+  const dims = isBatched ? shape.slice(1) : shape;
+  return dims.length === 0 ? [1] : dims;
 }
 
 function tensorOf(specs: readonly TensorSpec[], name: string | undefined): TensorSpec | undefined {

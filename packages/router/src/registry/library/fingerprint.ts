@@ -1,7 +1,7 @@
 /** Tells whether files changed without reading them: by their names, sizes, times and inodes. */
 import type { Stats } from 'node:fs';
 import { readdir, stat } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import type { ModelPlace } from '../repository-layout.ts';
 
 /** Files of one model that are looked at; more make one that is not told apart beyond them. */
@@ -25,7 +25,7 @@ export interface ModelPrint {
 
 export async function printOf(place: ModelPlace): Promise<ModelPrint> {
   if (place.isSingleFile) {
-    const print = await printOfTree(place.path, depthMax);
+    const print = await printOfLooseFile(place);
     return { text: print.text, versions: new Map([['1', print]]) };
   }
   const versions = new Map<string, FilePrint>();
@@ -36,6 +36,21 @@ export async function printOf(place: ModelPlace): Promise<ModelPrint> {
   }
   const all = [...versions].map(([version, { text }]) => `${version}={${text}}`);
   return { text: [...all, ...others].join(';'), versions };
+}
+
+/** With the files beside it that may hold its weights: exporters name them after it (`m.onnx.data`, `m.data`, `m.onnx_data`). */
+async function printOfLooseFile({ name, path }: ModelPlace): Promise<FilePrint> {
+  const folder = dirname(path);
+  const print = await printOfTree(path, depthMax);
+  const parts = [print.text];
+  let { bytes } = print;
+  for (const neighbour of await namesIn(folder)) {
+    if (!neighbour.startsWith(`${name}.`) || neighbour.endsWith('.onnx')) continue;
+    const { text, bytes: more } = await printOfTree(join(folder, neighbour), 0);
+    parts.push(`${neighbour}=${text}`);
+    bytes += more;
+  }
+  return { text: parts.join(';'), bytes };
 }
 
 async function printOfTree(path: string, depth: number, budget = { files: filesMax }): Promise<FilePrint> {

@@ -4,10 +4,11 @@ import { join } from 'node:path';
 import type { OnnxGraph } from '@millrace/onnx';
 import { bytesElementsProblem, type Datatype, elementCount, type TensorSpec, takeByteSize } from '@millrace/protocol';
 import type { ImplicitState } from '../../data-plane/sequences/sequencing.ts';
+import { carryingProblem } from '../carrying-problem.ts';
 import type { Findings } from '../config-text/findings.ts';
 import { wordsFromFileError } from '../file-system-words.ts';
 import { staysInside } from '../label-file.ts';
-import { carryingProblem, specFrom } from '../tensor-config.ts';
+import { specFrom } from '../tensor-config.ts';
 import { inputOf } from './read-controls.ts';
 import type { WrittenState } from './written.ts';
 
@@ -57,7 +58,7 @@ async function readState(state: WrittenState, path: string, reading: StateReadin
     findings.problem(`${path}.output_name`, `the graph has no output ${JSON.stringify(outputName)}; it has ${names}`);
   }
   if (input === undefined || output === undefined) return undefined;
-  const problem = carryingProblem(input) ?? carryingProblem(output);
+  const problem = carryingProblem(input, 'input') ?? carryingProblem(output, 'output');
   if (problem !== undefined) {
     findings.problem(path, problem);
     return undefined;

@@ -15,6 +15,7 @@ export interface GivenModel {
   readonly inputs?: Tensors;
   readonly outputs?: Tensors;
   readonly graphFields?: readonly Uint8Array[];
+  readonly irVersion?: number;
   readonly gpu?: GpuSupport;
   readonly defaults?: ModelDefaults;
   /** What the analysis of the graph says; by default that its rows are independent. */
@@ -36,6 +37,7 @@ export async function readTestModel(given: GivenModel): Promise<ModelReading> {
     inputs: infos(inputs ?? { x: [1, ['batch', 4]] }),
     outputs: infos(outputs ?? { y: [1, ['batch', 4]] }),
     graphFields,
+    ...(given.irVersion === undefined ? {} : { irVersion: given.irVersion }),
   });
   const repository = await TestRepository.create();
   try {
