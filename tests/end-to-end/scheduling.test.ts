@@ -58,8 +58,8 @@ test('low-priority work goes to the instances for all, though the one kept for u
 });
 
 test('who cannot be answered in time is told so at once, and when to come again; so is a caller over its limit', async () => {
-  const call = (team: string, timeoutMs = 0) =>
-    infer(server.url, 'queued', steps(400), { headers: { 'x-team': team, 'millrace-timeout-ms': String(timeoutMs) } });
+  const call = (team: string, deadline: Readonly<Record<string, string>> = {}) =>
+    infer(server.url, 'queued', steps(400), { headers: { 'x-team': team, ...deadline } });
   expect((await call('a')).status).toBe(200);
   // Two that the worker holds, two that wait.
   const held = [call('a'), call('b')];
@@ -67,7 +67,7 @@ test('who cannot be answered in time is told so at once, and when to come again;
   const waiting = [call('a'), call('a')];
   await eventually('4 requests are in', async () => (await outstanding('queued')) === 4);
 
-  const hurried = await call('c', 100);
+  const hurried = await call('c', { 'millrace-timeout-ms': '100' });
   expect([hurried.status, hurried.code]).toEqual([503, 'wait-too-long']);
   expect(Number(hurried.headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
   const greedy = await call('a');
