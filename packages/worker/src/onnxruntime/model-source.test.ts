@@ -51,7 +51,7 @@ describe('an input with an initializer', () => {
     });
   const inModel: OnnxConstant = { name: 'bias', datatype: 'FP32', shape: [1, 4], data: floats(10, 20, 30, 40) };
   const tensors = {
-    inputs: [{ ...fp32('bias', [1, 4]), isOptional: true }, fp32('x', [-1, 4])],
+    inputs: [{ ...fp32('bias', [1, 4]), isOptional: true, hasDefault: true }, fp32('x', [-1, 4])],
     outputs: [fp32('y', [-1, 4])],
   };
   const x = { index: 1, shape: [2, 4], data: floats(1, 2, 3, 4, 5, 6, 7, 8) };
@@ -103,7 +103,7 @@ describe('an input with an initializer', () => {
     const session = await onnxruntimeEngine.load(
       specOf(model, {
         isBatched: false,
-        inputs: [text('given'), { ...text('other'), isOptional: true }],
+        inputs: [text('given'), { ...text('other'), isOptional: true, hasDefault: true }],
         outputs: [{ name: 'isEqual', datatype: 'BOOL', shape: [1] }],
       }),
     );
