@@ -51,7 +51,7 @@ describe('an input with an initializer', () => {
     });
   const inModel: OnnxConstant = { name: 'bias', datatype: 'FP32', shape: [1, 4], data: floats(10, 20, 30, 40) };
   const tensors = {
-    inputs: [{ ...fp32('bias', [1, 4]), isOptional: true }, fp32('x', [-1, 4])],
+    inputs: [{ ...fp32('bias', [1, 4]), isOptional: true, hasDefault: true }, fp32('x', [-1, 4])],
     outputs: [fp32('y', [-1, 4])],
   };
   const x = { index: 1, shape: [2, 4], data: floats(1, 2, 3, 4, 5, 6, 7, 8) };
@@ -120,6 +120,13 @@ describe('an input with an initializer', () => {
     const wide = { index: 0, shape: [1, 5], data: floats(1, 2, 3, 4, 5) };
     await expect(numbers(session, [wide, x])).rejects.toMatchObject({ code: 'inference-failed' });
     expect(await numbers(session, [x])).toEqual([11, 22, 33, 44, 15, 26, 37, 48]);
+    await session.unload();
+  });
+
+  test('that the configuration requires has the value of the batch', async () => {
+    const inputs = [{ ...fp32('bias', [1, 4]), hasDefault: true }, fp32('x', [-1, 4])];
+    const session = await onnxruntimeEngine.load(specOf(withBias(inModel), { inputs, outputs: tensors.outputs }));
+    expect(await numbers(session, [bias, x])).toEqual([101, 202, 303, 404, 105, 206, 307, 408]);
     await session.unload();
   });
 
