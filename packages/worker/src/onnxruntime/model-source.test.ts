@@ -123,6 +123,13 @@ describe('an input with an initializer', () => {
     await session.unload();
   });
 
+  test('that the configuration requires has the value of the batch', async () => {
+    const inputs = [{ ...fp32('bias', [1, 4]), hasDefault: true }, fp32('x', [-1, 4])];
+    const session = await onnxruntimeEngine.load(specOf(withBias(inModel), { inputs, outputs: tensors.outputs }));
+    expect(await numbers(session, [bias, x])).toEqual([101, 202, 303, 404, 105, 206, 307, 408]);
+    await session.unload();
+  });
+
   test('that the configuration does not list stays what it is in the file', async () => {
     const { inputs, outputs } = tensors;
     const session = await onnxruntimeEngine.load(specOf(withBias(inModel), { inputs: inputs.slice(1), outputs }));
