@@ -1,6 +1,7 @@
 /** Adds up what came of the graphs, and tells it as a table for people and as JSON. */
 import { type Coverage, coverageOf } from './coverage.ts';
 import type { CaseResult, FailureKind } from './result.ts';
+import type { RunNotes } from './run-graphs.ts';
 
 interface OperatorFigures {
   graphs: number;
@@ -12,8 +13,7 @@ interface OperatorFigures {
 
 export class Figures {
   readonly results: CaseResult[] = [];
-  /** Seeds whose graph ended ONNX Runtime in Python: there is nothing to compare with. */
-  skipped: readonly number[] = [];
+  notes: RunNotes = { skipped: [], rejected: {} };
 
   add(results: readonly CaseResult[]): void {
     this.results.push(...results);
@@ -52,7 +52,8 @@ export class Figures {
       lanes: Object.fromEntries(
         ['inline', 'local', 'wire'].map((lane) => [lane, this.results.filter((one) => one.lane === lane).length]),
       ),
-      skippedSeeds: this.skipped,
+      skippedSeeds: this.notes.skipped,
+      rejectedGraphs: this.notes.rejected,
       knownOperators: this.coverage(),
       refusedLoadReasons: this.reasons('not-loaded'),
       unprovenReasons: this.unprovenReasons(),

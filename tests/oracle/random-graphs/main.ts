@@ -63,7 +63,7 @@ async function keepSmallest({ order, server, freeGenerator }: ServedChunk, resul
   process.stdout.write(`${line}\n`);
 }
 
-figures.skipped = await runGraphs(
+figures.notes = await runGraphs(
   {
     python: values.python,
     from,

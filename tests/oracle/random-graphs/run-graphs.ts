@@ -27,21 +27,31 @@ export interface ServedChunk {
   freeGenerator(): Promise<Generator>;
 }
 
-/** The seeds that were left out, because their graph ended ONNX Runtime in Python. */
+export interface RunNotes {
+  /** Seeds that were left out, because their graph ended ONNX Runtime in Python. */
+  readonly skipped: readonly number[];
+  /** How many graphs were made and not taken, by the reason; each was followed by another attempt of the same seed. */
+  readonly rejected: Readonly<Record<string, number>>;
+}
+
 export async function runGraphs(
   options: RunOptions,
   onChunk: (chunk: ServedChunk) => Promise<void> | void,
-): Promise<readonly number[]> {
+): Promise<RunNotes> {
   const { python, from, graphs, graphsInChunk, serving } = options;
   if (!existsSync(python)) throw new Error(`${python} is not there: run tests/oracle/run.sh once, or give --python`);
   const work = mkdtempSync(join(tmpdir(), 'millrace-oracle-'));
   const generator = new Generator(python, work);
   const server = new ChunkServer();
   const end = from + graphs;
+  const rejected: Record<string, number> = {};
   const make = (at: number): Promise<string> | undefined => {
     if (at >= end) return undefined;
     const folder = join(work, `chunk-${at}`);
-    const made = generator.make({ folder, from: at, count: Math.min(graphsInChunk, end - at) }).then(() => folder);
+    const made = generator.make({ folder, from: at, count: Math.min(graphsInChunk, end - at) }).then((reply) => {
+      for (const [reason, times] of Object.entries(reply.rejected)) rejected[reason] = (rejected[reason] ?? 0) + times;
+      return folder;
+    });
     // It is awaited when its turn comes; until then a failure has nobody to hear of it.
     made.catch(() => {});
     return made;
@@ -57,7 +67,7 @@ export async function runGraphs(
       await onChunk({ order, results, server, freeGenerator: async () => busy?.then(() => generator) ?? generator });
       rmSync(folder, { recursive: true, force: true });
     }
-    return generator.ended;
+    return { skipped: generator.ended, rejected };
   } finally {
     generator.stop();
     await server.stop();

@@ -18,11 +18,23 @@ def declared(shape):
     return [d if isinstance(d, int) else None for d in shape]
 
 
-def branch(b, x, name):
-    """A subgraph that takes x from around it: a node or two, or x as it is."""
+def branch(b, x, name, depth=0):
+    """A subgraph that takes x from around it: a node or two, x as it is, or a choice between two subgraphs of its own."""
     out = b.name("branch")
     way = b.random.random()
-    if way < 0.2:
+    if way < 0.15 and depth < 2:
+        choice = b.name("choice")
+        constant = helper.make_node("Constant", [], [choice], value=helper.make_tensor("value", BOOL, [], [b.chance(0.5)]))
+        parts = {"then_branch": branch(b, x, "then", depth + 1), "else_branch": branch(b, x, "else", depth + 1)}
+        nodes = [constant, helper.make_node("If", [choice], [out], **parts)]
+    elif way < 0.25 and not b.is_safe and x.rank > 1 and b.opset < 18:
+        # Rows meet inside the subgraph only.
+        mean = b.name("mean")
+        nodes = [
+            helper.make_node("ReduceMean", [x.name], [mean], axes=[0], keepdims=1),
+            helper.make_node("Sub", [x.name, mean], [out]),
+        ]
+    elif way < 0.35:
         nodes = [helper.make_node("Identity", [x.name], [out])]
     elif way < 0.6:
         nodes = [helper.make_node(b.choose(UNARY), [x.name], [out])]
@@ -48,11 +60,15 @@ def if_(b, op):
 @operator("Loop", size_free=True, since=11)
 def loop(b, op):
     x = b.take(FLOAT, range(1, 4), at_front=False)
-    names = {key: b.name("loop") for key in ("step", "going", "state", "next", "still", "part")}
-    nodes = [
-        helper.make_node("Tanh", [names["state"]], [names["next"]]),
-        helper.make_node("Identity", [names["going"]], [names["still"]]),
-    ]
+    names = {key: b.name("loop") for key in ("step", "going", "state", "next", "still", "part", "sum")}
+    nodes = [helper.make_node("Identity", [names["going"]], [names["still"]])]
+    if b.chance(0.5):
+        nodes.append(helper.make_node("Tanh", [names["state"]], [names["next"]]))
+    else:
+        # Another value of the graph around the loop takes part in every step.
+        others = [v for v in b.pool if v.shape == x.shape and v.dtype == FLOAT]
+        nodes.append(helper.make_node("Add", [names["state"], b.choose(others).name], [names["sum"]]))
+        nodes.append(helper.make_node("Sigmoid", [names["sum"]], [names["next"]]))
     shape = declared(x.shape)
     outputs = [info(names["still"], BOOL, []), info(names["next"], FLOAT, shape)]
     stacks = not b.is_safe and b.chance(0.5)

@@ -30,7 +30,6 @@ def main():
                 note.write_text(str(seed))
                 cases.append(case_from(seed, rejected))
         write_chunk(pathlib.Path(order["folder"]), cases, "shrink" in order)
-        rejected.pop("examples", None)
         print(json.dumps({"folder": order["folder"], "cases": len(cases), "rejected": rejected}), flush=True)
 
 
