@@ -111,7 +111,14 @@ const multiHeadAnswers: AttentionOutput = {
   },
 };
 
-const answers: AttentionOutput = { axis: 0 };
+/** As wide as the queries, unless keys and values are packed with them. */
+const groupQueryAnswers: AttentionOutput = {
+  axis: 0,
+  sizes: (call) => {
+    const query = mustHaveDims(call.input(0));
+    return [undefined, query[1], call.inputs[1] === undefined ? undefined : query[2]];
+  },
+};
 const cache = { axis: 0, rank: 4 };
 
 /** The standard operator since opset 23: Q, K, V, mask, past keys and values. */
@@ -133,7 +140,7 @@ export const multiHeadAttention = attention(
 
 export const groupQueryAttention = attention(
   [front, front, front, front, front, front, weights, weights, weights],
-  [answers, cache, cache],
+  [groupQueryAnswers, cache, cache],
 );
 
 /** RotaryEmbedding: com.microsoft has the positions second, the standard one has them last. */

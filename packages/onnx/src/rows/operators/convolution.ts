@@ -14,12 +14,32 @@ function mustLeadWithRows(value: Value): void {
 }
 
 /** Sizes of space after a window has moved over it: equal for equal computations, never dependent on the rows. */
-function spaceAfter(call: Call, dims: readonly Size[], what: string): readonly Size[] {
-  const settings = ['kernel_shape', 'strides', 'pads', 'dilations', 'output_padding', 'output_shape']
+function spaceAfter(call: Call, dims: readonly Size[], kernel: readonly (number | undefined)[]): readonly Size[] {
+  const settings = ['strides', 'pads', 'dilations', 'output_padding', 'output_shape']
     .map((name) => (call.integers(name) ?? []).join(','))
     .join(';');
-  const text = `${what};${settings};${call.text('auto_pad', '')};${call.integer('ceil_mode', 0)}`;
-  return dims.slice(2).map((size, index) => call.symbols.result(`${text};${index};${size.key}`));
+  const text = `${call.node.operator};${kernel.join(',')};${settings};${call.text('auto_pad', '')};${call.integer('ceil_mode', 0)}`;
+  return dims.slice(2).map((size, axis) => {
+    const known = windowsOf(call, size.constantValue, kernel[axis], axis, dims.length - 2);
+    return known === undefined ? call.symbols.result(`${text};${axis};${size.key}`) : Size.constant(known);
+  });
+}
+
+/** How many places a window has along one axis, where all that decides it is a constant and nothing is rounded up. */
+function windowsOf(
+  call: Call,
+  size: number | undefined,
+  kernel: number | undefined,
+  axis: number,
+  axes: number,
+): number | undefined {
+  const rounding = call.text('auto_pad', 'NOTSET');
+  if (size === undefined || kernel === undefined || call.node.operator === 'ConvTranspose') return undefined;
+  if (call.integer('ceil_mode', 0) !== 0 || (rounding !== 'NOTSET' && rounding !== 'VALID')) return undefined;
+  const pads = rounding === 'VALID' ? [] : (call.integers('pads') ?? []);
+  const padding = (pads[axis] ?? 0) + (pads[axis + axes] ?? 0);
+  const reach = (call.integers('dilations')?.[axis] ?? 1) * (kernel - 1) + 1;
+  return Math.floor((size + padding - reach) / (call.integers('strides')?.[axis] ?? 1)) + 1;
 }
 
 /** `inputs`: where data, weights and bias stand among the inputs; what else there is are settings. */
@@ -34,12 +54,8 @@ export function convolution(weightsInput: number, isTransposed = false): Transfe
     const group = call.integer('group', 1);
     const own = weights?.[isTransposed ? 1 : 0]?.constantValue;
     const channels = own === undefined ? call.symbols.size() : Size.constant(isTransposed ? own * group : own);
-    const kernel =
-      weights
-        ?.slice(2)
-        .map(({ key }) => key)
-        .join(',') ?? '';
-    const shape = [dims[0] as Size, channels, ...spaceAfter(call, dims, `${call.node.operator}(${kernel})`)];
+    const kernel = call.integers('kernel_shape') ?? weights?.slice(2).map((size) => size.constantValue) ?? [];
+    const shape = [dims[0] as Size, channels, ...spaceAfter(call, dims, kernel)];
     return isRows(value) ? rows(shape, 0) : plain(shape);
   };
 }
@@ -51,7 +67,7 @@ export const pool: Transfer = (call) => {
   mustBeSettings(call, 1);
   const dims = mustHaveDims(value);
   if (isRows(value) && value.axis > 1) throw mixed('the batch axis is taken for space');
-  const shape = [...dims.slice(0, 2), ...spaceAfter(call, dims, call.node.operator)];
+  const shape = [...dims.slice(0, 2), ...spaceAfter(call, dims, call.integers('kernel_shape') ?? [])];
   const indices: MixedValue = { kind: 'mixed', isCertain: false, reason: 'positions are counted over all rows' };
   if (isRows(value)) return [rows(shape, value.axis), indices];
   return [plain(shape), plain(shape)];
