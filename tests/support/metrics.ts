@@ -28,13 +28,14 @@ export function samplesFrom(text: string): Map<string, number> {
   return samples;
 }
 
-/** One value of a scrape. */
+/** What all samples of a scrape with these labels sum up to: a counter has a series for every model from the start. */
 export function metricFrom(text: string, name: string, labels: Readonly<Record<string, string>> = {}): number {
+  let sum = 0;
   for (const line of text.split('\n')) {
     const match = /^(\w+)(?:\{(.*)\})? (\S+)$/.exec(line);
     if (match?.[1] !== name) continue;
     const shown = new Map([...(match[2] ?? '').matchAll(/(\w+)="([^"]*)"/g)].map(([, key, value]) => [key, value]));
-    if (Object.entries(labels).every(([key, value]) => shown.get(key) === value)) return Number(match[3]);
+    if (Object.entries(labels).every(([key, value]) => shown.get(key) === value)) sum += Number(match[3]);
   }
-  return 0;
+  return sum;
 }
