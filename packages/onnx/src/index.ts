@@ -2,6 +2,7 @@ export * from './analyse-rows.ts';
 export * from './byte-source.ts';
 export * from './default-inputs.ts';
 export * from './element-types.ts';
+export * from './invalid-text.ts';
 export * from './onnx-file-error.ts';
 export * from './onnx-graph.ts';
 export * from './read-onnx-graph.ts';

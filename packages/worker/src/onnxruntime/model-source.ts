@@ -1,8 +1,9 @@
 import { readFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { cutZipMaps, readOnnxFile, separateDefaults } from '@millrace/onnx';
+import { cutZipMaps, hasInvalidText, readOnnxFile, separateDefaults } from '@millrace/onnx';
 import type { LoadSpec } from '@millrace/protocol';
 import { InferenceSession, type Tensor } from 'onnxruntime-node';
+import { mayBeChanged } from './text-tensor.ts';
 
 /** What a session is made from. */
 export interface ModelSource {
@@ -10,6 +11,8 @@ export interface ModelSource {
   readonly model: string | Uint8Array;
   /** Values of the inputs that a batch may leave out. */
   readonly defaults: ReadonlyMap<string, Tensor>;
+  /** It holds texts that are not UTF-8: ONNX Runtime in Node gives them out changed. */
+  readonly hasInvalidText: boolean;
 }
 
 /**
@@ -20,12 +23,31 @@ export async function modelSourceOf(spec: LoadSpec): Promise<ModelSource> {
   // Not only those that callers may leave out: what a configuration requires, or the server gives, would be dropped just as well.
   const defaulted = await defaultedOf(spec.path);
   const names = spec.inputs.map(({ name }) => name).filter((name) => defaulted.has(name));
-  if (names.length === 0 && spec.cutsZipMaps !== true) return { model: spec.path, defaults: new Map() };
+  const hasBadText = await hasBadTextToGive(spec, names);
+  const plain = { defaults: new Map<string, Tensor>(), hasInvalidText: hasBadText };
+  if (names.length === 0 && spec.cutsZipMaps !== true) return { model: spec.path, ...plain };
   const bytes = await readFile(spec.path);
   const whole = spec.cutsZipMaps === true ? await cutZipMaps(bytes) : bytes;
-  if (names.length === 0) return { model: whole, defaults: new Map() };
-  const { model, defaults } = await separateDefaults(whole, names);
-  return { model, defaults: await valuesOf(defaults, names, spec.path) };
+  if (names.length === 0) return { model: whole, ...plain };
+  const separated = await separateDefaults(whole, names);
+  const defaults = await valuesOf(separated.defaults, names, spec.path);
+  if (hasBadText) mustBeTexts(defaults);
+  return { model: separated.model, defaults, hasInvalidText: hasBadText };
+}
+
+/** What the texts of a file are matters only where they may be given out, or taken out to be fed. */
+async function hasBadTextToGive(spec: LoadSpec, defaulted: readonly string[]): Promise<boolean> {
+  const fed = spec.inputs.filter(({ name }) => defaulted.includes(name));
+  if (![...spec.outputs, ...fed].some(({ datatype }) => datatype === 'BYTES')) return false;
+  // What is wrong with the file is for ONNX Runtime to say.
+  return hasInvalidText(spec.path).catch(() => false);
+}
+
+function mustBeTexts(defaults: ReadonlyMap<string, Tensor>): void {
+  for (const [name, { data }] of defaults) {
+    if (ArrayBuffer.isView(data) || !(data as string[]).some(mayBeChanged)) continue;
+    throw new Error(`the default value of input "${name}" is not valid UTF-8: export the model with texts in UTF-8`);
+  }
 }
 
 /** Where a model that comes as bytes finds the weights that lie in files of their own. */

@@ -39,7 +39,7 @@ async function opened(spec: LoadSpec, source: ModelSource, rows: number): Promis
   const session = await mustOpen(spec, source);
   try {
     mustHaveNone(spec, modelProblems(spec, session.inputMetadata, session.outputMetadata));
-    const loaded = new OnnxruntimeSession(session, spec, source.defaults);
+    const loaded = new OnnxruntimeSession(session, spec, source);
     await warmUp(loaded, spec, rows);
     return loaded;
   } catch (error) {

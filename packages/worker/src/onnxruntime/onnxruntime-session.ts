@@ -9,8 +9,9 @@ import {
 import type { InferenceSession, Tensor } from 'onnxruntime-node';
 import { inPlaceBytesMin, ProcessSpoiled, type RunRequest, type RunResult, type Session } from '../engine.ts';
 import { contextFailure } from './gpu-failure.ts';
+import type { ModelSource } from './model-source.ts';
 import { canBeWrittenInPlace, numericTensor, onnxTensorFrom } from './onnx-tensor.ts';
-import { textBytes, writeTexts } from './text-tensor.ts';
+import { mayBeChanged, textBytes, writeTexts } from './text-tensor.ts';
 
 type Feeds = Record<string, Tensor>;
 
@@ -39,14 +40,20 @@ export class OnnxruntimeSession implements Session {
   readonly #spec: LoadSpec;
   /** Fed where a batch leaves the input out. */
   readonly #defaults: ReadonlyMap<string, Tensor>;
+  readonly #hasInvalidText: boolean;
   /** By the position among the outputs: never written in place. */
   readonly #isCopied: boolean[];
   #lastExpected: Expected | undefined;
 
-  constructor(session: InferenceSession, spec: LoadSpec, defaults: ReadonlyMap<string, Tensor> = new Map()) {
+  constructor(
+    session: InferenceSession,
+    spec: LoadSpec,
+    { defaults, hasInvalidText }: Pick<ModelSource, 'defaults' | 'hasInvalidText'>,
+  ) {
     this.#session = session;
     this.#spec = spec;
     this.#defaults = defaults;
+    this.#hasInvalidText = hasInvalidText;
     this.#isCopied = spec.outputs.map(
       (output) => !canBeWrittenInPlace(output) || session.inputNames.includes(output.name),
     );
@@ -156,6 +163,7 @@ export class OnnxruntimeSession implements Session {
     const tensors = await this.#session.run(feeds, names);
     const results = names.map((name) => tensors[name] as Tensor);
     const shapes = results.map(({ dims }) => dims);
+    if (this.#hasInvalidText) mustBeUnchanged(names, results);
     if (expected !== undefined) this.#learn(outputs, expected.shapes, shapes);
     const parts = memory.layOut(
       results.map(({ data }) => (ArrayBuffer.isView(data) ? data.byteLength : textBytes(data as string[]))),
@@ -200,6 +208,19 @@ export class OnnxruntimeSession implements Session {
     const spec = specs[index];
     if (spec !== undefined) return spec;
     throw new InferenceError('inference-failed', `model "${this.#spec.name}" has no ${role} number ${index}`);
+  }
+}
+
+/** Bytes that are not UTF-8 come out of ONNX Runtime in Node as other texts; the texts of the model itself are such. */
+function mustBeUnchanged(names: readonly string[], results: readonly Tensor[]): void {
+  for (const [position, { data }] of results.entries()) {
+    if (ArrayBuffer.isView(data)) continue;
+    const element = (data as string[]).findIndex(mayBeChanged);
+    if (element < 0) continue;
+    throw new InferenceError(
+      'unsupported',
+      `element ${element} of output "${names[position]}" is not valid UTF-8: export the model with texts in UTF-8`,
+    );
   }
 }
 

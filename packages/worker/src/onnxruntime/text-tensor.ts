@@ -40,6 +40,11 @@ function wrongLength(name: string, count: number): InferenceError {
   );
 }
 
+/** Whether a text that ONNX Runtime gave may stand for bytes that are not UTF-8: it puts U+FFFD in their place. */
+export function mayBeChanged(text: string): boolean {
+  return text.includes('\ufffd');
+}
+
 export function textBytes(texts: readonly string[]): number {
   let bytes = lengthBytes * texts.length;
   for (const text of texts) bytes += Buffer.byteLength(text);

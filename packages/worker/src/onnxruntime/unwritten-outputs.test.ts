@@ -142,7 +142,10 @@ describe('an output that ONNX Runtime does not write into given memory is answer
         return isInPlace && isSilent ? Promise.resolve({}) : real.run(feeds, fetches);
       },
     } as unknown as InferenceSession;
-    const session = new OnnxruntimeSession(silent, specOf(path, { outputs: [fp32('doubled')] }));
+    const session = new OnnxruntimeSession(silent, specOf(path, { outputs: [fp32('doubled')] }), {
+      defaults: new Map(),
+      hasInvalidText: false,
+    });
     for (const isSilentNow of [false, true, true, false]) {
       isSilent = isSilentNow;
       const { tensors } = await answers(session, [x(1, 2, 3, 4)], [0]);
