@@ -35,6 +35,14 @@ describe('raw binary requests', () => {
     expect(Buffer.compare(reply.body.subarray(reply.body.byteLength - body.byteLength), body)).toBe(0);
   });
 
+  test('inputs that may be left out are left out', async () => {
+    const threshold = { name: 'threshold', datatype: 'FP32', shape: [], isOptional: true, hasDefault: true } as const;
+    const view = viewOf('m', { inputs: [threshold, { name: 'x', datatype: 'FP32', shape: [-1, 2] }] });
+    const { call, dataPlane } = echoEdge({ catalogue: catalogueOf(view) });
+    expect((await call(raw(floats))).status).toBe(200);
+    expect(dataPlane.requests[0]?.inputs).toMatchObject([{ name: 'x', shape: [1, 2] }]);
+  });
+
   test('BYTES take the whole body as one element', async () => {
     const view = viewOf('m', { inputs: [{ name: 'x', datatype: 'BYTES', shape: [-1, 1] }] });
     const { call, dataPlane } = echoEdge({ catalogue: catalogueOf(view) });

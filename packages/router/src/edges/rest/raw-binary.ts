@@ -3,9 +3,11 @@ import { type Datatype, datatypes, encodeBytesElements, InferenceError, type Ten
 import type { ModelView } from '../../registry/catalogue.ts';
 
 export function rawBinaryInput(view: ModelView, body: Uint8Array): Tensor {
-  const [input] = view.inputs;
-  if (view.inputs.length !== 1 || input === undefined) {
-    throw refusal(view, `it has ${view.inputs.length} inputs, and a raw binary request carries exactly one`);
+  // What may be left out is left out.
+  const inputs = view.inputs.filter(({ isOptional }) => isOptional !== true);
+  const [input] = inputs;
+  if (inputs.length !== 1 || input === undefined) {
+    throw refusal(view, `it needs ${inputs.length} inputs, and a raw binary request carries exactly one`);
   }
   const { name, datatype } = input;
   // The whole request is one row.
