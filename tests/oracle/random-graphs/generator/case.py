@@ -2,12 +2,13 @@
 import numpy as np
 
 from builder import FLOAT16, N, Skip
-from truth import Truth, data_for
-from whole_graph import RandomGraph, number_from
+from truth import NO_OUTPUT, Truth, data_for
+from whole_graph import RandomGraph, names_in, number_from
 
 ATTEMPTS_MAX = 60
 REQUESTS_MAX = 6
 SAMPLES_MAX = 4
+RANDOM = {"RandomNormal", "RandomUniform", "RandomNormalLike", "RandomUniformLike", "Bernoulli", "Multinomial"}
 # Without rows these end the whole process, ONNX Runtime's own in Python too.
 ENDS_WITHOUT_ROWS = {"LSTM", "GRU", "RNN", "QuickGelu", "DynamicQuantizeLSTM", "FeatureVectorizer", "Attention"}
 
@@ -20,7 +21,7 @@ class Case:
         self.opset = graph.builder.opset
         self.is_half = truth.is_half
         self.names = truth.names
-        self.random_outputs = sorted(truth.random_outputs)
+        self.random_outputs = sorted(truth.random_outputs.intersection(truth.names))
         # Pairs of inputs and outputs, or of inputs and the words of the error.
         self.requests = requests
         self.stacked = stacked
@@ -35,7 +36,7 @@ def case_from(seed, rejected):
             rejected["no graph"] += 1
             continue
         try:
-            truth = Truth(graph.model.SerializeToString(), has_half(graph), {v.name for v in graph.outputs if v.is_random})
+            truth = Truth(graph.model.SerializeToString(), has_half(graph), random_names(graph.model))
         except Exception as error:  # noqa: BLE001
             rejected[f"not loaded: {str(error)[:90]}"] += 1
             continue
@@ -51,6 +52,15 @@ def case_from(seed, rejected):
             continue
         return Case(seed, graph, truth, requests, stacked)
     raise RuntimeError(f"seed {seed} gives no graph")
+
+
+def random_names(model):
+    """The names of all values that a random operator has a part in."""
+    found = set()
+    for node in model.graph.node:
+        if node.op_type in RANDOM or found.intersection(names_in(node)):
+            found.update(node.output)
+    return found
 
 
 def has_half(graph):
@@ -92,7 +102,7 @@ def request_for(graph, truth, numbers):
         feeds = feeds_for(graph, rows, numbers)
         outputs, error = truth.answer(feeds)
         if error:
-            return None if graph.is_safe else (feeds, None, error)
+            return None if graph.is_safe or error == NO_OUTPUT else (feeds, None, error)
         if is_telling(graph, outputs) and truth.is_steady(feeds, outputs, numbers):
             return feeds, outputs, ""
     return None

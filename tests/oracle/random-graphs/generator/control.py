@@ -87,9 +87,9 @@ def loop(b, op):
         (count,) = b.node("Cast", [lifted], to=INT64)
         steps = None
     names_out = b.node(op, [count, b.constant(np.array(True)), x], 2 if stacks else 1, body=body)
-    b.keep(names_out[0], FLOAT, x.shape, [x])
+    b.keep(names_out[0], FLOAT, x.shape)
     if stacks:
-        b.keep(names_out[1], FLOAT, [steps, *x.shape], [x])
+        b.keep(names_out[1], FLOAT, [steps, *x.shape])
 
 
 @operator("Scan", since=9)
@@ -114,10 +114,10 @@ def scan(b, op):
     out_axis = axis if b.is_safe else b.random.randint(0, 1)
     attributes = {"scan_input_axes": [axis], "scan_output_axes": [out_axis]}
     last, stacked = b.node(op, [start, x], 2, body=body, num_scan_inputs=1, **attributes)
-    b.keep(last, FLOAT, state_shape, [x])
+    b.keep(last, FLOAT, state_shape)
     shape = list(state_shape)
     shape.insert(out_axis, x.shape[axis])
-    b.keep(stacked, FLOAT, shape, [x])
+    b.keep(stacked, FLOAT, shape)
 
 
 @operator("SequenceConstruct", "SequenceInsert", "SequenceAt", "SequenceErase", "SequenceLength", "SequenceEmpty")
@@ -174,7 +174,7 @@ def random_constant(b, op):
         raise Skip
     (noise,) = b.node(op, [], shape=[1, x.shape[1]])
     (name,) = b.node("Add", [x, noise])
-    b.keep(name, FLOAT, x.shape, [x], is_random=True)
+    b.keep(name, FLOAT, x.shape)
 
 
 @operator("RandomNormalLike", "RandomUniformLike", "Bernoulli", mixing=True, until=21)
@@ -183,14 +183,14 @@ def random_like(b, op):
     if op == "Bernoulli":
         x = b.add("Sigmoid", [x], FLOAT, x.shape)
     (name,) = b.node(op, [x])
-    b.keep(name, FLOAT, x.shape, [x], is_random=True)
+    b.keep(name, FLOAT, x.shape)
 
 
 @operator("Multinomial", mixing=True, until=21)
 def multinomial(b, op):
     x = b.take(FLOAT, 2)
     (name,) = b.node(op, [x], sample_size=2, dtype=INT64)
-    b.keep(name, INT64, [x.shape[0], 2], [x], is_random=True)
+    b.keep(name, INT64, [x.shape[0], 2])
 
 
 @operator("NonMaxSuppression", mixing=True)
@@ -200,7 +200,7 @@ def non_max_suppression(b, op):
     place = b.node("Concat", [b.rows_of(scores), b.ints([1, 1])], axis=0)[0]
     (tiled,) = b.node("Tile", [boxes, place])
     (name,) = b.node(op, [tiled, scores, b.ints([3]), b.constant(np.array([0.5], np.float32)), b.constant(np.array([-1.0], np.float32))])
-    b.keep(name, INT64, [None, 3], [scores])
+    b.keep(name, INT64, [None, 3])
 
 
 @operator("LocalFunction", since=10)

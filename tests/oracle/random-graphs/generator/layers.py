@@ -113,8 +113,8 @@ def pool(b, op):
     if op == "MaxPool" and not b.is_safe and b.chance(0.5):
         # Places counted over all rows.
         name, places = b.node(op, [x], 2, **attributes)
-        b.keep(name, FLOAT, [x.shape[0], x.shape[1], *out], [x])
-        b.keep(places, INT64, [x.shape[0], x.shape[1], *out], [x])
+        b.keep(name, FLOAT, [x.shape[0], x.shape[1], *out])
+        b.keep(places, INT64, [x.shape[0], x.shape[1], *out])
     else:
         b.add(op, [x], x.dtype, [x.shape[0], x.shape[1], *out], **attributes)
 
@@ -156,7 +156,7 @@ def batch_normalization(b, op):
         b.add(op, [x, *parameters], x.dtype, x.shape, epsilon=0.01)
     else:
         names = b.node(op, [x, *parameters], 3, training_mode=1, epsilon=0.1)
-        b.keep(names[0], FLOAT, x.shape, [x])
+        b.keep(names[0], FLOAT, x.shape)
 
 
 @operator("InstanceNormalization")

@@ -75,7 +75,7 @@ def embed(b, op):
     kinds = b.input(INT32, (N, length), low=0, high=2)
     tables = [b.weights([rows, 4]) for rows in (6, 5, 2)]
     names = b.node(op, [words, kinds, *tables, b.weights([4], low=0.5, high=1.5), b.weights([4])], 2, MICROSOFT, epsilon=0.05)
-    b.keep(names[0], FLOAT, [N, length, 4], [words])
+    b.keep(names[0], FLOAT, [N, length, 4])
 
 
 @own("QLinearAdd", "QLinearMul")
@@ -220,7 +220,7 @@ def dynamic_lstm(b, op):
     weights = [b.weights([1, size, 8], INT8, low=-100, high=100) for size in (3, 2)]
     scales = [part for _ in range(2) for part in (b.constant(np.array([0.01], np.float32)), b.constant(np.array([0], np.int8)))]
     names = b.node(op, [y, *weights, "", "", "", "", "", *scales], 1, MICROSOFT, hidden_size=2)
-    b.keep(names[0], FLOAT, [2, 1, N, 2], [x])
+    b.keep(names[0], FLOAT, [2, 1, N, 2])
 
 
 @own("GroupQueryAttention", since=9)
@@ -237,7 +237,7 @@ def group_query_attention(b, op):
     (lengths,) = b.node("ConstantOfShape", [rows], value=value)
     total = b.constant(np.array(length, np.int32))
     names = b.node(op, [query, key, key, past, past, lengths, total], 3, MICROSOFT, num_heads=heads, kv_num_heads=1)
-    b.keep(names[0], FLOAT, query.shape, [query])
+    b.keep(names[0], FLOAT, query.shape)
 
 
 @own("Tokenizer", mixing=True)

@@ -104,7 +104,7 @@ def split(b, op):
     inputs, attributes = ([x, b.ints(parts)], {}) if b.opset >= 13 else ([x], {"split": parts})
     names = b.node(op, inputs, 2, axis=b.written(axis, x.rank), **attributes)
     for name, part in zip(names, parts):
-        b.keep(name, x.dtype, [part if a == axis else d for a, d in enumerate(x.shape)], [x])
+        b.keep(name, x.dtype, [part if a == axis else d for a, d in enumerate(x.shape)])
 
 
 @operator("Slice", size_free=True)
@@ -403,8 +403,8 @@ def unique(b, op):
         b.add(op, [x], FLOAT, [None])
     else:
         names = b.node(op, [x], 4)
-        b.keep(names[0], FLOAT, [None], [x])
-        b.keep(b.choose(names[1:]), INT64, [None], [x])
+        b.keep(names[0], FLOAT, [None])
+        b.keep(b.choose(names[1:]), INT64, [None])
 
 
 @operator("Einsum")

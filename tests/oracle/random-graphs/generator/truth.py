@@ -13,6 +13,8 @@ RELATIVE_HALF, OF_ROW_HALF = 4e-3, 2e-3
 # Inputs are moved by this much; answers that move more than `AMPLIFIED_MAX` times as much are not compared.
 NUDGE, NUDGE_HALF, AMPLIFIED_MAX = 1e-4, 2e-3, 40.0
 
+NO_OUTPUT = "ONNX Runtime made no output"
+
 
 def session_of(model_bytes):
     options = onnxruntime.SessionOptions()
@@ -86,9 +88,13 @@ class Truth:
     def answer(self, feeds):
         """The outputs, or the words of the error."""
         try:
-            return [np.asarray(array) for array in self.session.run(None, feeds)], ""
+            outputs = self.session.run(None, feeds)
         except Exception as error:  # noqa: BLE001  (ONNX Runtime has no common class of errors)
             return None, str(error)[:200]
+        # Without elements some kernels make no output at all, which is neither an answer nor a refusal.
+        if any(array is None for array in outputs):
+            return None, NO_OUTPUT
+        return [np.asarray(array) for array in outputs], ""
 
     def is_steady(self, feeds, outputs, numbers):
         """Whether the answer stays nearly the same where the inputs are nearly the same: no tie decides it."""
