@@ -167,7 +167,7 @@ def optional(b, op):
         b.add("OptionalGetElement", [made], FLOAT, x.shape)
 
 
-@operator("RandomNormal", "RandomUniform", mixing=True, until=21)
+@operator("RandomNormal", "RandomUniform", mixing=True, until=21, often=1.4)
 def random_constant(b, op):
     x = b.take(FLOAT, 2)
     if x.shape[1] == N or not isinstance(x.shape[1], int):
@@ -177,7 +177,7 @@ def random_constant(b, op):
     b.keep(name, FLOAT, x.shape)
 
 
-@operator("RandomNormalLike", "RandomUniformLike", "Bernoulli", mixing=True, until=21)
+@operator("RandomNormalLike", "RandomUniformLike", "Bernoulli", mixing=True, until=21, often=1.4)
 def random_like(b, op):
     x = b.take(FLOAT, range(2, 4))
     if op == "Bernoulli":
@@ -193,7 +193,7 @@ def multinomial(b, op):
     b.keep(name, INT64, [x.shape[0], 2])
 
 
-@operator("NonMaxSuppression", mixing=True)
+@operator("NonMaxSuppression", mixing=True, often=1.6)
 def non_max_suppression(b, op):
     boxes = b.constant(np.array([[[0, 0, 1, 1], [0, 0.1, 1, 1.1], [0, 10, 1, 11]]], np.float32))
     scores = b.input(FLOAT, (N, 1, 3))

@@ -125,7 +125,7 @@ def qlinear_where(b, op):
     put(b, op, [chosen, x, *scale_and_zero(b, 0.02), other, *scale_and_zero(b, 0.03), *scale_and_zero(b, 0.04)], UINT8, x.shape)
 
 
-@own("DynamicQuantizeMatMul", mixing=True)
+@own("DynamicQuantizeMatMul", mixing=True, often=1.3)
 def dynamic_matmul(b, op):
     x = b.take(FLOAT, 2)
     # Without columns ONNX Runtime answers what lies in memory.
@@ -156,7 +156,7 @@ def quantize(b, op):
         put(b, op, [x, *scale_and_zero(b, 0.04)], FLOAT, x.shape)
 
 
-@own("MatMulNBits")
+@own("MatMulNBits", often=1.4)
 def matmul_bits(b, op):
     x = b.input(FLOAT, (N, 32))
     weights = b.weights([4, 2, 8], UINT8, low=0, high=255)
@@ -224,7 +224,7 @@ def dynamic_lstm(b, op):
     b.keep(names[0], FLOAT, [2, 1, N, 2])
 
 
-@own("GroupQueryAttention", since=9)
+@own("GroupQueryAttention", since=9, often=1.5)
 def group_query_attention(b, op):
     length, heads, width = b.size(1, 3), 2, 8
     query = b.input(FLOAT, (N, length, heads * width))
