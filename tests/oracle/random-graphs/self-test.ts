@@ -14,7 +14,7 @@ const { values } = parseArgs({
   },
 });
 /** Of graphs that answer wrong when all requests share one run, so many must be found: shared runs hold only some of the requests. */
-const foundShareMin = 0.6;
+const foundShareMin = 0.8;
 const plantedMin = 10;
 
 const results: CaseResult[] = [];
@@ -30,7 +30,8 @@ await runGraphs(
     results.push(...chunk.results);
   },
 );
-const planted = results.filter(({ stacked, sharedRuns }) => stacked === 'differs' && sharedRuns > 0);
+// After one shared run the server may have seen itself that the rows do not fit, and run each request alone from then on.
+const planted = results.filter(({ stacked, sharedRuns }) => stacked === 'differs' && sharedRuns > 1);
 const isFound = ({ failures }: CaseResult) => failures.some(({ kind }) => kind === 'wrong' || kind === 'five-hundred');
 const found = planted.filter(isFound);
 const missed = planted.filter((result) => !isFound(result)).map(({ seed }) => seed);
