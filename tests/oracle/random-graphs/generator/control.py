@@ -1,9 +1,8 @@
 """Control flow with subgraphs, sequences, optional values and random operators."""
 import numpy as np
-from onnx import TensorProto, helper
+from onnx import helper
 
 from builder import BOOL, FLOAT, INT64, N, Skip
-from elementwise import partner
 from registry import operator
 
 UNARY = ("Relu", "Tanh", "Sigmoid", "Abs", "Neg")

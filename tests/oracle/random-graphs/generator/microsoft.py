@@ -3,7 +3,7 @@ import numpy as np
 from onnx import helper
 
 from builder import FLOAT, INT32, INT64, INT8, N, STRING, UINT8, Skip
-from layers import byte_value, scale_and_zero
+from quantized import byte_value, scale_and_zero
 from registry import MICROSOFT, operator
 
 

@@ -2,7 +2,7 @@
 import numpy as np
 from onnx import helper
 
-from builder import BOOL, FLOAT, INT64, INT8, N, Skip
+from builder import BOOL, FLOAT, INT64, N, Skip
 from registry import operator
 
 

@@ -2,7 +2,7 @@
 import numpy as np
 import onnxruntime
 
-from builder import FLOAT16, FLOATS, INTEGERS, N, NUMPY, STRING
+from builder import FLOATS, N, NUMPY, STRING
 
 onnxruntime.set_default_logger_severity(4)
 
