@@ -9,7 +9,7 @@ import numpy as np
 from tritonclient.grpc import service_pb2
 from tritonclient.utils import deserialize_bytes_tensor, np_to_triton_dtype, serialize_byte_tensor, triton_to_np_dtype
 
-TIMEOUT_SECONDS = 60
+TIMEOUT_SECONDS = 20
 
 
 class Refused(Exception):
@@ -49,7 +49,7 @@ class Rest:
 
 class RestJson(Rest):
     def infer(self, model, feeds):
-        inputs = [{"name": name, "datatype": np_to_triton_dtype(array.dtype), "shape": list(array.shape), "data": array.tolist()} for name, array in feeds.items()]
+        inputs = [{"name": name, "datatype": np_to_triton_dtype(array.dtype), "shape": list(array.shape), "data": np.atleast_1d(array).tolist()} for name, array in feeds.items()]
         body = json.dumps({"inputs": inputs}).encode()
         _, content = self._post(model, body, {"Content-Type": "application/json"})
         return {output["name"]: self._output(output) for output in json.loads(content)["outputs"]}

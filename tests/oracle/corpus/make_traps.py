@@ -27,9 +27,7 @@ SEEDS = (1, 2)
 
 def all_traps():
     for name in MODULES:
-        try:
-            yield from importlib.import_module(f"trap_graphs.{name}").traps.traps
-        except ModuleNotFoundError: continue
+        yield from importlib.import_module(f"trap_graphs.{name}").traps.traps
 
 
 def problem_of(trap):

@@ -12,6 +12,8 @@ import urllib.request
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 READY_SECONDS_MAX = 120
+ANSWER_SECONDS_MAX = 30
+STOP_SECONDS_MAX = 60
 
 
 @contextlib.contextmanager
@@ -31,14 +33,22 @@ def running_server(folder, environment=None):
         wait_until_settled(addresses["http"])
         yield addresses
     finally:
-        process.send_signal(signal.SIGTERM)
-        assert process.wait(timeout=60) == 0
+        stop(process)
+
+
+def stop(process):
+    process.send_signal(signal.SIGTERM)
+    try:
+        assert process.wait(timeout=STOP_SECONDS_MAX) == 0
+    except subprocess.TimeoutExpired:
+        process.kill()
+        raise AssertionError(f"the server did not stop within {STOP_SECONDS_MAX} seconds") from None
 
 
 def model_index(address):
     """State and reason of every model, by its name."""
     request = urllib.request.Request(f"http://{address}/v2/repository/index", data=b"{}", method="POST")
-    with urllib.request.urlopen(request) as answer:
+    with urllib.request.urlopen(request, timeout=ANSWER_SECONDS_MAX) as answer:
         return {entry["name"]: entry for entry in json.load(answer)}
 
 
@@ -49,4 +59,5 @@ def wait_until_settled(address):
         if "LOADING" not in states:
             return
         time.sleep(0.1)
-    raise AssertionError(f"models were still loading after {READY_SECONDS_MAX} seconds")
+    loading = [name for name, entry in model_index(address).items() if entry.get("state", "LOADING") == "LOADING"]
+    raise AssertionError(f"{loading} were still loading after {READY_SECONDS_MAX} seconds")

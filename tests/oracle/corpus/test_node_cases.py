@@ -21,8 +21,15 @@ PLAIN_TYPES = {
     for name in ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "float", "double", "string")
 }  # fmt: skip
 
+# onnxruntime itself never returns from a DFT of length 0, and 0 is what a trial run with zeros asks for.
+NOT_SERVED = {"test_dft_irfft", "test_dft_irfft-all", "test_dft_irfft-first"}
+
 CASES = all_cases()
 VARIANTS = all_variants()
+SERVED = {
+    **{name: case for name, case in CASES.items() if case.feeds is not None and name not in NOT_SERVED},
+    **{name: variant for name, variant in VARIANTS.items() if name not in NOT_SERVED},
+}
 
 
 @pytest.fixture(scope="session")
@@ -34,7 +41,7 @@ def verdicts(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def served(tmp_path_factory):
-    models = {**{name: case.model for name, case in CASES.items() if case.feeds is not None}, **{name: variant.model for name, variant in VARIANTS.items()}}
+    models = {name: case.model for name, case in SERVED.items()}
     made = ServedGroups(models, MODELS_A_SERVER, tmp_path_factory, {"MILLRACE_LANE": "inline"})
     yield made
     made.close()
@@ -71,7 +78,7 @@ def is_plain(session):
     return all(value.type in PLAIN_TYPES for value in [*session.get_inputs(), *session.get_outputs()])
 
 
-@pytest.mark.parametrize("name", [*(name for name, case in CASES.items() if case.feeds is not None), *VARIANTS])
+@pytest.mark.parametrize("name", SERVED)
 def test_answers_as_onnxruntime(served, name):
     """A case with its own inputs, from several callers at once; a variant with other rows from each of them."""
     session = session_of(name)
@@ -80,7 +87,7 @@ def test_answers_as_onnxruntime(served, name):
     if not is_plain(session):
         assert served.entry(name)["state"] == "UNAVAILABLE"
         return
-    case = CASES.get(name) or VARIANTS[name]
+    case = SERVED[name]
     names = [output.name for output in session.get_outputs()]
     requests = []
     for caller in range(CALLERS):

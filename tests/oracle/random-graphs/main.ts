@@ -19,7 +19,7 @@ const { values } = parseArgs({
     report: { type: 'string' },
     python: { type: 'string', default: pythonDefault },
     lane: { type: 'string' },
-    chunk: { type: 'string', default: '250' },
+    chunk: { type: 'string', default: '400' },
     'verdicts-only': { type: 'boolean', default: false },
     'shrinks-max': { type: 'string', default: '10' },
   },

@@ -9,7 +9,7 @@ import { pythonDefault, runGraphs } from './run-graphs.ts';
 const { values } = parseArgs({
   options: {
     from: { type: 'string', default: '0' },
-    graphs: { type: 'string', default: '200' },
+    graphs: { type: 'string', default: '400' },
     python: { type: 'string', default: pythonDefault },
   },
 });
@@ -30,7 +30,8 @@ await runGraphs(
     results.push(...chunk.results);
   },
 );
-const planted = results.filter(({ stacked, sharedRuns }) => stacked === 'differs' && sharedRuns > 0);
+// After one shared run the server may have seen itself that the rows do not fit, and run each request alone from then on.
+const planted = results.filter(({ stacked, sharedRuns }) => stacked === 'differs' && sharedRuns > 1);
 const isFound = ({ failures }: CaseResult) => failures.some(({ kind }) => kind === 'wrong' || kind === 'five-hundred');
 const found = planted.filter(isFound);
 const missed = planted.filter((result) => !isFound(result)).map(({ seed }) => seed);

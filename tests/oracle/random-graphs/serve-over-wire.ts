@@ -123,6 +123,8 @@ function inferClient(address: string): InferClient {
     loadSync(join(repositoryRoot, 'proto/inference/grpc_service.proto'), {
       keepCase: true,
       longs: String,
+      // Lists without elements are lists too: a scalar has no sizes.
+      arrays: true,
       includeDirs: [join(repositoryRoot, 'proto')],
     }),
   ) as unknown as { inference: { GRPCInferenceService: new (address: string, credentials: unknown) => InferClient } };

@@ -33,8 +33,6 @@ class Value:
     name: str
     dtype: int
     shape: tuple
-    # Derived from a random operator: only its shape can be compared.
-    is_random: bool = False
 
     @property
     def rank(self):
@@ -119,11 +117,10 @@ class Builder:
     def add(self, operator, inputs, dtype, shape, domain="", **attributes):
         """Adds a node with one output, a value that later nodes may take."""
         (name,) = self.node(operator, inputs, 1, domain, **attributes)
-        return self.keep(name, dtype, shape, inputs)
+        return self.keep(name, dtype, shape)
 
-    def keep(self, name, dtype, shape, made_from=(), is_random=False):
-        tainted = is_random or any(isinstance(value, Value) and value.is_random for value in made_from)
-        value = Value(name, dtype, tuple(shape), tainted)
+    def keep(self, name, dtype, shape):
+        value = Value(name, dtype, tuple(shape))
         if value.row_size > ELEMENTS_MAX * 8:
             raise Skip
         self.pool.append(value)

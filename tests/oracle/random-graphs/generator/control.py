@@ -1,9 +1,8 @@
 """Control flow with subgraphs, sequences, optional values and random operators."""
 import numpy as np
-from onnx import TensorProto, helper
+from onnx import helper
 
 from builder import BOOL, FLOAT, INT64, N, Skip
-from elementwise import partner
 from registry import operator
 
 UNARY = ("Relu", "Tanh", "Sigmoid", "Abs", "Neg")
@@ -87,9 +86,9 @@ def loop(b, op):
         (count,) = b.node("Cast", [lifted], to=INT64)
         steps = None
     names_out = b.node(op, [count, b.constant(np.array(True)), x], 2 if stacks else 1, body=body)
-    b.keep(names_out[0], FLOAT, x.shape, [x])
+    b.keep(names_out[0], FLOAT, x.shape)
     if stacks:
-        b.keep(names_out[1], FLOAT, [steps, *x.shape], [x])
+        b.keep(names_out[1], FLOAT, [steps, *x.shape])
 
 
 @operator("Scan", since=9)
@@ -114,10 +113,10 @@ def scan(b, op):
     out_axis = axis if b.is_safe else b.random.randint(0, 1)
     attributes = {"scan_input_axes": [axis], "scan_output_axes": [out_axis]}
     last, stacked = b.node(op, [start, x], 2, body=body, num_scan_inputs=1, **attributes)
-    b.keep(last, FLOAT, state_shape, [x])
+    b.keep(last, FLOAT, state_shape)
     shape = list(state_shape)
     shape.insert(out_axis, x.shape[axis])
-    b.keep(stacked, FLOAT, shape, [x])
+    b.keep(stacked, FLOAT, shape)
 
 
 @operator("SequenceConstruct", "SequenceInsert", "SequenceAt", "SequenceErase", "SequenceLength", "SequenceEmpty")
@@ -167,40 +166,40 @@ def optional(b, op):
         b.add("OptionalGetElement", [made], FLOAT, x.shape)
 
 
-@operator("RandomNormal", "RandomUniform", mixing=True, until=21)
+@operator("RandomNormal", "RandomUniform", mixing=True, until=21, often=1.4)
 def random_constant(b, op):
     x = b.take(FLOAT, 2)
     if x.shape[1] == N or not isinstance(x.shape[1], int):
         raise Skip
     (noise,) = b.node(op, [], shape=[1, x.shape[1]])
     (name,) = b.node("Add", [x, noise])
-    b.keep(name, FLOAT, x.shape, [x], is_random=True)
+    b.keep(name, FLOAT, x.shape)
 
 
-@operator("RandomNormalLike", "RandomUniformLike", "Bernoulli", mixing=True, until=21)
+@operator("RandomNormalLike", "RandomUniformLike", "Bernoulli", mixing=True, until=21, often=1.4)
 def random_like(b, op):
     x = b.take(FLOAT, range(2, 4))
     if op == "Bernoulli":
         x = b.add("Sigmoid", [x], FLOAT, x.shape)
     (name,) = b.node(op, [x])
-    b.keep(name, FLOAT, x.shape, [x], is_random=True)
+    b.keep(name, FLOAT, x.shape)
 
 
 @operator("Multinomial", mixing=True, until=21)
 def multinomial(b, op):
     x = b.take(FLOAT, 2)
     (name,) = b.node(op, [x], sample_size=2, dtype=INT64)
-    b.keep(name, INT64, [x.shape[0], 2], [x], is_random=True)
+    b.keep(name, INT64, [x.shape[0], 2])
 
 
-@operator("NonMaxSuppression", mixing=True)
+@operator("NonMaxSuppression", mixing=True, often=1.6)
 def non_max_suppression(b, op):
     boxes = b.constant(np.array([[[0, 0, 1, 1], [0, 0.1, 1, 1.1], [0, 10, 1, 11]]], np.float32))
     scores = b.input(FLOAT, (N, 1, 3))
     place = b.node("Concat", [b.rows_of(scores), b.ints([1, 1])], axis=0)[0]
     (tiled,) = b.node("Tile", [boxes, place])
     (name,) = b.node(op, [tiled, scores, b.ints([3]), b.constant(np.array([0.5], np.float32)), b.constant(np.array([-1.0], np.float32))])
-    b.keep(name, INT64, [None, 3], [scores])
+    b.keep(name, INT64, [None, 3])
 
 
 @operator("LocalFunction", since=10)

@@ -55,8 +55,8 @@ def dropout(b, op):
     inputs = [x, b.constant(np.float32(0.3))] if b.chance(0.5) else [x]
     if b.chance(0.3):
         name, mask = b.node(op, inputs, 2)
-        b.keep(name, x.dtype, x.shape, [x])
-        b.keep(mask, BOOL, x.shape, [x])
+        b.keep(name, x.dtype, x.shape)
+        b.keep(mask, BOOL, x.shape)
     else:
         b.add(op, inputs, x.dtype, x.shape)
 

@@ -1,7 +1,7 @@
 """Layers: matrix products, convolutions, pools, normalisation, resizing."""
 import numpy as np
 
-from builder import FLOAT, INT64, INT8, INT32, N, UINT8, Skip
+from builder import FLOAT, INT64, N, Skip
 from registry import operator
 
 
@@ -98,12 +98,6 @@ def conv_transpose(b, op):
     b.add(op, [x, b.weights([x.shape[1], width, *kernel])], x.dtype, [x.shape[0], width, *out], kernel_shape=kernel, strides=strides)
 
 
-@operator("ConvInteger")
-def conv_integer(b, op):
-    x = b.input(UINT8, (N, b.size(1, 2), 4, 4), low=0, high=255)
-    b.add(op, [x, b.weights([2, x.shape[1], 2, 2], UINT8, low=0, high=255), b.constant(np.array(7, np.uint8))], INT32, [N, 2, 3, 3])
-
-
 @operator("MaxPool", "AveragePool", "LpPool")
 def pool(b, op):
     x = image(b)
@@ -113,8 +107,8 @@ def pool(b, op):
     if op == "MaxPool" and not b.is_safe and b.chance(0.5):
         # Places counted over all rows.
         name, places = b.node(op, [x], 2, **attributes)
-        b.keep(name, FLOAT, [x.shape[0], x.shape[1], *out], [x])
-        b.keep(places, INT64, [x.shape[0], x.shape[1], *out], [x])
+        b.keep(name, FLOAT, [x.shape[0], x.shape[1], *out])
+        b.keep(places, INT64, [x.shape[0], x.shape[1], *out])
     else:
         b.add(op, [x], x.dtype, [x.shape[0], x.shape[1], *out], **attributes)
 
@@ -156,7 +150,7 @@ def batch_normalization(b, op):
         b.add(op, [x, *parameters], x.dtype, x.shape, epsilon=0.01)
     else:
         names = b.node(op, [x, *parameters], 3, training_mode=1, epsilon=0.1)
-        b.keep(names[0], FLOAT, x.shape, [x])
+        b.keep(names[0], FLOAT, x.shape)
 
 
 @operator("InstanceNormalization")
@@ -276,46 +270,6 @@ def windows(b, op):
         return
     (window,) = b.node(op, [b.constant(np.array(tail, np.int64))])
     b.add("Mul", [x, window], FLOAT, x.shape)
-
-
-@operator("MatMulInteger")
-def matmul_integer(b, op):
-    x = b.input(UINT8, (N, b.size(2, 5)), low=0, high=255)
-    width = b.size()
-    b.add(op, [x, b.weights([x.shape[1], width], INT8, low=-100, high=100), b.constant(np.array(3, np.uint8))], INT32, [N, width])
-
-
-def byte_value(b, shape=None):
-    known = [v for v in b.pool if v.dtype == UINT8 and v.batch == 0 and v.rank >= 2 and v.is_known]
-    if known and shape is None and b.chance(0.6):
-        return b.choose(known)
-    return b.input(UINT8, shape or b.row_shape(2), low=0, high=255)
-
-
-def scale_and_zero(b, scale):
-    return [b.constant(np.float32(scale)), b.constant(np.array(120, np.uint8))]
-
-
-@operator("QLinearMatMul")
-def qlinear_matmul(b, op):
-    x = byte_value(b, b.row_shape(2))
-    width = b.size()
-    weights = b.weights([x.shape[-1], width], UINT8, low=0, high=255)
-    b.add(op, [x, *scale_and_zero(b, 0.02), weights, *scale_and_zero(b, 0.01), *scale_and_zero(b, 0.05)], UINT8, [*x.shape[:-1], width])
-
-
-@operator("QLinearConv")
-def qlinear_conv(b, op):
-    x = byte_value(b, (N, 2, 4, 4))
-    weights = b.weights([3, 2, 2, 2], UINT8, low=0, high=255)
-    b.add(op, [x, *scale_and_zero(b, 0.02), weights, *scale_and_zero(b, 0.01), *scale_and_zero(b, 0.05)], UINT8, [N, 3, 3, 3])
-
-
-@operator("DynamicQuantizeLinear", mixing=True)
-def dynamic_quantize(b, op):
-    x = b.take(FLOAT, range(1, 4))
-    y, scale, zero = b.node(op, [x], 3)
-    b.add("DequantizeLinear", [y, scale, zero], FLOAT, x.shape)
 
 
 @operator("NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss", since=13)

@@ -3,7 +3,7 @@ import numpy as np
 from onnx import helper
 
 from builder import FLOAT, INT32, INT64, INT8, N, STRING, UINT8, Skip
-from layers import byte_value, scale_and_zero
+from quantized import byte_value, scale_and_zero
 from registry import MICROSOFT, operator
 
 
@@ -75,7 +75,7 @@ def embed(b, op):
     kinds = b.input(INT32, (N, length), low=0, high=2)
     tables = [b.weights([rows, 4]) for rows in (6, 5, 2)]
     names = b.node(op, [words, kinds, *tables, b.weights([4], low=0.5, high=1.5), b.weights([4])], 2, MICROSOFT, epsilon=0.05)
-    b.keep(names[0], FLOAT, [N, length, 4], [words])
+    b.keep(names[0], FLOAT, [N, length, 4])
 
 
 @own("QLinearAdd", "QLinearMul")
@@ -125,10 +125,11 @@ def qlinear_where(b, op):
     put(b, op, [chosen, x, *scale_and_zero(b, 0.02), other, *scale_and_zero(b, 0.03), *scale_and_zero(b, 0.04)], UINT8, x.shape)
 
 
-@own("DynamicQuantizeMatMul", mixing=True)
+@own("DynamicQuantizeMatMul", mixing=True, often=1.3)
 def dynamic_matmul(b, op):
     x = b.take(FLOAT, 2)
-    if x.shape[1] == N or not isinstance(x.shape[1], int):
+    # Without columns ONNX Runtime answers what lies in memory.
+    if x.shape[1] == 0 or not isinstance(x.shape[1], int):
         raise Skip
     weights = b.weights([x.shape[1], 3], UINT8, low=0, high=255)
     put(b, op, [x, weights, b.constant(np.float32(0.02)), b.constant(np.array(100, np.uint8))], FLOAT, [x.shape[0], 3])
@@ -155,7 +156,7 @@ def quantize(b, op):
         put(b, op, [x, *scale_and_zero(b, 0.04)], FLOAT, x.shape)
 
 
-@own("MatMulNBits")
+@own("MatMulNBits", often=1.4)
 def matmul_bits(b, op):
     x = b.input(FLOAT, (N, 32))
     weights = b.weights([4, 2, 8], UINT8, low=0, high=255)
@@ -220,10 +221,10 @@ def dynamic_lstm(b, op):
     weights = [b.weights([1, size, 8], INT8, low=-100, high=100) for size in (3, 2)]
     scales = [part for _ in range(2) for part in (b.constant(np.array([0.01], np.float32)), b.constant(np.array([0], np.int8)))]
     names = b.node(op, [y, *weights, "", "", "", "", "", *scales], 1, MICROSOFT, hidden_size=2)
-    b.keep(names[0], FLOAT, [2, 1, N, 2], [x])
+    b.keep(names[0], FLOAT, [2, 1, N, 2])
 
 
-@own("GroupQueryAttention", since=9)
+@own("GroupQueryAttention", since=9, often=1.5)
 def group_query_attention(b, op):
     length, heads, width = b.size(1, 3), 2, 8
     query = b.input(FLOAT, (N, length, heads * width))
@@ -237,7 +238,7 @@ def group_query_attention(b, op):
     (lengths,) = b.node("ConstantOfShape", [rows], value=value)
     total = b.constant(np.array(length, np.int32))
     names = b.node(op, [query, key, key, past, past, lengths, total], 3, MICROSOFT, num_heads=heads, kv_num_heads=1)
-    b.keep(names[0], FLOAT, query.shape, [query])
+    b.keep(names[0], FLOAT, query.shape)
 
 
 @own("Tokenizer", mixing=True)

@@ -29,8 +29,8 @@ def recurrent(b, op):
         inputs = inputs + [""] * (4 - len(inputs)) + [lengths]
     extra = {"linear_before_reset": b.random.randint(0, 1)} if op == "GRU" else {}
     names = b.node(op, inputs, 3 if op == "LSTM" else 2, hidden_size=hidden, direction=direction, **extra)
-    b.keep(names[0], FLOAT, [shape[0], ways, shape[1], hidden], [y])
-    b.keep(names[1], FLOAT, [ways, shape[1], hidden], [y])
+    b.keep(names[0], FLOAT, [shape[0], ways, shape[1], hidden])
+    b.keep(names[1], FLOAT, [ways, shape[1], hidden])
 
 
 @operator("Attention", since=23)

@@ -96,7 +96,7 @@ def layer_normalization(b, op):
         names = b.node(op, inputs, 3, axis=written, epsilon=0.05)
         reduced = [d if a < axis else 1 for a, d in enumerate(x.shape)]
         for name, kept in zip(names, (x.shape, reduced, reduced)):
-            b.keep(name, FLOAT, kept, [x])
+            b.keep(name, FLOAT, kept)
     else:
         b.add(op, inputs, x.dtype, x.shape, axis=written, epsilon=0.05)
 
@@ -130,8 +130,8 @@ def top_k(b, op):
         inputs.append(b.ints([count]))
     values, places = b.node(op, inputs, 2, **attributes)
     shape = [count if a == axis else d for a, d in enumerate(x.shape)]
-    b.keep(values, FLOAT, shape, [x])
-    b.keep(places, INT64, shape, [x])
+    b.keep(values, FLOAT, shape)
+    b.keep(places, INT64, shape)
 
 
 @operator("Det")

@@ -41,10 +41,10 @@ def regex(b, op):
 def string_split(b, op):
     x = words_input(b, 1)
     parts, counts = b.node(op, [x], 2, delimiter=" ")
-    b.keep(counts, INT64, x.shape, [x])
+    b.keep(counts, INT64, x.shape)
     if not b.is_safe:
         # As wide as the row with the most parts.
-        b.keep(parts, STRING, [N, None], [x])
+        b.keep(parts, STRING, [N, None])
 
 
 @operator("TfIdfVectorizer")
@@ -134,8 +134,8 @@ def linear_regressor(b, op):
 
 def classes(b, op, inputs, count, **attributes):
     label, scores = b.node(op, inputs, 2, ML, **attributes)
-    b.keep(label, INT64, [N], inputs)
-    b.keep(scores, FLOAT, [N, count], inputs)
+    b.keep(label, INT64, [N])
+    b.keep(scores, FLOAT, [N, count])
 
 
 @operator("LinearClassifier", domain=ML)

@@ -2,7 +2,7 @@
 import numpy as np
 from onnx import helper
 
-from builder import BOOL, FLOAT, INT64, INT8, N, Skip
+from builder import BOOL, FLOAT, INT64, N, Skip
 from registry import operator
 
 
@@ -136,7 +136,7 @@ def reversed_rows(b, op):
 def sorted_rows(b, op):
     x = rows(b, 2)
     (values, _) = b.node("TopK", [x, b.rows_of(x)], 2, axis=0)
-    b.keep(values, FLOAT, x.shape, [x])
+    b.keep(values, FLOAT, x.shape)
 
 
 @operator("ScaledPerRow", since=13, mixing=True)

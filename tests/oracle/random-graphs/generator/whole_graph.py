@@ -7,8 +7,10 @@ from onnx import helper, numpy_helper
 
 import control  # noqa: F401  (each import fills the table of operators)
 import elementwise  # noqa: F401
+import indexing  # noqa: F401
 import layers  # noqa: F401
 import microsoft  # noqa: F401
+import quantized  # noqa: F401
 import recurrent  # noqa: F401
 import reductions  # noqa: F401
 import shapes  # noqa: F401
