@@ -46,6 +46,7 @@ test('a model says what it takes and gives', async () => {
     ],
     metadata: new Map([['author', 'somebody']]),
     hasConvolutions: false,
+    emptyHazard: undefined,
     externalFiles: [],
   });
 });
@@ -297,4 +298,10 @@ describe('the demo models', async () => {
       expect(tensor.shape?.[0]).toBe(name === 'slow' ? 1 : 'batch');
     }
   });
+});
+
+test('an operator that cannot run without elements is named, wherever it is', async () => {
+  const node = (operator: string): Uint8Array => field(1, [field(1, 'x'), field(2, 'z'), field(4, operator)]);
+  expect((await read(modelBytes({ graphFields: [node('Conv'), node('LSTM')] }))).emptyHazard).toBe('LSTM');
+  expect((await read(modelBytes({ graphFields: [node('Conv')] }))).emptyHazard).toBe(undefined);
 });

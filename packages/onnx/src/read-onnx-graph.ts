@@ -13,6 +13,8 @@ const metadataEntriesMax = 1024;
 /** Metadata over this (some exporters store whole configurations) is left out: nothing that serves needs it. */
 export const metadataBytesMax = 1024 * 1024;
 const externalFilesMax = 4096;
+/** Seen to end the process of ONNX Runtime 1.30 when they are given no rows. */
+const emptyHazards: ReadonlySet<string> = new Set(['DynamicQuantizeLSTM', 'GRU', 'LSTM', 'QuickGelu', 'RNN']);
 const convolutions: ReadonlySet<string> = new Set(['Conv', 'ConvTranspose', 'FusedConv', 'NhwcConv']);
 
 /**
@@ -63,6 +65,7 @@ class GraphReader {
   readonly #initialized = new Set<string>();
   readonly #externalFiles = new Set<string>();
   #hasConvolutions: boolean = false;
+  #emptyHazard: string | undefined;
 
   constructor(source: ByteSource) {
     this.#reader = new WireReader(source);
@@ -85,6 +88,7 @@ class GraphReader {
       outputs: this.#outputs,
       metadata: this.#metadata,
       hasConvolutions: this.#hasConvolutions,
+      emptyHazard: this.#emptyHazard,
       externalFiles: [...this.#externalFiles],
     };
   }
@@ -145,11 +149,12 @@ class GraphReader {
   }
 
   #readNode(field: WireField): Promise<void> | undefined {
-    if (this.#hasConvolutions) return undefined;
+    if (this.#hasConvolutions && this.#emptyHazard !== undefined) return undefined;
     return this.#reader.forEachField(field.start, field.end, (part) => {
       if (part.number !== 4 || !part.isDelimited) return undefined;
       return this.#readText(part, 'an operator', (operator) => {
         this.#hasConvolutions ||= convolutions.has(operator);
+        if (emptyHazards.has(operator)) this.#emptyHazard ??= operator;
       });
     });
   }

@@ -122,6 +122,11 @@ export class ValidInferRequest {
         if (tensor !== given) inputs = inputs.with(index, tensor);
       }
       bytes += tensor.data.length;
+      if (tensor.data.length === 0) {
+        if (view.emptyHazard !== undefined) throw emptyRefusal(request, tensor, view.emptyHazard);
+        // That rows are independent is proven for sizes of at least 1.
+        isAlone = true;
+      }
       // A value that takes the place of one in the graph holds for the whole run.
       const isOverride = view.inputs[index]?.hasDefault === true;
       isAlone ||= isOverride;
@@ -184,6 +189,14 @@ function refusal(request: InferRequest, message: string): InferenceError {
 function rowsRefusal(request: InferRequest, { name, rowsMax }: ModelView, rows: number): InferenceError {
   const bound = rows < 1 ? '>= 1' : `<= ${rowsMax}`;
   return refusal(request, `inference request batch-size must be ${bound} for '${name}'`);
+}
+
+function emptyRefusal(request: InferRequest, { name, shape }: Tensor, operator: string): InferenceError {
+  return refusal(
+    request,
+    `input '${name}' for model '${request.model}' has no elements (shape ${formatShape(shape)}), and the operator ${operator} of ` +
+      'its graph cannot run without; send at least one row',
+  );
 }
 
 function inputsInOrder(request: InferRequest, model: ServedModel): readonly (Tensor | undefined)[] {

@@ -219,6 +219,7 @@ async function readVersion(parts: ModelParts, version: string, options: ReadMode
     rowsMax,
     sharing,
     labels,
+    ...(file.graph.emptyHazard === undefined ? {} : { emptyHazard: file.graph.emptyHazard }),
     config: jsonFromModelConfig(completed.config),
   };
   const shaping = readShaping(config, file.graph, plainView, findings);

@@ -5,7 +5,7 @@ import type { Datatype, LoadSpec, TensorSpec } from '@millrace/protocol';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { GuardedOutputMemory } from '../guarded-output-memory.ts';
 import { randomBitsFrom } from '../random-bits.ts';
-import { arithmeticModel, identityModel, usedMemory } from '../testing/index.ts';
+import { arithmeticModel, identityModel, onnxModelFrom, usedMemory } from '../testing/index.ts';
 import { onnxruntimeEngine } from './onnxruntime-engine.ts';
 
 let folder: string;
@@ -167,4 +167,18 @@ describe('running', () => {
       await session.unload();
     },
   );
+});
+
+test('the first run divides by no integer zero, which would end the process', async () => {
+  const value = (name: string) => ({ name, datatype: 'INT32' as const, shape: ['batch', 4] });
+  const model = onnxModelFrom({
+    inputs: [value('left'), value('right')],
+    outputs: [value('quotient')],
+    nodes: [{ operator: 'Div', inputs: ['left', 'right'], outputs: ['quotient'] }],
+  });
+  const int32 = (name: string): TensorSpec => ({ name, datatype: 'INT32', shape: [-1, 4] });
+  const session = await onnxruntimeEngine.load(
+    specFor(model, { inputs: [int32('left'), int32('right')], outputs: [int32('quotient')] }),
+  );
+  await session.unload();
 });

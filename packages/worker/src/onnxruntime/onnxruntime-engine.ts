@@ -1,4 +1,4 @@
-import { datatypes, elementCount, type LoadSpec } from '@millrace/protocol';
+import { type Datatype, datatypes, elementCount, type LoadSpec } from '@millrace/protocol';
 import { InferenceSession } from 'onnxruntime-node';
 import { type Engine, ModelMismatch, type Session } from '../engine.ts';
 import { warmUpMemory } from '../warm-up/warm-up-memory.ts';
@@ -88,7 +88,8 @@ function notLoaded({ name, version, gpu }: LoadSpec, words: string): Error {
 
 /**
  * The first run pays for allocations that later ones do not, so it is made before the model is said to be ready:
- * rows of zeros, free dimensions 1, without what may be left out. It also finds most outputs that cannot be written in place. A model may
+ * rows of zeros, integers 1, free dimensions 1, without what may be left out. Integers are sizes, lengths or divisors in some graphs, and
+ * a zero there loops for ever or ends the process. It also finds most outputs that cannot be written in place. A model may
  * well refuse such an input; that says nothing of real ones. Strings have no such neutral value, so a model that takes them is not warmed up.
  */
 async function warmUp(session: OnnxruntimeSession, spec: LoadSpec, rows: number): Promise<void> {
@@ -97,7 +98,7 @@ async function warmUp(session: OnnxruntimeSession, spec: LoadSpec, rows: number)
     if (input.isOptional === true) return [];
     const shape = input.shape.map((dimension) => (dimension === -1 ? 1 : dimension));
     if (spec.isBatched) shape[0] = rows;
-    return [{ index, shape, data: new Uint8Array(elementCount(shape) * (datatypes[input.datatype].bytes ?? 0)) }];
+    return [{ index, shape, data: neutralData(input.datatype, elementCount(shape)) }];
   });
   const outputs = spec.outputs.map((_, index) => index);
   try {
@@ -108,6 +109,15 @@ async function warmUp(session: OnnxruntimeSession, spec: LoadSpec, rows: number)
       throw notLoaded(spec, memoryFullWords);
     }
   }
+}
+
+/** Numbers that no graph is likely to stumble over: 0, and 1 for integers. */
+function neutralData(datatype: Datatype, count: number): Uint8Array {
+  const elementBytes = datatypes[datatype].bytes ?? 0;
+  const data = new Uint8Array(count * elementBytes);
+  // The lowest byte comes first.
+  if (/^U?INT/.test(datatype)) for (let at = 0; at < data.length; at += elementBytes) data[at] = 1;
+  return data;
 }
 
 function mustHaveNone(spec: LoadSpec, problems: readonly string[]): void {
