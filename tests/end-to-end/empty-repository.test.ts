@@ -24,7 +24,9 @@ test.each(['none', 'poll', 'explicit'])(
       expect((await fetch(`${server.url}/v2/models/m`)).status).toBe(404);
       // In explicit mode an empty repository is an ordinary beginning.
       const warnings = server.records.filter(({ level }) => level === 'warn').map(({ message }) => message);
-      expect(warnings).toEqual(mode === 'explicit' ? [] : ['holds no models; put one at NAME/1/model.onnx or NAME.onnx']);
+      expect(warnings).toEqual(
+        mode === 'explicit' ? [] : ['holds no models; put one at NAME/1/model.onnx or NAME.onnx'],
+      );
     } finally {
       expect(await server.stop()).toBe(0);
     }

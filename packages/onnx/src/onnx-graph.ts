@@ -28,7 +28,7 @@ export interface OnnxGraph {
   readonly metadata: ReadonlyMap<string, string>;
   /** Of the graph itself and of the functions in the file; subgraphs of conditions and loops are not looked into. */
   readonly hasConvolutions: boolean;
-  /** An operator in it that ends the engine's process where a tensor has no elements; undefined: none is known to. */
+  /** An operator in it that ends the engine's process where a tensor has no rows; undefined: none is known to. */
   readonly emptyHazard: string | undefined;
   /** Files that hold weights, relative to the model's own folder. */
   readonly externalFiles: readonly string[];

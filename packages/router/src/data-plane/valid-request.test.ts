@@ -212,11 +212,14 @@ test('a timeout of the queue is not a deadline', () => {
   expect(ValidInferRequest.from(request([a(1), b(1)]), pair).queueTimeoutMs).toBe(Number.POSITIVE_INFINITY);
 });
 
-test('a tensor without elements runs alone, and is refused where an operator of the graph cannot take it', () => {
+test('a tensor without elements runs alone, and without rows is refused where an operator of the graph cannot take it', () => {
   const inputs = [{ name: 'a', datatype: 'FP32' as const, shape: [-1, -1] }];
-  const empty = request([{ name: 'a', datatype: 'FP32', shape: [2, 0], data: new Uint8Array(0) }]);
-  expect(ValidInferRequest.from(empty, servedModel(inputs, [])).isAlone).toBe(true);
-  expect(() => ValidInferRequest.from(empty, servedModel(inputs, [], { emptyHazard: 'LSTM' }))).toThrow(
-    'has no elements (shape [2,0]), and the operator LSTM of its graph cannot run without; send at least one row',
+  const empty = (shape: readonly number[]) =>
+    request([{ name: 'a', datatype: 'FP32', shape, data: new Uint8Array(0) }]);
+  const hazardous = servedModel(inputs, [], { emptyHazard: 'LSTM', isBatched: false, rowsMax: 1 });
+  expect(ValidInferRequest.from(empty([2, 0]), servedModel(inputs, [])).isAlone).toBe(true);
+  expect(ValidInferRequest.from(empty([2, 0]), hazardous).isAlone).toBe(true);
+  expect(() => ValidInferRequest.from(empty([0, 2]), hazardous)).toThrow(
+    "input 'a' for model 'm' has no rows (shape [0,2]), and the operator LSTM of its graph cannot run without; send at least one row",
   );
 });

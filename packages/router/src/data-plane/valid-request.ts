@@ -123,7 +123,9 @@ export class ValidInferRequest {
       }
       bytes += tensor.data.length;
       if (tensor.data.length === 0) {
-        if (view.emptyHazard !== undefined) throw emptyRefusal(request, tensor, view.emptyHazard);
+        if (view.emptyHazard !== undefined && tensor.shape[0] === 0) {
+          throw emptyRefusal(request, tensor, view.emptyHazard);
+        }
         // That rows are independent is proven for sizes of at least 1.
         isAlone = true;
       }
@@ -194,7 +196,7 @@ function rowsRefusal(request: InferRequest, { name, rowsMax }: ModelView, rows: 
 function emptyRefusal(request: InferRequest, { name, shape }: Tensor, operator: string): InferenceError {
   return refusal(
     request,
-    `input '${name}' for model '${request.model}' has no elements (shape ${formatShape(shape)}), and the operator ${operator} of ` +
+    `input '${name}' for model '${request.model}' has no rows (shape ${formatShape(shape)}), and the operator ${operator} of ` +
       'its graph cannot run without; send at least one row',
   );
 }

@@ -26,7 +26,7 @@ export interface ModelView {
   readonly labels: ReadonlyMap<string, readonly string[]>;
   /** How requests of unequal shapes share a batch; absent: they do not. */
   readonly shaping?: BatchShaping;
-  /** An operator of the graph that ends the engine's process where a tensor has no elements: such requests are refused. */
+  /** An operator of the graph that ends the engine's process where a tensor has no rows: such requests are refused. */
   readonly emptyHazard?: string;
   /** The completed model configuration in Triton's JSON form. */
   readonly config: JsonObject;

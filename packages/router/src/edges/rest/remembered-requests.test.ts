@@ -136,4 +136,4 @@ test('an edge answers as if it had never been asked before', async () => {
     }),
     { seed: 33, numRuns: 25, endOnFailure: true },
   );
-});
+}, 180_000);
