@@ -87,3 +87,8 @@ H("sequence-at-first-row", "(float[N,4] x) => (float[A,4] y)", "q = SplitToSeque
 H("dft-rows", "(float[N,4,1] x) => (float[N,4,2] y)", "y = DFT <axis = 0> (x)")
 S("dft-columns", "(float[N,4,1] x) => (float[N,4,2] y)", "y = DFT <axis = 1> (x)")
 H("concat-from-sequence-new-axis", "(float[N,4] x) => (float[2,N,4] y)", "q = SequenceConstruct (x, x)\ny = ConcatFromSequence <axis = 0, new_axis = 1> (q)")
+LIST = "int64 last = {-1}, int64 before = {-2}, float[2,4] k = {1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0}"
+listed = "q = SequenceConstruct (k, k)\nr = SequenceInsert (q, x, last)\ny = SequenceAt (r, %s)"
+H("sequence-insert-before-the-last", "(float[N,4] x) => (float[A,4] y)", listed % "last", constants=LIST)
+S("sequence-insert-and-pick", MATRIX, listed % "before", constants=LIST)
+H("sequence-erase-the-last", "(float[N,4] x) => (float[A,4] y)", "q = SequenceConstruct (k, x)\nr = SequenceErase (q, last)\ny = SequenceAt (r, last)", constants=LIST)

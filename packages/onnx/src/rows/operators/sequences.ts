@@ -18,29 +18,30 @@ function sequence(elements: readonly Value[]): SequenceValue {
 export const construct: Transfer = (call) => sequence(call.given);
 export const empty: Transfer = () => sequence([]);
 
-/** A position that is a constant, counted from the end if negative; `last` is the last one allowed. */
-function positionOf(value: Value, last: number): number {
+/** A position that is a constant, counted back from `length` if negative; `last` is the last one allowed. */
+function positionOf(value: Value, length: number, last = length - 1): number {
   const [position] = mustBeConstants(value, 'a position in a list');
   if (position === undefined) throw unknown('a position in a list is not known');
-  const positive = position < 0 ? position + last + 1 : position;
+  const positive = position < 0 ? position + length : position;
   if (positive < 0 || positive > last) throw unknown(`position ${position} is outside of the list`);
   return positive;
 }
 
 export const at: Transfer = (call) => {
   const { elements } = call.sequence(0);
-  return elements[positionOf(call.input(1), elements.length - 1)] as Value;
+  return elements[positionOf(call.input(1), elements.length)] as Value;
 };
 
 export const insert: Transfer = (call) => {
   const { elements } = call.sequence(0);
-  const position = call.inputs[2] === undefined ? elements.length : positionOf(call.input(2), elements.length);
+  const position =
+    call.inputs[2] === undefined ? elements.length : positionOf(call.input(2), elements.length, elements.length);
   return sequence([...elements.slice(0, position), call.input(1), ...elements.slice(position)]);
 };
 
 export const erase: Transfer = (call) => {
   const { elements } = call.sequence(0);
-  const position = call.inputs[1] === undefined ? elements.length - 1 : positionOf(call.input(1), elements.length - 1);
+  const position = call.inputs[1] === undefined ? elements.length - 1 : positionOf(call.input(1), elements.length);
   return sequence(withoutAxis(elements, position));
 };
 
