@@ -7,7 +7,12 @@ import threading
 import grpc
 import numpy as np
 from tritonclient.grpc import service_pb2
-from tritonclient.utils import deserialize_bytes_tensor, np_to_triton_dtype, serialize_byte_tensor, triton_to_np_dtype
+from tritonclient.utils import (
+    deserialize_bytes_tensor,
+    np_to_triton_dtype,
+    serialize_byte_tensor,
+    triton_to_np_dtype,
+)
 
 TIMEOUT_SECONDS = 20
 
@@ -49,7 +54,10 @@ class Rest:
 
 class RestJson(Rest):
     def infer(self, model, feeds):
-        inputs = [{"name": name, "datatype": np_to_triton_dtype(array.dtype), "shape": list(array.shape), "data": np.atleast_1d(array).tolist()} for name, array in feeds.items()]
+        inputs = [
+            {"name": name, "datatype": np_to_triton_dtype(array.dtype), "shape": list(array.shape), "data": np.atleast_1d(array).tolist()}
+            for name, array in feeds.items()
+        ]
         body = json.dumps({"inputs": inputs}).encode()
         _, content = self._post(model, body, {"Content-Type": "application/json"})
         return {output["name"]: self._output(output) for output in json.loads(content)["outputs"]}
@@ -64,7 +72,12 @@ class RestBinary(Rest):
     def infer(self, model, feeds):
         parts = {name: _bytes_of(array) for name, array in feeds.items()}
         inputs = [
-            {"name": name, "datatype": np_to_triton_dtype(array.dtype), "shape": list(array.shape), "parameters": {"binary_data_size": len(parts[name])}}
+            {
+                "name": name,
+                "datatype": np_to_triton_dtype(array.dtype),
+                "shape": list(array.shape),
+                "parameters": {"binary_data_size": len(parts[name])},
+            }
             for name, array in feeds.items()
         ]
         header = json.dumps({"inputs": inputs, "parameters": {"binary_data_output": True}}).encode()

@@ -33,7 +33,9 @@ def report(exports, paths):
         truth = {True: "independent", False: "dependent", None: "not claimed"}[export.is_independent]
         print(f"| {export.name} | {export.kind} | {truth} | {verdict['kind']} | {verdict.get('node', '')} | {verdict.get('reason', '')} |")
     unproven = [export.name for export, verdict in zip(exports, verdicts) if export.is_independent and verdict["kind"] != "independent"]
-    print(f"\n{len(exports)} models, {len(proven)} proven independent; of {len(independent)} independent by construction {len(independent) - len(unproven)} are proven.")
+    print(
+        f"\n{len(exports)} models, {len(proven)} proven independent; of {len(independent)} independent by construction {len(independent) - len(unproven)} are proven."
+    )
     print(f"Not proven: {', '.join(unproven) or 'none'}.")
 
 

@@ -101,7 +101,12 @@ def _variants(case):
     """Up to two: every input has rows, or the first alone and the others are constants."""
     feeds = case.feeds or {}
     names = list(feeds)
-    if not names or any(tensor.name in feeds for tensor in case.model.graph.initializer) or feeds[names[0]].ndim == 0 or len(feeds[names[0]]) == 0:
+    if (
+        not names
+        or any(tensor.name in feeds for tensor in case.model.graph.initializer)
+        or feeds[names[0]].ndim == 0
+        or len(feeds[names[0]]) == 0
+    ):
         return
     rows = len(feeds[names[0]])
     if all(array.ndim > 0 and len(array) == rows for array in feeds.values()):

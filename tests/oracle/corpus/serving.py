@@ -19,7 +19,18 @@ STOP_SECONDS_MAX = 60
 @contextlib.contextmanager
 def running_server(folder, environment=None):
     """Hands out its addresses, by the names http and grpc, when no model is loading any more."""
-    command = ["node", "packages/millrace/bin/millrace.js", "serve", str(folder), "--http-port", "0", "--grpc-port", "0", "--metrics-port", "0"]
+    command = [
+        "node",
+        "packages/millrace/bin/millrace.js",
+        "serve",
+        str(folder),
+        "--http-port",
+        "0",
+        "--grpc-port",
+        "0",
+        "--metrics-port",
+        "0",
+    ]
     process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, env={**os.environ, **(environment or {})})
     record = {}
     for line in process.stdout:

@@ -39,7 +39,11 @@ def cases():
         if export.refusal is not None:
             yield pytest.param(name, None, 0, id=f"{name}-refused")
         else:
-            yield from (pytest.param(name, protocol, callers, id=f"{name}-{protocol}-{callers}") for protocol in PROTOCOLS for callers in (1, CALLERS))
+            yield from (
+                pytest.param(name, protocol, callers, id=f"{name}-{protocol}-{callers}")
+                for protocol in PROTOCOLS
+                for callers in (1, CALLERS)
+            )
 
 
 @pytest.mark.parametrize(("name", "protocol", "callers"), cases())
@@ -57,4 +61,3 @@ def test_answers_as_onnxruntime(served, name, protocol, callers):
     turns = [requests] if callers == CALLERS else [[one] for one in requests[:3]]
     problems = [problem for turn in turns for problem in served.problems(name, protocol, turn, compare)]
     assert problems == [], f"{len(problems)} wrong, first: {problems[0]}"
-

@@ -29,7 +29,14 @@ def denoiser():
 def mel_spectrogram():
     b = Builder(17)
     signal = b.input("signal", "float", ["batch", 64])
-    spectrum = b.op("STFT", b.unsqueeze(signal, 2), b.scalar(8, np.int64), b.const(np.hanning(16).astype(np.float32)), b.scalar(16, np.int64), onesided=1)
+    spectrum = b.op(
+        "STFT",
+        b.unsqueeze(signal, 2),
+        b.scalar(8, np.int64),
+        b.const(np.hanning(16).astype(np.float32)),
+        b.scalar(16, np.int64),
+        onesided=1,
+    )
     power = b.reduce_sum(b.op("Mul", spectrum, spectrum), 3, keepdims=0)
     mel = b.op("MelWeightMatrix", b.scalar(4, np.int64), b.scalar(16, np.int64), b.scalar(8000, np.int64), b.scalar(50.0), b.scalar(3500.0))
     b.output(b.op("Log", b.op("Add", b.op("MatMul", power, mel), b.scalar(1e-3))), "mel", "float", ["batch", "frames", 4])
@@ -95,7 +102,11 @@ def adjacency():
 
 def two_tower():
     b = Builder(14)
-    user, item, dense = b.input("user_id", "int64", ["batch"]), b.input("item_id", "int64", ["batch"]), b.input("dense", "float", ["batch", 3])
+    user, item, dense = (
+        b.input("user_id", "int64", ["batch"]),
+        b.input("item_id", "int64", ["batch"]),
+        b.input("dense", "float", ["batch", 3]),
+    )
     left = b.linear(b.op("Concat", b.op("Gather", b.weight(10, 5, scale=0.5), user), dense, axis=1), 8, 4)
     right = b.linear(b.op("Gather", b.weight(12, 5, scale=0.5), item), 5, 4)
     score = b.reduce_sum(b.op("Mul", left, right), 1, keepdims=0)
@@ -152,7 +163,9 @@ def exports():
     yield Export("audio_denoiser", "audio, first axis samples", denoiser(), lambda g, rows: {"samples": normal(g, 8 + rows)}, False)
     yield Export("mel_spectrogram", "audio", mel_spectrogram(), lambda g, rows: {"signal": normal(g, rows, 64)}, True)
     yield Export("frames_first_audio", "audio, first axis time", frames_first(), lambda g, rows: {"frames": normal(g, 3 + rows, 8)}, False)
-    yield Export("speech_classifier", "audio", speech_classifier(), lambda g, rows: {"mel": normal(g, rows, 8, int(g.integers(5, 7)))}, True)
+    yield Export(
+        "speech_classifier", "audio", speech_classifier(), lambda g, rows: {"mel": normal(g, rows, 8, int(g.integers(5, 7)))}, True
+    )
     yield Export("graph_scatterelements", "graph networks, first axis nodes", graph_convolution("elements"), graph_feeds, False)
     yield Export("graph_scatternd", "graph networks, first axis nodes", graph_convolution("nd"), graph_feeds, False)
     member = lambda g, rows: {"x": normal(g, 2 + rows, 4), "batch": np.sort(integers(g, rows, 2 + rows))}  # noqa: E731

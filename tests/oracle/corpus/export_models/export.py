@@ -89,7 +89,9 @@ class Builder:
         return self.op("Reshape", value, self.op("Concat", *named, axis=0))
 
     def linear(self, value, inputs, outputs):
-        return self.op("Add", self.op("MatMul", value, self.weight(inputs, outputs, scale=1 / np.sqrt(inputs))), self.weight(outputs, scale=0.1))
+        return self.op(
+            "Add", self.op("MatMul", value, self.weight(inputs, outputs, scale=1 / np.sqrt(inputs))), self.weight(outputs, scale=0.1)
+        )
 
     def reduce_mean(self, value, *axes, keepdims=1):
         if self._opset < 18:
@@ -104,7 +106,9 @@ class Builder:
     def layer_norm(self, value, width):
         """As exporters wrote it before there was an operator for it."""
         if self._opset >= 17:
-            return self.op("LayerNormalization", value, self.const(np.ones(width, np.float32)), self.const(np.zeros(width, np.float32)), axis=-1)
+            return self.op(
+                "LayerNormalization", value, self.const(np.ones(width, np.float32)), self.const(np.zeros(width, np.float32)), axis=-1
+            )
         centred = self.op("Sub", value, self.reduce_mean(value, -1))
         variance = self.reduce_mean(self.op("Pow", centred, self.scalar(2.0)), -1)
         return self.op("Div", centred, self.op("Sqrt", self.op("Add", variance, self.scalar(1e-5))))

@@ -40,7 +40,9 @@ def over_first_axis():
     yield unary("cumsum_over_rows", "CumSum over axis 0", lambda b, x: b.op("CumSum", x, b.scalar(0, np.int64)), False)
     every = lambda b, x: b.op("TopK", x, b.dim(x, 0), axis=0, outputs=2)[0]  # noqa: E731
     yield unary("sort_over_rows", "sort over axis 0", every, False)
-    yield unary("top_1_of_rows", "TopK over axis 0", lambda b, x: b.op("TopK", x, b.ints(1), axis=0, outputs=2)[0], False, output=("float", [1, 4]))
+    yield unary(
+        "top_1_of_rows", "TopK over axis 0", lambda b, x: b.op("TopK", x, b.ints(1), axis=0, outputs=2)[0], False, output=("float", [1, 4])
+    )
     ids = lambda g, rows: {"x": integers(g, 4, 1 + rows).astype(np.float32)}  # noqa: E731
     yield unary("unique_values", "Unique", lambda b, x: b.op("Unique", x), False, ("batch",), feeds=ids, output=("float", ["values"]))
     yield unary("sum_over_rows", "reduction over axis 0", lambda b, x: b.reduce_sum(x, 0, keepdims=0), False, output=("float", [4]))
@@ -51,7 +53,9 @@ def over_first_axis():
     yield unary("mean_variance_normalised", "normalisation over axis 0", lambda b, x: b.op("MeanVarianceNormalization", x), False, image)
     yield unary("if_on_a_reduction", "If on a reduction", if_on_a_sum, False)
     yield unary("if_passes_through", "If on a reduction, pass-through", if_passes_input_through, False)
-    yield unary("top_2_of_columns", "TopK", lambda b, x: b.op("TopK", x, b.ints(2), axis=-1, outputs=2)[0], True, output=("float", ["batch", 2]))
+    yield unary(
+        "top_2_of_columns", "TopK", lambda b, x: b.op("TopK", x, b.ints(2), axis=-1, outputs=2)[0], True, output=("float", ["batch", 2])
+    )
     yield unary("cumsum_over_columns", "CumSum", lambda b, x: b.op("CumSum", x, b.scalar(1, np.int64)), True)
 
 
@@ -68,7 +72,14 @@ def baked_and_counted():
     ranks = lambda b, x: b.op("Cast", b.op("Range", b.scalar(0, np.int64), b.squeeze(b.dim(x, 0), 0), b.scalar(1, np.int64)), to=1)  # noqa: E731
     yield unary("row_numbers", "row counts used as values", ranks, False, output=("float", ["batch"]))
     pairs = lambda b, x: b.op("Reshape", x, b.ints(-1, 8))  # noqa: E731
-    yield unary("paired_rows", "data-dependent shapes", pairs, False, feeds=lambda g, rows: {"x": normal(g, 2 * rows, 4)}, output=("float", ["pairs", 8]))
+    yield unary(
+        "paired_rows",
+        "data-dependent shapes",
+        pairs,
+        False,
+        feeds=lambda g, rows: {"x": normal(g, 2 * rows, 4)},
+        output=("float", ["pairs", 8]),
+    )
     picked = lambda b, x: b.op("Compress", x, b.op("Greater", b.reduce_sum(x, 1, keepdims=0), b.scalar(0.0)), axis=0)  # noqa: E731
     yield unary("rows_above_zero", "data-dependent shapes", picked, False, output=("float", ["kept", 4]))
     last = lambda b, x: b.op("Slice", x, b.ints(-1), b.ints(2**62), b.ints(0))  # noqa: E731
@@ -78,7 +89,14 @@ def baked_and_counted():
     yield unary("vector_in_and_out", "rank-1 tensors", lambda b, x: b.op("Exp", x), True, ("batch",))
     # Of one sign: a sum that cancels keeps no digits to compare, and onnxruntime adds in another order for other numbers of rows.
     positive = lambda g, rows: {"x": np.abs(normal(g, rows, 4))}  # noqa: E731
-    yield unary("vector_from_matrix", "rank-1 tensors", lambda b, x: b.reduce_sum(x, 1, keepdims=0), True, feeds=positive, output=("float", ["batch"]))
+    yield unary(
+        "vector_from_matrix",
+        "rank-1 tensors",
+        lambda b, x: b.reduce_sum(x, 1, keepdims=0),
+        True,
+        feeds=positive,
+        output=("float", ["batch"]),
+    )
     yield unary("softmax_of_a_vector", "rank-1 tensors", lambda b, x: b.op("Softmax", x), False, ("batch",))
     random = lambda b, x: b.op("Add", x, b.op("RandomNormalLike", x))  # noqa: E731
     yield unary("random_noise", "random operators", random, False, compares_values=False)
@@ -104,12 +122,24 @@ def outputs_not_computed():
     x, key = b.input("x", "float", ["batch", 4]), b.input("key", "int64", ["batch"])
     b.output(b.op("Relu", x), "y", "float", ["batch", 4])
     b.output(key, "key_out", "int64", ["batch"])
-    yield Export("key_passed_through", "pass-through outputs", b.model(), lambda g, rows: {"x": normal(g, rows, 4), "key": integers(g, 1000, rows)}, True)
+    yield Export(
+        "key_passed_through",
+        "pass-through outputs",
+        b.model(),
+        lambda g, rows: {"x": normal(g, rows, 4), "key": integers(g, 1000, rows)},
+        True,
+    )
     b = Builder()
     x, key = b.input("x", "float", ["batch", 4]), b.input("key", "int64", ["batch"])
     b.output(b.op("Relu", x), "y", "float", ["batch", 4])
     b.output(key, "key", "int64", ["batch"])
-    yield Export("input_is_an_output", "pass-through outputs", b.model(), lambda g, rows: {"x": normal(g, rows, 4), "key": integers(g, 1000, rows)}, True)
+    yield Export(
+        "input_is_an_output",
+        "pass-through outputs",
+        b.model(),
+        lambda g, rows: {"x": normal(g, rows, 4), "key": integers(g, 1000, rows)},
+        True,
+    )
     b = Builder()
     x = b.input("x", "float", ["batch", 4])
     value = b.op("Relu", x)
@@ -137,20 +167,40 @@ def inputs_of_all_kinds():
     b = Builder()
     x, k = b.input("x", "float", ["batch", 4]), b.input("k", "float", [])
     b.output(b.op("Mul", x, k), "y", "float", ["batch", 4])
-    yield Export("scalar_input", "inputs without rows", b.model(), lambda g, rows: {"x": normal(g, rows, 4), "k": np.asarray(g.standard_normal(), np.float32)}, False)
+    yield Export(
+        "scalar_input",
+        "inputs without rows",
+        b.model(),
+        lambda g, rows: {"x": normal(g, rows, 4), "k": np.asarray(g.standard_normal(), np.float32)},
+        False,
+    )
     b = Builder()
     x, k = b.input("x", "float", ["batch", 4]), b.input("k", "float", [4])
     b.output(b.op("Mul", x, k), "y", "float", ["batch", 4])
-    yield Export("vector_without_rows", "inputs without rows", b.model(), lambda g, rows: {"x": normal(g, rows, 4), "k": normal(g, 4)}, False)
+    yield Export(
+        "vector_without_rows", "inputs without rows", b.model(), lambda g, rows: {"x": normal(g, rows, 4), "k": normal(g, 4)}, False
+    )
     b = Builder()
     left, right = b.input("left", "float", ["left_rows", 4]), b.input("right", "float", ["right_rows", 4])
     b.output(b.op("Concat", left, right, axis=0), "y", "float", ["rows", 4])
-    yield Export("concatenated_inputs", "unequal first dimensions", b.model(), lambda g, rows: {"left": normal(g, rows, 4), "right": normal(g, 2, 4)}, False)
+    yield Export(
+        "concatenated_inputs",
+        "unequal first dimensions",
+        b.model(),
+        lambda g, rows: {"left": normal(g, rows, 4), "right": normal(g, 2, 4)},
+        False,
+    )
     b = Builder()
     left, right = b.input("left", "float", ["left_rows", 4]), b.input("right", "float", ["right_rows", 4])
     b.output(b.op("Relu", left), "a", "float", ["left_rows", 4])
     b.output(b.op("Neg", right), "b", "float", ["right_rows", 4])
-    yield Export("two_models_in_one", "unequal first dimensions", b.model(), lambda g, rows: {"left": normal(g, rows, 4), "right": normal(g, 4 - rows, 4)}, None)
+    yield Export(
+        "two_models_in_one",
+        "unequal first dimensions",
+        b.model(),
+        lambda g, rows: {"left": normal(g, rows, 4), "right": normal(g, 4 - rows, 4)},
+        None,
+    )
     b = Builder()
     words = b.input("words", "string", ["batch", "length"])
     b.output(words, "echo", "string", ["batch", "length"])
@@ -162,11 +212,21 @@ def inputs_of_all_kinds():
     b.output(b.op("Softmax", b.op("MatMul", x, weight), axis=1), "y", "float16", ["batch", 3])
     yield Export("half_precision", "FP16", b.model(), lambda g, rows: {"x": normal(g, rows, 4).astype(np.float16)}, True)
     b = Builder()
-    x, flags, small, double = b.input("x", "int32", ["batch", 2]), b.input("flags", "bool", ["batch", 2]), b.input("small", "uint8", ["batch", 2]), b.input("double", "double", ["batch", 2])
+    x, flags, small, double = (
+        b.input("x", "int32", ["batch", 2]),
+        b.input("flags", "bool", ["batch", 2]),
+        b.input("small", "uint8", ["batch", 2]),
+        b.input("double", "double", ["batch", 2]),
+    )
     b.output(b.op("Where", flags, x, b.op("Cast", small, to=TensorProto.INT32)), "picked", "int32", ["batch", 2])
     b.output(b.op("Mul", double, double), "square", "double", ["batch", 2])
     b.output(b.op("Not", flags), "not", "bool", ["batch", 2])
-    mixed = lambda g, rows: {"x": integers(g, 99, rows, 2, dtype=np.int32), "flags": integers(g, 2, rows, 2).astype(bool), "small": integers(g, 255, rows, 2, dtype=np.uint8), "double": g.standard_normal((rows, 2))}  # noqa: E731
+    mixed = lambda g, rows: {
+        "x": integers(g, 99, rows, 2, dtype=np.int32),
+        "flags": integers(g, 2, rows, 2).astype(bool),
+        "small": integers(g, 255, rows, 2, dtype=np.uint8),
+        "double": g.standard_normal((rows, 2)),
+    }  # noqa: E731
     yield Export("mixed_datatypes", "tabular", b.model(), mixed, True)
     b = Builder(11)
     x = b.input("x", "float", ["batch", 4])

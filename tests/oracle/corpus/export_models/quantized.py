@@ -5,7 +5,13 @@ import tempfile
 
 import numpy as np
 import onnx
-from onnxruntime.quantization import CalibrationDataReader, QuantFormat, QuantType, quantize_dynamic, quantize_static
+from onnxruntime.quantization import (
+    CalibrationDataReader,
+    QuantFormat,
+    QuantType,
+    quantize_dynamic,
+    quantize_static,
+)
 
 from export_models import text, vision
 from export_models.export import Builder, Export, normal
@@ -51,7 +57,9 @@ def mlp_feeds(generator, rows):
 def exports():
     image = vision.image_feeds()
     yield Export("dynamic_mlp", "quantize_dynamic", quantized(mlp(), quantize_dynamic), mlp_feeds, False)
-    yield Export("dynamic_mlp_uint8", "quantize_dynamic", quantized(mlp(), quantize_dynamic, weight_type=QuantType.QUInt8), mlp_feeds, False)
+    yield Export(
+        "dynamic_mlp_uint8", "quantize_dynamic", quantized(mlp(), quantize_dynamic, weight_type=QuantType.QUInt8), mlp_feeds, False
+    )
     yield Export("dynamic_bert", "quantize_dynamic", quantized(text.bert(14), quantize_dynamic), text.tokens, False)
     yield Export("dynamic_conv", "quantize_dynamic", quantized(convolution(), quantize_dynamic, weight_type=QuantType.QUInt8), image, False)
     yield Export("dynamic_lstm", "quantize_dynamic", quantized(text.recurrent_classifier("LSTM"), quantize_dynamic), text.series, False)

@@ -5,11 +5,26 @@ import warnings
 import numpy as np
 from onnx import helper
 from skl2onnx import to_onnx
-from skl2onnx.common.data_types import FloatTensorType, Int64TensorType, StringTensorType
+from skl2onnx.common.data_types import (
+    FloatTensorType,
+    Int64TensorType,
+    StringTensorType,
+)
 from sklearn.cluster import KMeans
 from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import PCA
-from sklearn.ensemble import AdaBoostClassifier, ExtraTreesClassifier, GradientBoostingClassifier, GradientBoostingRegressor, HistGradientBoostingClassifier, IsolationForest, RandomForestClassifier, RandomForestRegressor, StackingClassifier, VotingClassifier  # fmt: skip
+from sklearn.ensemble import (  # fmt: skip
+    AdaBoostClassifier,
+    ExtraTreesClassifier,
+    GradientBoostingClassifier,
+    GradientBoostingRegressor,
+    HistGradientBoostingClassifier,
+    IsolationForest,
+    RandomForestClassifier,
+    RandomForestRegressor,
+    StackingClassifier,
+    VotingClassifier,
+)
 from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.impute import SimpleImputer
@@ -20,7 +35,14 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import MinMaxScaler, Normalizer, OneHotEncoder, OrdinalEncoder, PolynomialFeatures, StandardScaler
+from sklearn.preprocessing import (
+    MinMaxScaler,
+    Normalizer,
+    OneHotEncoder,
+    OrdinalEncoder,
+    PolynomialFeatures,
+    StandardScaler,
+)
 from sklearn.svm import SVC, SVR
 from sklearn.tree import DecisionTreeClassifier
 
@@ -104,7 +126,12 @@ def text_models():
     for name, vectorizer in (("tfidf", TfidfVectorizer(ngram_range=(1, 2))), ("count", CountVectorizer())):
         pipeline = make_pipeline(vectorizer, LogisticRegression()).fit(lines, truth)
         for end, options in (("", {"zipmap": False}), ("_zipmap", None)):
-            model = to_onnx(pipeline, initial_types=[("text", StringTensorType([None, 1]))], target_opset=OPSET, options={id(pipeline): options} if options else None)
+            model = to_onnx(
+                pipeline,
+                initial_types=[("text", StringTensorType([None, 1]))],
+                target_opset=OPSET,
+                options={id(pipeline): options} if options else None,
+            )
             yield Export(f"sklearn_text_{name}{end}", "scikit-learn, text", in_plain_locale(model), line, None)
 
 
@@ -119,9 +146,20 @@ def tabular():
     table = np.empty((count, 4), object)
     table[:, 0], table[:, 1], table[:, 2], table[:, 3] = age, income, colour, size
     wanted = ((age > 40) & (colour != "red")).astype(int)
-    columns = ColumnTransformer([("n", make_pipeline(SimpleImputer(), StandardScaler()), [0, 1]), ("c", OneHotEncoder(handle_unknown="ignore"), [2]), ("s", OrdinalEncoder(), [3])])
+    columns = ColumnTransformer(
+        [
+            ("n", make_pipeline(SimpleImputer(), StandardScaler()), [0, 1]),
+            ("c", OneHotEncoder(handle_unknown="ignore"), [2]),
+            ("s", OrdinalEncoder(), [3]),
+        ]
+    )
     pipeline = make_pipeline(columns, RandomForestClassifier(4, max_depth=4, **FIXED)).fit(table, wanted)
-    types = [("age", FloatTensorType([None, 1])), ("income", FloatTensorType([None, 1])), ("colour", StringTensorType([None, 1])), ("size", StringTensorType([None, 1]))]
+    types = [
+        ("age", FloatTensorType([None, 1])),
+        ("income", FloatTensorType([None, 1])),
+        ("colour", StringTensorType([None, 1])),
+        ("size", StringTensorType([None, 1])),
+    ]
 
     def feeds(made, rows):
         return {
@@ -134,7 +172,12 @@ def tabular():
     for end, options in (("", {"zipmap": False}), ("_zipmap", None)):
         model = to_onnx(pipeline, initial_types=types, target_opset=OPSET, options={id(pipeline): options} if options else None)
         yield Export(f"tabular_with_strings{end}", "tabular with strings", model, feeds, True)
-    ids = to_onnx(DecisionTreeClassifier(max_depth=3, **FIXED).fit(age[:, None], wanted), initial_types=[("age", Int64TensorType([None, 1]))], target_opset=OPSET, options={"zipmap": False})
+    ids = to_onnx(
+        DecisionTreeClassifier(max_depth=3, **FIXED).fit(age[:, None], wanted),
+        initial_types=[("age", Int64TensorType([None, 1]))],
+        target_opset=OPSET,
+        options={"zipmap": False},
+    )
     yield Export("tabular_integers", "tabular", ids, lambda made, rows: {"age": made.integers(18, 80, (rows, 1))}, True)
 
 

@@ -13,7 +13,11 @@ def tokens(generator, rows):
     mask = np.ones((rows, length), np.int64)
     for row in mask:
         row[int(generator.integers(1, length + 1)) :] = 0
-    return {"input_ids": integers(generator, WORDS, rows, length), "attention_mask": mask, "token_type_ids": integers(generator, 2, rows, length)}
+    return {
+        "input_ids": integers(generator, WORDS, rows, length),
+        "attention_mask": mask,
+        "token_type_ids": integers(generator, 2, rows, length),
+    }
 
 
 def encoder(b, layers=2):
@@ -33,7 +37,9 @@ def encoder(b, layers=2):
 def bert(opset):
     b = Builder(opset)
     value, _ = encoder(b)
-    pooled = b.op("Tanh", b.op("Gemm", b.op("Gather", value, b.scalar(0, np.int64), axis=1), b.weight(WIDTH, WIDTH), b.weight(WIDTH), transB=1))
+    pooled = b.op(
+        "Tanh", b.op("Gemm", b.op("Gather", value, b.scalar(0, np.int64), axis=1), b.weight(WIDTH, WIDTH), b.weight(WIDTH), transB=1)
+    )
     b.output(value, "last_hidden_state", "float", ["batch", "sequence", WIDTH])
     b.output(pooled, "pooler_output", "float", ["batch", WIDTH])
     return b.model()
@@ -87,11 +93,17 @@ def recurrent(operator, b, value, batch, inputs, hidden, bidirectional=False):
     gates, ways = {"LSTM": 4, "GRU": 3, "RNN": 1}[operator], 2 if bidirectional else 1
     shape = b.op("Concat", b.ints(ways), batch, b.ints(hidden), axis=0)
     start = b.op("Expand", b.scalar(0.0), shape)
-    weights = (b.weight(ways, gates * hidden, inputs, scale=0.4), b.weight(ways, gates * hidden, hidden, scale=0.4), b.weight(ways, 2 * gates * hidden, scale=0.1))
+    weights = (
+        b.weight(ways, gates * hidden, inputs, scale=0.4),
+        b.weight(ways, gates * hidden, hidden, scale=0.4),
+        b.weight(ways, 2 * gates * hidden, scale=0.1),
+    )
     states = (start, start) if operator == "LSTM" else (start,)
     extra = {"linear_before_reset": 1} if operator == "GRU" else {}
     direction = "bidirectional" if bidirectional else "forward"
-    return b.op(operator, value, *weights, "", *states, outputs=3 if operator == "LSTM" else 2, hidden_size=hidden, direction=direction, **extra)
+    return b.op(
+        operator, value, *weights, "", *states, outputs=3 if operator == "LSTM" else 2, hidden_size=hidden, direction=direction, **extra
+    )
 
 
 def recurrent_tagger(operator, bidirectional):
@@ -135,7 +147,11 @@ def time_only():
 def stateful_lstm():
     """States go in and out: [layers, batch, hidden], beside an input that is [batch, time, features]."""
     b = Builder(14)
-    series, state, cell = b.input("series", "float", ["batch", 4, 3]), b.input("h0", "float", [1, "batch", 6]), b.input("c0", "float", [1, "batch", 6])
+    series, state, cell = (
+        b.input("series", "float", ["batch", 4, 3]),
+        b.input("h0", "float", [1, "batch", 6]),
+        b.input("c0", "float", [1, "batch", 6]),
+    )
     value = b.op("Transpose", series, perm=[1, 0, 2])
     out = b.op("LSTM", value, b.weight(1, 24, 3, scale=0.4), b.weight(1, 24, 6, scale=0.4), "", "", state, cell, outputs=3, hidden_size=6)
     b.output(b.op("Transpose", b.squeeze(out[0], 1), perm=[1, 0, 2]), "y", "float", ["batch", 4, 6])
@@ -153,8 +169,12 @@ def exports():
         yield Export(f"bert_like_opset_{opset}", "BERT", bert(opset), tokens, True)
     yield Export("sentence_embedding", "pooled embeddings", sentence_embedding(), tokens, True)
     yield Export("token_tagger", "taggers", token_tagger(), tokens, True)
-    yield Export("causal_model", "decoder", causal_model(), lambda g, rows: {"input_ids": integers(g, WORDS, rows, int(g.integers(3, 6)))}, True)
-    yield Export("tokens_first_tagger", "first axis tokens", tokens_first(), lambda g, rows: {"tokens": integers(g, WORDS, 2 + rows)}, False)
+    yield Export(
+        "causal_model", "decoder", causal_model(), lambda g, rows: {"input_ids": integers(g, WORDS, rows, int(g.integers(3, 6)))}, True
+    )
+    yield Export(
+        "tokens_first_tagger", "first axis tokens", tokens_first(), lambda g, rows: {"tokens": integers(g, WORDS, 2 + rows)}, False
+    )
     ids = lambda g, rows: {"ids": integers(g, WORDS, rows, int(g.integers(3, 5)))}  # noqa: E731
     yield Export("lstm_tagger", "taggers, recurrent", recurrent_tagger("LSTM", False), ids, True)
     yield Export("bilstm_tagger", "taggers, recurrent", recurrent_tagger("LSTM", True), ids, True)
@@ -164,4 +184,10 @@ def exports():
     yield Export("rnn_classifier", "recurrent", recurrent_classifier("RNN"), series, True)
     yield Export("time_first_lstm", "first axis time", time_first(), lambda g, rows: {"series": normal(g, 2 + rows, 2, 3)}, False)
     yield Export("time_only_gru", "first axis time", time_only(), lambda g, rows: {"series": normal(g, 2 + rows, 3)}, False)
-    yield Export("stateful_lstm", "recurrent, states in and out", stateful_lstm(), lambda g, rows: {"series": normal(g, rows, 4, 3), "h0": normal(g, 1, rows, 6), "c0": normal(g, 1, rows, 6)}, False)
+    yield Export(
+        "stateful_lstm",
+        "recurrent, states in and out",
+        stateful_lstm(),
+        lambda g, rows: {"series": normal(g, rows, 4, 3), "h0": normal(g, 1, rows, 6), "c0": normal(g, 1, rows, 6)},
+        False,
+    )

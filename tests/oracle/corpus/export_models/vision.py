@@ -7,7 +7,15 @@ from export_models.export import Builder, Export, normal
 
 def conv(b, value, inputs, outputs, size=3, stride=1, norm=True, relu=True):
     pad = size // 2
-    value = b.op("Conv", value, b.weight(outputs, inputs, size, size), b.weight(outputs, scale=0.1), kernel_shape=[size, size], strides=[stride, stride], pads=[pad] * 4)
+    value = b.op(
+        "Conv",
+        value,
+        b.weight(outputs, inputs, size, size),
+        b.weight(outputs, scale=0.1),
+        kernel_shape=[size, size],
+        strides=[stride, stride],
+        pads=[pad] * 4,
+    )
     if norm:
         ones, zeros = b.const(np.ones(outputs, np.float32)), b.const(np.zeros(outputs, np.float32))
         value = b.op("BatchNormalization", value, ones, zeros, zeros, ones)
@@ -73,7 +81,9 @@ def attention(b, value, width, heads, mask=None):
 
 def feed_forward(b, value, width):
     hidden = b.linear(value, width, 2 * width)
-    gelu = b.op("Mul", b.op("Mul", hidden, b.op("Add", b.op("Erf", b.op("Div", hidden, b.scalar(np.sqrt(2)))), b.scalar(1.0))), b.scalar(0.5))
+    gelu = b.op(
+        "Mul", b.op("Mul", hidden, b.op("Add", b.op("Erf", b.op("Div", hidden, b.scalar(np.sqrt(2)))), b.scalar(1.0))), b.scalar(0.5)
+    )
     return b.linear(gelu, 2 * width, width)
 
 
@@ -81,13 +91,20 @@ def yolo(b, pixels):
     """Two scales, upsampled by computed sizes, decoded on a grid: boxes [batch, anchors, 4], scores [batch, classes, anchors]."""
     low = conv(b, conv(b, pixels, 3, 8, 3, 2), 8, 8, 3, 2)
     high = conv(b, low, 8, 8, 3, 2)
-    sizes = b.op("Concat", b.op("Slice", b.op("Shape", high), b.ints(0), b.ints(2), b.ints(0)), b.op("Slice", b.op("Shape", low), b.ints(2), b.ints(4), b.ints(0)), axis=0)
+    sizes = b.op(
+        "Concat",
+        b.op("Slice", b.op("Shape", high), b.ints(0), b.ints(2), b.ints(0)),
+        b.op("Slice", b.op("Shape", low), b.ints(2), b.ints(4), b.ints(0)),
+        axis=0,
+    )
     up = b.op("Resize", high, "", "", sizes, mode="nearest", coordinate_transformation_mode="asymmetric", nearest_mode="floor")
     merged = conv(b, b.op("Concat", up, low, axis=1), 16, 8, 3)
     heads = [b.reshape(conv(b, part, 8, 7, 1, norm=False, relu=False), b.dim(part, 0), 7, -1) for part in (merged, high)]
     both = b.op("Concat", *heads, axis=2)
     centre, size, scores = b.op("Split", both, b.ints(2, 2, 3), axis=1, outputs=3)
-    grid = np.concatenate([np.stack(np.meshgrid(np.arange(n), np.arange(n)), 0).reshape(1, 2, -1) * (16 / n) for n in (4, 2)], axis=2).astype(np.float32)
+    grid = np.concatenate(
+        [np.stack(np.meshgrid(np.arange(n), np.arange(n)), 0).reshape(1, 2, -1) * (16 / n) for n in (4, 2)], axis=2
+    ).astype(np.float32)
     centre = b.op("Add", b.op("Mul", b.op("Sigmoid", centre), b.scalar(4.0)), b.const(grid))
     half = b.op("Mul", b.op("Sigmoid", size), b.scalar(3.0))
     boxes = b.op("Concat", b.op("Sub", centre, half), b.op("Add", centre, half), axis=1)
@@ -185,7 +202,9 @@ def exports():
     yield Export("roi_detector", "detection, unequal first dimensions", roi_detector(), roi_feeds, False)
     yield Export("nonzero_detector", "nonzero", nonzero_detector(), image_feeds(), False)
     yield Export("height_first_image", "first axis height", height_first(), lambda g, rows: {"image": normal(g, 4 + rows, 6, 3)}, False)
-    yield Export("uint8_image", "image bytes", uint8_image(), lambda g, rows: {"image": g.integers(0, 256, (rows, 16, 16, 3)).astype(np.uint8)}, True)
+    yield Export(
+        "uint8_image", "image bytes", uint8_image(), lambda g, rows: {"image": g.integers(0, 256, (rows, 16, 16, 3)).astype(np.uint8)}, True
+    )
     yield Export("pooled_over_all", "pooled", pooled_over_all(), image_feeds(), False)
     yield Export("flattened", "flatten", flattened(), image_feeds(), False)
     yield Export("u_net", "segmentation", u_net(), image_feeds(), True)

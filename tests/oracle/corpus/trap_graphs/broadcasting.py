@@ -27,26 +27,54 @@ H("prelu-slope-of-rows", "(float[N,T] x, float[N] a) => (float[N,T] y)", "y = PR
 H("expand-of-a-vector", "(float[N] x) => (float[4,N] y)", "y = Expand (x, d)", constants="int64[2] d = {4, 1}")
 S("expand-of-a-column", "(float[N,1] x) => (float[N,4] y)", "y = Expand (x, d)", constants="int64[2] d = {1, 4}")
 H("cube-with-matrix-of-rows", "(float[N,3,4] x, float[N,4] a) => (float[N,3,4] y)", "y = Mul (x, a)")
-S("cube-with-unsqueezed-matrix", "(float[N,3,4] x, float[N,4] a) => (float[N,3,4] y)", "u = Unsqueeze (a, one)\ny = Mul (x, u)", constants=ONE)
+S(
+    "cube-with-unsqueezed-matrix",
+    "(float[N,3,4] x, float[N,4] a) => (float[N,3,4] y)",
+    "u = Unsqueeze (a, one)\ny = Mul (x, u)",
+    constants=ONE,
+)
 
 H("product-with-own-transpose", "(float[N,4] x) => (float[N,A] y)", "t = Transpose (x)\ny = MatMul (x, t)")
 S("product-with-own-transpose-of-each", "(float[N,3,4] x) => (float[N,3,3] y)", "t = Transpose <perm = [0, 2, 1]> (x)\ny = MatMul (x, t)")
-H("self-attention-over-rows", "(float[N,4] x) => (float[N,4] y)", "t = Transpose (x)\ns = MatMul (x, t)\np = Softmax (s)\ny = MatMul (p, x)")
-S("self-attention-over-tokens", "(float[N,T,4] x) => (float[N,T,4] y)", "t = Transpose <perm = [0, 2, 1]> (x)\ns = MatMul (x, t)\np = Softmax (s)\ny = MatMul (p, x)")
+H(
+    "self-attention-over-rows",
+    "(float[N,4] x) => (float[N,4] y)",
+    "t = Transpose (x)\ns = MatMul (x, t)\np = Softmax (s)\ny = MatMul (p, x)",
+)
+S(
+    "self-attention-over-tokens",
+    "(float[N,T,4] x) => (float[N,T,4] y)",
+    "t = Transpose <perm = [0, 2, 1]> (x)\ns = MatMul (x, t)\np = Softmax (s)\ny = MatMul (p, x)",
+)
 H("gemm-transa-gram", "(float[N,4] x) => (float[4,4] y)", "y = Gemm <transA = 1> (x, x)")
 H("gemm-transa-of-transposed-weights", "(float[N,4] x, float[N,2] z) => (float[4,2] y)", "y = Gemm <transA = 1> (x, z)")
 H("gemm-transb-of-rows", "(float[N,4] x) => (float[N,A] y)", "y = Gemm <transB = 1> (x, x)")
-S("gemm-transb-of-weights", "(float[N,4] x) => (float[N,2] y)", "y = Gemm <transB = 1> (x, w)", constants="float[2,4] w = {1.0, 2.0, 0.5, 0.0, 1.0, 1.0, 0.0, 3.0}")
+S(
+    "gemm-transb-of-weights",
+    "(float[N,4] x) => (float[N,2] y)",
+    "y = Gemm <transB = 1> (x, w)",
+    constants="float[2,4] w = {1.0, 2.0, 0.5, 0.0, 1.0, 1.0, 0.0, 3.0}",
+)
 S("gemm-transa-of-transposed-input", "(float[N,4] x) => (float[N,2] y)", "t = Transpose (x)\ny = Gemm <transA = 1> (t, w)", constants=W)
 H("gemm-bias-of-rows", "(float[N,4] x, float[N] c) => (float[N,2] y)", "y = Gemm (x, w, c)", constants=W)
 S("gemm-bias-column", "(float[N,4] x, float[N,1] c) => (float[N,2] y)", "y = Gemm (x, w, c)", constants=W)
 H("matmul-vector-with-rows", "(float[N] a, float[N,4] x) => (float[4] y)", "y = MatMul (a, x)")
 H("matmul-vector-with-itself", "(float[N] x) => (float y)", "y = MatMul (x, x)")
 S("matmul-with-vector-of-weights", "(float[N,4] x) => (float[N] y)", "y = MatMul (x, w)", constants="float[4] w = {1.0, 2.0, 0.5, 0.0}")
-S("matmul-weights-in-front", "(float[N,4,3] x) => (float[N,2,3] y)", "y = MatMul (w, x)", constants="float[2,4] w = {1.0, 2.0, 0.5, 0.0, 1.0, 1.0, 0.0, 3.0}")
+S(
+    "matmul-weights-in-front",
+    "(float[N,4,3] x) => (float[N,2,3] y)",
+    "y = MatMul (w, x)",
+    constants="float[2,4] w = {1.0, 2.0, 0.5, 0.0, 1.0, 1.0, 0.0, 3.0}",
+)
 H("matmul-weights-by-rows", "(float[N,4] x) => (float[4,4] y)", "t = Transpose (x)\ny = MatMul (t, x)")
 H("matmul-matrix-meets-cube", "(float[N,3] x, float[N,3,2] z) => (float[N,A,2] y)", "y = MatMul (x, z)")
-S("matmul-unsqueezed-meets-cube", "(float[N,3] x, float[N,3,2] z) => (float[N,1,2] y)", "u = Unsqueeze (x, one)\ny = MatMul (u, z)", constants=ONE)
+S(
+    "matmul-unsqueezed-meets-cube",
+    "(float[N,3] x, float[N,3,2] z) => (float[N,1,2] y)",
+    "u = Unsqueeze (x, one)\ny = MatMul (u, z)",
+    constants=ONE,
+)
 H("matmul-cube-meets-vector-of-rows", "(float[N,2,T] x, float[N] a) => (float[N,2] y)", "y = MatMul (x, a)", sizes={"T": 3})
 
 for name, equation, add, inputs, output in (

@@ -55,7 +55,9 @@ traps.harmful("squeeze-13-no-axes", "(float[N,4,1] x) => (float[N,4] y)", "y = S
 traps.harmful("squeeze-11-no-axes", "(float[N,4,1] x) => (float[N,4] y)", "y = Squeeze (x)", opset=11)
 traps.harmful("squeeze-11-axes-0", "(float[N,4] x) => (float[4] y)", "y = Squeeze <axes = [0]> (x)", opset=11)
 traps.harmless("squeeze-11-axes-2", "(float[N,4,1] x) => (float[N,4] y)", "y = Squeeze <axes = [2]> (x)", opset=11)
-traps.harmless("squeeze-13-axes-minus-1", "(float[N,4,1] x) => (float[N,4] y)", "y = Squeeze (x, a)", opset=13, constants="int64[1] a = {-1}")
+traps.harmless(
+    "squeeze-13-axes-minus-1", "(float[N,4,1] x) => (float[N,4] y)", "y = Squeeze (x, a)", opset=13, constants="int64[1] a = {-1}"
+)
 traps.harmful("unsqueeze-axes-0", "(float[N,4] x) => (float[1,N,4] y)", "y = Unsqueeze (x, a)", constants="int64[1] a = {0}")
 traps.harmful("unsqueeze-axes-minus-3", "(float[N,4] x) => (float[1,N,4] y)", "y = Unsqueeze (x, a)", constants="int64[1] a = {-3}")
 traps.harmless("unsqueeze-axes-1", "(float[N,4] x) => (float[N,1,4] y)", "y = Unsqueeze (x, a)", constants="int64[1] a = {1}")

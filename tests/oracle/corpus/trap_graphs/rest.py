@@ -21,12 +21,31 @@ H("input-without-rows-scalar", "(float[N,4] x, float k) => (float[N,4] y)", "y =
 H("input-without-rows-vector", "(float[N,4] x, float[4] k) => (float[N,4] y)", "y = Mul (x, k)", per_row={"k": 0})
 H("input-without-rows-one-row", "(float[N,4] x, float[1,4] k) => (float[N,4] y)", "y = Mul (x, k)", per_row={"k": 0})
 H("inputs-with-different-rows", "(float[N,4] q, float[M,4] k) => (float[N,M] y)", "t = Transpose (k)\ny = MatMul (q, t)")
-H("inputs-with-different-rows-attend", "(float[N,4] q, float[M,4] k) => (float[N,4] y)", "t = Transpose (k)\ns = MatMul (q, t)\np = Softmax (s)\ny = MatMul (p, k)")
+H(
+    "inputs-with-different-rows-attend",
+    "(float[N,4] q, float[M,4] k) => (float[N,4] y)",
+    "t = Transpose (k)\ns = MatMul (q, t)\np = Softmax (s)\ny = MatMul (p, k)",
+)
 
 # An initializer that is also an input may be sent by a caller; whoever does so has a run of its own.
-S("initializer-that-is-an-input", "(float[N,4] x, float[4] w) => (float[N,4] y)", "y = Mul (x, w)", constants="float[4] w = {1.0, 2.0, 0.5, 1.0}")
-H("initializer-that-is-an-input-with-two-rows", "(float[N,4] x, float[M,4] w) => (float[N,4] y)", "y = Mul (x, w)", constants="float[2,4] w = {1.0, 2.0, 0.5, 1.0, 2.0, 1.0, 1.0, 3.0}")
-H("axes-initializer-that-is-an-input", "(float[N,4] x, int64[1] a) => (float[N,4] y)", "s = ReduceSum (x, a)\ny = Sub (x, s)", constants="int64[1] a = {0}")
+S(
+    "initializer-that-is-an-input",
+    "(float[N,4] x, float[4] w) => (float[N,4] y)",
+    "y = Mul (x, w)",
+    constants="float[4] w = {1.0, 2.0, 0.5, 1.0}",
+)
+H(
+    "initializer-that-is-an-input-with-two-rows",
+    "(float[N,4] x, float[M,4] w) => (float[N,4] y)",
+    "y = Mul (x, w)",
+    constants="float[2,4] w = {1.0, 2.0, 0.5, 1.0, 2.0, 1.0, 1.0, 3.0}",
+)
+H(
+    "axes-initializer-that-is-an-input",
+    "(float[N,4] x, int64[1] a) => (float[N,4] y)",
+    "s = ReduceSum (x, a)\ny = Sub (x, s)",
+    constants="int64[1] a = {0}",
+)
 
 H("one-symbol-twice-transposed", "(float[N,N] x) => (float[N,N] y)", "y = Transpose (x)")
 H("one-symbol-twice-reduced", "(float[N,N] x) => (float[N] y)", "y = ReduceSum <keepdims = 0> (x, a)", constants="int64[1] a = {0}")
@@ -46,7 +65,12 @@ S("function-attribute-columns", MATRIX, "y = local.f <axis = 1> (x)", functions=
 defaulted = FUNCTION % 17 + "f <axis: int = 0> (x) => (y) { y = Softmax <axis: int = @axis> (x) }"
 H("function-attribute-default-rows", MATRIX, "y = local.f (x)", functions=defaulted, domains=LOCAL, ir=9)
 S("function-attribute-default-overridden", MATRIX, "y = local.f <axis = -1> (x)", functions=defaulted, domains=LOCAL, ir=9)
-nested = FUNCTION % 17 + "g (x) => (y) { y = Softmax <axis = %d> (x) }\n" + '<domain: "local", opset_import: ["" : 17, "local" : 1]>\n' + "f (x) => (y) { r = Relu (x)\ny = local.g (r) }"
+nested = (
+    FUNCTION % 17
+    + "g (x) => (y) { y = Softmax <axis = %d> (x) }\n"
+    + '<domain: "local", opset_import: ["" : 17, "local" : 1]>\n'
+    + "f (x) => (y) { r = Relu (x)\ny = local.g (r) }"
+)
 H("function-in-a-function-rows", MATRIX, "y = local.f (x)", functions=nested % 0, domains=LOCAL)
 S("function-in-a-function-columns", MATRIX, "y = local.f (x)", functions=nested % 1, domains=LOCAL)
 swapped = FUNCTION % 17 + "f (a, b) => (p, q) { p = Softmax <axis = 1> (a)\nq = Softmax <axis = 0> (b) }"

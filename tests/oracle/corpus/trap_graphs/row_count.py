@@ -39,7 +39,13 @@ nonzero = "ones = ConstantOfShape <value = int64[1] {1}> (%s)\nz = NonZero (ones
 harmful("nonzero-of-rows-as-range", MATRIX, nonzero % "n1" + "u = Unsqueeze (f, second)\ny = Add (x, u)")
 harmless("nonzero-of-columns-as-range", TOKENS, "t1 = Gather (s, second)\n" + nonzero % "t1" + "y = Add (x, f)")
 
-traps.harmful("onehot-depth-of-rows", "(int64[N] x) => (float[N,B] y)", "d = Shape (x)\nm = Add (d, one)\ny = OneHot (x, m, v)", constants="int64[1] one = {1}, float[2] v = {0.0, 1.0}", data={"x": 2})
+traps.harmful(
+    "onehot-depth-of-rows",
+    "(int64[N] x) => (float[N,B] y)",
+    "d = Shape (x)\nm = Add (d, one)\ny = OneHot (x, m, v)",
+    constants="int64[1] one = {1}, float[2] v = {0.0, 1.0}",
+    data={"x": 2},
+)
 ONEHOT = "int64 depth = {4}, float[2] v = {0.0, 1.0}"
 traps.harmless("onehot-depth-constant", "(int64[N] x) => (float[N,4] y)", "y = OneHot (x, depth, v)", constants=ONEHOT)
 traps.harmful("onehot-axis-0", "(int64[N] x) => (float[4,N] y)", "y = OneHot <axis = 0> (x, depth, v)", constants=ONEHOT)
@@ -48,11 +54,17 @@ square = "d = Concat <axis = 0> (n1, n1)\nones = ConstantOfShape <value = float[
 harmful("constantofshape-rows-by-rows", MATRIX, square)
 harmless("constantofshape-like-input", MATRIX, "c = ConstantOfShape <value = float[1] {1.0}> (s)\ny = Add (x, c)")
 harmful("constantofshape-cumsum", MATRIX, "c = ConstantOfShape <value = float[1] {1.0}> (s)\nr = CumSum (c, zero)\ny = Add (x, r)")
-harmless("constantofshape-cumsum-of-columns", MATRIX, "c = ConstantOfShape <value = float[1] {1.0}> (s)\nr = CumSum (c, one)\ny = Add (x, r)")
+harmless(
+    "constantofshape-cumsum-of-columns", MATRIX, "c = ConstantOfShape <value = float[1] {1.0}> (s)\nr = CumSum (c, one)\ny = Add (x, r)"
+)
 
 harmful("tile-by-rows", FREE, "r = Concat <axis = 0> (n1, second)\ny = Tile (x, r)")
 harmful("tile-columns-by-rows", FREE, "r = Concat <axis = 0> (second, n1)\ny = Tile (x, r)")
-harmless("tile-constant-to-rows", MATRIX, "k = Constant <value = float[1,4] {1.0, 2.0, 3.0, 4.0}> ()\nr = Concat <axis = 0> (n1, second)\nw = Tile (k, r)\ny = Add (x, w)")
+harmless(
+    "tile-constant-to-rows",
+    MATRIX,
+    "k = Constant <value = float[1,4] {1.0, 2.0, 3.0, 4.0}> ()\nr = Concat <axis = 0> (n1, second)\nw = Tile (k, r)\ny = Add (x, w)",
+)
 traps.harmful("tile-rows-twice", FREE, "y = Tile (x, r)", constants="int64[2] r = {2, 1}")
 traps.harmless("tile-columns-twice", "(float[N,4] x) => (float[N,8] y)", "y = Tile (x, r)", constants="int64[2] r = {1, 2}")
 harmful("expand-rows-by-rows", "(float[N,4] x) => (float[A,N,4] y)", "d = Concat <axis = 0> (n1, s)\ny = Expand (x, d)")
@@ -62,9 +74,21 @@ harmless("expand-columns", "(float[N,1] x) => (float[N,4] y)", "d = Concat <axis
 harmful("slice-up-to-rows-less-one", FREE, "m = Sub (n1, second)\ny = Slice (x, first, m, first)")
 harmful("slice-columns-by-rows", "(float[N,6] x) => (float[N,B] y)", "y = Slice (x, first, n1, second)")
 harmless("slice-up-to-rows", MATRIX, "y = Slice (x, first, n1, first)")
-harmful("trip-count-of-rows", MATRIX, "t_ = Cast <to = 9> (one)\ny = Loop <body = b (int64 i, bool c, float[N,4] a) => (bool d, float[N,4] e) { d = Identity (c)\ne = Add (a, a) }> (n, t_, x)")
+harmful(
+    "trip-count-of-rows",
+    MATRIX,
+    "t_ = Cast <to = 9> (one)\ny = Loop <body = b (int64 i, bool c, float[N,4] a) => (bool d, float[N,4] e) { d = Identity (c)\ne = Add (a, a) }> (n, t_, x)",
+)
 harmful("topk-k-of-rows", "(float[N,6] x) => (float[N,B] y)", "y, i = TopK (x, n1)")
 harmful("pad-columns-by-rows", FREE, "p = Concat <axis = 0> (first, first, first, n1)\ny = Pad (x, p)")
-harmful("eyelike-of-rows", MATRIX, "d = Concat <axis = 0> (n1, n1)\nc = ConstantOfShape (d)\ne = EyeLike <dtype = 1, k = 1> (c)\ny = MatMul (e, x)")
+harmful(
+    "eyelike-of-rows",
+    MATRIX,
+    "d = Concat <axis = 0> (n1, n1)\nc = ConstantOfShape (d)\ne = EyeLike <dtype = 1, k = 1> (c)\ny = MatMul (e, x)",
+)
 harmful("reshape-columns-by-rows", FREE, "m = Neg (second)\nd = Concat <axis = 0> (m, n1)\ny = Reshape (x, d)")
-harmless("reshape-rows-by-shape", "(float[N,4] x) => (float[N,2,2] y)", "two = Add (second, second)\nd = Concat <axis = 0> (n1, two, two)\ny = Reshape (x, d)")
+harmless(
+    "reshape-rows-by-shape",
+    "(float[N,4] x) => (float[N,2,2] y)",
+    "two = Add (second, second)\nd = Concat <axis = 0> (n1, two, two)\ny = Reshape (x, d)",
+)

@@ -14,7 +14,12 @@ body = "q, s, z = DynamicQuantizeLinear (x)\ni = MatMulInteger (q, w, z, wz)\nf 
 H("dynamicquantizelinear-matmulinteger", "(float[N,4] x) => (float[N,2] y)", body, constants=WEIGHT)
 body = "q = QuantizeLinear (x, s, z)\ni = MatMulInteger (q, w, z, wz)\nf = Cast <to = 1> (i)\ny = Mul (f, s)"
 S("quantizelinear-matmulinteger", "(float[N,4] x) => (float[N,2] y)", body, constants=WEIGHT + ", float s = {0.05}, uint8 z = {128}")
-S("quantizelinear-dequantizelinear", MATRIX, "q = QuantizeLinear (x, s, z)\ny = DequantizeLinear (q, s, z)", constants="float s = {0.05}, uint8 z = {128}")
+S(
+    "quantizelinear-dequantizelinear",
+    MATRIX,
+    "q = QuantizeLinear (x, s, z)\ny = DequantizeLinear (q, s, z)",
+    constants="float s = {0.05}, uint8 z = {128}",
+)
 H("meanvariancenormalization-default-axes", IMAGE, "y = MeanVarianceNormalization (x)")
 H("meanvariancenormalization-axes-0", IMAGE, "y = MeanVarianceNormalization <axes = [0, 1]> (x)")
 S("meanvariancenormalization-axes-2-3", IMAGE, "y = MeanVarianceNormalization <axes = [2, 3]> (x)")
@@ -40,7 +45,11 @@ H("negativeloglikelihoodloss-sum", LOSS % "", 'y = NegativeLogLikelihoodLoss <re
 S("negativeloglikelihoodloss-none", LOSS % "[N]", 'y = NegativeLogLikelihoodLoss <reduction = "none"> (x, t)')
 S("globalaveragepool", "(float[N,2,3,3] x) => (float[N,2,1,1] y)", "y = GlobalAveragePool (x)")
 S("lrn", IMAGE, "y = LRN <size = 3> (x)")
-H("reducemax-then-clip", MATRIX, "m = ReduceMax <keepdims = 0> (x)\nh = Constant <value = float {0.5}> ()\nc = Mul (m, h)\ny = Clip (x, , c)")
+H(
+    "reducemax-then-clip",
+    MATRIX,
+    "m = ReduceMax <keepdims = 0> (x)\nh = Constant <value = float {0.5}> ()\nc = Mul (m, h)\ny = Clip (x, , c)",
+)
 S("clip-by-constant", MATRIX, "h = Constant <value = float {0.5}> ()\ny = Clip (x, , h)")
 H("det-of-gram", "(float[N,2] x) => (float y)", "t = Transpose (x)\ng = MatMul (t, x)\ny = Det (g)")
 S("det-of-each", "(float[N,2,2] x) => (float[N] y)", "y = Det (x)")
