@@ -115,7 +115,7 @@ const mutations: readonly Mutation[] = [
   mutation(
     6,
     'slices of rows',
-    'operators/movement.js',
+    'operators/parts.js',
     'if (isRows(value) && value.axis === cut.axis) {',
     'if (isRows(value) && value.axis === cut.axis) continue;\n        if (false) {',
   ),
@@ -136,14 +136,14 @@ const mutations: readonly Mutation[] = [
   mutation(
     6,
     'padding rows',
-    'operators/movement.js',
+    'operators/parts.js',
     "if (isRows(value) && value.axis === axis)\n            throw mixed('it pads the batch axis');",
     'if (isRows(value) && value.axis === axis)\n            continue;',
   ),
   mutation(
     6,
     'splitting rows',
-    'operators/movement.js',
+    'operators/parts.js',
     "if (isRows(value) && value.axis === axis)\n        throw mixed('it splits the rows');",
     'if (isRows(value) && value.axis === axis)\n        return call.node.outputs.map(() => value);',
   ),

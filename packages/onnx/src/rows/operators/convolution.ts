@@ -35,11 +35,14 @@ function windowsOf(
 ): number | undefined {
   const rounding = call.text('auto_pad', 'NOTSET');
   if (size === undefined || kernel === undefined || call.node.operator === 'ConvTranspose') return undefined;
-  if (call.integer('ceil_mode', 0) !== 0 || (rounding !== 'NOTSET' && rounding !== 'VALID')) return undefined;
+  const stride = call.integers('strides')?.[axis] ?? 1;
+  if (call.integer('ceil_mode', 0) !== 0) return undefined;
+  if (rounding === 'SAME_UPPER' || rounding === 'SAME_LOWER') return Math.ceil(size / stride);
+  if (rounding !== 'NOTSET' && rounding !== 'VALID') return undefined;
   const pads = rounding === 'VALID' ? [] : (call.integers('pads') ?? []);
   const padding = (pads[axis] ?? 0) + (pads[axis + axes] ?? 0);
   const reach = (call.integers('dilations')?.[axis] ?? 1) * (kernel - 1) + 1;
-  return Math.floor((size + padding - reach) / (call.integers('strides')?.[axis] ?? 1)) + 1;
+  return Math.floor((size + padding - reach) / stride) + 1;
 }
 
 /** `inputs`: where data, weights and bias stand among the inputs; what else there is are settings. */

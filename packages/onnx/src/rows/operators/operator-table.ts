@@ -13,6 +13,7 @@ import { loss } from './losses.ts';
 import * as matrix from './matrix.ts';
 import * as move from './movement.ts';
 import * as norm from './normalisation.ts';
+import * as part from './parts.ts';
 import * as quant from './quantisation.ts';
 import { recurrent } from './recurrent.ts';
 import * as reduce from './reduction.ts';
@@ -98,11 +99,11 @@ const standard: readonly Entry[] = [
   ['Unsqueeze', move.unsqueeze],
   ['Transpose', move.transpose],
   ['Concat', move.concat],
-  ['Slice', move.slice],
-  ['Split', move.split],
+  ['Slice', part.slice],
+  ['Split', part.split],
   ['Expand', move.expand],
   ['Tile', move.tile],
-  ['Pad', move.pad],
+  ['Pad', part.pad],
   ['Gather', index.gather],
   ['GatherElements', index.gatherElements],
   ['GatherND', index.gatherNd],

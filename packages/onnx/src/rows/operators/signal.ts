@@ -20,7 +20,9 @@ export const fourier: Transfer = (call) => {
   if (isRows(value) && (value.axis === axis || value.axis === dims.length - 1))
     throw mixed('it transforms along the batch axis');
   const parts = call.integer('inverse', 0) === 1 && call.integer('onesided', 0) === 1 ? 1 : 2;
-  const shape = withItem(withItem(dims, axis, call.symbols.size()), dims.length - 1, Size.constant(parts));
+  const isWhole = call.inputs[1] === undefined && call.integer('onesided', 0) === 0;
+  const length = isWhole ? (dims[axis] as Size) : call.symbols.size();
+  const shape = withItem(withItem(dims, axis, length), dims.length - 1, Size.constant(parts));
   return isRows(value) ? rows(shape, value.axis) : plain(shape);
 };
 
