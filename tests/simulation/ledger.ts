@@ -171,6 +171,21 @@ export class Ledger {
     return model.waiting.length === 0 && ![...this.batches.values()].some((batch) => batch.model === model);
   }
 
+  /** Of all that goes by the key: a model that was removed and added anew is there twice while batches of the old one run. */
+  isRetiredAndIdle(key: string): boolean {
+    return !this.#isTakenBack(key) && this.retired.every((model) => model.key !== key || this.isIdle(model));
+  }
+
+  /** Forgets retired models that were removed and added anew meanwhile, once nothing of the old ones runs. */
+  forgetTakenBack(): void {
+    this.retired = this.retired.filter((model) => !this.isIdle(model) || !this.#isTakenBack(model.key));
+  }
+
+  #isTakenBack(key: string): boolean {
+    const known = this.models.get(key);
+    return known !== undefined && !known.isRemoved && !known.isRetired;
+  }
+
   /** One that runs a suspect has no room: whatever becomes of it then is the suspect's doing. */
   hasRoom(worker: LedgerWorker): boolean {
     const hasSuspect = worker.outstanding.some((batch) => batch.isConcurrent && batch.requests.some(isSuspect));

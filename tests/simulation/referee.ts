@@ -83,7 +83,8 @@ export class Referee {
     claimNothingOwed(owed);
     this.#claimWorkConserved(nowMs, true);
     this.#claimWoken(nowMs);
-    const idle = this.#ledger.retired.find((model) => this.#ledger.isIdle(model));
+    this.#ledger.forgetTakenBack();
+    const idle = this.#ledger.retired.find(({ key }) => this.#ledger.isRetiredAndIdle(key));
     claim(idle === undefined, `${idle?.key} is idle but nobody was told`);
     const isEmpty = this.#ledger.requests.size === 0 && this.#ledger.batches.size === 0;
     claim(!(this.#ledger.isDraining && isEmpty) || this.#ledger.isDrained, 'a drain is over but nobody was told');
@@ -223,10 +224,10 @@ export class Referee {
         break;
       case 'model-idle': {
         if (owed.idle.delete(action.model)) break;
-        const { retired } = this.#ledger;
-        const index = retired.findIndex((model) => model.key === action.model && this.#ledger.isIdle(model));
-        claim(index >= 0, `something of it waits or runs, or it was said before: ${said}`);
-        retired.splice(index, 1);
+        const isKnown = this.#ledger.retired.some(({ key }) => key === action.model);
+        const isIdle = isKnown && this.#ledger.isRetiredAndIdle(action.model);
+        claim(isIdle, `something of it waits or runs, or it was said before: ${said}`);
+        this.#ledger.retired = this.#ledger.retired.filter(({ key }) => key !== action.model);
         break;
       }
       case 'drained':

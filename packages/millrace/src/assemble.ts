@@ -41,7 +41,7 @@ export interface AssemblyParts {
   readonly workerPath?: string;
   /** The system's unless given. */
   readonly clock?: Clock;
-  /** Says which graphs have independent rows; the analysis in a thread of its own unless given. */
+  /** Says which graphs have independent rows; the analysis in a process of its own unless given. */
   readonly analyseRows?: AnalyseRows;
   /** Told why workers copy tensors through their socket although shared memory was asked for. */
   readonly onSharedMemoryUnavailable: (reason: string) => void;
@@ -104,7 +104,7 @@ export async function assemble(parts: AssemblyParts): Promise<Assembly> {
       defaults: modelDefaultsFrom(config),
       describePipeline,
       isBatchingStrict: config.models.strictBatching,
-      analyseRows: parts.analyseRows ?? new RowAnalyst({ threadPath: analystPath }).analyse,
+      analyseRows: parts.analyseRows ?? new RowAnalyst({ programPath: analystPath }).analyse,
     },
     share: (definitions) => shareThreads(definitions, availableParallelism(), config.worker.threads),
     lanes: {
@@ -132,8 +132,8 @@ export async function assemble(parts: AssemblyParts): Promise<Assembly> {
   return { models, dataPlane, library, fleet, cache: runners.cache };
 }
 
-/** The thread that analyses graphs: a large one would hold up every request. */
-const analystPath = createRequire(import.meta.url).resolve('@millrace/onnx/row-analyst-thread');
+/** The process that analyses graphs: a large one would hold up every request. */
+const analystPath = createRequire(import.meta.url).resolve('@millrace/onnx/row-analyst-main');
 
 /** Often enough to see a context grow before it matters, seldom enough to cost nothing. */
 const measureMs = 5000;

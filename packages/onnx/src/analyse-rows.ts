@@ -1,20 +1,14 @@
-import { open } from 'node:fs/promises';
-import { type ByteSource, byteSourceFromFile } from './byte-source.ts';
+import type { ByteSource } from './byte-source.ts';
 import { type GraphLimits, graphLimits } from './model/graph-limits.ts';
 import { readModelProto } from './model/read-model-proto.ts';
+import { withModelFile } from './model-file.ts';
 import type { RowVerdict } from './row-verdict.ts';
 import { analyseModel } from './rows/analyse-model.ts';
 
 /** Whether the rows of the model file at `path` are independent. Never rejects: what cannot be read is unknown. */
 export async function analyseRowsOfFile(path: string): Promise<RowVerdict> {
   try {
-    const file = await open(path, 'r');
-    try {
-      const { size } = await file.stat();
-      return await analyseRows(byteSourceFromFile(file, size));
-    } finally {
-      await file.close();
-    }
+    return await withModelFile(path, (source) => analyseRows(source));
   } catch (error) {
     return notAnalysed(error);
   }

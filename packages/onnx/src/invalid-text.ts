@@ -1,7 +1,6 @@
 /** Whether a model holds texts that are not UTF-8: an engine that has strings where ONNX has bytes cannot give them out unchanged. */
 import { isUtf8 } from 'node:buffer';
-import { open } from 'node:fs/promises';
-import { byteSourceFromFile } from './byte-source.ts';
+import { withModelFile } from './model-file.ts';
 import { graphFields, modelFields } from './rewrite-graph.ts';
 import { type WireField, WireReader } from './wire-reader.ts';
 
@@ -17,13 +16,8 @@ const stringDataField = 6;
 const attributeFields = { text: 4, tensor: 5, graph: 6, texts: 9, tensors: 10, graphs: 11 } as const;
 
 /** Rejects with `OnnxFileError`, or the file system's error. Weights are jumped over. */
-export async function hasInvalidText(path: string): Promise<boolean> {
-  const file = await open(path, 'r');
-  try {
-    return await new TextSearch(new WireReader(byteSourceFromFile(file, (await file.stat()).size))).run();
-  } finally {
-    await file.close();
-  }
+export function hasInvalidText(path: string): Promise<boolean> {
+  return withModelFile(path, (source) => new TextSearch(new WireReader(source)).run());
 }
 
 class TextSearch {

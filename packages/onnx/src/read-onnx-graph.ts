@@ -1,5 +1,5 @@
-import { open } from 'node:fs/promises';
-import { type ByteSource, byteSourceFromFile } from './byte-source.ts';
+import type { ByteSource } from './byte-source.ts';
+import { withModelFile } from './model-file.ts';
 import { OnnxFileError } from './onnx-file-error.ts';
 import type { OnnxGraph, OnnxTensor } from './onnx-graph.ts';
 import { readEntry, readInitializer, readSparseInitializer } from './read-initializer.ts';
@@ -21,15 +21,8 @@ const convolutions: ReadonlySet<string> = new Set(['Conv', 'ConvTranspose', 'Fus
  * Reads what a `.onnx` file says of itself: versions, inputs, outputs, metadata, what kinds of nodes. Weights are jumped over, so a
  * file of many hundred megabytes costs a few kilobytes of memory. Throws `OnnxFileError`, or the file system's error.
  */
-export async function readOnnxFile(path: string): Promise<OnnxGraph> {
-  const file = await open(path, 'r');
-  try {
-    const stats = await file.stat();
-    if (!stats.isFile()) throw new OnnxFileError('it is not a regular file');
-    return await readOnnxGraph(byteSourceFromFile(file, stats.size));
-  } finally {
-    await file.close();
-  }
+export function readOnnxFile(path: string): Promise<OnnxGraph> {
+  return withModelFile(path, readOnnxGraph);
 }
 
 export async function readOnnxGraph(source: ByteSource): Promise<OnnxGraph> {

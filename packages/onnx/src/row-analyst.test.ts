@@ -6,7 +6,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { analyseRowsOfFile } from './analyse-rows.ts';
 import { RowAnalyst } from './row-analyst.ts';
 
-const threadPath = createRequire(import.meta.url).resolve('@millrace/onnx/row-analyst-thread');
+const programPath = createRequire(import.meta.url).resolve('@millrace/onnx/row-analyst-main');
 const model = new URL('../../../models/mlp/1/model.onnx', import.meta.url).pathname;
 const mixing = new URL('../../../models/slow/1/model.onnx', import.meta.url).pathname;
 let folder = '';
@@ -17,22 +17,22 @@ beforeEach(async () => {
 
 afterEach(() => rm(folder, { recursive: true }));
 
-test('the thread says what the analysis says', async () => {
-  const { analyse } = new RowAnalyst({ threadPath });
+test('the process says what the analysis says', async () => {
+  const { analyse } = new RowAnalyst({ programPath });
   expect(await Promise.all([model, mixing].map(analyse))).toEqual(
     await Promise.all([model, mixing].map(analyseRowsOfFile)),
   );
 });
 
 test('a file with the contents of another gets its verdict without being analysed', async () => {
-  const { analyse } = new RowAnalyst({ threadPath });
+  const { analyse } = new RowAnalyst({ programPath });
   const copy = join(folder, 'copy.onnx');
   await copyFile(model, copy);
   expect(await analyse(copy)).toBe(await analyse(model));
 });
 
 test('a file that changes is looked at again', async () => {
-  const { analyse } = new RowAnalyst({ threadPath });
+  const { analyse } = new RowAnalyst({ programPath });
   const path = join(folder, 'model.onnx');
   await copyFile(model, path);
   expect(await analyse(path)).toEqual({ kind: 'independent' });
@@ -42,7 +42,7 @@ test('a file that changes is looked at again', async () => {
 });
 
 test('a file that is missing or is no model is unknown, and the next one is analysed', async () => {
-  const { analyse } = new RowAnalyst({ threadPath });
+  const { analyse } = new RowAnalyst({ programPath });
   const noModel = join(folder, 'text.onnx');
   await writeFile(noModel, 'not a model');
   expect(await analyse(join(folder, 'missing.onnx'))).toMatchObject({
@@ -53,14 +53,13 @@ test('a file that is missing or is no model is unknown, and the next one is anal
   expect(await analyse(model)).toEqual({ kind: 'independent' });
 });
 
-test('an analysis over its time limit is unknown, and the next one is made by a new thread', async () => {
+test('an analysis over its time limit is unknown, and the next one is made by a new process', async () => {
   const busy = join(folder, 'busy.mjs');
   await writeFile(
     busy,
-    `import { parentPort } from 'node:worker_threads';
-     parentPort.on('message', ({ kind }) => { if (kind === 'digest') parentPort.postMessage('digest'); else for (;;); });`,
+    `process.on('message', ({ kind }) => { if (kind === 'digest') process.send('digest'); else for (;;); });`,
   );
-  const { analyse } = new RowAnalyst({ threadPath: busy, msMax: 500 });
+  const { analyse } = new RowAnalyst({ programPath: busy, msMax: 500 });
   expect(await analyse(model)).toMatchObject({
     kind: 'unknown',
     reason: 'it could not be analysed: it took longer than 0.5 s',
@@ -68,13 +67,12 @@ test('an analysis over its time limit is unknown, and the next one is made by a 
   expect(await analyse(model)).toMatchObject({ kind: 'unknown' });
 });
 
-test('a thread that runs out of memory makes the graph unknown', async () => {
+test('a process that runs out of memory makes the graph unknown, and no other process ends by it', async () => {
   const hungry = join(folder, 'hungry.mjs');
   await writeFile(
     hungry,
-    `import { parentPort } from 'node:worker_threads';
-     parentPort.on('message', () => { const all = []; for (;;) all.push(new Array(1000).fill({})); });`,
+    `process.on('message', () => { const all = []; for (;;) all.push(new Array(1000).fill({})); });`,
   );
-  const { analyse } = new RowAnalyst({ threadPath: hungry, heapMbMax: 32 });
-  expect(await analyse(model)).toMatchObject({ kind: 'unknown', reason: expect.stringContaining('memory') });
+  const { analyse } = new RowAnalyst({ programPath: hungry, heapMbMax: 32 });
+  expect(await analyse(model)).toMatchObject({ kind: 'unknown', reason: expect.stringContaining('its process ended') });
 });

@@ -1,42 +1,45 @@
-/** The analysis off the event loop: in a thread of its own, with a limit on time and memory, and each file looked at once. */
+/**
+ * The analysis off the event loop and out of the process: a graph may be hostile, and memory that runs out ends a process, not a thread. With a
+ * limit on time and memory, and each file looked at once.
+ */
+import { type ChildProcess, fork } from 'node:child_process';
 import { stat } from 'node:fs/promises';
-import { Worker } from 'node:worker_threads';
 import { notAnalysed } from './analyse-rows.ts';
-import type { AnalystAnswer, AnalystQuestion } from './row-analyst-thread.ts';
+import type { AnalystAnswer, AnalystQuestion } from './row-analyst-main.ts';
 import type { AnalyseRows, RowVerdict } from './row-verdict.ts';
 
 /** A graph that takes longer is unknown. */
 export const analysisMsMax = 20_000;
-/** Memory of the thread; a graph that needs more is unknown. */
+/** Memory of the process; a graph that needs more is unknown. */
 export const analysisHeapMbMax = 512;
 /** Verdicts kept; the oldest goes first. */
 export const verdictsMax = 4096;
-/** A thread that was not asked for this long is ended. */
+/** A process that was not asked for this long is ended. */
 const idleMs = 2_000;
 
 export interface RowAnalystOptions {
-  /** What `@millrace/onnx/row-analyst-thread` resolves to. */
-  readonly threadPath: string;
+  /** What `@millrace/onnx/row-analyst-main` resolves to. */
+  readonly programPath: string;
   readonly msMax?: number;
   readonly heapMbMax?: number;
 }
 
 export class RowAnalyst {
-  readonly #threadPath: string;
+  readonly #programPath: string;
   readonly #msMax: number;
   readonly #heapMbMax: number;
   /** By the file's digest. */
   readonly #verdicts = new Map<string, RowVerdict>();
   /** Digests by path, size and time of change, so that a file that did not change is not read again. */
   readonly #digests = new Map<string, string>();
-  #thread: Worker | undefined;
+  #child: ChildProcess | undefined;
   #idle: NodeJS.Timeout | undefined;
   #answered: ((answer: AnalystAnswer) => void) | undefined;
-  /** One question after the other: the thread has one graph in memory at a time. */
+  /** One question after the other: the process has one graph in memory at a time. */
   #last: Promise<unknown> = Promise.resolve();
 
-  constructor({ threadPath, msMax = analysisMsMax, heapMbMax = analysisHeapMbMax }: RowAnalystOptions) {
-    this.#threadPath = threadPath;
+  constructor({ programPath, msMax = analysisMsMax, heapMbMax = analysisHeapMbMax }: RowAnalystOptions) {
+    this.#programPath = programPath;
     this.#msMax = msMax;
     this.#heapMbMax = heapMbMax;
   }
@@ -57,7 +60,7 @@ export class RowAnalyst {
       const known = this.#verdicts.get(digest);
       if (known !== undefined) return known;
       const verdict = await this.#ask({ kind: 'analyse', path });
-      if (typeof verdict === 'string') return notAnalysed(new Error('the thread answered another question'));
+      if (typeof verdict === 'string') return notAnalysed(new Error('the process answered another question'));
       keep(this.#verdicts, digest, verdict);
       return verdict;
     } catch (error) {
@@ -65,7 +68,7 @@ export class RowAnalyst {
     }
   }
 
-  /** The thread's answer, or the verdict that there is none. */
+  /** The process's answer, or the verdict that there is none. */
   #ask(question: AnalystQuestion): Promise<AnalystAnswer> {
     clearTimeout(this.#idle);
     return new Promise((resolve) => {
@@ -77,7 +80,9 @@ export class RowAnalyst {
         this.#idle.unref();
         resolve(answer);
       };
-      this.#opened().postMessage(question);
+      this.#opened().send(question, (error) => {
+        if (error !== null) this.#fail(error.message);
+      });
     });
   }
 
@@ -86,25 +91,30 @@ export class RowAnalyst {
     this.#answered?.(notAnalysed(new Error(reason)));
   }
 
-  #opened(): Worker {
-    if (this.#thread !== undefined) return this.#thread;
-    const thread = new Worker(this.#threadPath, { resourceLimits: { maxOldGenerationSizeMb: this.#heapMbMax } });
-    // A thread that was closed has nothing to say any more.
+  #opened(): ChildProcess {
+    if (this.#child !== undefined) return this.#child;
+    const child = fork(this.#programPath, [], {
+      execArgv: [`--max-old-space-size=${this.#heapMbMax}`],
+      env: {},
+      stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
+    });
+    // A process that was closed has nothing to say any more.
     const ifCurrent = (act: () => void): void => {
-      if (this.#thread === thread) act();
+      if (this.#child === child) act();
     };
-    thread.on('message', (answer: AnalystAnswer) => ifCurrent(() => this.#answered?.(answer)));
-    thread.on('error', (error: Error) => ifCurrent(() => this.#fail(error.message)));
-    thread.on('exit', () => ifCurrent(() => this.#fail('the thread ended')));
+    child.on('message', (answer) => ifCurrent(() => this.#answered?.(answer as AnalystAnswer)));
+    child.on('error', (error) => ifCurrent(() => this.#fail(error.message)));
+    child.on('exit', (code, signal) => ifCurrent(() => this.#fail(`its process ended (${signal ?? code})`)));
     // The program may end while it waits for questions; while one is open, its timer keeps the program alive.
-    thread.unref();
-    this.#thread = thread;
-    return thread;
+    child.unref();
+    child.channel?.unref();
+    this.#child = child;
+    return child;
   }
 
   #close(): void {
-    void this.#thread?.terminate();
-    this.#thread = undefined;
+    this.#child?.kill('SIGKILL');
+    this.#child = undefined;
   }
 }
 

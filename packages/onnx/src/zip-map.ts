@@ -1,6 +1,6 @@
 /** Classifiers that end in a ZipMap answer a sequence of maps, which no tensor can carry: found here, and cut off. */
-import { open } from 'node:fs/promises';
-import { type ByteSource, byteSourceFromBytes, byteSourceFromFile } from './byte-source.ts';
+import { type ByteSource, byteSourceFromBytes } from './byte-source.ts';
+import { withModelFile } from './model-file.ts';
 import { OnnxFileError } from './onnx-file-error.ts';
 import { nameBytesMax, readValueInfo } from './read-value-info.ts';
 import { takeZipMap, type ZipMap } from './read-zip-map.ts';
@@ -17,14 +17,7 @@ const standardOpset = 13;
 
 /** The graph outputs of a model file that a ZipMap makes. Throws `OnnxFileError`, or the file system's error. */
 export async function findZipMaps(path: string): Promise<readonly ZipMap[]> {
-  const file = await open(path, 'r');
-  try {
-    const stats = await file.stat();
-    if (!stats.isFile()) throw new OnnxFileError('it is not a regular file');
-    return (await readZipMaps(byteSourceFromFile(file, stats.size))).zipMaps;
-  } finally {
-    await file.close();
-  }
+  return (await withModelFile(path, readZipMaps)).zipMaps;
 }
 
 /**

@@ -1,3 +1,4 @@
+import type { ModelKey } from '../events.ts';
 import type { ActionList } from './action-list.ts';
 import type { ModelEntry } from './model-entry.ts';
 
@@ -14,14 +15,21 @@ export class RetiredModels {
     return true;
   }
 
-  tellIdle(actions: ActionList): void {
+  /**
+   * `takeKnown`: the model that is known by a key now. A model that was removed and added anew has two entries, the old one with the batches
+   * that were in flight then: the key is idle when neither has work, and the new one is retired as well.
+   */
+  tellIdle(actions: ActionList, takeKnown: (key: ModelKey) => ModelEntry | undefined): void {
     if (this.#models.length === 0) return;
-    this.#models = this.#models.filter((model) => {
-      // It was added anew in the meantime.
-      if (!model.isRetired) return false;
-      const isIdle = model.queue.requestCount === 0 && model.batchCount === 0;
-      if (isIdle) actions.add({ kind: 'model-idle', model: model.key });
-      return !isIdle;
-    });
+    // Those that are not retired any more were added anew in the meantime.
+    const retired = this.#models.filter((model) => model.isRetired);
+    const working = retired.filter((model) => model.queue.requestCount > 0 || model.batchCount > 0);
+    this.#models = working;
+    if (working.length === retired.length) return;
+    const idle = new Set(retired.filter((model) => !working.includes(model)).map(({ key }) => key));
+    for (const key of idle) {
+      const isTakenBack = takeKnown(key)?.isRetired === false;
+      if (!isTakenBack && !working.some((model) => model.key === key)) actions.add({ kind: 'model-idle', model: key });
+    }
   }
 }

@@ -12,6 +12,7 @@ import { CallerCounts } from './caller-counts.ts';
 import { Dispatcher } from './dispatcher.ts';
 import { Drain } from './drain.ts';
 import { InstanceRecords } from './instance-records.ts';
+import type { ModelEntry } from './model-entry.ts';
 import { ModelTable } from './model-table.ts';
 import { ProbationClock } from './probation-clock.ts';
 import { drainingRefusal, removedRefusal, unknownModelRefusal } from './refusals.ts';
@@ -46,6 +47,7 @@ export class Scheduler {
   readonly #probation = new ProbationClock();
   readonly #drain = new Drain();
   readonly #retired = new RetiredModels();
+  readonly #takeKnown = (key: ModelKey): ModelEntry | undefined => this.#models.takeKnown(key);
   readonly #wakeUp = new WakeUp();
   readonly #dispatcher: Dispatcher;
   readonly #admission: Admission;
@@ -162,7 +164,7 @@ export class Scheduler {
   pump(nowMs: number): void {
     this.#expire(nowMs);
     this.#dispatcher.dispatchWaiting(nowMs, true);
-    this.#retired.tellIdle(this.#actions);
+    this.#retired.tellIdle(this.#actions, this.#takeKnown);
     const isEmpty = this.#requests.count === 0 && this.#dispatcher.outstandingCount === 0;
     if (this.#drain.isNowDone(isEmpty)) this.#actions.add({ kind: 'drained' });
     const dueAt = Math.min(

@@ -45,6 +45,7 @@ class ModelProtoReader {
     await this.#reader.forEachField(0, this.#reader.sizeBytes, (field) => {
       if (!field.isDelimited) return undefined;
       if (field.number === 7) {
+        if (graph !== undefined) throw new OnnxFileError('the file holds two graphs');
         return this.#readGraph(field, 1).then((read) => {
           graph = read;
         });
@@ -73,7 +74,7 @@ class ModelProtoReader {
         case 5:
           return this.#readInitializer(field, initializers);
         case 15:
-          return this.#readSparseInitializer(field, initializers);
+          throw new OnnxFileError('sparse initializers are not followed');
         case 11:
           return this.#readValue(field, inputs);
         case 12:
@@ -94,27 +95,6 @@ class ModelProtoReader {
     const tensor = await readStoredTensor(this.#reader, field, this.#limits.valuesMax);
     this.#count(tensor.name.length + 8 * (tensor.values?.length ?? 0));
     initializers.set(tensor.name, tensor);
-  }
-
-  /** A sparse tensor is named by its values, and its shape is its own. */
-  async #readSparseInitializer(holder: WireField, initializers: Map<string, StoredTensor>): Promise<void> {
-    let name = '';
-    let elementType = 0;
-    let shape: readonly number[] = [];
-    await this.#reader.forEachField(holder.start, holder.end, (field) => {
-      if (!field.isDelimited) return undefined;
-      if (field.number === 1) {
-        return readStoredTensor(this.#reader, field, 0).then((values) => {
-          ({ name, elementType } = values);
-        });
-      }
-      if (field.number !== 3) return undefined;
-      return this.#numbers(field, 'varint').then((sizes) => {
-        shape = sizes;
-      });
-    });
-    this.#count(name.length);
-    initializers.set(name, { name, elementType, shape, values: undefined });
   }
 
   async #readNode(holder: WireField, depth: number, nodes: NodeProto[]): Promise<void> {
@@ -193,11 +173,13 @@ class ModelProtoReader {
             value = { kind: 'text', value: read };
           });
         case 5:
+          mustBeFirst(value);
           return readStoredTensor(this.#reader, field, this.#limits.valuesMax).then((read) => {
             this.#count(8 * this.#limits.valuesMax);
             value = { kind: 'tensor', value: read };
           });
         case 6:
+          mustBeFirst(value);
           return this.#readGraph(field, depth + 1).then((read) => {
             value = { kind: 'graph', value: read };
           });
@@ -329,4 +311,9 @@ function standardName(domain: string): string {
 /** Without the limit on the number of arguments. */
 function pushAll(target: number[], values: readonly number[]): void {
   for (const value of values) target.push(value);
+}
+
+/** Parsers join what is written twice in ways of their own. */
+function mustBeFirst(value: AttributeValue): void {
+  if (value.kind !== 'other') throw new OnnxFileError('an attribute has two values');
 }

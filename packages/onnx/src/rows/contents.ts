@@ -3,6 +3,9 @@ import { Size } from './size.ts';
 import type { Symbols } from './symbols.ts';
 import { unknown, type Value } from './value.ts';
 
+/** Beyond this, numbers wrap around or are rounded in some type of their way: they are not computed with. */
+export const exactMax = 2 ** 24;
+
 /** Elements of a tensor whose contents are followed. */
 export const contentsMax = 64;
 
@@ -18,7 +21,7 @@ export function contentsOf(value: Value, symbols: Symbols): readonly Size[] | un
   const count = elementCountOf(value);
   if (count === undefined || count > contentsMax) return undefined;
   const contents =
-    value.numbers?.every((number) => Number.isSafeInteger(number)) === true
+    value.numbers?.every((number) => Number.isInteger(number) && Math.abs(number) <= exactMax) === true
       ? value.numbers.map((number) => Size.constant(number))
       : Array.from({ length: count }, () => symbols.element());
   named.set(value, contents);

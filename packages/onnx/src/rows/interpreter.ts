@@ -54,8 +54,8 @@ interface Scope {
   readonly values: Map<string, Value | SequenceValue | Spoiled>;
   readonly outer: Scope | undefined;
   readonly opsets: ReadonlyMap<string, number>;
-  /** Of the node that called the function this is the body of. */
-  readonly attributes: ReadonlyMap<string, AttributeValue>;
+  /** Of the node that called the function this is the body of; undefined: it is no function's. */
+  readonly attributes: ReadonlyMap<string, AttributeValue> | undefined;
   readonly depth: number;
 }
 
@@ -76,7 +76,7 @@ export class Interpreter {
       values: new Map(inputs),
       outer: undefined,
       opsets: this.#model.opsets,
-      attributes: new Map(),
+      attributes: undefined,
       depth: 1,
     };
     return this.#runGraph(this.#model.graph, scope);
@@ -118,8 +118,10 @@ export class Interpreter {
     inputs: readonly (Value | SequenceValue | undefined)[],
     scope: Scope,
   ): readonly OutputValue[] {
-    const attributes = resolved(node.attributes, scope.attributes);
+    const attributes = resolved(node.attributes, scope);
     const body = this.#model.functions.get(functionKey(node.domain, node.operator));
+    if (body !== undefined && isBuiltIn(node.domain))
+      throw unknown(`${node.operator} is an operator and a function of the file`);
     if (body !== undefined) return this.#runFunction(body, attributes, inputs, scope);
     const transfer = transferOf(node.domain, node.operator);
     const name = node.domain === '' ? node.operator : `${node.domain}.${node.operator}`;
@@ -127,7 +129,8 @@ export class Interpreter {
     if (inputs.some((value) => value?.kind === 'sequence') && !takesSequences(node)) {
       throw unknown(`${name} takes a list of tensors`);
     }
-    const opset = scope.opsets.get(node.domain) ?? 1;
+    const opset = scope.opsets.get(node.domain);
+    if (opset === undefined) throw unknown(`the file does not say which operator set ${name} is of`);
     const call = new Call(node, attributes, opset, inputs, this.symbols, (graph, values) =>
       this.#runSubgraph(graph, values, scope),
     );
@@ -214,16 +217,19 @@ function isComputedAlike({ operator }: NodeProto, inputs: readonly (Value | Sequ
   return !drawing.test(operator) && inputs.every((value) => value === undefined || value.kind === 'plain');
 }
 
-function resolved(
-  attributes: ReadonlyMap<string, AttributeValue>,
-  outer: ReadonlyMap<string, AttributeValue>,
-): ReadonlyMap<string, AttributeValue> {
+function resolved(attributes: ReadonlyMap<string, AttributeValue>, scope: Scope): ReadonlyMap<string, AttributeValue> {
   const entries = [...attributes].flatMap(([name, value]): [string, AttributeValue][] => {
     if (value.kind !== 'reference') return [[name, value]];
-    const referred = outer.get(value.value);
+    if (scope.attributes === undefined) throw unknown(`attribute ${name} refers to a caller, and there is none`);
+    const referred = scope.attributes.get(value.value);
     return referred === undefined ? [] : [[name, referred]];
   });
   return new Map(entries);
+}
+
+/** Operators of these domains are the engine's own, whatever functions a file has. */
+function isBuiltIn(domain: string): boolean {
+  return domain === '' || domain === 'ai.onnx.ml' || domain === 'com.microsoft';
 }
 
 /** Inputs of a function that its call left out are left out of its nodes too. */

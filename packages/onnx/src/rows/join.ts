@@ -39,5 +39,6 @@ export function isSameValue(left: Value, right: Value): boolean {
   if (isRows(left) && isRows(right) && left.axis !== right.axis) return false;
   if (left.dims?.some((size, axis) => !size.equals(right.dims?.[axis] as Size)) === true) return false;
   if (isRows(left) || isRows(right)) return true;
+  if (left.kind === 'plain' && right.kind === 'plain' && String(left.numbers) !== String(right.numbers)) return false;
   return (left.contents === undefined && right.contents === undefined) || isSameList(left, right);
 }

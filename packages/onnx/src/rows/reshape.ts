@@ -52,21 +52,20 @@ function withRest(value: RowsValue, target: readonly Size[], free: number, symbo
   return target.map((size, index) => (index === free ? rest : size));
 }
 
-/** Nobody can say what is left, but for one row it is whole: so it is for N rows, N times as much or the same. */
+/** What is left of a row where other axes hold the rows: whole for one row, so the same for all. */
 function restOfOneRow(total: Size, others: Size, symbols: Symbols): Size {
   const perRow = total.dividedBy(rowCount);
-  const isShared = others.dependsOnRows;
-  const divisor = isShared ? others.dividedBy(rowCount) : others;
-  if (perRow === undefined || divisor === undefined || divisor.dependsOnRows)
-    throw unknown('what is left for an axis is not known');
-  if (perRow.constantValue !== undefined && divisor.constantValue !== undefined) {
+  const divisor = others.dependsOnRows ? others.dividedBy(rowCount) : undefined;
+  if (perRow === undefined) throw unknown('what is left for an axis is not known');
+  // A request of two rows may well fit where one does not: whoever shares a run with it moves the places where its rows are cut.
+  if (divisor === undefined && perRow.constantValue !== undefined && others.constantValue !== undefined) {
     throw mixed(
-      `the ${perRow.key} elements of a row do not fill axes of ${divisor.key} elements, so that rows are joined`,
+      `the ${perRow.key} elements of a row do not fill axes of ${others.key} elements, so that rows are joined`,
     );
   }
-  const rest = symbols.result(`rest(${perRow.key},${divisor.key})`);
-  if (isShared) return rest;
-  return mustBeKnown(rest.times(rowCount));
+  if (divisor === undefined || divisor.dependsOnRows)
+    throw unknown(`it is not known that the ${perRow.key} elements of a row fill axes of ${others.key}`);
+  return symbols.result(`rest(${perRow.key},${divisor.key})`);
 }
 
 function mustBeKnown(size: Size | undefined): Size {

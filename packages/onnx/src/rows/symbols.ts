@@ -43,6 +43,8 @@ export class Symbols {
   /** For sure more than 0: with N, which is at least 1, or a constant in it. */
   isPositive(size: Size): boolean {
     if (!this.isNotNegative(size)) return false;
-    return size.constantTerm > 0 || [...size.symbols].every((name) => name === rowsSymbol);
+    if (size.constantTerm > 0) return true;
+    const { symbols } = size;
+    return symbols.size > 0 && [...symbols].every((name) => name === rowsSymbol);
   }
 }

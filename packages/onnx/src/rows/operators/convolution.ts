@@ -19,9 +19,11 @@ function spaceAfter(call: Call, dims: readonly Size[], kernel: readonly (number 
     .map((name) => (call.integers(name) ?? []).join(','))
     .join(';');
   const text = `${call.node.operator};${kernel.join(',')};${settings};${call.text('auto_pad', '')};${call.integer('ceil_mode', 0)}`;
+  const isKernelKnown = kernel.length === dims.length - 2 && kernel.every((size) => size !== undefined);
   return dims.slice(2).map((size, axis) => {
     const known = windowsOf(call, size.constantValue, kernel[axis], axis, dims.length - 2);
-    return known === undefined ? call.symbols.result(`${text};${axis};${size.key}`) : Size.constant(known);
+    if (known !== undefined) return Size.constant(known);
+    return isKernelKnown ? call.symbols.result(`${text};${axis};${size.key}`) : call.symbols.size();
   });
 }
 
@@ -93,6 +95,10 @@ export const resize: Transfer = (call) => {
   mustNotCount([value]);
   const dims = mustHaveDims(value);
   const { scales, sizes } = resizeInputs(call);
+  for (const [index, setting] of call.inputs.entries()) {
+    if (index === 0 || setting === undefined || setting.kind === 'plain') continue;
+    if (setting !== sizes || !isRows(value)) throw mixed('the rows decide how it resizes');
+  }
   const axes = (call.integers('axes') ?? dims.map((_, axis) => axis)).map((axis) => axisFrom(axis, dims.length));
   if (isRows(value)) {
     if (call.text('coordinate_transformation_mode', '') === 'tf_crop_and_resize') throw unknown('it crops by an input');

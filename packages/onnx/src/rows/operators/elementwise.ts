@@ -1,7 +1,7 @@
 /** Operators that treat each element alone, or elements at the same place of several tensors. */
 import { broadcast, mustNotCount } from '../broadcast.ts';
 import type { Call, Transfer } from '../call.ts';
-import { constantsOf, contentsMax, contentsOf, elementCountOf } from '../contents.ts';
+import { constantsOf, contentsMax, contentsOf, elementCountOf, exactMax } from '../contents.ts';
 import { Size } from '../size.ts';
 import { counted, mixed, type OutputValue, plain, rows, unknown, type Value } from '../value.ts';
 
@@ -31,6 +31,8 @@ export const rounded: Transfer = (call) => {
 
 /** ONNX's numbers of the types that hold every size exactly: FLOAT, INT32, INT64, DOUBLE, UINT32, UINT64. */
 const exactTypes: ReadonlySet<number> = new Set([1, 6, 7, 11, 12, 13]);
+const unsignedTypes: ReadonlySet<number> = new Set([12, 13]);
+const floatType = 1;
 const booleanType = 9;
 
 export const cast: Transfer = (call) => {
@@ -39,7 +41,17 @@ export const cast: Transfer = (call) => {
   const contents = value.contents ?? wholeNumbers(value);
   const to = call.node.operator === 'Cast' ? call.integer('to', 0) : 0;
   if (contents === undefined || value.dims === undefined) return plain(value.dims);
-  if (exactTypes.has(to)) return counted(value.dims, wholeOnly(contents, call));
+  if (exactTypes.has(to)) {
+    const isUnsigned = unsignedTypes.has(to);
+    const kept = wholeOnly(contents, call).map((size) => {
+      const isHeld =
+        !isInexact(size) && (!isUnsigned || call.symbols.isNotNegative(size)) && (to !== floatType || isSimple(size));
+      if (isHeld) return size;
+      if (size.dependsOnRows) throw mixed('the number of rows is used as a value');
+      return call.symbols.element();
+    });
+    return counted(value.dims, kept);
+  }
   if (to === booleanType) {
     return counted(
       value.dims,
@@ -50,8 +62,19 @@ export const cast: Transfer = (call) => {
   return plain(value.dims);
 };
 
+/** One size, not a product of several: no axis is so long that a FLOAT cannot hold it exactly. */
+function isSimple(size: Size): boolean {
+  return (
+    size.constantValue !== undefined ||
+    (size.symbols.size === 1 && Size.symbol([...size.symbols][0] as string).equals(size))
+  );
+}
+
 function wholeNumbers(value: Value): readonly Size[] | undefined {
-  if (value.kind !== 'plain' || value.numbers?.every((number) => Number.isSafeInteger(number)) !== true)
+  if (
+    value.kind !== 'plain' ||
+    value.numbers?.every((number) => Number.isInteger(number) && Math.abs(number) <= exactMax) !== true
+  )
     return undefined;
   return value.numbers.map((number) => Size.constant(number));
 }
@@ -136,7 +159,14 @@ function foldContents(values: readonly Value[], fold: Fold, call: Call): OutputV
 function foldOf(fold: Fold, left: Size, right: Size, call: Call): Size | undefined {
   const isSafe =
     !(left.dependsOnRows || right.dependsOnRows) || (call.symbols.isSizeOnly(left) && call.symbols.isSizeOnly(right));
-  return isSafe ? fold(left, right, call) : undefined;
+  if (!isSafe || isInexact(left) || isInexact(right)) return undefined;
+  const result = fold(left, right, call);
+  return result === undefined || isInexact(result) ? undefined : result;
+}
+
+/** A number that some type cannot hold, or that stands for a still larger one. */
+function isInexact(size: Size): boolean {
+  return Math.abs(size.constantValue ?? 0) > exactMax;
 }
 
 /** An element that is not followed is a symbol of its own, as long as it does not depend on the number of rows. */

@@ -3,21 +3,20 @@ import type { StoredTensor } from '../../model/model-proto.ts';
 import { isRows } from '../axes.ts';
 import { mustNotCount } from '../broadcast.ts';
 import type { Transfer } from '../call.ts';
-import { constantsOf, contentsMax, mustHaveContents } from '../contents.ts';
+import { constantsOf, contentsMax, exactMax, mustHaveContents } from '../contents.ts';
 import { Size } from '../size.ts';
 import { counted, filled, mixed, mustHaveDims, type PlainValue, plain, unknown } from '../value.ts';
 
-/** ONNX's numbers of the types whose elements are whole. */
-const wholeTypes: ReadonlySet<number> = new Set([2, 3, 4, 5, 6, 7, 9, 12, 13]);
+/** ONNX's numbers of the types whose whole numbers are followed: INT32, INT64, BOOL, UINT32, UINT64. Narrower ones wrap around too soon. */
+const wholeTypes: ReadonlySet<number> = new Set([6, 7, 9, 12, 13]);
+const floatTypes: ReadonlySet<number> = new Set([1, 11]);
 
 export function storedValue({ shape, values, elementType }: StoredTensor): PlainValue {
   const dims = shape.map((size) => Size.constant(size));
   if (values === undefined) return plain(dims);
-  const isList =
-    wholeTypes.has(elementType) && values.length <= contentsMax && values.every((value) => Number.isSafeInteger(value));
-  return isList
-    ? { kind: 'plain', dims, numbers: values, contents: values.map((value) => Size.constant(value)) }
-    : { kind: 'plain', dims, numbers: values };
+  if (floatTypes.has(elementType)) return { kind: 'plain', dims, numbers: values };
+  if (!wholeTypes.has(elementType) || values.length > contentsMax) return plain(dims);
+  return { kind: 'plain', dims, numbers: values, contents: values.map((value) => Size.constant(value)) };
 }
 
 export const constant: Transfer = (call) => {
@@ -68,14 +67,18 @@ export const constantOfShape: Transfer = (call) => {
   const value = filled(sizes);
   const count = Size.product(sizes)?.constantValue;
   const attribute = call.attribute('value');
-  const stored = attribute?.kind === 'tensor' ? attribute.value.values?.[0] : 0;
+  const stored = attribute?.kind === 'tensor' ? wholeValueOf(attribute.value) : undefined;
   if (value.kind !== 'plain' || count === undefined || count > contentsMax || stored === undefined) return value;
-  if (!Number.isSafeInteger(stored)) return value;
   return plain(
     value.dims,
     Array.from({ length: count }, () => Size.constant(stored)),
   );
 };
+
+/** The value of a tensor of one whole number. */
+function wholeValueOf({ elementType, values }: StoredTensor): number | undefined {
+  return wholeTypes.has(elementType) ? values?.[0] : undefined;
+}
 
 export const range: Transfer = (call) => {
   const [start, limit, step] = [call.input(0), call.input(1), call.input(2)];
@@ -85,7 +88,8 @@ export const range: Transfer = (call) => {
   if (from !== undefined && to !== undefined && by !== undefined && by !== 0) {
     const length = Math.max(0, Math.ceil((to - from) / by));
     const dims = [Size.constant(length)];
-    const isList = length <= contentsMax && [from, by].every((value) => Number.isSafeInteger(value));
+    const isList =
+      length <= contentsMax && [from, to, by].every((value) => Number.isInteger(value) && Math.abs(value) <= exactMax);
     return isList
       ? plain(
           dims,

@@ -16,6 +16,13 @@ export const classes: Width = (call) => {
   return count >= 2 ? count : undefined;
 };
 
+/** One for each intercept; what a single one makes is left open. */
+export const linearClasses: Width = (call) => {
+  const count = classes(call);
+  const intercepts = call.attribute('intercepts');
+  return intercepts?.kind === 'floats' && intercepts.value.length === count ? count : undefined;
+};
+
 export function widthFrom(attribute: string, fallback: number | undefined): Width {
   return (call) => (call.has(attribute) ? call.integer(attribute, 0) : fallback);
 }

@@ -35,7 +35,8 @@ function axesOf(call: Call, rank: number): readonly number[] | undefined {
 export const squeeze: Transfer = (call) => {
   const value = call.input(0);
   const dims = mustHaveDims(value);
-  const axes = axesOf(call, dims.length) ?? axesOfSizeOne(value, dims);
+  const written = axesOf(call, dims.length) ?? [];
+  const axes = written.length > 0 ? written : axesOfSizeOne(value, dims);
   if (isRows(value) && axes.includes(value.axis))
     throw mixed('it removes the batch axis, which works for one row only');
   const kept = dims.map((_, axis) => axis).filter((axis) => !axes.includes(axis));

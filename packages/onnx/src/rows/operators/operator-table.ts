@@ -147,7 +147,8 @@ const standard: readonly Entry[] = [
 ];
 
 const learning: readonly Entry[] = [
-  ['TreeEnsembleClassifier LinearClassifier', learn.samples(true, learn.classes)],
+  ['TreeEnsembleClassifier', learn.samples(true, learn.classes)],
+  ['LinearClassifier', learn.samples(true, learn.linearClasses)],
   ['SVMClassifier', learn.samples(true, learn.unknownWidth)],
   ['TreeEnsembleRegressor TreeEnsemble', learn.samples(false, learn.widthFrom('n_targets', undefined))],
   ['LinearRegressor', learn.samples(false, learn.widthFrom('targets', 1))],

@@ -73,18 +73,21 @@ function lengthOf({ start, end, step }: Cut, size: Size, call: Call): Size {
   if (from === undefined || to === undefined || by === undefined || length === undefined) {
     return call.symbols.result(`slice(${[...parts, size].map(({ key }) => key)})`);
   }
-  return Size.constant(indicesOf(from, to, by, length).length);
+  return Size.constant(spanOf(from, to, by, length).count);
 }
 
-/** What a slice takes of an axis, as ONNX has it: negative positions count from the end, those outside are moved inside. */
-function indicesOf(from: number, to: number, step: number, length: number): readonly number[] {
+/** Where a slice of an axis begins and how many elements it takes, as ONNX has it: negative positions count from the end, those outside are moved inside. */
+function spanOf(
+  from: number,
+  to: number,
+  step: number,
+  length: number,
+): { readonly start: number; readonly count: number } {
   if (step === 0) throw unknown('it cuts in steps of zero');
   const clamp = (value: number, least: number, most: number): number => Math.min(Math.max(value, least), most);
   const start = clamp(from < 0 ? from + length : from, 0, step > 0 ? length : length - 1);
   const end = clamp(to < 0 ? to + length : to, step > 0 ? 0 : -1, length);
-  const indices: number[] = [];
-  for (let index = start; step > 0 ? index < end : index > end; index += step) indices.push(index);
-  return indices;
+  return { start, count: Math.max(0, Math.ceil((end - start) / step)) };
 }
 
 function partOfList(contents: readonly Size[], cuts: readonly Cut[]): OutputValue {
@@ -93,7 +96,9 @@ function partOfList(contents: readonly Size[], cuts: readonly Cut[]): OutputValu
     const [from, to, by] = [start.constantValue, end.constantValue, step.constantValue];
     if (from === undefined || to === undefined || by === undefined)
       throw unknown('where it cuts is not known before the run');
-    list = indicesOf(from, to, by, list.length).map((index) => list[index] as Size);
+    const all = list;
+    const { start: first, count } = spanOf(from, to, by, all.length);
+    list = Array.from({ length: count }, (_, index) => all[first + index * by] as Size);
   }
   return counted([Size.constant(list.length)], list);
 }
@@ -106,9 +111,11 @@ export const split: Transfer = (call) => {
   if (isRows(value) && value.axis === axis) throw mixed('it splits the rows');
   const outputs = call.node.outputs.length;
   const input = call.inputs[1];
+  if (input !== undefined && input.kind !== 'plain') throw mixed('the rows decide the sizes of the parts');
   const written = input === undefined ? call.integers('split') : constantsOf(input);
   const sizes =
-    written ?? (input === undefined ? equalParts(dims[axis] as Size, call.integer('num_outputs', outputs)) : undefined);
+    written ??
+    (input === undefined ? equalParts(dims[axis] as Size, call.integer('num_outputs', outputs), outputs) : undefined);
   let start = 0;
   return Array.from({ length: outputs }, (_, index) => {
     const size = sizes?.[index];
@@ -128,16 +135,18 @@ function mustNotCountUnlessList(value: Value): void {
   if (mustHaveDims(value).length !== 1) mustNotCount([value]);
 }
 
-function equalParts(size: Size, parts: number): readonly number[] | undefined {
+function equalParts(size: Size, parts: number, outputs: number): readonly number[] | undefined {
   const whole = size.constantValue;
-  if (whole === undefined) return undefined;
+  if (whole === undefined || parts < 1) return undefined;
   const each = Math.ceil(whole / parts);
-  return Array.from({ length: parts }, (_, index) => Math.min(each, whole - index * each));
+  return Array.from({ length: outputs }, (_, index) => Math.max(0, Math.min(each, whole - index * each)));
 }
 
 export const pad: Transfer = (call) => {
   const value = call.input(0);
-  mustNotCount([value]);
+  const filling = call.inputs[2];
+  mustNotCount([value, filling]);
+  if (isRows(filling)) throw unknown('the value it pads with depends on the rows');
   const dims = mustHaveDims(value);
   const pads =
     call.opset < 11

@@ -2,7 +2,7 @@
 import { axisFrom, isRows, withItem, withoutAxis } from '../axes.ts';
 import { mustNotCount } from '../broadcast.ts';
 import type { Call, Transfer } from '../call.ts';
-import { mustBeConstants, mustHaveContents } from '../contents.ts';
+import { exactMax, mustBeConstants, mustHaveContents } from '../contents.ts';
 import { one, Size } from '../size.ts';
 import { counted, mixed, mustHaveDims, type OutputValue, plain, rows, unknown, type Value } from '../value.ts';
 
@@ -48,7 +48,7 @@ function reducedList(
   const [first, ...others] = contents as readonly [Size, ...Size[]];
   let result: Size | undefined = first;
   for (const element of others) result = result === undefined ? undefined : fold(result, element);
-  if (result !== undefined) return counted(shape, [result]);
+  if (result !== undefined && Math.abs(result.constantValue ?? 0) <= exactMax) return counted(shape, [result]);
   mustNotCount([value]);
   return plain(shape);
 }

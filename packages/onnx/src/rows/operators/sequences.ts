@@ -84,7 +84,7 @@ export const split: Transfer = (call) => {
   const part = (shape: readonly Size[], batch: number): Value => (isRows(value) ? rows(shape, batch) : plain(shape));
   const batchAxis = isRows(value) ? value.axis : 0;
   if (sizes === undefined) {
-    if (whole === undefined) throw unknown('into how many parts it splits is not known');
+    if (whole === undefined || whole > elementsMax) throw unknown('into how many parts it splits is not known');
     const isKeeping = call.integer('keepdims', 1) === 1;
     const shape = isKeeping ? withItem(dims, axis, one) : withoutAxis(dims, axis);
     return sequence(

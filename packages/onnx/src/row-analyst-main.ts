@@ -1,7 +1,6 @@
-/** The thread of `RowAnalyst`: answers one question after the other. */
+/** The process of `RowAnalyst`: answers one question after the other, and ends with whoever asks. */
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { parentPort } from 'node:worker_threads';
 import { analyseRowsOfFile, notAnalysed } from './analyse-rows.ts';
 import type { RowVerdict } from './row-verdict.ts';
 
@@ -15,10 +14,11 @@ export type AnalystAnswer = string | RowVerdict;
 
 const chunkBytes = 1024 * 1024;
 
-parentPort?.on('message', ({ kind, path }: AnalystQuestion) => {
+process.on('message', ({ kind, path }: AnalystQuestion) => {
   const answer: Promise<AnalystAnswer> = kind === 'digest' ? digestOf(path) : analyseRowsOfFile(path);
-  void answer.catch(notAnalysed).then((said) => parentPort?.postMessage(said));
+  void answer.catch(notAnalysed).then((said) => process.send?.(said));
 });
+process.on('disconnect', () => process.exit());
 
 async function digestOf(path: string): Promise<string> {
   const hash = createHash('sha256');
