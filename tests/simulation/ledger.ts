@@ -172,18 +172,10 @@ export class Ledger {
   }
 
   /** Of all that goes by the key: a model that was removed and added anew is there twice while batches of the old one run. */
-  isRetiredAndIdle(key: string): boolean {
-    return !this.#isTakenBack(key) && this.retired.every((model) => model.key !== key || this.isIdle(model));
-  }
-
-  /** Forgets retired models that were removed and added anew meanwhile, once nothing of the old ones runs. */
-  forgetTakenBack(): void {
-    this.retired = this.retired.filter((model) => !this.isIdle(model) || !this.#isTakenBack(model.key));
-  }
-
-  #isTakenBack(key: string): boolean {
+  isKeyIdle(key: string): boolean {
     const known = this.models.get(key);
-    return known !== undefined && !known.isRemoved && !known.isRetired;
+    const all = [...this.retired.filter((model) => model.key === key), ...(known === undefined ? [] : [known])];
+    return all.every((model) => this.isIdle(model));
   }
 
   /** One that runs a suspect has no room: whatever becomes of it then is the suspect's doing. */

@@ -83,8 +83,7 @@ export class Referee {
     claimNothingOwed(owed);
     this.#claimWorkConserved(nowMs, true);
     this.#claimWoken(nowMs);
-    this.#ledger.forgetTakenBack();
-    const idle = this.#ledger.retired.find(({ key }) => this.#ledger.isRetiredAndIdle(key));
+    const idle = this.#ledger.retired.find(({ key }) => this.#ledger.isKeyIdle(key));
     claim(idle === undefined, `${idle?.key} is idle but nobody was told`);
     const isEmpty = this.#ledger.requests.size === 0 && this.#ledger.batches.size === 0;
     claim(!(this.#ledger.isDraining && isEmpty) || this.#ledger.isDrained, 'a drain is over but nobody was told');
@@ -225,7 +224,7 @@ export class Referee {
       case 'model-idle': {
         if (owed.idle.delete(action.model)) break;
         const isKnown = this.#ledger.retired.some(({ key }) => key === action.model);
-        const isIdle = isKnown && this.#ledger.isRetiredAndIdle(action.model);
+        const isIdle = isKnown && this.#ledger.isKeyIdle(action.model);
         claim(isIdle, `something of it waits or runs, or it was said before: ${said}`);
         this.#ledger.retired = this.#ledger.retired.filter(({ key }) => key !== action.model);
         break;

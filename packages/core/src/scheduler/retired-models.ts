@@ -17,19 +17,23 @@ export class RetiredModels {
 
   /**
    * `takeKnown`: the model that is known by a key now. A model that was removed and added anew has two entries, the old one with the batches
-   * that were in flight then: the key is idle when neither has work, and the new one is retired as well.
+   * that were in flight then: the key is idle when neither has work.
    */
   tellIdle(actions: ActionList, takeKnown: (key: ModelKey) => ModelEntry | undefined): void {
     if (this.#models.length === 0) return;
     // Those that are not retired any more were added anew in the meantime.
     const retired = this.#models.filter((model) => model.isRetired);
-    const working = retired.filter((model) => model.queue.requestCount > 0 || model.batchCount > 0);
-    this.#models = working;
-    if (working.length === retired.length) return;
-    const idle = new Set(retired.filter((model) => !working.includes(model)).map(({ key }) => key));
-    for (const key of idle) {
-      const isTakenBack = takeKnown(key)?.isRetired === false;
-      if (!isTakenBack && !working.some((model) => model.key === key)) actions.add({ kind: 'model-idle', model: key });
+    const busy = new Set<ModelKey>();
+    for (const model of retired) {
+      const known = takeKnown(model.key);
+      if (hasWork(model) || (known !== undefined && hasWork(known))) busy.add(model.key);
     }
+    const idle = new Set(retired.map(({ key }) => key).filter((key) => !busy.has(key)));
+    for (const key of idle) actions.add({ kind: 'model-idle', model: key });
+    this.#models = retired.filter(({ key }) => busy.has(key));
   }
+}
+
+function hasWork(model: ModelEntry): boolean {
+  return model.queue.requestCount > 0 || model.batchCount > 0;
 }
