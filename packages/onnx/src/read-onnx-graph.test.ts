@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { mkdtemp, open, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -304,4 +305,15 @@ test('an operator that cannot run without elements is named, wherever it is', as
   const node = (operator: string): Uint8Array => field(1, [field(1, 'x'), field(2, 'z'), field(4, operator)]);
   expect((await read(modelBytes({ graphFields: [node('Conv'), node('LSTM')] }))).emptyHazard).toBe('LSTM');
   expect((await read(modelBytes({ graphFields: [node('Conv')] }))).emptyHazard).toBe(undefined);
+});
+
+test('a pipe with the name of a model is refused and not waited for', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'onnx-pipe-'));
+  const path = join(folder, 'model.onnx');
+  try {
+    execFileSync('mkfifo', [path]);
+    await expect(readOnnxFile(path)).rejects.toThrow('it is not a regular file');
+  } finally {
+    await rm(folder, { recursive: true });
+  }
 });
