@@ -46,7 +46,7 @@ export function chooseBatching(signs: BatchingSigns, findings: Findings): Batchi
     const isProven = verdict.kind === 'independent';
     const advice = isProven
       ? `write ${batchParameter}: never if each request must run alone`
-      : `write dynamic_batching or ${batchParameter}: always if the rows are independent after all`;
+      : unprovenAdvice(verdict, `write dynamic_batching or ${batchParameter}: always`);
     return { ...choice, sharesRuns: isProven, reason: verdictText(verdict), advice };
   }
   if (verdict.kind === 'dependent') {
@@ -129,7 +129,13 @@ function guessRowsMax(
     );
   }
   if (verdict.kind === 'independent') return guessed;
-  return whole(verdictText(verdict), `write ${batchParameter}: always if the rows are independent after all`);
+  return whole(verdictText(verdict), unprovenAdvice(verdict, `write ${batchParameter}: always`));
+}
+
+/** Where rows are known to meet, sharing runs would answer callers with what others sent. */
+function unprovenAdvice({ kind }: RowVerdict, insist: string): string {
+  if (kind === 'dependent') return `nothing: requests run alone, and ${batchParameter}: always would mix the rows of callers`;
+  return `${insist} if the rows are independent after all`;
 }
 
 function wordOf({ parameters }: ModelConfig): BatchWord {
