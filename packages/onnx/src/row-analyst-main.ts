@@ -14,6 +14,9 @@ export type AnalystAnswer = string | RowVerdict;
 
 const chunkBytes = 1024 * 1024;
 
+/** As process lists show it. */
+process.title = 'millrace-analyst';
+
 process.on('message', ({ kind, path }: AnalystQuestion) => {
   const answer: Promise<AnalystAnswer> = kind === 'digest' ? digestOf(path) : analyseRowsOfFile(path);
   void answer.catch(notAnalysed).then((said) => process.send?.(said));
