@@ -134,7 +134,8 @@ function guessRowsMax(
 
 /** Where rows are known to meet, sharing runs would answer callers with what others sent. */
 function unprovenAdvice({ kind }: RowVerdict, insist: string): string {
-  if (kind === 'dependent') return `nothing: requests run alone, and ${batchParameter}: always would mix the rows of callers`;
+  if (kind === 'dependent')
+    return `nothing: requests run alone, and ${batchParameter}: always would mix the rows of callers`;
   return `${insist} if the rows are independent after all`;
 }
 
