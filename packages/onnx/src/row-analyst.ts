@@ -61,7 +61,8 @@ export class RowAnalyst {
       if (known !== undefined) return known;
       const verdict = await this.#ask({ kind: 'analyse', path });
       if (typeof verdict === 'string') return notAnalysed(new Error('the process answered another question'));
-      keep(this.#verdicts, digest, verdict);
+      // A process that had to be ended said nothing of the graph: the next time it is asked again.
+      if (this.#child !== undefined) keep(this.#verdicts, digest, verdict);
       return verdict;
     } catch (error) {
       return notAnalysed(error);

@@ -20,12 +20,15 @@ export function contentsOf(value: Value, symbols: Symbols): readonly Size[] | un
   if (known !== undefined) return known;
   const count = elementCountOf(value);
   if (count === undefined || count > contentsMax) return undefined;
-  const contents =
-    value.numbers?.every((number) => Number.isInteger(number) && Math.abs(number) <= exactMax) === true
-      ? value.numbers.map((number) => Size.constant(number))
-      : Array.from({ length: count }, () => symbols.element());
+  const contents = wholeConstants(value.numbers) ?? Array.from({ length: count }, () => symbols.element());
   named.set(value, contents);
   return contents;
+}
+
+/** Undefined unless all are whole and exact in every type. */
+export function wholeConstants(numbers: readonly number[] | undefined): readonly Size[] | undefined {
+  const areWhole = numbers?.every((number) => Number.isInteger(number) && Math.abs(number) <= exactMax) === true;
+  return areWhole ? numbers.map((number) => Size.constant(number)) : undefined;
 }
 
 export function mustHaveContents(value: Value, symbols: Symbols, what: string): readonly Size[] {

@@ -1,7 +1,6 @@
 /** One input or output: as the graph has it, as a configuration writes it, and whether the two agree. */
 
-import type { OnnxTensor } from '@millrace/onnx';
-import { datatypeFromElementType } from '@millrace/onnx';
+import { datatypeFromElementType, type OnnxTensor } from '@millrace/onnx';
 import { datatypes, type TensorSpec } from '@millrace/protocol';
 import type { Findings } from './config-text/findings.ts';
 import type { ModelConfigInput, ModelConfigOutput } from './config-text/model-config-schema.ts';

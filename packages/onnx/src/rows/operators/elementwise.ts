@@ -1,9 +1,9 @@
 /** Operators that treat each element alone, or elements at the same place of several tensors. */
 import { broadcast, mustNotCount } from '../broadcast.ts';
 import type { Call, Transfer } from '../call.ts';
-import { constantsOf, contentsMax, contentsOf, elementCountOf, exactMax } from '../contents.ts';
+import { constantsOf, contentsMax, contentsOf, elementCountOf, exactMax, wholeConstants } from '../contents.ts';
 import { Size } from '../size.ts';
-import { counted, mixed, type OutputValue, plain, rows, unknown, type Value } from '../value.ts';
+import { counted, mixed, type OutputValue, plain, unknown, type Value } from '../value.ts';
 
 /** The first input's shape; further inputs are settings and must be the same for all rows. */
 export const unary: Transfer = (call) => {
@@ -38,7 +38,7 @@ const booleanType = 9;
 export const cast: Transfer = (call) => {
   const value = call.input(0);
   if (value.kind === 'rows') return value;
-  const contents = value.contents ?? wholeNumbers(value);
+  const contents = value.contents ?? (value.kind === 'plain' ? wholeConstants(value.numbers) : undefined);
   const to = call.node.operator === 'Cast' ? call.integer('to', 0) : 0;
   if (contents === undefined || value.dims === undefined) return plain(value.dims);
   if (exactTypes.has(to)) {
@@ -68,15 +68,6 @@ function isSimple(size: Size): boolean {
     size.constantValue !== undefined ||
     (size.symbols.size === 1 && Size.symbol([...size.symbols][0] as string).equals(size))
   );
-}
-
-function wholeNumbers(value: Value): readonly Size[] | undefined {
-  if (
-    value.kind !== 'plain' ||
-    value.numbers?.every((number) => Number.isInteger(number) && Math.abs(number) <= exactMax) !== true
-  )
-    return undefined;
-  return value.numbers.map((number) => Size.constant(number));
 }
 
 /** An element that nothing is known of may have a fraction, which a conversion cuts off. */
@@ -112,7 +103,8 @@ type Fold = (left: Size, right: Size, call: Call) => Size | undefined;
 export function arithmetic(fold: Fold): Transfer {
   return (call) => {
     const values = call.given;
-    if (values.every(({ kind }) => kind === 'plain') && !values.some(hasContents)) return broadcastPlain(values, call);
+    if (values.every(({ kind }) => kind === 'plain') && !values.some(hasContents))
+      return broadcast(values, call.symbols);
     const folded = foldContents(values, fold, call);
     if (folded !== undefined) return folded;
     return broadcast(values, call.symbols);
@@ -121,10 +113,6 @@ export function arithmetic(fold: Fold): Transfer {
 
 function hasContents(value: Value): boolean {
   return value.kind === 'counted' || (value.kind === 'plain' && value.contents !== undefined);
-}
-
-function broadcastPlain(values: readonly Value[], call: Call): OutputValue {
-  return broadcast(values, call.symbols);
 }
 
 /** Scalars and lists only; undefined when an element cannot be followed and nothing depends on the number of rows. */
@@ -264,5 +252,5 @@ export const dropout: Transfer = (call) => {
   if (training !== undefined && constantsOf(training)?.[0] !== 0)
     throw unknown('it draws random numbers in training mode');
   const value = call.input(0);
-  return [value, value.kind === 'rows' ? rows(value.dims, value.axis) : plain(value.dims)];
+  return [value, value.kind === 'rows' ? value : plain(value.dims)];
 };
