@@ -1,5 +1,4 @@
-import type { OnnxGraph } from '@millrace/onnx';
-import { byteSourceFromBytes, readOnnxGraph } from '@millrace/onnx';
+import { byteSourceFromBytes, type OnnxGraph, readOnnxGraph } from '@millrace/onnx';
 import { modelBytes, tensorInfo } from '@millrace/onnx/testing';
 import { noGpuSupport } from '@millrace/protocol';
 import fc from 'fast-check';

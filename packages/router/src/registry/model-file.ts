@@ -1,8 +1,7 @@
 import { constants } from 'node:fs';
 import { access, readdir, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import type { OnnxGraph, ZipMap } from '@millrace/onnx';
-import { OnnxFileError, readOnnxFile } from '@millrace/onnx';
+import { OnnxFileError, type OnnxGraph, readOnnxFile, type ZipMap } from '@millrace/onnx';
 import { wordsFromFileError } from './file-system-words.ts';
 import { staysInside } from './label-file.ts';
 import { graphWithScores, zipMapsOf } from './zip-maps.ts';

@@ -1,7 +1,6 @@
 /** How requests of unequal shapes share a batch, as a configuration says: Triton's ragged batches, and padding. */
 
-import type { OnnxGraph, OnnxTensor } from '@millrace/onnx';
-import { datatypeFromElementType } from '@millrace/onnx';
+import { datatypeFromElementType, type OnnxGraph, type OnnxTensor } from '@millrace/onnx';
 import { type TensorSpec, takeDatatypeOfConfig } from '@millrace/protocol';
 import type {
   BatchShaping,

@@ -1,7 +1,6 @@
 /** The `control_input` entries: how the model is told where a step stands in its sequence. */
 
-import type { OnnxGraph, OnnxTensor } from '@millrace/onnx';
-import { datatypeFromElementType, elementTypeName } from '@millrace/onnx';
+import { datatypeFromElementType, elementTypeName, type OnnxGraph, type OnnxTensor } from '@millrace/onnx';
 import { datatypes, type FixedSizeDatatype, type TensorSpec, takeDatatypeOfConfig } from '@millrace/protocol';
 import type { ControlInput } from '../../data-plane/sequences/sequencing.ts';
 import type { Findings } from '../config-text/findings.ts';
