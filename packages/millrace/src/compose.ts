@@ -1,4 +1,5 @@
 /** The composition root of the server: everything is made here, started in order and stopped in reverse. */
+import { MemoryLedger } from '@millrace/core';
 import { createRpcHandler, type HttpHandler, wireHandlerFrom } from '@millrace/http';
 import {
   createGrpcEdge,
@@ -9,6 +10,7 @@ import {
   MetricsRegistry,
   metricsHandler,
   type Statistics,
+  startMemoryMetrics,
   startProcessMetrics,
   startSchedulerMetrics,
   statisticsFrom,
@@ -23,6 +25,7 @@ import { type Listeners, openListeners } from './listeners.ts';
 import { acceptErrorLog } from './logging/accept-error-log.ts';
 import { rpcAccessLog, withAccessLog } from './logging/access-log.ts';
 import type { Logger } from './logging/logger.ts';
+import { memoryLimitsOf } from './memory-limits.ts';
 import { mountManagement, type SharedManagement } from './mount-management.ts';
 import { type ContextLayer, openContexts } from './open-contexts.ts';
 import { openStore, stateFolderIn } from './open-store.ts';
@@ -57,6 +60,8 @@ async function startOn(store: MetadataStore, config: Config, logger: Logger): Pr
       logger.warn({ reason }, 'tensors are copied to workers through their socket'),
   });
   startSchedulerMetrics(metrics, assembly.dataPlane);
+  const memory = new MemoryLedger(memoryLimitsOf(config));
+  startMemoryMetrics(metrics, memory);
   metrics.onCollect(() => assembly.library.measure());
   const readiness = new Readiness(assembly.models, config.models.strictReadiness);
   const onError = (error: unknown): void => logger.error({ error }, 'a request met a defect of the server');
@@ -90,14 +95,13 @@ async function startOn(store: MetadataStore, config: Config, logger: Logger): Pr
   try {
     listeners = await openListeners({
       config,
+      memory,
       onAcceptError: acceptErrorLog(logger, () => performance.now()),
       api: createRpcHandler(grpc.services, {
         errorFrom: (error) => grpc.errorFrom(error),
         onRefused: (call, error) => grpc.noteRefused(call, error),
         onError,
         receiveBytesMax: config.http.bodyBytesMax,
-        // What may wait may also be on its way; and a message of the largest size always has a chance.
-        arrivingBytesMax: Math.max(config.queue.serverBytesMax, 2 * config.http.bodyBytesMax),
         ...rpc,
         next: wireHandlerFrom(withLog(restHandler(edgeParts), config, logger), onError),
       }),

@@ -63,17 +63,26 @@ export class MemoryLease {
     ledger.wake();
   }
 
+  /** At most what is held: what comes after the end of the lease has been given back already. */
   give(bytes: number): void {
-    this.#giveBack(bytes);
+    const given = Math.min(bytes, this.heldBytes);
+    if (given === 0) return;
+    this.#giveBack(given);
     this.connection.ledger.wake();
   }
 
   /** Gives back all of it. The lease may be used again afterwards. */
   end(): void {
+    this.keep(0);
+    this.#isSmall = true;
+  }
+
+  /** From now on so much is held, whatever it was before: an answer instead of a request. */
+  keep(bytes: number): void {
     const { ledger, owner } = this.connection;
     this.#stopWaiting();
-    if (this.heldBytes > 0) this.#giveBack(this.heldBytes);
-    this.#isSmall = true;
+    if (bytes > this.heldBytes) this.#count(bytes - this.heldBytes);
+    else if (bytes < this.heldBytes) this.#giveBack(this.heldBytes - bytes);
     ledger.endFavour(this);
     if (owner.connections === 0) ledger.forgetIdle(owner);
     ledger.wake();

@@ -78,15 +78,23 @@ export class MemoryLedger {
     return count;
   }
 
-  /** For a connection, and for each owner that shares one through a gateway. */
   connection(ownerName: string): ConnectionMemory {
-    let owner = this.#owners.get(ownerName);
-    if (owner === undefined) {
-      owner = new MemoryOwner(ownerName);
-      this.#owners.set(ownerName, owner);
-    }
+    const owner = this.#ownerOf(ownerName);
     owner.connections++;
     return new ConnectionMemory(this, owner);
+  }
+
+  /** For one request of an owner that comes through the connection of a gateway. It is not closed. */
+  guest(ownerName: string): ConnectionMemory {
+    return new ConnectionMemory(this, this.#ownerOf(ownerName));
+  }
+
+  #ownerOf(name: string): MemoryOwner {
+    const known = this.#owners.get(name);
+    if (known !== undefined) return known;
+    const owner = new MemoryOwner(name);
+    this.#owners.set(name, owner);
+    return owner;
   }
 
   forgetIdle(owner: MemoryOwner): void {

@@ -2,6 +2,7 @@
  * From what people wrote to what code reads: defaults, then options given in code, the file, the variables, the flags,
  * each over the one before. Every value is checked, also one that a later layer overrides, and every problem is told.
  */
+import { memoryBytesMinFor } from '@millrace/core';
 import { ConfigError, type ConfigProblem } from '@millrace/protocol';
 import { type Environment, readEnvironmentLayer } from './environment-layer.ts';
 import { type Config, configFields, type NamedField, type Options } from './fields.ts';
@@ -82,6 +83,7 @@ class Resolution {
         'must not be above http.bodyBytesMax, which includes it; lower it or raise the other',
       );
     }
+    this.#checkMemory(config);
     this.#checkPorts(server, 'grpcPort', 'httpPort');
     this.#checkPorts(server, 'metricsPort', 'httpPort');
     this.#checkPorts(server, 'metricsPort', 'grpcPort');
@@ -106,6 +108,14 @@ class Resolution {
       const message = `must differ from server.${other}, which is ${server[other]} too`;
       this.#conflict('management.port', `server.${other}`, `${message}; or write same`);
     }
+  }
+
+  #checkMemory({ memory, http }: Config): void {
+    const { bytesMax } = memory;
+    const bytesMin = memoryBytesMinFor(http.bodyBytesMax);
+    if (bytesMax === 0 || bytesMax >= bytesMin) return;
+    const message = `must be at least ${bytesMin} bytes where http.bodyBytesMax is ${http.bodyBytesMax}; raise it or lower the other`;
+    this.#conflict('memory.bytesMax', 'http.bodyBytesMax', message);
   }
 
   /** A certificate and its key come together, and clients are asked for theirs only over TLS. */
