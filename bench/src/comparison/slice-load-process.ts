@@ -2,7 +2,7 @@
 import type { ChildProcess } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import type { SliceCounts } from '../load/closed-loop.ts';
-import { startPinned } from '../pinned-process.ts';
+import { startPinned, stopped } from '../pinned-process.ts';
 import { programPath } from '../run-program.ts';
 
 export class SliceLoadProcess {
@@ -11,6 +11,8 @@ export class SliceLoadProcess {
 
   constructor(loadArguments: readonly string[]) {
     this.#child = startPinned(1, process.execPath, [programPath('load/slice-load'), ...loadArguments], 'pipe');
+    // A load that ended early is reported by `run`, which reads the end of its output.
+    this.#child.stdin?.on('error', () => {});
     if (this.#child.stdout === null) throw new Error('the load has no standard output');
     this.#lines = createInterface({ input: this.#child.stdout })[Symbol.asyncIterator]();
   }
@@ -30,11 +32,7 @@ export class SliceLoadProcess {
     return counts;
   }
 
-  async stop(): Promise<void> {
-    const { exitCode, signalCode } = this.#child;
-    if (exitCode !== null || signalCode !== null) return;
-    const ended = new Promise((resolve) => this.#child.once('exit', resolve));
-    this.#child.stdin?.end();
-    await ended;
+  stop(): Promise<void> {
+    return stopped(this.#child);
   }
 }
