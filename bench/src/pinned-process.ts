@@ -7,8 +7,13 @@ export const canPin =
 
 export const pinning = canPin ? 'server on core 0, load on core 1' : 'not pinned';
 
-export function startPinned(core: number, command: string, commandArguments: readonly string[]): ChildProcess {
-  const stdio: ['ignore', 'pipe', 'inherit'] = ['ignore', 'pipe', 'inherit'];
+export function startPinned(
+  core: number,
+  command: string,
+  commandArguments: readonly string[],
+  input: 'ignore' | 'pipe' = 'ignore',
+): ChildProcess {
+  const stdio: ['ignore' | 'pipe', 'pipe', 'inherit'] = [input, 'pipe', 'inherit'];
   return canPin && core < availableParallelism()
     ? spawn('taskset', ['-c', String(core), command, ...commandArguments], { stdio })
     : spawn(command, commandArguments, { stdio });
