@@ -13,7 +13,7 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
   store: [],
   worker: ['onnx', 'protocol', 'shared-memory'],
   router: ['core', 'http', 'onnx', 'protocol', 'shared-memory', 'store'],
-  millrace: ['core', 'http', 'onnx', 'protocol', 'router', 'store', 'worker'],
+  millrace: ['core', 'http', 'onnx', 'protocol', 'router', 'shared-memory', 'store', 'worker'],
 };
 
 /** Heavy dependencies, and the one package that may import each. */
