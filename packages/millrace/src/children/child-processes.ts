@@ -3,9 +3,10 @@
  * temporary files go, and that the kernel ends them first when memory runs out.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
-import { chmod, chown, stat } from 'node:fs/promises';
+import { chmod, chown, readdir, stat } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import type { Config } from '../config/fields.ts';
 import { openPrivateFolder, type PrivateFolder } from '../private-folder/private-folder.ts';
 import { offerToOomKiller } from './oom-score.ts';
@@ -74,10 +75,13 @@ export class ChildProcesses {
   }
 }
 
-/** Whoever is in the group may pass through the folder, not list it. */
+/** Whoever is in the group may pass through the folder, but neither list it nor read its files. */
 async function letThrough(folder: string, gid: number): Promise<void> {
   const { mode } = await stat(folder);
   if ((mode & 0o001) !== 0) return;
+  for (const entry of await readdir(folder, { withFileTypes: true })) {
+    if (entry.isFile()) await chmod(join(folder, entry.name), 0o600);
+  }
   await chown(folder, -1, gid);
   await chmod(folder, (mode & 0o7777) | 0o010);
 }
