@@ -14,7 +14,7 @@ const emptyMsMax = 60_000;
 export async function removeFolder(path: string): Promise<void> {
   const children = join(path, childrenFolder);
   const found = await lstat(children).catch(() => undefined);
-  if (found?.isDirectory() === true && found.uid !== process.geteuid?.()) {
+  if (found?.isDirectory() === true && found.uid !== (process.geteuid?.() ?? found.uid)) {
     await emptyAs(children, found);
     await rmdir(children);
   }

@@ -22,7 +22,7 @@ export async function removeStaleFolders(base: string): Promise<void> {
 /** Anybody can put something of this name into a shared folder: a link, or a folder of their own, is left alone. */
 async function isOwnFolder(path: string): Promise<boolean> {
   const found = await lstat(path);
-  return found.isDirectory() && found.uid === process.geteuid?.();
+  return found.isDirectory() && found.uid === (process.geteuid?.() ?? found.uid);
 }
 
 /** A folder without a lock file is locked too: its owner may be about to make it, and then makes another folder. */

@@ -233,6 +233,14 @@ describe('a configuration', () => {
     expect([definition.lane, definition.threads, warnings]).toEqual(['inline', 3, []]);
   });
 
+  test('may not put the model inline where workers have a user of their own', async () => {
+    const { failures } = await readTestModel({
+      config: 'parameters { key: "millrace.lane" value { string_value: "inline" } }',
+      defaults: { ...modelDefaults, isInlineRefused: true },
+    });
+    expect(failures[0]?.problems[0]?.message).toMatch(/with the rights of the server, although worker\.user is set/);
+  });
+
   test('with max_batch_size alone is completed with it', async () => {
     const { view } = await serveTestModel({ config: 'max_batch_size: 5 dynamic_batching { }' });
     expect(view.config).toMatchObject({ max_batch_size: 5, dynamic_batching: { preferred_batch_size: [5] } });
