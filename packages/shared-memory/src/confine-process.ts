@@ -20,8 +20,8 @@ export function refuseNewPrivileges(): void {
 }
 
 /**
- * Sets a variable that native libraries read by `getenv`: in a thread of Node's, `process.env` is a copy that they do
- * not see.
+ * Sets a variable that native libraries read by `getenv`: in a worker thread Node gives JavaScript a
+ * copy of the environment, and they do not see what is set there.
  */
 export function setNativeEnvironment(name: string, value: string): void {
   attempt((calls) => calls.setEnvironment(name, value));

@@ -7,9 +7,10 @@ import type { WorkerUser } from './worker-user.ts';
 const checkMsMax = 60_000;
 
 /** Prints the paths that cannot be read; of a folder, that cannot be listed and entered. */
-const program = `
+function program(paths: readonly string[]): string {
+  return `
   const { accessSync, constants, statSync } = require('node:fs');
-  const unreachable = process.argv.slice(1).filter((path) => {
+  const unreachable = ${JSON.stringify(paths)}.filter((path) => {
     try {
       accessSync(path, constants.R_OK | (statSync(path).isDirectory() ? constants.X_OK : 0));
       return false;
@@ -18,13 +19,14 @@ const program = `
     }
   });
   console.log(JSON.stringify(unreachable));`;
+}
 
 /** Rejects with a `ConfigError` that lists every path the user cannot reach. */
 export async function checkReach({ name, uid, gid }: WorkerUser, paths: readonly string[]): Promise<void> {
   let unreachable: readonly string[];
   try {
     const options = { uid, gid, env: {}, timeout: checkMsMax };
-    const { stdout } = await promisify(execFile)(process.execPath, ['--eval', program, ...paths], options);
+    const { stdout } = await promisify(execFile)(process.execPath, ['--eval', program(paths)], options);
     unreachable = JSON.parse(stdout) as readonly string[];
   } catch (error) {
     const message = `${process.execPath} cannot be run as ${name}: ${(error as Error).message.split('\n')[0]}`;

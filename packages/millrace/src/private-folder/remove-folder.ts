@@ -21,13 +21,15 @@ export async function removeFolder(path: string): Promise<void> {
   await rm(path, { recursive: true, force: true });
 }
 
-const emptyProgram = `
+function emptyProgram(folder: string): string {
+  return `
   const { readdirSync, rmSync } = require('node:fs');
   const { join } = require('node:path');
-  const folder = process.argv[1];
+  const folder = ${JSON.stringify(folder)};
   for (const name of readdirSync(folder)) rmSync(join(folder, name), { recursive: true, force: true });`;
+}
 
 async function emptyAs(folder: string, { uid, gid }: { readonly uid: number; readonly gid: number }): Promise<void> {
   const options = { uid, gid, env: {}, timeout: emptyMsMax };
-  await promisify(execFile)(process.execPath, ['--eval', emptyProgram, folder], options);
+  await promisify(execFile)(process.execPath, ['--eval', emptyProgram(folder)], options);
 }

@@ -1,5 +1,6 @@
 import { field } from '@millrace/onnx/testing';
 import { describe, expect, test } from 'vitest';
+import { modelDefaults } from './model-parameters.ts';
 import { type GivenModel, readTestModel, serveTestModel, testConfig, testEntries } from './testing/test-model.ts';
 
 function parameter(name: string, value: string): string {
