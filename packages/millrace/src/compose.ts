@@ -17,6 +17,7 @@ import {
 } from '@millrace/router';
 import type { MetadataStore } from '@millrace/store';
 import { type Assembly, assemble } from './assemble.ts';
+import { ChildProcesses } from './children/child-processes.ts';
 import type { RunningServer, ServedModel, StartServer } from './cli/running-server.ts';
 import { serverUrl } from './cli/server-url.ts';
 import type { Config } from './config/fields.ts';
@@ -34,16 +35,30 @@ import { ServerManagement } from './server-management.ts';
 import { version } from './version.ts';
 
 export const startServer: StartServer = async (config, logger) => {
-  const store = await openStore(config.store);
+  const children = await ChildProcesses.open({
+    worker: config.worker,
+    onFolderUnavailable: (reason) => logger.warn({ reason }, 'no private folder for temporary files'),
+  });
+  let store: MetadataStore | undefined;
   try {
-    return await startOn(store, config, logger);
+    store = await openStore(config.store, children.folder);
+    await children.checkReach(config.models.paths, config.store.path);
+    return await startOn({ children, store, config, logger });
   } catch (error) {
-    await store.close();
+    await store?.close();
+    await children.close();
     throw error;
   }
 };
 
-async function startOn(store: MetadataStore, config: Config, logger: Logger): Promise<RunningServer> {
+interface StartParts {
+  readonly children: ChildProcesses;
+  readonly store: MetadataStore;
+  readonly config: Config;
+  readonly logger: Logger;
+}
+
+async function startOn({ children, store, config, logger }: StartParts): Promise<RunningServer> {
   const metrics = new MetricsRegistry();
   const observer = new MetricsObserver(metrics, { version, node: process.version });
   const processMetrics = startProcessMetrics(metrics, Date.now() - process.uptime() * 1000);
@@ -55,6 +70,7 @@ async function startOn(store: MetadataStore, config: Config, logger: Logger): Pr
     observer,
     listener: watch,
     store,
+    children,
     ...stateFolderIn(config.store.path),
     onSharedMemoryUnavailable: (reason) =>
       logger.warn({ reason }, 'tensors are copied to workers through their socket'),
@@ -117,6 +133,7 @@ async function startOn(store: MetadataStore, config: Config, logger: Logger): Pr
     assembly,
     layer,
     store,
+    children,
     watch,
     readiness,
     grpc,
@@ -179,6 +196,7 @@ interface ServerParts {
   readonly assembly: Assembly;
   readonly layer: ContextLayer;
   readonly store: MetadataStore;
+  readonly children: ChildProcesses;
   readonly watch: FleetWatch;
   readonly readiness: Readiness;
   readonly grpc: GrpcEdge;
@@ -248,7 +266,7 @@ class ComposedServer implements RunningServer {
   }
 
   async #close(): Promise<void> {
-    const { listeners, assembly, layer, store, stopMetrics } = this.#parts;
+    const { listeners, assembly, layer, store, children, stopMetrics } = this.#parts;
     const { http, grpc, metrics, management } = listeners;
     stopMetrics();
     layer.close();
@@ -256,5 +274,6 @@ class ComposedServer implements RunningServer {
     await Promise.all([http.close(), grpc.close(), metrics.close(), management?.close(), assembly.fleet.kill()]);
     await assembly.library.removeFiles();
     await store.close();
+    await children.close();
   }
 }

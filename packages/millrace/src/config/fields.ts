@@ -3,6 +3,7 @@
  * variables, the flags, their help and completion, and docs/reference/config.md.
  */
 import {
+  account,
   boolean,
   bytes,
   choice,
@@ -489,6 +490,21 @@ export const fields = {
       default: 256 * MiB,
       min: MiB,
       max: 64 * GiB,
+    }),
+    user: account({
+      flag: 'worker-user',
+      synonyms: ['user', 'run-as'],
+      description:
+        'User that worker processes, and those that look at models, run as; needs a server that runs as root. Nothing: the user of the server.',
+      default: '',
+      placeholder: 'USER',
+    }),
+    group: account({
+      flag: 'worker-group',
+      synonyms: ['group'],
+      description: 'Group that they run as; nothing: the group of `worker.user`.',
+      default: '',
+      placeholder: 'GROUP',
     }),
   },
 } as const satisfies Readonly<Record<string, Readonly<Record<string, AnyField>>>>;

@@ -408,6 +408,21 @@ test.each<[string, Sources, string[]]>([
     ['--management-port: management.port: has no effect: management.enabled is false'],
   ],
   [
+    'a group of workers without a user',
+    { flags: [flag('worker-group', 'models')] },
+    ['--worker-group: worker.group: has no effect without worker.user'],
+  ],
+  [
+    'a user for models that run in the server',
+    { flags: [flag('worker-user', 'nobody'), flag('lane', 'inline')] },
+    ['--worker-user: worker.user: has no effect on models in the server process; worker.lane must be local'],
+  ],
+  [
+    'a user that cannot be one',
+    { flags: [flag('worker-user', 'no body')] },
+    ['--worker-user: worker.user: must be a name or number, or nothing, not "no body"'],
+  ],
+  [
     'an origin that is none',
     { flags: [flag('cors-origins', 'https://a.example, b.example')] },
     [

@@ -89,6 +89,7 @@ class Resolution {
     this.#checkPorts(server, 'metricsPort', 'grpcPort');
     this.#checkManagement(config);
     this.#checkTls(config.tls);
+    this.#checkWorkerUser(config.worker);
   }
 
   /** Settings of a port that is not there would be without effect, and nobody would notice. */
@@ -125,6 +126,17 @@ class Resolution {
     } else if (clientAuthorityFile !== '' && certificateFile === '') {
       const message = 'needs tls.certificateFile and tls.keyFile: clients show certificates over TLS only';
       this.#conflict('tls.clientAuthorityFile', 'tls.clientAuthorityFile', message);
+    }
+  }
+
+  /** A model in the server process would run as the server's user, whatever was asked for. */
+  #checkWorkerUser({ user, group, lane }: Config['worker']): void {
+    if (user === '' && group !== '') {
+      this.#conflict('worker.group', 'worker.user', 'has no effect without worker.user');
+    }
+    if (user !== '' && lane === 'inline') {
+      const message = 'has no effect on models in the server process; worker.lane must be local';
+      this.#conflict('worker.user', 'worker.lane', message);
     }
   }
 
