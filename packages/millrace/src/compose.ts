@@ -1,6 +1,7 @@
 /** The composition root of the server: everything is made here, started in order and stopped in reverse. */
-import { createRpcHandler, type HttpHandler, wireHandlerFrom } from '@millrace/http';
+import { AddressRanges, createRpcHandler, type HttpHandler, wireHandlerFrom } from '@millrace/http';
 import {
+  CallerRule,
   createGrpcEdge,
   createRestEdge,
   type GrpcEdge,
@@ -25,6 +26,7 @@ import { rpcAccessLog, withAccessLog } from './logging/access-log.ts';
 import type { Logger } from './logging/logger.ts';
 import { mountManagement, type SharedManagement } from './mount-management.ts';
 import { type ContextLayer, openContexts } from './open-contexts.ts';
+import { openDoor } from './open-door.ts';
 import { openStore, stateFolderIn } from './open-store.ts';
 import { Readiness } from './readiness.ts';
 import { ServerManagement } from './server-management.ts';
@@ -84,12 +86,15 @@ async function startOn(store: MetadataStore, config: Config, logger: Logger): Pr
     withLog: (handler) => withLog(handler, config, logger),
     onError,
   });
-  const edgeParts: EdgeParts = { config, layer, readiness, statistics, management: mount.shared, onError };
+  const trustedProxies = new AddressRanges(config.server.trustedProxies);
+  const callers = new CallerRule({ header: config.server.callerHeader, trustedProxies });
+  const edgeParts: EdgeParts = { config, callers, layer, readiness, statistics, management: mount.shared, onError };
   const grpc = grpcEdge(edgeParts);
   let listeners: Listeners;
   try {
     listeners = await openListeners({
       config,
+      door: openDoor({ config, trustedProxies, workers: () => assembly.fleet.workerCount, logger }),
       onAcceptError: acceptErrorLog(logger, () => performance.now()),
       api: createRpcHandler(grpc.services, {
         errorFrom: (error) => grpc.errorFrom(error),
@@ -125,6 +130,7 @@ async function startOn(store: MetadataStore, config: Config, logger: Logger): Pr
 
 interface EdgeParts {
   readonly config: Config;
+  readonly callers: CallerRule;
   readonly layer: ContextLayer;
   readonly readiness: Readiness;
   readonly statistics: Statistics;
@@ -133,7 +139,7 @@ interface EdgeParts {
 }
 
 /** What every edge of the Open Inference Protocol is given alike. */
-function edgeBase({ config, layer, readiness, statistics, management, onError }: EdgeParts) {
+function edgeBase({ config, callers, layer, readiness, statistics, management, onError }: EdgeParts) {
   return {
     dataPlane: layer.dataPlane,
     catalogue: layer.contexts,
@@ -141,7 +147,7 @@ function edgeBase({ config, layer, readiness, statistics, management, onError }:
     statistics,
     management: management?.management,
     server: { name: config.server.id, version },
-    callerHeader: config.server.callerHeader,
+    callers,
     onError,
   };
 }

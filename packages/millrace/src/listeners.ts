@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { createSecureContext } from 'node:tls';
 import {
+  type ConnectionDoor,
   type HttpServer,
   type HttpServerOptions,
   type HttpTlsOptions,
@@ -26,18 +27,22 @@ export interface ListenerParts {
   readonly metrics: WireHandler;
   /** Left out, management has no port of its own. */
   readonly management?: WireHandler | undefined;
+  /** Counts the connections of all ports. */
+  readonly door: ConnectionDoor;
   /** Hears of connections that could not be accepted. */
   readonly onAcceptError: (error: Error) => void;
 }
 
+type Place = Pick<HttpServerOptions, 'host' | 'port' | 'tls' | 'isForOperators'>;
+
 /** Opens all of them, or none. */
 export async function openListeners(parts: ListenerParts): Promise<Listeners> {
-  const { config, api, metrics, management, onAcceptError } = parts;
+  const { config, api, metrics, management, door, onAcceptError } = parts;
   const { httpPort, grpcPort, metricsPort } = config.server;
   const tls = tlsFrom(config);
   const open: HttpServer[] = [];
-  const listen = async (handler: WireHandler, place: Pick<HttpServerOptions, 'host' | 'port' | 'tls'>) => {
-    const server = await serveWire(handler, { ...optionsFrom(config), ...place, onAcceptError });
+  const listen = async (handler: WireHandler, place: Place) => {
+    const server = await serveWire(handler, { ...optionsFrom(config), ...place, door, onAcceptError });
     open.push(server);
     return server;
   };
@@ -45,8 +50,11 @@ export async function openListeners(parts: ListenerParts): Promise<Listeners> {
     return {
       http: await listen(api, { port: httpPort, tls }),
       grpc: await listen(api, { port: grpcPort, tls }),
-      metrics: await listen(metrics, { port: metricsPort }),
-      management: management === undefined ? undefined : await listen(management, { ...ownPlace(config), tls }),
+      metrics: await listen(metrics, { port: metricsPort, isForOperators: true }),
+      management:
+        management === undefined
+          ? undefined
+          : await listen(management, { ...ownPlace(config), tls, isForOperators: true }),
     };
   } catch (error) {
     for (const server of open) await server.close();
@@ -69,7 +77,6 @@ function optionsFrom({ server, http }: Config): HttpServerOptions {
     headerFieldsMax: http.headerFieldsMax,
     // Counted uncompressed and with 32 bytes for every field on top.
     headerListBytesMax: 2 * http.headerBytesMax,
-    connectionsMax: http.connectionsMax,
   };
 }
 

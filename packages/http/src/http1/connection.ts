@@ -62,6 +62,11 @@ export class Http1Connection implements Connection, RequestSink {
     return this.#reader.isInHead;
   }
 
+  get idleSinceMs(): number {
+    const isBusy = this.#exchange !== undefined || this.isClosed || this.#output.unsentBytes > 0;
+    return isBusy ? Number.POSITIVE_INFINITY : this.#times.restingSinceMs;
+  }
+
   /** The rest of a body is expected: asked for, or to be read over. */
   get isBodyAwaited(): boolean {
     const exchange = this.#exchange;

@@ -76,6 +76,16 @@ export class Http2Connection implements Connection, FrameSink {
     return this.#reader.isInFrame;
   }
 
+  get idleSinceMs(): number {
+    const isBusy = this.receiver.activeCount > 0 || this.isClosed || this.sender.output.unsentBytes > 0;
+    return isBusy ? Number.POSITIVE_INFINITY : this.times.restingSinceMs;
+  }
+
+  /** Closes a connection without a request, and says that none was taken behind those answered. */
+  endIdle(): void {
+    this.finishDrain();
+  }
+
   /** No new requests are taken. */
   get isDraining(): boolean {
     return this.#goaway !== 'none';

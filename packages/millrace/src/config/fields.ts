@@ -3,6 +3,7 @@
  * variables, the flags, their help and completion, and docs/reference/config.md.
  */
 import {
+  addressRanges,
   boolean,
   bytes,
   choice,
@@ -118,6 +119,13 @@ export const fields = {
       description:
         'Header or metadata field that names the caller, for example millrace-caller. Set it only behind a gateway that writes it; without it callers are told apart by address.',
       default: '',
+    }),
+    trustedProxies: addressRanges({
+      flag: 'trusted-proxies',
+      synonyms: ['forwarded-allow-ips', 'trusted-hosts', 'proxy-protocol'],
+      description:
+        'Addresses of proxies and gateways in front of this server. Their connections are not limited by address, X-Forwarded-For is believed from them where no server.callerHeader is set, and server.callerHeader is believed from them alone.',
+      default: [],
     }),
     host: host({
       flag: 'host',
@@ -263,8 +271,32 @@ export const fields = {
     }),
     connectionsMax: integer({
       flag: 'connections-max',
-      description: 'Most open connections; more are closed at once.',
+      description:
+        'Most open connections on all ports together. At the limit an idle connection of the address that has the most is closed for a new one; without an idle one the new one is closed. Lowered at the start where the limit of open files (ulimit -n) is too low.',
       default: 10_000,
+      min: 1,
+      max: 1_000_000,
+    }),
+    connectionsPerAddressMax: integer({
+      flag: 'connections-per-address-max',
+      synonyms: ['max-connections-per-ip', 'connections-per-ip'],
+      description:
+        'Most open connections from one address; an IPv6 network of 64 bits (/64) counts as one. At the limit its longest idle connection is closed for a new one. Proxies of server.trustedProxies are exempt.',
+      default: 1000,
+      min: 1,
+      max: 1_000_000,
+    }),
+    handshakesMax: integer({
+      flag: 'handshakes-max',
+      description: 'Most TLS handshakes in progress; more connections are closed at once.',
+      default: 2000,
+      min: 1,
+      max: 1_000_000,
+    }),
+    handshakesPerAddressMax: integer({
+      flag: 'handshakes-per-address-max',
+      description: 'Most TLS handshakes in progress from one address, with the exemption of connectionsPerAddressMax.',
+      default: 500,
       min: 1,
       max: 1_000_000,
     }),
