@@ -31,13 +31,16 @@ export class ServerProcess {
     this.exit = new Promise((resolve) => child.once('exit', (code) => resolve(code)));
   }
 
-  /** Resolves when it listens and is ready. */
-  static async start(serveArguments: readonly string[]): Promise<ServerProcess> {
+  /** Resolves when it listens and is ready. `openFilesMax` is what it may have open (`ulimit -n`), the system's unless given. */
+  static async start(serveArguments: readonly string[], openFilesMax?: number): Promise<ServerProcess> {
     if (!existsSync(built)) throw new Error('the server is not built; run npm run build first');
+    const limited =
+      openFilesMax === undefined ? [] : ['/bin/sh', '-c', 'ulimit -n "$0" && exec "$@"', String(openFilesMax)];
+    const [program, ...programArguments] = [...limited, process.execPath, millrace];
     const child = spawn(
-      process.execPath,
+      program as string,
       [
-        millrace,
+        ...programArguments,
         'serve',
         ...serveArguments,
         '--http-port',

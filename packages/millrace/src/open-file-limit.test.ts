@@ -1,6 +1,6 @@
 import { ConfigError } from '@millrace/protocol';
 import { expect, test } from 'vitest';
-import { fittingConnections, readOpenFiles, reservedDescriptors } from './open-file-limit.ts';
+import { fittingConnections, mustAllowStart, readOpenFiles, reservedDescriptors } from './open-file-limit.ts';
 
 const others = 30 + 16 + 4 * 3 + reservedDescriptors(4);
 
@@ -22,6 +22,14 @@ test('where not even a few connections fit, the start fails and says what to do'
   expect(start).toThrow(ConfigError);
   expect(start).toThrow(/connectionsMax.*limit of open files is \d+; raise it \(ulimit -n/);
   expect(fittingConnections(2, 16, { max: 2 + others, open: 30 })).toBe(2);
+});
+
+test('where the program cannot be loaded, the start fails before it is', () => {
+  expect(() => mustAllowStart({ max: 255, open: 20 })).toThrow(
+    /needs 256 open files or more.*is 255; raise it \(ulimit/,
+  );
+  mustAllowStart({ max: 256, open: 20 });
+  mustAllowStart(undefined);
 });
 
 test('every further worker keeps descriptors free for its restart', () => {

@@ -20,12 +20,23 @@ const descriptorsPerWorker = 3;
 export const descriptorsForFiles = 32;
 /** How many workers the limit of connections leaves room for at the start; connections give way to further ones as they come. */
 const workersAtStart = 4;
+const advice = 'raise it (ulimit -n, LimitNOFILE= in systemd, --ulimit nofile= in Docker)';
 /** Fewer connections than this are no server. */
 const connectionsMin = 8;
 
 /** What is kept free of connections for files, and for every worker to be started anew. */
 export function reservedDescriptors(workers: number): number {
   return descriptorsForFiles + workers * descriptorsPerWorkerStart;
+}
+
+/** Node opens the files of a program at once: with fewer than this it cannot be loaded, and says so of some file of it. */
+const openFilesMin = 256;
+
+/** Throws a `ConfigError` where the server could not even be loaded. */
+export function mustAllowStart(files: OpenFiles | undefined): void {
+  if (files === undefined || files.max >= openFilesMin) return;
+  const message = `the server needs ${openFilesMin} open files or more, and the limit of open files is ${files.max}`;
+  throw new ConfigError([{ source: 'open files', message: `${message}; ${advice}` }]);
 }
 
 /**
@@ -39,7 +50,7 @@ export function fittingConnections(wanted: number, operatorConnections: number, 
   if (room >= Math.min(wanted, connectionsMin)) return Math.min(wanted, room);
   const message =
     `needs ${others + Math.min(wanted, connectionsMin)} open files or more, and the limit of open files is ` +
-    `${files.max}; raise it (ulimit -n, LimitNOFILE= in systemd, --ulimit nofile= in Docker)`;
+    `${files.max}; ${advice}`;
   throw new ConfigError([{ source: 'open files', field: 'http.connectionsMax', message }]);
 }
 

@@ -74,11 +74,11 @@ export class GuestList {
    */
   takeIdle(beforeMs: number, nowMs: number): DoorGuest | undefined {
     let idlest: DoorGuest | undefined;
-    let idlestSinceMs = beforeMs;
+    let idlestSinceMs = Number.POSITIVE_INFINITY;
     for (let looks = Math.min(this.count, looksMax); looks > 0; looks--) {
       const guest = this.#head as DoorGuest;
       const sinceMs = guest.idleSinceMs;
-      if (sinceMs <= idlestSinceMs) {
+      if (sinceMs <= beforeMs && sinceMs < idlestSinceMs) {
         idlest = guest;
         idlestSinceMs = sinceMs;
       }
