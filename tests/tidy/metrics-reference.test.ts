@@ -1,5 +1,6 @@
 import {
   batchRowsBuckets,
+  connectionMetrics,
   latencyBucketsSeconds,
   lifeCycleMetrics,
   type MetricSpec,
@@ -40,6 +41,7 @@ const reference = [
   section('Instances and queues', schedulerMetrics),
   section('Life of models', lifeCycleMetrics),
   section('Server', serverMetrics),
+  section('Connections', connectionMetrics),
   section('Process', processMetrics),
   section('Triton names', tritonMetrics),
   'The last table repeats facts of the first one under the names Triton gives them, for the dashboards and autoscalers',
@@ -52,9 +54,14 @@ test('docs/reference/metrics.md says what the metric table says', async () => {
 });
 
 test('every metric is named once, and with the ending its type asks for', () => {
-  const all = [modelMetrics, schedulerMetrics, lifeCycleMetrics, serverMetrics, processMetrics].flatMap(
-    (table): MetricSpec[] => Object.values(table),
-  );
+  const all = [
+    modelMetrics,
+    schedulerMetrics,
+    lifeCycleMetrics,
+    serverMetrics,
+    connectionMetrics,
+    processMetrics,
+  ].flatMap((table): MetricSpec[] => Object.values(table));
   const names = [...all, ...Object.values(tritonMetrics)].map((spec) => spec.name);
   expect(new Set(names).size).toBe(names.length);
   for (const spec of all) {

@@ -13,7 +13,13 @@ export * from './rpc/service.ts';
 export * from './rpc/status.ts';
 export { AddressRanges, isAddressRange, noAddresses } from './wire/address-ranges.ts';
 export { type HttpLimitOptions, type HttpLimits, httpLimits, resolveHttpLimits } from './wire/config.ts';
-export { ConnectionDoor, type DoorLimits, type DoorOptions, type DoorRefusal } from './wire/connection-door.ts';
+export {
+  ConnectionDoor,
+  type DoorLimits,
+  type DoorOptions,
+  type DoorRefusal,
+  doorRefusals,
+} from './wire/connection-door.ts';
 export { ownerOfAddress } from './wire/ip-address.ts';
 export { wireHandlerFrom } from './wire/seam-handler.ts';
 export { type HttpServerOptions, type HttpTlsOptions, type OnUpgrade, serveHttp, serveWire } from './wire/serve.ts';

@@ -10,6 +10,7 @@ import {
   MetricsRegistry,
   metricsHandler,
   type Statistics,
+  startConnectionMetrics,
   startProcessMetrics,
   startSchedulerMetrics,
   statisticsFrom,
@@ -92,9 +93,11 @@ async function startOn(store: MetadataStore, config: Config, logger: Logger): Pr
   const grpc = grpcEdge(edgeParts);
   let listeners: Listeners;
   try {
+    const door = openDoor({ config, trustedProxies, workers: () => assembly.fleet.workerCount, logger });
+    startConnectionMetrics(metrics, door);
     listeners = await openListeners({
       config,
-      door: openDoor({ config, trustedProxies, workers: () => assembly.fleet.workerCount, logger }),
+      door,
       onAcceptError: acceptErrorLog(logger, () => performance.now()),
       api: createRpcHandler(grpc.services, {
         errorFrom: (error) => grpc.errorFrom(error),

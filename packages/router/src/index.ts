@@ -58,6 +58,7 @@ export * from './registry/pipeline/read-pipeline.ts';
 export * from './registry/repository.ts';
 export * from './registry/run-sharing.ts';
 export * from './registry/served-models.ts';
+export * from './telemetry/connection-metrics.ts';
 export * from './telemetry/duration-tally.ts';
 export * from './telemetry/exposition.ts';
 export * from './telemetry/failure-counters.ts';

@@ -21,13 +21,16 @@ export const doorLimitNames = [
 
 export type DoorLimits = Pick<HttpLimits, (typeof doorLimitNames)[number]>;
 
-/** Which limit refused a connection. */
-export type DoorRefusal =
-  | 'connectionsMax'
-  | 'connectionsPerAddressMax'
-  | 'descriptors'
-  | 'handshakesMax'
-  | 'handshakesPerAddressMax';
+/** The limits that may refuse a connection. */
+export const doorRefusals = [
+  'connectionsMax',
+  'connectionsPerAddressMax',
+  'descriptors',
+  'handshakesMax',
+  'handshakesPerAddressMax',
+] as const;
+
+export type DoorRefusal = (typeof doorRefusals)[number];
 
 export interface DoorOptions {
   /** Connections from these are not limited by address: they speak for many clients. */
@@ -57,8 +60,14 @@ export class ConnectionDoor {
   readonly #nowMs: () => number;
   readonly #proxies = new DoorCrowd();
   readonly #strangers = new DoorCrowd();
+  /** Connections refused so far, by the limit that they met. */
+  readonly refused: Readonly<Record<DoorRefusal, number>>;
+  readonly #refused = Object.fromEntries(doorRefusals.map((limit) => [limit, 0])) as Record<DoorRefusal, number>;
+  /** Connections closed so far to make room for others. */
+  evicted = 0;
   constructor(limits: DoorLimits, options: DoorOptions = {}) {
     this.#limits = limits;
+    this.refused = this.#refused;
     this.#trustedProxies = options.trustedProxies ?? noAddresses;
     this.#onRefused = options.onRefused ?? (() => {});
     this.#descriptorsMax = options.descriptorsMax ?? (() => Number.POSITIVE_INFINITY);
@@ -83,6 +92,7 @@ export class ConnectionDoor {
     const refusal = this.#refusalOf(address, descriptorOf(socket), entrance, nowMs);
     if (refusal !== undefined) {
       crowd.forgetIfEmpty(address);
+      this.#refused[refusal]++;
       this.#onRefused(refusal, address.owner);
       return undefined;
     }
@@ -127,6 +137,7 @@ export class ConnectionDoor {
 
   #evict(guest: DoorGuest | undefined): boolean {
     if (guest === undefined) return false;
+    this.evicted++;
     // Its place is free at once; that the socket has closed is told later.
     (guest.address.isTrustedProxy ? this.#proxies : this.#strangers).leave(guest);
     guest.evict();
