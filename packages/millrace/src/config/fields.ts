@@ -124,7 +124,7 @@ export const fields = {
       flag: 'trusted-proxies',
       synonyms: ['forwarded-allow-ips', 'trusted-hosts', 'proxy-protocol'],
       description:
-        'Addresses of proxies and gateways in front of this server. Their connections are not limited by address, X-Forwarded-For is believed from them where no server.callerHeader is set, and server.callerHeader is believed from them alone.',
+        'Proxies in front of this server: not limited by address, and believed in X-Forwarded-For or server.callerHeader, then from them alone.',
       default: [],
     }),
     host: host({
@@ -272,7 +272,7 @@ export const fields = {
     connectionsMax: integer({
       flag: 'connections-max',
       description:
-        'Most open connections on all ports together. At the limit an idle connection of the address that has the most is closed for a new one; without an idle one the new one is closed. Lowered at the start where the limit of open files (ulimit -n) is too low.',
+        'Most open connections on all ports together; at the limit idle ones are closed for new ones. Lowered where ulimit -n is too low.',
       default: 10_000,
       min: 1,
       max: 1_000_000,
@@ -281,21 +281,21 @@ export const fields = {
       flag: 'connections-per-address-max',
       synonyms: ['max-connections-per-ip', 'connections-per-ip'],
       description:
-        'Most open connections from one address; an IPv6 network of 64 bits (/64) counts as one. At the limit its longest idle connection is closed for a new one. Proxies of server.trustedProxies are exempt.',
+        'Most open connections from one address (an IPv6 /64 is one), server.trustedProxies excepted; at the limit idle ones are closed for new ones.',
       default: 1000,
       min: 1,
       max: 1_000_000,
     }),
     handshakesMax: integer({
       flag: 'handshakes-max',
-      description: 'Most TLS handshakes in progress; more connections are closed at once.',
+      description: 'Most TLS handshakes in progress; stalled ones are closed for new ones.',
       default: 2000,
       min: 1,
       max: 1_000_000,
     }),
     handshakesPerAddressMax: integer({
       flag: 'handshakes-per-address-max',
-      description: 'Most TLS handshakes in progress from one address, with the exemption of connectionsPerAddressMax.',
+      description: 'Most TLS handshakes in progress from one address, server.trustedProxies excepted.',
       default: 500,
       min: 1,
       max: 1_000_000,
