@@ -12,6 +12,7 @@ export type { RefusedCall } from './rpc/rpc-host.ts';
 export * from './rpc/service.ts';
 export * from './rpc/status.ts';
 export { type HttpLimitOptions, type HttpLimits, httpLimits, resolveHttpLimits } from './wire/config.ts';
+export type { RequestGate } from './wire/request-gate.ts';
 export { wireHandlerFrom } from './wire/seam-handler.ts';
 export { type HttpServerOptions, type HttpTlsOptions, type OnUpgrade, serveHttp, serveWire } from './wire/serve.ts';
 export { type AnswerBody, type ExchangeListener, WireExchange, type WireHandler } from './wire/wire-exchange.ts';

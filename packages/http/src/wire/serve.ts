@@ -10,7 +10,9 @@ import { Http2Connection } from '../http2/connection.ts';
 import { type HttpLimitOptions, type HttpLimits, resolveHttpLimits } from './config.ts';
 import { ConnectionDoor, originOf } from './connection-door.ts';
 import { SharedHost } from './connection-host.ts';
+import { gatedHandler, type RequestGate } from './request-gate.ts';
 import { wireHandlerFrom } from './seam-handler.ts';
+import { SeamRequest } from './seam-request.ts';
 import { Sniffer } from './sniffer.ts';
 import { SocketTransport } from './socket-transport.ts';
 import type { Connection } from './transport.ts';
@@ -31,6 +33,10 @@ export interface HttpServerOptions extends HttpLimitOptions {
   readonly host?: string | undefined;
   /** Default 0: any free port. */
   readonly port?: number | undefined;
+  /** Path of a Unix socket to listen on, instead of host and port. */
+  readonly socketPath?: string | undefined;
+  /** Asked about every request, upgrades included; left out, all are served. */
+  readonly gate?: RequestGate | undefined;
   readonly tls?: HttpTlsOptions | undefined;
   readonly onUpgrade?: OnUpgrade | undefined;
   /** Hears of failures that clients are not told about; unset, they become process warnings. */
@@ -51,7 +57,11 @@ export function serveHttp(handler: HttpHandler, options: HttpServerOptions = {})
 /** Serves a handler of the layer below the seam, which gets plain calls instead of promises. */
 export async function serveWire(handler: WireHandler, options: HttpServerOptions = {}): Promise<HttpServer> {
   const server = new WireServer(handler, options, resolveHttpLimits(options));
-  await server.listen(options.host ?? '127.0.0.1', options.port ?? 0);
+  await server.listen(
+    options.socketPath === undefined
+      ? { host: options.host ?? '127.0.0.1', port: options.port ?? 0 }
+      : { path: options.socketPath },
+  );
   return server;
 }
 
@@ -61,12 +71,15 @@ function warn(error: unknown): void {
 
 function ignore(): void {}
 
+type ListenPlace = { readonly host: string; readonly port: number } | { readonly path: string };
+
 class WireServer implements HttpServer {
   host = '';
   port = 0;
   readonly #shared: SharedHost;
   readonly #server: Server;
   readonly #onUpgrade: OnUpgrade | undefined;
+  readonly #gate: RequestGate | undefined;
   readonly #onAcceptError: (error: Error) => void;
   readonly #door: ConnectionDoor;
   readonly #transports = new Set<SocketTransport>();
@@ -75,8 +88,9 @@ class WireServer implements HttpServer {
 
   constructor(handler: WireHandler, options: HttpServerOptions, limits: HttpLimits) {
     this.#onUpgrade = options.onUpgrade;
+    this.#gate = options.gate;
     this.#onAcceptError = options.onAcceptError ?? ignore;
-    this.#shared = new SharedHost(limits, handler);
+    this.#shared = new SharedHost(limits, options.gate === undefined ? handler : gatedHandler(handler, options.gate));
     this.#door = new ConnectionDoor(limits);
     this.#server =
       options.tls === undefined
@@ -105,10 +119,10 @@ class WireServer implements HttpServer {
     return server;
   }
 
-  listen(host: string, port: number): Promise<void> {
+  listen(place: ListenPlace): Promise<void> {
     return new Promise((resolve, reject) => {
       this.#server.once('error', reject);
-      this.#server.listen(port, host, () => {
+      this.#server.listen(place, () => {
         this.#server.off('error', reject);
         this.#server.on('error', this.#onAcceptError);
         const address = this.#server.address();
@@ -164,6 +178,8 @@ class WireServer implements HttpServer {
     const onUpgrade = this.#onUpgrade;
     if (onUpgrade === undefined) return new Http1Connection(this.#shared, transport);
     return new Http1Connection(this.#shared, transport, (request, head) => {
+      // A request that the gate refuses is not offered: served as any other, it meets the gate there and is answered.
+      if (request instanceof SeamRequest && this.#gate?.(request.exchange) !== undefined) return false;
       const isTaken: boolean = onUpgrade(request, transport.release(), head);
       if (!isTaken) transport.attach();
       return isTaken;
