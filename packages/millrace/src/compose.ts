@@ -15,13 +15,15 @@ import {
 } from '@millrace/router';
 import type { MetadataStore } from '@millrace/store';
 import { type Assembly, assemble } from './assemble.ts';
-import type { RunningServer, ServedModel, StartServer } from './cli/running-server.ts';
+import type { ExposureNotice, RunningServer, ServedModel, StartServer } from './cli/running-server.ts';
 import { serverUrl } from './cli/server-url.ts';
 import type { Config } from './config/fields.ts';
+import { exposureNoticesOf } from './exposure-notices.ts';
 import { FleetWatch } from './fleet-watch.ts';
 import { type Listeners, openListeners } from './listeners.ts';
 import { acceptErrorLog } from './logging/accept-error-log.ts';
 import { rpcAccessLog, withAccessLog } from './logging/access-log.ts';
+import { forbiddenLog } from './logging/forbidden-log.ts';
 import type { Logger } from './logging/logger.ts';
 import { mountManagement, type SharedManagement } from './mount-management.ts';
 import { type ContextLayer, openContexts } from './open-contexts.ts';
@@ -73,10 +75,7 @@ async function startOn(store: MetadataStore, config: Config, logger: Logger): Pr
     () => assembly.library.contexts(),
     (name, modelVersion) => layer.contexts.named(name, modelVersion),
   );
-  const rpc = {
-    cors: config.http.corsOrigins.length === 0 ? undefined : { origins: originsFrom(config.http.corsOrigins) },
-    interceptors: config.log.requests ? [rpcAccessLog(logger, () => performance.now())] : [],
-  };
+  const rpc = { interceptors: config.log.requests ? [rpcAccessLog(logger, () => performance.now())] : [] };
   const mount = mountManagement({
     management: new ServerManagement({ assembly, traffic: layer.traffic }),
     config,
@@ -91,6 +90,7 @@ async function startOn(store: MetadataStore, config: Config, logger: Logger): Pr
     listeners = await openListeners({
       config,
       onAcceptError: acceptErrorLog(logger, () => performance.now()),
+      onForbidden: forbiddenLog(logger, () => performance.now()),
       api: createRpcHandler(grpc.services, {
         errorFrom: (error) => grpc.errorFrom(error),
         onRefused: (call, error) => grpc.noteRefused(call, error),
@@ -98,6 +98,7 @@ async function startOn(store: MetadataStore, config: Config, logger: Logger): Pr
         receiveBytesMax: config.http.bodyBytesMax,
         // What may wait may also be on its way; and a message of the largest size always has a chance.
         arrivingBytesMax: Math.max(config.queue.serverBytesMax, 2 * config.http.bodyBytesMax),
+        cors: config.http.corsOrigins.length === 0 ? undefined : { origins: originsFrom(config.http.corsOrigins) },
         ...rpc,
         next: wireHandlerFrom(withLog(restHandler(edgeParts), config, logger), onError),
       }),
@@ -119,6 +120,7 @@ async function startOn(store: MetadataStore, config: Config, logger: Logger): Pr
     endManagement: () => mount.own?.end(),
     listeners,
     scheme: config.tls.certificateFile === '' ? 'http' : 'https',
+    notices: exposureNoticesOf(config),
     stopMetrics: () => processMetrics.stop(),
   });
 }
@@ -181,6 +183,7 @@ interface ServerParts {
   readonly endManagement: () => void;
   readonly listeners: Listeners;
   readonly scheme: 'http' | 'https';
+  readonly notices: readonly ExposureNotice[];
   readonly stopMetrics: () => void;
 }
 
@@ -189,6 +192,7 @@ class ComposedServer implements RunningServer {
   readonly grpcUrl: string;
   readonly metricsUrl: string;
   readonly managementUrl: string | undefined;
+  readonly notices: readonly ExposureNotice[];
   readonly #parts: ServerParts;
   #closed: Promise<void> | undefined;
 
@@ -199,6 +203,7 @@ class ComposedServer implements RunningServer {
     this.grpcUrl = serverUrl(grpc.host, grpc.port, parts.scheme);
     this.metricsUrl = `${serverUrl(metrics.host, metrics.port)}/metrics`;
     this.managementUrl = management && serverUrl(management.host, management.port, parts.scheme);
+    this.notices = parts.notices;
   }
 
   models(): readonly ServedModel[] {

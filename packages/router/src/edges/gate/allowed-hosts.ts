@@ -2,8 +2,7 @@
  * The names that a port answers for. A page whose own name was made to resolve to this machine (DNS rebinding) is of
  * the same origin for its browser; all that gives it away is the name in Host.
  */
-import { isIP } from 'node:net';
-import { hostFrom, hostFromName, isLoopbackHost } from './host-name.ts';
+import { hostFrom, hostFromName, isAddress, isLoopbackHost } from '@millrace/protocol';
 
 export interface AllowedHostsOptions {
   /** What the operator listed: names, addresses, `*.example.com`; `*` allows every host. */
@@ -40,7 +39,7 @@ export class AllowedHosts {
     const host = hostFrom(authority);
     if (host === undefined) return false;
     if (isLoopbackHost(host) || this.#names.has(host)) return true;
-    if (this.#isEveryAddress && isIP(host) !== 0) return true;
+    if (this.#isEveryAddress && isAddress(host)) return true;
     return this.#suffixes.some((suffix) => host.endsWith(suffix));
   }
 }

@@ -1,6 +1,4 @@
 /** Host names as requests and operators write them, brought into one form so that they can be compared. */
-import { isIP } from 'node:net';
-
 /** What no host with a port may hold: user information, paths, escapes of the URL parser. */
 const notInAuthority = /[\s/\\?#@]/;
 
@@ -18,13 +16,20 @@ export function hostFrom(authority: string): string | undefined {
 
 /** The same for an address or name that stands alone, as in a configuration: an IPv6 address needs no brackets there. */
 export function hostFromName(name: string): string | undefined {
-  return hostFrom(isIP(name) === 6 ? `[${name}]` : name);
+  return hostFrom(name.includes(':') ? `[${name}]` : name);
+}
+
+const isIpv4 = /^\d+\.\d+\.\d+\.\d+$/;
+
+/** Whether a host in the form of `hostFrom` is an address. */
+export function isAddress(host: string): boolean {
+  return host.includes(':') || isIpv4.test(host);
 }
 
 /** Whether a host in the form of `hostFrom` can only be this machine. */
 export function isLoopbackHost(host: string): boolean {
   if (host === 'localhost' || host.endsWith('.localhost')) return true;
-  if (isIP(host) === 4) return host.startsWith('127.');
+  if (isIpv4.test(host)) return host.startsWith('127.');
   // An IPv4 address inside IPv6, as the URL standard writes it.
   return host === '::1' || /^::ffff:7f[0-9a-f]{2}:[0-9a-f]{1,4}$/.test(host);
 }
