@@ -131,7 +131,7 @@ describe('HTTP/2', () => {
     await open();
     const headers = await call({ ':authority': 'evil.example:8001', ...grpc });
     expect(headers).toMatchObject({ ':status': 200, 'content-type': 'application/grpc', 'grpc-status': '7' });
-    expect(decodeURIComponent(headers['grpc-message'] ?? '')).toMatch(/evil\.example:8001.*server\.allowedHosts/);
+    expect(decodeURIComponent(headers['grpc-message'] as string)).toMatch(/evil\.example:8001.*server\.allowedHosts/);
     expect(served).toEqual([]);
   });
 

@@ -24,11 +24,7 @@ export class UploadedCode {
   }
 
   /** Throws for a load that brings code, before anything of it is written. */
-  async refuse(
-    name: string,
-    { config, files }: LoadOverrides,
-    findPlaces: () => Promise<Places>,
-  ): Promise<void> {
+  async refuse(name: string, { config, files }: LoadOverrides, findPlaces: () => Promise<Places>): Promise<void> {
     if (this.#isAllowed || config === undefined) return;
     const hasFiles = files !== undefined && files.size > 0;
     const places: Places = hasFiles ? new Map() : await findPlaces();
