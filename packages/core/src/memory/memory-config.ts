@@ -20,7 +20,10 @@ export interface MemoryLimits {
   readonly completionBytes: number;
   /** A request that holds no more than this is small. */
   readonly smallRequestBytesMax: number;
-  /** What an owner may hold beyond its share: bytes that were on their way when it was asked to wait. */
+  /**
+   * What the waiting leases of an owner may take beyond its share: bytes that were on their way when they were asked to
+   * wait. It is less when little is free (`overdraftShare`).
+   */
   readonly overdraftBytesMax: number;
 }
 
@@ -41,9 +44,11 @@ export function resolveMemoryLimits(options: MemoryOptions = {}): MemoryLimits {
   const completionBytes = Math.ceil(bodyBytesMax * growthFactor);
   const sharedBytes = bytesMax - smallBytes - completionBytes;
   const problems: ConfigProblem[] = [];
-  if (!Number.isSafeInteger(bytesMax) || bytesMax <= 0) {
-    problems.push({ source: 'memory', field: 'bytesMax', message: `must be a whole number of bytes, not ${bytesMax}` });
-  } else if (sharedBytes < bytesMax * sharedShareMin) {
+  for (const [field, bytes] of Object.entries({ bytesMax, bodyBytesMax })) {
+    if (Number.isSafeInteger(bytes) && bytes > 0) continue;
+    problems.push({ source: 'memory', field, message: `must be a whole number of bytes above 0, not ${bytes}` });
+  }
+  if (problems.length === 0 && sharedBytes < bytesMax * sharedShareMin) {
     const neededMin = Math.ceil(completionBytes / (1 - sharedShareMin - smallShare));
     const message = `is ${bytesMax} bytes, too little for bodies of ${bodyBytesMax} bytes: allow ${neededMin} bytes, or smaller bodies`;
     problems.push({ source: 'memory', field: 'bytesMax', message });
