@@ -84,7 +84,6 @@ export class LargeMemory {
     this.#stopWaiting(large);
     this.#addShared(large, -large.sharedBytes);
     this.#addCompletion(large, -large.completionBytes);
-    large.promisedBytes = 0;
     if (large === this.#favoured) this.#favoured = undefined;
   }
 

@@ -17,6 +17,7 @@ export class MemoryReferee {
   readonly ledger: MemoryLedger;
   readonly limits: MemoryLimits;
   readonly requests = new Set<SimulatedRequest>();
+  #favoured: SimulatedRequest | undefined = undefined;
   /** What happened, to see that a simulation leaves nothing out. */
   readonly seen = new Map<string, number>();
 
@@ -40,6 +41,7 @@ export class MemoryReferee {
       return;
     }
     must(!isAside || request.heldBytes > this.limits.completionBytes, 'the favoured lease can complete its body');
+    if (verdict === 'waiting') this.#judgeOverdraft(request.owner);
     if (before.isWaiting) return;
     if (request.heldBytes <= this.limits.smallRequestBytesMax) this.#judgeSmall(request);
     const { owner } = request;
@@ -63,6 +65,8 @@ export class MemoryReferee {
       completion += large?.completionBytes ?? 0;
       const counted = large === undefined ? 0 : large.sharedBytes - large.promisedBytes + large.completionBytes;
       must(large === undefined || counted === lease.heldBytes, 'every byte is counted in one part');
+      must((large?.overdraftBytes ?? 0) <= sharedBytesOf(request), 'an overdraft is held in the shared part');
+      must((large?.overdraftBytes ?? 0) >= request.overdraftBytes, 'what is taken while waiting is an overdraft');
     }
     must(shared === ledger.sharedUsed && small === ledger.smallUsed, 'the parts are the sums of the leases');
     must(completion === ledger.completionUsed, 'what is set aside is held by leases');
@@ -73,6 +77,7 @@ export class MemoryReferee {
     const potential = limits.sharedBytes / (limits.sharedBytes - shared);
     must(potential <= 1 + (1 + overdraftShare) * owners + 1e-9, 'no owner denies the others more than its share');
     this.#lookForLostWakeUps();
+    this.#lookAtFavoured();
   }
 
   /** Everybody has gone. */
@@ -92,6 +97,13 @@ export class MemoryReferee {
     must(left >= -1 && connection * share <= left * left * (1 + 1e-9) + mebibyte, 'no grant is above the share');
   }
 
+  #judgeOverdraft(owner: string): void {
+    const free = this.limits.sharedBytes - this.ledger.sharedUsed;
+    const overdraft = this.#sumOf(owner, ({ overdraftBytes }) => overdraftBytes);
+    const allowed = Math.min(this.limits.overdraftBytesMax, (overdraftShare * free * free) / this.limits.sharedBytes);
+    must(overdraft <= allowed + 1, 'an owner that has overdrawn is refused');
+  }
+
   #judgeSmall(request: SimulatedRequest): void {
     const held = this.#sumOf(request.owner, smallBytesOf) + request.heldBytes;
     const others = this.#holders(smallBytesOf, request.owner);
@@ -107,6 +119,20 @@ export class MemoryReferee {
     }
     must(this.ledger.waitingCount === waiting, 'those that wait are counted');
     must(waiting === 0 || this.ledger.completionUsed > 0, 'while some wait, one of them can complete');
+  }
+
+  /** Who was favoured stays so until it has arrived or shrunk. */
+  #lookAtFavoured(): void {
+    const before = this.#favoured;
+    if (before !== undefined && this.requests.has(before)) {
+      const isDone = before.isComplete || before.heldBytes <= this.limits.smallRequestBytesMax;
+      must(
+        isDone || (before.lease.large?.completionBytes ?? 0) > 0,
+        'the favoured lease stays so until it is complete',
+      );
+    }
+    this.#favoured = undefined;
+    for (const request of this.requests) if ((request.lease.large?.completionBytes ?? 0) > 0) this.#favoured = request;
   }
 
   #sumOf(owner: string, bytesOf: (request: SimulatedRequest) => number): number {

@@ -142,6 +142,6 @@ export class MemoryWorld {
     else if (choice === 6 && other !== told) other.step();
     else if (choice === 7) other.end('given up');
     else if (choice === 8 && other.state !== 'ended') other.give(dice.between(0, other.heldBytes));
-    else if (choice === 9) told.lease.complete();
+    else if (choice === 9) told.complete();
   }
 }

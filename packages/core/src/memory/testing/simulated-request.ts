@@ -40,6 +40,9 @@ export class SimulatedRequest implements MemoryHolder {
   outcome: 'answered' | 'refused' | 'stalled' | 'given up' | undefined = undefined;
   heldBytes = 0;
   isWaiting: boolean = false;
+  isComplete: boolean = false;
+  /** What it took at least since it was asked to wait. */
+  overdraftBytes = 0;
   #arrivedBytes = 0;
   #windowBytes = 0;
   #idleSteps = 0;
@@ -76,19 +79,22 @@ export class SimulatedRequest implements MemoryHolder {
     if (!this.isWaiting || this.state === 'ended') throw new Error('broken rule: only a lease that waits is told');
     this.#referee.note('told');
     this.isWaiting = false;
+    this.overdraftBytes = 0;
     this.#idleSteps = 0;
     this.#onTold(this);
   }
 
   hold(bytes: number): void {
     const { large } = this.lease;
+    const promisedBytes = large?.promisedBytes ?? 0;
     const before = {
       completionBytes: large?.completionBytes ?? 0,
-      promisedBytes: large?.promisedBytes ?? 0,
+      promisedBytes,
       isWaiting: this.isWaiting,
     };
     this.heldBytes += bytes;
     const verdict = this.lease.hold(bytes);
+    if (verdict === 'waiting') this.overdraftBytes += large === undefined ? this.heldBytes : bytes - promisedBytes;
     this.#referee.judge(this, before, bytes, verdict);
     if (verdict === 'refused') {
       this.isWaiting = false;
@@ -104,7 +110,13 @@ export class SimulatedRequest implements MemoryHolder {
 
   give(bytes: number): void {
     this.heldBytes -= bytes;
+    this.overdraftBytes = Math.max(0, this.overdraftBytes - bytes);
     this.lease.give(bytes);
+  }
+
+  complete(): void {
+    this.isComplete = true;
+    this.lease.complete();
   }
 
   end(outcome: 'answered' | 'refused' | 'stalled' | 'given up'): void {
@@ -114,8 +126,9 @@ export class SimulatedRequest implements MemoryHolder {
     this.#referee.note(outcome);
     this.isWaiting = false;
     this.heldBytes = 0;
-    this.lease.end();
+    this.overdraftBytes = 0;
     this.#referee.requests.delete(this);
+    this.lease.end();
   }
 
   #arrive(): void {
@@ -134,7 +147,7 @@ export class SimulatedRequest implements MemoryHolder {
     if (isStream && !this.isWaiting && this.#arrivedBytes % 3 === 0) this.give(this.heldBytes);
     if (this.#arrivedBytes < bodyBytes) return;
     this.state = 'running';
-    this.lease.complete();
+    this.complete();
   }
 
   #run(): void {
