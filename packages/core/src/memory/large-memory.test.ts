@@ -150,7 +150,9 @@ describe('favour', () => {
   test('is given up by a lease that holds nothing more, whatever its owner holds', () => {
     const ledger = ledgerOf();
     const favoured = takeFavour(ledger);
+    // It has more small requests than its share since others have some.
     for (let index = 0; index < 5; index++) leaseOf(favoured.connection)[0].count(1000);
+    for (const name of ['b', 'c']) leaseOf(ledger.connection(name))[0].hold(1000);
     const [, holder] = waitingLease(ledger, 'a');
     favoured.give(2000);
     expect(holder.toldCount).toBe(1);

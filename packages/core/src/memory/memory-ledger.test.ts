@@ -76,6 +76,8 @@ test('a closed connection that holds something again joins the owner that has it
   closed.close();
   const open = ledger.connection('a');
   const [lease] = leaseOf(closed);
+  lease.end();
+  expect(ledger.ownerCount).toBe(1);
   lease.hold(10);
   expect(open.owner.smallBytes).toBe(10);
   open.close();
