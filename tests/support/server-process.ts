@@ -14,6 +14,13 @@ export interface LogRecord {
   readonly [field: string]: unknown;
 }
 
+export interface Launch {
+  /** A command before the server's own, that becomes it: `strace -D`. */
+  readonly wrapper?: readonly string[];
+  /** Over this process's. */
+  readonly environment?: NodeJS.ProcessEnv;
+}
+
 export class ServerProcess {
   readonly url: string;
   readonly grpcUrl: string;
@@ -32,11 +39,13 @@ export class ServerProcess {
   }
 
   /** Resolves when it listens and is ready. */
-  static async start(serveArguments: readonly string[]): Promise<ServerProcess> {
+  static async start(serveArguments: readonly string[], launch: Launch = {}): Promise<ServerProcess> {
     if (!existsSync(built)) throw new Error('the server is not built; run npm run build first');
+    const [command = process.execPath, ...words] = [...(launch.wrapper ?? []), process.execPath];
     const child = spawn(
-      process.execPath,
+      command,
       [
+        ...words,
         millrace,
         'serve',
         ...serveArguments,
@@ -51,7 +60,7 @@ export class ServerProcess {
         '--log-level',
         'debug',
       ],
-      { stdio: ['ignore', 'pipe', 'inherit'] },
+      { stdio: ['ignore', 'pipe', 'inherit'], env: { ...process.env, ...launch.environment } },
     );
     const records: LogRecord[] = [];
     const listening = await new Promise<LogRecord>((resolve, reject) => {

@@ -3,6 +3,7 @@ import {
   latencyBucketsSeconds,
   lifeCycleMetrics,
   type MetricSpec,
+  memoryMetrics,
   modelMetrics,
   processMetrics,
   schedulerMetrics,
@@ -38,6 +39,7 @@ const reference = [
   `Buckets of \`${modelMetrics.batchRows.name}\`: ${batchRowsBuckets.join(', ')}.`,
   '',
   section('Instances and queues', schedulerMetrics),
+  section('Memory of requests', memoryMetrics),
   section('Life of models', lifeCycleMetrics),
   section('Server', serverMetrics),
   section('Process', processMetrics),
@@ -52,7 +54,7 @@ test('docs/reference/metrics.md says what the metric table says', async () => {
 });
 
 test('every metric is named once, and with the ending its type asks for', () => {
-  const all = [modelMetrics, schedulerMetrics, lifeCycleMetrics, serverMetrics, processMetrics].flatMap(
+  const all = [modelMetrics, schedulerMetrics, memoryMetrics, lifeCycleMetrics, serverMetrics, processMetrics].flatMap(
     (table): MetricSpec[] => Object.values(table),
   );
   const names = [...all, ...Object.values(tritonMetrics)].map((spec) => spec.name);

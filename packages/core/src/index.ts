@@ -14,6 +14,7 @@ export {
   type MemoryLimits,
   type MemoryOptions,
   memoryBytesMaxDefault,
+  memoryBytesMinFor,
   resolveMemoryLimits,
 } from './memory/memory-config.ts';
 export type { MemoryHolder, MemoryLease, MemoryVerdict } from './memory/memory-lease.ts';

@@ -5,10 +5,12 @@ import {
   type HttpServer,
   type HttpServerOptions,
   type HttpTlsOptions,
+  type ServerMemory,
   serveWire,
   type WireHandler,
 } from '@millrace/http';
 import { ConfigError, type ConfigProblem } from '@millrace/protocol';
+import { callerFrom } from '@millrace/router';
 import { failureReason } from './cli/failure-reason.ts';
 import type { Config } from './config/fields.ts';
 
@@ -26,18 +28,20 @@ export interface ListenerParts {
   readonly metrics: WireHandler;
   /** Left out, management has no port of its own. */
   readonly management?: WireHandler | undefined;
+  /** What the requests of all ports may hold together. */
+  readonly memory: ServerMemory;
   /** Hears of connections that could not be accepted. */
   readonly onAcceptError: (error: Error) => void;
 }
 
 /** Opens all of them, or none. */
 export async function openListeners(parts: ListenerParts): Promise<Listeners> {
-  const { config, api, metrics, management, onAcceptError } = parts;
+  const { config, api, metrics, management, memory, onAcceptError } = parts;
   const { httpPort, grpcPort, metricsPort } = config.server;
   const tls = tlsFrom(config);
   const open: HttpServer[] = [];
   const listen = async (handler: WireHandler, place: Pick<HttpServerOptions, 'host' | 'port' | 'tls'>) => {
-    const server = await serveWire(handler, { ...optionsFrom(config), ...place, onAcceptError });
+    const server = await serveWire(handler, { ...optionsFrom(config), ...place, memory, onAcceptError });
     open.push(server);
     return server;
   };
@@ -58,11 +62,14 @@ function ownPlace({ management }: Config): { readonly host: string; readonly por
   return { host: management.host, port: management.port === 'same' ? 0 : management.port };
 }
 
-function optionsFrom({ server, http }: Config): HttpServerOptions {
+function optionsFrom({ server, http, memory }: Config): HttpServerOptions {
   return {
     host: server.host,
     headMsMax: millisecondsFrom(http.headerSecondsMax),
     bodyStallMsMax: millisecondsFrom(http.stallSecondsMax),
+    bodyBytesPerSecondMin: http.bodyBytesPerSecondMin,
+    bodyMsMax: millisecondsFrom(http.bodySecondsMax),
+    memoryWaitMsMax: millisecondsFrom(memory.waitSecondsMax),
     responseStallMsMax: millisecondsFrom(http.stallSecondsMax),
     idleMsMax: millisecondsFrom(http.keepAliveSecondsMax),
     headBytesMax: http.headerBytesMax,
@@ -70,7 +77,13 @@ function optionsFrom({ server, http }: Config): HttpServerOptions {
     // Counted uncompressed and with 32 bytes for every field on top.
     headerListBytesMax: 2 * http.headerBytesMax,
     connectionsMax: http.connectionsMax,
+    ownerOf: ownerOfCaller(server.callerHeader),
   };
+}
+
+/** Where a gateway names the caller, that is whose memory a request takes; else its address tells. */
+function ownerOfCaller(callerHeader: string): HttpServerOptions['ownerOf'] {
+  return callerHeader === '' ? undefined : (headers, peer) => callerFrom(headers, peer, callerHeader);
 }
 
 /** Read here, once, so that a file that cannot be used is told before anything listens. */

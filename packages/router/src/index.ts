@@ -11,6 +11,7 @@ export * from './data-plane/sequences/sequencing.ts';
 export * from './data-plane/served-model.ts';
 export * from './dispatch/local-lane/local-lane.ts';
 export * from './dispatch/worker-fleet.ts';
+export { callerFrom } from './edges/caller.ts';
 export { type GrpcOptions, grpcDefaults, resolveGrpcConfig } from './edges/grpc/config.ts';
 export { type AddedService, createGrpcEdge, type GrpcEdge, type GrpcEdgeOptions } from './edges/grpc/edge.ts';
 export {
@@ -61,6 +62,7 @@ export * from './telemetry/duration-tally.ts';
 export * from './telemetry/exposition.ts';
 export * from './telemetry/failure-counters.ts';
 export * from './telemetry/life-cycle-metrics.ts';
+export * from './telemetry/memory-metrics.ts';
 export * from './telemetry/metric-table.ts';
 export * from './telemetry/metrics-handler.ts';
 export * from './telemetry/metrics-observer.ts';

@@ -1,6 +1,6 @@
 import { ConfigError } from '@millrace/protocol';
 import { expect, test } from 'vitest';
-import { memoryBytesMaxDefault, resolveMemoryLimits } from './memory-config.ts';
+import { memoryBytesMaxDefault, memoryBytesMinFor, resolveMemoryLimits } from './memory-config.ts';
 
 const mebibyte = 1024 * 1024;
 
@@ -26,27 +26,28 @@ test('without options the parts add up to 2 GiB, with room for a body of 256 MiB
   expect(limits.sharedBytes + limits.smallBytes + limits.completionBytes).toBe(memoryBytesMaxDefault);
 });
 
-test.each([0, -1, 1.5, Number.NaN, Infinity])('%d is no number of bytes', (bytes) => {
-  expect(problemsOf({ bytesMax: bytes })).toEqual([`bytesMax must be a whole number of bytes above 0, not ${bytes}`]);
-  expect(problemsOf({ bodyBytesMax: bytes })).toEqual([
-    `bodyBytesMax must be a whole number of bytes above 0, not ${bytes}`,
+test('0 is as much as the bodies need, and never less than the default', () => {
+  expect(resolveMemoryLimits({ bytesMax: 0 })).toEqual(resolveMemoryLimits());
+  const { sharedBytes, smallBytes, completionBytes } = resolveMemoryLimits({ bodyBytesMax: 2048 * mebibyte });
+  expect(completionBytes).toBe(2560 * mebibyte);
+  expect(sharedBytes + smallBytes + completionBytes).toBe(memoryBytesMinFor(2048 * mebibyte));
+});
+
+test.each([-1, 1.5, Number.NaN, Infinity, 2 ** 60])('%d bytes of memory are refused', (bytesMax) => {
+  const needed = 'must be a whole number of at least 5 bytes where bodies may have 1, not';
+  expect(problemsOf({ bytesMax, bodyBytesMax: 1 })).toEqual([`bytesMax ${needed} ${bytesMax}`]);
+});
+
+test.each([0, -1, 1.5, Number.NaN, Infinity])('bodies of %d bytes are refused', (bodyBytesMax) => {
+  expect(problemsOf({ bodyBytesMax })).toEqual([
+    `bodyBytesMax must be a whole number of bytes above 0, not ${bodyBytesMax}`,
   ]);
 });
 
-test('all problems are listed at once', () => {
-  expect(problemsOf({ bytesMax: 0, bodyBytesMax: 0 })).toHaveLength(2);
-});
-
-test('memory in which the largest body leaves less than half for the others is refused, with what would do', () => {
-  const [problem] = problemsOf({ bytesMax: 100, bodyBytesMax: 36 });
-  expect(problem).toBe('bytesMax is 100 bytes, too little for bodies of 36 bytes: allow 103 bytes, or smaller bodies');
-  expect(problemsOf({ bytesMax: 103, bodyBytesMax: 36 })).toEqual([]);
-});
-
-test('what a refusal names as enough is enough', () => {
+test('the memory that bodies of a size need leaves half for everybody, and one byte less is refused', () => {
   for (let bodyBytesMax = 1; bodyBytesMax < 500; bodyBytesMax++) {
-    const [problem = ''] = problemsOf({ bytesMax: 1, bodyBytesMax });
-    const enough = Number(/allow (\d+) bytes/.exec(problem)?.[1]);
-    expect(problemsOf({ bytesMax: enough, bodyBytesMax })).toEqual([]);
+    const bytesMax = memoryBytesMinFor(bodyBytesMax);
+    expect(resolveMemoryLimits({ bytesMax, bodyBytesMax }).sharedBytes).toBeGreaterThanOrEqual(bytesMax / 2);
+    expect(problemsOf({ bytesMax: bytesMax - 1, bodyBytesMax })).toHaveLength(1);
   }
 });

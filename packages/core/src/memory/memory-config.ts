@@ -1,11 +1,11 @@
-import { ConfigError, type ConfigProblem } from '@millrace/protocol';
+import { ConfigError } from '@millrace/protocol';
 
 const kibibyte = 1024;
 const mebibyte = 1024 * kibibyte;
 
 /** What an operator may set of the memory that requests hold. Sizes in bytes. */
 export interface MemoryOptions {
-  /** Bodies, messages, unpacked data, queued work and unsent answers of all requests together. */
+  /** Bodies, messages, unpacked data, queued work and unsent answers of all requests together. 0: as much as needed. */
   readonly bytesMax?: number | undefined;
   /** The largest body: so much is kept free for the request that has waited longest. */
   readonly bodyBytesMax?: number | undefined;
@@ -28,6 +28,7 @@ export interface MemoryLimits {
 }
 
 export const memoryBytesMaxDefault = 2048 * mebibyte;
+const bodyBytesMaxDefault = 256 * mebibyte;
 const smallRequestBytesMax = 64 * kibibyte;
 const overdraftBytesMax = 32 * mebibyte;
 /** A growing buffer is copied into one that is larger: while that happens a body takes more than its size. */
@@ -37,22 +38,30 @@ const smallShare = 1 / 16;
 /** What must be left for everybody when both reserves are set aside. */
 const sharedShareMin = 1 / 2;
 
+/** The least memory with which bodies of this size may be accepted. */
+export function memoryBytesMinFor(bodyBytesMax: number): number {
+  return Math.ceil(completionBytesFor(bodyBytesMax) / (1 - sharedShareMin - smallShare));
+}
+
+function completionBytesFor(bodyBytesMax: number): number {
+  return Math.ceil(bodyBytesMax * growthFactor);
+}
+
 /** Divides the memory, or raises a `ConfigError` where the largest body would not fit. */
 export function resolveMemoryLimits(options: MemoryOptions = {}): MemoryLimits {
-  const { bytesMax = memoryBytesMaxDefault, bodyBytesMax = 256 * mebibyte } = options;
+  const { bytesMax: bytesMaxWritten = 0, bodyBytesMax = bodyBytesMaxDefault } = options;
+  if (!Number.isSafeInteger(bodyBytesMax) || bodyBytesMax <= 0) {
+    const message = `must be a whole number of bytes above 0, not ${bodyBytesMax}`;
+    throw new ConfigError([{ source: 'memory', field: 'bodyBytesMax', message }]);
+  }
+  const bytesMin = memoryBytesMinFor(bodyBytesMax);
+  const bytesMax = bytesMaxWritten === 0 ? Math.max(memoryBytesMaxDefault, bytesMin) : bytesMaxWritten;
+  if (!Number.isSafeInteger(bytesMax) || bytesMax < bytesMin) {
+    const message = `must be a whole number of at least ${bytesMin} bytes where bodies may have ${bodyBytesMax}, not ${bytesMax}`;
+    throw new ConfigError([{ source: 'memory', field: 'bytesMax', message }]);
+  }
   const smallBytes = Math.floor(bytesMax * smallShare);
-  const completionBytes = Math.ceil(bodyBytesMax * growthFactor);
+  const completionBytes = completionBytesFor(bodyBytesMax);
   const sharedBytes = bytesMax - smallBytes - completionBytes;
-  const problems: ConfigProblem[] = [];
-  for (const [field, bytes] of Object.entries({ bytesMax, bodyBytesMax })) {
-    if (Number.isSafeInteger(bytes) && bytes > 0) continue;
-    problems.push({ source: 'memory', field, message: `must be a whole number of bytes above 0, not ${bytes}` });
-  }
-  if (problems.length === 0 && sharedBytes < bytesMax * sharedShareMin) {
-    const neededMin = Math.ceil(completionBytes / (1 - sharedShareMin - smallShare));
-    const message = `is ${bytesMax} bytes, too little for bodies of ${bodyBytesMax} bytes: allow ${neededMin} bytes, or smaller bodies`;
-    problems.push({ source: 'memory', field: 'bytesMax', message });
-  }
-  if (problems.length > 0) throw new ConfigError(problems);
   return { sharedBytes, smallBytes, completionBytes, smallRequestBytesMax, overdraftBytesMax };
 }
