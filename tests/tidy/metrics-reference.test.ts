@@ -1,5 +1,6 @@
 import {
   batchRowsBuckets,
+  connectionMetrics,
   latencyBucketsSeconds,
   lifeCycleMetrics,
   type MetricSpec,
@@ -42,6 +43,7 @@ const reference = [
   section('Memory of requests', memoryMetrics),
   section('Life of models', lifeCycleMetrics),
   section('Server', serverMetrics),
+  section('Connections', connectionMetrics),
   section('Process', processMetrics),
   section('Triton names', tritonMetrics),
   'The last table repeats facts of the first one under the names Triton gives them, for the dashboards and autoscalers',
@@ -54,9 +56,15 @@ test('docs/reference/metrics.md says what the metric table says', async () => {
 });
 
 test('every metric is named once, and with the ending its type asks for', () => {
-  const all = [modelMetrics, schedulerMetrics, memoryMetrics, lifeCycleMetrics, serverMetrics, processMetrics].flatMap(
-    (table): MetricSpec[] => Object.values(table),
-  );
+  const all = [
+    modelMetrics,
+    schedulerMetrics,
+    memoryMetrics,
+    lifeCycleMetrics,
+    serverMetrics,
+    connectionMetrics,
+    processMetrics,
+  ].flatMap((table): MetricSpec[] => Object.values(table));
   const names = [...all, ...Object.values(tritonMetrics)].map((spec) => spec.name);
   expect(new Set(names).size).toBe(names.length);
   for (const spec of all) {

@@ -19,6 +19,10 @@ export interface Peer {
   readonly address: string;
   readonly port: number;
   readonly isEncrypted: boolean;
+  /** `ownerOfAddress` of the address, worked out once a connection: whom limits and shares count it for. */
+  readonly owner: string;
+  /** The operator named its address as that of a proxy whose word on its clients is believed. */
+  readonly isTrustedProxy: boolean;
   /** DER of the client certificate that was verified in the handshake. */
   readonly certificate?: Uint8Array;
 }

@@ -1,7 +1,8 @@
 /** The composition root of the server: everything is made here, started in order and stopped in reverse. */
 import { MemoryLedger } from '@millrace/core';
-import { createRpcHandler, type HttpHandler, wireHandlerFrom } from '@millrace/http';
+import { AddressRanges, createRpcHandler, type HttpHandler, wireHandlerFrom } from '@millrace/http';
 import {
+  CallerRule,
   createGrpcEdge,
   createRestEdge,
   type GrpcEdge,
@@ -11,6 +12,7 @@ import {
   metricsHandler,
   type Statistics,
   startMemoryMetrics,
+  startConnectionMetrics,
   startProcessMetrics,
   startSchedulerMetrics,
   statisticsFrom,
@@ -29,6 +31,7 @@ import type { Logger } from './logging/logger.ts';
 import { memoryLimitsOf } from './memory-limits.ts';
 import { mountManagement, type SharedManagement } from './mount-management.ts';
 import { type ContextLayer, openContexts } from './open-contexts.ts';
+import { openDoor } from './open-door.ts';
 import { openStore, stateFolderIn } from './open-store.ts';
 import { Readiness } from './readiness.ts';
 import { ServerManagement } from './server-management.ts';
@@ -105,13 +108,20 @@ async function startOn({ children, store, config, logger }: StartParts): Promise
     withLog: (handler) => withLog(handler, config, logger),
     onError,
   });
-  const edgeParts: EdgeParts = { config, layer, readiness, statistics, management: mount.shared, onError };
+  const trustedProxies = new AddressRanges(config.server.trustedProxies);
+  const callers = new CallerRule({ header: config.server.callerHeader, trustedProxies });
+  const edgeParts: EdgeParts = { config, callers, layer, readiness, statistics, management: mount.shared, onError };
   const grpc = grpcEdge(edgeParts);
   let listeners: Listeners;
   try {
+    const door = openDoor({ config, trustedProxies, workers: () => assembly.fleet.workerCount, logger });
+    startConnectionMetrics(metrics, door);
     listeners = await openListeners({
       config,
       memory,
+      // Asked only of requests whose header fields have a say.
+      ownerOf: (headers, peer) => (callers.readsHeaders(peer) ? callers.callerOf(headers, peer) : undefined),
+      door,
       onAcceptError: acceptErrorLog(logger, () => performance.now()),
       api: createRpcHandler(grpc.services, {
         errorFrom: (error) => grpc.errorFrom(error),
@@ -146,6 +156,7 @@ async function startOn({ children, store, config, logger }: StartParts): Promise
 
 interface EdgeParts {
   readonly config: Config;
+  readonly callers: CallerRule;
   readonly layer: ContextLayer;
   readonly readiness: Readiness;
   readonly statistics: Statistics;
@@ -154,7 +165,7 @@ interface EdgeParts {
 }
 
 /** What every edge of the Open Inference Protocol is given alike. */
-function edgeBase({ config, layer, readiness, statistics, management, onError }: EdgeParts) {
+function edgeBase({ config, callers, layer, readiness, statistics, management, onError }: EdgeParts) {
   return {
     dataPlane: layer.dataPlane,
     catalogue: layer.contexts,
@@ -162,7 +173,7 @@ function edgeBase({ config, layer, readiness, statistics, management, onError }:
     statistics,
     management: management?.management,
     server: { name: config.server.id, version },
-    callerHeader: config.server.callerHeader,
+    callers,
     onError,
   };
 }

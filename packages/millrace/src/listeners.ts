@@ -2,15 +2,16 @@
 import { readFileSync } from 'node:fs';
 import { createSecureContext } from 'node:tls';
 import {
+  type ConnectionDoor,
   type HttpServer,
   type HttpServerOptions,
   type HttpTlsOptions,
+  type OwnerOf,
   type ServerMemory,
   serveWire,
   type WireHandler,
 } from '@millrace/http';
 import { ConfigError, type ConfigProblem } from '@millrace/protocol';
-import { callerFrom } from '@millrace/router';
 import { failureReason } from './cli/failure-reason.ts';
 import type { Config } from './config/fields.ts';
 
@@ -30,18 +31,24 @@ export interface ListenerParts {
   readonly management?: WireHandler | undefined;
   /** What the requests of all ports may hold together. */
   readonly memory: ServerMemory;
+  /** Whose request it is, where that is not told by the address of its connection. */
+  readonly ownerOf: OwnerOf | undefined;
+  /** Counts the connections of all ports. */
+  readonly door: ConnectionDoor;
   /** Hears of connections that could not be accepted. */
   readonly onAcceptError: (error: Error) => void;
 }
 
+type Place = Pick<HttpServerOptions, 'host' | 'port' | 'tls' | 'isForOperators'>;
+
 /** Opens all of them, or none. */
 export async function openListeners(parts: ListenerParts): Promise<Listeners> {
-  const { config, api, metrics, management, memory, onAcceptError } = parts;
+  const { config, api, metrics, management, memory, ownerOf, door, onAcceptError } = parts;
   const { httpPort, grpcPort, metricsPort } = config.server;
   const tls = tlsFrom(config);
   const open: HttpServer[] = [];
-  const listen = async (handler: WireHandler, place: Pick<HttpServerOptions, 'host' | 'port' | 'tls'>) => {
-    const server = await serveWire(handler, { ...optionsFrom(config), ...place, memory, onAcceptError });
+  const listen = async (handler: WireHandler, place: Place) => {
+    const server = await serveWire(handler, { ...optionsFrom(config), ...place, memory, ownerOf, door, onAcceptError });
     open.push(server);
     return server;
   };
@@ -49,8 +56,11 @@ export async function openListeners(parts: ListenerParts): Promise<Listeners> {
     return {
       http: await listen(api, { port: httpPort, tls }),
       grpc: await listen(api, { port: grpcPort, tls }),
-      metrics: await listen(metrics, { port: metricsPort }),
-      management: management === undefined ? undefined : await listen(management, { ...ownPlace(config), tls }),
+      metrics: await listen(metrics, { port: metricsPort, isForOperators: true }),
+      management:
+        management === undefined
+          ? undefined
+          : await listen(management, { ...ownPlace(config), tls, isForOperators: true }),
     };
   } catch (error) {
     for (const server of open) await server.close();
@@ -76,14 +86,7 @@ function optionsFrom({ server, http, memory }: Config): HttpServerOptions {
     headerFieldsMax: http.headerFieldsMax,
     // Counted uncompressed and with 32 bytes for every field on top.
     headerListBytesMax: 2 * http.headerBytesMax,
-    connectionsMax: http.connectionsMax,
-    ownerOf: ownerOfCaller(server.callerHeader),
   };
-}
-
-/** Where a gateway names the caller, that is whose memory a request takes; else its address tells. */
-function ownerOfCaller(callerHeader: string): HttpServerOptions['ownerOf'] {
-  return callerHeader === '' ? undefined : (headers, peer) => callerFrom(headers, peer, callerHeader);
 }
 
 /** Read here, once, so that a file that cannot be used is told before anything listens. */

@@ -1,6 +1,7 @@
 /** The command: the one place that reads the process's arguments, environment and signals. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { runCommand } from './cli/run-command.ts';
+import { mustAllowStart, readOpenFiles } from './open-file-limit.ts';
 import { version } from './version.ts';
 
 const exitCode = await runCommand({
@@ -14,6 +15,7 @@ const exitCode = await runCommand({
   signals: process,
   // Loaded when it is needed: the other commands start quicker without the server.
   startServer: async (config, logger) => {
+    mustAllowStart(readOpenFiles());
     const { startServer } = await import('./compose.ts');
     const { refuseNewPrivileges } = await import('@millrace/shared-memory');
     // Here, before any process is started: all of them inherit it. A program that embeds the server decides for itself.

@@ -11,7 +11,7 @@ export * from './data-plane/sequences/sequencing.ts';
 export * from './data-plane/served-model.ts';
 export * from './dispatch/local-lane/local-lane.ts';
 export * from './dispatch/worker-fleet.ts';
-export { callerFrom } from './edges/caller.ts';
+export { type CallerOptions, CallerRule } from './edges/caller.ts';
 export { type GrpcOptions, grpcDefaults, resolveGrpcConfig } from './edges/grpc/config.ts';
 export { type AddedService, createGrpcEdge, type GrpcEdge, type GrpcEdgeOptions } from './edges/grpc/edge.ts';
 export {
@@ -58,6 +58,7 @@ export * from './registry/pipeline/read-pipeline.ts';
 export * from './registry/repository.ts';
 export * from './registry/run-sharing.ts';
 export * from './registry/served-models.ts';
+export * from './telemetry/connection-metrics.ts';
 export * from './telemetry/duration-tally.ts';
 export * from './telemetry/exposition.ts';
 export * from './telemetry/failure-counters.ts';

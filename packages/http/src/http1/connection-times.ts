@@ -58,6 +58,11 @@ export class Http1Times extends WheelEntry {
     return this.#connection.host.wheel.nowMs;
   }
 
+  /** When the last request was answered, or the connection began; while a head arrives, when that began. */
+  get restingSinceMs(): number {
+    return this.#connection.isInHead ? this.#headMs : this.#answeredMs;
+  }
+
   /** Of the body alone: what frames it says nothing of progress. */
   onBodyBytes(bytes: number): void {
     this.#bodyBytes += bytes;

@@ -5,7 +5,6 @@
 import type { HeaderList, HttpRequest } from '../exchange.ts';
 import { type ConnectionHost, memoryFor } from '../wire/connection-host.ts';
 import { type FieldList, noFields } from '../wire/field-list.ts';
-import { ownerOfAddress } from '../wire/ip-address.ts';
 import { LateBytes } from '../wire/late-bytes.ts';
 import type { ConnectionMemory } from '../wire/memory.ts';
 import { Output } from '../wire/output.ts';
@@ -47,7 +46,7 @@ export class Http1Connection implements Connection, RequestSink {
     this.host = host;
     this.transport = transport;
     this.#offerUpgrade = offerUpgrade;
-    this.#memory = host.memory.connection(ownerOfAddress(transport.peer.address));
+    this.#memory = host.memory.connection(transport.peer.owner);
     this.#output = new Output(host.arena, transport);
     this.#reader = new RequestReader(this, host.limits);
     this.#times = new Http1Times(this);
@@ -64,6 +63,11 @@ export class Http1Connection implements Connection, RequestSink {
 
   get isInHead(): boolean {
     return this.#reader.isInHead;
+  }
+
+  get idleSinceMs(): number {
+    const isBusy = this.#exchange !== undefined || this.isClosed || this.#output.unsentBytes > 0;
+    return isBusy ? Number.POSITIVE_INFINITY : this.#times.restingSinceMs;
   }
 
   /** The rest of a body is expected: asked for, or to be read over. */

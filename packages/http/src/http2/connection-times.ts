@@ -51,6 +51,13 @@ export class ConnectionTimes extends WheelEntry {
     );
   }
 
+  /** When the last request was answered, or the connection began; while a header block or frame arrives, when that did. */
+  get restingSinceMs(): number {
+    const { receiver, isInFrame } = this.#connection;
+    if (receiver.block.streamId !== 0) return receiver.block.startedMs;
+    return isInFrame ? this.#receivedMs : this.#answeredMs;
+  }
+
   onReceived(): void {
     this.#receivedMs = this.#connection.nowMs;
     this.#pingedMs = -1;

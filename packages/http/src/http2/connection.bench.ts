@@ -14,7 +14,7 @@ const requestsPerTurn = 32;
 
 /** Takes everything and keeps nothing. */
 const nowhere: Transport = {
-  peer: { address: '', port: 0, isEncrypted: false },
+  peer: { address: '', port: 0, isEncrypted: false, owner: '', isTrustedProxy: false },
   pendingBytes: 0,
   takenBytes: 0,
   write: (_pieces, onTaken) => onTaken?.(),

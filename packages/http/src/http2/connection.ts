@@ -4,7 +4,6 @@
  */
 import type { Peer } from '../exchange.ts';
 import { type ConnectionHost, memoryFor } from '../wire/connection-host.ts';
-import { ownerOfAddress } from '../wire/ip-address.ts';
 import { LateBytes } from '../wire/late-bytes.ts';
 import type { ConnectionMemory } from '../wire/memory.ts';
 import { Output } from '../wire/output.ts';
@@ -56,7 +55,7 @@ export class Http2Connection implements Connection, FrameSink {
 
   constructor(host: ConnectionHost, transport: Transport) {
     const { limits, wheel } = host;
-    this.#memory = host.memory.connection(ownerOfAddress(transport.peer.address));
+    this.#memory = host.memory.connection(transport.peer.owner);
     this.host = host;
     this.transport = transport;
     this.#controlFrames = new TokenBucket(limits.controlFramesBurstMax, limits.controlFramesPerSecondMax, wheel.nowMs);
@@ -83,6 +82,16 @@ export class Http2Connection implements Connection, FrameSink {
 
   get isInFrame(): boolean {
     return this.#reader.isInFrame;
+  }
+
+  get idleSinceMs(): number {
+    const isBusy = this.receiver.activeCount > 0 || this.isClosed || this.sender.output.unsentBytes > 0;
+    return isBusy ? Number.POSITIVE_INFINITY : this.times.restingSinceMs;
+  }
+
+  /** Closes a connection without a request, and says that none was taken behind those answered. */
+  endIdle(): void {
+    this.finishDrain();
   }
 
   /** No new requests are taken. */

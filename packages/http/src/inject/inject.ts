@@ -56,7 +56,13 @@ export class ExchangeAborted extends Error {
   }
 }
 
-const localPeer: Peer = { address: '127.0.0.1', port: 0, isEncrypted: false };
+const localPeer: Peer = {
+  address: '127.0.0.1',
+  port: 0,
+  isEncrypted: false,
+  owner: '127.0.0.1',
+  isTrustedProxy: false,
+};
 
 /** Calls the handler and takes the whole answer. Rejects with `ExchangeAborted` when there is none to be had. */
 export async function inject(handler: HttpHandler, request: InjectedRequest): Promise<InjectedResponse> {

@@ -13,10 +13,18 @@ const mebibyte = 1024 * kibibyte;
 
 /** Times in milliseconds, sizes in bytes. Where `Infinity` is allowed it switches the limit off. */
 export const httpLimits = {
-  /** Open connections; a further one is closed at once. */
+  /** Open connections; at the limit an idle one is closed for a new one, or else the new one. */
   connectionsMax: { default: 10_000, min: 1, max: unlimited },
-  /** Open connections from one address. */
-  connectionsPerAddressMax: { default: unlimited, min: 1, max: unlimited },
+  /** Open connections from one address, or one IPv6 network of 64 bits. */
+  connectionsPerAddressMax: { default: 1_000, min: 1, max: unlimited },
+  /** TLS handshakes under way. */
+  handshakesMax: { default: 2_000, min: 1, max: unlimited },
+  /** TLS handshakes under way from one address. */
+  handshakesPerAddressMax: { default: 500, min: 1, max: unlimited },
+  /** How far ports of operators may go over these limits, so that a server can be looked at when it is full. */
+  operatorConnections: { default: 16, min: 0, max: 10_000 },
+  /** How long a connection has been idle, or a handshake under way, before it may be closed for a new one. */
+  evictionIdleMsMin: { default: 2_000, min: 0, max: unlimited },
   /** From the connection to the first byte of a request, the TLS handshake included. */
   prefaceMsMax: { default: 10_000, min: 100, max: unlimited },
   /** From the first byte of a request's head to its last. */

@@ -3,14 +3,16 @@ import { constants } from 'node:crypto';
 import { createServer as createTcpServer, type Server, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { createServer as createTlsServer, type TlsOptions } from 'node:tls';
+import { ConfigError } from '@millrace/protocol';
 import type { OnHandlerError } from '../answer.ts';
 import type { HttpHandler, HttpRequest, HttpServer } from '../exchange.ts';
 import { Http1Connection } from '../http1/connection.ts';
 import { Http2Connection } from '../http2/connection.ts';
 import { type HttpLimitOptions, type HttpLimits, resolveHttpLimits } from './config.ts';
-import { ConnectionDoor, originOf } from './connection-door.ts';
 import { type OwnerOf, SharedHost } from './connection-host.ts';
 import type { ServerMemory } from './memory.ts';
+import { ConnectionDoor, type DoorOptions, doorLimitNames } from './connection-door.ts';
+import type { DoorGuest } from './door-guest.ts';
 import { wireHandlerFrom } from './seam-handler.ts';
 import { Sniffer } from './sniffer.ts';
 import { SocketTransport } from './socket-transport.ts';
@@ -27,7 +29,7 @@ export type OnUpgrade = (request: HttpRequest, socket: Duplex, head: Uint8Array)
 /** Certificates and the like, as `node:tls` takes them; ALPN is the server's own. */
 export type HttpTlsOptions = Omit<TlsOptions, 'ALPNProtocols' | 'ALPNCallback'>;
 
-export interface HttpServerOptions extends HttpLimitOptions {
+export interface HttpServerOptions extends HttpLimitOptions, Pick<DoorOptions, 'trustedProxies'> {
   /** Default 127.0.0.1. */
   readonly host?: string | undefined;
   /** Default 0: any free port. */
@@ -42,6 +44,10 @@ export interface HttpServerOptions extends HttpLimitOptions {
   readonly memory?: ServerMemory | undefined;
   /** Whose request it is; left out, or where it returns nothing, that is told by the address. */
   readonly ownerOf?: OwnerOf | undefined;
+  /** Counts the connections of several servers together, by its own limits and trusted proxies. */
+  readonly door?: ConnectionDoor | undefined;
+  /** Its connections may go over the limits by `operatorConnections`. */
+  readonly isForOperators?: boolean | undefined;
 }
 
 /** For TLS 1.2, what RFC 9113, 9.2.2 leaves of the suites: forward secrecy and authenticated encryption. */
@@ -55,6 +61,7 @@ export function serveHttp(handler: HttpHandler, options: HttpServerOptions = {})
 
 /** Serves a handler of the layer below the seam, which gets plain calls instead of promises. */
 export async function serveWire(handler: WireHandler, options: HttpServerOptions = {}): Promise<HttpServer> {
+  checkDoor(options);
   const server = new WireServer(handler, options, resolveHttpLimits(options));
   await server.listen(options.host ?? '127.0.0.1', options.port ?? 0);
   return server;
@@ -66,6 +73,18 @@ function warn(error: unknown): void {
 
 function ignore(): void {}
 
+function originOf({ remoteAddress, remotePort, localAddress }: Socket): string {
+  return `${remoteAddress} ${remotePort} ${localAddress}`;
+}
+
+/** Limits that a shared door has already would be without effect, and nobody would notice. */
+function checkDoor(options: HttpServerOptions): void {
+  if (options.door === undefined) return;
+  const idle = [...doorLimitNames, 'trustedProxies' as const].filter((name) => options[name] !== undefined);
+  const message = 'has no effect beside a shared door; set it there';
+  if (idle.length > 0) throw new ConfigError(idle.map((field) => ({ source: 'http options', field, message })));
+}
+
 class WireServer implements HttpServer {
   host = '';
   port = 0;
@@ -74,6 +93,8 @@ class WireServer implements HttpServer {
   readonly #onUpgrade: OnUpgrade | undefined;
   readonly #onAcceptError: (error: Error) => void;
   readonly #door: ConnectionDoor;
+  /** TLS handshakes under way. A TLS socket and the one under it share an origin. */
+  readonly #handshakes = new Map<string, DoorGuest>();
   readonly #transports = new Set<SocketTransport>();
   #onEmpty: (() => void)[] = [];
   #isDraining: boolean = false;
@@ -82,15 +103,18 @@ class WireServer implements HttpServer {
     this.#onUpgrade = options.onUpgrade;
     this.#onAcceptError = options.onAcceptError ?? ignore;
     this.#shared = new SharedHost(limits, handler, options);
-    this.#door = new ConnectionDoor(limits);
+    this.#door = options.door ?? new ConnectionDoor(limits, { trustedProxies: options.trustedProxies });
+    const entrance = { isEncrypted: options.tls !== undefined, isForOperators: options.isForOperators ?? false };
     this.#server =
       options.tls === undefined
         ? createTcpServer({ allowHalfOpen: true, noDelay: true })
         : this.#createTlsServer(options.tls, limits);
     // A handshake costs far more than a connection: what is one too many is refused before it begins.
     this.#server.on('connection', (socket: Socket) => {
-      if (this.#isDraining || !this.#door.admit(socket)) socket.destroy();
-      else if (options.tls === undefined) this.#onSocket(socket);
+      const guest = this.#isDraining ? undefined : this.#door.admit(socket, entrance);
+      if (guest === undefined) socket.destroy();
+      else if (entrance.isEncrypted) this.#onHandshake(socket, guest);
+      else this.#onSocket(socket, guest);
     });
   }
 
@@ -105,7 +129,17 @@ class WireServer implements HttpServer {
       allowHalfOpen: true,
       handshakeTimeout: Math.min(limits.prefaceMsMax, 0x7fffffff),
     });
-    server.on('secureConnection', (socket) => this.#onSocket(socket, socket.alpnProtocol));
+    server.on('secureConnection', (socket) => {
+      const guest = this.#handshakes.get(originOf(socket));
+      // It was closed in the same turn: by the server's end, or for another connection.
+      if (guest?.list === undefined) {
+        socket.destroy();
+        return;
+      }
+      this.#handshakes.delete(originOf(socket));
+      this.#door.establish(guest);
+      this.#onSocket(socket, guest, socket.alpnProtocol);
+    });
     server.on('tlsClientError', (_error, socket) => socket.destroy());
     return server;
   }
@@ -140,19 +174,29 @@ class WireServer implements HttpServer {
     const closed = new Promise<void>((resolve) => {
       this.#server.close(() => resolve());
     });
-    this.#door.close(new Set([...this.#transports].map(({ peer }) => originOf(peer.address, peer.port))));
+    for (const { socket } of [...this.#handshakes.values()]) socket.destroy();
     for (const transport of [...this.#transports]) release(transport);
     if (this.#transports.size > 0) await new Promise<void>((resolve) => this.#onEmpty.push(resolve));
     this.#shared.wheel.stop();
     await closed;
   }
 
-  #onSocket(socket: Socket, alpn?: string | false | null): void {
+  #onHandshake(socket: Socket, guest: DoorGuest): void {
+    const origin = originOf(socket);
+    this.#handshakes.set(origin, guest);
+    socket.once('close', () => {
+      if (this.#handshakes.get(origin) === guest) this.#handshakes.delete(origin);
+    });
+  }
+
+  #onSocket(socket: Socket, guest: DoorGuest, alpn?: string | false | null): void {
     const transport = new SocketTransport(
       socket,
+      guest.address,
       (made) => this.#connectionFor(made, alpn),
       (gone) => this.#onGone(gone),
     );
+    guest.transport = transport;
     this.#transports.add(transport);
   }
 

@@ -81,6 +81,7 @@ test('serve gets its configuration from file, variables, flags and arguments', a
   expect(config?.server).toEqual({
     id: 'flag',
     callerHeader: '',
+    trustedProxies: [],
     host: '127.0.0.1',
     httpPort: 9000,
     grpcPort: 8001,

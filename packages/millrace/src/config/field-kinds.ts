@@ -2,6 +2,7 @@
 import { isIP } from 'node:net';
 import path from 'node:path';
 import { inspect } from 'node:util';
+import { isAddressRange } from '@millrace/http/address-ranges';
 import { formatBytes, takeBytes, takeSeconds } from './units.ts';
 
 export type Parsed<T> = { readonly value: T } | { readonly problem: string };
@@ -321,6 +322,30 @@ export function origins(naming: Naming<readonly string[]>): Field<readonly strin
           return { problem: `must be origins like https://app.example between commas, or *, not ${quoted(one)}` };
         }
         value.push(origin);
+      }
+      return { value };
+    },
+    format: (value) => (value.length === 0 ? 'none' : value.join(', ')),
+  };
+}
+
+/** IP addresses and CIDR ranges; in a variable or a flag they stand between commas. */
+export function addressRanges(naming: Naming<readonly string[]>): Field<readonly string[]> {
+  const takes = 'IP addresses and CIDR ranges like `10.0.0.0/8` between commas';
+  return {
+    ...naming,
+    takes,
+    placeholder: 'RANGES',
+    isList: false,
+    parse(written) {
+      const list = Array.isArray(written) ? (written as unknown[]) : String(written).split(',');
+      const value: string[] = [];
+      for (const one of list) {
+        const range = typeof one === 'string' ? one.trim() : '';
+        if (!isAddressRange(range)) {
+          return { problem: `must be IP addresses or CIDR ranges like 10.0.0.0/8 between commas, not ${quoted(one)}` };
+        }
+        value.push(range);
       }
       return { value };
     },

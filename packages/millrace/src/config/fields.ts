@@ -4,6 +4,7 @@
  */
 import {
   account,
+  addressRanges,
   boolean,
   bytes,
   choice,
@@ -119,6 +120,13 @@ export const fields = {
       description:
         'Header or metadata field that names the caller, for example millrace-caller. Set it only behind a gateway that writes it; without it callers are told apart by address.',
       default: '',
+    }),
+    trustedProxies: addressRanges({
+      flag: 'trusted-proxies',
+      synonyms: ['forwarded-allow-ips', 'trusted-hosts', 'proxy-protocol'],
+      description:
+        'Proxies in front of this server: not limited by address, and believed in X-Forwarded-For or server.callerHeader, then from them alone.',
+      default: [],
     }),
     host: host({
       flag: 'host',
@@ -264,8 +272,32 @@ export const fields = {
     }),
     connectionsMax: integer({
       flag: 'connections-max',
-      description: 'Most open connections; more are closed at once.',
+      description:
+        'Most open connections on all ports together; at the limit idle ones are closed for new ones. Lowered where ulimit -n is too low.',
       default: 10_000,
+      min: 1,
+      max: 1_000_000,
+    }),
+    connectionsPerAddressMax: integer({
+      flag: 'connections-per-address-max',
+      synonyms: ['max-connections-per-ip', 'connections-per-ip'],
+      description:
+        'Most open connections from one address (an IPv6 /64 is one), server.trustedProxies excepted; at the limit idle ones are closed for new ones.',
+      default: 1000,
+      min: 1,
+      max: 1_000_000,
+    }),
+    handshakesMax: integer({
+      flag: 'handshakes-max',
+      description: 'Most TLS handshakes in progress; stalled ones are closed for new ones.',
+      default: 2000,
+      min: 1,
+      max: 1_000_000,
+    }),
+    handshakesPerAddressMax: integer({
+      flag: 'handshakes-per-address-max',
+      description: 'Most TLS handshakes in progress from one address, server.trustedProxies excepted.',
+      default: 500,
       min: 1,
       max: 1_000_000,
     }),

@@ -34,6 +34,7 @@ test('nothing written means the defaults, and they are valid', () => {
   expect(config.server).toEqual({
     id: 'millrace',
     callerHeader: '',
+    trustedProxies: [],
     host: '127.0.0.1',
     httpPort: 8000,
     grpcPort: 8001,
@@ -48,6 +49,35 @@ test('the field that names callers is a header field in lower case, or none', ()
   expect(resolve({ yaml: 'server:\n  callerHeader: X-Team\n' }).server.callerHeader).toBe('x-team');
   expect(resolve({ flags: [flag('caller-header', '')] }).server.callerHeader).toBe('');
   expect(() => resolve({ flags: [flag('caller-header', 'x team')] })).toThrow('--caller-header');
+});
+
+test('limits of connections have finite defaults and are checked by name', () => {
+  expect(resolve({}).http).toMatchObject({
+    connectionsMax: 10_000,
+    connectionsPerAddressMax: 1000,
+    handshakesMax: 2000,
+    handshakesPerAddressMax: 500,
+  });
+  const flags = [flag('connections-per-address-max', '0'), flag('handshakes-max', 'many')];
+  expect(problemsOf({ flags })).toEqual([
+    expect.stringContaining('http.connectionsPerAddressMax: must be a whole number, 1 to 1000000'),
+    expect.stringContaining('http.handshakesMax: must be a whole number'),
+  ]);
+});
+
+test('trusted proxies are addresses and CIDR ranges, between commas or as a list', () => {
+  const proxies = ['10.0.0.0/8', '2001:db8::1'];
+  expect(resolve({ flags: [flag('trusted-proxies', '10.0.0.0/8, 2001:db8::1')] }).server.trustedProxies).toEqual(
+    proxies,
+  );
+  const yaml = `server:\n  trustedProxies: ${JSON.stringify(proxies)}\n`;
+  expect(resolve({ yaml }).server.trustedProxies).toEqual(proxies);
+  expect(resolve({ environment: { MILLRACE_TRUSTED_PROXIES: '::1' } }).server.trustedProxies).toEqual(['::1']);
+  for (const written of ['proxy.example', '10.0.0.0/33', '10.0.0.1,', 'fe80::1%eth0', '']) {
+    expect(problemsOf({ flags: [flag('trusted-proxies', written)] }), written).toEqual([
+      expect.stringContaining('must be IP addresses or CIDR ranges like 10.0.0.0/8'),
+    ]);
+  }
 });
 
 test('management is where the inference API is, or on a port of its own, or nowhere', () => {
@@ -73,6 +103,7 @@ test('each layer wins over the ones before it', () => {
     grpcPort: 8001,
     metricsPort: 1003,
     callerHeader: '',
+    trustedProxies: [],
     id: 'file',
     host: 'options.example',
   });

@@ -2,6 +2,7 @@
  * Every metric Millrace shows: name, type, meaning, labels. The one source of the registry and of
  * docs/reference/metrics.md. One word per concept, as everywhere: request, batch, rows, worker, model, version.
  */
+import { doorRefusals } from '@millrace/http';
 import { errorCatalogue } from '@millrace/protocol';
 import { shadowOutcomes } from '../data-plane/contexts/shadow-outcome.ts';
 import type { FamilyOf, MetricSpec, MetricsRegistry } from './registry.ts';
@@ -422,6 +423,34 @@ export const serverMetrics = {
 } as const satisfies Record<string, MetricSpec>;
 
 /** Under the names every Node.js dashboard already reads. */
+export const connectionMetrics = {
+  connections: {
+    name: 'millrace_connections',
+    type: 'gauge',
+    help: 'Open connections on all ports, TLS handshakes in progress included.',
+    labels: [],
+  },
+  handshakes: {
+    name: 'millrace_tls_handshakes',
+    type: 'gauge',
+    help: 'TLS handshakes in progress.',
+    labels: [],
+  },
+  refused: {
+    name: 'millrace_connections_refused_total',
+    type: 'counter',
+    help: 'Connections that were closed at once, by the limit that they met; `descriptors` is the limit of open files.',
+    labels: ['limit'],
+    values: doorRefusals,
+  },
+  evicted: {
+    name: 'millrace_connections_evicted_total',
+    type: 'counter',
+    help: 'Idle connections and stalled TLS handshakes that were closed to make room for others.',
+    labels: [],
+  },
+} as const satisfies Record<string, MetricSpec>;
+
 export const processMetrics = {
   cpuSeconds: {
     name: 'process_cpu_seconds_total',

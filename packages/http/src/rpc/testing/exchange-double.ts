@@ -41,7 +41,7 @@ export class ExchangeDouble extends WireExchange {
         headers: new FieldList(fields),
         lengthBytes: undefined,
       },
-      { address: '127.0.0.1', port: 1, isEncrypted: false },
+      { address: '127.0.0.1', port: 1, isEncrypted: false, owner: '127.0.0.1', isTrustedProxy: false },
       memory.connection('127.0.0.1'),
     );
   }

@@ -3,7 +3,7 @@ import type { RequestMetadata, RpcCall, UnaryCall } from '@millrace/http';
 import { type CancelSignal, InferenceError } from '@millrace/protocol';
 import type { DataPlane, InferAnswer } from '../../data-plane/infer.ts';
 import type { Catalogue } from '../../registry/catalogue.ts';
-import { callerFrom } from '../caller.ts';
+import type { CallerRule } from '../caller.ts';
 import { checkClassification, classify } from '../classification/classify.ts';
 import type { GrpcConfig } from './config.ts';
 import { type DecodedRequest, decodeRequest } from './decode-request.ts';
@@ -14,12 +14,11 @@ export interface InferDependencies {
   readonly dataPlane: DataPlane;
   readonly catalogue: Catalogue;
   readonly config: GrpcConfig;
-  /** The metadata field that names the caller; empty: none is believed. */
-  readonly callerHeader: string;
+  readonly callers: CallerRule;
 }
 
 /** What is looked at of a call before its messages. */
-export type CallHead = Pick<RpcCall, 'peer'> & { readonly metadata: Pick<RequestMetadata, 'get'> };
+export type CallHead = Pick<RpcCall, 'peer'> & { readonly metadata: Pick<RequestMetadata, 'get' | 'getAll'> };
 
 export interface ReleasableResponse {
   readonly response: InferResponse;
@@ -31,13 +30,13 @@ export class InferOperation {
   readonly #dataPlane: DataPlane;
   readonly #catalogue: Catalogue;
   readonly #config: GrpcConfig;
-  readonly #callerHeader: string;
+  readonly #callers: CallerRule;
 
-  constructor({ dataPlane, catalogue, config, callerHeader }: InferDependencies) {
+  constructor({ dataPlane, catalogue, config, callers }: InferDependencies) {
     this.#dataPlane = dataPlane;
     this.#catalogue = catalogue;
     this.#config = config;
-    this.#callerHeader = callerHeader;
+    this.#callers = callers;
   }
 
   /** Answers or fails the call when the data plane has; throws what is wrong with the request itself. */
@@ -92,8 +91,8 @@ export class InferOperation {
   /** Whose requests they are that come by this call. */
   callerOf(call: CallHead): string {
     // Asking a call for its metadata makes an object, which nearly every request can do without.
-    if (this.#callerHeader === '') return call.peer.address;
-    return callerFrom(call.metadata, call.peer, this.#callerHeader);
+    const { peer } = call;
+    return this.#callers.readsHeaders(peer) ? this.#callers.callerOf(call.metadata, peer) : peer.owner;
   }
 
   #checkClasses(model: string, version: string, classes: ReadonlyMap<string, number>): void {

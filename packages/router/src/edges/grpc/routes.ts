@@ -3,6 +3,7 @@ import { create } from '@bufbuild/protobuf';
 import { bidi, type RpcError, type RpcMethod, type RpcService, unary } from '@millrace/http';
 import { InferenceError } from '@millrace/protocol';
 import type { Catalogue } from '../../registry/catalogue.ts';
+import type { CallerRule } from '../caller.ts';
 import { extensionsOf, type OpenInferenceParts } from '../open-inference.ts';
 import type { GrpcConfig } from './config.ts';
 import { encodeModelConfig, encodeModelMetadata } from './encode-model.ts';
@@ -35,8 +36,7 @@ import { type StreamedMessage, StreamInferOperation } from './stream-infer.ts';
 
 export interface GrpcDependencies extends OpenInferenceParts {
   readonly config: GrpcConfig;
-  /** The metadata field that names the caller; empty: none is believed. */
-  readonly callerHeader: string;
+  readonly callers: CallerRule;
   readonly errorFrom: (error: unknown) => RpcError;
 }
 

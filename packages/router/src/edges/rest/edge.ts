@@ -1,4 +1,5 @@
 import type { HttpHandler } from '@millrace/http';
+import { CallerRule } from '../caller.ts';
 import type { OpenInferenceParts } from '../open-inference.ts';
 import { openApiRoute } from '../routing/openapi.ts';
 import type { Route } from '../routing/route.ts';
@@ -11,17 +12,17 @@ export interface RestEdgeOptions extends OpenInferenceParts {
   /** Of other edges that share its port and its OpenAPI document. */
   readonly routes?: readonly Route[];
   readonly limits?: RestOptions;
-  /** The header field that names the caller; left out, callers are told apart by their addresses. */
-  readonly callerHeader?: string;
+  /** Left out, callers are told apart by the owners of their connections. */
+  readonly callers?: CallerRule;
   /** Hears of defects; clients are told only that there was one. */
   readonly onError?: (error: unknown) => void;
 }
 
 /** The whole REST edge as one handler, with its OpenAPI document at /openapi.json. */
 export function createRestEdge(options: RestEdgeOptions): HttpHandler {
-  const { server, routes: added = [], limits = {}, callerHeader = '', onError = () => {}, ...parts } = options;
+  const { server, routes: added = [], limits = {}, callers = new CallerRule(), onError = () => {}, ...parts } = options;
   const config = resolveRestConfig(limits);
-  const routes = [...restRoutes({ ...parts, server, config, callerHeader, onError }), ...added];
+  const routes = [...restRoutes({ ...parts, server, config, callers, onError }), ...added];
   const document = openApiRoute(
     { title: server.name, version: server.version, description: 'The Open Inference Protocol over REST' },
     routes,

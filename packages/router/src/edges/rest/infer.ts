@@ -3,7 +3,7 @@ import { type BodyReceiver, type HttpRequest, type HttpResponse, MemoryRefused }
 import { JsonWriter } from '@millrace/protocol';
 import type { DataPlane, InferAnswer } from '../../data-plane/infer.ts';
 import type { Catalogue } from '../../registry/catalogue.ts';
-import { callerFrom } from '../caller.ts';
+import type { CallerRule } from '../caller.ts';
 import { checkClassification, isClassifying } from '../classification/classify.ts';
 import { chooseCoding } from './accept-encoding.ts';
 import type { EncodedAnswer } from './answer-template.ts';
@@ -19,8 +19,7 @@ export interface InferDependencies {
   readonly dataPlane: DataPlane;
   readonly catalogue: Catalogue;
   readonly config: RestConfig;
-  /** The header field that names the caller; empty: none is believed. */
-  readonly callerHeader: string;
+  readonly callers: CallerRule;
   /** Hears of defects; clients are told only that there was one. */
   readonly onError: (error: unknown) => void;
 }
@@ -35,17 +34,17 @@ export class InferOperation {
   readonly dataPlane: DataPlane;
   readonly catalogue: Catalogue;
   readonly config: RestConfig;
-  readonly callerHeader: string;
+  readonly callers: CallerRule;
   readonly decoder: RequestDecoder;
   readonly #onError: (error: unknown) => void;
   /** Shared by all requests: what it writes is taken before anything else runs. */
   #writer = new JsonWriter();
 
-  constructor({ dataPlane, catalogue, config, callerHeader, onError }: InferDependencies) {
+  constructor({ dataPlane, catalogue, config, callers, onError }: InferDependencies) {
     this.dataPlane = dataPlane;
     this.catalogue = catalogue;
     this.config = config;
-    this.callerHeader = callerHeader;
+    this.callers = callers;
     this.decoder = new RequestDecoder(catalogue, config);
     this.#onError = onError;
   }
@@ -115,13 +114,13 @@ class InferCall implements BodyReceiver {
   }
 
   onBody(body: Uint8Array): void {
-    const { decoder, catalogue, callerHeader, dataPlane } = this.#operation;
+    const { decoder, catalogue, callers, dataPlane } = this.#operation;
     const { jsonBytes, timeoutMs } = this.#fields as InferFields;
     const http = this.#http;
     const model = this.#model;
     const version = this.#version;
     try {
-      const caller = callerFrom(http.headers, http.peer, callerHeader);
+      const caller = callers.callerOf(http.headers, http.peer);
       const decoded = decoder.decode({ model, version, jsonBytes, timeoutMs, caller }, body);
       if (isClassifying(decoded.form)) checkClassification(decoded.form, catalogue.mustFind(model, version));
       this.#decoded = decoded;

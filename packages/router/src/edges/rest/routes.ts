@@ -3,6 +3,7 @@ import type { HttpResponse } from '@millrace/http';
 import { InferenceError } from '@millrace/protocol';
 import { z } from 'zod';
 import type { Catalogue } from '../../registry/catalogue.ts';
+import type { CallerRule } from '../caller.ts';
 import { extensionsOf, type OpenInferenceParts } from '../open-inference.ts';
 import { requestTimeoutMsMax, timeoutField } from '../request-deadline.ts';
 import type { Route } from '../routing/route.ts';
@@ -18,8 +19,7 @@ import { statisticsRoutes } from './statistics-routes.ts';
 
 export interface RestDependencies extends OpenInferenceParts {
   readonly config: RestConfig;
-  /** The header field that names the caller; empty: none is believed. */
-  readonly callerHeader: string;
+  readonly callers: CallerRule;
   /** Hears of defects; clients are told only that there was one. */
   readonly onError: (error: unknown) => void;
 }

@@ -41,7 +41,7 @@ export class RequestsDouble implements StreamedRequests {
 
 export class CallDouble implements InferCall {
   readonly metadata: InferCall['metadata'];
-  readonly peer = { address: '10.0.0.7', port: 1, isEncrypted: false };
+  readonly peer = { address: '10.0.0.7', port: 1, isEncrypted: false, owner: '10.0.0.7', isTrustedProxy: false };
   readonly cancellation = new Cancellation();
   readonly signal = this.cancellation;
   readonly sent: StreamResponse[] = [];
@@ -54,7 +54,10 @@ export class CallDouble implements InferCall {
   readonly #listeners: ((error: RpcError | undefined) => void)[] = [];
 
   constructor(metadata: Readonly<Record<string, string>> = {}) {
-    this.metadata = { get: (name) => metadata[name] };
+    this.metadata = {
+      get: (name) => metadata[name],
+      getAll: (name) => (metadata[name] === undefined ? [] : [metadata[name]]),
+    };
   }
 
   start(): void {
