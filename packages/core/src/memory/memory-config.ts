@@ -20,7 +20,10 @@ export interface MemoryLimits {
   readonly completionBytes: number;
   /** A request that holds no more than this is small. */
   readonly smallRequestBytesMax: number;
-  /** What an owner may hold beyond its share: bytes that were on their way when it was asked to wait. */
+  /**
+   * What the waiting leases of an owner may take beyond its share: bytes that were on their way when they were asked to
+   * wait. It is less when little is free (`overdraftShare`).
+   */
   readonly overdraftBytesMax: number;
 }
 
@@ -46,9 +49,13 @@ function completionBytesFor(bodyBytesMax: number): number {
 
 /** Divides the memory, or raises a `ConfigError` where the largest body would not fit. */
 export function resolveMemoryLimits(options: MemoryOptions = {}): MemoryLimits {
-  const { bodyBytesMax = bodyBytesMaxDefault } = options;
+  const { bytesMax: bytesMaxWritten = 0, bodyBytesMax = bodyBytesMaxDefault } = options;
+  if (!Number.isSafeInteger(bodyBytesMax) || bodyBytesMax <= 0) {
+    const message = `must be a whole number of bytes above 0, not ${bodyBytesMax}`;
+    throw new ConfigError([{ source: 'memory', field: 'bodyBytesMax', message }]);
+  }
   const bytesMin = memoryBytesMinFor(bodyBytesMax);
-  const bytesMax = options.bytesMax || Math.max(memoryBytesMaxDefault, bytesMin);
+  const bytesMax = bytesMaxWritten === 0 ? Math.max(memoryBytesMaxDefault, bytesMin) : bytesMaxWritten;
   if (!Number.isSafeInteger(bytesMax) || bytesMax < bytesMin) {
     const message = `must be a whole number of at least ${bytesMin} bytes where bodies may have ${bodyBytesMax}, not ${bytesMax}`;
     throw new ConfigError([{ source: 'memory', field: 'bytesMax', message }]);
