@@ -7,9 +7,9 @@ export {};
 
 declare global {
   interface Uint8Array<TArrayBuffer extends ArrayBufferLike> {
-    slice(start?: number, end?: number): void;
+    slice(start?: number, end?: number): unknown;
   }
   interface Buffer<TArrayBuffer extends ArrayBufferLike> {
-    slice(start?: number, end?: number): void;
+    slice(start?: number, end?: number): unknown;
   }
 }

@@ -9,6 +9,7 @@ import type { Clock } from '../clock.ts';
 import type { InferAnswer, InferRequest, Runner, SequenceStep } from '../infer.ts';
 import type { ServedModel } from '../served-model.ts';
 import { ValidInferRequest } from '../valid-request.ts';
+import { SequenceStates } from './sequence-states.ts';
 import type { Sequencing } from './sequencing.ts';
 import {
   controlTensorsOf,
@@ -51,8 +52,7 @@ export class SequenceRunner implements Runner {
   readonly #sequencer: Sequencer;
   readonly #steps = new Map<StepId, Step>();
   readonly #initialState: SequenceState;
-  readonly #states = new Map<SequenceNumber, SequenceState>();
-  #stateBytes = 0;
+  readonly #states = new SequenceStates();
   #stepCount = 0;
   #cancelWake: (() => void) | undefined;
   #onClosed: (() => void) | undefined;
@@ -98,7 +98,7 @@ export class SequenceRunner implements Runner {
       const limits = { deadlineAt: step.deadlineAt, slotWaitMsMax: request.queueTimeoutMs };
       this.#tell({
         kind: 'step-arrived',
-        step: { step: step.id, id, isStart, isEnd, bytes: request.bytes, ...limits },
+        step: { step: step.id, owner: request.caller, id, isStart, isEnd, bytes: request.bytes, ...limits },
       });
       if (!this.#steps.has(step.id)) return;
       if (place.onSlotWait !== undefined && this.#sequencer.waitsForSlot(step.id)) place.onSlotWait();
@@ -113,8 +113,8 @@ export class SequenceRunner implements Runner {
   }
 
   /** Whether the request goes on with a sequence that lives here. */
-  holds({ sequence }: InferRequest): boolean {
-    return sequence !== undefined && !sequence.isStart && this.#sequencer.holds(sequence.id);
+  holds({ sequence, caller }: InferRequest): boolean {
+    return sequence !== undefined && !sequence.isStart && this.#sequencer.holds(caller, sequence.id);
   }
 
   close(): Promise<void> {
@@ -154,7 +154,7 @@ export class SequenceRunner implements Runner {
           this.#steps.get(action.step)?.cancellation.cancel(action.reason);
           break;
         case 'forget':
-          this.#keep(action.sequence, undefined);
+          this.#states.forget(action.sequence);
           this.#observer.sequenceEnded(action.reason);
           break;
         case 'wake-at':
@@ -167,12 +167,12 @@ export class SequenceRunner implements Runner {
       }
     }
     const { liveSequences, backlogSequences } = this.#sequencer.counts();
-    this.#observer.sequencesChanged(liveSequences, backlogSequences, this.#stateBytes);
+    this.#observer.sequencesChanged(liveSequences, backlogSequences, this.#states.bytes);
   }
 
   #run(id: StepId, sequence: SequenceNumber, isStart: boolean): void {
     const step = this.#steps.get(id) as Step;
-    const state = isStart ? this.#initialState : (this.#states.get(sequence) as SequenceState);
+    const state = isStart ? this.#initialState : this.#states.mustGet(sequence);
     const outputs = this.#outputsOf(step.request);
     const isLimited = step.deadlineAt !== Number.POSITIVE_INFINITY;
     const inner = ValidInferRequest.extended(step.request, {
@@ -204,7 +204,7 @@ export class SequenceRunner implements Runner {
         this.#failed(step, problem);
         return;
       }
-      this.#keep(sequence, state);
+      this.#states.keep(sequence, step.request.caller, state);
     }
     this.#settle(step);
     this.#tell({ kind: 'step-answered', step: step.id });
@@ -231,22 +231,27 @@ export class SequenceRunner implements Runner {
     this.#steps.delete(step.id);
   }
 
+  /** Makes room where another caller has more; what is wrong when there is none. */
   #roomProblem(step: Step, sequence: SequenceNumber, state: SequenceState): InferenceError | undefined {
-    const before = stateBytesOf(this.#states.get(sequence) ?? []);
-    const after = this.#stateBytes - before + stateBytesOf(state);
     const { stateBytesMax } = this.#sequencing;
-    if (after <= stateBytesMax) return undefined;
-    return new InferenceError(
-      'model-full',
-      `the state of sequence ${step.place.id} has grown to ${stateBytesOf(state)} bytes, and all sequences of model ` +
-        `'${this.#model.view.name}' may have ${stateBytesMax}; the sequence has ended`,
-    );
+    const { caller } = step.request;
+    const bytes = stateBytesOf(state);
+    while (this.#states.bytesWith(sequence, bytes) > stateBytesMax) {
+      const before = this.#states.bytes;
+      const owner = this.#states.takeLargerOwner(caller, sequence, bytes);
+      if (owner !== undefined) this.#tell({ kind: 'owner-over-share', owner });
+      // Its sequences are all at work: what they hold is not free soon enough.
+      if (this.#states.bytes === before) return this.#stateRefusal(step, bytes);
+    }
+    return undefined;
   }
 
-  #keep(sequence: SequenceNumber, state: SequenceState | undefined): void {
-    this.#stateBytes += stateBytesOf(state ?? []) - stateBytesOf(this.#states.get(sequence) ?? []);
-    if (state === undefined) this.#states.delete(sequence);
-    else this.#states.set(sequence, state);
+  #stateRefusal(step: Step, bytes: number): InferenceError {
+    return new InferenceError(
+      'model-full',
+      `the state of sequence ${step.place.id} has grown to ${bytes} bytes, and all sequences of model ` +
+        `'${this.#model.view.name}' may have ${this.#sequencing.stateBytesMax} (millrace.sequence_state_bytes_max); the sequence has ended`,
+    );
   }
 
   #wakeAt(at: number): void {

@@ -47,6 +47,7 @@ export function testSequencing(overrides: Partial<Sequencing['policy']> = {}, st
       slotsMax: 4,
       backlogSequencesMax: 4,
       idleMsMax: 1000,
+      slotWaitMsMax: 30_000,
       waitingStepsMax: 100,
       waitingBytesMax: 1e6,
       ...overrides,
