@@ -108,7 +108,7 @@ export class CachingRunner implements Runner {
     this.#runs.set(flight, cancellation);
     this.#parts.inner.run(request.detached(), cancellation).then(
       (answer) => {
-        if (this.#runs.get(flight) === cancellation) this.#answered(key, flight, answer);
+        if (this.#runs.get(flight) === cancellation) this.#answered(key, flight, request.caller, answer);
         else answer.release();
       },
       (error: InferenceError) => {
@@ -117,11 +117,11 @@ export class CachingRunner implements Runner {
     );
   }
 
-  #answered(key: string, flight: string, answer: InferAnswer): void {
+  #answered(key: string, flight: string, owner: string, answer: InferAnswer): void {
     const { cache, model, flights, clock, observer } = this.#parts;
     this.#runs.delete(flight);
     const waiters = flights.answered(flight);
-    const kept = cache.keep(key, model, answer);
+    const kept = cache.keep(key, owner, model, answer);
     if (kept !== undefined) answer.release();
     const shared = kept ?? sharedAmong(waiters.length, answer);
     const bytes = bytesOf(shared.outputs);

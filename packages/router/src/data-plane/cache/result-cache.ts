@@ -36,12 +36,12 @@ export class ResultCache {
     return answer;
   }
 
-  /** Keeps a copy of the answer and gives it back; undefined when it is too large to keep. */
-  keep(key: string, model: ServedModel, answer: InferAnswer): InferAnswer | undefined {
+  /** Keeps a copy of the answer, which counts against the owner's share, and gives it back; undefined when it is too large to keep. */
+  keep(key: string, owner: string, model: ServedModel, answer: InferAnswer): InferAnswer | undefined {
     const bytes = bytesOf(answer.outputs);
     if (!this.#stored.keeps(bytes)) return undefined;
     const copy: InferAnswer = { ...answer, id: '', outputs: copied(answer.outputs, bytes), release: keepMemory };
-    this.#stored.put(key, model, copy, bytes, this.#parts.clock.now());
+    this.#stored.put(key, owner, model, copy, bytes, this.#parts.clock.now());
     this.#tell();
     return copy;
   }
