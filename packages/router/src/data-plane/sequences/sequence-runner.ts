@@ -8,6 +8,8 @@ import type { ModelObserver } from '../../telemetry/observer.ts';
 import type { Clock } from '../clock.ts';
 import type { InferAnswer, InferRequest, Runner, SequenceStep } from '../infer.ts';
 import type { ServedModel } from '../served-model.ts';
+import { copiesOf, finish } from '../sliced-work/copy-slices.ts';
+import { copySliceBytesMax, type SlicedWork } from '../sliced-work/sliced-work.ts';
 import { ValidInferRequest } from '../valid-request.ts';
 import { SequenceStates } from './sequence-states.ts';
 import type { Sequencing } from './sequencing.ts';
@@ -17,7 +19,7 @@ import {
   initialStateOf,
   type SequenceState,
   stateBytesOf,
-  stateFrom,
+  stateOutputsOf,
 } from './step-tensors.ts';
 
 /** How long an unload waits for sequences that still live; then they are ended by name. */
@@ -39,6 +41,8 @@ export interface SequenceRunnerParts {
   readonly queue: Runner;
   readonly clock: Clock;
   readonly observer: ModelObserver;
+  /** What copies large states. */
+  readonly sliced: SlicedWork;
 }
 
 export class SequenceRunner implements Runner {
@@ -49,6 +53,7 @@ export class SequenceRunner implements Runner {
   readonly #queue: Runner;
   readonly #clock: Clock;
   readonly #observer: ModelObserver;
+  readonly #sliced: SlicedWork;
   readonly #sequencer: Sequencer;
   readonly #steps = new Map<StepId, Step>();
   readonly #initialState: SequenceState;
@@ -66,6 +71,7 @@ export class SequenceRunner implements Runner {
     this.#queue = parts.queue;
     this.#clock = parts.clock;
     this.#observer = parts.observer;
+    this.#sliced = parts.sliced;
     this.#sequencer = new Sequencer(sequencing.policy);
     this.#initialState = initialStateOf(sequencing);
     this.#observer.sequencesAttached();
@@ -195,17 +201,31 @@ export class SequenceRunner implements Runner {
   }
 
   #answered(step: Step, sequence: SequenceNumber, answer: InferAnswer, outputs: readonly number[]): void {
-    if (!step.place.isEnd) {
-      const state = stateFrom(this.#sequencing, answer.outputs, outputs);
-      const problem = this.#roomProblem(step, sequence, state);
-      if (problem !== undefined) {
-        answer.release();
-        this.#observer.requestRefused(problem.code);
-        this.#failed(step, problem);
-        return;
-      }
-      this.#states.keep(sequence, step.request.caller, state);
+    if (step.place.isEnd) {
+      this.#resolve(step, answer);
+      return;
     }
+    const given = stateOutputsOf(this.#sequencing, answer.outputs, outputs);
+    const bytes = stateBytesOf(given);
+    const problem = this.#roomProblem(step, sequence, bytes);
+    if (problem !== undefined) {
+      answer.release();
+      this.#observer.requestRefused(problem.code);
+      this.#failed(step, problem);
+      return;
+    }
+    // Copied: the answer's memory is used again. No step of the sequence runs before this one is settled.
+    const { tensors, slices } = copiesOf(given);
+    this.#states.keep(sequence, step.request.caller, tensors);
+    if (bytes > copySliceBytesMax) {
+      this.#sliced.run(slices, () => this.#resolve(step, answer));
+      return;
+    }
+    finish(slices);
+    this.#resolve(step, answer);
+  }
+
+  #resolve(step: Step, answer: InferAnswer): void {
     this.#settle(step);
     this.#tell({ kind: 'step-answered', step: step.id });
     const wanted = answer.outputs.slice(0, step.request.outputs.length);
@@ -232,10 +252,9 @@ export class SequenceRunner implements Runner {
   }
 
   /** Makes room where another caller has more; what is wrong when there is none. */
-  #roomProblem(step: Step, sequence: SequenceNumber, state: SequenceState): InferenceError | undefined {
+  #roomProblem(step: Step, sequence: SequenceNumber, bytes: number): InferenceError | undefined {
     const { stateBytesMax } = this.#sequencing;
     const { caller } = step.request;
-    const bytes = stateBytesOf(state);
     while (this.#states.bytesWith(sequence, bytes) > stateBytesMax) {
       const before = this.#states.bytes;
       const owner = this.#states.takeLargerOwner(caller, sequence, bytes);

@@ -67,7 +67,9 @@ export class SequencesOnStage extends PlaneOnStage {
   constructor(sequencing: Sequencing = testSequencing()) {
     super({}, new ServedModel(view, testPolicy, 1, 1, sequencing));
     const observer = this.observer.observerFor('m', '1');
-    this.model.runner = new SequenceRunner(this.model, sequencing, { queue: this.plane, clock: this.clock, observer });
+    const { plane, clock } = this;
+    const parts = { queue: plane, clock, observer, sliced: plane.sliced };
+    this.model.runner = new SequenceRunner(this.model, sequencing, parts);
   }
 
   step(value: number, id: SequenceStep['id'], flag: '' | 'start' | 'end' = '', more: Partial<InferRequest> = {}): Sent {
