@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { copyOf } from './copy-of.ts';
+import { copyOf, copyOfText } from './copy-of.ts';
 
 test.each([
   ['a Buffer', Buffer.from('..text..')],
@@ -21,4 +21,8 @@ test('the compiler refuses the result of slice, which is a view of a Buffer and 
   // @ts-expect-error: also where the type says that it is a Buffer
   const view: Uint8Array = Buffer.from('text').slice(1);
   expect(view).toHaveLength(3);
+});
+
+test('a copy of a text is the same text, whatever its characters', () => {
+  for (const text of ['', 'a caller', 'ümläut', '\u{1f600} and \ud800 alone']) expect(copyOfText(text)).toBe(text);
 });

@@ -5,3 +5,11 @@
 export function copyOf(bytes: Uint8Array, from = 0, to: number = bytes.length): Uint8Array<ArrayBuffer> {
   return new Uint8Array(bytes.subarray(from, to));
 }
+
+/**
+ * The same text in memory of its own, for what is kept beyond its request: a part of a string is a view of it too, so a
+ * header value of 20 characters keeps all of its head alive.
+ */
+export function copyOfText(text: string): string {
+  return text.split('').join('');
+}

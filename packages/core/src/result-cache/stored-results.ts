@@ -2,6 +2,7 @@
  * Which results are kept: the most recently used ones, within a number of bytes and, where one is set, an age. Where
  * there is not enough for all, an owner that has its share makes room among its own.
  */
+import { copyOfText } from '@millrace/protocol';
 import { assert } from '../assert.ts';
 
 /** What an entry costs beside its value: its key, its place in the table, the objects around its bytes. */
@@ -108,8 +109,9 @@ export class StoredResults<Value, Group> {
     }
     let results = this.#owners.get(owner);
     if (results === undefined) {
-      results = new OwnerResults(owner);
-      this.#owners.set(owner, results);
+      // Kept for longer than its request: a view would keep the head of the request alive.
+      results = new OwnerResults(copyOfText(owner));
+      this.#owners.set(results.name, results);
     }
     this.#entries.set(key, { owner: results, group, value, bytes, storedAt: now });
     results.keys.add(key);

@@ -2,6 +2,7 @@
  * Whose sequences they are. Each owner has its own ids, and what it has counts against its share where there is not
  * enough for all: an owner that took everything first must not keep everybody else out.
  */
+import { copyOfText } from '@millrace/protocol';
 import type { Sequence } from './sequence.ts';
 
 export class SequenceOwner {
@@ -38,8 +39,9 @@ export class SequenceOwners {
   of(name: string): SequenceOwner {
     let owner = this.#owners.get(name);
     if (owner === undefined) {
-      owner = new SequenceOwner(name);
-      this.#owners.set(name, owner);
+      // Kept for longer than its request: a view would keep the head of the request alive.
+      owner = new SequenceOwner(copyOfText(name));
+      this.#owners.set(owner.name, owner);
     }
     return owner;
   }

@@ -1,16 +1,23 @@
 /** The states of a model's sequences between two steps, and how much of them is whose. */
 import type { SequenceNumber } from '@millrace/core';
+import { copyOfText } from '@millrace/protocol';
 import { type SequenceState, stateBytesOf } from './step-tensors.ts';
 
+interface OwnerBytes {
+  readonly name: string;
+  bytes: number;
+  sequences: number;
+}
+
 interface KeptState {
-  readonly owner: string;
+  readonly owner: OwnerBytes;
   readonly state: SequenceState;
   readonly bytes: number;
 }
 
 export class SequenceStates {
   readonly #states = new Map<SequenceNumber, KeptState>();
-  readonly #bytesByOwner = new Map<string, number>();
+  readonly #owners = new Map<string, OwnerBytes>();
   bytes = 0;
 
   mustGet(sequence: SequenceNumber): SequenceState {
@@ -25,10 +32,12 @@ export class SequenceStates {
   }
 
   keep(sequence: SequenceNumber, owner: string, state: SequenceState): void {
-    this.forget(sequence);
+    const before = this.#states.get(sequence);
     const bytes = stateBytesOf(state);
-    this.#states.set(sequence, { owner, state, bytes });
-    this.#add(owner, bytes);
+    const holder = before?.owner ?? this.#ownerOf(owner);
+    if (before === undefined) holder.sequences += 1;
+    this.#states.set(sequence, { owner: holder, state, bytes });
+    this.#add(holder, bytes - (before?.bytes ?? 0));
   }
 
   forget(sequence: SequenceNumber): void {
@@ -36,16 +45,18 @@ export class SequenceStates {
     if (kept === undefined) return;
     this.#states.delete(sequence);
     this.#add(kept.owner, -kept.bytes);
+    kept.owner.sequences -= 1;
+    if (kept.owner.sequences === 0) this.#owners.delete(kept.owner.name);
   }
 
   /** The owner that has the most, if that is more than this one would have. */
   takeLargerOwner(owner: string, sequence: SequenceNumber, bytes: number): string | undefined {
     let largest: string | undefined;
-    let most = (this.#bytesByOwner.get(owner) ?? 0) - this.#bytesOf(sequence) + bytes;
-    for (const [name, held] of this.#bytesByOwner) {
-      if (name === owner || held <= most) continue;
-      largest = name;
-      most = held;
+    let most = (this.#owners.get(owner)?.bytes ?? 0) - this.#bytesOf(sequence) + bytes;
+    for (const holder of this.#owners.values()) {
+      if (holder.name === owner || holder.bytes <= most) continue;
+      largest = holder.name;
+      most = holder.bytes;
     }
     return largest;
   }
@@ -54,11 +65,18 @@ export class SequenceStates {
     return this.#states.get(sequence)?.bytes ?? 0;
   }
 
-  #add(owner: string, bytes: number): void {
+  #ownerOf(name: string): OwnerBytes {
+    let owner = this.#owners.get(name);
+    if (owner === undefined) {
+      // Kept for longer than its request: a view would keep the head of the request alive.
+      owner = { name: copyOfText(name), bytes: 0, sequences: 0 };
+      this.#owners.set(owner.name, owner);
+    }
+    return owner;
+  }
+
+  #add(owner: OwnerBytes, bytes: number): void {
+    owner.bytes += bytes;
     this.bytes += bytes;
-    const held = (this.#bytesByOwner.get(owner) ?? 0) + bytes;
-    // One whose states are all empty has nothing to lose.
-    if (held === 0) this.#bytesByOwner.delete(owner);
-    else this.#bytesByOwner.set(owner, held);
   }
 }
