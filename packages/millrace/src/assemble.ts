@@ -86,6 +86,7 @@ export async function assemble(parts: AssemblyParts): Promise<Assembly> {
       entryBytesMax: config.cache.entryBytesMax,
       ageMsMax: config.cache.ageSecondsMax === 0 ? Number.POSITIVE_INFINITY : config.cache.ageSecondsMax * 1000,
     },
+    sliced: dataPlane.sliced,
     // What may wait in the queues may also wait for the run of another.
     followerLimits: { followersMax: config.queue.serverRequestsMax, followerBytesMax: config.queue.serverBytesMax },
   });

@@ -1,5 +1,6 @@
 export * from './bytes-elements.ts';
 export * from './cancellation.ts';
+export * from './copy-of.ts';
 export * from './datatypes.ts';
 export * from './dispatch/decode-frame.ts';
 export * from './dispatch/frame-layout.ts';

@@ -19,6 +19,8 @@ import type { ModelView } from '../registry/catalogue.ts';
 import { type BatchShaping, sizeClassOf } from './batch-shaping/shaping.ts';
 import type { InferRequest, Parameters, SequenceStep } from './infer.ts';
 import type { ServedModel } from './served-model.ts';
+import { copiesOf } from './sliced-work/copy-slices.ts';
+import type { Slices } from './sliced-work/sliced-work.ts';
 
 /** What of a request is not about its model. */
 type RequestDetails = Omit<InferRequest, 'model' | 'version' | 'inputs' | 'outputs'>;
@@ -97,12 +99,24 @@ export class ValidInferRequest {
 
   /**
    * The same request, to be run for others than its caller: without the caller's deadline, and with inputs in memory of
-   * their own, for the caller's may be used again once it has gone away.
+   * their own, for the caller's may be used again once it has gone away. They are there when the slices are done.
    */
-  detached(): ValidInferRequest {
+  detached(): { readonly request: ValidInferRequest; readonly slices: Slices } {
     const details = { ...this.#details, timeoutMs: undefined };
-    const inputs = this.inputs.map((tensor) => tensor && { ...tensor, data: Uint8Array.from(tensor.data) });
-    return new ValidInferRequest(this.model, details, inputs, this.outputs, this.rows, this.bytes, this.isAlone);
+    const { tensors, slices } = copiesOf(this.inputs.filter((tensor) => tensor !== undefined));
+    let position = 0;
+    const inputs = this.inputs.map((tensor) => tensor && tensors[position++]);
+    const { model, outputs, rows, bytes, isAlone } = this;
+    return { request: new ValidInferRequest(model, details, inputs, outputs, rows, bytes, isAlone), slices };
+  }
+
+  /** The same request after some of its time has passed. */
+  after(passedMs: number): ValidInferRequest {
+    const { timeoutMs } = this.#details;
+    if (timeoutMs === undefined) return this;
+    const details = { ...this.#details, timeoutMs: Math.max(0, timeoutMs - passedMs) };
+    const { model, inputs, outputs, rows, bytes, isAlone } = this;
+    return new ValidInferRequest(model, details, inputs, outputs, rows, bytes, isAlone);
   }
 
   /** Throws `invalid-request` with the first thing that is wrong. */

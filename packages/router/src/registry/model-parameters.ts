@@ -47,6 +47,7 @@ export interface ModelSettings extends ModelDefaults {
   readonly isSpinning: boolean;
   /** Sequences that may wait for a slot. */
   readonly sequenceBacklogMax: number;
+  readonly sequenceSlotWaitMsMax: number;
   /** Of the implicit state of all sequences together. */
   readonly sequenceStateBytesMax: number;
   /** Requests that one worker runs at once, of a model that lets it. */
@@ -54,6 +55,7 @@ export interface ModelSettings extends ModelDefaults {
 }
 
 const sequenceBacklogMaxDefault = 1024;
+const sequenceSlotWaitMsMaxDefault = 30_000;
 const sequenceStateBytesMaxDefault = 256 * 1024 * 1024;
 
 export interface ParameterKind {
@@ -156,6 +158,11 @@ export const modelParameters = {
     meaning: 'sequences that may wait for a slot; one more is refused',
     without: `${sequenceBacklogMaxDefault}`,
     range: [0, 1_000_000],
+  },
+  'millrace.sequence_slot_wait_ms_max': {
+    meaning: 'a sequence that has waited so long for a slot, in milliseconds, is refused',
+    without: `${sequenceSlotWaitMsMaxDefault}`,
+    range: [1, 86_400_000],
   },
   'millrace.sequence_state_bytes_max': {
     meaning: 'bytes that the implicit state of all sequences may have',
@@ -269,6 +276,7 @@ export function readModelSettings(
     threads: number('millrace.threads', 0),
     isSpinning: written.get('millrace.spinning') === 'true',
     sequenceBacklogMax: number('millrace.sequence_backlog_max', sequenceBacklogMaxDefault),
+    sequenceSlotWaitMsMax: number('millrace.sequence_slot_wait_ms_max', sequenceSlotWaitMsMaxDefault),
     sequenceStateBytesMax: number('millrace.sequence_state_bytes_max', sequenceStateBytesMaxDefault),
     concurrency: number(concurrencyParameter, concurrencyDefault),
   };

@@ -86,9 +86,9 @@ export const modelMetrics = {
   sequencesEnded: {
     name: 'millrace_sequences_ended_total',
     type: 'counter',
-    help: 'Sequences that were run and are over: `ended` by their caller, `idle` for too long, `failed` because a step was not answered, `unloaded` with their model.',
+    help: 'Sequences that were run and are over: `ended` by their caller, `idle` for too long, `failed` because a step was not answered, `unloaded` with their model, `reclaimed` for an owner with less than its share.',
     labels: ['model', 'version', 'reason'],
-    values: ['ended', 'idle', 'failed', 'unloaded'],
+    values: ['ended', 'idle', 'failed', 'unloaded', 'reclaimed'],
   },
   skippedBatches: {
     name: 'millrace_skipped_batches_total',

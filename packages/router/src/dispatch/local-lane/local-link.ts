@@ -23,6 +23,9 @@ import type { LocalLaneOptions } from './local-lane.ts';
 import { WorkerMemory } from './worker-memory.ts';
 import { WorkerProcess } from './worker-process.ts';
 
+/** Inputs of this size that do not fit into shared memory are written from where they lie: a copy would take too long. */
+const referenceBytesMin = 1024 * 1024;
+
 /** The router's end of the local lane: one worker process, its socket and the memory shared with it. */
 export class LocalLink implements WorkerLink {
   readonly #receive: (message: FromWorker) => void;
@@ -48,7 +51,7 @@ export class LocalLink implements WorkerLink {
     const frameBytesMax = options.messageBytesMax ?? frameBytesMaxDefault;
     this.#receive = receive;
     this.#onUnavailable = options.onSharedMemoryUnavailable ?? (() => {});
-    this.#writer = new FrameWriter(frameBytesMax);
+    this.#writer = new FrameWriter(frameBytesMax, referenceBytesMin);
     this.#reader = new FrameReader((frame) => this.#onFrame(frame), frameBytesMax);
     this.#memory = new WorkerMemory(
       memories,
@@ -162,6 +165,10 @@ export class LocalLink implements WorkerLink {
   #flush(): void {
     this.#isFlushScheduled = false;
     if (this.#writer.isEmpty) return;
+    if (this.#writer.hasReferences) {
+      for (const piece of this.#writer.takePieces()) this.#process.write(piece);
+      return;
+    }
     const bytes = this.#writer.takeBytes();
     if (this.#process.write(bytes)) this.#writer.recycle(bytes);
   }

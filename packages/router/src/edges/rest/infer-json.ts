@@ -1,5 +1,5 @@
 /** The JSON of an inference request, but for tensors that lie behind it. */
-import { InferenceError, JsonReader } from '@millrace/protocol';
+import { copyOf, InferenceError, JsonReader } from '@millrace/protocol';
 import { type AnswerForm, binaryForm, jsonForm, type OutputForm } from '../classification/answer-form.ts';
 import { TemplateSlot } from './answer-template.ts';
 import { type InputLimits, type PendingInput, readInputs } from './decode-inputs.ts';
@@ -49,8 +49,7 @@ export class InferJsonReader {
     const place = placeOf(body, jsonBytes);
     const known = this.#known[place];
     if (known !== undefined && known.bytes.length === jsonBytes && isPrefix(known.bytes, body)) return known.json;
-    // Not `slice`: of a Buffer that is a view, which would keep alive, and believe, whatever the body lies in.
-    const bytes = new Uint8Array(body.subarray(0, jsonBytes));
+    const bytes = copyOf(body, 0, jsonBytes);
     const json = readJson(bytes, this.#limits);
     // An id mostly comes once: remembered, it would only take the place of what comes again.
     if (json.id === '' && json.inputs.every(({ tensor }) => tensor === undefined)) {
