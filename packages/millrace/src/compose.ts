@@ -8,6 +8,7 @@ import {
   MetricsObserver,
   MetricsRegistry,
   metricsHandler,
+  SliceQueue,
   type Statistics,
   startProcessMetrics,
   startSchedulerMetrics,
@@ -77,14 +78,16 @@ async function startOn(store: MetadataStore, config: Config, logger: Logger): Pr
     cors: config.http.corsOrigins.length === 0 ? undefined : { origins: originsFrom(config.http.corsOrigins) },
     interceptors: config.log.requests ? [rpcAccessLog(logger, () => performance.now())] : [],
   };
+  const slices = new SliceQueue();
   const mount = mountManagement({
     management: new ServerManagement({ assembly, traffic: layer.traffic }),
     config,
     rpc,
     withLog: (handler) => withLog(handler, config, logger),
+    slices,
     onError,
   });
-  const edgeParts: EdgeParts = { config, layer, readiness, statistics, management: mount.shared, onError };
+  const edgeParts: EdgeParts = { config, layer, readiness, statistics, management: mount.shared, slices, onError };
   const grpc = grpcEdge(edgeParts);
   let listeners: Listeners;
   try {
@@ -129,11 +132,13 @@ interface EdgeParts {
   readonly readiness: Readiness;
   readonly statistics: Statistics;
   readonly management: SharedManagement | undefined;
+  /** Where the edges take turns with work on large messages. */
+  readonly slices: SliceQueue;
   readonly onError: (error: unknown) => void;
 }
 
 /** What every edge of the Open Inference Protocol is given alike. */
-function edgeBase({ config, layer, readiness, statistics, management, onError }: EdgeParts) {
+function edgeBase({ config, layer, readiness, statistics, management, slices, onError }: EdgeParts) {
   return {
     dataPlane: layer.dataPlane,
     catalogue: layer.contexts,
@@ -142,16 +147,17 @@ function edgeBase({ config, layer, readiness, statistics, management, onError }:
     management: management?.management,
     server: { name: config.server.id, version },
     callerHeader: config.server.callerHeader,
+    slices,
     onError,
   };
 }
 
 function restHandler(parts: EdgeParts): HttpHandler {
-  const { jsonBytesMax, bodyBytesMax, inputsMax } = parts.config.http;
+  const { jsonBytesMax, jsonHeadBytesMax, jsonElementsMax, bodyBytesMax, inputsMax, unpackingsMax } = parts.config.http;
   return createRestEdge({
     ...edgeBase(parts),
     routes: parts.management?.routes ?? [],
-    limits: { jsonBytesMax, bodyBytesMax, inputsMax },
+    limits: { jsonBytesMax, jsonHeadBytesMax, jsonElementsMax, bodyBytesMax, inputsMax, unpackingsMax },
   });
 }
 
@@ -159,7 +165,7 @@ function grpcEdge(parts: EdgeParts): GrpcEdge {
   return createGrpcEdge({
     ...edgeBase(parts),
     added: parts.management?.services ?? [],
-    limits: { inputsMax: parts.config.http.inputsMax },
+    limits: { inputsMax: parts.config.http.inputsMax, jsonBytesMax: parts.config.http.jsonBytesMax },
   });
 }
 

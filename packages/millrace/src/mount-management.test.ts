@@ -1,4 +1,5 @@
 import { type HttpServer, serveWire } from '@millrace/http';
+import { SliceQueue } from '@millrace/router';
 import { grpcManagement, ManagementDouble, restManagement } from '@millrace/router/testing';
 import { afterEach, expect, test } from 'vitest';
 import type { Options } from './config/fields.ts';
@@ -12,6 +13,7 @@ afterEach(async () => {
 
 function mount(management: NonNullable<Options['management']>, http: NonNullable<Options['http']> = {}) {
   return mountManagement({
+    slices: new SliceQueue(),
     management: new ManagementDouble(),
     config: resolveConfig({ options: { management, http }, cwd: '/' }),
     rpc: {},

@@ -13,6 +13,7 @@ import {
   type Management,
   type ManagementOptions,
   type Route,
+  type SliceQueue,
 } from '@millrace/router';
 import type { Config } from './config/fields.ts';
 import { version } from './version.ts';
@@ -44,16 +45,18 @@ export interface MountParts {
   readonly rpc: Pick<RpcHandlerOptions, 'cors' | 'interceptors'>;
   /** Around every REST call, as on the inference ports. */
   readonly withLog: (handler: HttpHandler) => HttpHandler;
+  /** Where the edges take turns with work on large bodies. */
+  readonly slices: SliceQueue;
   readonly onError: (error: unknown) => void;
 }
 
 export function mountManagement(parts: MountParts): ManagementMount {
-  const { management, config, onError } = parts;
+  const { management, config, slices, onError } = parts;
   if (!config.management.enabled) return { shared: undefined, own: undefined };
   const { bodyBytesMax, jsonBytesMax } = config.http;
   const limits: ManagementOptions = { loadBytesMax: bodyBytesMax };
   if (config.management.port === 'same') {
-    const { routes, service } = createManagementEdge({ management, limits, onError });
+    const { routes, service } = createManagementEdge({ management, limits, slices, onError });
     return { shared: { management, routes, services: [service] }, own: undefined };
   }
   const port = createManagementPort({
@@ -61,6 +64,7 @@ export function mountManagement(parts: MountParts): ManagementMount {
     limits,
     restLimits: { bodyBytesMax, jsonBytesMax },
     server: { name: config.server.id, version },
+    slices,
     onError,
   });
   const handler = createRpcHandler(port.services, {

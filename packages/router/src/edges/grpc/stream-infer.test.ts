@@ -4,6 +4,7 @@ import { type CancelSignal, InferenceError } from '@millrace/protocol';
 import { afterEach, describe, expect, test } from 'vitest';
 import type { DataPlane, InferAnswer, InferRequest } from '../../data-plane/infer.ts';
 import { catalogueOf, viewOf } from '../rest/echo-double.ts';
+import { SliceQueue } from '../slices/slice-queue.ts';
 import { grpcDefaults } from './config.ts';
 import { encodeStreamResponse } from './encode-stream-response.ts';
 import { ModelInferRequestSchema, ModelStreamInferResponseSchema } from './generated/inference/grpc_service_pb.ts';
@@ -67,6 +68,7 @@ function open(metadata: Readonly<Record<string, string>> = {}, requestsMax = 8, 
     catalogue: catalogueOf(viewOf('m')),
     config: grpcDefaults,
     callerHeader: '',
+    slices: new SliceQueue(),
   });
   const errorFrom = (error: unknown) => new RpcError('internal', (error as Error).message);
   const limits = { requestsMax, slotWaitRequestsMax: 6, slotWaitBytesMax };

@@ -1,25 +1,17 @@
 import type { HttpRequest, RequestBody } from '@millrace/http';
 import type { BodyLease } from './body-budget.ts';
-import { type DecompressLimits, decompress, type Packing, requestPackingFrom } from './decompress.ts';
+import { decompress, type Unpacking, type UnpackingParts } from './decompress.ts';
 
 /** The body of a request, unpacked; what it takes of memory is leased as it arrives. */
-export function readBody(
-  http: HttpRequest,
-  contentEncoding: string | undefined,
-  limits: DecompressLimits,
+export async function readBody(
+  { body }: HttpRequest,
+  bytesMax: number,
+  unpacking: Unpacking | undefined,
+  parts: UnpackingParts,
   lease: BodyLease,
 ): Promise<Uint8Array> {
-  return readPacked(http, requestPackingFrom(contentEncoding), limits, lease);
-}
-
-export async function readPacked(
-  http: HttpRequest,
-  packing: Packing | undefined,
-  limits: DecompressLimits,
-  lease: BodyLease,
-): Promise<Uint8Array> {
-  const body = await readWhole(http.body, limits.bodyBytesMax, lease);
-  return packing === undefined ? body : decompress(body, packing, limits, lease);
+  const whole = await readWhole(body, bytesMax, lease);
+  return unpacking === undefined ? whole : decompress(whole, unpacking, parts, lease);
 }
 
 function readWhole(body: RequestBody, bytesMax: number, lease: BodyLease): Promise<Uint8Array> {
