@@ -10,9 +10,10 @@ import {
   MetricsObserver,
   MetricsRegistry,
   metricsHandler,
+  SliceQueue,
   type Statistics,
-  startMemoryMetrics,
   startConnectionMetrics,
+  startMemoryMetrics,
   startProcessMetrics,
   startSchedulerMetrics,
   statisticsFrom,
@@ -100,16 +101,27 @@ async function startOn({ children, store, config, logger }: StartParts): Promise
     (name, modelVersion) => layer.contexts.named(name, modelVersion),
   );
   const rpc = { interceptors: config.log.requests ? [rpcAccessLog(logger, () => performance.now())] : [] };
+  const slices = new SliceQueue();
   const mount = mountManagement({
     management: new ServerManagement({ assembly, traffic: layer.traffic }),
     config,
     rpc,
     withLog: (handler) => withLog(handler, config, logger),
+    slices,
     onError,
   });
   const trustedProxies = new AddressRanges(config.server.trustedProxies);
   const callers = new CallerRule({ header: config.server.callerHeader, trustedProxies });
-  const edgeParts: EdgeParts = { config, callers, layer, readiness, statistics, management: mount.shared, onError };
+  const edgeParts: EdgeParts = {
+    config,
+    callers,
+    layer,
+    readiness,
+    statistics,
+    management: mount.shared,
+    slices,
+    onError,
+  };
   const grpc = grpcEdge(edgeParts);
   let listeners: Listeners;
   try {
@@ -163,11 +175,13 @@ interface EdgeParts {
   readonly readiness: Readiness;
   readonly statistics: Statistics;
   readonly management: SharedManagement | undefined;
+  /** Where the edges take turns with work on large messages. */
+  readonly slices: SliceQueue;
   readonly onError: (error: unknown) => void;
 }
 
 /** What every edge of the Open Inference Protocol is given alike. */
-function edgeBase({ config, callers, layer, readiness, statistics, management, onError }: EdgeParts) {
+function edgeBase({ config, callers, layer, readiness, statistics, management, slices, onError }: EdgeParts) {
   return {
     dataPlane: layer.dataPlane,
     catalogue: layer.contexts,
@@ -176,16 +190,17 @@ function edgeBase({ config, callers, layer, readiness, statistics, management, o
     management: management?.management,
     server: { name: config.server.id, version },
     callers,
+    slices,
     onError,
   };
 }
 
 function restHandler(parts: EdgeParts): HttpHandler {
-  const { jsonBytesMax, bodyBytesMax, inputsMax } = parts.config.http;
+  const { jsonBytesMax, jsonHeadBytesMax, jsonElementsMax, bodyBytesMax, inputsMax, unpackingsMax } = parts.config.http;
   return createRestEdge({
     ...edgeBase(parts),
     routes: parts.management?.routes ?? [],
-    limits: { jsonBytesMax, bodyBytesMax, inputsMax },
+    limits: { jsonBytesMax, jsonHeadBytesMax, jsonElementsMax, bodyBytesMax, inputsMax, unpackingsMax },
   });
 }
 
@@ -193,7 +208,7 @@ function grpcEdge(parts: EdgeParts): GrpcEdge {
   return createGrpcEdge({
     ...edgeBase(parts),
     added: parts.management?.services ?? [],
-    limits: { inputsMax: parts.config.http.inputsMax },
+    limits: { inputsMax: parts.config.http.inputsMax, jsonBytesMax: parts.config.http.jsonBytesMax },
   });
 }
 

@@ -1,4 +1,5 @@
 import { type HttpServer, serveWire } from '@millrace/http';
+import { SliceQueue } from '@millrace/router';
 import { grpcManagement, ManagementDouble, restManagement } from '@millrace/router/testing';
 import { afterEach, expect, test } from 'vitest';
 import type { Options } from './config/fields.ts';
@@ -16,6 +17,7 @@ function mount(management: NonNullable<Options['management']>, http: NonNullable
     config: resolveConfig({ options: { management, http }, cwd: '/' }),
     rpc: {},
     withLog: (handler) => handler,
+    slices: new SliceQueue(),
     onError: () => {},
   });
 }
@@ -34,6 +36,7 @@ test('on an address of the network it is nowhere unless asked for', () => {
       config: resolveConfig({ options: { server: { host: '0.0.0.0' }, ...options }, cwd: '/' }),
       rpc: {},
       withLog: (handler) => handler,
+      slices: new SliceQueue(),
       onError: () => {},
     });
   expect(at({})).toEqual({ shared: undefined, own: undefined });

@@ -13,6 +13,7 @@ import {
   type Management,
   type ManagementOptions,
   type Route,
+  type SliceQueue,
 } from '@millrace/router';
 import type { Config } from './config/fields.ts';
 import { managementPlaceOf } from './management-place.ts';
@@ -45,17 +46,19 @@ export interface MountParts {
   readonly rpc: Pick<RpcHandlerOptions, 'interceptors'>;
   /** Around every REST call, as on the inference ports. */
   readonly withLog: (handler: HttpHandler) => HttpHandler;
+  /** Where the edges take turns with work on large bodies. */
+  readonly slices: SliceQueue;
   readonly onError: (error: unknown) => void;
 }
 
 export function mountManagement(parts: MountParts): ManagementMount {
-  const { management, config, onError } = parts;
+  const { management, config, slices, onError } = parts;
   const place = managementPlaceOf(config);
   if (place.kind === 'off') return { shared: undefined, own: undefined };
   const { bodyBytesMax, jsonBytesMax } = config.http;
   const limits: ManagementOptions = { loadBytesMax: bodyBytesMax };
   if (place.kind === 'shared') {
-    const { routes, service } = createManagementEdge({ management, limits, onError });
+    const { routes, service } = createManagementEdge({ management, limits, slices, onError });
     return { shared: { management, routes, services: [service] }, own: undefined };
   }
   const port = createManagementPort({
@@ -63,6 +66,7 @@ export function mountManagement(parts: MountParts): ManagementMount {
     limits,
     restLimits: { bodyBytesMax, jsonBytesMax },
     server: { name: config.server.id, version },
+    slices,
     onError,
   });
   const handler = createRpcHandler(port.services, {

@@ -3,6 +3,8 @@
  * The code is also the metric label, the SDK's `error.code` and a heading in docs/reference/errors.md.
  */
 
+import { shortened } from './quote.ts';
+
 /** The canonical gRPC status numbers the catalogue uses. */
 export const grpcStatus = {
   CANCELLED: 1,
@@ -186,6 +188,9 @@ export const errorCatalogue = {
 
 export type ErrorCode = keyof typeof errorCatalogue;
 
+/** The longest message of an error: it is sent as a header field over gRPC, twice with its details. */
+export const messageCharactersMax = 2048;
+
 /** A request failed. Everything a caller is told about it comes from here. */
 export class InferenceError extends Error {
   readonly code: ErrorCode;
@@ -193,7 +198,7 @@ export class InferenceError extends Error {
   readonly retryAfterMs: number | undefined;
 
   constructor(code: ErrorCode, message: string, options?: ErrorOptions & { readonly retryAfterMs?: number }) {
-    super(message, options);
+    super(shortened(message, messageCharactersMax), options);
     this.name = 'InferenceError';
     this.code = code;
     this.retryAfterMs = options?.retryAfterMs;

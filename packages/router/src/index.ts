@@ -34,6 +34,7 @@ export * from './edges/routing/route.ts';
 export * from './edges/routing/router.ts';
 export { sequenceIdMax, sequenceStepFrom, takeSequenceId } from './edges/schedule-parameters.ts';
 export * from './edges/server-identity.ts';
+export { SliceQueue } from './edges/slices/slice-queue.ts';
 export * from './registry/cache-choice.ts';
 export * from './registry/caller-words.ts';
 export * from './registry/catalogue.ts';

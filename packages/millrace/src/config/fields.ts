@@ -267,10 +267,32 @@ export const fields = {
     jsonBytesMax: bytes({
       flag: 'json-bytes-max',
       synonyms: ['http-max-input-size'],
-      description: 'Largest JSON part of a request.',
-      default: 64 * MiB,
+      description:
+        'Largest JSON part of a request, after decompression. Tensors beyond it are sent as binary data, which has no limit but that of the body.',
+      default: 16 * MiB,
       min: KiB,
       max: 512 * MiB,
+    }),
+    jsonHeadBytesMax: bytes({
+      flag: 'json-head-bytes-max',
+      description: 'Largest JSON of a request without the data of tensors: names, shapes, parameters and ignored keys.',
+      default: 256 * KiB,
+      min: KiB,
+      max: 16 * MiB,
+    }),
+    jsonElementsMax: integer({
+      flag: 'json-elements-max',
+      description: 'Most elements of all tensors together that one request brings as JSON.',
+      default: 4_194_304,
+      min: 1,
+      max: 1_000_000_000,
+    }),
+    unpackingsMax: integer({
+      flag: 'unpackings-max',
+      description: 'Most compressed request bodies that are decompressed at once; others wait, callers in turn.',
+      default: 2,
+      min: 1,
+      max: 1024,
     }),
     bodyBytesMax: bytes({
       flag: 'body-bytes-max',

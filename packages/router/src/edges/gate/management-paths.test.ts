@@ -5,11 +5,15 @@ import { repositoryMethods } from '../grpc/repository-methods.ts';
 import { createManagementEdge } from '../management/edge.ts';
 import { resolveRestConfig } from '../rest/config.ts';
 import { repositoryRoutes } from '../rest/repository-routes.ts';
+import { SliceQueue } from '../slices/slice-queue.ts';
 import { isManagementPath } from './management-paths.ts';
 
 const management = {} as Management;
 const { routes, service } = createManagementEdge({ management });
-const restRoutes = [...routes, ...repositoryRoutes({ management, config: resolveRestConfig({}), onError: () => {} })];
+const restRoutes = [
+  ...routes,
+  ...repositoryRoutes({ management, config: resolveRestConfig({}), slices: new SliceQueue(), onError: () => {} }),
+];
 const repository = new Set(repositoryMethods(management).map(({ name }) => name));
 
 test('every route and method of management is one', () => {

@@ -17,6 +17,8 @@ export interface ManagementOptions {
   readonly watchersMax?: number;
   /** Up to this size a body is decompressed at once, above it off the event loop. */
   readonly zlibSyncBytesMax?: number;
+  /** Bodies that are decompressed off the event loop at once; others wait. */
+  readonly unpackingsMax?: number;
   /** What `retry-after` says where the error catalogue advises a later attempt. */
   readonly retryAfterSeconds?: number;
 }
@@ -34,7 +36,7 @@ interface LimitRule {
 }
 
 export const managementLimits = {
-  changeBytesMax: { default: mebibyte, min: 1, max: bytesMaxMax },
+  changeBytesMax: { default: mebibyte / 4, min: 1, max: bytesMaxMax },
   loadBytesMax: { default: 256 * mebibyte, min: 1, max: bytesMaxMax },
   labelsMax: { default: 64, min: 1, max: 65_536 },
   versionsMax: { default: 64, min: 1, max: 65_536 },
@@ -42,6 +44,7 @@ export const managementLimits = {
   watchIntervalMsMax: { default: 60_000, min: 1, max: dayMs },
   watchersMax: { default: 64, min: 1, max: 65_536 },
   zlibSyncBytesMax: { default: 16 * 1024, min: 0, max: 16 * mebibyte },
+  unpackingsMax: { default: 1, min: 1, max: 1024 },
   retryAfterSeconds: { default: 1, min: 0, max: 86_400 },
 } as const satisfies Record<keyof ManagementOptions, LimitRule>;
 

@@ -4,6 +4,7 @@ import type { OpenInferenceParts } from '../open-inference.ts';
 import { openApiRoute } from '../routing/openapi.ts';
 import type { Route } from '../routing/route.ts';
 import { createRouter } from '../routing/router.ts';
+import { SliceQueue } from '../slices/slice-queue.ts';
 import { type RestOptions, resolveRestConfig } from './config.ts';
 import { encodeError } from './encode-error.ts';
 import { restRoutes } from './routes.ts';
@@ -14,15 +15,25 @@ export interface RestEdgeOptions extends OpenInferenceParts {
   readonly limits?: RestOptions;
   /** Left out, callers are told apart by the owners of their connections. */
   readonly callers?: CallerRule;
+  /** Where work on large bodies takes turns with that of other edges; one of its own unless given. */
+  readonly slices?: SliceQueue;
   /** Hears of defects; clients are told only that there was one. */
   readonly onError?: (error: unknown) => void;
 }
 
 /** The whole REST edge as one handler, with its OpenAPI document at /openapi.json. */
 export function createRestEdge(options: RestEdgeOptions): HttpHandler {
-  const { server, routes: added = [], limits = {}, callers = new CallerRule(), onError = () => {}, ...parts } = options;
+  const {
+    server,
+    routes: added = [],
+    limits = {},
+    callers = new CallerRule(),
+    slices = new SliceQueue(),
+    onError = () => {},
+    ...parts
+  } = options;
   const config = resolveRestConfig(limits);
-  const routes = [...restRoutes({ ...parts, server, config, callers, onError }), ...added];
+  const routes = [...restRoutes({ ...parts, server, config, callers, slices, onError }), ...added];
   const document = openApiRoute(
     { title: server.name, version: server.version, description: 'The Open Inference Protocol over REST' },
     routes,

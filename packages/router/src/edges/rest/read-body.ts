@@ -1,20 +1,13 @@
 import type { HttpRequest } from '@millrace/http';
-import { type DecompressLimits, decompress, type Packing, requestPackingFrom } from './decompress.ts';
+import { decompress, type Unpacking, type UnpackingParts } from './decompress.ts';
 
 /** The body of a request, unpacked; what it takes of memory is counted as it arrives and as it is unpacked. */
-export function readBody(
-  http: HttpRequest,
-  contentEncoding: string | undefined,
-  limits: DecompressLimits,
+export async function readBody(
+  { body, memory }: HttpRequest,
+  bytesMax: number,
+  unpacking: Unpacking | undefined,
+  parts: UnpackingParts,
 ): Promise<Uint8Array> {
-  return readPacked(http, requestPackingFrom(contentEncoding), limits);
-}
-
-export async function readPacked(
-  http: HttpRequest,
-  packing: Packing | undefined,
-  limits: DecompressLimits,
-): Promise<Uint8Array> {
-  const body = await http.body.readAll(limits.bodyBytesMax);
-  return packing === undefined ? body : decompress(body, packing, limits, http.memory);
+  const whole = await body.readAll(bytesMax);
+  return unpacking === undefined ? whole : decompress(whole, unpacking, parts, memory);
 }

@@ -7,6 +7,7 @@ import type { CallerRule } from '../caller.ts';
 import { extensionsOf, type OpenInferenceParts } from '../open-inference.ts';
 import { requestTimeoutMsMax, timeoutField } from '../request-deadline.ts';
 import type { Route } from '../routing/route.ts';
+import type { SliceQueue } from '../slices/slice-queue.ts';
 import type { RestConfig } from './config.ts';
 import { headerLengthField } from './decode-request.ts';
 import { errorCodeField, withoutBody } from './encode-error.ts';
@@ -20,6 +21,7 @@ import { statisticsRoutes } from './statistics-routes.ts';
 export interface RestDependencies extends OpenInferenceParts {
   readonly config: RestConfig;
   readonly callers: CallerRule;
+  readonly slices: SliceQueue;
   /** Hears of defects; clients are told only that there was one. */
   readonly onError: (error: unknown) => void;
 }

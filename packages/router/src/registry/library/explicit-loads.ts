@@ -1,5 +1,5 @@
 /** Loads and unloads that somebody asks for, with or without a configuration and files of their own. */
-import { InferenceError } from '@millrace/protocol';
+import { InferenceError, quote } from '@millrace/protocol';
 import { stepFailures, stepNamesOf } from '../ensemble/step-views.ts';
 import { failureReason } from '../failure-reason.ts';
 import type { LoadOverrides } from '../management.ts';
@@ -198,7 +198,7 @@ export class ExplicitLoads {
     const all = isEnsemble ? [...reasons, ...failed.map((status) => status.reason)] : reasons;
     const reason = all.filter((one) => one !== '').join('; ');
     if (reason === '') return;
-    throw new InferenceError('model-not-ready', models.callerWords(`load failed for model '${name}': ${reason}`));
+    throw new InferenceError('model-not-ready', models.callerWords(`load failed for model ${quote(name)}: ${reason}`));
   }
 
   /** All of it or nothing: what serves goes on. A name that nobody has leaves no trace: whoever calls may make up many. */
@@ -208,7 +208,7 @@ export class ExplicitLoads {
     onUnreadable(failures);
     throw new InferenceError(
       'invalid-request',
-      models.callerWords(`failed to load '${name}', ${failures.map(failureReason).join('; ')}`),
+      models.callerWords(`failed to load ${quote(name)}, ${failures.map(failureReason).join('; ')}`),
     );
   }
 
@@ -218,7 +218,7 @@ export class ExplicitLoads {
     // One that could not be read has a status, too, and may have been asked for before a restart.
     if (statuses.length === 0 && !contents.has(name)) {
       if (!(await findPlaces()).has(name)) {
-        throw new InferenceError('unknown-model', `failed to unload '${name}', there is no such model`);
+        throw new InferenceError('unknown-model', `failed to unload ${quote(name)}, there is no such model`);
       }
       return;
     }
