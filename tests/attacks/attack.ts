@@ -18,6 +18,10 @@ export interface Attack {
   readonly isOverTls?: boolean;
   /** Seconds it needs at least to have its effect. */
   readonly secondsMin?: number;
+  /** Connections that must be as the attack wants them, by `target.nowPlaced`, before bystanders are measured; times the pressure. */
+  readonly placedMin?: number;
+  /** Most memory of the router for each byte of its bodies, beside a fixed allowance: independent of how fast the machine is. */
+  readonly memoryPerBodyByteMax?: number;
   /** Most descriptors the server may open, where the attack is about them. */
   readonly descriptorsMax?: number;
   /** Also run from a bystander's own address in the short form; the long one does so for all. */

@@ -1,4 +1,6 @@
 /** The attacker's process: runs one attack until it is told to stop, then says how it fared. */
+
+import { placedMessage } from './attacker-process.ts';
 import { attacks } from './attacks.ts';
 import { Target, type TargetPlace } from './target.ts';
 
@@ -26,6 +28,12 @@ process.on('disconnect', () => process.exit(0));
 process.on('uncaughtException', (error) => {
   if (!('code' in error)) target.fate.harm(`the attack itself failed: ${error.stack ?? error.message}`);
 });
+const placedMin = Math.round((attack.placedMin ?? 0) * Number(pressure));
+const looking = setInterval(() => {
+  if (target.placed < placedMin) return;
+  clearInterval(looking);
+  process.send?.(placedMessage);
+}, 20);
 const running = attack.run(target, Number(pressure)).catch((error: unknown) => {
   if (!target.isOver)
     target.fate.harm(`the attack itself failed: ${error instanceof Error ? error.stack : String(error)}`);

@@ -17,6 +17,9 @@ export const budgetBytes = ledgerField === undefined ? 2048 * mebibyte : ledgerB
 /** What allocators and the collector may add to it. */
 export const budgetSlack = 0.15;
 
+/** Memory that any attack may cost for connections, heads and garbage, where the rest is judged by the bytes it sent. */
+export const fixedAllowanceBytes = 128 * mebibyte;
+
 /** Longest delay of the event loop: what we aim at, and what fails on a shared machine. */
 export const loopDelayGoalMs = 20;
 export const loopDelayMsMax = 100;

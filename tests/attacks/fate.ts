@@ -3,6 +3,8 @@ export interface FateReport {
   readonly opened: number;
   readonly disconnected: number;
   readonly answered: number;
+  /** Of bodies that it sent, where the attack is about what each byte costs. */
+  readonly bodyBytes: number;
   readonly refusals: Readonly<Record<string, number>>;
   /** What it achieved that nobody may: each fails the attack. */
   readonly harms: readonly string[];
@@ -16,6 +18,7 @@ export class Fate {
   opened = 0;
   disconnected = 0;
   answered = 0;
+  bodyBytes = 0;
   readonly #refusals = new Map<string, number>();
   readonly #harms = new Set<string>();
 
@@ -33,6 +36,7 @@ export class Fate {
       opened: this.opened,
       disconnected: this.disconnected,
       answered: this.answered,
+      bodyBytes: this.bodyBytes,
       refusals: Object.fromEntries(this.#refusals),
       harms: [...this.#harms],
     };

@@ -1,5 +1,5 @@
 /**
- * `node tests/dist/attacks/main.js [--seconds 4] [--only NAME]… [--long] [--pressure 1] [--shared] [--list] [--report FILE]`: every attack on a real server,
+ * `node tests/dist/attacks/main.js [--seconds 4] [--only NAME]… [--long] [--pressure 1] [--shared] [--pinned] [--list] [--report FILE]`: every attack on a real server,
  * one after the other, with bystanders from another address. `--long` has the server's default time limits, a minute for each attack, and each
  * also from a bystander's own address. Ends with `N passed, N failed`.
  */
@@ -19,6 +19,8 @@ const { values } = parseArgs({
     pressure: { type: 'string', default: '1' },
     /** Only the variant in which attacker and bystander share an address. */
     shared: { type: 'boolean', default: false },
+    /** Server on core 0, everybody else on core 1, for the bench. */
+    pinned: { type: 'boolean', default: false },
     list: { type: 'boolean', default: false },
     report: { type: 'string' },
   },
@@ -53,6 +55,7 @@ async function openStage(group: readonly Attack[]): Promise<Stage> {
     serve: first?.serve ?? [],
     isTls: first?.isOverTls ?? false,
     descriptorsMax: first?.descriptorsMax,
+    isPinned: values.pinned,
     attacks: group,
   });
 }

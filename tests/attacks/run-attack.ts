@@ -26,8 +26,8 @@ export interface AttackReport {
 
 /** How long after an attack its address may still be refused: rates and times run out. */
 const recoveryMsMax = 10_000;
-/** From the start of the attacker's process to its first byte, about. */
-const attackerStartMs = 400;
+/** An attacker that is held off is never in place. */
+const placingMsMax = 8000;
 
 export async function runAttack(
   stage: Stage,
@@ -42,7 +42,7 @@ export async function runAttack(
   const attacker = new AttackerProcess(attack, options.pressure ?? 1, {
     ...{ ports: stage.ports, routerPid: stage.routerPid, isTls: stage.isTls, address, seed: options.seed ?? 1 },
   });
-  await wait(attackerStartMs);
+  await attacker.isInPlace(placingMsMax);
   await stage.bystanders.start(isSharedAddress ? [address, secondBystanderAddress] : [bystanderAddress]);
   await wait(Math.max(seconds, attack.secondsMin ?? 0) * 1000);
   const reports = await stage.bystanders.stop();

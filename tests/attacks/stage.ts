@@ -1,6 +1,6 @@
 /** A real server with the attack models, bystanders beside it, and what both are like when nobody attacks. */
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { testAuthority } from '@millrace/http/testing';
@@ -11,6 +11,7 @@ import { addAttackModels } from './attack-models.ts';
 import { budgetArguments, shortTimes } from './budgets.ts';
 import type { BystanderReport } from './bystander/bystander.ts';
 import { BystanderProcess } from './bystander/bystander-process.ts';
+import { moveTo, takePrecedence } from './pin.ts';
 import type { TargetPorts } from './target.ts';
 import { proportionalBytes } from './watch/memory-watch.ts';
 
@@ -18,6 +19,8 @@ export const attackerAddress = '127.0.0.2';
 export const bystanderAddress = '127.0.0.3';
 export const secondBystanderAddress = '127.0.0.4';
 
+const serverCore = 0;
+const loadCore = 1;
 const warmUpMs = 1500;
 /** Long enough for a p99 of the small requests. */
 const calmMs = 3000;
@@ -28,6 +31,8 @@ export interface StageOptions {
   readonly serve: readonly string[];
   readonly isTls: boolean;
   readonly descriptorsMax: number | undefined;
+  /** Server and load on cores of their own. */
+  readonly isPinned?: boolean;
   /** Whose models are prepared. */
   readonly attacks: readonly Attack[];
 }
@@ -76,8 +81,17 @@ export class Stage {
       execFileSync('prlimit', ['--pid', String(server.child.pid), `--nofile=${options.descriptorsMax}`]);
     }
     const stage = new Stage(server, models, secrets);
+    if (options.isPinned === true) stage.#pin();
     await stage.#settle();
     return stage;
+  }
+
+  #pin(): void {
+    const children = readFileSync(`/proc/${this.routerPid}/task/${this.routerPid}/children`, 'utf8').trim();
+    moveTo(serverCore, [this.routerPid, ...(children === '' ? [] : children.split(' ').map(Number))]);
+    // What this process starts later is there too.
+    moveTo(loadCore, [process.pid, this.bystanders.pid]);
+    takePrecedence(this.bystanders.pid);
   }
 
   get routerPid(): number {

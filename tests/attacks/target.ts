@@ -25,6 +25,8 @@ export class Target {
   readonly place: TargetPlace;
   readonly fate = new Fate();
   readonly #sockets = new Set<Socket>();
+  readonly #deaf = new Set<Socket>();
+  #placed = 0;
   #isOver: boolean = false;
 
   constructor(place: TargetPlace) {
@@ -35,7 +37,24 @@ export class Target {
     return this.#isOver;
   }
 
+  /** How many of the attack's connections are as it wants them; the bystanders are measured from then on. */
+  get placed(): number {
+    return this.#placed;
+  }
+
+  nowPlaced(): void {
+    this.#placed++;
+  }
+
+  /** A connection that reads nothing does not hear that it was closed: the system is asked at the end. */
+  deaf(socket: Socket): void {
+    socket.pause();
+    this.#deaf.add(socket);
+  }
+
   end(): void {
+    if (this.#isOver) return;
+    this.fate.disconnected += closedUnheard([...this.#deaf].filter((socket) => !socket.destroyed));
     this.#isOver = true;
     for (const socket of this.#sockets) socket.destroy();
   }
@@ -104,6 +123,17 @@ export class Target {
     const text = readFileSync(`/proc/${routerPid}/task/${routerPid}/children`, 'utf8').trim();
     return text === '' ? [] : text.split(' ').map(Number);
   }
+}
+
+/** How many of these sockets the other side has closed or reset. */
+function closedUnheard(sockets: readonly Socket[]): number {
+  if (sockets.length === 0) return 0;
+  const establishedPorts = new Set<number>();
+  for (const line of readFileSync('/proc/net/tcp', 'latin1').split('\n')) {
+    const [, port, state] = /^\s*\d+: [0-9A-F]+:([0-9A-F]+) \S+ ([0-9A-F]{2}) /.exec(line) ?? [];
+    if (state === '01') establishedPorts.add(Number.parseInt(port as string, 16));
+  }
+  return sockets.filter(({ localPort }) => localPort !== undefined && !establishedPorts.has(localPort)).length;
 }
 
 /** Writes, and waits while the other side takes nothing; false once it is closed. */

@@ -1,5 +1,12 @@
 /** Whether an attack did harm, and which. */
-import { budgetBytes, budgetSlack, latencyRatioGoal, loopDelayGoalMs, loopDelayMsMax } from './budgets.ts';
+import {
+  budgetBytes,
+  budgetSlack,
+  fixedAllowanceBytes,
+  latencyRatioGoal,
+  loopDelayGoalMs,
+  loopDelayMsMax,
+} from './budgets.ts';
 import { fateText } from './fate.ts';
 import { quantile } from './quantile.ts';
 import type { AttackReport } from './run-attack.ts';
@@ -27,6 +34,12 @@ export function verdictOn(report: AttackReport): Verdict {
   const memoryBytesMax = budgetBytes * (1 + budgetSlack);
   if (report.peakBytes > memoryBytesMax) {
     problems.push(`the router held ${mebibytes(report.peakBytes)}, more than ${mebibytes(memoryBytesMax)}`);
+  }
+  if (attack.memoryPerBodyByteMax !== undefined) {
+    const forBodies = fate.bodyBytes * attack.memoryPerBodyByteMax;
+    if (report.peakBytes > fixedAllowanceBytes + forBodies) {
+      problems.push(`the router held ${mebibytes(report.peakBytes)} for bodies of ${mebibytes(fate.bodyBytes)}`);
+    }
   }
   if (loop === undefined) problems.push('the metrics could not be read');
   else if (loop.longestHeldMs > loopDelayMsMax) {

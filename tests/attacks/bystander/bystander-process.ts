@@ -14,6 +14,10 @@ export class BystanderProcess {
     });
   }
 
+  get pid(): number {
+    return this.#child.pid as number;
+  }
+
   async start(addresses: readonly string[]): Promise<void> {
     await this.#ask({ do: 'start', addresses });
   }

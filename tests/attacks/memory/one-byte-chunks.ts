@@ -13,6 +13,7 @@ export const oneByteChunks: Attack = {
   name: 'one-byte-chunks',
   row: 'Chunked HTTP/1.1 bodies of 1-byte chunks, to REST and to Connect, cost the router 137 bytes of memory for each byte of the body.',
   expected: 'harmless',
+  memoryPerBodyByteMax: 4,
   isSharedInShort: true,
   run: (target, pressure) =>
     target.again(2 * pressure, async (loop) => {
@@ -28,6 +29,7 @@ export const oneByteChunks: Attack = {
       socket.write(head);
       for (let bytes = 0; bytes < bodyBytesMax && !target.isOver; bytes += 20_000) {
         if (!(await sent(socket, round))) break;
+        target.fate.bodyBytes += 20_000;
       }
       if (!target.isOver) await Promise.race([closed(socket), target.sleep(5000)]);
       target.hangUp(socket);

@@ -13,6 +13,7 @@ export const oneByteFrames: Attack = {
   name: 'one-byte-frames',
   row: 'HTTP/2 bodies in DATA frames of 1 byte, as REST requests and as gRPC messages, keep one object a byte.',
   expected: 'harmless',
+  memoryPerBodyByteMax: 4,
   run: (target, pressure) =>
     target.again(2 * pressure, async (loop) => {
       const isGrpc = loop % 2 === 1;
@@ -26,6 +27,7 @@ export const oneByteFrames: Attack = {
       while (!target.isOver && !connection.isOver(id)) {
         // Windows are kept to by the round: a frame over them would end the connection for another reason.
         if (!(await connection.hasRoom(id, framesPerRound)) || !(await sent(connection.socket, round))) break;
+        target.fate.bodyBytes += framesPerRound;
       }
       target.hangUp(connection.socket);
     }),

@@ -13,6 +13,7 @@ export const paddedFrames: Attack = {
   name: 'padded-frames',
   row: 'Bodies on 100 streams of each connection bring one byte and 255 bytes of padding a frame, so that each byte pins what it came in.',
   expected: 'harmless',
+  memoryPerBodyByteMax: 4,
   run: (target, pressure) =>
     target.again(4 * pressure, async () => {
       const connection = await Http2Attacker.open(target, target.place.ports.http);
@@ -26,6 +27,7 @@ export const paddedFrames: Attack = {
         for (const id of open) {
           if (!(await connection.hasRoom(id, payload.length))) break;
           if (!(await sent(connection.socket, frame(frameType.data, frameFlag.padded, id, payload)))) break;
+          target.fate.bodyBytes += 1;
         }
         await target.sleep(5);
       }

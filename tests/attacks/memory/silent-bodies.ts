@@ -11,6 +11,7 @@ export const silentBodies: Attack = {
   row: 'Nine HTTP/2 requests without a content-length fill the memory for bodies and then fall silent; every other REST request is refused.',
   expected: 'refused',
   isSharedInShort: true,
+  placedMin: 9,
   secondsMin: 8,
   run: (target, pressure) =>
     target.again(9 * pressure, async () => {
@@ -20,6 +21,7 @@ export const silentBodies: Attack = {
       for (let bytes = 0; bytes < partBytes && !target.isOver; bytes += part.length) {
         if (!(await connection.body(id, part, false))) break;
       }
+      target.nowPlaced();
       while (!target.isOver && !connection.isClosed && !connection.isOver(id)) await target.sleep(50);
       target.hangUp(connection.socket);
     }),

@@ -34,7 +34,7 @@ export class Http1Answers {
   #current:
     | { status: number; head: string; length: number; isUntilClose: boolean; taken: number; text: string }
     | undefined;
-  #isClosed = false;
+  #isClosed: boolean = false;
   receivedBytes = 0;
 
   constructor(target: Target, socket: Socket) {

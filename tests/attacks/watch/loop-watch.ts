@@ -1,6 +1,7 @@
 /**
- * How long the router's event loop was held, as the router itself measures it, less the time for which the system gave its thread no
- * core: on a shared machine a delay alone says nothing about the server.
+ * How long the router's event loop was held, as the router itself measures it, beside the time for which the system gave its thread no
+ * core: on a shared machine a delay alone says nothing about the server. Their difference is the least that it was held; where
+ * others keep the cores busy it hides delays that were real, so figures are taken on a machine with nothing else running.
  */
 import { readFileSync } from 'node:fs';
 import { request } from 'node:http';
