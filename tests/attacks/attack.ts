@@ -18,7 +18,8 @@ export interface Attack {
   readonly isOverTls?: boolean;
   /** Seconds it needs at least to have its effect. */
   readonly secondsMin?: number;
-  /** Connections that must be as the attack wants them, by `target.nowPlaced`, before bystanders are measured; times the pressure. */
+  /** Connections that must be as the attack wants them, by `target.nowPlaced`, before bystanders are measured; times the pressure.
+   * Absent: from its first connection on. */
   readonly placedMin?: number;
   /** Most memory of the router for each byte of its bodies, beside a fixed allowance: independent of how fast the machine is. */
   readonly memoryPerBodyByteMax?: number;

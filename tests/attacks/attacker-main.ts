@@ -28,9 +28,9 @@ process.on('disconnect', () => process.exit(0));
 process.on('uncaughtException', (error) => {
   if (!('code' in error)) target.fate.harm(`the attack itself failed: ${error.stack ?? error.message}`);
 });
-const placedMin = Math.round((attack.placedMin ?? 0) * Number(pressure));
+const placedMin = attack.placedMin === undefined ? undefined : Math.round(attack.placedMin * Number(pressure));
 const looking = setInterval(() => {
-  if (target.placed < placedMin) return;
+  if (placedMin === undefined ? target.fate.opened === 0 : target.placed < placedMin) return;
   clearInterval(looking);
   process.send?.(placedMessage);
 }, 20);

@@ -73,8 +73,13 @@ function judge(report: AttackReport): boolean {
   return verdict.problems.length === 0;
 }
 
+let stage: Stage | undefined;
+// However this ends, no server is left behind.
+process.once('exit', () => stage?.server.child.kill());
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130));
+
 for (const group of byServer(chosen)) {
-  let stage = await openStage(group);
+  stage = await openStage(group);
   console.log(`\nserver with ${JSON.stringify(group[0]?.serve ?? [])}: ${mebibytes(stage.idleBytes)} idle`);
   for (const attack of group) {
     const variants = values.shared ? [true] : values.long || attack.isSharedInShort === true ? [false, true] : [false];

@@ -50,6 +50,9 @@ function addressFrom(): string {
 }
 
 const stage = await Stage.open({ isShort: false, serve: [], isTls: false, descriptorsMax: undefined, attacks: mixed });
+// However this ends, no server is left behind.
+process.once('exit', () => stage.server.child.kill());
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130));
 const startedAt = performance.now();
 const elapsedMinutes = (): number => (performance.now() - startedAt) / 60_000;
 const memory: (readonly [minute: number, bytes: number])[] = [];

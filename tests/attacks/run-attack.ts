@@ -26,7 +26,8 @@ export interface AttackReport {
 
 /** How long after an attack its address may still be refused: rates and times run out. */
 const recoveryMsMax = 10_000;
-/** An attacker that is held off is never in place. */
+/** How long an attacker may prepare what it sends, and an attacker that the server holds off may try to get into place. */
+const preparingMsMax = 60_000;
 const placingMsMax = 8000;
 
 export async function runAttack(
@@ -42,7 +43,7 @@ export async function runAttack(
   const attacker = new AttackerProcess(attack, options.pressure ?? 1, {
     ...{ ports: stage.ports, routerPid: stage.routerPid, isTls: stage.isTls, address, seed: options.seed ?? 1 },
   });
-  await attacker.isInPlace(placingMsMax);
+  await attacker.isInPlace(attack.placedMin === undefined ? preparingMsMax : placingMsMax);
   await stage.bystanders.start(isSharedAddress ? [address, secondBystanderAddress] : [bystanderAddress]);
   await wait(Math.max(seconds, attack.secondsMin ?? 0) * 1000);
   const reports = await stage.bystanders.stop();

@@ -20,6 +20,8 @@ export class GrpcCalls {
   readonly #place: BystanderPlace;
   readonly #address: string;
   #session: ClientHttp2Session | undefined;
+  /** Why the server ended the session last. */
+  #goodbye = '';
 
   constructor(place: BystanderPlace, address: string) {
     this.#place = place;
@@ -57,7 +59,7 @@ export class GrpcCalls {
       return problem === undefined ? answered : { kind: 'wrong', problem: `gRPC: ${problem}` };
     } catch (error) {
       const { code, message: text } = error as NodeJS.ErrnoException;
-      return { kind: code === 'ECONNREFUSED' ? 'refused' : 'failed', problem: `gRPC: ${text}` };
+      return { kind: code === 'ECONNREFUSED' ? 'refused' : 'failed', problem: `gRPC: ${text}${this.#goodbye}` };
     }
   }
 
@@ -106,7 +108,10 @@ export class GrpcCalls {
     });
     session.once('connect', () => session.setLocalWindowSize(16 * 1024 * 1024));
     session.on('error', () => {});
-    session.on('goaway', () => session.close());
+    session.on('goaway', (_code, _lastId, reason?: Buffer) => {
+      this.#goodbye = ` (the server said ${reason?.toString('latin1') ?? 'goodbye'})`;
+      session.close();
+    });
     this.#session = session;
     return session;
   }

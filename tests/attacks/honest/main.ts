@@ -23,6 +23,7 @@ const stage = await Stage.open({
   ...{ isShort: false, serve: [], isTls: false, descriptorsMax: undefined },
   attacks: attacks.filter(({ name }) => beside.includes(name)),
 });
+process.once('exit', () => stage.server.child.kill());
 const place = { ...stage.ports, isTls: false };
 let passed = 0;
 let failed = 0;

@@ -10,6 +10,7 @@ export const crashLeftovers: Attack = {
   name: 'crash-leftovers',
   row: 'A server that is killed leaves temporary folders and sockets behind, more with every crash.',
   expected: 'harmless',
+  placedMin: 0,
   isAlone: true,
   secondsMin: 14,
   run: async (target) => {

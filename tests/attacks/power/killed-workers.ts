@@ -5,6 +5,7 @@ export const killedWorkers: Attack = {
   name: 'killed-workers',
   row: 'Worker processes are killed under load; no request of anybody may fail for it.',
   expected: 'harmless',
+  placedMin: 0,
   run: async (target, pressure) => {
     const random = new Random(target.place.seed);
     await target.sleep(500);
