@@ -31,6 +31,7 @@ export function verdictOn(report: AttackReport): Verdict {
       `the bystander had ${refused} calls refused, ${failed} failed, ${wrong} answered wrongly, ${skipped} not made because 300 were outstanding`,
     );
   }
+  if (bystander.calls === 0) problems.push('the bystander made no call');
   const memoryBytesMax = budgetBytes * (1 + budgetSlack);
   if (report.peakBytes > memoryBytesMax) {
     problems.push(`the router held ${mebibytes(report.peakBytes)}, more than ${mebibytes(memoryBytesMax)}`);
