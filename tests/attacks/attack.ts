@@ -29,8 +29,10 @@ export interface Attack {
   readonly isSharedInShort?: boolean;
   /** Not run by the random attacker: it judges by what a single server does once. */
   readonly isAlone?: boolean;
+  /** Whether it tries a list of things once, and must come to its end to be judged. */
+  readonly isFinite?: boolean;
   /** Adds the models it needs beyond the common ones. */
   prepare?(models: ModelRepository): void;
-  /** Attacks until `target.isOver`. `pressure` scales how many connections or requests: 1 is what the row says. */
+  /** Attacks until `target.isOver`, or to its end where it is finite. `pressure` scales how many connections or requests: 1 is what the row says. */
   run(target: Target, pressure: number): Promise<void>;
 }

@@ -1,6 +1,6 @@
 /** The attacker's process: runs one attack until it is told to stop, then says how it fared. */
 
-import { placedMessage } from './attacker-process.ts';
+import { finishedMessage, placedMessage } from './attacker-process.ts';
 import { attacks } from './attacks.ts';
 import { Target, type TargetPlace } from './target.ts';
 
@@ -40,6 +40,7 @@ const running = attack.run(target, Number(pressure)).catch((error: unknown) => {
 });
 // One that has done all it can waits to be told, so that its connections stay.
 void running.then(async () => {
+  process.send?.(finishedMessage);
   while (!target.isOver) await new Promise((resolve) => setTimeout(resolve, 20));
   report();
 });

@@ -5,8 +5,9 @@ import type { Attack } from './attack.ts';
 import type { FateReport } from './fate.ts';
 import type { TargetPlace } from './target.ts';
 
-/** What an attacker says when it is in place; all else is its report. */
+/** What an attacker says when it is in place and when it has done all it can; all else is its report. */
 export const placedMessage = 'placed';
+export const finishedMessage = 'finished';
 
 const nobody: FateReport = {
   opened: 0,
@@ -20,7 +21,8 @@ const nobody: FateReport = {
 export class AttackerProcess {
   readonly #child: ChildProcess;
   readonly #report: Promise<FateReport>;
-  readonly placed: Promise<void>;
+  readonly #placed: Promise<void>;
+  readonly #finished: Promise<boolean>;
 
   constructor(attack: Attack, pressure: number, place: TargetPlace) {
     const program = fileURLToPath(new URL('./attacker-main.js', import.meta.url));
@@ -29,24 +31,29 @@ export class AttackerProcess {
     });
     this.#report = new Promise((resolve) => {
       this.#child.on('message', (message) => {
-        if (message !== placedMessage) resolve(message as FateReport);
+        if (message !== placedMessage && message !== finishedMessage) resolve(message as FateReport);
       });
       this.#child.once('exit', () => resolve(nobody));
     });
-    this.placed = new Promise((resolve) => {
+    this.#placed = new Promise((resolve) => {
       this.#child.on('message', () => resolve());
       this.#child.once('exit', () => resolve());
+    });
+    this.#finished = new Promise((resolve) => {
+      this.#child.on('message', (message) => {
+        if (message === finishedMessage) resolve(true);
+      });
+      this.#child.once('exit', () => resolve(false));
     });
   }
 
   /** When its connections are as it wants them, or when that takes too long. */
   async isInPlace(msMax: number): Promise<void> {
-    let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<void>((resolve) => {
-      timer = setTimeout(resolve, msMax);
-    });
-    await Promise.race([this.placed, late]);
-    clearTimeout(timer);
+    await within(msMax, this.#placed);
+  }
+
+  async isFinished(msMax: number): Promise<boolean> {
+    return (await within(msMax, this.#finished)) ?? false;
   }
 
   get pid(): number {
@@ -57,4 +64,15 @@ export class AttackerProcess {
     if (this.#child.connected) this.#child.send('stop');
     return this.#report;
   }
+}
+
+/** Undefined when it took longer. */
+async function within<T>(msMax: number, promise: Promise<T>): Promise<T | undefined> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<undefined>((resolve) => {
+    timer = setTimeout(() => resolve(undefined), msMax);
+  });
+  const first = await Promise.race([promise, late]);
+  clearTimeout(timer);
+  return first;
 }

@@ -1,5 +1,5 @@
 /**
- * `node tests/dist/attacks/main.js [--seconds 4] [--only NAME]… [--long] [--pressure 1] [--shared] [--pinned] [--list] [--report FILE]`: every attack on a real server,
+ * `node tests/dist/attacks/main.js [--seconds 3] [--only NAME]… [--long] [--pressure 1] [--shared] [--pinned] [--list] [--report FILE]`: every attack on a real server,
  * one after the other, with bystanders from another address. `--long` has the server's default time limits, a minute for each attack, and each
  * also from a bystander's own address. Ends with `N passed, N failed`.
  */
@@ -35,7 +35,7 @@ if (unknown.length > 0) {
   process.exit(2);
 }
 const chosen = attacks.filter(({ name }) => values.only === undefined || values.only.includes(name));
-const seconds = Number(values.seconds ?? (values.long ? 60 : 4));
+const seconds = Number(values.seconds ?? (values.long ? 60 : 3));
 const pressure = Number(values.pressure);
 
 /** Those that can share a server, in the order of their first. */

@@ -29,6 +29,7 @@ const recoveryMsMax = 10_000;
 /** How long an attacker may prepare what it sends, and an attacker that the server holds off may try to get into place. */
 const preparingMsMax = 60_000;
 const placingMsMax = 8000;
+const finishingMsMax = 90_000;
 
 export async function runAttack(
   stage: Stage,
@@ -46,8 +47,10 @@ export async function runAttack(
   await attacker.isInPlace(attack.placedMin === undefined ? preparingMsMax : placingMsMax);
   await stage.bystanders.start(isSharedAddress ? [address, secondBystanderAddress] : [bystanderAddress]);
   await wait(Math.max(seconds, attack.secondsMin ?? 0) * 1000);
+  const isUnfinished = attack.isFinite === true && !(await attacker.isFinished(finishingMsMax));
   const reports = await stage.bystanders.stop();
-  const fate = await attacker.stop();
+  const told = await attacker.stop();
+  const fate = isUnfinished ? { ...told, harms: [...told.harms, 'the attack did not come to its end'] } : told;
   const afterwards = await recovery(stage, address);
   const loopReport = await loop?.stop();
   memory.stop();

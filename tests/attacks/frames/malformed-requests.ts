@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { repositoryRoot } from '../../support/repository-root.ts';
 import type { Attack } from '../attack.ts';
 import { Http1Answers } from '../raw/http1.ts';
+import type { Target } from '../target.ts';
 
 interface Case {
   readonly what: string;
@@ -34,25 +35,31 @@ function bytesOf(text: string): Buffer {
 /** A connection that is still open after this long was not closed. */
 const closeMsMax = 4000;
 
+async function tryOne(target: Target, { what, bytes, isClosed }: Case): Promise<void> {
+  const socket = await target.dial();
+  if (socket === undefined) return target.fate.harm(`no connection for ${what}`);
+  const answers = new Http1Answers(target, socket);
+  const first = answers.next();
+  socket.write(bytes);
+  const isOpenAt = performance.now() + closeMsMax;
+  while (isClosed && !target.isOver && !socket.destroyed && performance.now() < isOpenAt) await target.sleep(10);
+  if (isClosed && !target.isOver && !socket.destroyed) target.fate.harm(`left open after ${what}`);
+  if (!isClosed) await Promise.race([first, target.sleep(closeMsMax)]);
+  target.hangUp(socket);
+}
+
 export const malformedRequests: Attack = {
   name: 'malformed-requests',
   row: 'HTTP/1.1 framing and smuggling: what no client may send is refused and its connection closed, whatever follows it.',
   expected: 'refused',
-  secondsMin: 6,
+  isFinite: true,
   run: async (target, pressure) => {
-    const all = cases();
-    let next = 0;
-    await target.again(8 * pressure, async () => {
-      const { what, bytes, isClosed } = all[next++ % all.length] as Case;
-      const socket = await target.dial();
-      if (socket === undefined) return target.sleep(50);
-      const answers = new Http1Answers(target, socket);
-      void answers.next();
-      socket.write(bytes);
-      const isOpenAt = performance.now() + closeMsMax;
-      while (isClosed && !target.isOver && !socket.destroyed && performance.now() < isOpenAt) await target.sleep(10);
-      if (isClosed && !target.isOver && !socket.destroyed) target.fate.harm(`left open after ${what}`);
-      target.hangUp(socket);
-    });
+    const left = [...cases()];
+    const loops = Math.max(1, Math.round(16 * pressure));
+    await Promise.all(
+      Array.from({ length: loops }, async () => {
+        for (let one = left.pop(); one !== undefined && !target.isOver; one = left.pop()) await tryOne(target, one);
+      }),
+    );
   },
 };

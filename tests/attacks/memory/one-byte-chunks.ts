@@ -14,7 +14,6 @@ export const oneByteChunks: Attack = {
   row: 'Chunked HTTP/1.1 bodies of 1-byte chunks, to REST and to Connect, cost the router 137 bytes of memory for each byte of the body.',
   expected: 'harmless',
   memoryPerBodyByteMax: 4,
-  isSharedInShort: true,
   run: (target, pressure) =>
     target.again(2 * pressure, async (loop) => {
       const socket = await target.dial();

@@ -10,7 +10,6 @@ export const uniqueTexts: Attack = {
   name: 'unique-texts',
   row: 'Every gRPC message of 8 MB brings an id, a version or a model name of its own, and a memo of texts keeps the whole message for each.',
   expected: 'harmless',
-  isSharedInShort: true,
   run: (target, pressure) => {
     let count = 0;
     return target.again(2 * pressure, async () => {

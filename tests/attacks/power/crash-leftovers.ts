@@ -12,7 +12,7 @@ export const crashLeftovers: Attack = {
   expected: 'harmless',
   placedMin: 0,
   isAlone: true,
-  secondsMin: 14,
+  isFinite: true,
   run: async (target) => {
     const folder = mkdtempSync(join(tmpdir(), 'millrace-crashes-'));
     const models = new ModelRepository();

@@ -11,7 +11,6 @@ export const jsonNumbers: Attack = {
   name: 'json-numbers',
   row: 'A gzip body of 142 KB holds 60 MB of JSON numbers; reading them stops the event loop for seconds.',
   expected: 'refused',
-  isSharedInShort: true,
   run: async (target, pressure) => {
     const request = (count: number): Buffer => {
       const data = Buffer.alloc(count * 2 - 1, '1,');
