@@ -12,7 +12,7 @@ const histogramName = 'millrace_event_loop_delay_seconds';
 export interface LoopReport {
   /** Longest delay, as measured. */
   readonly longestMs: number;
-  /** Longest of those delays less what its thread waited for a core in the same span: computing, for certain. */
+  /** Longest of those delays less what its thread waited for a core in the same span, and no more than it ran in it. */
   readonly longestHeldMs: number;
   /** Samples up to each bound in seconds, not cumulative. */
   readonly histogram: Readonly<Record<string, number>>;
@@ -26,7 +26,7 @@ export class LoopWatch {
   #isStopped: boolean = false;
   #longestMs = 0;
   #longestHeldMs = 0;
-  #waitedMs: number;
+  #thread: ThreadTime;
   readonly #running: Promise<void>;
 
   private constructor(port: number, pid: number, first: ReadonlyMap<string, number>) {
@@ -34,7 +34,7 @@ export class LoopWatch {
     this.#pid = pid;
     this.#before = first;
     this.#latest = first;
-    this.#waitedMs = waitedForCoreMs(pid);
+    this.#thread = threadTime(pid);
     this.#running = this.#run();
   }
 
@@ -53,16 +53,17 @@ export class LoopWatch {
   async #look(): Promise<void> {
     try {
       const text = await scrape(this.#port);
-      const waitedMs = waitedForCoreMs(this.#pid);
-      const spanWaitedMs = waitedMs - this.#waitedMs;
-      this.#waitedMs = waitedMs;
+      const thread = threadTime(this.#pid);
+      const ranMs = thread.ranMs - this.#thread.ranMs;
+      const waitedMs = thread.waitedMs - this.#thread.waitedMs;
+      this.#thread = thread;
       const buckets = bucketsFrom(text);
       // Others scrape too, and take the longest delay with them: the histogram still has it, by its bucket.
       const gaugeMs = Number(/^nodejs_eventloop_lag_max_seconds (\S+)$/m.exec(text)?.[1] ?? 0) * 1000;
       const delayMs = Math.max(gaugeMs, longestBucketMs(this.#latest, buckets));
       this.#latest = buckets;
       this.#longestMs = Math.max(this.#longestMs, delayMs);
-      this.#longestHeldMs = Math.max(this.#longestHeldMs, delayMs - spanWaitedMs);
+      this.#longestHeldMs = Math.max(this.#longestHeldMs, Math.min(delayMs - waitedMs, ranMs));
     } catch {
       // The bystander's probe of the same port counts what fails there.
     }
@@ -78,12 +79,19 @@ export class LoopWatch {
   }
 }
 
-/** What the main thread stood ready to run and did not, since it began. */
-function waitedForCoreMs(pid: number): number {
+interface ThreadTime {
+  readonly ranMs: number;
+  /** While it stood ready to run and had no core. */
+  readonly waitedMs: number;
+}
+
+/** Of the main thread, since it began. */
+function threadTime(pid: number): ThreadTime {
   try {
-    return Number(readFileSync(`/proc/${pid}/task/${pid}/schedstat`, 'utf8').split(' ')[1]) / 1e6;
+    const [ran, waited] = readFileSync(`/proc/${pid}/task/${pid}/schedstat`, 'utf8').split(' ').map(Number);
+    return { ranMs: (ran as number) / 1e6, waitedMs: (waited as number) / 1e6 };
   } catch {
-    return 0;
+    return { ranMs: 0, waitedMs: 0 };
   }
 }
 
