@@ -12,6 +12,7 @@ export const finishedMessage = 'finished';
 const nobody: FateReport = {
   opened: 0,
   disconnected: 0,
+  hungUp: 0,
   answered: 0,
   bodyBytes: 0,
   refusals: {},

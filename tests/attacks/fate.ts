@@ -2,6 +2,8 @@
 export interface FateReport {
   readonly opened: number;
   readonly disconnected: number;
+  /** Connections that it ended itself. */
+  readonly hungUp: number;
   readonly answered: number;
   /** Of bodies that it sent, where the attack is about what each byte costs. */
   readonly bodyBytes: number;
@@ -17,6 +19,7 @@ const harmsMax = 10;
 export class Fate {
   opened = 0;
   disconnected = 0;
+  hungUp = 0;
   answered = 0;
   bodyBytes = 0;
   readonly #refusals = new Map<string, number>();
@@ -35,6 +38,7 @@ export class Fate {
     return {
       opened: this.opened,
       disconnected: this.disconnected,
+      hungUp: this.hungUp,
       answered: this.answered,
       bodyBytes: this.bodyBytes,
       refusals: Object.fromEntries(this.#refusals),
@@ -44,10 +48,10 @@ export class Fate {
 }
 
 /** In one line. */
-export function fateText({ opened, disconnected, answered, refusals }: FateReport): string {
+export function fateText({ opened, disconnected, hungUp, answered, refusals }: FateReport): string {
   const names = Object.entries(refusals)
     .sort(([, first], [, second]) => second - first)
     .map(([name, count]) => `${count} ${name}`);
-  const waiting = Math.max(0, opened - disconnected);
+  const waiting = Math.max(0, opened - disconnected - hungUp);
   return `${opened} connections, ${disconnected} cut off, ${waiting} open; ${answered} answered; refused: ${names.join(', ') || 'none'}`;
 }

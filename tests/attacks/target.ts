@@ -91,9 +91,8 @@ export class Target {
 
   /** Hangs up itself: no success of the server's. */
   hangUp(socket: Socket): void {
-    if (!socket.destroyed) this.fate.opened--;
+    if (this.#sockets.delete(socket)) this.fate.hungUp++;
     socket.removeAllListeners('close');
-    this.#sockets.delete(socket);
     socket.destroy();
   }
 

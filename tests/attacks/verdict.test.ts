@@ -12,7 +12,7 @@ const bystander: BystanderReport = {
 };
 const harmless: AttackReport = {
   ...{ attack, isSharedAddress: false, bystander, calm: bystander, hasServerDied: false, afterwards: '' },
-  fate: { opened: 1, disconnected: 1, answered: 0, bodyBytes: 0, refusals: {}, harms: [] },
+  fate: { opened: 1, disconnected: 1, hungUp: 0, answered: 0, bodyBytes: 0, refusals: {}, harms: [] },
   ...{ peakBytes: budgetBytes, leftBytes: 0 },
   loop: { longestMs: 90, longestHeldMs: 15, histogram: {} },
 };
