@@ -34,4 +34,4 @@ export const slopeBytesPerMinuteMax = 1e6;
  * Time limits of the servers in the short form, so that what is refused by time is refused within an attack of a few seconds; the
  * long form has the defaults.
  */
-export const shortTimes: readonly string[] = ['--stall-seconds-max', '3', '--header-seconds-max', '3'];
+export const shortTimes: readonly string[] = ['--stall-seconds-max', '3'];

@@ -77,6 +77,7 @@ export class Stage {
       process.env.NODE_TLS_REJECT_UNAUTHORIZED = '0';
     }
     const server = await ServerProcess.start(serve);
+    delete process.env.NODE_TLS_REJECT_UNAUTHORIZED;
     if (options.descriptorsMax !== undefined) {
       execFileSync('prlimit', ['--pid', String(server.child.pid), `--nofile=${options.descriptorsMax}`]);
     }

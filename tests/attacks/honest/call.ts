@@ -11,6 +11,8 @@ export interface PacedCall {
   /** For the first so many bytes of the answer. */
   readonly readBytesPerSecond?: number;
   readonly slowBytes?: number;
+  /** Asks the server to close after the answer, as clients without a pool do. */
+  readonly isLast?: boolean;
 }
 
 export interface PacedAnswer {
@@ -23,7 +25,8 @@ const tickMs = 200;
 
 export function pacedCall(place: BystanderPlace, address: string, call: PacedCall): Promise<PacedAnswer> {
   return new Promise((resolve, reject) => {
-    const { path, headers, body } = call;
+    const { path, body } = call;
+    const headers = { ...call.headers, connection: call.isLast === true ? 'close' : 'keep-alive' };
     const outgoing = request(
       { host: '127.0.0.1', port: place.http, localAddress: address, method: 'POST', path, agent: false, headers },
       (answer) => {
@@ -44,9 +47,10 @@ export function pacedCall(place: BystanderPlace, address: string, call: PacedCal
         });
         answer.on('error', reject);
         answer.on('close', () => clearInterval(timer));
-        answer.on('end', () =>
-          resolve({ status: answer.statusCode ?? 0, headers: answer.headers, body: Buffer.concat(pieces) }),
-        );
+        answer.on('end', () => {
+          outgoing.destroy();
+          resolve({ status: answer.statusCode ?? 0, headers: answer.headers, body: Buffer.concat(pieces) });
+        });
       },
     );
     outgoing.on('error', reject);

@@ -23,7 +23,9 @@ const stage = await Stage.open({
   ...{ isShort: false, serve: [], isTls: false, descriptorsMax: undefined },
   attacks: attacks.filter(({ name }) => beside.includes(name)),
 });
+// However this ends, no server is left behind.
 process.once('exit', () => stage.server.child.kill());
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130));
 const place = { ...stage.ports, isTls: false };
 let passed = 0;
 let failed = 0;

@@ -41,19 +41,19 @@ const slowUpload: HonestUse = {
   },
 };
 
-const slowDownload: HonestUse = {
-  name: 'an answer of 8 MB to a reader at 100 KB/s',
+const slowDownload = (isLast: boolean): HonestUse => ({
+  name: `an answer of 8 MB to a reader at 100 KB/s, with connection: ${isLast ? 'close' : 'keep-alive'}`,
   async run(place, address, isLong) {
     const bytes = 8_000_000;
     const body = Buffer.from(growJson(bytes));
     const answer = await pacedCall(place, address, {
       path: inferPath(growModel),
       headers: { 'content-type': 'application/json', 'content-length': body.length },
-      ...{ body, readBytesPerSecond: 100_000, ...(isLong ? {} : { slowBytes: 100_000 * shortSlowSeconds }) },
+      ...{ body, isLast, readBytesPerSecond: 100_000, ...(isLong ? {} : { slowBytes: 100_000 * shortSlowSeconds }) },
     });
     return tensorProblem(answer, Buffer.alloc(bytes));
   },
-};
+});
 
 const rowsAsJson: HonestUse = {
   name: '1,000 rows of 784 floats as JSON, with all digits and a space after each comma',
@@ -75,6 +75,7 @@ export const honestUses: readonly HonestUse[] = [
   largeTensorOverRest,
   largeTensorOverGrpc,
   slowUpload,
-  slowDownload,
+  slowDownload(false),
+  slowDownload(true),
   rowsAsJson,
 ];
