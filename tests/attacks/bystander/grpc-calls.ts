@@ -100,6 +100,8 @@ export class GrpcCalls {
     if (this.#session !== undefined && !this.#session.closed && !this.#session.destroyed) return this.#session;
     const place = { host: '127.0.0.1', port: this.#place.grpc, localAddress: this.#address };
     const session = connect(`${this.#place.isTls ? 'https' : 'http'}://127.0.0.1:${this.#place.grpc}`, {
+      // In MB. Over its default Node resets streams by itself, as if the server had asked it to be calm.
+      maxSessionMemory: 1000,
       settings: { initialWindowSize: 4 * 1024 * 1024 },
       createConnection: () => {
         const socket = connectSocket(place);
