@@ -21,6 +21,9 @@ async function flood(addresses: readonly string[], connectionsEach: number): Pro
   crowd = await dialCrowd(server.url, addresses, connectionsEach);
 }
 
+/** Starts the server by a shell that lowers its limit of open files. */
+const withOpenFiles = (max: number) => ({ wrapper: ['/bin/sh', '-c', 'ulimit -n "$0" && exec "$@"', String(max)] });
+
 const openCount = () => crowd.filter(({ isOpen }) => isOpen).length;
 
 /** One request over a connection of its own; 0 when that is refused. */
@@ -81,7 +84,7 @@ describe.skipIf(process.platform === 'win32')('a server that may open few files'
   const lost = () => server.records.filter(({ message }) => message.startsWith('worker lost'));
 
   test('lowers its limit of connections, says so, and starts all workers anew under a flood', async () => {
-    server = await ServerProcess.start([manyWorkers.path], openFilesMax);
+    server = await ServerProcess.start([manyWorkers.path], withOpenFiles(openFilesMax));
     await eventually('every worker is ready', () => server.workerPids('slow:1').length === workers, startMsMax);
     const lowered = server.records.find(({ message }) => message.startsWith('http.connectionsMax lowered'));
     expect(lowered).toMatchObject({ level: 'warn', openFilesMax, wanted: 10_000 });
@@ -103,6 +106,6 @@ describe.skipIf(process.platform === 'win32')('a server that may open few files'
   });
 
   test('does not start where its program could not be loaded', async () => {
-    await expect(ServerProcess.start([models.path], 255)).rejects.toThrow('ended with 2');
+    await expect(ServerProcess.start([models.path], withOpenFiles(255))).rejects.toThrow('ended with 2');
   });
 });

@@ -14,6 +14,13 @@ export interface LogRecord {
   readonly [field: string]: unknown;
 }
 
+export interface Launch {
+  /** A command before the server's own, that becomes it: `strace -D`. */
+  readonly wrapper?: readonly string[];
+  /** Over this process's. */
+  readonly environment?: NodeJS.ProcessEnv;
+}
+
 export class ServerProcess {
   readonly url: string;
   readonly grpcUrl: string;
@@ -31,16 +38,15 @@ export class ServerProcess {
     this.exit = new Promise((resolve) => child.once('exit', (code) => resolve(code)));
   }
 
-  /** Resolves when it listens and is ready. `openFilesMax` is what it may have open (`ulimit -n`), the system's unless given. */
-  static async start(serveArguments: readonly string[], openFilesMax?: number): Promise<ServerProcess> {
+  /** Resolves when it listens and is ready. */
+  static async start(serveArguments: readonly string[], launch: Launch = {}): Promise<ServerProcess> {
     if (!existsSync(built)) throw new Error('the server is not built; run npm run build first');
-    const limited =
-      openFilesMax === undefined ? [] : ['/bin/sh', '-c', 'ulimit -n "$0" && exec "$@"', String(openFilesMax)];
-    const [program, ...programArguments] = [...limited, process.execPath, millrace];
+    const [command = process.execPath, ...words] = [...(launch.wrapper ?? []), process.execPath];
     const child = spawn(
-      program as string,
+      command,
       [
-        ...programArguments,
+        ...words,
+        millrace,
         'serve',
         ...serveArguments,
         '--http-port',
@@ -54,7 +60,7 @@ export class ServerProcess {
         '--log-level',
         'debug',
       ],
-      { stdio: ['ignore', 'pipe', 'inherit'] },
+      { stdio: ['ignore', 'pipe', 'inherit'], env: { ...process.env, ...launch.environment } },
     );
     const records: LogRecord[] = [];
     const listening = await new Promise<LogRecord>((resolve, reject) => {

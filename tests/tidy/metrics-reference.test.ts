@@ -4,6 +4,7 @@ import {
   latencyBucketsSeconds,
   lifeCycleMetrics,
   type MetricSpec,
+  memoryMetrics,
   modelMetrics,
   processMetrics,
   schedulerMetrics,
@@ -39,6 +40,7 @@ const reference = [
   `Buckets of \`${modelMetrics.batchRows.name}\`: ${batchRowsBuckets.join(', ')}.`,
   '',
   section('Instances and queues', schedulerMetrics),
+  section('Memory of requests', memoryMetrics),
   section('Life of models', lifeCycleMetrics),
   section('Server', serverMetrics),
   section('Connections', connectionMetrics),
@@ -57,6 +59,7 @@ test('every metric is named once, and with the ending its type asks for', () => 
   const all = [
     modelMetrics,
     schedulerMetrics,
+    memoryMetrics,
     lifeCycleMetrics,
     serverMetrics,
     connectionMetrics,

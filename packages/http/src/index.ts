@@ -20,7 +20,9 @@ export {
   type DoorRefusal,
   doorRefusals,
 } from './wire/connection-door.ts';
+export type { OwnerOf } from './wire/connection-host.ts';
 export { ownerOfAddress } from './wire/ip-address.ts';
+export type { ConnectionMemory, MemoryHolder, MemoryLease, MemoryVerdict, ServerMemory } from './wire/memory.ts';
 export { wireHandlerFrom } from './wire/seam-handler.ts';
 export { type HttpServerOptions, type HttpTlsOptions, type OnUpgrade, serveHttp, serveWire } from './wire/serve.ts';
 export { type AnswerBody, type ExchangeListener, WireExchange, type WireHandler } from './wire/wire-exchange.ts';

@@ -1,4 +1,5 @@
 /** The composition root of the server: everything is made here, started in order and stopped in reverse. */
+import { MemoryLedger } from '@millrace/core';
 import { AddressRanges, createRpcHandler, type HttpHandler, wireHandlerFrom } from '@millrace/http';
 import {
   CallerRule,
@@ -11,12 +12,14 @@ import {
   metricsHandler,
   type Statistics,
   startConnectionMetrics,
+  startMemoryMetrics,
   startProcessMetrics,
   startSchedulerMetrics,
   statisticsFrom,
 } from '@millrace/router';
 import type { MetadataStore } from '@millrace/store';
 import { type Assembly, assemble } from './assemble.ts';
+import { ChildProcesses } from './children/child-processes.ts';
 import type { RunningServer, ServedModel, StartServer } from './cli/running-server.ts';
 import { serverUrl } from './cli/server-url.ts';
 import type { Config } from './config/fields.ts';
@@ -25,6 +28,7 @@ import { type Listeners, openListeners } from './listeners.ts';
 import { acceptErrorLog } from './logging/accept-error-log.ts';
 import { rpcAccessLog, withAccessLog } from './logging/access-log.ts';
 import type { Logger } from './logging/logger.ts';
+import { memoryLimitsOf } from './memory-limits.ts';
 import { mountManagement, type SharedManagement } from './mount-management.ts';
 import { type ContextLayer, openContexts } from './open-contexts.ts';
 import { openDoor } from './open-door.ts';
@@ -34,16 +38,30 @@ import { ServerManagement } from './server-management.ts';
 import { version } from './version.ts';
 
 export const startServer: StartServer = async (config, logger) => {
-  const store = await openStore(config.store);
+  const children = await ChildProcesses.open({
+    worker: config.worker,
+    onFolderUnavailable: (reason) => logger.warn({ reason }, 'no private folder for temporary files'),
+  });
+  let store: MetadataStore | undefined;
   try {
-    return await startOn(store, config, logger);
+    store = await openStore(config.store, children.folder);
+    await children.checkReach(config.models.paths, config.store.path);
+    return await startOn({ children, store, config, logger });
   } catch (error) {
-    await store.close();
+    await store?.close();
+    await children.close();
     throw error;
   }
 };
 
-async function startOn(store: MetadataStore, config: Config, logger: Logger): Promise<RunningServer> {
+interface StartParts {
+  readonly children: ChildProcesses;
+  readonly store: MetadataStore;
+  readonly config: Config;
+  readonly logger: Logger;
+}
+
+async function startOn({ children, store, config, logger }: StartParts): Promise<RunningServer> {
   const metrics = new MetricsRegistry();
   const observer = new MetricsObserver(metrics, { version, node: process.version });
   const processMetrics = startProcessMetrics(metrics, Date.now() - process.uptime() * 1000);
@@ -55,11 +73,14 @@ async function startOn(store: MetadataStore, config: Config, logger: Logger): Pr
     observer,
     listener: watch,
     store,
+    children,
     ...stateFolderIn(config.store.path),
     onSharedMemoryUnavailable: (reason) =>
       logger.warn({ reason }, 'tensors are copied to workers through their socket'),
   });
   startSchedulerMetrics(metrics, assembly.dataPlane);
+  const memory = new MemoryLedger(memoryLimitsOf(config));
+  startMemoryMetrics(metrics, memory);
   metrics.onCollect(() => assembly.library.measure());
   const readiness = new Readiness(assembly.models, config.models.strictReadiness);
   const onError = (error: unknown): void => logger.error({ error }, 'a request met a defect of the server');
@@ -97,15 +118,15 @@ async function startOn(store: MetadataStore, config: Config, logger: Logger): Pr
     startConnectionMetrics(metrics, door);
     listeners = await openListeners({
       config,
+      callers,
       door,
+      memory,
       onAcceptError: acceptErrorLog(logger, () => performance.now()),
       api: createRpcHandler(grpc.services, {
         errorFrom: (error) => grpc.errorFrom(error),
         onRefused: (call, error) => grpc.noteRefused(call, error),
         onError,
         receiveBytesMax: config.http.bodyBytesMax,
-        // What may wait may also be on its way; and a message of the largest size always has a chance.
-        arrivingBytesMax: Math.max(config.queue.serverBytesMax, 2 * config.http.bodyBytesMax),
         ...rpc,
         next: wireHandlerFrom(withLog(restHandler(edgeParts), config, logger), onError),
       }),
@@ -121,6 +142,7 @@ async function startOn(store: MetadataStore, config: Config, logger: Logger): Pr
     assembly,
     layer,
     store,
+    children,
     watch,
     readiness,
     grpc,
@@ -184,6 +206,7 @@ interface ServerParts {
   readonly assembly: Assembly;
   readonly layer: ContextLayer;
   readonly store: MetadataStore;
+  readonly children: ChildProcesses;
   readonly watch: FleetWatch;
   readonly readiness: Readiness;
   readonly grpc: GrpcEdge;
@@ -253,7 +276,7 @@ class ComposedServer implements RunningServer {
   }
 
   async #close(): Promise<void> {
-    const { listeners, assembly, layer, store, stopMetrics } = this.#parts;
+    const { listeners, assembly, layer, store, children, stopMetrics } = this.#parts;
     const { http, grpc, metrics, management } = listeners;
     stopMetrics();
     layer.close();
@@ -261,5 +284,6 @@ class ComposedServer implements RunningServer {
     await Promise.all([http.close(), grpc.close(), metrics.close(), management?.close(), assembly.fleet.kill()]);
     await assembly.library.removeFiles();
     await store.close();
+    await children.close();
   }
 }

@@ -6,10 +6,12 @@ import {
   type HttpServer,
   type HttpServerOptions,
   type HttpTlsOptions,
+  type ServerMemory,
   serveWire,
   type WireHandler,
 } from '@millrace/http';
 import { ConfigError, type ConfigProblem } from '@millrace/protocol';
+import type { CallerRule } from '@millrace/router';
 import { failureReason } from './cli/failure-reason.ts';
 import type { Config } from './config/fields.ts';
 
@@ -27,8 +29,11 @@ export interface ListenerParts {
   readonly metrics: WireHandler;
   /** Left out, management has no port of its own. */
   readonly management?: WireHandler | undefined;
+  readonly callers: CallerRule;
   /** Counts the connections of all ports. */
   readonly door: ConnectionDoor;
+  /** What the requests of all ports may hold together. */
+  readonly memory: ServerMemory;
   /** Hears of connections that could not be accepted. */
   readonly onAcceptError: (error: Error) => void;
 }
@@ -37,12 +42,13 @@ type Place = Pick<HttpServerOptions, 'host' | 'port' | 'tls' | 'isForOperators'>
 
 /** Opens all of them, or none. */
 export async function openListeners(parts: ListenerParts): Promise<Listeners> {
-  const { config, api, metrics, management, door, onAcceptError } = parts;
+  const { config, api, metrics, management, callers, door, memory, onAcceptError } = parts;
   const { httpPort, grpcPort, metricsPort } = config.server;
   const tls = tlsFrom(config);
+  const options = { ...optionsFrom(config), ownerOf: ownerOfCaller(callers), door, memory, onAcceptError };
   const open: HttpServer[] = [];
   const listen = async (handler: WireHandler, place: Place) => {
-    const server = await serveWire(handler, { ...optionsFrom(config), ...place, door, onAcceptError });
+    const server = await serveWire(handler, { ...options, ...place });
     open.push(server);
     return server;
   };
@@ -66,11 +72,14 @@ function ownPlace({ management }: Config): { readonly host: string; readonly por
   return { host: management.host, port: management.port === 'same' ? 0 : management.port };
 }
 
-function optionsFrom({ server, http }: Config): HttpServerOptions {
+function optionsFrom({ server, http, memory }: Config): HttpServerOptions {
   return {
     host: server.host,
     headMsMax: millisecondsFrom(http.headerSecondsMax),
     bodyStallMsMax: millisecondsFrom(http.stallSecondsMax),
+    bodyBytesPerSecondMin: http.bodyBytesPerSecondMin,
+    bodyMsMax: millisecondsFrom(http.bodySecondsMax),
+    memoryWaitMsMax: millisecondsFrom(memory.waitSecondsMax),
     responseStallMsMax: millisecondsFrom(http.stallSecondsMax),
     idleMsMax: millisecondsFrom(http.keepAliveSecondsMax),
     headBytesMax: http.headerBytesMax,
@@ -78,6 +87,12 @@ function optionsFrom({ server, http }: Config): HttpServerOptions {
     // Counted uncompressed and with 32 bytes for every field on top.
     headerListBytesMax: 2 * http.headerBytesMax,
   };
+}
+
+/** Where a gateway names the caller, that is whose memory a request takes; else its address tells. */
+function ownerOfCaller(callers: CallerRule): HttpServerOptions['ownerOf'] {
+  if (callers.isByConnection) return undefined;
+  return (headers, peer) => (callers.readsHeaders(peer) ? callers.callerOf(headers, peer) : undefined);
 }
 
 /** Read here, once, so that a file that cannot be used is told before anything listens. */

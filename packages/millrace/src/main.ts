@@ -16,7 +16,11 @@ const exitCode = await runCommand({
   // Loaded when it is needed: the other commands start quicker without the server.
   startServer: async (config, logger) => {
     mustAllowStart(readOpenFiles());
-    return (await import('./compose.ts')).startServer(config, logger);
+    const { startServer } = await import('./compose.ts');
+    const { refuseNewPrivileges } = await import('@millrace/shared-memory');
+    // Here, before any process is started: all of them inherit it. A program that embeds the server decides for itself.
+    refuseNewPrivileges();
+    return startServer(config, logger);
   },
   fetch,
   delay: (ms, signal) => delay(ms, undefined, signal === undefined ? {} : { signal }),

@@ -68,8 +68,6 @@ export function mountManagement(parts: MountParts): ManagementMount {
     errorFrom: (error) => port.errorFrom(error),
     onError,
     receiveBytesMax: bodyBytesMax,
-    // Two loads of the largest size may be on their way.
-    arrivingBytesMax: 2 * bodyBytesMax,
     next: wireHandlerFrom(parts.withLog(port.rest), onError),
   });
   return { shared: undefined, own: { handler, end: () => port.end() } };

@@ -63,6 +63,7 @@ export * from './telemetry/duration-tally.ts';
 export * from './telemetry/exposition.ts';
 export * from './telemetry/failure-counters.ts';
 export * from './telemetry/life-cycle-metrics.ts';
+export * from './telemetry/memory-metrics.ts';
 export * from './telemetry/metric-table.ts';
 export * from './telemetry/metrics-handler.ts';
 export * from './telemetry/metrics-observer.ts';

@@ -33,6 +33,7 @@ const host = new MemoryHost((exchange) => {
     onEnd: () => exchange.answer(200, answerFields, body, trailers, undefined),
     onAbort: () => exchange.end(),
     onDrain: () => {},
+    onRefused: () => {},
   };
   exchange.resume();
 });

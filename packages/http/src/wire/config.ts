@@ -39,10 +39,15 @@ export const httpLimits = {
   continuationFramesMax: { default: 32, min: 1, max: 10_000 },
   /** How often the rate of a body that is awaited is looked at. */
   bodyStallMsMax: { default: 30_000, min: 100, max: unlimited },
-  /** What a body of declared length, or any body over HTTP/1.1, must bring in each second on average between looks. */
-  bodyBytesPerSecondMin: { default: 32, min: 0, max: unlimited },
+  /**
+   * What a body must bring in each second on average between looks, in bytes of content, while all of it or the rest of a
+   * message is awaited. Between the messages of a stream nothing is.
+   */
+  bodyBytesPerSecondMin: { default: 512, min: 0, max: unlimited },
   /** How long such a body may take in all while it is awaited. */
   bodyMsMax: { default: unlimited, min: 100, max: unlimited },
+  /** How long a request may wait for memory because its owner has its share; then it is refused. */
+  memoryWaitMsMax: { default: 10_000, min: 100, max: unlimited },
   /** How often it is looked at how much a client takes of the output that waits for it; taking none in between is its end. */
   responseStallMsMax: { default: 60_000, min: 100, max: unlimited },
   /** What it must take in each second on average between looks. */

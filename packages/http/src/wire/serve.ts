@@ -10,8 +10,9 @@ import { Http1Connection } from '../http1/connection.ts';
 import { Http2Connection } from '../http2/connection.ts';
 import { type HttpLimitOptions, type HttpLimits, resolveHttpLimits } from './config.ts';
 import { ConnectionDoor, type DoorOptions, doorLimitNames } from './connection-door.ts';
-import { SharedHost } from './connection-host.ts';
+import { type OwnerOf, SharedHost } from './connection-host.ts';
 import type { DoorGuest } from './door-guest.ts';
+import type { ServerMemory } from './memory.ts';
 import { wireHandlerFrom } from './seam-handler.ts';
 import { Sniffer } from './sniffer.ts';
 import { SocketTransport } from './socket-transport.ts';
@@ -43,6 +44,10 @@ export interface HttpServerOptions extends HttpLimitOptions, Pick<DoorOptions, '
   readonly door?: ConnectionDoor | undefined;
   /** Its connections may go over the limits by `operatorConnections`. */
   readonly isForOperators?: boolean | undefined;
+  /** What requests may hold, shared with other servers of the process. Left out, there is no limit. */
+  readonly memory?: ServerMemory | undefined;
+  /** Whose request it is; left out, or where it returns nothing, that is told by the address. */
+  readonly ownerOf?: OwnerOf | undefined;
 }
 
 /** For TLS 1.2, what RFC 9113, 9.2.2 leaves of the suites: forward secrecy and authenticated encryption. */
@@ -97,7 +102,7 @@ class WireServer implements HttpServer {
   constructor(handler: WireHandler, options: HttpServerOptions, limits: HttpLimits) {
     this.#onUpgrade = options.onUpgrade;
     this.#onAcceptError = options.onAcceptError ?? ignore;
-    this.#shared = new SharedHost(limits, handler);
+    this.#shared = new SharedHost(limits, handler, options);
     this.#door = options.door ?? new ConnectionDoor(limits, { trustedProxies: options.trustedProxies });
     const entrance = { isEncrypted: options.tls !== undefined, isForOperators: options.isForOperators ?? false };
     this.#server =

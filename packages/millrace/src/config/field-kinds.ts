@@ -179,6 +179,24 @@ export function identifier(naming: Naming<string>): Field<string> {
   };
 }
 
+/** A user or group of the system; empty: none. */
+export function account(naming: Naming<string> & { placeholder: string }): Field<string> {
+  const { placeholder, ...rest } = naming;
+  const takes = 'name or number, or nothing';
+  return {
+    ...rest,
+    takes,
+    placeholder,
+    isList: false,
+    parse(written) {
+      const value = typeof written === 'number' ? String(written) : written;
+      if (typeof value === 'string' && /^(\d{0,9}|[a-z_][\w.-]{0,63})$/i.test(value)) return { value };
+      return { problem: `must be a ${takes}, not ${quoted(written)}` };
+    },
+    format: (value) => (value === '' ? 'none' : value),
+  };
+}
+
 /** A header field in the lower case that HTTP/2 and gRPC metadata ask for. */
 export function fieldName(naming: Naming<string>): Field<string> {
   const takes = 'name of a header field, or nothing';

@@ -3,6 +3,7 @@
  * variables, the flags, their help and completion, and docs/reference/config.md.
  */
 import {
+  account,
   addressRanges,
   boolean,
   bytes,
@@ -322,6 +323,21 @@ export const fields = {
       min: 0.1,
       max: daySeconds,
     }),
+    bodyBytesPerSecondMin: integer({
+      flag: 'body-bytes-per-second-min',
+      description:
+        'Least content a client must send of a body, or of a message of a stream, in each second on average between two looks `http.stallSecondsMax` apart; slower ones are ended.',
+      default: 512,
+      min: 0,
+      max: GiB,
+    }),
+    bodySecondsMax: seconds({
+      flag: 'body-seconds-max',
+      description: 'How long a client may take to send a body.',
+      default: 4 * 3600,
+      min: 0.1,
+      max: 30 * daySeconds,
+    }),
     keepAliveSecondsMax: seconds({
       flag: 'keep-alive-seconds-max',
       description: 'How long a connection may stay open without a request.',
@@ -333,6 +349,23 @@ export const fields = {
       flag: 'cors-origins',
       description: 'Web pages of these origins may call gRPC-Web and Connect from a browser.',
       default: [],
+    }),
+  },
+  memory: {
+    bytesMax: bytes({
+      flag: 'memory-bytes-max',
+      description:
+        'Memory for requests: bodies and messages that arrive, what they unpack to, requests that wait, and answers that are not sent yet. Each caller has a fair share. 0: 2 GiB, or as much as `http.bodyBytesMax` needs.',
+      default: 0,
+      min: 0,
+    }),
+    waitSecondsMax: seconds({
+      flag: 'memory-wait-seconds-max',
+      description:
+        'How long a request of a caller that has its share of the memory waits; then it is refused as `caller-full`.',
+      default: 10,
+      min: 0.1,
+      max: daySeconds,
     }),
   },
   queue: {
@@ -489,6 +522,21 @@ export const fields = {
       default: 256 * MiB,
       min: MiB,
       max: 64 * GiB,
+    }),
+    user: account({
+      flag: 'worker-user',
+      synonyms: ['user', 'run-as'],
+      description:
+        'User that worker processes, and those that look at models, run as; needs a server that runs as root. Nothing: the user of the server.',
+      default: '',
+      placeholder: 'USER',
+    }),
+    group: account({
+      flag: 'worker-group',
+      synonyms: ['group'],
+      description: 'Group that they run as; nothing: the group of `worker.user`.',
+      default: '',
+      placeholder: 'GROUP',
     }),
   },
 } as const satisfies Readonly<Record<string, Readonly<Record<string, AnyField>>>>;

@@ -227,14 +227,14 @@ test.each<[string, Sources, string[]]>([
     'a list instead of groups',
     { yaml: '- a\n' },
     [
-      'etc/m.yaml:1: must be groups of fields (models, server, management, tls, log, shutdown, http, queue, shadow, store, cache, worker)',
+      'etc/m.yaml:1: must be groups of fields (models, server, management, tls, log, shutdown, http, memory, queue, shadow, store, cache, worker)',
     ],
   ],
   [
     'a text instead of groups',
     { yaml: '\n\nhello\n' },
     [
-      'etc/m.yaml:3: must be groups of fields (models, server, management, tls, log, shutdown, http, queue, shadow, store, cache, worker)',
+      'etc/m.yaml:3: must be groups of fields (models, server, management, tls, log, shutdown, http, memory, queue, shadow, store, cache, worker)',
     ],
   ],
   ['a name that is a number', { yaml: '5: {}\n' }, ['etc/m.yaml:1: the name of a field must be plain text']],
@@ -437,6 +437,21 @@ test.each<[string, Sources, string[]]>([
     'a port for a management that is off',
     { flags: [flag('management', false), flag('management-port', '9000')] },
     ['--management-port: management.port: has no effect: management.enabled is false'],
+  ],
+  [
+    'a group of workers without a user',
+    { flags: [flag('worker-group', 'models')] },
+    ['--worker-group: worker.group: has no effect without worker.user'],
+  ],
+  [
+    'a user for models that run in the server',
+    { flags: [flag('worker-user', 'nobody'), flag('lane', 'inline')] },
+    ['--worker-user: worker.user: has no effect on models in the server process; worker.lane must be local'],
+  ],
+  [
+    'a user that cannot be one',
+    { flags: [flag('worker-user', 'no body')] },
+    ['--worker-user: worker.user: must be a name or number, or nothing, not "no body"'],
   ],
   [
     'an origin that is none',

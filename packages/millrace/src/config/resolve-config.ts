@@ -2,6 +2,7 @@
  * From what people wrote to what code reads: defaults, then options given in code, the file, the variables, the flags,
  * each over the one before. Every value is checked, also one that a later layer overrides, and every problem is told.
  */
+import { memoryBytesMinFor } from '@millrace/core';
 import { ConfigError, type ConfigProblem } from '@millrace/protocol';
 import { type Environment, readEnvironmentLayer } from './environment-layer.ts';
 import { type Config, configFields, type NamedField, type Options } from './fields.ts';
@@ -82,11 +83,13 @@ class Resolution {
         'must not be above http.bodyBytesMax, which includes it; lower it or raise the other',
       );
     }
+    this.#checkMemory(config);
     this.#checkPorts(server, 'grpcPort', 'httpPort');
     this.#checkPorts(server, 'metricsPort', 'httpPort');
     this.#checkPorts(server, 'metricsPort', 'grpcPort');
     this.#checkManagement(config);
     this.#checkTls(config.tls);
+    this.#checkWorkerUser(config.worker);
   }
 
   /** Settings of a port that is not there would be without effect, and nobody would notice. */
@@ -108,6 +111,14 @@ class Resolution {
     }
   }
 
+  #checkMemory({ memory, http }: Config): void {
+    const { bytesMax } = memory;
+    const bytesMin = memoryBytesMinFor(http.bodyBytesMax);
+    if (bytesMax === 0 || bytesMax >= bytesMin) return;
+    const message = `must be at least ${bytesMin} bytes where http.bodyBytesMax is ${http.bodyBytesMax}; raise it or lower the other`;
+    this.#conflict('memory.bytesMax', 'http.bodyBytesMax', message);
+  }
+
   /** A certificate and its key come together, and clients are asked for theirs only over TLS. */
   #checkTls({ certificateFile, keyFile, clientAuthorityFile }: Config['tls']): void {
     if ((certificateFile === '') !== (keyFile === '')) {
@@ -115,6 +126,17 @@ class Resolution {
     } else if (clientAuthorityFile !== '' && certificateFile === '') {
       const message = 'needs tls.certificateFile and tls.keyFile: clients show certificates over TLS only';
       this.#conflict('tls.clientAuthorityFile', 'tls.clientAuthorityFile', message);
+    }
+  }
+
+  /** A model in the server process would run as the server's user, whatever was asked for. */
+  #checkWorkerUser({ user, group, lane }: Config['worker']): void {
+    if (user === '' && group !== '') {
+      this.#conflict('worker.group', 'worker.user', 'has no effect without worker.user');
+    }
+    if (user !== '' && lane === 'inline') {
+      const message = 'has no effect on models in the server process; worker.lane must be local';
+      this.#conflict('worker.user', 'worker.lane', message);
     }
   }
 

@@ -167,6 +167,28 @@ export const modelMetrics = {
 
 const ofInstance = ['model', 'version', 'worker'] as const;
 
+/** What requests hold, read from the ledger when somebody scrapes. */
+export const memoryMetrics = {
+  heldBytes: {
+    name: 'millrace_request_memory_bytes',
+    type: 'gauge',
+    help: 'Memory that requests and unsent answers hold, by part: shared by fair shares, for small requests alone, and for the one that has waited longest.',
+    labels: ['part'],
+  },
+  limitBytes: {
+    name: 'millrace_request_memory_limit_bytes',
+    type: 'gauge',
+    help: 'The size of each part; together `memory.bytesMax`.',
+    labels: ['part'],
+  },
+  waitingRequests: {
+    name: 'millrace_request_memory_waiting_requests',
+    type: 'gauge',
+    help: 'Requests that are not read from because their caller has its share of the memory.',
+    labels: [],
+  },
+} as const;
+
 /** What the scheduler knows, read from it when somebody scrapes. */
 export const schedulerMetrics = {
   breakerState: {

@@ -13,7 +13,7 @@ import { type Place, type StreamLimits, StreamPlaces } from './stream-places.ts'
 export type StreamedMessage = InferMessage | InferenceError;
 
 /** What is used of the messages of a call, and of the call. */
-export type StreamedRequests = Pick<RequestStream<StreamedMessage>, 'listen' | 'pause' | 'resume'>;
+export type StreamedRequests = Pick<RequestStream<StreamedMessage>, 'listen' | 'pause' | 'resume' | 'done'>;
 export type InferCall = CallHead &
   Pick<StreamCall<StreamResponse>, 'signal' | 'start' | 'send' | 'onRoom' | 'end' | 'fail' | 'whenEnded'>;
 
@@ -84,7 +84,8 @@ class InferStream {
     // A caller may wait for the head of the answer before it sends anything.
     call.start();
     this.#requests.listen({
-      onMessage: (message) => this.#take(message),
+      keepsMessages: true,
+      onMessage: (message, bytes) => this.#take(message, bytes),
       onEnd: () => {
         this.#isComplete = true;
         this.#send();
@@ -108,14 +109,18 @@ class InferStream {
     }
   }
 
-  #take(message: StreamedMessage): void {
+  #take(message: StreamedMessage, bytes: number): void {
     const place = this.#places.add(message instanceof InferenceError ? '' : message.id);
     this.#isTaking = true;
     const answer = message instanceof InferenceError ? Promise.reject(message) : this.#ask(message, place);
     this.#isTaking = false;
     answer.then(
-      (given) => this.#answered(place, given),
+      (given) => {
+        this.#requests.done(bytes);
+        this.#answered(place, given);
+      },
       (error: unknown) => {
+        this.#requests.done(bytes);
         this.#refuse(place, error);
         this.#send();
       },

@@ -6,8 +6,6 @@ export interface ManagementOptions {
   readonly changeBytesMax?: number;
   /** A body that may bring files, likewise. */
   readonly loadBytesMax?: number;
-  /** The bodies of all calls in progress together. */
-  readonly bodyBytesInFlightMax?: number;
   /** Labels in one change of a model's traffic. */
   readonly labelsMax?: number;
   /** Versions in one split, or in one list of shadows. */
@@ -38,7 +36,6 @@ interface LimitRule {
 export const managementLimits = {
   changeBytesMax: { default: mebibyte, min: 1, max: bytesMaxMax },
   loadBytesMax: { default: 256 * mebibyte, min: 1, max: bytesMaxMax },
-  bodyBytesInFlightMax: { default: 1024 * mebibyte, min: 1, max: Number.MAX_SAFE_INTEGER },
   labelsMax: { default: 64, min: 1, max: 65_536 },
   versionsMax: { default: 64, min: 1, max: 65_536 },
   watchIntervalMsMin: { default: 100, min: 1, max: dayMs },

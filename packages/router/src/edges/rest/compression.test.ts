@@ -1,12 +1,30 @@
 import { deflateRawSync, deflateSync, gunzipSync, gzipSync, inflateSync } from 'node:zlib';
+import { MemoryRefused, type RequestMemory } from '@millrace/http';
 import { describe, expect, test } from 'vitest';
-import { BodyBudget } from './body-budget.ts';
 import { compress } from './compress.ts';
 import { decompress as decompressInto, requestPackingFrom } from './decompress.ts';
 
+interface CountedMemory extends RequestMemory {
+  heldBytes: number;
+}
+
+/** Refuses what would be more than this. */
+function memoryOf(bytesMax: number): CountedMemory {
+  return {
+    heldBytes: 0,
+    hold(bytes) {
+      if (this.heldBytes + bytes > bytesMax) throw new MemoryRefused();
+      this.heldBytes += bytes;
+    },
+    ready: () => Promise.resolve(),
+    give: () => {},
+    hasRoomFor: () => true,
+  };
+}
+
 const limits = { bodyBytesMax: 100_000, zlibSyncBytesMax: 1000 };
 const decompress = (packed: Uint8Array, packing: 'deflate' | 'gzip', within: typeof limits) =>
-  decompressInto(packed, packing, within, new BodyBudget(1_000_000).lease());
+  decompressInto(packed, packing, within, memoryOf(1_000_000));
 const small = Buffer.from('a small body');
 const large = Buffer.from(Array.from({ length: 50_000 }, (_, index) => (index * index * 7) & 0xff));
 
@@ -30,16 +48,26 @@ describe('requests', () => {
   test.each([
     ['at once', gzipSync(new Uint8Array(5_000))],
     ['off the event loop', gzipSync(new Uint8Array(90_000))],
-  ])('what is unpacked %s counts against the budget', async (_, packed) => {
-    await expect(decompressInto(packed, 'gzip', limits, new BodyBudget(4_000).lease())).rejects.toMatchObject({
-      code: 'server-full',
-    });
-    const budget = new BodyBudget(90_000);
-    const lease = budget.lease();
-    const body = await decompressInto(packed, 'gzip', limits, lease);
-    expect(budget.bytes).toBe(body.byteLength);
-    lease.end();
-    expect(budget.bytes).toBe(0);
+  ])('what is unpacked %s counts against the memory of the request', async (_, packed) => {
+    await expect(decompressInto(packed, 'gzip', limits, memoryOf(4_000))).rejects.toBeInstanceOf(MemoryRefused);
+    const memory = memoryOf(90_000);
+    const body = await decompressInto(packed, 'gzip', limits, memory);
+    expect(memory.heldBytes).toBe(body.byteLength);
+  });
+
+  test('unpacking goes on only while the request need not wait for memory', async () => {
+    const memory = memoryOf(1_000_000);
+    const waits: (() => void)[] = [];
+    const ready = () => new Promise<void>((resolve) => waits.push(resolve));
+    const packed = gzipSync(new Uint8Array(900_000));
+    const within = { bodyBytesMax: 1_000_000, zlibSyncBytesMax: 10 };
+    const body = decompressInto(packed, 'gzip', within, { ...memory, hold: (bytes) => memory.hold(bytes), ready });
+    while (memory.heldBytes < 900_000) {
+      await new Promise(setImmediate);
+      expect(memory.heldBytes).toBeLessThanOrEqual(waits.length * 65_536);
+      waits.at(-1)?.();
+    }
+    expect((await body).byteLength).toBe(900_000);
   });
 
   test.each([

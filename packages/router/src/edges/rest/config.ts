@@ -6,8 +6,6 @@ export interface RestOptions {
   readonly jsonBytesMax?: number;
   /** A request body as sent, and again after decompression. */
   readonly bodyBytesMax?: number;
-  /** The bodies of all requests in progress together. */
-  readonly bodyBytesInFlightMax?: number;
   readonly inputsMax?: number;
   readonly outputsMax?: number;
   readonly dimensionsMax?: number;
@@ -28,7 +26,6 @@ export type RestConfig = Required<RestOptions>;
 export const restDefaults: RestConfig = Object.freeze({
   jsonBytesMax: 64 * 1024 * 1024,
   bodyBytesMax: 256 * 1024 * 1024,
-  bodyBytesInFlightMax: 2 * 1024 * 1024 * 1024,
   inputsMax: 256,
   outputsMax: 256,
   dimensionsMax: 64,
@@ -45,7 +42,6 @@ const bytesMaxMax = 2 ** 31 - 1;
 const ranges: Readonly<Record<keyof RestOptions, readonly [min: number, max: number]>> = {
   jsonBytesMax: [1, bytesMaxMax],
   bodyBytesMax: [1, bytesMaxMax],
-  bodyBytesInFlightMax: [1, Number.MAX_SAFE_INTEGER],
   inputsMax: [1, 65_536],
   outputsMax: [1, 65_536],
   dimensionsMax: [1, 1024],

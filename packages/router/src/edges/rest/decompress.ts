@@ -1,7 +1,7 @@
 /** Content codings of requests. Whatever a body claims to unpack to, no more than the limit is ever unpacked. */
 import { createGunzip, createInflate, gunzipSync, inflateSync } from 'node:zlib';
+import { MemoryRefused, type RequestMemory } from '@millrace/http';
 import { InferenceError } from '@millrace/protocol';
-import type { BodyLease } from './body-budget.ts';
 
 const unpackers = {
   gzip: { now: gunzipSync, stream: createGunzip },
@@ -48,41 +48,47 @@ export async function decompress(
   packed: Uint8Array,
   packing: Packing,
   limits: DecompressLimits,
-  lease: BodyLease,
+  memory: RequestMemory,
 ): Promise<Uint8Array> {
   if (packed.byteLength <= limits.zlibSyncBytesMax) {
     const maxOutputLength = Math.min(limits.bodyBytesMax, Math.max(1, limits.zlibSyncBytesMax * syncExpansionMax));
     try {
       const body = unpackers[packing].now(packed, { maxOutputLength });
-      lease.grow(body.byteLength);
+      memory.hold(body.byteLength);
       return body;
     } catch (error) {
       if (!isOverLength(error)) throw refusalFrom(error, packing);
     }
   }
-  return decompressLater(packed, packing, limits.bodyBytesMax, lease);
+  return decompressLater(packed, packing, limits.bodyBytesMax, memory);
 }
 
 function decompressLater(
   packed: Uint8Array,
   packing: Packing,
   bodyBytesMax: number,
-  lease: BodyLease,
+  memory: RequestMemory,
 ): Promise<Uint8Array> {
   return new Promise((resolve, reject) => {
     const pieces: Uint8Array[] = [];
     let bytes = 0;
     const unpacker = unpackers[packing].stream({ chunkSize: pieceBytes });
+    const fail = (error: unknown): void => {
+      reject(error);
+      unpacker.destroy();
+    };
     unpacker.on('data', (piece: Uint8Array) => {
       bytes += piece.byteLength;
       try {
         if (bytes > bodyBytesMax) throw tooLarge(bodyBytesMax);
-        lease.grow(piece.byteLength);
+        memory.hold(piece.byteLength);
         pieces.push(piece);
       } catch (error) {
-        reject(error);
-        unpacker.destroy();
+        fail(error);
+        return;
       }
+      unpacker.pause();
+      memory.ready().then(() => unpacker.resume(), fail);
     });
     unpacker.once('end', () => resolve(Buffer.concat(pieces, bytes)));
     unpacker.once('error', (error) => reject(refusalFrom(error, packing)));
@@ -101,8 +107,8 @@ function tooLarge(bodyBytesMax: number): InferenceError {
   );
 }
 
-function refusalFrom(error: unknown, packing: Packing): InferenceError {
-  if (error instanceof InferenceError) return error;
+function refusalFrom(error: unknown, packing: Packing): InferenceError | MemoryRefused {
+  if (error instanceof InferenceError || error instanceof MemoryRefused) return error;
   const reason = error instanceof Error ? error.message : String(error);
   return new InferenceError(
     'invalid-request',

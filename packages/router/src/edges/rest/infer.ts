@@ -1,5 +1,5 @@
 /** Inferences over REST: what they share, and one of them from the body of its request to the pieces of its answer. */
-import type { BodyReceiver, HttpRequest, HttpResponse } from '@millrace/http';
+import { type BodyReceiver, type HttpRequest, type HttpResponse, MemoryRefused } from '@millrace/http';
 import { JsonWriter } from '@millrace/protocol';
 import type { DataPlane, InferAnswer } from '../../data-plane/infer.ts';
 import type { Catalogue } from '../../registry/catalogue.ts';
@@ -7,7 +7,6 @@ import type { CallerRule } from '../caller.ts';
 import { checkClassification, isClassifying } from '../classification/classify.ts';
 import { chooseCoding } from './accept-encoding.ts';
 import type { EncodedAnswer } from './answer-template.ts';
-import { BodyBudget, type BodyLease } from './body-budget.ts';
 import { compress } from './compress.ts';
 import type { RestConfig } from './config.ts';
 import { type DecodedRequest, RequestDecoder } from './decode-request.ts';
@@ -25,6 +24,9 @@ export interface InferDependencies {
   readonly onError: (error: unknown) => void;
 }
 
+/** Answers up to here are sent whatever their caller holds: they need no more than the request did. */
+const freeAnswerBytes = 64 * 1024;
+
 /** A writer keeps the memory of its largest text; after one of this size it is replaced. */
 const writerBytesMax = 1024 * 1024;
 
@@ -33,7 +35,6 @@ export class InferOperation {
   readonly catalogue: Catalogue;
   readonly config: RestConfig;
   readonly callers: CallerRule;
-  readonly bodies: BodyBudget;
   readonly decoder: RequestDecoder;
   readonly #onError: (error: unknown) => void;
   /** Shared by all requests: what it writes is taken before anything else runs. */
@@ -44,7 +45,6 @@ export class InferOperation {
     this.catalogue = catalogue;
     this.config = config;
     this.callers = callers;
-    this.bodies = new BodyBudget(config.bodyBytesInFlightMax);
     this.decoder = new RequestDecoder(catalogue, config);
     this.#onError = onError;
   }
@@ -77,7 +77,6 @@ class InferCall implements BodyReceiver {
   readonly #model: string;
   readonly #version: string;
   readonly #respond: (response: HttpResponse) => void;
-  readonly #lease: BodyLease;
   #fields: InferFields | undefined = undefined;
   #decoded: DecodedRequest | undefined = undefined;
 
@@ -93,7 +92,6 @@ class InferCall implements BodyReceiver {
     this.#model = model;
     this.#version = version;
     this.#respond = respond;
-    this.#lease = operation.bodies.lease();
   }
 
   begin(): void {
@@ -103,21 +101,16 @@ class InferCall implements BodyReceiver {
       const fields = inferFieldsFrom(this.#http.headers);
       this.#fields = fields;
       if (fields.packing !== undefined) {
-        readPacked(this.#http, fields.packing, config, this.#lease).then(
+        readPacked(this.#http, fields.packing, config).then(
           (whole) => this.onBody(whole),
           (error: unknown) => this.onBodyFailed(error),
         );
         return;
       }
-      this.#lease.checkRoomFor(body.lengthBytes ?? 0, config.bodyBytesMax);
       body.giveAll(config.bodyBytesMax, this);
     } catch (error) {
       this.onBodyFailed(error);
     }
-  }
-
-  onBodyBytes(bytes: number): void {
-    this.#lease.grow(bytes);
   }
 
   onBody(body: Uint8Array): void {
@@ -146,20 +139,21 @@ class InferCall implements BodyReceiver {
   }
 
   #onRefused(error: unknown): void {
-    this.#end(this.#operation.encodeError(error));
+    this.#respond(this.#operation.encodeError(error));
   }
 
   /** There is no request to speak of: it was cut off, too large or senseless. */
   onBodyFailed(error: unknown): void {
     const { dataPlane } = this.#operation;
     dataPlane.noteRefusal(inferenceErrorFrom(error).code);
-    this.#end(this.#operation.encodeError(error));
+    this.#respond(this.#operation.encodeError(error));
   }
 
   #onAnswer(answer: InferAnswer): void {
     const { config } = this.#operation;
     try {
       const encoded = this.#operation.encode(answer, this.#decoded as DecodedRequest);
+      if (encoded.bytes > freeAnswerBytes && !this.#http.memory.hasRoomFor(encoded.bytes)) throw new MemoryRefused();
       if (encoded.bytes >= config.compressBytesMin) {
         this.#respondPacked(answer, encoded).catch((error: unknown) => this.#fail(answer, error));
         return;
@@ -172,10 +166,10 @@ class InferCall implements BodyReceiver {
 
   #respondPlain(answer: InferAnswer, { pieces }: EncodedAnswer, headers: HttpResponse['headers']): void {
     // Pure JSON holds nothing of the answer's memory.
-    if (pieces.length > 1) this.#end({ status: 200, headers, body: pieces, release: () => answer.release() });
+    if (pieces.length > 1) this.#respond({ status: 200, headers, body: pieces, release: () => answer.release() });
     else {
       answer.release();
-      this.#end({ status: 200, headers, body: pieces });
+      this.#respond({ status: 200, headers, body: pieces });
     }
   }
 
@@ -189,16 +183,11 @@ class InferCall implements BodyReceiver {
     }
     const body = await compress(encoded.pieces, encoded.bytes, coding, this.#operation.config);
     answer.release();
-    this.#end({ status: 200, headers: [...headers, ['content-encoding', coding]], body });
+    this.#respond({ status: 200, headers: [...headers, ['content-encoding', coding]], body });
   }
 
   #fail(answer: InferAnswer, error: unknown): void {
     answer.release();
-    this.#end(this.#operation.encodeError(error));
-  }
-
-  #end(response: HttpResponse): void {
-    this.#lease.end();
-    this.#respond(response);
+    this.#respond(this.#operation.encodeError(error));
   }
 }

@@ -7,7 +7,6 @@ import { fileFromBase64 } from '../repository/base64-file.ts';
 import { loadOverridesFrom } from '../repository/load-overrides.ts';
 import { unloadIfKnown } from '../repository/unload-if-known.ts';
 import type { Route, RoutedRequest } from '../routing/route.ts';
-import { BodyBudget } from './body-budget.ts';
 import type { RestConfig } from './config.ts';
 import { encodeError, withoutBody } from './encode-error.ts';
 import { jsonResponse } from './encode-model.ts';
@@ -46,21 +45,17 @@ const refusals = {
 /** Also for a repository by name, which is refused: there is one, whatever its folders. */
 export function repositoryRoutes(dependencies: RepositoryDependencies): readonly Route[] {
   const { management, config, onError } = dependencies;
-  const bodies = new BodyBudget(config.bodyBytesInFlightMax);
   const operation =
     (run: (body: JsonObject, model: string) => Promise<HttpResponse>) =>
     async ({ request, parameters }: RoutedRequest): Promise<HttpResponse> => {
-      const lease = bodies.lease();
       try {
         if (parameters.has('repository')) {
           throw new InferenceError('unsupported', "'repository_name' specification is not supported");
         }
-        const body = await readBody(request, contentEncodingOf(request), config, lease);
+        const body = await readBody(request, contentEncodingOf(request), config);
         return await run(objectFrom(body), parameters.get('model') ?? '');
       } catch (error) {
         return encodeError(error, { retryAfterSeconds: config.retryAfterSeconds, onError });
-      } finally {
-        lease.end();
       }
     };
   const routes: Omit<Route, 'method'>[] = [

@@ -11,7 +11,7 @@ import type { ReadDefinition } from './context-plan.ts';
 import { KeptConfigs, shortPrintOf } from './kept-configs.ts';
 import type { LibraryContents } from './library-contents.ts';
 import { type Places, placeOfLoad, placeOfRequest, takePlace } from './load-place.ts';
-import { OverrideFiles } from './override-files.ts';
+import type { OverrideFiles } from './override-files.ts';
 import type { RevisionStage } from './revision-stage.ts';
 import type { SavedLoad, SavedLoads } from './saved-loads.ts';
 import { stepOrderOf } from './step-order.ts';
@@ -26,7 +26,7 @@ const loadNotAllowedText =
 export interface ExplicitLoadsParts {
   readonly mode: ControlMode;
   readonly saved: SavedLoads;
-  readonly stateFolder: string | undefined;
+  readonly files: OverrideFiles;
   readonly contents: LibraryContents;
   readonly stage: RevisionStage;
   readonly models: ServedModels;
@@ -56,7 +56,7 @@ export class ExplicitLoads {
 
   constructor(parts: ExplicitLoadsParts) {
     this.#parts = parts;
-    this.#files = new OverrideFiles(parts.stateFolder);
+    this.#files = parts.files;
   }
 
   /** Versions of models that were served and were unloaded since. */

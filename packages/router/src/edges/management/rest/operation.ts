@@ -1,7 +1,6 @@
 /** One operation of the REST face: its declaration, reading its body within limits, and its errors. */
 import type { HttpResponse } from '@millrace/http';
 import type { z } from 'zod';
-import { BodyBudget } from '../../rest/body-budget.ts';
 import { encodeError } from '../../rest/encode-error.ts';
 import { readBody } from '../../rest/read-body.ts';
 import { errorSchema } from '../../rest/schemas.ts';
@@ -30,26 +29,22 @@ const json = (schema: z.ZodType) => ({ 'application/json': schema });
 export type MakeRoute = <Schema extends z.ZodType = z.ZodUndefined>(operation: Operation<Schema>) => Route;
 
 export function routeMaker(config: ManagementConfig, onError: (error: unknown) => void): MakeRoute {
-  const bodies = new BodyBudget(config.bodyBytesInFlightMax);
   const { retryAfterSeconds, zlibSyncBytesMax } = config;
 
   return <Schema extends z.ZodType = z.ZodUndefined>(operation: Operation<Schema>): Route => {
     const { request, answer, run, ...declared } = operation;
     const limits = { bodyBytesMax: request?.isLarge ? config.loadBytesMax : config.changeBytesMax, zlibSyncBytesMax };
     const handler = async (routed: RoutedRequest): Promise<HttpResponse> => {
-      const lease = bodies.lease();
       try {
         let body: z.infer<Schema> = undefined as z.infer<Schema>;
         if (request !== undefined) {
           const encoding = routed.request.headers.getAll('content-encoding').join(', ');
-          const bytes = await readBody(routed.request, encoding === '' ? undefined : encoding, limits, lease);
+          const bytes = await readBody(routed.request, encoding === '' ? undefined : encoding, limits);
           body = bodyFrom(bytes, request.schema);
         }
         return await run({ routed, body, parameter: (name) => routed.parameters.get(name) ?? '' });
       } catch (error) {
         return encodeError(error, { retryAfterSeconds, onError });
-      } finally {
-        lease.end();
       }
     };
     return {

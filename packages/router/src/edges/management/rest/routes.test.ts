@@ -12,7 +12,7 @@ beforeEach(() => {
   double = new ManagementDouble();
 });
 
-const limits = { changeBytesMax: 1000, loadBytesMax: 5000, bodyBytesInFlightMax: 8000 };
+const limits = { changeBytesMax: 1000, loadBytesMax: 5000 };
 const routesOf = () => createManagementEdge({ management: double, limits }).routes;
 
 async function call(method: string, path: string, body?: unknown, more: Partial<InjectedRequest> = {}) {
