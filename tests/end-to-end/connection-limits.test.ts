@@ -21,6 +21,9 @@ async function flood(addresses: readonly string[], connectionsEach: number): Pro
   crowd = await dialCrowd(server.url, addresses, connectionsEach);
 }
 
+/** Starts the server by a shell that lowers its limit of open files. */
+const withOpenFiles = (max: number) => ({ wrapper: ['/bin/sh', '-c', 'ulimit -n "$0" && exec "$@"', String(max)] });
+
 const openCount = () => crowd.filter(({ isOpen }) => isOpen).length;
 
 /** One request over a connection of its own; 0 when that is refused. */

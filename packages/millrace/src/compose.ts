@@ -131,7 +131,9 @@ async function startOn({ children, store, config, logger }: StartParts): Promise
       config,
       memory,
       // Asked only of requests whose header fields have a say.
-      ownerOf: (headers, peer) => (callers.readsHeaders(peer) ? callers.callerOf(headers, peer) : undefined),
+      ownerOf: callers.isByConnection
+        ? undefined
+        : (headers, peer) => (callers.readsHeaders(peer) ? callers.callerOf(headers, peer) : undefined),
       door,
       onAcceptError: acceptErrorLog(logger, () => performance.now()),
       onForbidden: forbiddenLog(logger, () => performance.now()),

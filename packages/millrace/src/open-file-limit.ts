@@ -12,16 +12,17 @@ export interface OpenFiles {
 /**
  * Descriptors that the start of a worker takes while it happens: the memory it shares (1), both ends of its socket and
  * of its standard error (4), the pipe by which the system tells that the program runs (2), and one to read its size.
- * Three of them stay. All workers may have to be started anew at once, when their old descriptors may be taken already.
+ * Three of them stay open. All workers may be restarted at the same time, and connections may have taken the descriptors
+ * of the dead workers by then, so this number is kept free for each worker.
  */
 export const descriptorsPerWorkerStart = 8;
 const descriptorsPerWorker = 3;
-/** For model files, folders, the store, the analysis of graphs, /proc, and what a program opens without saying. */
+/** For model files, the store, the graph analysis process, reads of /proc, and descriptors that Node opens on its own. */
 export const descriptorsForFiles = 32;
-/** How many workers the limit of connections leaves room for at the start; connections give way to further ones as they come. */
+/** Workers that the check at the start leaves room for. For further ones the door admits fewer connections as they are added. */
 const workersAtStart = 4;
 const advice = 'raise it (ulimit -n, LimitNOFILE= in systemd, --ulimit nofile= in Docker)';
-/** Fewer connections than this are no server. */
+/** With fewer connections than this the start fails. */
 const connectionsMin = 8;
 
 /** What is kept free of connections for files, and for every worker to be started anew. */
@@ -29,7 +30,7 @@ export function reservedDescriptors(workers: number): number {
   return descriptorsForFiles + workers * descriptorsPerWorkerStart;
 }
 
-/** Node opens the files of a program at once: with fewer than this it cannot be loaded, and says so of some file of it. */
+/** Node opens many module files at the same time while it loads a program; with fewer descriptors the load fails with EMFILE. */
 const openFilesMin = 256;
 
 /** Throws a `ConfigError` where the server could not even be loaded. */
@@ -39,10 +40,7 @@ export function mustAllowStart(files: OpenFiles | undefined): void {
   throw new ConfigError([{ source: 'open files', message: `${message}; ${advice}` }]);
 }
 
-/**
- * The limit of connections that fits. Throws a `ConfigError` where not even a few do: such a server would fail at its
- * first request instead.
- */
+/** The connection limit that fits into the limit of open files. Throws a `ConfigError` where not even a few connections fit. */
 export function fittingConnections(wanted: number, operatorConnections: number, files: OpenFiles): number {
   const others =
     files.open + operatorConnections + workersAtStart * descriptorsPerWorker + reservedDescriptors(workersAtStart);
@@ -84,7 +82,7 @@ function numberFrom(text: string | undefined): number | undefined {
   return text !== undefined && /^\d+$/.test(text) ? Number(text) : undefined;
 }
 
-/** Where the system does not say, what a process that has just started has open. */
+/** Assumed number of open descriptors where the system does not tell. */
 const openAtStart = 32;
 
 function countOpen(): number {

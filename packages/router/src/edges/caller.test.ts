@@ -15,7 +15,7 @@ test('a caller is the owner of its connection, whatever it says of itself', () =
   expect(callerOf(rule, peer, { 'millrace-caller': 'x', 'x-forwarded-for': '192.0.2.1' })).toBe('10.0.0.9');
   const ipv6 = { ...peer, address: '2001:db8::1', owner: '2001:db8:0:0::/64' };
   expect(callerOf(rule, ipv6)).toBe('2001:db8:0:0::/64');
-  expect(rule.readsHeaders(peer)).toBe(false);
+  expect([rule.readsHeaders(peer), rule.isByConnection]).toEqual([false, true]);
 });
 
 describe('where the operator believes a header field', () => {
@@ -43,7 +43,11 @@ describe('where the operator believes a header field', () => {
     expect(callerOf(strict, proxy, fields)).toBe('team-a');
     expect(callerOf(strict, peer, fields)).toBe('10.0.0.9');
     expect(callerOf(strict, proxy, { 'x-forwarded-for': '198.51.100.7' })).toBe('10.0.0.1');
-    expect([strict.readsHeaders(proxy), strict.readsHeaders(peer)]).toEqual([true, false]);
+    expect([strict.readsHeaders(proxy), strict.readsHeaders(peer), strict.isByConnection]).toEqual([
+      true,
+      false,
+      false,
+    ]);
   });
 });
 

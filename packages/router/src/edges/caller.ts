@@ -28,6 +28,11 @@ export class CallerRule {
     this.#proxies = trustedProxies;
   }
 
+  /** Whether every request is of the owner of its connection. */
+  get isByConnection(): boolean {
+    return this.#header === '' && this.#proxies.isEmpty;
+  }
+
   /** Whether the header fields have a say: asking for them costs a request something. */
   readsHeaders(peer: Peer): boolean {
     return this.#proxies.isEmpty ? this.#header !== '' : peer.isTrustedProxy;
