@@ -69,8 +69,8 @@ export interface RequestMemory {
   ready(): Promise<void>;
   /** So much is not held any more. */
   give(bytes: number): void;
-  /** Whether so much more could be held now. */
-  hasRoomFor(bytes: number): boolean;
+  /** Whether an answer of so many bytes may be sent: a large one only where its caller reads those before it. */
+  hasRoomToAnswer(bytes: number): boolean;
 }
 
 export type HeaderList = readonly (readonly [name: string, value: string])[];

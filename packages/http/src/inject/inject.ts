@@ -128,7 +128,7 @@ const callerMemory: RequestMemory = {
   hold: () => {},
   ready: () => Promise.resolve(),
   give: () => {},
-  hasRoomFor: () => true,
+  hasRoomToAnswer: () => true,
 };
 
 class TakenAnswer implements InjectedStream {

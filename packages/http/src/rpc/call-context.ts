@@ -7,7 +7,7 @@ import type { Dialect } from './dialect.ts';
 import { MetadataWriter, noMetadata, RequestMetadata } from './metadata.ts';
 import type { RpcError } from './rpc-error.ts';
 import type { RpcHost } from './rpc-host.ts';
-import type { RpcCall, RpcMethod } from './service.ts';
+import type { CallMemory, RpcCall, RpcMethod } from './service.ts';
 
 /** A method and the service it is of. */
 export interface BoundMethod {
@@ -16,7 +16,7 @@ export interface BoundMethod {
 }
 
 /** An entry of the wheel itself, so that a deadline costs no object of its own. What nobody asks for is not made. */
-export abstract class CallContext extends WheelEntry implements RpcCall {
+export abstract class CallContext extends WheelEntry implements RpcCall, CallMemory {
   readonly exchange: WireExchange;
   readonly host: RpcHost;
   protected readonly bound: BoundMethod;
@@ -55,6 +55,22 @@ export abstract class CallContext extends WheelEntry implements RpcCall {
 
   get peer(): Peer {
     return this.exchange.peer;
+  }
+
+  get memory(): CallMemory {
+    return this;
+  }
+
+  hasRoomToAnswer(bytes: number): boolean {
+    return this.exchange.hasRoomToAnswer(bytes);
+  }
+
+  count(bytes: number): void {
+    this.exchange.memory.count(bytes);
+  }
+
+  give(bytes: number): void {
+    this.exchange.memory.give(bytes);
   }
 
   get query(): string {

@@ -5,7 +5,7 @@
 import { MemoryRefused } from '../exchange.ts';
 import type { ExchangeListener, WireExchange } from '../wire/wire-exchange.ts';
 import { type BoundMethod, CallContext } from './call-context.ts';
-import { answerCompression, type Compression, decompress, mustReadCompression } from './compression.ts';
+import { answerCompression, byteLengthOf, type Compression, decompress, mustReadCompression } from './compression.ts';
 import type { Dialect } from './dialect.ts';
 import type { MessageReader, MessageSink } from './envelope.ts';
 import { decodeMessage, type EncodedMessage, encodeMessage } from './message-coding.ts';
@@ -248,6 +248,11 @@ export class Call
     }
     const encoded = this.#takeEncoded(message, release);
     if (encoded === undefined) return;
+    if (!this.exchange.hasRoomToAnswer(byteLengthOf(encoded.bytes))) {
+      if (!encoded.isCompressed) release?.();
+      this.onRefused();
+      return;
+    }
     this.dialect.answer(this, encoded.bytes, encoded.isCompressed, encoded.isCompressed ? undefined : release);
     this.#finish(undefined);
   }

@@ -40,10 +40,20 @@ export interface RpcCall {
   readonly peer: Peer;
   /** The query of the request, which Connect calls by GET have; empty elsewhere. */
   readonly query: string;
+  /** For handlers that keep answers back: their memory is counted for the caller. */
+  readonly memory: CallMemory;
   /** Ends the call with an error. */
   fail(error: unknown): void;
   /** Calls back once when the call has ended, however it did; at once when it has already. */
   whenEnded(listener: (error: RpcError | undefined) => void): void;
+}
+
+/** What a call holds of the memory for requests, beside its messages and what is being sent. */
+export interface CallMemory {
+  /** Whether an answer of so many bytes may be kept or sent: a large one only where the caller reads those before it. */
+  hasRoomToAnswer(bytes: number): boolean;
+  count(bytes: number): void;
+  give(bytes: number): void;
 }
 
 export interface UnaryCall<O> extends RpcCall {

@@ -61,8 +61,8 @@ export class SeamRequest implements HttpRequest, ExchangeListener, RequestMemory
     this.exchange.memory.give(bytes);
   }
 
-  hasRoomFor(bytes: number): boolean {
-    return this.exchange.memory.hasRoomFor(bytes);
+  hasRoomToAnswer(bytes: number): boolean {
+    return this.exchange.hasRoomToAnswer(bytes);
   }
 
   ready(): Promise<void> {

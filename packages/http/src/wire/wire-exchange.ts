@@ -42,6 +42,9 @@ export interface RequestHead {
 /** What a request takes before any of its body has come. */
 export const requestOverheadBytes = 2048;
 
+/** Answers up to here are sent whatever their caller holds: they need no more than the request did. */
+const freeAnswerBytes = 64 * 1024;
+
 export abstract class WireExchange implements RequestHead, MemoryHolder {
   readonly method: string;
   readonly path: string;
@@ -208,6 +211,11 @@ export abstract class WireExchange implements RequestHead, MemoryHolder {
     }
     this.#memoryListeners ??= [];
     this.#memoryListeners.push(listener);
+  }
+
+  /** Whether an answer of so many bytes may be sent: a large one only where its caller reads those before it. */
+  hasRoomToAnswer(bytes: number): boolean {
+    return bytes <= freeAnswerBytes || this.memory.hasRoomFor(bytes);
   }
 
   /** So much of the answer waits to be sent. The callback is for when it has left, or never will. */

@@ -2,7 +2,7 @@
  * Many inferences on one call. Each request begins when it comes; answers leave in the order of the requests, and no
  * faster than the caller reads. A request that fails is answered in its place, and the stream goes on.
  */
-import { type RequestStream, RpcError, type StreamCall } from '@millrace/http';
+import { MemoryRefused, type RequestStream, RpcError, type StreamCall } from '@millrace/http';
 import { InferenceError } from '@millrace/protocol';
 import { hasLongContents } from './decode-request.ts';
 import type { StreamResponse } from './encode-stream-response.ts';
@@ -16,7 +16,7 @@ export type StreamedMessage = InferMessage | InferenceError;
 /** What is used of the messages of a call, and of the call. */
 export type StreamedRequests = Pick<RequestStream<StreamedMessage>, 'listen' | 'pause' | 'resume' | 'done'>;
 export type InferCall = CallHead &
-  Pick<StreamCall<StreamResponse>, 'signal' | 'start' | 'send' | 'onRoom' | 'end' | 'fail' | 'whenEnded'>;
+  Pick<StreamCall<StreamResponse>, 'memory' | 'signal' | 'start' | 'send' | 'onRoom' | 'end' | 'fail' | 'whenEnded'>;
 
 export interface StreamInferParts {
   readonly operation: InferOperation;
@@ -155,10 +155,15 @@ class InferStream {
     let bytes = 0;
     for (const { data } of response.outputs) bytes += data.byteLength;
     const outcome = { response: { errorMessage: '', response }, release, bytes };
-    if (this.#isOver || !this.#places.settle(place, outcome)) {
+    if (this.#isOver) {
       release();
       return;
     }
+    if (!this.#call.memory.hasRoomToAnswer(bytes)) {
+      release();
+      this.#refuse(place, new InferenceError('caller-full', new MemoryRefused().message));
+    } else if (this.#places.settle(place, outcome)) this.#call.memory.count(bytes);
+    else release();
     this.#send();
   }
 
@@ -228,6 +233,8 @@ class InferStream {
         this.#call.fail(outcome.error);
         return;
       }
+      // From here on it is counted as what is being sent.
+      this.#call.memory.give(outcome.bytes);
       if (!this.#call.send(outcome.response, outcome.release)) this.#waitForRoom();
     }
     if (this.#isOver) return;

@@ -21,7 +21,7 @@ function memoryOf(bytesMax: number): CountedMemory {
     },
     ready: () => Promise.resolve(),
     give: () => {},
-    hasRoomFor: () => true,
+    hasRoomToAnswer: () => true,
   };
 }
 

@@ -29,8 +29,6 @@ export interface InferDependencies {
   readonly onError: (error: unknown) => void;
 }
 
-/** Answers up to here are sent whatever their caller holds: they need no more than the request did. */
-const freeAnswerBytes = 64 * 1024;
 /** A body of so many bytes, or of a length that is not known, is not small. */
 const bytesMaxOfSmall = sliceBytes;
 /** Room for several slices of an answer in one piece of memory. */
@@ -213,7 +211,7 @@ class InferCall implements BodyReceiver {
   }
 
   #onEncoded(answer: InferAnswer, encoded: EncodedAnswer): void {
-    if (encoded.bytes > freeAnswerBytes && !this.#http.memory.hasRoomFor(encoded.bytes)) {
+    if (!this.#http.memory.hasRoomToAnswer(encoded.bytes)) {
       this.#fail(answer, new MemoryRefused());
       return;
     }

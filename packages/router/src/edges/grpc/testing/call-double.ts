@@ -44,6 +44,18 @@ export class CallDouble implements InferCall {
   readonly peer = { address: '10.0.0.7', port: 1, isEncrypted: false, owner: '10.0.0.7', isTrustedProxy: false };
   readonly cancellation = new Cancellation();
   readonly signal = this.cancellation;
+  /** Bytes of answers that wait. */
+  keptBytes = 0;
+  hasRoomToAnswer: (bytes: number) => boolean = () => true;
+  readonly memory: InferCall['memory'] = {
+    hasRoomToAnswer: (bytes) => this.hasRoomToAnswer(bytes),
+    count: (bytes) => {
+      this.keptBytes += bytes;
+    },
+    give: (bytes) => {
+      this.keptBytes -= bytes;
+    },
+  };
   readonly sent: StreamResponse[] = [];
   readonly releases: (() => void)[] = [];
   hasRoom = true;
