@@ -3,8 +3,8 @@ import { expect, test } from 'vitest';
 
 const groups: Readonly<Record<string, string>> = {
   models: 'What is served.',
-  server: 'Who this server is and where it listens.',
-  management: 'Who may see and change the running server: whoever reaches its port.',
+  server: 'Who this server is, where it listens and for which hosts it answers ([access.md](../operating/access.md)).',
+  management: 'Where the running server can be seen and changed: whoever reaches that port or socket may do so.',
   tls: 'Encryption, and who may call. Without a certificate the ports speak plain HTTP.',
   log: 'What it says, and how.',
   shutdown: 'What happens between SIGTERM and the end.',

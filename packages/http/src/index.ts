@@ -23,6 +23,7 @@ export {
   doorRefusals,
 } from './wire/connection-door.ts';
 export { ownerOfAddress } from './wire/ip-address.ts';
+export type { RequestGate } from './wire/request-gate.ts';
 export { wireHandlerFrom } from './wire/seam-handler.ts';
 export { type HttpServerOptions, type HttpTlsOptions, type OnUpgrade, serveHttp, serveWire } from './wire/serve.ts';
 export { type AnswerBody, type ExchangeListener, WireExchange, type WireHandler } from './wire/wire-exchange.ts';

@@ -152,6 +152,7 @@ function controlFrom(models: Config['models']): LibraryControl {
     pollMs: models.pollSeconds * 1000,
     settleMs: models.settleSeconds * 1000,
     loads: models.load,
+    isUploadedCodeAllowed: models.allowUploadedCode,
     measureMs,
     budgetBytes: models.memoryBudget === 0 ? Number.POSITIVE_INFINITY : models.memoryBudget,
   };

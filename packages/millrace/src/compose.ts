@@ -20,13 +20,15 @@ import {
 import type { MetadataStore } from '@millrace/store';
 import { type Assembly, assemble } from './assemble.ts';
 import { ChildProcesses } from './children/child-processes.ts';
-import type { RunningServer, ServedModel, StartServer } from './cli/running-server.ts';
+import type { ExposureNotice, RunningServer, ServedModel, StartServer } from './cli/running-server.ts';
 import { serverUrl } from './cli/server-url.ts';
 import type { Config } from './config/fields.ts';
+import { exposureNoticesOf } from './exposure-notices.ts';
 import { FleetWatch } from './fleet-watch.ts';
 import { type Listeners, openListeners } from './listeners.ts';
 import { acceptErrorLog } from './logging/accept-error-log.ts';
 import { rpcAccessLog, withAccessLog } from './logging/access-log.ts';
+import { forbiddenLog } from './logging/forbidden-log.ts';
 import type { Logger } from './logging/logger.ts';
 import { memoryLimitsOf } from './memory-limits.ts';
 import { mountManagement, type SharedManagement } from './mount-management.ts';
@@ -97,10 +99,7 @@ async function startOn({ children, store, config, logger }: StartParts): Promise
     () => assembly.library.contexts(),
     (name, modelVersion) => layer.contexts.named(name, modelVersion),
   );
-  const rpc = {
-    cors: config.http.corsOrigins.length === 0 ? undefined : { origins: originsFrom(config.http.corsOrigins) },
-    interceptors: config.log.requests ? [rpcAccessLog(logger, () => performance.now())] : [],
-  };
+  const rpc = { interceptors: config.log.requests ? [rpcAccessLog(logger, () => performance.now())] : [] };
   const mount = mountManagement({
     management: new ServerManagement({ assembly, traffic: layer.traffic }),
     config,
@@ -123,11 +122,13 @@ async function startOn({ children, store, config, logger }: StartParts): Promise
       ownerOf: (headers, peer) => (callers.readsHeaders(peer) ? callers.callerOf(headers, peer) : undefined),
       door,
       onAcceptError: acceptErrorLog(logger, () => performance.now()),
+      onForbidden: forbiddenLog(logger, () => performance.now()),
       api: createRpcHandler(grpc.services, {
         errorFrom: (error) => grpc.errorFrom(error),
         onRefused: (call, error) => grpc.noteRefused(call, error),
         onError,
         receiveBytesMax: config.http.bodyBytesMax,
+        cors: config.http.corsOrigins.length === 0 ? undefined : { origins: originsFrom(config.http.corsOrigins) },
         ...rpc,
         next: wireHandlerFrom(withLog(restHandler(edgeParts), config, logger), onError),
       }),
@@ -150,6 +151,7 @@ async function startOn({ children, store, config, logger }: StartParts): Promise
     endManagement: () => mount.own?.end(),
     listeners,
     scheme: config.tls.certificateFile === '' ? 'http' : 'https',
+    notices: exposureNoticesOf(config),
     stopMetrics: () => processMetrics.stop(),
   });
 }
@@ -214,6 +216,7 @@ interface ServerParts {
   readonly endManagement: () => void;
   readonly listeners: Listeners;
   readonly scheme: 'http' | 'https';
+  readonly notices: readonly ExposureNotice[];
   readonly stopMetrics: () => void;
 }
 
@@ -222,6 +225,7 @@ class ComposedServer implements RunningServer {
   readonly grpcUrl: string;
   readonly metricsUrl: string;
   readonly managementUrl: string | undefined;
+  readonly notices: readonly ExposureNotice[];
   readonly #parts: ServerParts;
   #closed: Promise<void> | undefined;
 
@@ -232,6 +236,7 @@ class ComposedServer implements RunningServer {
     this.grpcUrl = serverUrl(grpc.host, grpc.port, parts.scheme);
     this.metricsUrl = `${serverUrl(metrics.host, metrics.port)}/metrics`;
     this.managementUrl = management && serverUrl(management.host, management.port, parts.scheme);
+    this.notices = parts.notices;
   }
 
   models(): readonly ServedModel[] {

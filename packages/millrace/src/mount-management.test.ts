@@ -27,6 +27,20 @@ test('by default it is for the edges of the inference ports', () => {
   expect(shared?.routes.every(({ path }) => path.startsWith('/v1/management/'))).toBe(true);
 });
 
+test('on an address of the network it is nowhere unless asked for', () => {
+  const at = (options: Options) =>
+    mountManagement({
+      management: new ManagementDouble(),
+      config: resolveConfig({ options: { server: { host: '0.0.0.0' }, ...options }, cwd: '/' }),
+      rpc: {},
+      withLog: (handler) => handler,
+      onError: () => {},
+    });
+  expect(at({})).toEqual({ shared: undefined, own: undefined });
+  expect(at({ management: { enabled: true } }).shared).toBeDefined();
+  expect(at({ management: { socket: '/run/m.sock' } }).own).toBeDefined();
+});
+
 test('turned off, it is nowhere', () => {
   expect(mount({ enabled: false })).toEqual({ shared: undefined, own: undefined });
 });

@@ -1,4 +1,4 @@
-/** Where management can be reached: on the ports of the inference API, on a port of its own, or nowhere. */
+/** Where management can be reached: on the ports of the inference API, on a port or socket of its own, or nowhere. */
 import {
   createRpcHandler,
   type HttpHandler,
@@ -15,12 +15,13 @@ import {
   type Route,
 } from '@millrace/router';
 import type { Config } from './config/fields.ts';
+import { managementPlaceOf } from './management-place.ts';
 import { version } from './version.ts';
 
 export interface ManagementMount {
   /** For the edges of the inference ports; undefined: they have none of it. */
   readonly shared: SharedManagement | undefined;
-  /** For a port of its own. */
+  /** For a port or socket of its own. */
   readonly own: OwnManagement | undefined;
 }
 
@@ -40,8 +41,8 @@ export interface OwnManagement {
 export interface MountParts {
   readonly management: Management;
   readonly config: Pick<Config, 'http' | 'management' | 'server'>;
-  /** As for the inference ports. */
-  readonly rpc: Pick<RpcHandlerOptions, 'cors' | 'interceptors'>;
+  /** As for the inference ports. What lets pages of other origins call is for those alone. */
+  readonly rpc: Pick<RpcHandlerOptions, 'interceptors'>;
   /** Around every REST call, as on the inference ports. */
   readonly withLog: (handler: HttpHandler) => HttpHandler;
   readonly onError: (error: unknown) => void;
@@ -49,10 +50,11 @@ export interface MountParts {
 
 export function mountManagement(parts: MountParts): ManagementMount {
   const { management, config, onError } = parts;
-  if (!config.management.enabled) return { shared: undefined, own: undefined };
+  const place = managementPlaceOf(config);
+  if (place.kind === 'off') return { shared: undefined, own: undefined };
   const { bodyBytesMax, jsonBytesMax } = config.http;
   const limits: ManagementOptions = { loadBytesMax: bodyBytesMax };
-  if (config.management.port === 'same') {
+  if (place.kind === 'shared') {
     const { routes, service } = createManagementEdge({ management, limits, onError });
     return { shared: { management, routes, services: [service] }, own: undefined };
   }
@@ -64,7 +66,7 @@ export function mountManagement(parts: MountParts): ManagementMount {
     onError,
   });
   const handler = createRpcHandler(port.services, {
-    ...parts.rpc,
+    interceptors: parts.rpc.interceptors ?? [],
     errorFrom: (error) => port.errorFrom(error),
     onError,
     receiveBytesMax: bodyBytesMax,

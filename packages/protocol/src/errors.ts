@@ -9,6 +9,7 @@ export const grpcStatus = {
   INVALID_ARGUMENT: 3,
   DEADLINE_EXCEEDED: 4,
   NOT_FOUND: 5,
+  PERMISSION_DENIED: 7,
   RESOURCE_EXHAUSTED: 8,
   FAILED_PRECONDITION: 9,
   ABORTED: 10,
@@ -63,6 +64,13 @@ export const errorCatalogue = {
     http: 405,
     retry: 'never',
     meaning: 'The path exists, but not with this HTTP method.',
+  },
+  forbidden: {
+    grpc: 'PERMISSION_DENIED',
+    http: 403,
+    retry: 'never',
+    meaning:
+      'A web page of another origin sent the request, it names a host that the server does not answer for, or a load brings code; the message names the setting that allows it.',
   },
   'unknown-model': {
     grpc: 'NOT_FOUND',

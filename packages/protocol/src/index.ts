@@ -14,6 +14,7 @@ export * from './elements.ts';
 export * from './engine-shape.ts';
 export * from './errors.ts';
 export * from './float16.ts';
+export * from './host-name.ts';
 export { type JsonKind, JsonReader, type JsonSpan, jsonDepthMax } from './json/reader.ts';
 export { numberCharactersMax } from './json/scan-number.ts';
 export { readTensorData, type TensorHeader, type TensorReadOptions } from './json/tensor-reader.ts';

@@ -12,6 +12,9 @@ export * from './data-plane/served-model.ts';
 export * from './dispatch/local-lane/local-lane.ts';
 export * from './dispatch/worker-fleet.ts';
 export { type CallerOptions, CallerRule } from './edges/caller.ts';
+export * from './edges/gate/allowed-hosts.ts';
+export * from './edges/gate/gate.ts';
+export type { AllowedOrigins } from './edges/gate/page-caller.ts';
 export { type GrpcOptions, grpcDefaults, resolveGrpcConfig } from './edges/grpc/config.ts';
 export { type AddedService, createGrpcEdge, type GrpcEdge, type GrpcEdgeOptions } from './edges/grpc/edge.ts';
 export {

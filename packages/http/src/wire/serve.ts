@@ -13,7 +13,9 @@ import { type OwnerOf, SharedHost } from './connection-host.ts';
 import type { ServerMemory } from './memory.ts';
 import { ConnectionDoor, type DoorOptions, doorLimitNames } from './connection-door.ts';
 import type { DoorGuest } from './door-guest.ts';
+import { gatedHandler, type RequestGate } from './request-gate.ts';
 import { wireHandlerFrom } from './seam-handler.ts';
+import { SeamRequest } from './seam-request.ts';
 import { Sniffer } from './sniffer.ts';
 import { SocketTransport } from './socket-transport.ts';
 import type { Connection } from './transport.ts';
@@ -34,6 +36,10 @@ export interface HttpServerOptions extends HttpLimitOptions, Pick<DoorOptions, '
   readonly host?: string | undefined;
   /** Default 0: any free port. */
   readonly port?: number | undefined;
+  /** Path of a Unix socket to listen on, instead of host and port. */
+  readonly socketPath?: string | undefined;
+  /** Asked about every request, upgrades included; left out, all are served. */
+  readonly gate?: RequestGate | undefined;
   readonly tls?: HttpTlsOptions | undefined;
   readonly onUpgrade?: OnUpgrade | undefined;
   /** Hears of failures that clients are not told about; unset, they become process warnings. */
@@ -63,7 +69,11 @@ export function serveHttp(handler: HttpHandler, options: HttpServerOptions = {})
 export async function serveWire(handler: WireHandler, options: HttpServerOptions = {}): Promise<HttpServer> {
   checkDoor(options);
   const server = new WireServer(handler, options, resolveHttpLimits(options));
-  await server.listen(options.host ?? '127.0.0.1', options.port ?? 0);
+  await server.listen(
+    options.socketPath === undefined
+      ? { host: options.host ?? '127.0.0.1', port: options.port ?? 0 }
+      : { path: options.socketPath },
+  );
   return server;
 }
 
@@ -84,6 +94,7 @@ function checkDoor(options: HttpServerOptions): void {
   const message = 'has no effect beside a shared door; set it there';
   if (idle.length > 0) throw new ConfigError(idle.map((field) => ({ source: 'http options', field, message })));
 }
+type ListenPlace = { readonly host: string; readonly port: number } | { readonly path: string };
 
 class WireServer implements HttpServer {
   host = '';
@@ -91,6 +102,7 @@ class WireServer implements HttpServer {
   readonly #shared: SharedHost;
   readonly #server: Server;
   readonly #onUpgrade: OnUpgrade | undefined;
+  readonly #gate: RequestGate | undefined;
   readonly #onAcceptError: (error: Error) => void;
   readonly #door: ConnectionDoor;
   /** TLS handshakes under way. A TLS socket and the one under it share an origin. */
@@ -101,8 +113,10 @@ class WireServer implements HttpServer {
 
   constructor(handler: WireHandler, options: HttpServerOptions, limits: HttpLimits) {
     this.#onUpgrade = options.onUpgrade;
+    this.#gate = options.gate;
     this.#onAcceptError = options.onAcceptError ?? ignore;
-    this.#shared = new SharedHost(limits, handler, options);
+    const gated = options.gate === undefined ? handler : gatedHandler(handler, options.gate);
+    this.#shared = new SharedHost(limits, gated, options);
     this.#door = options.door ?? new ConnectionDoor(limits, { trustedProxies: options.trustedProxies });
     const entrance = { isEncrypted: options.tls !== undefined, isForOperators: options.isForOperators ?? false };
     this.#server =
@@ -144,10 +158,10 @@ class WireServer implements HttpServer {
     return server;
   }
 
-  listen(host: string, port: number): Promise<void> {
+  listen(place: ListenPlace): Promise<void> {
     return new Promise((resolve, reject) => {
       this.#server.once('error', reject);
-      this.#server.listen(port, host, () => {
+      this.#server.listen(place, () => {
         this.#server.off('error', reject);
         this.#server.on('error', this.#onAcceptError);
         const address = this.#server.address();
@@ -213,6 +227,8 @@ class WireServer implements HttpServer {
     const onUpgrade = this.#onUpgrade;
     if (onUpgrade === undefined) return new Http1Connection(this.#shared, transport);
     return new Http1Connection(this.#shared, transport, (request, head) => {
+      // A request that the gate refuses is not offered: served as any other, it meets the gate there and is answered.
+      if (request instanceof SeamRequest && this.#gate?.(request.exchange) !== undefined) return false;
       const isTaken: boolean = onUpgrade(request, transport.release(), head);
       if (!isTaken) transport.attach();
       return isTaken;

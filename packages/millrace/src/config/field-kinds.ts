@@ -147,6 +147,23 @@ export function boolean(naming: Naming<boolean>): Field<boolean> {
   };
 }
 
+/** `auto` leaves the choice to the server. A flag turns it on or off, like any switch. */
+export function booleanOrAuto(naming: Naming<boolean | 'auto'>): Field<boolean | 'auto'> {
+  const plain = boolean({ ...naming, default: false });
+  const takes = '`auto`, `true` or `false`';
+  return {
+    ...plain,
+    default: naming.default,
+    takes,
+    parse(written, folder) {
+      if (written === 'auto') return { value: 'auto' };
+      const parsed = plain.parse(written, folder);
+      return 'value' in parsed ? parsed : { problem: `must be auto, true or false, not ${quoted(written)}` };
+    },
+    format: String,
+  };
+}
+
 export function choice<const Choice extends string>(
   naming: Naming<NoInfer<Choice>> & { choices: readonly Choice[]; placeholder: string },
 ): Field<Choice> {
@@ -235,6 +252,32 @@ export function host(naming: Naming<string>): Field<string> {
   };
 }
 
+const hostPatternForm = /^(?:\*\.)?[a-z0-9_]([a-z0-9_-]{0,62})(\.[a-z0-9_]([a-z0-9_-]{0,62}))*\.?$/i;
+
+/** Hosts as requests name them; in a variable or a flag they stand between commas. */
+export function hostPatterns(naming: Naming<readonly string[]>): Field<readonly string[]> {
+  const takes = 'host names, addresses or `*.example.com`, without port, between commas, or `*`';
+  return {
+    ...naming,
+    takes,
+    placeholder: 'HOSTS',
+    isList: false,
+    parse(written) {
+      const list = Array.isArray(written) ? (written as unknown[]) : String(written).split(',');
+      const value: string[] = [];
+      for (const one of list) {
+        const name = typeof one === 'string' ? one.trim() : '';
+        if (name !== '*' && isIP(name) === 0 && !hostPatternForm.test(name)) {
+          return { problem: `must be ${takes}, not ${quoted(one)}` };
+        }
+        value.push(name);
+      }
+      return { value };
+    },
+    format: (value) => (value.length === 0 ? 'none' : value.join(', ')),
+  };
+}
+
 /** In a variable, paths stand between colons (semicolons on Windows); a flag is repeated. */
 export function paths(naming: Naming<readonly string[]>): Field<readonly string[]> {
   return {
@@ -302,6 +345,26 @@ export function file(naming: Naming<string>): Field<string> {
 /** One folder; empty: none. */
 export function folder(naming: Naming<string>): Field<string> {
   return { ...file(naming), placeholder: 'FOLDER', completes: 'directory' };
+}
+
+/** Systems take 104 to 108 bytes, and for a moment the socket has another, longer name beside its own. */
+export const socketPathBytesMax = 92;
+
+/** Where a Unix socket is made; empty: none. */
+export function socketPath(naming: Naming<string>): Field<string> {
+  const plain = file(naming);
+  return {
+    ...plain,
+    takes: `${plain.takes}; at most ${socketPathBytesMax} bytes`,
+    placeholder: 'PATH',
+    parse(written, folder) {
+      const parsed = plain.parse(written, folder);
+      if ('problem' in parsed || Buffer.byteLength(parsed.value) <= socketPathBytesMax) return parsed;
+      return {
+        problem: `must have at most ${socketPathBytesMax} bytes as a full path, not ${Buffer.byteLength(parsed.value)}`,
+      };
+    },
+  };
 }
 
 const originForm = /^https?:\/\/[^\s/?#,]+$/;

@@ -6,6 +6,7 @@ import {
   account,
   addressRanges,
   boolean,
+  booleanOrAuto,
   bytes,
   choice,
   type Field,
@@ -13,6 +14,7 @@ import {
   file,
   folder,
   host,
+  hostPatterns,
   identifier,
   integer,
   integerOrAuto,
@@ -21,6 +23,7 @@ import {
   paths,
   portOrSame,
   seconds,
+  socketPath,
 } from './field-kinds.ts';
 
 const KiB = 1024;
@@ -100,6 +103,12 @@ export const fields = {
       min: 1,
       max: 256,
     }),
+    allowUploadedCode: boolean({
+      flag: 'allow-uploaded-code',
+      description:
+        'Let loads by request bring code: pipelines and other files that are executed. Whoever may load models then runs code as the server’s user.',
+      default: false,
+    }),
     demandWaitersMax: integer({
       flag: 'demand-waiters-max',
       description: 'Most requests that wait for one model to be loaded for them; more are refused as `model-full`.',
@@ -134,6 +143,13 @@ export const fields = {
       description: 'Address to listen on. The default is reachable from this machine only; containers set 0.0.0.0.',
       default: '127.0.0.1',
     }),
+    allowedHosts: hostPatterns({
+      flag: 'allowed-hosts',
+      synonyms: ['allowed-host', 'trusted-hosts'],
+      description:
+        'Hosts that requests may name (Host, :authority), beside loopback names and the address listened on; * allows all. Empty: on a loopback address only those, on others every host.',
+      default: [],
+    }),
     httpPort: integer({
       flag: 'http-port',
       synonyms: ['port', 'p'],
@@ -161,10 +177,11 @@ export const fields = {
     }),
   },
   management: {
-    enabled: boolean({
+    enabled: booleanOrAuto({
       flag: 'management',
-      description: 'Let operators see and change the running server: /v1/management and loads and unloads.',
-      default: true,
+      description:
+        'Let operators see and change the running server: /v1/management and loads and unloads. auto: on loopback addresses and Unix sockets only.',
+      default: 'auto',
     }),
     port: portOrSame({
       flag: 'management-port',
@@ -172,6 +189,12 @@ export const fields = {
       description:
         'Where that is: on the ports of the inference API, or only on a port of its own; 0 takes any free one and prints it.',
       default: 'same',
+    }),
+    socket: socketPath({
+      flag: 'management-socket',
+      synonyms: ['admin-socket'],
+      description: 'Serve management only on a Unix socket at this path, which only the server’s user may open.',
+      default: '',
     }),
     host: host({
       flag: 'management-host',
@@ -347,7 +370,8 @@ export const fields = {
     }),
     corsOrigins: origins({
       flag: 'cors-origins',
-      description: 'Web pages of these origins may call gRPC-Web and Connect from a browser.',
+      description:
+        'Web pages of these origins may run inference from a browser, by gRPC-Web and Connect; they may never manage.',
       default: [],
     }),
   },

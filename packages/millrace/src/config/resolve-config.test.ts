@@ -36,6 +36,7 @@ test('nothing written means the defaults, and they are valid', () => {
     callerHeader: '',
     trustedProxies: [],
     host: '127.0.0.1',
+    allowedHosts: [],
     httpPort: 8000,
     grpcPort: 8001,
     metricsPort: 8002,
@@ -80,11 +81,22 @@ test('trusted proxies are addresses and CIDR ranges, between commas or as a list
   }
 });
 
-test('management is where the inference API is, or on a port of its own, or nowhere', () => {
-  expect(resolve({}).management).toEqual({ enabled: true, port: 'same', host: '127.0.0.1' });
-  const own = { flags: [flag('management-port', '9000'), flag('management-host', '0.0.0.0')] };
-  expect(resolve(own).management).toEqual({ enabled: true, port: 9000, host: '0.0.0.0' });
+test('management is left to the server, or on, on a port or socket of its own, or off', () => {
+  const places = { port: 'same', socket: '', host: '127.0.0.1' } as const;
+  expect(resolve({}).management).toEqual({ enabled: 'auto', ...places });
+  const own = { flags: [flag('management-port', '9000'), flag('management-host', '::1')] };
+  expect(resolve(own).management).toEqual({ enabled: 'auto', ...places, port: 9000, host: '::1' });
+  const open = { flags: [...own.flags, flag('management-host', '0.0.0.0'), flag('management', true)] };
+  expect(resolve(open).management).toEqual({ enabled: true, ...places, port: 9000, host: '0.0.0.0' });
+  const socket = { yaml: 'management:\n  socket: run/m.sock\n  enabled: auto\n' };
+  expect(resolve(socket).management).toEqual({ enabled: 'auto', ...places, socket: '/home/me/etc/run/m.sock' });
   expect(resolve({ yaml: 'management:\n  port: same\n  enabled: false\n' }).management.enabled).toBe(false);
+});
+
+test('hosts that requests may name stand between commas, also IPv6 addresses in a variable', () => {
+  const { server } = resolve({ environment: { MILLRACE_ALLOWED_HOSTS: 'gpu-1, *.example.com,fd00::1,10.0.0.7' } });
+  expect(server.allowedHosts).toEqual(['gpu-1', '*.example.com', 'fd00::1', '10.0.0.7']);
+  expect(resolve({ yaml: 'server:\n  allowedHosts: ["*"]\n' }).server.allowedHosts).toEqual(['*']);
 });
 
 test('the configuration cannot be changed, at any depth', () => {
@@ -106,6 +118,7 @@ test('each layer wins over the ones before it', () => {
     trustedProxies: [],
     id: 'file',
     host: 'options.example',
+    allowedHosts: [],
   });
 });
 
@@ -431,6 +444,40 @@ test.each<[string, Sources, string[]]>([
     { environment: { MILLRACE_MANAGEMENT_HOST: '0.0.0.0' } },
     [
       'MILLRACE_MANAGEMENT_HOST: management.host: has no effect while management.port is same; give management a port of its own',
+    ],
+  ],
+  [
+    'a socket for a management that is off',
+    { flags: [flag('management', false), flag('management-socket', '/run/m.sock')] },
+    ['--management-socket: management.socket: has no effect: management.enabled is false'],
+  ],
+  [
+    'a socket and a port for management',
+    { flags: [flag('management-port', '9000'), flag('management-socket', '/run/m.sock')] },
+    ['--management-socket: management.socket: and management.port exclude each other; give one of them'],
+  ],
+  [
+    'a socket whose path no system takes',
+    { flags: [flag('management-socket', `/${'x'.repeat(92)}`)] },
+    ['--management-socket: management.socket: must have at most 92 bytes as a full path, not 93'],
+  ],
+  [
+    'a management port on the network that nobody asked for',
+    { flags: [flag('management-port', '9000'), flag('management-host', '0.0.0.0')] },
+    [
+      '--management-host: management.host: is no loopback address: set management.enabled to true to serve management there',
+    ],
+  ],
+  [
+    'management that is neither on nor off',
+    { yaml: 'management:\n  enabled: maybe\n' },
+    ['etc/m.yaml:2: management.enabled: must be auto, true or false, not "maybe"'],
+  ],
+  [
+    'a host with a port',
+    { flags: [flag('allowed-hosts', 'gpu-1:8000')] },
+    [
+      '--allowed-hosts: server.allowedHosts: must be host names, addresses or `*.example.com`, without port, between commas, or `*`, not "gpu-1:8000"',
     ],
   ],
   [

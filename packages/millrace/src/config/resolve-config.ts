@@ -3,7 +3,7 @@
  * each over the one before. Every value is checked, also one that a later layer overrides, and every problem is told.
  */
 import { memoryBytesMinFor } from '@millrace/core';
-import { ConfigError, type ConfigProblem } from '@millrace/protocol';
+import { ConfigError, type ConfigProblem, isLoopbackName } from '@millrace/protocol';
 import { type Environment, readEnvironmentLayer } from './environment-layer.ts';
 import { type Config, configFields, type NamedField, type Options } from './fields.ts';
 import { didYouMean } from './suggest.ts';
@@ -94,8 +94,10 @@ class Resolution {
 
   /** Settings of a port that is not there would be without effect, and nobody would notice. */
   #checkManagement({ management, server }: Config): void {
-    if (!management.enabled && management.port !== 'same') {
-      this.#conflict('management.port', 'management.enabled', 'has no effect: management.enabled is false');
+    for (const place of ['port', 'socket'] as const) {
+      const isGiven = place === 'port' ? management.port !== 'same' : management.socket !== '';
+      if (management.enabled !== false || !isGiven) continue;
+      this.#conflict(`management.${place}`, 'management.enabled', 'has no effect: management.enabled is false');
     }
     if (management.port === 'same') {
       if (this.#writers.has('management.host')) {
@@ -103,6 +105,17 @@ class Resolution {
         this.#conflict('management.host', 'management.host', message);
       }
       return;
+    }
+    if (management.socket !== '') {
+      this.#conflict(
+        'management.socket',
+        'management.port',
+        'and management.port exclude each other; give one of them',
+      );
+    }
+    if (management.enabled === 'auto' && !isLoopbackName(management.host)) {
+      const message = 'is no loopback address: set management.enabled to true to serve management there';
+      this.#conflict('management.host', 'management.host', message);
     }
     for (const other of ['httpPort', 'grpcPort', 'metricsPort'] as const) {
       if (management.port === 0 || management.port !== server[other]) continue;

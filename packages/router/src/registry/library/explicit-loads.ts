@@ -16,6 +16,7 @@ import type { RevisionStage } from './revision-stage.ts';
 import type { SavedLoad, SavedLoads } from './saved-loads.ts';
 import { stepOrderOf } from './step-order.ts';
 import { UnloadedModels } from './unloaded-models.ts';
+import { UploadedCode } from './uploaded-code.ts';
 
 export type ControlMode = 'none' | 'poll' | 'explicit';
 
@@ -25,6 +26,8 @@ const loadNotAllowedText =
 
 export interface ExplicitLoadsParts {
   readonly mode: ControlMode;
+  /** Whether loads may bring pipelines and other files that are executed. */
+  readonly isUploadedCodeAllowed: boolean;
   readonly saved: SavedLoads;
   readonly files: OverrideFiles;
   readonly contents: LibraryContents;
@@ -45,6 +48,7 @@ export interface LibraryReading {
 export class ExplicitLoads {
   readonly #parts: ExplicitLoadsParts;
   readonly #files: OverrideFiles;
+  readonly #code: UploadedCode;
   /** By model: the folder of the files that came with its last load. */
   readonly #folders = new Map<string, string>();
   readonly #unloaded = new UnloadedModels();
@@ -57,6 +61,7 @@ export class ExplicitLoads {
   constructor(parts: ExplicitLoadsParts) {
     this.#parts = parts;
     this.#files = parts.files;
+    this.#code = new UploadedCode(parts.isUploadedCodeAllowed);
   }
 
   /** Versions of models that were served and were unloaded since. */
@@ -89,6 +94,7 @@ export class ExplicitLoads {
   async load(name: string, overrides: LoadOverrides): Promise<void> {
     this.#mustBeAllowed();
     checkLoad(name, overrides);
+    await this.#code.refuse(name, overrides, this.#parts.findPlaces);
     await this.#loadSteps(name, overrides);
     await this.#inTurn(name, () => this.#load(name, overrides));
   }
@@ -249,7 +255,10 @@ export class ExplicitLoads {
 
   async #readingOf(name: string, saved: SavedLoad, places: Places): Promise<LibraryReading> {
     const place = await placeOfLoad(name, saved, places);
-    return 'problems' in place ? { failures: [place], read: undefined } : this.#parts.read(place);
+    if ('problems' in place) return { failures: [place], read: undefined };
+    const message = await this.#code.problemOf(place, saved, places);
+    if (message === undefined) return this.#parts.read(place);
+    return { failures: [{ name, version: '', problems: [{ source: name, message }] }], read: undefined };
   }
 
   /** An ensemble, and those of its steps that were loaded along with it and that no other ensemble needs. */

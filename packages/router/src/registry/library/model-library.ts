@@ -49,6 +49,8 @@ export interface LibraryControl {
   readonly settleMs: number;
   /** What is loaded at the start in explicit mode; `*` stands for all. */
   readonly loads: readonly string[];
+  /** Whether loads by request may bring pipelines and other files that are executed. */
+  readonly isUploadedCodeAllowed: boolean;
   /** How often processes are measured. */
   readonly measureMs: number;
   /** Infinity: no budget. */
@@ -85,6 +87,7 @@ export class ModelLibrary implements Pick<Management, 'index' | 'load' | 'unload
     this.#saved = new SavedLoads(parts.store);
     this.#explicit = new ExplicitLoads({
       mode: control.mode,
+      isUploadedCodeAllowed: control.isUploadedCodeAllowed,
       saved: this.#saved,
       files: new OverrideFiles(parts),
       contents: this.#contents,
