@@ -86,6 +86,7 @@ test('there is a page for each mechanism', () => {
     'eviction.md',
     'instances.md',
     'life-cycle.md',
+    'memory.md',
     'pipelines.md',
     'retry.md',
     'sequences.md',

@@ -61,8 +61,8 @@ export abstract class CallContext extends WheelEntry implements RpcCall, CallMem
     return this;
   }
 
-  hasRoomToAnswer(bytes: number): boolean {
-    return this.exchange.hasRoomToAnswer(bytes);
+  hasRoomToKeep(bytes: number): boolean {
+    return this.exchange.hasRoomToKeep(bytes);
   }
 
   count(bytes: number): void {

@@ -50,8 +50,8 @@ export interface RpcCall {
 
 /** What a call holds of the memory for requests, beside its messages and what is being sent. */
 export interface CallMemory {
-  /** Whether an answer of so many bytes may be kept or sent: a large one only where the caller reads those before it. */
-  hasRoomToAnswer(bytes: number): boolean;
+  /** Whether an answer of so many bytes may be kept: a large one only where the caller reads those before it. */
+  hasRoomToKeep(bytes: number): boolean;
   count(bytes: number): void;
   give(bytes: number): void;
 }

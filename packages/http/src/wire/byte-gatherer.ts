@@ -17,7 +17,7 @@ const noBytes = new Uint8Array(0);
 /**
  * Joins the pieces of a body as they come. A single piece is kept as it is; several are copied into a buffer that grows
  * with what has arrived, so that announcing much costs the server nothing, and many tiny pieces cost no more than their
- * bytes. What an outgrown buffer holds is moved bit by bit with the pieces that follow: no turn copies much at once.
+ * bytes. What an outgrown buffer holds is moved in the turns that follow: no turn copies much at once.
  */
 export class ByteGatherer {
   readonly #lengthBytes: number | undefined;
@@ -46,7 +46,6 @@ export class ByteGatherer {
     const buffer = this.#bufferFor(piece.length);
     buffer.set(piece, this.bytes);
     this.bytes += piece.length;
-    if (this.#outgrown !== undefined) this.#move(2 * piece.length);
   }
 
   /** Moves some of what is left in the buffer before; true when all of the body lies in one place. */
@@ -79,7 +78,6 @@ export class ByteGatherer {
       grown.set(this.#first as Uint8Array, 0);
       this.#first = undefined;
     } else {
-      // By now it has been emptied: it grew when it was full, and since then at least as much has come.
       while (!this.settle());
       this.#outgrown = buffer;
       this.#outgrownBytes = this.bytes;
@@ -87,18 +85,21 @@ export class ByteGatherer {
       this.#memory.count(buffer.length);
     }
     this.#buffer = grown;
+    this.#settleSoon();
     return grown;
   }
 
-  /**
-   * The last buffer but one is at most half of a known length: behind it comes more than it holds, so that it has been
-   * moved when the body is complete.
-   */
+  /** The last buffer but one is at most half of a known length: of what it holds, little is left to move at the end. */
   #capacityFor(needed: number): number {
     const length = this.#lengthBytes;
     if (length === undefined) return Math.max(firstBytesMin, this.bytes * growthUnknown, needed);
     const wanted = Math.max(firstBytesMin, this.bytes * growthKnown, needed);
     return wanted * 2 > length ? Math.max(length, needed) : wanted;
+  }
+
+  /** Goes on by itself: a client that pauses must not keep two buffers alive. */
+  #settleSoon(): void {
+    if (!this.settle()) setImmediate(() => this.#settleSoon());
   }
 
   #move(bytesMax: number): void {

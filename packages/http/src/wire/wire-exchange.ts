@@ -213,8 +213,16 @@ export abstract class WireExchange implements RequestHead, MemoryHolder {
     this.#memoryListeners.push(listener);
   }
 
-  /** Whether an answer of so many bytes may be sent: a large one only where its caller reads those before it. */
+  /**
+   * Whether a whole answer of so many bytes may be sent: a large one only where its caller reads those before it. What the
+   * request holds is given back for it.
+   */
   hasRoomToAnswer(bytes: number): boolean {
+    return bytes <= Math.max(freeAnswerBytes, this.memory.heldBytes) || this.hasRoomToKeep(bytes - this.memory.heldBytes);
+  }
+
+  /** The same for an answer that is kept beside what is held already. */
+  hasRoomToKeep(bytes: number): boolean {
     return bytes <= freeAnswerBytes || this.memory.hasRoomFor(bytes);
   }
 
@@ -238,7 +246,7 @@ export abstract class WireExchange implements RequestHead, MemoryHolder {
   onMemory(): void {
     this.isStarved = false;
     this.starvedMs = -1;
-    if (this.abortReason !== undefined) return;
+    if (this.abortReason !== undefined || this.isRefused) return;
     if (this.#isFlowing) this.#deliver();
     else this.onBodyWanted();
     this.#tellMemory();
@@ -254,6 +262,8 @@ export abstract class WireExchange implements RequestHead, MemoryHolder {
     const dropped = this.discardBody();
     if (dropped > 0) this.onBodyDropped(dropped);
     this.listener?.onRefused();
+    // Whoever gathered the body has let it go.
+    this.settleMemory();
     this.#tellMemory();
   }
 

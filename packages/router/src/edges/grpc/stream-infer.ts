@@ -159,7 +159,7 @@ class InferStream {
       release();
       return;
     }
-    if (!this.#call.memory.hasRoomToAnswer(bytes)) {
+    if (!this.#call.memory.hasRoomToKeep(bytes)) {
       release();
       this.#refuse(place, new InferenceError('caller-full', new MemoryRefused().message));
     } else if (this.#places.settle(place, outcome)) this.#call.memory.count(bytes);

@@ -46,9 +46,9 @@ export class CallDouble implements InferCall {
   readonly signal = this.cancellation;
   /** Bytes of answers that wait. */
   keptBytes = 0;
-  hasRoomToAnswer: (bytes: number) => boolean = () => true;
+  hasRoomToKeep: (bytes: number) => boolean = () => true;
   readonly memory: InferCall['memory'] = {
-    hasRoomToAnswer: (bytes) => this.hasRoomToAnswer(bytes),
+    hasRoomToKeep: (bytes) => this.hasRoomToKeep(bytes),
     count: (bytes) => {
       this.keptBytes += bytes;
     },
