@@ -1,12 +1,18 @@
 /** An HTTP/1.1 connection in memory, spoken to in text. */
 import type { HttpLimitOptions } from '../../wire/config.ts';
+import type { HostParts } from '../../wire/connection-host.ts';
 import { MemoryHost } from '../../wire/testing/memory-host.ts';
 import { MemoryTransport } from '../../wire/testing/memory-transport.ts';
 import type { WireHandler } from '../../wire/wire-exchange.ts';
 import { Http1Connection, type OfferUpgrade } from '../connection.ts';
 
-export function converse(handler: WireHandler, options: HttpLimitOptions = {}, offerUpgrade?: OfferUpgrade) {
-  const host = new MemoryHost(handler, options);
+export function converse(
+  handler: WireHandler,
+  options: HttpLimitOptions = {},
+  offerUpgrade?: OfferUpgrade,
+  parts: HostParts = {},
+) {
+  const host = new MemoryHost(handler, options, parts);
   const transport = new MemoryTransport();
   const connection = new Http1Connection(host, transport, offerUpgrade);
   return {

@@ -1,6 +1,7 @@
 /** A connection in memory with its handshake done, and what it says turned into words that a test can list. */
 import { HpackDecoder } from '../../hpack/decoder.ts';
 import type { HttpLimitOptions } from '../../wire/config.ts';
+import type { HostParts } from '../../wire/connection-host.ts';
 import type { Field } from '../../wire/field.ts';
 import { MemoryHost } from '../../wire/testing/memory-host.ts';
 import { MemoryTransport } from '../../wire/testing/memory-transport.ts';
@@ -9,8 +10,8 @@ import { Http2Connection } from '../connection.ts';
 import { frameFlag, frameType, readUint32 } from '../frames.ts';
 import { framesFrom, hello } from './frame-tools.ts';
 
-export function converse(handler: WireHandler, options: HttpLimitOptions = {}) {
-  const host = new MemoryHost(handler, options);
+export function converse(handler: WireHandler, options: HttpLimitOptions = {}, parts: HostParts = {}) {
+  const host = new MemoryHost(handler, options, parts);
   const transport = new MemoryTransport();
   const connection = new Http2Connection(host, transport);
   const decoder = new HpackDecoder();
