@@ -1,6 +1,6 @@
 /** A model is loaded anew while a sequence lives: the sequence goes on where its state is, new ones begin on the new one. */
 import { join } from 'node:path';
-import { InferenceError, neverCancelled } from '@millrace/protocol';
+import { copyOf, InferenceError, neverCancelled } from '@millrace/protocol';
 import { silentLibraryListener, silentObserver } from '@millrace/router';
 import { openMemoryStore } from '@millrace/store';
 import { ModelRepository } from '@millrace/worker/testing';
@@ -55,7 +55,7 @@ async function step(id: bigint, value: number, flag: '' | 'start' | 'end' = ''):
   };
   try {
     const answer = await assembly.dataPlane.infer(request, neverCancelled);
-    const [total] = new Int32Array(answer.outputs[0]?.data.slice().buffer ?? new ArrayBuffer(0));
+    const [total] = new Int32Array(copyOf(answer.outputs[0]?.data ?? new Uint8Array()).buffer);
     answer.release();
     return total ?? Number.NaN;
   } catch (error) {

@@ -14,6 +14,32 @@ export interface LogRecord {
   readonly [field: string]: unknown;
 }
 
+export interface Launch {
+  /** A command before the server's own, that becomes it: `strace -D`. */
+  readonly wrapper?: readonly string[];
+  /** Over this process's. */
+  readonly environment?: NodeJS.ProcessEnv;
+  /** Whether `keptBytes` may be asked. */
+  readonly measuresMemory?: boolean;
+}
+
+/** Tells its memory over the channel to its parent whenever it is asked, and keeps no server alive by it. */
+const memoryReporter = [
+  '--expose-gc',
+  '--import',
+  `data:text/javascript,${encodeURIComponent(`
+    process.on('message', () => {
+      gc();
+      setTimeout(() => {
+        gc();
+        const { heapUsed, external } = process.memoryUsage();
+        process.send(heapUsed + external);
+      }, 50);
+    });
+    process.channel.unref();
+  `)}`,
+];
+
 export class ServerProcess {
   readonly url: string;
   readonly grpcUrl: string;
@@ -32,11 +58,14 @@ export class ServerProcess {
   }
 
   /** Resolves when it listens and is ready. */
-  static async start(serveArguments: readonly string[]): Promise<ServerProcess> {
+  static async start(serveArguments: readonly string[], launch: Launch = {}): Promise<ServerProcess> {
     if (!existsSync(built)) throw new Error('the server is not built; run npm run build first');
+    const [command = process.execPath, ...words] = [...(launch.wrapper ?? []), process.execPath];
     const child = spawn(
-      process.execPath,
+      command,
       [
+        ...words,
+        ...(launch.measuresMemory === true ? memoryReporter : []),
         millrace,
         'serve',
         ...serveArguments,
@@ -51,7 +80,10 @@ export class ServerProcess {
         '--log-level',
         'debug',
       ],
-      { stdio: ['ignore', 'pipe', 'inherit'] },
+      {
+        stdio: ['ignore', 'pipe', 'inherit', ...(launch.measuresMemory === true ? (['ipc'] as const) : [])],
+        env: { ...process.env, ...launch.environment },
+      },
     );
     const records: LogRecord[] = [];
     const listening = await new Promise<LogRecord>((resolve, reject) => {
@@ -81,6 +113,14 @@ export class ServerProcess {
   residentBytes(): number {
     const status = readFileSync(`/proc/${this.child.pid}/status`, 'utf8');
     return Number(/VmRSS:\s+(\d+) kB/.exec(status)?.[1]) * 1024;
+  }
+
+  /** What the router keeps: its heap and what lies outside of it, after two full collections. Needs `measuresMemory`. */
+  keptBytes(): Promise<number> {
+    return new Promise((resolve) => {
+      this.child.once('message', (bytes) => resolve(bytes as number));
+      this.child.send('measure');
+    });
   }
 
   async stop(): Promise<number | null> {

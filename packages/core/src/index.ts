@@ -14,10 +14,12 @@ export {
   type MemoryLimits,
   type MemoryOptions,
   memoryBytesMaxDefault,
+  memoryBytesMinFor,
   resolveMemoryLimits,
 } from './memory/memory-config.ts';
 export type { MemoryHolder, MemoryLease, MemoryVerdict } from './memory/memory-lease.ts';
-export { ConnectionMemory, MemoryLedger } from './memory/memory-ledger.ts';
+export { MemoryLedger } from './memory/memory-ledger.ts';
+export { ConnectionMemory } from './memory/memory-owner.ts';
 export * from './model-policy.ts';
 export * from './restart-policy.ts';
 export { type FailedFlight, type FlightLimits, Flights } from './result-cache/flights.ts';

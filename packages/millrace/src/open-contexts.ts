@@ -36,6 +36,7 @@ export async function openContexts(parts: ContextParts): Promise<ContextLayer> {
   const contexts = new Contexts({ catalogue: models, traffic });
   const shadows = new ShadowTraffic({
     dataPlane,
+    sliced: dataPlane.sliced,
     limits: { ...defaultShadowLimits, ...config.shadow },
     lowestPriority: (model, version) => models.takeModel(model, version)?.policy.queues.length ?? 1,
     onOutcome: onShadow,

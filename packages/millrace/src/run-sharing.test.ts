@@ -1,6 +1,6 @@
 /** Who shares a run, with a real engine: verdicts are given, graphs and requests are real. */
 import type { RowVerdict } from '@millrace/onnx';
-import { encodeBytesElements, InferenceError, neverCancelled, type Tensor } from '@millrace/protocol';
+import { copyOf, encodeBytesElements, InferenceError, neverCancelled, type Tensor } from '@millrace/protocol';
 import { type InferAnswer, type InferRequest, silentLibraryListener, silentObserver } from '@millrace/router';
 import { ModelRepository, type OnnxGraph, onnxModelFrom } from '@millrace/worker/testing';
 import { afterEach, expect, test } from 'vitest';
@@ -105,7 +105,7 @@ function infer({ dataPlane }: Assembly, ...inputs: readonly Tensor[]): Promise<I
 
 async function valuesOf(answer: Promise<InferAnswer>): Promise<readonly number[]> {
   const { outputs, release } = await answer;
-  const bytes = outputs[0]?.data.slice() ?? new Uint8Array();
+  const bytes = copyOf(outputs[0]?.data ?? new Uint8Array());
   release();
   return [...new Float32Array(bytes.buffer)];
 }

@@ -21,7 +21,7 @@ export class DirectSocket {
   receive(): Uint8Array | undefined | 'ended' {
     const count = this.#calls.receive(this.#descriptor, this.#scratch);
     if (count === undefined) return undefined;
-    return count === 0 ? 'ended' : this.#scratch.slice(0, count);
+    return count === 0 ? 'ended' : new Uint8Array(this.#scratch.subarray(0, count));
   }
 
   /** Returns when the kernel has all of it; the memory may then be used again. Throws when the other end is gone. */

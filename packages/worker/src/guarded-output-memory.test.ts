@@ -1,4 +1,4 @@
-import { HeapRegion } from '@millrace/protocol';
+import { copyOf, HeapRegion } from '@millrace/protocol';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { inPlaceBytesMin } from './engine.ts';
@@ -50,7 +50,7 @@ test('what an engine writes in place is given out, whatever the sizes and the va
 test('what is copied counts as written, even when it equals the sentinel', () => {
   const { memory } = usedMemory();
   const parts = memory.layOut([32, 1, 0]);
-  const sentinel = (parts[0] as Uint8Array).slice();
+  const sentinel = copyOf(parts[0] as Uint8Array);
   memory.write(0, sentinel);
   memory.fill(1, (target) => target.set([usedByte]));
   expect(() => memory.take(outputsOf(parts))).not.toThrow();

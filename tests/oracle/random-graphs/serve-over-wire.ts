@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Client, credentials, loadPackageDefinition, type ServiceError } from '@grpc/grpc-js';
 import { loadSync } from '@grpc/proto-loader';
-import type { Datatype, Tensor } from '@millrace/protocol';
+import { copyOf, type Datatype, type Tensor } from '@millrace/protocol';
 import { binaryModel } from '@millrace/worker/testing';
 import { repositoryRoot } from '../../support/repository-root.ts';
 import { ServerProcess } from '../../support/server-process.ts';
@@ -114,7 +114,7 @@ function outputsFrom(bytes: Uint8Array, headLength: number): readonly Tensor[] {
   return outputs.map(({ name, datatype, shape, parameters }) => {
     const length = parameters?.binary_data_size ?? 0;
     offset += length;
-    return { name, datatype, shape, data: bytes.slice(offset - length, offset) };
+    return { name, datatype, shape, data: copyOf(bytes, offset - length, offset) };
   });
 }
 

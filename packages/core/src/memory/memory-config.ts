@@ -1,11 +1,11 @@
-import { ConfigError, type ConfigProblem } from '@millrace/protocol';
+import { ConfigError } from '@millrace/protocol';
 
 const kibibyte = 1024;
 const mebibyte = 1024 * kibibyte;
 
 /** What an operator may set of the memory that requests hold. Sizes in bytes. */
 export interface MemoryOptions {
-  /** Bodies, messages, unpacked data, queued work and unsent answers of all requests together. */
+  /** Bodies, messages, unpacked data, queued work and unsent answers of all requests together. 0: as much as needed. */
   readonly bytesMax?: number | undefined;
   /** The largest body: so much is kept free for the request that has waited longest. */
   readonly bodyBytesMax?: number | undefined;
@@ -20,11 +20,15 @@ export interface MemoryLimits {
   readonly completionBytes: number;
   /** A request that holds no more than this is small. */
   readonly smallRequestBytesMax: number;
-  /** What an owner may hold beyond its share: bytes that were on their way when it was asked to wait. */
+  /**
+   * What the waiting leases of an owner may take beyond its share: bytes that were on their way when they were asked to
+   * wait. It is less when little is free (`overdraftShare`).
+   */
   readonly overdraftBytesMax: number;
 }
 
 export const memoryBytesMaxDefault = 2048 * mebibyte;
+const bodyBytesMaxDefault = 256 * mebibyte;
 const smallRequestBytesMax = 64 * kibibyte;
 const overdraftBytesMax = 32 * mebibyte;
 /** A growing buffer is copied into one that is larger: while that happens a body takes more than its size. */
@@ -34,20 +38,30 @@ const smallShare = 1 / 16;
 /** What must be left for everybody when both reserves are set aside. */
 const sharedShareMin = 1 / 2;
 
+/** The least memory with which bodies of this size may be accepted. */
+export function memoryBytesMinFor(bodyBytesMax: number): number {
+  return Math.ceil(completionBytesFor(bodyBytesMax) / (1 - sharedShareMin - smallShare));
+}
+
+function completionBytesFor(bodyBytesMax: number): number {
+  return Math.ceil(bodyBytesMax * growthFactor);
+}
+
 /** Divides the memory, or raises a `ConfigError` where the largest body would not fit. */
 export function resolveMemoryLimits(options: MemoryOptions = {}): MemoryLimits {
-  const { bytesMax = memoryBytesMaxDefault, bodyBytesMax = 256 * mebibyte } = options;
-  const smallBytes = Math.floor(bytesMax * smallShare);
-  const completionBytes = Math.ceil(bodyBytesMax * growthFactor);
-  const sharedBytes = bytesMax - smallBytes - completionBytes;
-  const problems: ConfigProblem[] = [];
-  if (!Number.isSafeInteger(bytesMax) || bytesMax <= 0) {
-    problems.push({ source: 'memory', field: 'bytesMax', message: `must be a whole number of bytes, not ${bytesMax}` });
-  } else if (sharedBytes < bytesMax * sharedShareMin) {
-    const neededMin = Math.ceil(completionBytes / (1 - sharedShareMin - smallShare));
-    const message = `is ${bytesMax} bytes, too little for bodies of ${bodyBytesMax} bytes: allow ${neededMin} bytes, or smaller bodies`;
-    problems.push({ source: 'memory', field: 'bytesMax', message });
+  const { bytesMax: bytesMaxWritten = 0, bodyBytesMax = bodyBytesMaxDefault } = options;
+  if (!Number.isSafeInteger(bodyBytesMax) || bodyBytesMax <= 0) {
+    const message = `must be a whole number of bytes above 0, not ${bodyBytesMax}`;
+    throw new ConfigError([{ source: 'memory', field: 'bodyBytesMax', message }]);
   }
-  if (problems.length > 0) throw new ConfigError(problems);
+  const bytesMin = memoryBytesMinFor(bodyBytesMax);
+  const bytesMax = bytesMaxWritten === 0 ? Math.max(memoryBytesMaxDefault, bytesMin) : bytesMaxWritten;
+  if (!Number.isSafeInteger(bytesMax) || bytesMax < bytesMin) {
+    const message = `must be a whole number of at least ${bytesMin} bytes where bodies may have ${bodyBytesMax}, not ${bytesMax}`;
+    throw new ConfigError([{ source: 'memory', field: 'bytesMax', message }]);
+  }
+  const smallBytes = Math.floor(bytesMax * smallShare);
+  const completionBytes = completionBytesFor(bodyBytesMax);
+  const sharedBytes = bytesMax - smallBytes - completionBytes;
   return { sharedBytes, smallBytes, completionBytes, smallRequestBytesMax, overdraftBytesMax };
 }

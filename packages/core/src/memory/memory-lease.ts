@@ -1,4 +1,6 @@
-import type { ConnectionMemory } from './memory-ledger.ts';
+import { LargeLease } from './large-lease.ts';
+import type { MemoryLedger } from './memory-ledger.ts';
+import type { ConnectionMemory, MemoryOwner } from './memory-owner.ts';
 
 /** Hears that a lease that had to wait may go on. */
 export interface MemoryHolder {
@@ -14,138 +16,152 @@ export type MemoryVerdict = 'granted' | 'waiting' | 'refused';
 /** What one request holds. Bytes are counted when they are there, so the count is right also while the lease waits. */
 export class MemoryLease {
   readonly connection: ConnectionMemory;
-  readonly #holder: MemoryHolder;
+  readonly holder: MemoryHolder;
   heldBytes = 0;
-  isWaiting: boolean = false;
-  waitOrder = 0;
-  /** Whether all of it counts among the small requests. */
-  #isSmall: boolean = true;
-  /** Counted against the part set aside for completion. */
-  #completionBytes = 0;
-  #overdraftBytes = 0;
+  /** Undefined: all of it counts among the small requests. */
+  large: LargeLease | undefined = undefined;
 
   constructor(connection: ConnectionMemory, holder: MemoryHolder) {
     this.connection = connection;
-    this.#holder = holder;
+    this.holder = holder;
+  }
+
+  get isWaiting(): boolean {
+    return this.large?.isWaiting ?? false;
   }
 
   /** So much more is held. */
   hold(bytes: number): MemoryVerdict {
-    if (this.#count(bytes)) return 'granted';
-    const { ledger, owner } = this.connection;
-    if (ledger.isFavoured(this)) return 'granted';
-    if (!this.isWaiting) {
-      if (ledger.isWithinShare(this.connection, 0) || ledger.beginWait(this)) return 'granted';
-      this.isWaiting = true;
+    if (this.large === undefined) {
+      if (this.#holdSmall(bytes)) return 'granted';
+      return this.#enlarge(bytes, true);
     }
-    this.#overdraftBytes += bytes;
-    owner.overdraftBytes += bytes;
-    return ledger.isOverdrawn(owner) ? 'refused' : 'waiting';
+    this.heldBytes += bytes;
+    // The part for small requests may have had no room for it before.
+    if (!this.large.isWaiting && this.#becomeSmall(this.large)) {
+      this.connection.ledger.largeMemory.wake();
+      return 'granted';
+    }
+    return this.connection.ledger.largeMemory.hold(this.large, bytes);
   }
 
-  /** As `hold`, for what must be held in any case: ask `hasRoomFor` first. */
+  /** As `hold`, for what is held in any case: ask `hasRoomFor` first. */
   count(bytes: number): void {
-    this.#count(bytes);
+    if (this.large === undefined) {
+      if (!this.#holdSmall(bytes)) this.#enlarge(bytes, false);
+      return;
+    }
+    this.heldBytes += bytes;
+    this.connection.ledger.largeMemory.count(this.large, bytes);
   }
 
   /** Whether so much more could be held without waiting. */
   hasRoomFor(bytes: number): boolean {
-    const { ledger, owner } = this.connection;
-    const isSmall = this.#isSmall && this.heldBytes + bytes <= ledger.limits.smallRequestBytesMax;
-    return (isSmall && ledger.hasSmallRoom(owner, bytes)) || ledger.isWithinShare(this.connection, bytes);
+    const { connection, large, heldBytes } = this;
+    const { ledger, owner } = connection;
+    if (large !== undefined) return ledger.largeMemory.hasRoomFor(large, bytes);
+    return (
+      ledger.hasSmallRoom(owner, heldBytes, bytes) || ledger.largeMemory.hasSharedRoom(connection, heldBytes + bytes)
+    );
   }
 
-  /** All that was awaited has arrived: what was set aside for its completion is for the next one that waits. */
+  /** All that was awaited has arrived: what was set aside for it is for the next one that waits. */
   complete(): void {
-    const { ledger } = this.connection;
-    if (!ledger.isFavoured(this)) return;
-    ledger.endFavour(this);
-    ledger.wake();
+    if (this.large === undefined) return;
+    const { largeMemory } = this.connection.ledger;
+    largeMemory.complete(this.large);
+    largeMemory.wake();
   }
 
+  /** At most what is held: what comes after the end of the lease has been given back already. */
   give(bytes: number): void {
-    this.#giveBack(bytes);
-    this.connection.ledger.wake();
+    const given = Math.min(bytes, this.heldBytes);
+    if (this.large === undefined) this.#giveSmall(given);
+    else this.#giveLarge(this.large, given);
+  }
+
+  /** From now on so much is held, whatever it was before: an answer instead of a request. It waits for nothing. */
+  keep(bytes: number): void {
+    const { large, heldBytes } = this;
+    if (large !== undefined) {
+      this.connection.ledger.largeMemory.leaveWaiting(large);
+      this.connection.ledger.largeMemory.complete(large);
+    }
+    if (bytes > heldBytes) this.count(bytes - heldBytes);
+    if (large !== undefined) this.#giveLarge(large, Math.max(0, heldBytes - bytes));
+    else if (bytes < heldBytes) this.#giveSmall(heldBytes - bytes);
   }
 
   /** Gives back all of it. The lease may be used again afterwards. */
   end(): void {
-    const { ledger, owner } = this.connection;
-    this.#stopWaiting();
-    if (this.heldBytes > 0) this.#giveBack(this.heldBytes);
-    this.#isSmall = true;
-    ledger.endFavour(this);
-    if (owner.connections === 0) ledger.forgetIdle(owner);
-    ledger.wake();
-  }
-
-  /** For the ledger: there is room. */
-  goOn(): void {
-    this.#stopWaiting();
-    this.#holder.onMemory();
-  }
-
-  /** True when it came out of the part for small requests, where nobody waits. */
-  #count(bytes: number): boolean {
-    const { connection } = this;
-    const { ledger, owner } = connection;
-    if (this.#isSmall) {
-      const isSmall = this.heldBytes + bytes <= ledger.limits.smallRequestBytesMax;
-      if (isSmall && ledger.hasSmallRoom(owner, bytes)) {
-        this.heldBytes += bytes;
-        owner.smallBytes += bytes;
-        ledger.smallUsed += bytes;
-        return true;
-      }
-      this.#isSmall = false;
-      owner.smallBytes -= this.heldBytes;
-      ledger.smallUsed -= this.heldBytes;
-      this.#countShared(this.heldBytes);
-    }
-    this.heldBytes += bytes;
-    if (ledger.isFavoured(this)) this.#countFavoured(bytes);
-    else this.#countShared(bytes);
-    return false;
-  }
-
-  #countShared(bytes: number): void {
-    const { ledger, owner } = this.connection;
-    ledger.sharedUsed += bytes;
-    owner.sharedBytes += bytes;
-    this.connection.sharedBytes += bytes;
-  }
-
-  #countFavoured(bytes: number): void {
-    const { ledger } = this.connection;
-    const set = Math.min(bytes, ledger.limits.completionBytes - ledger.completionUsed);
-    ledger.completionUsed += set;
-    this.#completionBytes += set;
-    if (set < bytes) this.#countShared(bytes - set);
-  }
-
-  #giveBack(bytes: number): void {
-    const { connection } = this;
-    const { ledger, owner } = connection;
-    this.heldBytes -= bytes;
-    if (this.#isSmall) {
-      ledger.smallUsed -= bytes;
-      owner.smallBytes -= bytes;
+    const { large } = this;
+    if (large === undefined) {
+      this.#giveSmall(this.heldBytes);
       return;
     }
-    const set = Math.min(bytes, this.#completionBytes);
-    this.#completionBytes -= set;
-    ledger.completionUsed -= set;
-    const shared = bytes - set;
-    ledger.sharedUsed -= shared;
-    owner.sharedBytes -= shared;
-    connection.sharedBytes -= shared;
+    const { ledger, owner } = this.connection;
+    this.heldBytes = 0;
+    this.large = undefined;
+    ledger.largeMemory.end(large);
+    if (owner.connections === 0) ledger.forgetIdle(owner);
+    ledger.largeMemory.wake();
   }
 
-  #stopWaiting(): void {
-    if (!this.isWaiting) return;
-    this.isWaiting = false;
-    this.connection.owner.overdraftBytes -= this.#overdraftBytes;
-    this.#overdraftBytes = 0;
-    this.connection.ledger.endWait(this);
+  /** False when it is too large, or the owner has its share of the part for small requests. Nobody waits there. */
+  #holdSmall(bytes: number): boolean {
+    const { connection } = this;
+    const { ledger } = connection;
+    const owner = connection.owner.isForgotten ? ledger.remember(connection) : connection.owner;
+    if (!ledger.hasSmallRoom(owner, this.heldBytes, bytes)) return false;
+    this.heldBytes += bytes;
+    owner.smallBytes += bytes;
+    ledger.smallUsed += bytes;
+    return true;
+  }
+
+  /** All of it counts in the shared part from now on. */
+  #enlarge(bytes: number, mayWait: boolean): MemoryVerdict {
+    const { connection, heldBytes } = this;
+    const { ledger } = connection;
+    const large = new LargeLease(connection, this.holder);
+    this.large = large;
+    this.heldBytes = heldBytes + bytes;
+    this.#takeSmall(ledger, connection.owner, -heldBytes);
+    if (mayWait) return ledger.largeMemory.hold(large, this.heldBytes);
+    ledger.largeMemory.count(large, this.heldBytes);
+    return 'granted';
+  }
+
+  #giveSmall(bytes: number): void {
+    const { ledger, owner } = this.connection;
+    this.heldBytes -= bytes;
+    this.#takeSmall(ledger, owner, -bytes);
+    if (owner.connections === 0) ledger.forgetIdle(owner);
+  }
+
+  /** A lease that has become small again, as that of a stream between its messages, counts so. */
+  #giveLarge(large: LargeLease, bytes: number): void {
+    const { ledger, owner } = this.connection;
+    this.heldBytes -= bytes;
+    ledger.largeMemory.give(large, bytes);
+    const { isWaiting } = large;
+    if (this.#becomeSmall(large) && isWaiting) this.holder.onMemory();
+    if (owner.connections === 0) ledger.forgetIdle(owner);
+    ledger.largeMemory.wake();
+  }
+
+  #becomeSmall(large: LargeLease): boolean {
+    const { ledger, owner } = this.connection;
+    const isSmall = this.heldBytes === 0 || ledger.hasSmallRoom(owner, 0, this.heldBytes);
+    if (!isSmall || large.isRefused) return false;
+    this.large = undefined;
+    ledger.largeMemory.end(large);
+    this.#takeSmall(ledger, owner, this.heldBytes);
+    return true;
+  }
+
+  #takeSmall(ledger: MemoryLedger, owner: MemoryOwner, bytes: number): void {
+    owner.smallBytes += bytes;
+    ledger.smallUsed += bytes;
   }
 }

@@ -79,6 +79,12 @@ export class Flights<Waiter> {
     return true;
   }
 
+  /** Whoever waits for longest. */
+  takeOldest(key: string): Waiter | undefined {
+    for (const waiter of this.#flights.get(key)?.waiters.keys() ?? []) return waiter;
+    return undefined;
+  }
+
   /** The run was answered: everyone who waits, in the order of their arrival. */
   answered(key: string): readonly Waiter[] {
     const flight = this.#mustFly(key);

@@ -17,10 +17,10 @@ test('a result over the limit of one entry, or over the whole, is not kept', () 
 
 test('what was used longest ago makes room first, and being asked for is being used', () => {
   const store = storeFor(2, 10);
-  store.put('a', 'm', 'A', 10, 0);
-  store.put('b', 'm', 'B', 10, 0);
+  store.put('a', 'o', 'm', 'A', 10, 0);
+  store.put('b', 'o', 'm', 'B', 10, 0);
   expect(store.take('a', 0)).toBe('A');
-  store.put('c', 'm', 'C', 10, 0);
+  store.put('c', 'o', 'm', 'C', 10, 0);
   expect(store.take('b', 0)).toBeUndefined();
   expect(store.take('a', 0)).toBe('A');
   expect(store.take('c', 0)).toBe('C');
@@ -29,7 +29,7 @@ test('what was used longest ago makes room first, and being asked for is being u
 
 test('an entry older than the limit counts as absent, however often it was used', () => {
   const store = storeFor(2, 10, 100);
-  store.put('a', 'm', 'A', 10, 0);
+  store.put('a', 'o', 'm', 'A', 10, 0);
   expect(store.take('a', 100)).toBe('A');
   expect(store.take('a', 101)).toBeUndefined();
   expect(store).toMatchObject({ entries: 0, bytes: 0, evictions: 1 });
@@ -37,13 +37,83 @@ test('an entry older than the limit counts as absent, however often it was used'
 
 test('a flush forgets the groups that are meant and says how many entries there were', () => {
   const store = storeFor(3, 10);
-  store.put('a', 'm', 'A', 10, 0);
-  store.put('b', 'n', 'B', 10, 0);
-  store.put('c', 'm', 'C', 10, 0);
+  store.put('a', 'o', 'm', 'A', 10, 0);
+  store.put('b', 'o', 'n', 'B', 10, 0);
+  store.put('c', 'o', 'm', 'C', 10, 0);
   expect(store.flush((group) => group === 'm')).toBe(2);
   expect(store.take('b', 0)).toBe('B');
   expect(store.flush(() => true)).toBe(1);
   expect(store).toMatchObject({ entries: 0, bytes: 0, evictions: 0 });
+});
+
+test('an owner that floods the cache makes room among its own once it has its share', () => {
+  const store = storeFor(8, 10);
+  for (let index = 0; index < 4; index++) store.put(`quiet ${index}`, 'quiet', 'm', 'Q', 10, 0);
+  for (let index = 0; index < 100; index++) store.put(`loud ${index}`, 'loud', 'm', 'L', 10, 0);
+  for (let index = 0; index < 4; index++) expect(store.take(`quiet ${index}`, 0)).toBe('Q');
+  expect(store.take('loud 99', 0)).toBe('L');
+  expect(store).toMatchObject({ entries: 8, owners: 2 });
+});
+
+test('an owner that came first keeps no more than its share once another one asks for room', () => {
+  const store = storeFor(8, 10);
+  for (let index = 0; index < 8; index++) store.put(`first ${index}`, 'first', 'm', 'F', 10, 0);
+  for (let index = 0; index < 8; index++) store.put(`second ${index}`, 'second', 'm', 'S', 10, 0);
+  const kept = (name: string) =>
+    Array.from({ length: 8 }, (_, index) => store.take(`${name} ${index}`, 0)).filter(Boolean);
+  expect([kept('first').length, kept('second').length]).toEqual([4, 4]);
+});
+
+test('of many owners with one result each, the least recently used makes room', () => {
+  const store = storeFor(200, 10);
+  for (let index = 0; index < 1000; index++) store.put(`key ${index}`, `owner ${index}`, 'm', 'V', 10, 0);
+  expect(store).toMatchObject({ entries: 200, owners: 200, evictions: 800 });
+  expect(store.take('key 799', 0)).toBeUndefined();
+  expect(store.take('key 800', 0)).toBe('V');
+  store.flush(() => true);
+  expect(store).toMatchObject({ entries: 0, owners: 0, bytes: 0 });
+});
+
+test('whatever several owners put and take, none that is within its share loses to one that is over its own', () => {
+  const step = fc.record({
+    owner: fc.constantFrom('a', 'b', 'c'),
+    key: fc.nat(40),
+    isTaken: fc.boolean(),
+    bytes: fc.nat(600),
+  });
+  const bytesMax = 12_000;
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 200 }), (steps) => {
+      const store = new StoredResults<string, string>({ bytesMax, entryBytesMax: 600, ageMsMax: Infinity });
+      const held = new Map<string, { owner: string; bytes: number }>();
+      const bytesOf = (owner: string) =>
+        [...held.values()].reduce((sum, one) => sum + (one.owner === owner ? one.bytes : 0), 0);
+      for (const { owner, key, isTaken, bytes } of steps) {
+        const name = `${owner} ${key}`;
+        if (isTaken) {
+          expect(store.take(name, 0) !== undefined).toBe(held.has(name));
+          continue;
+        }
+        held.delete(name);
+        const before = new Map(['a', 'b', 'c'].map((one) => [one, bytesOf(one)]));
+        const owners = new Set([...[...held.values()].map((one) => one.owner), owner]).size;
+        const cost = bytes + entryOverheadBytes;
+        const isOver = (before.get(owner) as number) + cost > bytesMax / owners;
+        store.put(name, owner, 'm', name, bytes, 0);
+        for (const other of held.keys()) {
+          const isKept = store.has(other);
+          const of = held.get(other) as { owner: string };
+          const wasWithin = (before.get(of.owner) as number) <= bytesMax / owners;
+          expect(isKept || of.owner === owner || !isOver || !wasWithin || before.get(owner) === 0).toBe(true);
+          if (!isKept) held.delete(other);
+        }
+        held.set(name, { owner, bytes: cost });
+        expect(store.bytes).toBe([...held.values()].reduce((sum, one) => sum + one.bytes, 0));
+        expect(store.bytes).toBeLessThanOrEqual(bytesMax);
+      }
+    }),
+    { seed: 55, numRuns: 300 },
+  );
 });
 
 /** The same in the plainest way: a list, most recently used last. */
@@ -86,7 +156,7 @@ test('whatever is put, taken and flushed, it holds what the plainest cache holds
         if (taken.kind === 'take') {
           expect(store.take(taken.key, now)).toBe(plain.take(taken.key, now, ageMsMax));
         } else if (store.keeps(taken.bytes)) {
-          store.put(taken.key, 'm', `value ${index}`, taken.bytes, now);
+          store.put(taken.key, 'o', 'm', `value ${index}`, taken.bytes, now);
           plain.put(taken.key, `value ${index}`, taken.bytes + entryOverheadBytes, now, bytesMax);
         }
         expect(store.bytes).toBe(plain.bytes);

@@ -1,4 +1,8 @@
-/** Which results are kept: the most recently used ones, within a number of bytes and, where one is set, an age. */
+/**
+ * Which results are kept: the most recently used ones, within a number of bytes and, where one is set, an age. Where
+ * there is not enough for all, an owner that has its share makes room among its own.
+ */
+import { copyOfText } from '@millrace/protocol';
 import { assert } from '../assert.ts';
 
 /** What an entry costs beside its value: its key, its place in the table, the objects around its bytes. */
@@ -13,18 +17,35 @@ export interface StoredResultsLimits {
   readonly ageMsMax: number;
 }
 
+/** So many of the least recently used are looked at for one whose owner has more than its share. */
+export const evictionLookMax = 64;
+
+/** What is kept for one owner. */
+class OwnerResults {
+  readonly name: string;
+  bytes = 0;
+  /** The least recently used first. */
+  readonly keys = new Set<string>();
+
+  constructor(name: string) {
+    this.name = name;
+  }
+}
+
 interface Entry<Value, Group> {
+  readonly owner: OwnerResults;
   readonly group: Group;
   readonly value: Value;
   readonly bytes: number;
   readonly storedAt: number;
 }
 
-/** Values under keys, each of a group by which it can be forgotten. */
+/** Values under keys, each of an owner whose share it counts against and of a group by which it can be forgotten. */
 export class StoredResults<Value, Group> {
   readonly #limits: StoredResultsLimits;
   /** The least recently used first: a map keeps the order in which its keys were set. */
   readonly #entries = new Map<string, Entry<Value, Group>>();
+  readonly #owners = new Map<string, OwnerResults>();
   #bytes = 0;
   #evictions = 0;
 
@@ -41,6 +62,11 @@ export class StoredResults<Value, Group> {
     return this.#entries.size;
   }
 
+  /** Owners of entries. */
+  get owners(): number {
+    return this.#owners.size;
+  }
+
   /** Entries that made room for others, or had grown too old, since the beginning. */
   get evictions(): number {
     return this.#evictions;
@@ -51,36 +77,45 @@ export class StoredResults<Value, Group> {
     return bytes <= this.#limits.entryBytesMax && bytes + entryOverheadBytes <= this.#limits.bytesMax;
   }
 
+  /** Whether a value is kept under the key; asking is not using. */
+  has(key: string): boolean {
+    return this.#entries.has(key);
+  }
+
   /** The value under the key, which is thereby the most recently used one. */
   take(key: string, now: number): Value | undefined {
     const entry = this.#entries.get(key);
     if (entry === undefined) return undefined;
-    this.#entries.delete(key);
     if (now - entry.storedAt > this.#limits.ageMsMax) {
-      this.#bytes -= entry.bytes;
-      this.#evictions += 1;
+      this.#evict(key, entry);
       return undefined;
     }
+    this.#entries.delete(key);
     this.#entries.set(key, entry);
+    entry.owner.keys.delete(key);
+    entry.owner.keys.add(key);
     return entry.value;
   }
 
-  /** Keeps a value that `keeps` has said yes to; whatever was used longest ago makes room. */
-  put(key: string, group: Group, value: Value, valueBytes: number, now: number): void {
+  /** Keeps a value that `keeps` has said yes to. */
+  put(key: string, owner: string, group: Group, value: Value, valueBytes: number, now: number): void {
     assert(this.keeps(valueBytes), 'only what may be kept is put');
     const bytes = valueBytes + entryOverheadBytes;
     const replaced = this.#entries.get(key);
-    if (replaced !== undefined) {
-      this.#entries.delete(key);
-      this.#bytes -= replaced.bytes;
+    if (replaced !== undefined) this.#remove(key, replaced);
+    while (this.#bytes + bytes > this.#limits.bytesMax) {
+      const oldest = this.#takeToEvict(owner, bytes);
+      this.#evict(oldest, this.#entries.get(oldest) as Entry<Value, Group>);
     }
-    for (const [oldest, entry] of this.#entries) {
-      if (this.#bytes + bytes <= this.#limits.bytesMax) break;
-      this.#entries.delete(oldest);
-      this.#bytes -= entry.bytes;
-      this.#evictions += 1;
+    let results = this.#owners.get(owner);
+    if (results === undefined) {
+      // Kept for longer than its request: a view would keep the head of the request alive.
+      results = new OwnerResults(copyOfText(owner));
+      this.#owners.set(results.name, results);
     }
-    this.#entries.set(key, { group, value, bytes, storedAt: now });
+    this.#entries.set(key, { owner: results, group, value, bytes, storedAt: now });
+    results.keys.add(key);
+    results.bytes += bytes;
     this.#bytes += bytes;
   }
 
@@ -89,10 +124,39 @@ export class StoredResults<Value, Group> {
     let flushed = 0;
     for (const [key, entry] of this.#entries) {
       if (!isMeant(entry.group)) continue;
-      this.#entries.delete(key);
-      this.#bytes -= entry.bytes;
+      this.#remove(key, entry);
       flushed += 1;
     }
     return flushed;
+  }
+
+  /** Who puts makes room itself once it has its share, and never takes from those who have less than theirs. */
+  #takeToEvict(owner: string, bytes: number): string {
+    const own = this.#owners.get(owner);
+    const share = this.#limits.bytesMax / (this.#owners.size + (own === undefined ? 1 : 0));
+    if (own !== undefined && own.bytes + bytes > share) for (const key of own.keys) return key;
+    let looked = 0;
+    let oldest: string | undefined;
+    for (const [key, entry] of this.#entries) {
+      if (entry.owner.bytes > share) return key;
+      oldest ??= key;
+      looked += 1;
+      if (looked === evictionLookMax) break;
+    }
+    assert(oldest !== undefined, 'where there is no room, something is kept');
+    return oldest;
+  }
+
+  #evict(key: string, entry: Entry<Value, Group>): void {
+    this.#remove(key, entry);
+    this.#evictions += 1;
+  }
+
+  #remove(key: string, { owner, bytes }: Entry<Value, Group>): void {
+    this.#entries.delete(key);
+    this.#bytes -= bytes;
+    owner.keys.delete(key);
+    owner.bytes -= bytes;
+    if (owner.keys.size === 0) this.#owners.delete(owner.name);
   }
 }

@@ -1,3 +1,5 @@
+import { copyOfText } from '@millrace/protocol';
+
 /** How much of each caller waits, over all models. A caller's entry is found once a request; what changes it holds it. */
 export class CallerCount {
   readonly name: string;
@@ -29,8 +31,9 @@ export class CallerCounts {
     let entry = this.#callers.get(name);
     if (entry === undefined) {
       if (this.#callers.size >= this.#sweepAt) this.#sweep();
-      entry = new CallerCount(name);
-      this.#callers.set(name, entry);
+      // Kept for longer than its request: a view would keep the head of the request alive.
+      entry = new CallerCount(copyOfText(name));
+      this.#callers.set(entry.name, entry);
     }
     this.#last = entry;
     return entry;

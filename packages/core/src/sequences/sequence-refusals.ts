@@ -15,7 +15,7 @@ export function backlogFullRefusal({ modelName, slotsMax, backlogSequencesMax }:
   return {
     code: 'model-full',
     message:
-      `${slotsMax} sequences of model '${modelName}' live and ${backlogSequencesMax} wait, as many as may; ` +
+      `the backlog of sequences of model '${modelName}' is full (${backlogSequencesMax} wait for one of ${slotsMax} slots); ` +
       'retry after a pause',
   };
 }
@@ -24,11 +24,41 @@ export function waitingFullRefusal({ modelName, waitingStepsMax, waitingBytesMax
   return {
     code: 'model-full',
     message:
-      `the sequences of model '${modelName}' have as much waiting as may: ${waitingStepsMax} steps or ` +
-      `${waitingBytesMax} bytes; wait for answers before sending more, and start the sequence anew`,
+      `the queue of sequence steps of model '${modelName}' is full (at most ${waitingStepsMax} steps and ` +
+      `${waitingBytesMax} bytes); wait for answers before sending more, and start the sequence anew`,
   };
 }
 
+/** For what waits, when somebody with less needs the room. */
+export function overShareRefusal({ modelName }: SequencePolicy): Refusal {
+  return {
+    code: 'caller-full',
+    message:
+      `too many sequences or steps of this caller wait for model '${modelName}' while others need the room; ` +
+      'send fewer at a time, and start the sequence anew after a pause',
+  };
+}
+
+/** For the steps of a sequence whose slot went to another owner. */
+export function reclaimedRefusal(id: bigint | string, { modelName, slotsMax }: SequencePolicy): Refusal {
+  return {
+    code: 'caller-full',
+    message:
+      `sequence ${id} to model '${modelName}' has ended: its caller had more than its share of the ${slotsMax} slots ` +
+      'while another one waited; keep fewer sequences open, and start it anew',
+  };
+}
+
+export function slotWaitRefusal({ modelName, slotsMax, slotWaitMsMax }: SequencePolicy): Refusal {
+  return {
+    code: 'queue-timeout',
+    message:
+      `the sequence waited ${slotWaitMsMax} ms (millrace.sequence_slot_wait_ms_max) for one of the ${slotsMax} slots of ` +
+      `model '${modelName}'; end sequences that are done, or retry after a pause`,
+  };
+}
+
+/** Where the caller said how long it may wait. */
 export const slotTimeoutRefusal: Refusal = Object.freeze({
   code: 'queue-timeout',
   message: 'timeout of the corresponding sequence has been expired',

@@ -1,4 +1,5 @@
 /** One sequence that lives or waits for a slot, and its steps. */
+import type { SequenceOwner } from './sequence-owners.ts';
 import type { ArrivedStep, EndReason, SequenceNumber, StepId } from './sequencer-events.ts';
 
 export class StepEntry {
@@ -11,20 +12,23 @@ export class StepEntry {
   readonly limitAt: number;
   /** Until then its sequence may wait for a slot. */
   readonly slotLimitAt: number;
+  /** That limit is the step's own, not the model's. */
+  readonly isOwnSlotLimit: boolean;
   /** The sooner of the two while the sequence waits for a slot, the step's own afterwards. */
   dueAt: number;
   /** Rising; for equal deadlines. */
   readonly arrival: number;
   heapIndex = -1;
 
-  constructor(arrived: ArrivedStep, sequence: Sequence, arrival: number, nowMs: number) {
+  constructor(arrived: ArrivedStep, sequence: Sequence, arrival: number, nowMs: number, slotWaitMsMax: number) {
     this.step = arrived.step;
     this.sequence = sequence;
     this.isStart = arrived.isStart;
     this.isEnd = arrived.isEnd;
     this.bytes = arrived.bytes;
     this.limitAt = arrived.deadlineAt;
-    this.slotLimitAt = nowMs + arrived.slotWaitMsMax;
+    this.slotLimitAt = nowMs + Math.min(arrived.slotWaitMsMax, slotWaitMsMax);
+    this.isOwnSlotLimit = arrived.slotWaitMsMax <= slotWaitMsMax;
     this.dueAt = sequence.hasSlot ? this.limitAt : Math.min(this.limitAt, this.slotLimitAt);
     this.arrival = arrival;
   }
@@ -32,7 +36,10 @@ export class StepEntry {
 
 export class Sequence {
   readonly number: SequenceNumber;
+  readonly owner: SequenceOwner;
   readonly id: bigint | string;
+  /** When its first step came. */
+  readonly beganAt: number;
   hasSlot: boolean = false;
   /** Some step was run: the caller may hold state. */
   hasBegun: boolean = false;
@@ -46,9 +53,11 @@ export class Sequence {
   /** Since when it has nothing to do. */
   idleSince = 0;
 
-  constructor(number: SequenceNumber, id: bigint | string) {
+  constructor(number: SequenceNumber, owner: SequenceOwner, id: bigint | string, beganAt: number) {
     this.number = number;
+    this.owner = owner;
     this.id = id;
+    this.beganAt = beganAt;
   }
 
   get isBusy(): boolean {

@@ -19,7 +19,9 @@ export type SequenceNumber = number;
 export interface ArrivedStep {
   /** Not used by any other step that is not settled yet. */
   readonly step: StepId;
-  /** Chosen by the caller; a number and the text of its digits are different ids. */
+  /** Whose step it is: the same id of two owners names two sequences. */
+  readonly owner: string;
+  /** Chosen by the owner; a number and the text of its digits are different ids. */
   readonly id: bigint | string;
   readonly isStart: boolean;
   readonly isEnd: boolean;
@@ -40,6 +42,8 @@ export type SequencerEvent =
       readonly step: StepId;
       readonly reason: 'cancelled' | 'deadline-exceeded';
     }
+  /** Memory is short: one of the owner's sequences ends, the one that was idle for longest if there is one. */
+  | { readonly kind: 'owner-over-share'; readonly owner: string }
   /** No new sequence begins; those that live go on. `closed` is said when the last one has ended. */
   | { readonly kind: 'closing' }
   /** Sequences may begin again. */
@@ -49,7 +53,8 @@ export type SequencerEvent =
   /** The time asked for by `wake-at` has come, or any other. */
   | { readonly kind: 'tick' };
 
-export type EndReason = 'ended' | 'idle' | 'failed' | 'unloaded';
+/** `reclaimed`: its owner had more than its share, and another one needed it. */
+export type EndReason = 'ended' | 'idle' | 'failed' | 'unloaded' | 'reclaimed';
 
 export type SequencerAction =
   /** From the state its sequence has, or from the initial one where it starts. */

@@ -24,9 +24,11 @@ function simulate(seed: number): { readonly seen: ReadonlySet<string> } {
     slotsMax: 1 + random(3),
     backlogSequencesMax: random(4),
     idleMsMax: 20 + random(60),
+    slotWaitMsMax: random(3) === 0 ? Number.POSITIVE_INFINITY : 30 + random(60),
     waitingStepsMax: 1 + random(8),
     waitingBytesMax: 10 + random(60),
   });
+  const owners = random(2) === 0 ? 1 : 2 + random(3);
   const sequencer = new Sequencer(policy);
   const referee = new Referee(policy);
   const seen = new Set<string>();
@@ -52,6 +54,7 @@ function simulate(seed: number): { readonly seen: ReadonlySet<string> } {
       kind: 'step-arrived',
       step: {
         step: steps,
+        owner: `owner ${random(owners)}`,
         id: random(2) === 0 ? BigInt(1 + random(3)) : String(1 + random(3)),
         isStart,
         isEnd: random(4) === 0,
@@ -100,7 +103,7 @@ function simulate(seed: number): { readonly seen: ReadonlySet<string> } {
   for (let count = 0; count < eventsPerSeed; count++) {
     const step = pick('running');
     if (step === undefined) pass(100);
-    else if (count % 5 === 4) tell({ kind: 'step-failed', step, code: 'worker-lost', message: 'it died' });
+    else if (count % 2 === 1) tell({ kind: 'step-failed', step, code: 'worker-lost', message: 'it died' });
     else tell({ kind: 'step-answered', step });
   }
   const counts = sequencer.counts();
@@ -124,6 +127,7 @@ test(`in ${seeds} runs no step is lost, doubled, overtaken or left, and no slot,
   expect([...seen].sort()).toEqual(
     [
       'cancel-run',
+      'caller-full',
       'cancelled',
       'closed',
       'deadline-exceeded',
@@ -135,6 +139,7 @@ test(`in ${seeds} runs no step is lost, doubled, overtaken or left, and no slot,
       'model-full',
       'model-not-ready',
       'queue-timeout',
+      'reclaimed',
       'run',
       'unloaded',
       'wake-at',

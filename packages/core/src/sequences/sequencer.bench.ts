@@ -12,7 +12,16 @@ const sequences = 64;
 const ids = Array.from({ length: sequences }, (_, index) => BigInt(index + 1));
 
 function arrivedStep(step: number, id: bigint, isStart: boolean): ArrivedStep {
-  return { step, id, isStart, isEnd: false, bytes: 64, deadlineAt: Infinity, slotWaitMsMax: Infinity };
+  return {
+    step,
+    owner: '127.0.0.1',
+    id,
+    isStart,
+    isEnd: false,
+    bytes: 64,
+    deadlineAt: Infinity,
+    slotWaitMsMax: Infinity,
+  };
 }
 
 describe('a step of each of 64 sequences', () => {

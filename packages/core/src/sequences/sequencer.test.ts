@@ -187,6 +187,118 @@ test('closing at once ends everything by name', () => {
   expect(story.failed(1, 'cancelled').take()).toEqual(['forget #1: unloaded', 'closed']);
 });
 
+test("the same id of two owners names two sequences, and neither can go on with the other's", () => {
+  const story = new Story();
+  story.arrives(1, 7n, 'start', { owner: 'a' }).arrives(2, 7n, 'start', { owner: 'b' }).answered(1).answered(2);
+  expect(story.take()).toEqual(['run 1 of #1 anew', 'run 2 of #2 anew']);
+  expect(story.arrives(3, 7n, 'end', { owner: 'a' }).answered(3).take()).toEqual(['run 3 of #1', 'forget #1: ended']);
+  expect(story.arrives(4, 7n, '', { owner: 'a' }).take()).toEqual(['refuse 4: invalid-request']);
+  expect(story.arrives(5, 7n, '', { owner: 'b' }).take()).toEqual(['run 5 of #2']);
+});
+
+test('a free slot goes to the owner that has the fewest, and to the oldest of equals', () => {
+  const story = new Story({ slotsMax: 2 });
+  story.arrives(1, 1n, 'start', { owner: 'a' }).arrives(2, 2n, 'start', { owner: 'a' });
+  story.arrives(3, 3n, 'start', { owner: 'a' }).arrives(4, 1n, 'start', { owner: 'b' }).take();
+  expect(story.arrives(5, 1n, 'end', { owner: 'a' }).answered(1).answered(5).take()).toEqual([
+    'run 5 of #1',
+    'forget #1: ended',
+    'run 4 of #4 anew',
+  ]);
+});
+
+test('an owner that holds every slot loses the longest idle one to an owner that has waited', () => {
+  const story = new Story({ slotsMax: 2, idleMsMax: 100 });
+  story.arrives(1, 1n, 'start', { owner: 'a' }).arrives(2, 2n, 'start', { owner: 'a' }).answered(1).answered(2);
+  story.arrives(3, 1n, 'start', { owner: 'b' });
+  // Steps in time keep both alive.
+  story
+    .after(60)
+    .arrives(4, 2n, '', { owner: 'a' })
+    .answered(4)
+    .after(20)
+    .arrives(5, 1n, '', { owner: 'a' })
+    .answered(5);
+  story.take();
+  expect(story.after(19).tick().take()).toEqual(['wake at 100']);
+  expect(story.after(1).tick().take()).toEqual(['forget #2: reclaimed', 'run 3 of #3 anew', 'wake at 180']);
+});
+
+test('slots that are kept busy are given up too, after the step that runs', () => {
+  const story = new Story({ slotsMax: 2, idleMsMax: 100 });
+  story
+    .arrives(1, 1n, 'start', { owner: 'a' })
+    .arrives(2, 2n, 'start', { owner: 'a' })
+    .arrives(3, 1n, '', { owner: 'a' });
+  story.arrives(4, 1n, 'start', { owner: 'b' }).take();
+  expect(story.after(100).tick().take()).toEqual(['refuse 3: caller-full']);
+  expect(story.messages).toEqual([
+    "sequence 1 to model 'm' has ended: its caller had more than its share of the 2 slots while another one waited; " +
+      'keep fewer sequences open, and start it anew',
+  ]);
+  // Nothing else of it is taken meanwhile.
+  expect(story.after(100).tick().take()).toEqual([]);
+  expect(story.answered(1).take()).toEqual(['forget #1: reclaimed', 'run 4 of #3 anew']);
+  expect(story.after(1000).tick().take()).toEqual([]);
+});
+
+test('one owner alone keeps its slots, and each of two keeps its share', () => {
+  const alone = new Story({ slotsMax: 1, idleMsMax: 100 });
+  alone.arrives(1, 1n, 'start').arrives(2, 2n, 'start').take();
+  expect(alone.after(1000).tick().take()).toEqual([]);
+  const two = new Story({ slotsMax: 2, idleMsMax: 100 });
+  two.arrives(1, 1n, 'start', { owner: 'a' }).arrives(2, 1n, 'start', { owner: 'b' });
+  two.arrives(3, 2n, 'start', { owner: 'a' }).arrives(4, 2n, 'start', { owner: 'b' }).take();
+  expect(two.after(1000).tick().take()).toEqual([]);
+});
+
+test('a wait for a slot ends with an error that names its limit', () => {
+  const story = new Story({ slotsMax: 1, slotWaitMsMax: 300 });
+  story.arrives(1, 'a', 'start').arrives(2, 'b', 'start').arrives(3, 'b');
+  expect(story.take()).toEqual(['run 1 of #1 anew', 'wake at 300']);
+  expect(story.after(300).tick().take()).toEqual(['refuse 2: queue-timeout', 'refuse 3: queue-timeout']);
+  expect(story.messages[0]).toBe(
+    "the sequence waited 300 ms (millrace.sequence_slot_wait_ms_max) for one of the 1 slots of model 'm'; " +
+      'end sequences that are done, or retry after a pause',
+  );
+});
+
+test('a full backlog takes the place of the owner that has the most in it', () => {
+  const story = new Story({ slotsMax: 1, backlogSequencesMax: 3 });
+  for (const step of [1, 2, 3, 4]) story.arrives(step, BigInt(step), 'start', { owner: 'a' });
+  story.take();
+  expect(story.arrives(5, 1n, 'start', { owner: 'b' }).take()).toEqual(['refuse 4: caller-full']);
+  // Now a has two and b one: b may not have more than a.
+  expect(story.arrives(6, 2n, 'start', { owner: 'b' }).take()).toEqual(['refuse 6: model-full']);
+  expect(story.arrives(7, 5n, 'start', { owner: 'a' }).take()).toEqual(['refuse 7: model-full']);
+  expect(story.counts()).toMatchObject({ backlogSequences: 3, waitingSteps: 3 });
+});
+
+test('steps and bytes that wait make room for an owner that has less', () => {
+  const steps = new Story({ waitingStepsMax: 3 });
+  steps.arrives(1, 1n, 'start', { owner: 'a' });
+  for (const step of [2, 3, 4]) steps.arrives(step, 1n, '', { owner: 'a' });
+  steps.arrives(5, 1n, 'start', { owner: 'b' }).take();
+  expect(steps.arrives(6, 1n, '', { owner: 'b' }).take()).toEqual(['refuse 4: caller-full']);
+  const bytes = new Story({ waitingBytesMax: 100 });
+  bytes.arrives(1, 1n, 'start', { owner: 'a' });
+  for (const step of [2, 3, 4, 5]) bytes.arrives(step, 1n, '', { owner: 'a', bytes: 25 });
+  bytes.arrives(6, 1n, 'start', { owner: 'b' }).take();
+  expect(bytes.arrives(7, 1n, '', { owner: 'b', bytes: 40 }).take()).toEqual([
+    'refuse 5: caller-full',
+    'refuse 4: caller-full',
+  ]);
+  expect(bytes.arrives(8, 1n, '', { owner: 'b', bytes: 40 }).take()).toEqual(['refuse 8: model-full']);
+  expect(bytes.counts()).toMatchObject({ waitingBytes: 90 });
+});
+
+test('where memory is short an owner loses its longest idle sequence, if it has one', () => {
+  const story = new Story();
+  story.arrives(1, 1n, 'start').answered(1).arrives(2, 2n, 'start').take();
+  expect(story.overShare('o').take()).toEqual(['forget #1: reclaimed']);
+  expect(story.overShare('o').overShare('nobody').take()).toEqual([]);
+});
+
 test('a policy that lets nothing live is a defect of the program', () => {
   expect(() => new Story({ slotsMax: 0 })).toThrow('invariant broken');
   expect(resolveTestPolicy({}).slotsMax).toBeGreaterThan(0);

@@ -1,11 +1,12 @@
 /**
  * Decides for one model which step of which sequence runs when. A sequence lives in one of a limited number of slots
- * from its start to its end; those beyond wait in order of arrival. Pure, like the scheduler: steps that it says to run
+ * from its start to its end; those beyond wait, and owners take turns for slots. Pure, like the scheduler: steps that it says to run
  * are ordinary requests there.
  */
 import { assert } from '../assert.ts';
 import type { Refusal } from '../scheduler/refusal.ts';
 import { WakeUp } from '../scheduler/wake-up.ts';
+import { RoomMaking } from './make-room.ts';
 import { Sequence, StepEntry } from './sequence.ts';
 import { checkSequencePolicy, type SequencePolicy } from './sequence-policy.ts';
 import {
@@ -14,11 +15,15 @@ import {
   cancelledStepRefusal,
   expiredStepRefusal,
   missingStartRefusal,
+  overShareRefusal,
+  reclaimedRefusal,
   slotTimeoutRefusal,
+  slotWaitRefusal,
   unloadedRefusal,
   unloadingRefusal,
   waitingFullRefusal,
 } from './sequence-refusals.ts';
+import { SequenceSlots } from './sequence-slots.ts';
 import type { ArrivedStep, EndReason, SequencerAction, SequencerEvent, StepId } from './sequencer-events.ts';
 import { WaitingSteps } from './waiting-steps.ts';
 
@@ -31,13 +36,7 @@ export interface SequencerCounts {
 
 export class Sequencer {
   readonly #policy: SequencePolicy;
-  /** The sequence that takes the next step of an id. */
-  readonly #open = new Map<bigint | string, Sequence>();
-  readonly #live = new Set<Sequence>();
-  /** In order of arrival. */
-  readonly #backlog = new Set<Sequence>();
-  /** Live ones with nothing to do, the longest idle first: all may be idle for the same time. */
-  readonly #idle = new Set<Sequence>();
+  readonly #slots: SequenceSlots;
   readonly #steps = new Map<StepId, StepEntry>();
   readonly #waiting = new WaitingSteps();
   readonly #wakeUp = new WakeUp();
@@ -48,6 +47,7 @@ export class Sequencer {
 
   constructor(policy: SequencePolicy) {
     this.#policy = checkSequencePolicy(policy);
+    this.#slots = new SequenceSlots(policy);
   }
 
   /** Takes note of what happened; what follows from it is in `takeActions`. */
@@ -67,6 +67,9 @@ export class Sequencer {
       case 'step-cancelled':
         this.#cancelled(event.step, event.reason);
         break;
+      case 'owner-over-share':
+        this.#reclaimIdle(event.owner);
+        break;
       case 'closing':
         if (this.#closing === 'no') this.#closing = 'yes';
         break;
@@ -81,6 +84,7 @@ export class Sequencer {
         this.#wakeUp.woken();
         break;
     }
+    this.#reclaim(nowMs);
     this.#tellClosed();
     this.#askToWake(nowMs);
   }
@@ -92,9 +96,9 @@ export class Sequencer {
     return taken;
   }
 
-  /** Whether a step of this id would go on with a sequence. */
-  holds(id: bigint | string): boolean {
-    return this.#open.has(id);
+  /** Whether a step of this owner and id would go on with a sequence. */
+  holds(owner: string, id: bigint | string): boolean {
+    return this.#slots.owners.take(owner)?.open.has(id) === true;
   }
 
   /** Whether the step waits until another sequence ends. */
@@ -104,8 +108,8 @@ export class Sequencer {
 
   counts(): SequencerCounts {
     return {
-      liveSequences: this.#live.size,
-      backlogSequences: this.#backlog.size,
+      liveSequences: this.#slots.live.size,
+      backlogSequences: this.#slots.backlog.size,
       waitingSteps: this.#waiting.count,
       waitingBytes: this.#waiting.bytes,
     };
@@ -113,7 +117,7 @@ export class Sequencer {
 
   #arrived(arrived: ArrivedStep, nowMs: number): void {
     assert(!this.#steps.has(arrived.step), 'a step id is used once at a time');
-    const known = this.#open.get(arrived.id);
+    const known = this.#slots.owners.take(arrived.owner)?.open.get(arrived.id);
     const refusal = this.#arrivalRefusal(arrived, known, nowMs);
     if (refusal !== undefined) {
       this.#refuse(arrived.step, refusal);
@@ -121,13 +125,13 @@ export class Sequencer {
       if (known !== undefined) this.#close(known);
       return;
     }
-    const sequence = known ?? this.#begin(arrived.id);
+    const sequence = known ?? this.#begin(arrived, nowMs);
     this.#arrivalCount += 1;
-    const entry = new StepEntry(arrived, sequence, this.#arrivalCount, nowMs);
+    const entry = new StepEntry(arrived, sequence, this.#arrivalCount, nowMs, this.#policy.slotWaitMsMax);
     this.#steps.set(entry.step, entry);
     sequence.waiting.push(entry);
     this.#waiting.add(entry);
-    this.#idle.delete(sequence);
+    this.#slots.idle.delete(sequence);
     if (arrived.isEnd) this.#detach(sequence, 'ended');
     if (sequence.hasSlot) this.#runNext(sequence);
   }
@@ -136,26 +140,44 @@ export class Sequencer {
     if (known === undefined && !arrived.isStart) return missingStartRefusal(arrived.id, this.#policy);
     if (arrived.isStart && this.#closing !== 'no') return unloadingRefusal(this.#policy);
     if (arrived.deadlineAt <= nowMs) return expiredStepRefusal;
-    const canRunAtOnce = known === undefined ? this.#hasFreeSlot : known.hasSlot && !known.isBusy;
+    const canRunAtOnce = known === undefined ? this.#slots.hasFree : known.hasSlot && !known.isBusy;
     if (canRunAtOnce) return undefined;
-    const { waitingStepsMax, waitingBytesMax, backlogSequencesMax } = this.#policy;
-    if (known === undefined && this.#backlog.size >= backlogSequencesMax) return backlogFullRefusal(this.#policy);
-    const isFull = this.#waiting.count >= waitingStepsMax || this.#waiting.bytes + arrived.bytes > waitingBytesMax;
-    return isFull ? waitingFullRefusal(this.#policy) : undefined;
+    if (known === undefined && !this.#makeBacklogRoom(arrived)) return backlogFullRefusal(this.#policy);
+    const { waitingStepsMax, waitingBytesMax } = this.#policy;
+    const hasRoom = this.#waiting.count < waitingStepsMax && this.#waiting.bytes + arrived.bytes <= waitingBytesMax;
+    return hasRoom || this.#makeWaitingRoom(arrived) ? undefined : waitingFullRefusal(this.#policy);
   }
 
-  get #hasFreeSlot(): boolean {
-    return this.#live.size < this.#policy.slotsMax;
+  /** Whether one more sequence may wait for a slot; the youngest one of the owner with the most makes room. */
+  #makeBacklogRoom({ owner }: ArrivedStep): boolean {
+    const { owners, backlog } = this.#slots;
+    if (backlog.size < this.#policy.backlogSequencesMax) return true;
+    const own = owners.take(owner)?.backlog.size ?? 0;
+    const most = owners.longestBacklog();
+    if (most === undefined || most.backlog.size <= own + 1) return false;
+    this.#giveUpSlot([...most.backlog].at(-1) as Sequence, overShareRefusal(this.#policy));
+    return true;
   }
 
-  #begin(id: bigint | string): Sequence {
+  /** Whether one more step may wait for its turn; those of an owner that has more make room. */
+  #makeWaitingRoom({ owner, bytes }: ArrivedStep): boolean {
+    const { waitingStepsMax, waitingBytesMax } = this.#policy;
+    const room = new RoomMaking(this.#slots.owners, this.#steps);
+    for (;;) {
+      const areStepsFull = this.#waiting.count >= waitingStepsMax;
+      if (!areStepsFull && this.#waiting.bytes + bytes <= waitingBytesMax) return true;
+      const leaving = areStepsFull
+        ? room.takeNext(owner, 'waitingSteps', 1)
+        : room.takeNext(owner, 'waitingBytes', bytes);
+      if (leaving === undefined) return false;
+      this.#lose(leaving, overShareRefusal(this.#policy));
+    }
+  }
+
+  #begin({ owner, id }: ArrivedStep, nowMs: number): Sequence {
     this.#sequenceCount += 1;
-    const sequence = new Sequence(this.#sequenceCount, id);
-    this.#open.set(id, sequence);
-    if (this.#hasFreeSlot) {
-      sequence.hasSlot = true;
-      this.#live.add(sequence);
-    } else this.#backlog.add(sequence);
+    const sequence = new Sequence(this.#sequenceCount, this.#slots.owners.of(owner), id, nowMs);
+    this.#slots.add(sequence);
     return sequence;
   }
 
@@ -194,7 +216,7 @@ export class Sequencer {
     else if (sequence.isClosed) this.#end(sequence);
     else {
       sequence.idleSince = nowMs;
-      this.#idle.add(sequence);
+      this.#slots.idle.add(sequence);
     }
   }
 
@@ -238,50 +260,68 @@ export class Sequencer {
   #detach(sequence: Sequence, reason: EndReason): void {
     sequence.isClosed = true;
     sequence.endReason = reason;
-    if (this.#open.get(sequence.id) === sequence) this.#open.delete(sequence.id);
+    const { open } = sequence.owner;
+    if (open.get(sequence.id) === sequence) open.delete(sequence.id);
   }
 
   #end(sequence: Sequence): void {
-    this.#idle.delete(sequence);
-    this.#backlog.delete(sequence);
     if (sequence.hasBegun) {
       this.#actions.push({ kind: 'forget', sequence: sequence.number, reason: sequence.endReason });
     }
-    if (this.#live.delete(sequence)) this.#fillSlots();
+    if (!this.#slots.remove(sequence)) return;
+    for (let next = this.#slots.fillNext(); next !== undefined; next = this.#slots.fillNext()) {
+      for (const entry of next.waiting) this.#waiting.endSlotWait(entry);
+      this.#runNext(next);
+    }
   }
 
-  #fillSlots(): void {
-    for (const sequence of this.#backlog) {
-      if (!this.#hasFreeSlot) return;
-      this.#backlog.delete(sequence);
-      this.#live.add(sequence);
-      sequence.hasSlot = true;
-      for (const entry of sequence.waiting) this.#waiting.endSlotWait(entry);
-      this.#runNext(sequence);
+  /** Slots go from owners that have more than their share to those that have waited for theirs. */
+  #reclaim(nowMs: number): void {
+    for (let taken = this.#slots.takeToReclaim(nowMs); taken; taken = this.#slots.takeToReclaim(nowMs)) {
+      this.#takeSlot(taken);
     }
+  }
+
+  #reclaimIdle(name: string): void {
+    const owner = this.#slots.owners.take(name);
+    const idle = owner && this.#slots.takeIdle(owner);
+    if (idle !== undefined) this.#takeSlot(idle);
+  }
+
+  /** The sequence ends; a step that runs is still answered. */
+  #takeSlot(sequence: Sequence): void {
+    const refusal = reclaimedRefusal(sequence.id, this.#policy);
+    for (const entry of sequence.waiting.splice(0)) this.#drop(entry, refusal);
+    this.#detach(sequence, 'reclaimed');
+    if (sequence.running === undefined) this.#end(sequence);
   }
 
   #expire(nowMs: number): void {
     for (let late = this.#waiting.takeExpired(nowMs); late !== undefined; late = this.#waiting.takeExpired(nowMs)) {
-      if (!late.sequence.hasSlot && late.slotLimitAt <= nowMs) this.#giveUpSlot(late.sequence);
+      if (!late.sequence.hasSlot && late.slotLimitAt <= nowMs)
+        this.#giveUpSlot(late.sequence, this.#slotWaitOver(late));
       else this.#lose(late, expiredStepRefusal);
     }
-    for (const sequence of this.#idle) {
+    for (const sequence of this.#slots.idle) {
       if (sequence.idleSince + this.#policy.idleMsMax > nowMs) break;
       this.#detach(sequence, 'idle');
       this.#end(sequence);
     }
   }
 
-  /** The sequence waited for a slot as long as one of its steps allows; all of it goes. */
-  #giveUpSlot(sequence: Sequence): void {
-    for (const entry of sequence.waiting.splice(0)) this.#drop(entry, slotTimeoutRefusal);
+  #slotWaitOver({ isOwnSlotLimit }: StepEntry): Refusal {
+    return isOwnSlotLimit ? slotTimeoutRefusal : slotWaitRefusal(this.#policy);
+  }
+
+  /** The sequence waits for a slot no longer; all of it goes. */
+  #giveUpSlot(sequence: Sequence, refusal: Refusal): void {
+    for (const entry of sequence.waiting.splice(0)) this.#drop(entry, refusal);
     this.#close(sequence);
   }
 
   #closeAll(): void {
     // Those without a slot first: they are not to get the slots of the others.
-    for (const sequence of [...this.#backlog, ...this.#live]) {
+    for (const sequence of [...this.#slots.backlog, ...this.#slots.live]) {
       const refusal = unloadedRefusal(sequence.id, this.#policy);
       for (const entry of sequence.waiting.splice(0)) this.#drop(entry, refusal);
       this.#detach(sequence, 'unloaded');
@@ -296,16 +336,16 @@ export class Sequencer {
   }
 
   #tellClosed(): void {
-    if (this.#closing !== 'yes' || this.#live.size > 0 || this.#backlog.size > 0) return;
+    if (this.#closing !== 'yes' || this.#slots.live.size > 0 || this.#slots.backlog.size > 0) return;
     this.#closing = 'told';
     this.#actions.push({ kind: 'closed' });
   }
 
   #askToWake(nowMs: number): void {
-    const [longestIdle] = this.#idle;
+    const [longestIdle] = this.#slots.idle;
     const idleAt =
       longestIdle === undefined ? Number.POSITIVE_INFINITY : longestIdle.idleSince + this.#policy.idleMsMax;
-    const wakeAt = this.#wakeUp.takeTime(Math.min(idleAt, this.#waiting.soonestAt), nowMs);
+    const wakeAt = this.#wakeUp.takeTime(Math.min(idleAt, this.#waiting.soonestAt, this.#slots.reclaimAt), nowMs);
     if (wakeAt !== undefined) this.#actions.push({ kind: 'wake-at', at: wakeAt });
   }
 }

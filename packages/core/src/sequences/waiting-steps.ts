@@ -17,14 +17,20 @@ export class WaitingSteps {
   }
 
   add(entry: StepEntry): void {
+    const { owner } = entry.sequence;
     this.count += 1;
     this.bytes += entry.bytes;
+    owner.waitingSteps += 1;
+    owner.waitingBytes += entry.bytes;
     this.#deadlines.add(entry);
   }
 
   remove(entry: StepEntry): void {
+    const { owner } = entry.sequence;
     this.count -= 1;
     this.bytes -= entry.bytes;
+    owner.waitingSteps -= 1;
+    owner.waitingBytes -= entry.bytes;
     this.#deadlines.remove(entry);
   }
 

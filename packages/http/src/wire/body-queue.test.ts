@@ -29,9 +29,11 @@ test('what goes in comes out, in order, however it was cut and whenever it was t
   );
 });
 
-test('one-byte pieces are gathered, and no view keeps a large buffer alive', () => {
+test.each([
+  ['a Uint8Array', new Uint8Array(65536)],
+  ['a Buffer', Buffer.alloc(65536)],
+])('one-byte pieces of %s are gathered, and no view keeps a large buffer alive', (_, large) => {
   const queue = new BodyQueue();
-  const large = new Uint8Array(65536);
   for (let at = 0; at < 4096; at++) queue.push(large.subarray(at, at + 1));
   queue.push(large.subarray(0, 2000));
   let pieces = 0;

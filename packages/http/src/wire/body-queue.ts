@@ -1,3 +1,5 @@
+import { copyOf } from '@millrace/protocol';
+
 /** Pieces up to here are gathered in a shared block: a queue of one-byte pieces must not cost a hundred bytes for each. */
 const smallBytes = 1024;
 const blockBytes = 4096;
@@ -17,7 +19,7 @@ export class BodyQueue {
     else {
       this.#block = undefined;
       // A view of a buffer much larger than itself would keep all of that alive for as long as nobody reads.
-      this.#pieces.push(piece.length * 2 < piece.buffer.byteLength ? piece.slice() : piece);
+      this.#pieces.push(piece.length * 2 < piece.buffer.byteLength ? copyOf(piece) : piece);
     }
   }
 
@@ -60,6 +62,6 @@ export class BodyQueue {
       return;
     }
     this.#block = undefined;
-    this.#pieces.push(piece.slice());
+    this.#pieces.push(copyOf(piece));
   }
 }

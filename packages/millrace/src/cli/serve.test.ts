@@ -43,6 +43,18 @@ test.each(['SIGINT', 'SIGTERM'] as const)('%s stops the server in order and ends
   expect(signals.listenerCount('SIGINT') + signals.listenerCount('SIGTERM')).toBe(0);
 });
 
+test('what is open to the network is logged once, at the start', async () => {
+  const server = new ServerDouble([servedModel()]);
+  server.notices = [{ message: 'inference is open to the network', host: '0.0.0.0', advice: 'use a proxy' }];
+  const { exitCode, signals, entries } = serving(server);
+  signals.emit('SIGTERM');
+  expect(await exitCode).toBe(0);
+  const warnings = entries().filter(({ level }) => level === 'warn');
+  expect(warnings).toMatchObject([
+    { message: 'inference is open to the network', host: '0.0.0.0', advice: 'use a proxy' },
+  ]);
+});
+
 test('requests that take too long are cut off after the drain time, with a warning', async () => {
   const server = new ServerDouble([servedModel()], new Promise(() => {}));
   const waits: number[] = [];

@@ -1,3 +1,4 @@
+import { copyOf } from '../copy-of.ts';
 import { frameAlignmentBytes, frameBytesMaxDefault, frameHeaderBytes, MalformedFrame } from './frame-layout.ts';
 
 /**
@@ -38,7 +39,7 @@ export class FrameReader {
       return at;
     }
     const isAligned = (chunk.byteOffset + at) % frameAlignmentBytes === 0;
-    this.#onFrame(isAligned ? chunk.subarray(at, end) : chunk.slice(at, end));
+    this.#onFrame(isAligned ? chunk.subarray(at, end) : copyOf(chunk, at, end));
     return end;
   }
 

@@ -25,9 +25,20 @@ const recycledBytesMax = 2 ** 20;
 const uint32Range = 2 ** 32;
 const encoder = new TextEncoder();
 
+/** Tensor data that is not copied into the buffer: it goes out behind so many of the buffer's bytes. */
+interface Referenced {
+  readonly at: number;
+  readonly bytes: Uint8Array;
+}
+
 /** Gathers the frames of one tick in one buffer, to be written to the socket at once. */
 export class FrameWriter {
   readonly #frameBytesMax: number;
+  readonly #referenceBytesMin: number;
+  /** In the order of the frames. */
+  #referenced: Referenced[] = [];
+  /** Whether the frame being written refers to its tensors. */
+  #refersToTensors: boolean = false;
   #bytes = new Uint8Array(initialBytes);
   #view = new DataView(this.#bytes.buffer);
   #length = 0;
@@ -35,11 +46,16 @@ export class FrameWriter {
   #start = 0;
   #at = 0;
 
-  constructor(frameBytesMax: number = frameBytesMaxDefault) {
+  /**
+   * Tensors of a frame that together have at least `referenceBytesMin` bytes are not copied: `takePieces` gives views of
+   * them, which must stay as they are until they are sent.
+   */
+  constructor(frameBytesMax: number = frameBytesMaxDefault, referenceBytesMin: number = Number.POSITIVE_INFINITY) {
     if (!(frameBytesMax >= frameBytesMaxLeast && frameBytesMax < uint32Range)) {
       throw new RangeError(`the maximum of a frame must be from ${frameBytesMaxLeast} to 2^32 - 1 bytes`);
     }
     this.#frameBytesMax = frameBytesMax;
+    this.#referenceBytesMin = referenceBytesMin;
   }
 
   get isEmpty(): boolean {
@@ -125,8 +141,29 @@ export class FrameWriter {
     }
   }
 
-  /** All frames since the last call. The bytes are the caller's, who may `recycle` them once they are sent. */
+  get hasReferences(): boolean {
+    return this.#referenced.length > 0;
+  }
+
+  /** All frames since the last call, as they are to be written one after the other. */
+  takePieces(): readonly Uint8Array[] {
+    const referenced = this.#referenced;
+    this.#referenced = [];
+    const copied = this.takeBytes();
+    const pieces: Uint8Array[] = [];
+    let at = 0;
+    for (const reference of referenced) {
+      if (reference.at > at) pieces.push(copied.subarray(at, reference.at));
+      at = reference.at;
+      if (reference.bytes.length > 0) pieces.push(reference.bytes);
+    }
+    if (copied.length > at) pieces.push(copied.subarray(at));
+    return pieces;
+  }
+
+  /** All frames since the last call, none of which refers to anything. The bytes are the caller's, who may `recycle` them once they are sent. */
   takeBytes(): Uint8Array<ArrayBuffer> {
+    if (this.hasReferences) throw new Error('frames that refer to tensors are taken in pieces');
     const taken = this.#bytes.subarray(0, this.#length);
     this.#replaceBuffer(new Uint8Array(0));
     this.#length = 0;
@@ -233,11 +270,14 @@ export class FrameWriter {
     sharedOffset: number | undefined,
   ): boolean {
     let bytes = fieldsBytes;
+    let dataBytes = 0;
     for (const { shape, data } of tensors) {
       bytes += tensorFieldsBytes + 8 * shape.length;
-      if (sharedOffset === undefined) bytes += alignedLength(data.length);
+      if (sharedOffset === undefined) dataBytes += alignedLength(data.length);
     }
-    if (tensors.length > tensorsMax || !this.#begin(kind, bytes)) return false;
+    this.#refersToTensors = dataBytes >= this.#referenceBytesMin;
+    const copiedBytes = this.#refersToTensors ? bytes : bytes + dataBytes;
+    if (tensors.length > tensorsMax || !this.#begin(kind, bytes + dataBytes, copiedBytes)) return false;
     this.#view.setUint8(this.#start + 5, sharedOffset === undefined ? placementInFrame : placementShared);
     this.#view.setUint16(this.#start + 6, tensors.length, true);
     return true;
@@ -255,14 +295,23 @@ export class FrameWriter {
       for (const dimension of shape) this.#u53(dimension);
       if (regionBytes === undefined) dataOffset += alignedLength(data.length);
     }
-    if (regionBytes === undefined) for (const { data } of tensors) this.#padded(data);
+    if (regionBytes !== undefined) return;
+    for (const { data } of tensors) {
+      if (this.#refersToTensors) this.#refer(data);
+      else this.#padded(data);
+    }
   }
 
-  #begin(kind: number, frameBytes: number): boolean {
+  #refer(data: Uint8Array): void {
+    const padding = noughts.subarray(0, alignedLength(data.length) - data.length);
+    this.#referenced.push({ at: this.#at, bytes: data }, { at: this.#at, bytes: padding });
+  }
+
+  #begin(kind: number, frameBytes: number, copiedBytes: number = frameBytes): boolean {
     if (frameBytes > this.#frameBytesMax) return false;
     this.#start = this.#length;
     this.#at = this.#start + frameHeaderBytes;
-    this.#length += frameBytes;
+    this.#length += copiedBytes;
     if (this.#length > this.#bytes.length) this.#grow();
     this.#view.setUint32(this.#start, frameBytes, true);
     this.#view.setUint32(this.#start + 4, kind, true);
@@ -319,6 +368,9 @@ function headersOf(tensors: readonly Tensor[]): readonly (readonly [name: string
 function withPlace({ shape, data }: Tensor, index: number): BatchTensor {
   return { index, shape, data };
 }
+
+/** What fills the gap behind a tensor. */
+const noughts = new Uint8Array(alignedLength(1));
 
 const cutText = new Uint8Array(textBytesMax);
 

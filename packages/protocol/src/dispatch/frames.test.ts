@@ -230,6 +230,28 @@ describe('round trips', () => {
     );
   });
 
+  test('a writer that refers to tensors writes the same bytes, in pieces, and copies no tensor', () => {
+    fc.assert(
+      fc.property(
+        fc.array(toWorker, { maxLength: 12 }),
+        fc.constantFrom(0, 1, 24, 200),
+        (frames, referenceBytesMin) => {
+          const writer = new FrameWriter(undefined, referenceBytesMin);
+          for (const frame of frames) writer.append(frame);
+          const pieces = writer.takePieces();
+          expect(Buffer.concat(pieces)).toEqual(Buffer.from(bytesOf(...frames)));
+          expect([writer.hasReferences, writer.isEmpty]).toEqual([false, true]);
+          const data = frames
+            .flatMap((frame) => (frame.kind === 'dispatch' ? frame.inputs : []))
+            .map((input) => input.data);
+          if (referenceBytesMin === 0)
+            for (const bytes of data) expect(bytes.length === 0 || pieces.includes(bytes)).toBe(true);
+        },
+      ),
+      { seed, numRuns: 150 },
+    );
+  });
+
   test('every message from a worker comes out as it went in, one byte at a time', () => {
     fc.assert(
       fc.property(fc.array(fromWorker, { maxLength: 6 }), (frames) => {

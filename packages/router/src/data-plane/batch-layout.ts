@@ -14,6 +14,8 @@ import {
 } from '@millrace/protocol';
 import { layOutShapedInputs, ShapedAnswer } from './batch-shaping/shaped-batch.ts';
 import type { ServedModel } from './served-model.ts';
+import { type Copy, copySlices } from './sliced-work/copy-slices.ts';
+import { copySliceBytesMax, type Slices } from './sliced-work/sliced-work.ts';
 import type { ValidInferRequest } from './valid-request.ts';
 
 /** Every tensor begins on a cache line, so any typed view of it is aligned. */
@@ -23,12 +25,17 @@ export interface LaidOutBatch {
   readonly region: Region;
   readonly inputs: readonly BatchTensor[];
   readonly outputs: readonly number[];
+  /** What is still to be done before the region holds the inputs; undefined: nothing, as for all but large batches. */
+  readonly slices: Slices | undefined;
 }
 
 /** A request as far as its batch needs to know it. */
 export type BatchPart = Pick<ValidInferRequest, 'inputs' | 'outputs' | 'rows'>;
 
-/** Writes the inputs of all requests into memory the worker reads; each byte is copied once. */
+/**
+ * Writes the inputs of all requests into memory the worker reads; each byte is copied once. What is too much for one
+ * turn of the event loop is left to be done in slices, while the inputs must stay as they are.
+ */
 export function layOutBatch(
   model: ServedModel,
   requests: readonly BatchPart[],
@@ -50,6 +57,7 @@ export function layOutBatch(
   const region = lend(regionBytes);
   const rows = totalRows(requests);
   const inputs: BatchTensor[] = [];
+  const copies: Copy[] | undefined = regionBytes > copySliceBytesMax ? [] : undefined;
   for (let index = 0; index < first.inputs.length; index++) {
     const tensor = first.inputs[index];
     if (tensor === undefined) continue;
@@ -57,7 +65,8 @@ export function layOutBatch(
     let end = begin;
     for (const request of requests) {
       const { data } = request.inputs[index] as Tensor;
-      region.bytes.set(data, end);
+      if (copies === undefined) region.bytes.set(data, end);
+      else copies.push({ source: data, target: region.bytes.subarray(end, end + data.length) });
       end += data.length;
     }
     const shape = [...tensor.shape];
@@ -65,7 +74,7 @@ export function layOutBatch(
     if (model.view.isBatched && requests.length > 1) shape[0] = rows;
     inputs.push({ index, shape, data: region.bytes.subarray(begin, end) });
   }
-  return { region, inputs, outputs: outputsOf(requests) };
+  return { region, inputs, outputs: outputsOf(requests), slices: copies && copySlices(copies) };
 }
 
 function totalRows(requests: readonly BatchPart[]): number {

@@ -25,6 +25,7 @@ import { ModelObservers } from './model-observers.ts';
 import { PendingRequest, PendingRequests } from './pending-requests.ts';
 import { RetiringModels } from './retiring-models.ts';
 import type { ServedModel } from './served-model.ts';
+import { SlicedWork } from './sliced-work/sliced-work.ts';
 import { SplitRunner } from './splitting/split-runner.ts';
 import { ValidInferRequest } from './valid-request.ts';
 import { type SharingStopped, WorkerBatches } from './worker-batches.ts';
@@ -41,6 +42,8 @@ export interface LiveDataPlaneParts {
 }
 
 export class LiveDataPlane implements DataPlane, Runner {
+  /** For all work on bytes that is too long for one turn: it takes turns. */
+  readonly sliced: SlicedWork;
   readonly #scheduler: Scheduler;
   readonly #models: ServedModels;
   readonly #clock: Clock;
@@ -69,14 +72,17 @@ export class LiveDataPlane implements DataPlane, Runner {
     this.#observer = parts.observer;
     this.#observers = new ModelObservers(parts.observer);
     this.#heldByRunners = new HeldByRunners(parts.clock);
+    this.sliced = new SlicedWork(parts.clock);
     this.#batches = new WorkerBatches({
       pending: this.#pending,
       observers: this.#observers,
       clock: parts.clock,
       infer: (request, signal) => this.inferPart(request, signal),
       onSharingStopped: parts.onSharingStopped ?? (() => {}),
+      sliced: this.sliced,
+      onSkipped: (message) => this.batchFailed(message),
     });
-    this.#splitting = new SplitRunner((part, signal) => this.#enqueue(part, signal), parts.clock);
+    this.#splitting = new SplitRunner((part, signal) => this.#enqueue(part, signal), parts.clock, this.sliced);
   }
 
   infer(request: InferRequest, signal: CancelSignal): Promise<InferAnswer> {

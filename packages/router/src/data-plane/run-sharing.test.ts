@@ -1,3 +1,4 @@
+import { copyOf } from '@millrace/protocol';
 import { expect, test } from 'vitest';
 import type { RunSharing } from '../registry/run-sharing.ts';
 import { servedModel } from './testing/models.ts';
@@ -35,7 +36,7 @@ async function answerAll(stage: PlaneOnStage, link: ScriptedLink): Promise<void>
   }
 }
 
-const echoed = (link: ScriptedLink): Uint8Array => link.inFlight[0]?.inputs[0]?.data.slice() ?? new Uint8Array();
+const echoed = (link: ScriptedLink): Uint8Array => copyOf(link.inFlight[0]?.inputs[0]?.data ?? new Uint8Array());
 
 test('requests of a version that does not share runs go one by one, each with all of its rows', async () => {
   const stage = stageOf({ sharesRuns: false, isGuessed: false });

@@ -11,6 +11,7 @@ import type { Runner } from './infer.ts';
 import { SequenceRunner } from './sequences/sequence-runner.ts';
 import type { Sequencing } from './sequences/sequencing.ts';
 import type { ServedModel } from './served-model.ts';
+import type { SlicedWork } from './sliced-work/sliced-work.ts';
 
 export interface RunnersParts {
   /** The data plane's own queue. */
@@ -21,6 +22,8 @@ export interface RunnersParts {
   readonly observer: DataPlaneObserver;
   readonly cacheLimits: StoredResultsLimits;
   readonly followerLimits: FlightLimits;
+  /** The data plane's own. */
+  readonly sliced: SlicedWork;
 }
 
 /** What a model's configuration asks of its runner. */
@@ -42,7 +45,7 @@ export class Runners {
 
   /** The runner of a model, to be set before the model is served; undefined: the queue itself. */
   runnerOf(model: ServedModel, choices: RunnerChoices): Runner | undefined {
-    const { queue, clock, observer, cacheLimits } = this.#parts;
+    const { queue, clock, observer, cacheLimits, sliced } = this.#parts;
     if (choices.ensemble !== undefined) return this.#ensembleRunnerOf(model, choices.ensemble);
     if (model.sequencing !== undefined) return this.#sequenceRunnerOf(model, model.sequencing);
     if (choices.cache === undefined || cacheLimits.bytesMax === 0) return undefined;
@@ -54,6 +57,7 @@ export class Runners {
       flights: this.#flights,
       clock,
       observer: observer.observerFor(model.view.name, model.view.version),
+      sliced,
     });
   }
 
@@ -70,8 +74,9 @@ export class Runners {
     });
   }
   #sequenceRunnerOf(model: ServedModel, sequencing: Sequencing): Runner {
-    const { clock, observer, queue } = this.#parts;
+    const { clock, observer, queue, sliced } = this.#parts;
     const { name, version } = model.view;
-    return new SequenceRunner(model, sequencing, { queue, clock, observer: observer.observerFor(name, version) });
+    const parts = { queue, clock, sliced, observer: observer.observerFor(name, version) };
+    return new SequenceRunner(model, sequencing, parts);
   }
 }

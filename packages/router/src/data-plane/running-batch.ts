@@ -12,7 +12,8 @@ export interface RunningBatch {
   readonly pending: PendingRequest[];
   readonly rows: number;
   readonly dispatchedAt: number;
-  readonly layOutMs: number;
+  /** How long it took to lay out its inputs; known when it is sent. */
+  layOutMs: number;
 }
 
 /** The answer to a batch. Its memory goes back when everyone who was handed a part has used it, and no more are to come. */

@@ -10,7 +10,9 @@ import {
   elementCount,
   formatShape,
   InferenceError,
-  shapeProblem,
+  quote,
+  quotedCharactersMax,
+  shortened,
   type Tensor,
   type TensorSpec,
   takeByteSize,
@@ -18,7 +20,10 @@ import {
 import type { ModelView } from '../registry/catalogue.ts';
 import { type BatchShaping, sizeClassOf } from './batch-shaping/shaping.ts';
 import type { InferRequest, Parameters, SequenceStep } from './infer.ts';
+import { inputHeadProblem, namesIn, shapeFits, unknownInputProblem, withoutListOfOne } from './input-head.ts';
 import type { ServedModel } from './served-model.ts';
+import { copiesOf } from './sliced-work/copy-slices.ts';
+import type { Slices } from './sliced-work/sliced-work.ts';
 
 /** What of a request is not about its model. */
 type RequestDetails = Omit<InferRequest, 'model' | 'version' | 'inputs' | 'outputs'>;
@@ -97,12 +102,24 @@ export class ValidInferRequest {
 
   /**
    * The same request, to be run for others than its caller: without the caller's deadline, and with inputs in memory of
-   * their own, for the caller's may be used again once it has gone away.
+   * their own, for the caller's may be used again once it has gone away. They are there when the slices are done.
    */
-  detached(): ValidInferRequest {
+  detached(): { readonly request: ValidInferRequest; readonly slices: Slices } {
     const details = { ...this.#details, timeoutMs: undefined };
-    const inputs = this.inputs.map((tensor) => tensor && { ...tensor, data: Uint8Array.from(tensor.data) });
-    return new ValidInferRequest(this.model, details, inputs, this.outputs, this.rows, this.bytes, this.isAlone);
+    const { tensors, slices } = copiesOf(this.inputs.filter((tensor) => tensor !== undefined));
+    let position = 0;
+    const inputs = this.inputs.map((tensor) => tensor && tensors[position++]);
+    const { model, outputs, rows, bytes, isAlone } = this;
+    return { request: new ValidInferRequest(model, details, inputs, outputs, rows, bytes, isAlone), slices };
+  }
+
+  /** The same request after some of its time has passed. */
+  after(passedMs: number): ValidInferRequest {
+    const { timeoutMs } = this.#details;
+    if (timeoutMs === undefined) return this;
+    const details = { ...this.#details, timeoutMs: Math.max(0, timeoutMs - passedMs) };
+    const { model, inputs, outputs, rows, bytes, isAlone } = this;
+    return new ValidInferRequest(model, details, inputs, outputs, rows, bytes, isAlone);
   }
 
   /** Throws `invalid-request` with the first thing that is wrong. */
@@ -137,7 +154,10 @@ export class ValidInferRequest {
       if (!areRowsKnown) rows = tensorRows;
       else if (tensorRows !== rows) {
         if (!model.answersAnyRows) {
-          throw refusal(request, `input '${tensor.name}' batch size does not match other inputs for '${view.name}'`);
+          throw refusal(
+            request,
+            `input ${quote(tensor.name)} batch size does not match other inputs for '${view.name}'`,
+          );
         }
         isAlone = true;
       }
@@ -185,7 +205,10 @@ export interface Extension {
 const noTrail: readonly string[] = [];
 
 function refusal(request: InferRequest, message: string): InferenceError {
-  return new InferenceError('invalid-request', `[request id: ${request.id || '<id_unknown>'}] ${message}`);
+  return new InferenceError(
+    'invalid-request',
+    `[request id: ${shortened(request.id, quotedCharactersMax) || '<id_unknown>'}] ${message}`,
+  );
 }
 
 function rowsRefusal(request: InferRequest, { name, rowsMax }: ModelView, rows: number): InferenceError {
@@ -196,7 +219,7 @@ function rowsRefusal(request: InferRequest, { name, rowsMax }: ModelView, rows: 
 function emptyRefusal(request: InferRequest, { name, shape }: Tensor, operator: string): InferenceError {
   return refusal(
     request,
-    `input '${name}' for model '${request.model}' has no rows (shape ${formatShape(shape)}), and the operator ${operator} of ` +
+    `input ${quote(name)} for model ${quote(request.model)} has no rows (shape ${formatShape(shape)}), and the operator ${operator} of ` +
       'its graph cannot run without; send at least one row',
   );
 }
@@ -213,11 +236,9 @@ function inputsInOrder(request: InferRequest, model: ServedModel): readonly (Ten
   for (const tensor of request.inputs) {
     const index = model.inputIndex.get(tensor.name);
     if (index === undefined) {
-      const known = view.inputs.map((input) => `'${input.name}'`).join(', ');
-      const unexpected = `unexpected inference input '${tensor.name}' for model '${view.name}'`;
-      throw refusal(request, `${unexpected}; its inputs are ${known}`);
+      throw refusal(request, unknownInputProblem(tensor.name, view));
     }
-    if (inputs[index] !== undefined) throw refusal(request, `input '${tensor.name}' already exists in request`);
+    if (inputs[index] !== undefined) throw refusal(request, `input ${quote(tensor.name)} already exists in request`);
     inputs[index] = tensor;
     if (view.inputs[index]?.isOptional !== true) required += 1;
   }
@@ -226,15 +247,11 @@ function inputsInOrder(request: InferRequest, model: ServedModel): readonly (Ten
     throw refusal(
       request,
       `expected ${model.requiredInputs} inputs but got ${request.inputs.length} inputs for model '${view.name}'. ` +
-        `Got input(s) [${quoted(request.inputs)}], but missing required input(s) [${quoted(missing)}]. ` +
+        `Got input(s) [${namesIn(request.inputs, ',')}], but missing required input(s) [${namesIn(missing, ',')}]. ` +
         'Please provide all required input(s).',
     );
   }
   return inputs;
-}
-
-function quoted(named: readonly { readonly name: string }[]): string {
-  return named.map(({ name }) => `'${name}'`).join(',');
 }
 
 /** The quick check for inputs whose rows all have one size; whatever fails it is looked at properly. */
@@ -252,61 +269,34 @@ function checkedTensor(request: InferRequest, given: Tensor, served: ServedModel
   const { model } = request;
   const spec = served.view.inputs[index] as TensorSpec;
   const tensor = withoutListOfOne(given, spec, served.view.isBatched);
-  if (tensor.datatype !== spec.datatype) {
-    const found = `inference input '${tensor.name}' data-type is '${tensor.datatype}'`;
-    throw refusal(request, `${found}, but model '${model}' expects '${spec.datatype}'`);
-  }
-  const problem = shapeProblem(tensor.shape);
-  if (problem !== undefined) throw refusal(request, `input '${tensor.name}' for model '${model}': ${problem}`);
-  if (!spec.isAnyRank && !shapeFits(tensor.shape, spec.shape)) {
-    const expected = `Expected [${spec.shape.join(',')}], got ${formatShape(tensor.shape)}. `;
-    throw refusal(request, `unexpected shape for input '${tensor.name}' for model '${model}'. ${expected}`);
-  }
+  const problem = inputHeadProblem(tensor, spec, model);
+  if (problem !== undefined) throw refusal(request, problem);
   if (tensor.datatype === 'BYTES') {
     checkBytesTensor(request, tensor, served.takesTextOnly);
     return tensor;
   }
   const expected = takeByteSize(tensor.datatype, tensor.shape);
   if (expected !== tensor.data.byteLength) {
-    const mismatch = `input byte size mismatch for input '${tensor.name}' for model '${model}'`;
+    const mismatch = `input byte size mismatch for input ${quote(tensor.name)} for model ${quote(model)}`;
     throw refusal(request, `${mismatch}. Expected ${expected}, got ${tensor.data.byteLength}`);
   }
   return tensor;
 }
 
-/**
- * Triton shows a single value, or one value a row, as a list of one; callers that know the model from there send [1] for
- * [] and [N,1] for [N].
- */
-function withoutListOfOne(tensor: Tensor, spec: TensorSpec, isBatched: boolean): Tensor {
-  const { shape } = tensor;
-  const rank = isBatched && spec.hasDefault !== true ? 1 : 0;
-  if (spec.shape.length !== rank || shape.length !== rank + 1 || shape[rank] !== 1) return tensor;
-  return { ...tensor, shape: shape.slice(0, rank) };
-}
-
 /** Where the engine takes text, not bytes, an element that it would change or cut off is refused here. */
 function checkBytesTensor(request: InferRequest, tensor: Tensor, mustBeText: boolean): void {
   const problem = bytesElementsProblem(tensor.data, elementCount(tensor.shape));
-  if (problem !== undefined) throw refusal(request, `input '${tensor.name}' for model '${request.model}': ${problem}`);
+  if (problem !== undefined)
+    throw refusal(request, `input ${quote(tensor.name)} for model ${quote(request.model)}: ${problem}`);
   if (!mustBeText) return;
   const cursor = new BytesCursor(tensor.data);
   for (let element = 0; cursor.next(); element++) {
     const text = cursor.view();
     const hasZero = text.includes(0);
     if (!hasZero && isUtf8(text)) continue;
-    const where = `element ${element} of input '${tensor.name}' for model '${request.model}'`;
+    const where = `element ${element} of input ${quote(tensor.name)} for model ${quote(request.model)}`;
     throw refusal(request, `${where} ${hasZero ? 'contains a zero byte' : 'is not valid UTF-8'}`);
   }
-}
-
-function shapeFits(shape: readonly number[], expected: readonly number[]): boolean {
-  if (shape.length !== expected.length) return false;
-  for (let axis = 0; axis < shape.length; axis++) {
-    const wanted = expected[axis] as number;
-    if (wanted >= 0 && wanted !== shape[axis]) return false;
-  }
-  return true;
 }
 
 function outputsFrom(request: InferRequest, model: ServedModel): readonly number[] {
@@ -315,11 +305,10 @@ function outputsFrom(request: InferRequest, model: ServedModel): readonly number
   for (const name of request.outputs) {
     const index = model.outputIndex.get(name);
     if (index === undefined) {
-      const known = model.view.outputs.map((output) => `'${output.name}'`).join(', ');
-      const unexpected = `unexpected inference output '${name}' for model '${model.view.name}'`;
-      throw refusal(request, `${unexpected}; its outputs are ${known}`);
+      const unexpected = `unexpected inference output ${quote(name)} for model ${quote(model.view.name)}`;
+      throw refusal(request, `${unexpected}; its outputs are ${namesIn(model.view.outputs)}`);
     }
-    if (outputs.includes(index)) throw refusal(request, `output '${name}' already exists in request`);
+    if (outputs.includes(index)) throw refusal(request, `output ${quote(name)} already exists in request`);
     outputs.push(index);
   }
   return outputs;

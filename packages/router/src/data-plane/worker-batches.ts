@@ -12,12 +12,14 @@ import type {
   WorkerLink,
 } from '@millrace/protocol';
 import { type BatchPart, layOutBatch, splitterOf } from './batch-layout.ts';
+import { BatchSending } from './batch-sending.ts';
 import type { Clock } from './clock.ts';
 import type { InferStep } from './ensemble/ensemble-runner.ts';
 import type { ModelObservers } from './model-observers.ts';
 import type { PendingRequest, PendingRequests } from './pending-requests.ts';
 import { BatchAnswer, type RunningBatch } from './running-batch.ts';
 import type { ServedModel } from './served-model.ts';
+import type { SlicedWork } from './sliced-work/sliced-work.ts';
 import { WorkerCalls } from './worker-calls.ts';
 
 type Action<Kind extends SchedulerAction['kind']> = Extract<SchedulerAction, { kind: Kind }>;
@@ -29,6 +31,10 @@ export interface WorkerBatchesParts {
   /** Answers what batches ask of other models. */
   readonly infer: InferStep;
   readonly onSharingStopped: SharingStopped;
+  /** What copies large inputs. */
+  readonly sliced: SlicedWork;
+  /** A batch was called off before it was sent: said in a later turn, as a worker would. */
+  readonly onSkipped: (message: FailedMessage) => void;
 }
 
 /** Told when a shared run gave an answer that could not be divided: the model's requests run alone from then on. */
@@ -45,6 +51,8 @@ export class WorkerBatches {
   readonly #clock: Clock;
   readonly #calls: WorkerCalls;
   readonly #onSharingStopped: SharingStopped;
+  readonly #onSkipped: (message: FailedMessage) => void;
+  readonly #sending: BatchSending;
   readonly #links = new Map<WorkerId, WorkerLink>();
   readonly #running = new Map<BatchId, RunningBatch>();
   /** The answer the scheduler is being told about; `deliver` hands it out. */
@@ -52,12 +60,14 @@ export class WorkerBatches {
   /** Answers of which parts wait for those of earlier requests, as the scheduler decides. */
   readonly #heldAnswers = new Map<BatchId, BatchAnswer>();
 
-  constructor({ pending, observers, clock, infer, onSharingStopped }: WorkerBatchesParts) {
+  constructor({ pending, observers, clock, infer, onSharingStopped, sliced, onSkipped }: WorkerBatchesParts) {
     this.#onSharingStopped = onSharingStopped;
+    this.#onSkipped = onSkipped;
+    this.#sending = new BatchSending(sliced, () => clock.now());
     this.#pending = pending;
     this.#observers = observers;
     this.#clock = clock;
-    this.#calls = new WorkerCalls(infer, clock);
+    this.#calls = new WorkerCalls({ infer, clock, sliced });
   }
 
   attach(worker: WorkerId, link: WorkerLink): void {
@@ -66,6 +76,7 @@ export class WorkerBatches {
 
   workerGone(worker: WorkerId): void {
     this.#links.delete(worker);
+    this.#sending.workerGone(worker);
     for (const [id, batch] of this.#running) {
       if (batch.worker !== worker) continue;
       this.#running.delete(id);
@@ -95,21 +106,34 @@ export class WorkerBatches {
     }
     const { model } = (pending[0] as PendingRequest).valid;
     this.#observers.of(model).requestsDispatched(pending.length);
-    const { region, inputs, outputs } = layOutBatch(model, partsOf(model, pending), (bytes) => link.lend(bytes));
-    this.#running.set(action.batch, {
+    const { region, inputs, outputs, slices } = layOutBatch(model, partsOf(model, pending), (bytes) =>
+      link.lend(bytes),
+    );
+    const running: RunningBatch = {
       worker: action.worker,
       model,
       pending,
       rows,
       dispatchedAt: now,
       layOutMs: this.#clock.now() - now,
-    });
-    link.send({ kind: 'dispatch', batch: action.batch, model: model.handle, inputs, outputs, region });
+    };
+    this.#running.set(action.batch, running);
+    const message = { kind: 'dispatch', batch: action.batch, model: model.handle, inputs, outputs, region } as const;
+    this.#sending.send(link, message, running, slices);
   }
 
   cancel({ batch, worker }: Action<'cancel-batch'>): void {
     this.#calls.batchEnded(batch);
-    this.#links.get(worker)?.send({ kind: 'cancel', batch });
+    if (this.#sending.cancel(worker, batch)) this.#skip(batch);
+    else this.#links.get(worker)?.send({ kind: 'cancel', batch });
+  }
+
+  #skip(batch: BatchId): void {
+    this.#clock.endOfTurn(() => {
+      // Its worker may be gone by then, and its batches with it.
+      if (!this.#running.has(batch)) return;
+      this.#onSkipped({ kind: 'failed', batch, code: 'cancelled', message: 'nobody waits for the batch any more' });
+    });
   }
 
   kill({ worker, reason }: Action<'kill-worker'>): void {
@@ -195,7 +219,7 @@ export class WorkerBatches {
     const pending = this.#pending.remove(id);
     const { valid, arrivedAt, isWaiting } = pending;
     this.#observers.of(valid.model).requestFailed(error.code, this.#clock.now() - arrivedAt, isWaiting, valid.rows);
-    pending.reject(error);
+    if (!this.#sending.waitForCopy(pending, () => pending.reject(error))) pending.reject(error);
   }
 
   failed({ batch, code }: FailedMessage): void {

@@ -1,6 +1,7 @@
 import { type CallMessage, type CancelSignal, InferenceError, type Tensor, type ToWorker } from '@millrace/protocol';
 import { describe, expect, test } from 'vitest';
 import type { InferAnswer, InferRequest } from './infer.ts';
+import { SlicedWork } from './sliced-work/sliced-work.ts';
 import { HeldClock } from './testing/held-clock.ts';
 import { servedModel } from './testing/models.ts';
 import { CountedRegion, ScriptedLane } from './testing/scripted-lane.ts';
@@ -44,12 +45,15 @@ function onStage() {
   const clock = new HeldClock();
   const lane = new ScriptedLane();
   const link = lane.open(() => {});
-  const calls = new WorkerCalls((request, signal) => {
-    return new Promise<InferAnswer>((resolve, reject) => {
-      inner.push({ request, signal, resolve, reject });
-      signal.onCancel((reason) => reject(new InferenceError(reason, 'given up')));
-    });
-  }, clock);
+  const calls = new WorkerCalls({
+    infer: (request, signal) =>
+      new Promise<InferAnswer>((resolve, reject) => {
+        inner.push({ request, signal, resolve, reject });
+        signal.onCancel((reason) => reject(new InferenceError(reason, 'given up')));
+      }),
+    clock,
+    sliced: new SlicedWork(clock),
+  });
   let count = 0;
   const begin = (
     requests: readonly ValidInferRequest[],

@@ -15,6 +15,8 @@ import {
 import type { Clock } from './clock.ts';
 import type { InferStep } from './ensemble/ensemble-runner.ts';
 import type { InferAnswer } from './infer.ts';
+import { type Copy, copySlices, finish } from './sliced-work/copy-slices.ts';
+import { copySliceBytesMax, type SlicedWork } from './sliced-work/sliced-work.ts';
 import type { ValidInferRequest } from './valid-request.ts';
 
 /** A model called by a model called by … as many times; the next call is refused. */
@@ -37,14 +39,22 @@ interface BatchCalls {
   readonly open: Map<number, Cancellation>;
 }
 
+export interface WorkerCallsParts {
+  readonly infer: InferStep;
+  readonly clock: Clock;
+  readonly sliced: SlicedWork;
+}
+
 export class WorkerCalls {
   readonly #infer: InferStep;
   readonly #clock: Clock;
+  readonly #sliced: SlicedWork;
   readonly #batches = new Map<BatchId, BatchCalls>();
 
-  constructor(infer: InferStep, clock: Clock) {
+  constructor({ infer, clock, sliced }: WorkerCallsParts) {
     this.#infer = infer;
     this.#clock = clock;
+    this.#sliced = sliced;
   }
 
   begin(message: CallMessage, { link, requests, deadlineAt }: CallingBatch): void {
@@ -82,14 +92,41 @@ export class WorkerCalls {
     ).then(
       (answer) => {
         message.region.release();
-        if (calls.open.delete(call)) send(answer, call, batch, link);
-        answer.release();
+        if (calls.open.has(call)) this.#answer(answer, call, batch, calls, link);
+        else answer.release();
       },
       (error: unknown) => {
         message.region.release();
         if (calls.open.delete(call)) link.send({ kind: 'call-failed', call, ...failureFrom(error) });
       },
     );
+  }
+
+  #answer(answer: InferAnswer, call: number, batch: BatchId, calls: BatchCalls, link: WorkerLink): void {
+    let bytes = 0;
+    for (const { data } of answer.outputs) bytes += aligned(data.byteLength);
+    const region: Region = link.lend(bytes);
+    const copies: Copy[] = [];
+    let offset = 0;
+    const outputs = answer.outputs.map((tensor): Tensor => {
+      const target = region.bytes.subarray(offset, offset + tensor.data.byteLength);
+      copies.push({ source: tensor.data, target });
+      offset += aligned(tensor.data.byteLength);
+      return { ...tensor, data: target };
+    });
+    const send = (): void => {
+      answer.release();
+      calls.open.delete(call);
+      // One whose batch has ended meanwhile is not sent, but its memory goes back that way.
+      link.send({ kind: 'call-answered', call, batch, outputs, region });
+    };
+    const slices = copySlices(copies);
+    if (bytes > copySliceBytesMax) {
+      this.#sliced.run(slices, send);
+      return;
+    }
+    finish(slices);
+    send();
   }
 
   cancelled({ call, batch }: CallCancelledMessage): void {
@@ -134,20 +171,6 @@ function refusalOf(model: string, trail: readonly string[], count: number): Infe
 function priorityOf(requests: readonly ValidInferRequest[]): number {
   const stated = requests.map(({ priority }) => priority).filter((priority) => priority > 0);
   return stated.length === 0 ? 0 : Math.min(...stated);
-}
-
-function send(answer: InferAnswer, call: number, batch: BatchId, link: WorkerLink): void {
-  let bytes = 0;
-  for (const { data } of answer.outputs) bytes += aligned(data.byteLength);
-  const region: Region = link.lend(bytes);
-  let offset = 0;
-  const outputs = answer.outputs.map((tensor): Tensor => {
-    const data = region.bytes.subarray(offset, offset + tensor.data.byteLength);
-    data.set(tensor.data);
-    offset += aligned(tensor.data.byteLength);
-    return { ...tensor, data };
-  });
-  link.send({ kind: 'call-answered', call, batch, outputs, region });
 }
 
 function aligned(bytes: number): number {

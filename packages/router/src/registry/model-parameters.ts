@@ -16,6 +16,8 @@ export type LaneName = LaneChoice | 'pipeline';
 /** What a model gets that says nothing itself. */
 export interface ModelDefaults {
   readonly lane: LaneChoice;
+  /** Models may not ask for the inline lane: workers run as a user of their own, and it would not be that one. */
+  readonly isInlineRefused?: boolean;
   readonly runMsMax: number;
   readonly queueRequestsMax: number;
   readonly queueBytesMax: number;
@@ -45,6 +47,7 @@ export interface ModelSettings extends ModelDefaults {
   readonly isSpinning: boolean;
   /** Sequences that may wait for a slot. */
   readonly sequenceBacklogMax: number;
+  readonly sequenceSlotWaitMsMax: number;
   /** Of the implicit state of all sequences together. */
   readonly sequenceStateBytesMax: number;
   /** Requests that one worker runs at once, of a model that lets it. */
@@ -52,6 +55,7 @@ export interface ModelSettings extends ModelDefaults {
 }
 
 const sequenceBacklogMaxDefault = 1024;
+const sequenceSlotWaitMsMaxDefault = 30_000;
 const sequenceStateBytesMaxDefault = 256 * 1024 * 1024;
 
 export interface ParameterKind {
@@ -155,6 +159,11 @@ export const modelParameters = {
     without: `${sequenceBacklogMaxDefault}`,
     range: [0, 1_000_000],
   },
+  'millrace.sequence_slot_wait_ms_max': {
+    meaning: 'a sequence that has waited so long for a slot, in milliseconds, is refused',
+    without: `${sequenceSlotWaitMsMaxDefault}`,
+    range: [1, 86_400_000],
+  },
   'millrace.sequence_state_bytes_max': {
     meaning: 'bytes that the implicit state of all sequences may have',
     without: `${sequenceStateBytesMaxDefault / 2 ** 20} MiB`,
@@ -235,6 +244,10 @@ export function readModelSettings(
   }
   const lane = written.get('millrace.lane') as LaneChoice | undefined;
   const group = written.get('millrace.worker_group');
+  if (lane === 'inline' && defaults.isInlineRefused === true) {
+    const message = 'would run the model with the rights of the server, although worker.user is set; remove one';
+    findings.problem('parameters["millrace.lane"]', message);
+  }
   if (lane === 'inline' && group !== undefined) {
     findings.problem('parameters["millrace.worker_group"]', 'has no meaning with millrace.lane "inline"; remove one');
   }
@@ -263,6 +276,7 @@ export function readModelSettings(
     threads: number('millrace.threads', 0),
     isSpinning: written.get('millrace.spinning') === 'true',
     sequenceBacklogMax: number('millrace.sequence_backlog_max', sequenceBacklogMaxDefault),
+    sequenceSlotWaitMsMax: number('millrace.sequence_slot_wait_ms_max', sequenceSlotWaitMsMaxDefault),
     sequenceStateBytesMax: number('millrace.sequence_state_bytes_max', sequenceStateBytesMaxDefault),
     concurrency: number(concurrencyParameter, concurrencyDefault),
   };

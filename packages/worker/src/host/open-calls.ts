@@ -4,6 +4,7 @@ import {
   type CallCancelledMessage,
   type CallFailedMessage,
   type CallMessage,
+  copyOf,
   InferenceError,
   type Region,
   type Tensor,
@@ -57,7 +58,7 @@ export class OpenCalls {
   answered({ call, outputs }: CallAnsweredMessage): void {
     const open = this.#end(call);
     // The memory is used again when the batch has ended, and what a caller keeps must not change under it.
-    open?.resolve(outputs.map((tensor) => ({ ...tensor, data: tensor.data.slice() })));
+    open?.resolve(outputs.map((tensor) => ({ ...tensor, data: copyOf(tensor.data) })));
   }
 
   failed({ call, code, message, retryAfterMs }: CallFailedMessage): void {

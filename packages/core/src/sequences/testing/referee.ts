@@ -2,7 +2,7 @@
  * Judges a sequencer by what it was told and what it said, kept in the plainest way: lists that are searched, nothing
  * shared with the sequencer. Throws at the first rule that is broken.
  */
-import type { SequencePolicy } from '../sequence-policy.ts';
+import { reclaimMsOf, type SequencePolicy } from '../sequence-policy.ts';
 import type { SequencerCounts } from '../sequencer.ts';
 import type { ArrivedStep, SequencerAction, SequencerEvent } from '../sequencer-events.ts';
 
@@ -73,11 +73,11 @@ export class Referee {
       'steps of a sequence run in the order of arrival',
     );
     must(
-      before.every((other) => other.arrived.id === step.arrived.id),
-      'a sequence has one id',
+      before.every((other) => isOfSameId(other, step)),
+      'a sequence has one owner and one id',
     );
     if (!action.isStart) {
-      const previous = this.steps.filter(({ arrived }) => arrived.id === step.arrived.id && arrived.step < action.step);
+      const previous = this.steps.filter((other) => isOfSameId(other, step) && other.arrived.step < action.step);
       const last = previous.at(-1);
       must(
         last?.fate === 'answered' && last.sequence === action.sequence,
@@ -118,13 +118,31 @@ export class Referee {
     must(!waiting.some(({ arrived }) => arrived.deadlineAt <= now), 'no step waits beyond its deadline');
     for (const sequence of this.#live) {
       const last = this.steps.filter((step) => step.sequence === sequence).at(-1);
-      const hasMore = waiting.some(({ arrived }) => arrived.id === last?.arrived.id);
+      const hasMore = last !== undefined && waiting.some((other) => isOfSameId(other, last));
       if (last?.fate === 'answered' && !hasMore) {
         must(now < last.settledAt + this.#policy.idleMsMax, 'no sequence outlives its idle time');
         must(this.wakeAt <= last.settledAt + this.#policy.idleMsMax, 'and somebody is to look in time');
       }
     }
+    this.#checkShares(waiting, now);
     for (const { arrived } of waiting) must(this.wakeAt <= arrived.deadlineAt, 'somebody looks at every deadline');
+  }
+
+  /** Who has less than its share does not wait for long beside somebody who has more and does not use it. */
+  #checkShares(waiting: readonly KnownStep[], now: number): void {
+    const lives = [...this.#live].map((sequence) => this.steps.filter((step) => step.sequence === sequence));
+    const liveOf = (owner: string): number => lives.filter(([first]) => first?.arrived.owner === owner).length;
+    const begun = (step: KnownStep): boolean =>
+      lives.some((steps) => isOfSameId(steps[0] as KnownStep, step) && steps.at(-1)?.arrived.isEnd === false);
+    const inBacklog = waiting.filter((step) => step.arrived.isStart && !begun(step));
+    const owners = new Set([...lives.flat(), ...inBacklog].map(({ arrived }) => arrived.owner));
+    const share = Math.max(1, Math.floor(this.#policy.slotsMax / owners.size));
+    // One that runs may be the last step of a sequence that gives up its slot.
+    if (lives.some((steps) => steps.at(-1)?.fate !== 'answered')) return;
+    for (const { arrived, at } of inBacklog) {
+      if (now < at + reclaimMsOf(this.#policy) || liveOf(arrived.owner) >= share) continue;
+      for (const owner of owners) must(liveOf(owner) <= share, 'a slot over the share goes to one who waits');
+    }
   }
 
   #stepOf(id: number): KnownStep {
@@ -132,6 +150,11 @@ export class Referee {
     must(step !== undefined, `step ${id} is known`);
     return step;
   }
+}
+
+/** The same digits of two owners, or as number and as text, are different. */
+function isOfSameId({ arrived: one }: KnownStep, { arrived: other }: KnownStep): boolean {
+  return one.owner === other.owner && one.id === other.id;
 }
 
 function must(claim: boolean, rule: string): asserts claim {

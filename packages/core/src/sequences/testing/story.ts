@@ -10,13 +10,14 @@ export function resolveTestPolicy(overrides: Partial<SequencePolicy>): SequenceP
     slotsMax: 8,
     backlogSequencesMax: 8,
     idleMsMax: 1e6,
+    slotWaitMsMax: Number.POSITIVE_INFINITY,
     waitingStepsMax: 100,
     waitingBytesMax: 1000,
     ...overrides,
   };
 }
 
-type StepOptions = Partial<Pick<ArrivedStep, 'bytes' | 'deadlineAt' | 'slotWaitMsMax'>>;
+type StepOptions = Partial<Pick<ArrivedStep, 'owner' | 'bytes' | 'deadlineAt' | 'slotWaitMsMax'>>;
 
 export class Story {
   readonly #sequencer: Sequencer;
@@ -29,7 +30,12 @@ export class Story {
   }
 
   arrives(step: number, id: bigint | string, flag: '' | 'start' | 'end' = '', options: StepOptions = {}): this {
-    const limits = { bytes: 4, deadlineAt: Number.POSITIVE_INFINITY, slotWaitMsMax: Number.POSITIVE_INFINITY };
+    const limits = {
+      owner: 'o',
+      bytes: 4,
+      deadlineAt: Number.POSITIVE_INFINITY,
+      slotWaitMsMax: Number.POSITIVE_INFINITY,
+    };
     const flags = { isStart: flag === 'start', isEnd: flag === 'end' };
     return this.#tell({ kind: 'step-arrived', step: { step, id, ...flags, ...limits, ...options } });
   }
@@ -44,6 +50,10 @@ export class Story {
 
   cancelled(step: number): this {
     return this.#tell({ kind: 'step-cancelled', step, reason: 'cancelled' });
+  }
+
+  overShare(owner: string): this {
+    return this.#tell({ kind: 'owner-over-share', owner });
   }
 
   closing(kind: 'closing' | 'closing-at-once' | 'reopened' = 'closing'): this {

@@ -1,6 +1,8 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { copyCorner, fillWith } from './copy-corner.ts';
+import { finish } from '../sliced-work/copy-slices.ts';
+import { copySliceBytesMax } from '../sliced-work/sliced-work.ts';
+import { copyCornerSlices, fillSlices } from './copy-corner.ts';
 
 /** Each element is its place, so that wherever it turns up it can be told where it came from. */
 function numbered(shape: readonly number[]): Uint16Array {
@@ -29,7 +31,7 @@ test('what lies in both blocks is copied to its own place, and nothing else is t
         bytes: new Uint8Array(elements.buffer),
         shape,
       });
-      copyCorner(block(source, from), block(target, to), 2);
+      finish(copyCornerSlices(block(source, from), block(target, to), 2));
       for (const index of indicesOf(to)) {
         const isInside = index.every((at, axis) => at < (from[axis] as number));
         expect(target[placeOf(index, to)]).toBe(isInside ? source[placeOf(index, from)] : 9999);
@@ -46,7 +48,36 @@ test('an element is written over and over, whatever its bytes', () => {
     [7, 8, 9, 10],
   ]) {
     const target = new Uint8Array(element.length * 5);
-    fillWith(target, Uint8Array.from(element));
+    finish(fillSlices(target, Uint8Array.from(element)));
     expect([...target]).toEqual([...element, ...element, ...element, ...element, ...element]);
   }
+});
+
+function turnsOf(slices: Iterator<void, void>): number {
+  let turns = 1;
+  while (slices.next().done !== true) turns += 1;
+  return turns;
+}
+
+test('large blocks are copied in slices, in long runs and in short ones', () => {
+  const rows = (2 * copySliceBytesMax) / 1000;
+  const long = { bytes: new Uint8Array(rows * 1000).fill(5), shape: [Math.floor(rows), 1000] };
+  const wide = { bytes: new Uint8Array(rows * 1001), shape: [Math.floor(rows), 1001] };
+  expect(turnsOf(copyCornerSlices(long, wide, 1))).toBeGreaterThanOrEqual(2);
+  expect(wide.bytes.lastIndexOf(5)).toBe((Math.floor(rows) - 1) * 1001 + 999);
+  const one = { bytes: new Uint8Array(3 * copySliceBytesMax).fill(6), shape: [1, 3 * copySliceBytesMax] };
+  const target = { bytes: new Uint8Array(3 * copySliceBytesMax + 1), shape: [1, 3 * copySliceBytesMax + 1] };
+  expect(turnsOf(copyCornerSlices(one, target, 1))).toBeGreaterThanOrEqual(3);
+  expect(target.bytes.lastIndexOf(6)).toBe(3 * copySliceBytesMax - 1);
+  // So many runs of one byte take as long as far more bytes in one.
+  const thin = { bytes: new Uint8Array(50_000).fill(7), shape: [50_000, 1] };
+  const padded = { bytes: new Uint8Array(100_000), shape: [50_000, 2] };
+  expect(turnsOf(copyCornerSlices(thin, padded, 1))).toBeGreaterThanOrEqual(6);
+  expect(padded.bytes.filter((byte) => byte === 7)).toHaveLength(50_000);
+});
+
+test('a large block is filled in slices that fit together', () => {
+  const target = new Uint8Array(2 * copySliceBytesMax + 3);
+  expect(turnsOf(fillSlices(target, Uint8Array.of(1, 2, 3)))).toBe(3);
+  expect(target.findIndex((byte, at) => byte !== (at % 3) + 1)).toBe(-1);
 });

@@ -1,11 +1,16 @@
+import { copySliceBytesMax } from '../sliced-work/sliced-work.ts';
+
 /** Copies the corner that two blocks of elements have in common: into a larger one to pad, into a smaller one to cut. */
 export interface Block {
   readonly bytes: Uint8Array;
   readonly shape: readonly number[];
 }
 
+/** What it costs to begin a run, in bytes that could be copied instead. */
+const runCostBytes = 512;
+
 /** Both blocks have the same number of axes; what is copied is, on each axis, as long as the shorter of the two. */
-export function copyCorner(source: Block, target: Block, elementBytes: number): void {
+export function* copyCornerSlices(source: Block, target: Block, elementBytes: number): Generator<void, void> {
   const axes = source.shape.length;
   const extent = source.shape.map((size, axis) => Math.min(size, target.shape[axis] as number));
   if (extent.includes(0)) return;
@@ -20,6 +25,7 @@ export function copyCorner(source: Block, target: Block, elementBytes: number): 
   const sourceSteps = stepsOf(source.shape, elementBytes);
   const targetSteps = stepsOf(target.shape, elementBytes);
   const at = new Array<number>(Math.max(0, runAxis)).fill(0);
+  let room = copySliceBytesMax;
   for (;;) {
     let from = 0;
     let to = 0;
@@ -27,7 +33,17 @@ export function copyCorner(source: Block, target: Block, elementBytes: number): 
       from += (at[axis] as number) * (sourceSteps[axis] as number);
       to += (at[axis] as number) * (targetSteps[axis] as number);
     }
-    target.bytes.set(source.bytes.subarray(from, from + runBytes), to);
+    for (let done = 0; done < runBytes; ) {
+      const bytes = Math.min(runBytes - done, room);
+      target.bytes.set(source.bytes.subarray(from + done, from + done + bytes), to + done);
+      done += bytes;
+      room -= bytes;
+      if (room > 0) continue;
+      room = copySliceBytesMax;
+      yield;
+    }
+    // A short run costs as much as many bytes.
+    room = Math.max(1, room - runCostBytes);
     let axis = at.length - 1;
     while (axis >= 0 && (at[axis] as number) + 1 === extent[axis]) {
       at[axis] = 0;
@@ -50,11 +66,19 @@ function stepsOf(shape: readonly number[], elementBytes: number): readonly numbe
 }
 
 /** Writes one element over and over. */
-export function fillWith(target: Uint8Array, element: Uint8Array): void {
-  if (element.every((byte) => byte === element[0])) {
-    target.fill(element[0] ?? 0);
-    return;
+export function* fillSlices(target: Uint8Array, element: Uint8Array): Generator<void, void> {
+  const isUniform = element.every((byte) => byte === element[0]);
+  // A whole number of elements, for the next slice goes on where this one ends.
+  const sliceBytes = Math.max(1, Math.floor(copySliceBytesMax / element.length)) * element.length;
+  for (let from = 0; from < target.length; from += sliceBytes) {
+    const part = target.subarray(from, from + sliceBytes);
+    if (isUniform) part.fill(element[0] ?? 0);
+    else repeat(part, element);
+    if (from + sliceBytes < target.length) yield;
   }
+}
+
+function repeat(target: Uint8Array, element: Uint8Array): void {
   target.set(element.subarray(0, Math.min(element.length, target.length)));
   for (let filled = element.length; filled < target.length; filled *= 2) {
     target.copyWithin(filled, 0, Math.min(filled, target.length - filled));

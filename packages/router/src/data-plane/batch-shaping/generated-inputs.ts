@@ -24,7 +24,7 @@ export function generatedTensor(
       return listOf(datatype, accumulated(shapes));
     case 'BATCH_MAX_ELEMENT_COUNT_AS_SHAPE':
       // Its length is the message; what is in it means nothing.
-      return listOf(datatype, new Array<number>(Math.max(...shapes.map(elementCount))).fill(0));
+      return zerosOf(datatype, Math.max(...shapes.map(elementCount)));
     case 'BATCH_ITEM_SHAPE':
     case 'BATCH_ITEM_SHAPE_FLATTEN': {
       const values = shapes.flatMap(([rows = 0, ...row]) => Array.from({ length: rows }, () => row).flat());
@@ -40,6 +40,10 @@ function accumulated(shapes: readonly (readonly number[])[]): readonly number[] 
   const counts = [0];
   for (const shape of shapes) counts.push((counts.at(-1) as number) + elementCount(shape));
   return counts;
+}
+
+function zerosOf(datatype: GeneratedInput['datatype'], count: number): GeneratedTensor {
+  return { shape: [count], data: new Uint8Array(count * elementBytes[datatype]) };
 }
 
 function listOf(datatype: GeneratedInput['datatype'], values: readonly number[]): GeneratedTensor {

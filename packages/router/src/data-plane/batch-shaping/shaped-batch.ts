@@ -10,9 +10,11 @@ import {
   type TensorSpec,
   takeBytesRowOffsets,
 } from '@millrace/protocol';
-import type { BatchPart } from '../batch-layout.ts';
+import type { BatchPart, LaidOutBatch } from '../batch-layout.ts';
 import type { ServedModel } from '../served-model.ts';
-import { copyCorner, fillWith } from './copy-corner.ts';
+import { copySlices, finish } from '../sliced-work/copy-slices.ts';
+import { copySliceBytesMax } from '../sliced-work/sliced-work.ts';
+import { copyCornerSlices, fillSlices } from './copy-corner.ts';
 import { generatedTensor } from './generated-inputs.ts';
 import type { BatchShaping, Cut, InputShaping } from './shaping.ts';
 
@@ -23,7 +25,7 @@ interface Planned {
   readonly index: number;
   readonly shape: readonly number[];
   readonly bytes: number;
-  write(target: Uint8Array): void;
+  write(target: Uint8Array): Generator<void, void>;
 }
 
 /** Inputs in memory the worker reads; padding is written where rows are shorter than the longest. */
@@ -31,7 +33,7 @@ export function layOutShapedInputs(
   requests: readonly BatchPart[],
   shaping: BatchShaping,
   lend: (bytes: number) => Region,
-): { readonly region: Region; readonly inputs: readonly BatchTensor[] } {
+): Pick<LaidOutBatch, 'region' | 'inputs' | 'slices'> {
   const first = requests[0] as BatchPart;
   const planned: Planned[] = [];
   for (const [index, tensor] of first.inputs.entries()) {
@@ -42,18 +44,27 @@ export function layOutShapedInputs(
   for (const [position, generated] of shaping.generated.entries()) {
     const { shape, data } = generatedTensor(generated, requests);
     const index = first.inputs.length + position;
-    planned.push({ index, shape, bytes: data.byteLength, write: (target) => target.set(data) });
+    planned.push({ index, shape, bytes: data.byteLength, write: (target) => copySlices([{ source: data, target }]) });
   }
   const aligned = (bytes: number): number => Math.ceil(bytes / alignmentBytes) * alignmentBytes;
-  const region = lend(planned.reduce((sum, { bytes }) => sum + aligned(bytes), 0));
+  const regionBytes = planned.reduce((sum, { bytes }) => sum + aligned(bytes), 0);
+  const region = lend(regionBytes);
+  const writes: Generator<void, void>[] = [];
   let offset = 0;
   const inputs = planned.map(({ index, shape, bytes, write }) => {
     const data = region.bytes.subarray(offset, offset + bytes);
-    write(data);
+    writes.push(write(data));
     offset += aligned(bytes);
     return { index, shape, data };
   });
-  return { region, inputs };
+  const slices = oneAfterOther(writes);
+  if (regionBytes > copySliceBytesMax) return { region, inputs, slices };
+  finish(slices);
+  return { region, inputs, slices: undefined };
+}
+
+function* oneAfterOther(works: readonly Generator<void, void>[]): Generator<void, void> {
+  for (const work of works) yield* work;
 }
 
 function planInput(index: number, tensors: readonly Tensor[], shaping: InputShaping): Planned {
@@ -70,10 +81,12 @@ function planInput(index: number, tensors: readonly Tensor[], shaping: InputShap
     bytes,
     write(target) {
       let end = 0;
-      for (const { data } of tensors) {
-        target.set(data, end);
-        end += data.byteLength;
-      }
+      return copySlices(
+        tensors.map(({ data }) => {
+          end += data.byteLength;
+          return { source: data, target: target.subarray(end - data.byteLength, end) };
+        }),
+      );
     },
   };
 }
@@ -86,14 +99,14 @@ function planPadded(index: number, tensors: readonly Tensor[], rows: number, fil
     index,
     shape: [rows, ...row],
     bytes: rows * rowBytes,
-    write(target) {
-      fillWith(target, fill);
+    *write(target) {
+      yield* fillSlices(target, fill);
       let begin = 0;
       for (const { shape, data } of tensors) {
         const tensorRows = shape[0] as number;
         const end = begin + tensorRows * rowBytes;
         const block = { bytes: target.subarray(begin, end), shape: [tensorRows, ...row] };
-        copyCorner({ bytes: data, shape }, block, fill.length);
+        yield* copyCornerSlices({ bytes: data, shape }, block, fill.length);
         begin = end;
       }
     },
@@ -170,7 +183,7 @@ export class ShapedAnswer {
     }
     if (shape.every((size, axis) => size === part.shape[axis])) return part;
     const data = new Uint8Array(elementCount(shape) * elementBytes);
-    copyCorner({ bytes: part.data, shape: part.shape }, { bytes: data, shape }, elementBytes);
+    finish(copyCornerSlices({ bytes: part.data, shape: part.shape }, { bytes: data, shape }, elementBytes));
     return { shape, data };
   }
 

@@ -10,9 +10,11 @@ import type { ModelObserver } from '../../telemetry/observer.ts';
 import type { Clock } from '../clock.ts';
 import type { InferAnswer, Runner } from '../infer.ts';
 import type { ServedModel } from '../served-model.ts';
+import { bytesOfTensors, copiesOf, finish } from '../sliced-work/copy-slices.ts';
+import { copySliceBytesMax, type SlicedWork } from '../sliced-work/sliced-work.ts';
 import type { ValidInferRequest } from '../valid-request.ts';
-import { requestKeyFrom } from './request-key.ts';
-import { bytesOf, type ResultCache } from './result-cache.ts';
+import { hashSliceBytesMax, requestKeyFrom, requestKeySlices } from './request-key.ts';
+import type { ResultCache } from './result-cache.ts';
 
 export interface CachingRunnerParts {
   readonly model: ServedModel;
@@ -24,6 +26,8 @@ export interface CachingRunnerParts {
   readonly flights: Flights<WaitingRequest>;
   readonly clock: Clock;
   readonly observer: ModelObserver;
+  /** What hashes and copies large requests. */
+  readonly sliced: SlicedWork;
 }
 
 /** A request that waits for a run: its own, or that of an identical one. */
@@ -39,11 +43,18 @@ export interface WaitingRequest {
 /** The longest delay a timer takes, 24 days: nobody waits for a deadline beyond. */
 const timerMsMax = 2 ** 31 - 1;
 
+/** The run of a flight. */
+interface Run {
+  readonly cancellation: Cancellation;
+  /** While the inputs are copied: from whose request, and how to stop it. */
+  copying: { readonly from: WaitingRequest; readonly cancel: () => void } | undefined;
+}
+
 export class CachingRunner implements Runner {
   readonly #parts: CachingRunnerParts;
   readonly #revision: number;
-  /** What calls off the run of each flight. */
-  readonly #runs = new Map<string, Cancellation>();
+  readonly #runs = new Map<string, Run>();
+  #isForgotten: boolean = false;
 
   constructor(parts: CachingRunnerParts) {
     this.#parts = parts;
@@ -52,18 +63,51 @@ export class CachingRunner implements Runner {
   }
 
   run(request: ValidInferRequest, signal: CancelSignal): Promise<InferAnswer> {
-    const { inner, cache, choice, clock, observer } = this.#parts;
+    const { inner, choice, clock } = this.#parts;
     if (request.sequence !== undefined) return inner.run(request, signal);
     const startedAt = clock.now();
-    const key = requestKeyFrom(request, this.#revision, choice.isShared);
+    if (request.bytes > hashSliceBytesMax) return this.#runLarge(request, signal, startedAt);
+    return this.#lookUp(requestKeyFrom(request, this.#revision, choice.isShared), request, signal, startedAt);
+  }
+
+  #lookUp(key: string, request: ValidInferRequest, signal: CancelSignal, startedAt: number): Promise<InferAnswer> {
+    const { cache, clock, observer } = this.#parts;
     const kept = cache.take(key);
     const lookUpMs = clock.now() - startedAt;
     if (kept === undefined) return this.#await(key, request, signal, startedAt, lookUpMs);
-    observer.requestCached(lookUpMs, bytesOf(kept.outputs));
+    observer.requestCached(lookUpMs, bytesOfTensors(kept.outputs));
     return Promise.resolve({ ...kept, id: request.id });
   }
 
+  /** Hashes in slices; a caller that goes away or whose time is up meanwhile is told, and the rest is not read. */
+  #runLarge(request: ValidInferRequest, signal: CancelSignal, startedAt: number): Promise<InferAnswer> {
+    const { choice, clock, observer, sliced } = this.#parts;
+    return new Promise((resolve, reject) => {
+      let key = '';
+      const slices = requestKeySlices(request, this.#revision, choice.isShared);
+      const hashing = (function* () {
+        key = yield* slices;
+      })();
+      const stop = sliced.run(hashing, () => {
+        settle(waiting);
+        this.#lookUp(key, request, signal, startedAt).then(resolve, reject);
+      });
+      const leave = (reason: CancelReason): void => {
+        stop();
+        settle(waiting);
+        observer.requestRefused(reason);
+        reject(new InferenceError(reason, leavingMessages[reason]));
+      };
+      const waiting: Pick<WaitingRequest, 'stopListening' | 'cancelTimer'> = {
+        cancelTimer: afterTimeout(clock, request.timeoutMs, 0, () => leave('deadline-exceeded')),
+        stopListening: undefined,
+      };
+      waiting.stopListening = signal.onCancel(leave);
+    });
+  }
+
   forget(): void {
+    this.#isForgotten = true;
     this.#parts.cache.forget(this.#parts.model);
   }
 
@@ -90,47 +134,75 @@ export class CachingRunner implements Runner {
       if (part === 'follow') observer.requestFollows();
       else observer.cacheMissed(lookUpMs);
       if (part === 'alone') {
-        inner.run(request, signal).then(resolve, reject);
+        inner.run(request.after(lookUpMs), signal).then(resolve, reject);
         return;
       }
-      if (part === 'lead') this.#launch(key, flight, request);
-      const { timeoutMs } = request;
-      if (timeoutMs !== undefined && timeoutMs <= timerMsMax) {
-        waiter.cancelTimer = clock.after(timeoutMs, () => this.#leave(flight, waiter, 'deadline-exceeded'));
-      }
+      if (part === 'lead') this.#launch(key, flight, waiter);
+      const leave = (): void => this.#leave(key, flight, waiter, 'deadline-exceeded');
+      waiter.cancelTimer = afterTimeout(clock, request.timeoutMs, lookUpMs, leave);
       // Last: one that is cancelled already calls back at once, and then the waiter must be known.
-      waiter.stopListening = signal.onCancel((reason) => this.#leave(flight, waiter, reason));
+      waiter.stopListening = signal.onCancel((reason) => this.#leave(key, flight, waiter, reason));
     });
   }
 
-  #launch(key: string, flight: string, request: ValidInferRequest): void {
-    const cancellation = new Cancellation();
-    this.#runs.set(flight, cancellation);
-    this.#parts.inner.run(request.detached(), cancellation).then(
+  #launch(key: string, flight: string, waiter: WaitingRequest): void {
+    const run: Run = { cancellation: new Cancellation(), copying: undefined };
+    this.#runs.set(flight, run);
+    const { request, slices } = waiter.request.detached();
+    if (request.bytes <= copySliceBytesMax) {
+      finish(slices);
+      this.#start(key, flight, run, request);
+      return;
+    }
+    const cancel = this.#parts.sliced.run(slices, () => {
+      run.copying = undefined;
+      this.#start(key, flight, run, request);
+    });
+    run.copying = { from: waiter, cancel };
+  }
+
+  #start(key: string, flight: string, run: Run, request: ValidInferRequest): void {
+    this.#parts.inner.run(request, run.cancellation).then(
       (answer) => {
-        if (this.#runs.get(flight) === cancellation) this.#answered(key, flight, answer);
+        if (this.#runs.get(flight) === run) this.#answered(key, flight, request.caller, answer);
         else answer.release();
       },
       (error: InferenceError) => {
-        if (this.#runs.get(flight) === cancellation) this.#failed(key, flight, error);
+        if (this.#runs.get(flight) === run) this.#failed(key, flight, error);
       },
     );
   }
 
-  #answered(key: string, flight: string, answer: InferAnswer): void {
+  #answered(key: string, flight: string, owner: string, answer: InferAnswer): void {
     const { cache, model, flights, clock, observer } = this.#parts;
     this.#runs.delete(flight);
     const waiters = flights.answered(flight);
-    const kept = cache.keep(key, model, answer);
-    if (kept !== undefined) answer.release();
-    const shared = kept ?? sharedAmong(waiters.length, answer);
-    const bytes = bytesOf(shared.outputs);
+    const bytes = bytesOfTensors(answer.outputs);
+    let shared: InferAnswer;
+    if (bytes > copySliceBytesMax && cache.keeps(bytes)) {
+      shared = sharedAmong(waiters.length + 1, answer);
+      this.#keepLarge(key, owner, shared);
+    } else {
+      const kept = cache.keep(key, owner, model, answer);
+      if (kept !== undefined) answer.release();
+      shared = kept ?? sharedAmong(waiters.length, answer);
+    }
     for (const [index, waiter] of waiters.entries()) {
       settle(waiter);
       // The run itself was counted as one request by whoever ran it.
       if (index > 0) observer.requestCoalesced(clock.now() - waiter.startedAt, bytes);
       waiter.resolve({ ...shared, id: waiter.request.id });
     }
+  }
+
+  /** Nobody waits for it: whoever asks meanwhile is run again. */
+  #keepLarge(key: string, owner: string, answer: InferAnswer): void {
+    const { cache, model, sliced } = this.#parts;
+    const { tensors, slices } = copiesOf(answer.outputs);
+    sliced.run(slices, () => {
+      answer.release();
+      if (!this.#isForgotten) cache.put(key, owner, model, { ...answer, outputs: tensors });
+    });
   }
 
   #failed(key: string, flight: string, error: InferenceError): void {
@@ -142,19 +214,25 @@ export class CachingRunner implements Runner {
       if (index > 0) observer.requestRefused(error.code);
       waiter.reject(error);
     }
-    if (next !== undefined) this.#launch(key, flight, next.request);
+    if (next !== undefined) this.#launch(key, flight, next);
   }
 
-  #leave(flight: string, waiter: WaitingRequest, reason: CancelReason): void {
+  #leave(key: string, flight: string, waiter: WaitingRequest, reason: CancelReason): void {
     const { flights, observer } = this.#parts;
     settle(waiter);
+    const run = this.#runs.get(flight);
+    const isCopied = run?.copying?.from === waiter;
+    // Its inputs must not be read any more once it is told.
+    if (isCopied) run?.copying?.cancel();
     if (flights.leave(flight, waiter)) {
-      const run = this.#runs.get(flight);
       this.#runs.delete(flight);
-      // Its end is counted where the run is.
-      run?.cancel(reason);
+      // Its end is counted where the run is; one that has not begun is counted here.
+      if (isCopied) observer.requestRefused(reason);
+      else run?.cancellation.cancel(reason);
     } else {
       observer.requestRefused(reason);
+      const next = flights.takeOldest(flight);
+      if (isCopied && next !== undefined) this.#launch(key, flight, next);
     }
     waiter.reject(new InferenceError(reason, leavingMessages[reason]));
   }
@@ -165,7 +243,18 @@ const leavingMessages: Readonly<Record<CancelReason, string>> = {
   'deadline-exceeded': 'the deadline passed before the request was answered; give it more time',
 };
 
-function settle(waiter: WaitingRequest): void {
+/** Undefined where there is no limit, or one that is too far. */
+function afterTimeout(
+  clock: Clock,
+  timeoutMs: number | undefined,
+  passedMs: number,
+  callback: () => void,
+): (() => void) | undefined {
+  if (timeoutMs === undefined || timeoutMs > timerMsMax) return undefined;
+  return clock.after(Math.max(0, timeoutMs - passedMs), callback);
+}
+
+function settle(waiter: Pick<WaitingRequest, 'stopListening' | 'cancelTimer'>): void {
   waiter.stopListening?.();
   waiter.cancelTimer?.();
 }

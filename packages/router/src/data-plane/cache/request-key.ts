@@ -2,16 +2,44 @@
  * The name under which a result is kept: a SHA-256 of everything that can change the answer. Two requests with one key
  * are the same request: nobody can make two different ones that share it, so nothing is compared on a hit.
  */
-import { createHash } from 'node:crypto';
+import { createHash, type Hash } from 'node:crypto';
 import type { Tensor } from '@millrace/protocol';
 import type { Parameters, ParameterValue } from '../infer.ts';
 import type { ValidInferRequest } from '../valid-request.ts';
+
+/** Up to here inputs are hashed at once: about a millisecond. */
+export const hashSliceBytesMax: number = 1024 * 1024;
 
 /**
  * `revision` names one load of one model version, so it stands for the names and datatypes of its tensors as well: a
  * valid request has the model's. The head is JSON and so ends where it says; it has the length of all that follows.
  */
 export function requestKeyFrom(request: ValidInferRequest, revision: number, isShared: boolean): string {
+  const hash = headHash(request, revision, isShared);
+  for (const input of request.inputs) if (input !== undefined) hash.update(input.data);
+  return hash.digest('base64');
+}
+
+/** The same in slices; the inputs must stay as they are until it is done. */
+export function* requestKeySlices(
+  request: ValidInferRequest,
+  revision: number,
+  isShared: boolean,
+): Generator<void, string> {
+  const hash = headHash(request, revision, isShared);
+  for (const input of request.inputs) {
+    const data = input?.data ?? noBytes;
+    for (let at = 0; at < data.length; at += hashSliceBytesMax) {
+      hash.update(data.subarray(at, at + hashSliceBytesMax));
+      yield;
+    }
+  }
+  return hash.digest('base64');
+}
+
+const noBytes = new Uint8Array(0);
+
+function headHash(request: ValidInferRequest, revision: number, isShared: boolean): Hash {
   const head = JSON.stringify([
     revision,
     isShared ? null : request.caller,
@@ -19,9 +47,7 @@ export function requestKeyFrom(request: ValidInferRequest, revision: number, isS
     writtenParameters(request.parameters),
     request.inputs.map(writtenInput),
   ]);
-  const hash = createHash('sha256').update(head);
-  for (const input of request.inputs) if (input !== undefined) hash.update(input.data);
-  return hash.digest('base64');
+  return createHash('sha256').update(head);
 }
 
 function writtenInput(tensor: Tensor | undefined): readonly unknown[] | null {

@@ -1,10 +1,10 @@
 /** The results that this server keeps, of all models together. */
 import { StoredResults, type StoredResultsLimits } from '@millrace/core';
-import type { Tensor } from '@millrace/protocol';
 import type { DataPlaneObserver } from '../../telemetry/observer.ts';
 import type { Clock } from '../clock.ts';
 import type { InferAnswer } from '../infer.ts';
 import type { ServedModel } from '../served-model.ts';
+import { bytesOfTensors, copiesOf, finish } from '../sliced-work/copy-slices.ts';
 
 export interface ResultCacheParts {
   readonly limits: StoredResultsLimits;
@@ -36,14 +36,25 @@ export class ResultCache {
     return answer;
   }
 
-  /** Keeps a copy of the answer and gives it back; undefined when it is too large to keep. */
-  keep(key: string, model: ServedModel, answer: InferAnswer): InferAnswer | undefined {
-    const bytes = bytesOf(answer.outputs);
+  keeps(bytes: number): boolean {
+    return this.#stored.keeps(bytes);
+  }
+
+  /** Keeps a copy of the answer, which counts against the owner's share, and gives it back; undefined when it is too large to keep. */
+  keep(key: string, owner: string, model: ServedModel, answer: InferAnswer): InferAnswer | undefined {
+    const bytes = bytesOfTensors(answer.outputs);
     if (!this.#stored.keeps(bytes)) return undefined;
-    const copy: InferAnswer = { ...answer, id: '', outputs: copied(answer.outputs, bytes), release: keepMemory };
-    this.#stored.put(key, model, copy, bytes, this.#parts.clock.now());
+    const { tensors, slices } = copiesOf(answer.outputs);
+    finish(slices);
+    return this.put(key, owner, model, { ...answer, outputs: tensors });
+  }
+
+  /** Keeps an answer whose outputs lie in memory of their own, and that `keeps` has said yes to. */
+  put(key: string, owner: string, model: ServedModel, answer: InferAnswer): InferAnswer {
+    const kept: InferAnswer = { ...answer, id: '', release: keepMemory };
+    this.#stored.put(key, owner, model, kept, bytesOfTensors(kept.outputs), this.#parts.clock.now());
     this.#tell();
-    return copy;
+    return kept;
   }
 
   /** Forgets the results of a model, or of all; how many. */
@@ -66,24 +77,6 @@ export class ResultCache {
     const { bytes, entries, evictions } = this.#stored;
     this.#parts.observer.cacheChanged(bytes, entries, evictions);
   }
-}
-
-export function bytesOf(tensors: readonly Tensor[]): number {
-  let bytes = 0;
-  for (const { data } of tensors) bytes += data.byteLength;
-  return bytes;
-}
-
-/** Tensors in memory of their own, side by side. */
-export function copied(tensors: readonly Tensor[], bytes: number): readonly Tensor[] {
-  const memory = new Uint8Array(bytes);
-  let offset = 0;
-  return tensors.map((tensor) => {
-    const data = memory.subarray(offset, offset + tensor.data.byteLength);
-    data.set(tensor.data);
-    offset += tensor.data.byteLength;
-    return { ...tensor, data };
-  });
 }
 
 /** What is kept belongs to the garbage collector: an entry that is driven out lives as long as an answer that shows it. */

@@ -1,5 +1,5 @@
 /** Whether two versions gave the same answer, as an operator means it: floating point may differ in its last digits. */
-import { numbersFromBf16, numbersFromFp16, type Tensor } from '@millrace/protocol';
+import { copyOf, numbersFromBf16, numbersFromFp16, type Tensor } from '@millrace/protocol';
 
 /** Of the larger of the two numbers, and at least of 1. */
 const relativeTolerance = 1e-4;
@@ -30,7 +30,7 @@ function isClose(a: number, b: number, tolerance: number): boolean {
 /** Undefined for datatypes whose values are either equal or not. */
 function numbersOf({ datatype, data }: Tensor): Float32Array | Float64Array | undefined {
   // A copy begins where numbers of any width may begin.
-  const { buffer } = Uint8Array.from(data);
+  const { buffer } = copyOf(data);
   switch (datatype) {
     case 'FP32':
       return new Float32Array(buffer);

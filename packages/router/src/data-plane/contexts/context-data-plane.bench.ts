@@ -5,7 +5,9 @@ import { bench, describe } from 'vitest';
 import { Contexts } from '../../registry/contexts/contexts.ts';
 import { TrafficTable } from '../../registry/contexts/traffic-table.ts';
 import { CatalogueDouble } from '../../registry/testing/catalogue-double.ts';
+import { systemClock } from '../clock.ts';
 import type { DataPlane, InferAnswer, InferRequest } from '../infer.ts';
+import { SlicedWork } from '../sliced-work/sliced-work.ts';
 import { ContextDataPlane } from './context-data-plane.ts';
 import { ShadowTraffic } from './shadow-traffic.ts';
 
@@ -26,6 +28,7 @@ const plane = new ContextDataPlane({
   traffic,
   shadows: new ShadowTraffic({
     dataPlane: inner,
+    sliced: new SlicedWork(systemClock),
     limits: { requestsMax: 0, bytesMax: 0, comparedBytesMax: 0, timeoutMs: 0 },
     lowestPriority: () => 1,
     onOutcome: () => {},

@@ -6,6 +6,8 @@ import { TrafficTable } from '../../registry/contexts/traffic-table.ts';
 import type { TrafficChange } from '../../registry/management.ts';
 import { CatalogueDouble } from '../../registry/testing/catalogue-double.ts';
 import type { DataPlane, InferAnswer, InferRequest } from '../infer.ts';
+import { copySliceBytesMax, SlicedWork } from '../sliced-work/sliced-work.ts';
+import { HeldClock } from '../testing/held-clock.ts';
 import { ContextDataPlane } from './context-data-plane.ts';
 import { type ShadowLimits, ShadowTraffic, shadowCaller } from './shadow-traffic.ts';
 
@@ -77,8 +79,10 @@ async function stage(change: TrafficChange, limits: Partial<ShadowLimits> = {}) 
   if (Object.keys(change).length > 0) await traffic.changeTraffic('m', change);
   const inner = new PlaneDouble();
   const outcomes: string[] = [];
+  const clock = new HeldClock();
   const shadows = new ShadowTraffic({
     dataPlane: inner,
+    sliced: new SlicedWork(clock),
     limits: { requestsMax: 4, bytesMax: 1e6, comparedBytesMax: 1000, timeoutMs: 5000, ...limits },
     lowestPriority: () => 7,
     onOutcome: (model, version, outcome) => outcomes.push(`${model}:${version} ${outcome}`),
@@ -93,7 +97,7 @@ async function stage(change: TrafficChange, limits: Partial<ShadowLimits> = {}) 
     takeVersionHolding: ({ sequence }) => (sequence?.isStart === false ? holders.get(sequence.id) : undefined),
     random: () => draws.shift() ?? 0,
   });
-  return { plane, inner, outcomes, shadows, draws, holders, traffic };
+  return { plane, inner, outcomes, shadows, draws, holders, traffic, clock };
 }
 
 const toShadow = (percent = 100): TrafficChange => ({ shadows: [{ version: '3', percent }] });
@@ -259,4 +263,24 @@ test('copies on their way are given up when the server ends', async () => {
   });
   shadows.close();
   expect(reason).toBe('cancelled');
+});
+
+test('a large original is copied in slices, and a copy that is not done in time is dropped', async () => {
+  const data = new Uint8Array(2 * copySliceBytesMax).fill(1);
+  const inputs = [{ name: 'x', datatype: 'UINT8' as const, shape: [1, data.length], data }];
+  const { plane, inner, outcomes, shadows, clock } = await stage(toShadow(), { bytesMax: 1e9 });
+  void plane.infer(request({ version: '1', inputs }), neverCancelled);
+  clock.endTurn();
+  inner.calls[0]?.answer();
+  await turn();
+  data.fill(0);
+  expect(inner.calls[1]?.request.inputs[0]?.data.every((byte) => byte === 1)).toBe(true);
+  void plane.infer(request({ version: '1', inputs }), neverCancelled);
+  clock.endOneTurn();
+  inner.calls[2]?.answer();
+  await turn();
+  clock.endTurn();
+  expect(inner.calls).toHaveLength(3);
+  expect(outcomes).toEqual(['m:3 dropped']);
+  expect(shadows.requests).toBe(1);
 });

@@ -4,6 +4,8 @@
  */
 import { Cancellation, type Tensor } from '@millrace/protocol';
 import type { DataPlane, InferAnswer, InferRequest } from '../infer.ts';
+import { bytesOfTensors, copiesOf, finish } from '../sliced-work/copy-slices.ts';
+import { copySliceBytesMax, type SlicedWork } from '../sliced-work/sliced-work.ts';
 import { areOutputsAlike } from './compare-outputs.ts';
 import type { ShadowOutcome } from './shadow-outcome.ts';
 
@@ -21,6 +23,8 @@ export const defaultShadowLimits = { comparedBytesMax: 1024 * 1024, timeoutMs: 6
 
 export interface ShadowTrafficParts {
   readonly dataPlane: DataPlane;
+  /** What copies large inputs. */
+  readonly sliced: SlicedWork;
   readonly limits: ShadowLimits;
   /** The number of the least urgent priority level of a version. */
   readonly lowestPriority: (model: string, version: string) => number;
@@ -47,20 +51,36 @@ export class ShadowTraffic {
 
   /** Runs the original and, once it is answered, its copies. The answer is the original's, whatever becomes of the copies. */
   follow(request: InferRequest, versions: readonly string[], run: () => Promise<InferAnswer>): Promise<InferAnswer> {
-    const bytes = bytesOf(request.inputs);
+    const bytes = bytesOfTensors(request.inputs);
     const taken = versions.filter((version) => this.#take(request.model, version, bytes));
     if (taken.length === 0) return run();
     // The inputs are views of what the request came in, which is used again when the original has been answered.
-    const copy = { ...request, inputs: copiesOf(request.inputs) };
+    const { tensors, slices } = copiesOf(request.inputs);
+    const copy = { ...request, inputs: tensors };
+    let isCopied = bytes <= copySliceBytesMax;
+    let stopCopying = (): void => {};
+    if (isCopied) finish(slices);
+    else {
+      stopCopying = this.#parts.sliced.run(slices, () => {
+        isCopied = true;
+      });
+    }
     const answered = run();
     // Before anyone else hears of the answer, whose outputs are its reader's to give back.
     answered.then(
       (answer) => {
+        if (!isCopied) {
+          // The answer does not wait for the copy, and what it was made of may be used again now.
+          stopCopying();
+          for (const version of taken) this.#drop(request.model, version, bytes);
+          return;
+        }
         const expected = this.#keep(answer.outputs);
         for (const version of taken) void this.#send(copy, version, expected, bytes);
       },
       // What was refused is not traffic.
       () => {
+        stopCopying();
         for (const _ of taken) this.#release(bytes);
       },
     );
@@ -83,13 +103,21 @@ export class ShadowTraffic {
     return true;
   }
 
+  #drop(model: string, version: string, bytes: number): void {
+    this.#release(bytes);
+    this.#parts.onOutcome(model, version, 'dropped');
+  }
+
   #release(bytes: number): void {
     this.#requests -= 1;
     this.#bytes -= bytes;
   }
 
   #keep(outputs: readonly Tensor[]): readonly Tensor[] | undefined {
-    return bytesOf(outputs) > this.#parts.limits.comparedBytesMax ? undefined : copiesOf(outputs);
+    if (bytesOfTensors(outputs) > this.#parts.limits.comparedBytesMax) return undefined;
+    const { tensors, slices } = copiesOf(outputs);
+    finish(slices);
+    return tensors;
   }
 
   async #send(
@@ -123,12 +151,4 @@ export class ShadowTraffic {
       onOutcome(copy.model, version, outcome);
     }
   }
-}
-
-function bytesOf(tensors: readonly Tensor[]): number {
-  return tensors.reduce((sum, { data }) => sum + data.byteLength, 0);
-}
-
-function copiesOf(tensors: readonly Tensor[]): readonly Tensor[] {
-  return tensors.map((tensor) => ({ ...tensor, data: Uint8Array.from(tensor.data) }));
 }

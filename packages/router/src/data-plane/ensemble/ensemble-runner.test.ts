@@ -1,5 +1,12 @@
 import { type EnsembleGraph, planEnsemble } from '@millrace/core';
-import { Cancellation, type CancelReason, InferenceError, neverCancelled, type Tensor } from '@millrace/protocol';
+import {
+  Cancellation,
+  type CancelReason,
+  copyOf,
+  InferenceError,
+  neverCancelled,
+  type Tensor,
+} from '@millrace/protocol';
 import { describe, expect, test } from 'vitest';
 import { MetricsObserver } from '../../telemetry/metrics-observer.ts';
 import { MetricsRegistry } from '../../telemetry/registry.ts';
@@ -128,7 +135,7 @@ function requestOf(overrides: Partial<InferRequest>): InferRequest {
   };
 }
 
-const elementOf = (tensor: Tensor | undefined) => new Int32Array(tensor?.data.slice().buffer ?? new ArrayBuffer(0))[0];
+const elementOf = (tensor: Tensor | undefined) => new Int32Array(copyOf(tensor?.data ?? new Uint8Array()).buffer)[0];
 
 describe('EnsembleRunner', () => {
   test('starts a step as soon as its inputs exist and answers with the outputs in the wanted order', async () => {

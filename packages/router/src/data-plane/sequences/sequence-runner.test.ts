@@ -225,6 +225,59 @@ test('a state that outgrows its limit ends its sequence by name', async () => {
   expect(stage.lane.releases()).toEqual([1, 1, 1, 1]);
 });
 
+test('a state that grows takes the room of a caller that has more, from its longest idle sequence', async () => {
+  const stage = new SequencesOnStage(testSequencing({}, 36));
+  const link = stage.worker(1);
+  const answer = async (width: number, id: string, flag: '' | 'start', caller: string) => {
+    const step = stage.step(1, id, flag, { caller });
+    await stage.turn();
+    if (link.inFlight.length > 0) sums(link, width);
+    return step.outcome;
+  };
+  expect(await answer(4, '1', 'start', 'large')).toBe('answered 1');
+  expect(await answer(4, '2', 'start', 'large')).toBe('answered 1');
+  expect(await answer(1, '1', 'start', 'small')).toBe('answered 1');
+  expect(await answer(3, '1', '', 'small')).toBe('answered 2');
+  expect(stage.metric('millrace_sequences_ended_total', ',reason="reclaimed"')).toBe(1);
+  expect(stage.metric('millrace_sequence_state_bytes')).toBe(28);
+  expect(await answer(4, '1', '', 'large')).toBe('invalid-request');
+  // It is the larger one now, and nobody has to make room for it.
+  expect(await answer(9, '2', '', 'large')).toBe('model-full');
+});
+
+test('the same id of two callers is two sequences with states of their own', async () => {
+  const stage = new SequencesOnStage();
+  const link = stage.worker(1);
+  const steps = [stage.step(1, 7n, 'start', { caller: 'a' }), stage.step(10, 7n, 'start', { caller: 'b' })];
+  await stage.turn();
+  sums(link);
+  await stage.turn();
+  const second = [stage.step(2, 7n, '', { caller: 'a' }), stage.step(20, 7n, '', { caller: 'b' })];
+  const stranger = stage.step(100, 7n, '', { caller: 'c' });
+  await stage.turn();
+  expect(rowsOf(link.inFlight[0])).toEqual(['2 --R on 1', '20 --R on 10']);
+  sums(link);
+  await stage.turn();
+  expect([...steps, ...second, stranger].map(({ result }) => result)).toEqual([
+    'answered 1',
+    'answered 10',
+    'answered 3',
+    'answered 30',
+    'invalid-request',
+  ]);
+});
+
+test('a sequence that gets no slot is refused when the wait is over', async () => {
+  const stage = new SequencesOnStage(testSequencing({ slotsMax: 1, slotWaitMsMax: 500 }));
+  stage.worker(1);
+  const holder = stage.step(1, 'a', 'start');
+  const waiting = stage.step(2, 'b', 'start');
+  await stage.turn();
+  stage.clock.advance(500);
+  await stage.turn();
+  expect([holder.result, waiting.result]).toEqual([undefined, 'queue-timeout']);
+});
+
 test('a model that is retired finishes the sequences that live and begins none', async () => {
   const stage = new SequencesOnStage();
   const link = stage.worker(1);

@@ -8,7 +8,10 @@ import type { ModelObserver } from '../../telemetry/observer.ts';
 import type { Clock } from '../clock.ts';
 import type { InferAnswer, InferRequest, Runner, SequenceStep } from '../infer.ts';
 import type { ServedModel } from '../served-model.ts';
+import { copiesOf, finish } from '../sliced-work/copy-slices.ts';
+import { copySliceBytesMax, type SlicedWork } from '../sliced-work/sliced-work.ts';
 import { ValidInferRequest } from '../valid-request.ts';
+import { SequenceStates } from './sequence-states.ts';
 import type { Sequencing } from './sequencing.ts';
 import {
   controlTensorsOf,
@@ -16,7 +19,7 @@ import {
   initialStateOf,
   type SequenceState,
   stateBytesOf,
-  stateFrom,
+  stateOutputsOf,
 } from './step-tensors.ts';
 
 /** How long an unload waits for sequences that still live; then they are ended by name. */
@@ -38,6 +41,8 @@ export interface SequenceRunnerParts {
   readonly queue: Runner;
   readonly clock: Clock;
   readonly observer: ModelObserver;
+  /** What copies large states. */
+  readonly sliced: SlicedWork;
 }
 
 export class SequenceRunner implements Runner {
@@ -48,11 +53,11 @@ export class SequenceRunner implements Runner {
   readonly #queue: Runner;
   readonly #clock: Clock;
   readonly #observer: ModelObserver;
+  readonly #sliced: SlicedWork;
   readonly #sequencer: Sequencer;
   readonly #steps = new Map<StepId, Step>();
   readonly #initialState: SequenceState;
-  readonly #states = new Map<SequenceNumber, SequenceState>();
-  #stateBytes = 0;
+  readonly #states = new SequenceStates();
   #stepCount = 0;
   #cancelWake: (() => void) | undefined;
   #onClosed: (() => void) | undefined;
@@ -66,6 +71,7 @@ export class SequenceRunner implements Runner {
     this.#queue = parts.queue;
     this.#clock = parts.clock;
     this.#observer = parts.observer;
+    this.#sliced = parts.sliced;
     this.#sequencer = new Sequencer(sequencing.policy);
     this.#initialState = initialStateOf(sequencing);
     this.#observer.sequencesAttached();
@@ -98,7 +104,7 @@ export class SequenceRunner implements Runner {
       const limits = { deadlineAt: step.deadlineAt, slotWaitMsMax: request.queueTimeoutMs };
       this.#tell({
         kind: 'step-arrived',
-        step: { step: step.id, id, isStart, isEnd, bytes: request.bytes, ...limits },
+        step: { step: step.id, owner: request.caller, id, isStart, isEnd, bytes: request.bytes, ...limits },
       });
       if (!this.#steps.has(step.id)) return;
       if (place.onSlotWait !== undefined && this.#sequencer.waitsForSlot(step.id)) place.onSlotWait();
@@ -113,8 +119,8 @@ export class SequenceRunner implements Runner {
   }
 
   /** Whether the request goes on with a sequence that lives here. */
-  holds({ sequence }: InferRequest): boolean {
-    return sequence !== undefined && !sequence.isStart && this.#sequencer.holds(sequence.id);
+  holds({ sequence, caller }: InferRequest): boolean {
+    return sequence !== undefined && !sequence.isStart && this.#sequencer.holds(caller, sequence.id);
   }
 
   close(): Promise<void> {
@@ -154,7 +160,7 @@ export class SequenceRunner implements Runner {
           this.#steps.get(action.step)?.cancellation.cancel(action.reason);
           break;
         case 'forget':
-          this.#keep(action.sequence, undefined);
+          this.#states.forget(action.sequence);
           this.#observer.sequenceEnded(action.reason);
           break;
         case 'wake-at':
@@ -167,12 +173,12 @@ export class SequenceRunner implements Runner {
       }
     }
     const { liveSequences, backlogSequences } = this.#sequencer.counts();
-    this.#observer.sequencesChanged(liveSequences, backlogSequences, this.#stateBytes);
+    this.#observer.sequencesChanged(liveSequences, backlogSequences, this.#states.bytes);
   }
 
   #run(id: StepId, sequence: SequenceNumber, isStart: boolean): void {
     const step = this.#steps.get(id) as Step;
-    const state = isStart ? this.#initialState : (this.#states.get(sequence) as SequenceState);
+    const state = isStart ? this.#initialState : this.#states.mustGet(sequence);
     const outputs = this.#outputsOf(step.request);
     const isLimited = step.deadlineAt !== Number.POSITIVE_INFINITY;
     const inner = ValidInferRequest.extended(step.request, {
@@ -195,17 +201,31 @@ export class SequenceRunner implements Runner {
   }
 
   #answered(step: Step, sequence: SequenceNumber, answer: InferAnswer, outputs: readonly number[]): void {
-    if (!step.place.isEnd) {
-      const state = stateFrom(this.#sequencing, answer.outputs, outputs);
-      const problem = this.#roomProblem(step, sequence, state);
-      if (problem !== undefined) {
-        answer.release();
-        this.#observer.requestRefused(problem.code);
-        this.#failed(step, problem);
-        return;
-      }
-      this.#keep(sequence, state);
+    if (step.place.isEnd) {
+      this.#resolve(step, answer);
+      return;
     }
+    const given = stateOutputsOf(this.#sequencing, answer.outputs, outputs);
+    const bytes = stateBytesOf(given);
+    const problem = this.#roomProblem(step, sequence, bytes);
+    if (problem !== undefined) {
+      answer.release();
+      this.#observer.requestRefused(problem.code);
+      this.#failed(step, problem);
+      return;
+    }
+    // Copied: the answer's memory is used again. No step of the sequence runs before this one is settled.
+    const { tensors, slices } = copiesOf(given);
+    this.#states.keep(sequence, step.request.caller, tensors);
+    if (bytes > copySliceBytesMax) {
+      this.#sliced.run(slices, () => this.#resolve(step, answer));
+      return;
+    }
+    finish(slices);
+    this.#resolve(step, answer);
+  }
+
+  #resolve(step: Step, answer: InferAnswer): void {
     this.#settle(step);
     this.#tell({ kind: 'step-answered', step: step.id });
     const wanted = answer.outputs.slice(0, step.request.outputs.length);
@@ -231,22 +251,26 @@ export class SequenceRunner implements Runner {
     this.#steps.delete(step.id);
   }
 
-  #roomProblem(step: Step, sequence: SequenceNumber, state: SequenceState): InferenceError | undefined {
-    const before = stateBytesOf(this.#states.get(sequence) ?? []);
-    const after = this.#stateBytes - before + stateBytesOf(state);
+  /** Makes room where another caller has more; what is wrong when there is none. */
+  #roomProblem(step: Step, sequence: SequenceNumber, bytes: number): InferenceError | undefined {
     const { stateBytesMax } = this.#sequencing;
-    if (after <= stateBytesMax) return undefined;
-    return new InferenceError(
-      'model-full',
-      `the state of sequence ${step.place.id} has grown to ${stateBytesOf(state)} bytes, and all sequences of model ` +
-        `'${this.#model.view.name}' may have ${stateBytesMax}; the sequence has ended`,
-    );
+    const { caller } = step.request;
+    while (this.#states.bytesWith(sequence, bytes) > stateBytesMax) {
+      const before = this.#states.bytes;
+      const owner = this.#states.takeLargerOwner(caller, sequence, bytes);
+      if (owner !== undefined) this.#tell({ kind: 'owner-over-share', owner });
+      // Its sequences are all at work: what they hold is not free soon enough.
+      if (this.#states.bytes === before) return this.#stateRefusal(step, bytes);
+    }
+    return undefined;
   }
 
-  #keep(sequence: SequenceNumber, state: SequenceState | undefined): void {
-    this.#stateBytes += stateBytesOf(state ?? []) - stateBytesOf(this.#states.get(sequence) ?? []);
-    if (state === undefined) this.#states.delete(sequence);
-    else this.#states.set(sequence, state);
+  #stateRefusal(step: Step, bytes: number): InferenceError {
+    return new InferenceError(
+      'model-full',
+      `the state of sequence ${step.place.id} has grown to ${bytes} bytes, and all sequences of model ` +
+        `'${this.#model.view.name}' may have ${this.#sequencing.stateBytesMax} (millrace.sequence_state_bytes_max); the sequence has ended`,
+    );
   }
 
   #wakeAt(at: number): void {

@@ -10,15 +10,15 @@ export function initialStateOf({ states }: Sequencing): SequenceState {
   return states.map(({ spec, initialShape, initialData }) => stateTensor(spec, initialShape, initialData));
 }
 
-/** Copied: the answer's memory is used again. `outputs` are the answer's, at the positions that `positions` lists. */
-export function stateFrom(
+/** Views of the answer. `outputs` are the answer's, at the positions that `positions` lists. */
+export function stateOutputsOf(
   { states }: Sequencing,
   outputs: readonly Tensor[],
   positions: readonly number[],
 ): SequenceState {
   return states.map(({ spec, output }: ImplicitState) => {
     const tensor = outputs[positions.indexOf(output)] as Tensor;
-    return stateTensor(spec, tensor.shape, new Uint8Array(tensor.data));
+    return stateTensor(spec, tensor.shape, tensor.data);
   });
 }
 

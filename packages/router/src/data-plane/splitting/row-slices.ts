@@ -1,6 +1,8 @@
 /** Rows of tensors cut out as views, and rows of several answers put together again. */
 import { elementCount, InferenceError, type Tensor, takeBytesRowOffsets } from '@millrace/protocol';
 
+import type { Copy } from '../sliced-work/copy-slices.ts';
+
 /** Rows [begin, end) of one input. */
 export type RowSlicer = (begin: number, end: number) => Tensor;
 
@@ -27,6 +29,7 @@ export class JoinedOutput {
   readonly #whole: Uint8Array | undefined;
   /** By the first row of the part, where rows differ in size. */
   readonly #texts = new Map<number, Uint8Array>();
+  #joined: Uint8Array | undefined;
 
   /** `first`: this output in whichever part came first, of `firstRows` rows; `rows`: of all parts together. */
   constructor(first: Tensor, firstRows: number, rows: number, model: string) {
@@ -36,8 +39,11 @@ export class JoinedOutput {
     this.#whole = first.datatype === 'BYTES' ? undefined : new Uint8Array((first.data.length / firstRows) * rows);
   }
 
-  /** Throws `inference-failed` where the part has not one row for each of its own, or rows unlike those of the others. */
-  add({ shape, data }: Tensor, firstRow: number, rows: number): void {
+  /**
+   * The copy that is to be made of the part before its memory goes back.
+   * Throws `inference-failed` where the part has not one row for each of its own, or rows unlike those of the others.
+   */
+  add({ shape, data }: Tensor, firstRow: number, rows: number): Copy {
     const { name, shape: firstShape } = this.#spec;
     const isAlike =
       shape.length === firstShape.length && shape.every((size, axis) => axis === 0 || size === firstShape[axis]);
@@ -48,24 +54,38 @@ export class JoinedOutput {
           'was split; a model that does not keep rows apart needs millrace.batch: never in its config.pbtxt',
       );
     }
-    if (this.#whole === undefined) this.#texts.set(firstRow, Uint8Array.from(data));
-    else this.#whole.set(data, (this.#whole.length / this.#rows) * firstRow);
+    const target = this.#whole === undefined ? new Uint8Array(data.length) : this.#rowsOfWhole(firstRow, data.length);
+    if (this.#whole === undefined) this.#texts.set(firstRow, target);
+    return { source: data, target };
   }
 
-  /** When all parts are in. */
-  tensor(): Tensor {
-    const { name, datatype, shape } = this.#spec;
-    return { name, datatype, shape: [this.#rows, ...shape.slice(1)], data: this.#whole ?? this.#joinedTexts() };
+  #rowsOfWhole(firstRow: number, bytes: number): Uint8Array {
+    const whole = this.#whole as Uint8Array;
+    const begin = (whole.length / this.#rows) * firstRow;
+    return whole.subarray(begin, begin + bytes);
   }
 
-  #joinedTexts(): Uint8Array {
+  /** The copies to be made when all parts are in; after them there is a `tensor`. */
+  join(): readonly Copy[] {
+    if (this.#whole !== undefined) return [];
     const parts = [...this.#texts].sort(([left], [right]) => left - right).map(([, bytes]) => bytes);
     const joined = new Uint8Array(parts.reduce((sum, { length }) => sum + length, 0));
-    let offset = 0;
-    for (const part of parts) {
-      joined.set(part, offset);
-      offset += part.length;
-    }
-    return joined;
+    this.#joined = joined;
+    let end = 0;
+    return parts.map((source) => {
+      end += source.length;
+      return { source, target: joined.subarray(end - source.length, end) };
+    });
+  }
+
+  /** When all parts are in and joined. */
+  tensor(): Tensor {
+    const { name, datatype, shape } = this.#spec;
+    return {
+      name,
+      datatype,
+      shape: [this.#rows, ...shape.slice(1)],
+      data: this.#whole ?? (this.#joined as Uint8Array),
+    };
   }
 }

@@ -5,6 +5,8 @@
 import { Cancellation, type CancelSignal, InferenceError, type Tensor } from '@millrace/protocol';
 import type { Clock } from '../clock.ts';
 import type { InferAnswer, Runner } from '../infer.ts';
+import { type Copy, copySlices, finish } from '../sliced-work/copy-slices.ts';
+import { copySliceBytesMax, type SlicedWork } from '../sliced-work/sliced-work.ts';
 import { ValidInferRequest } from '../valid-request.ts';
 import { JoinedOutput, type RowSlicer, rowSlicerOf } from './row-slices.ts';
 
@@ -18,15 +20,17 @@ type Enqueue = (request: ValidInferRequest, signal: CancelSignal) => Promise<Inf
 export class SplitRunner implements Runner {
   readonly #enqueue: Enqueue;
   readonly #clock: Clock;
+  readonly #sliced: SlicedWork;
 
-  constructor(enqueue: Enqueue, clock: Clock) {
+  constructor(enqueue: Enqueue, clock: Clock, sliced: SlicedWork) {
     this.#enqueue = enqueue;
     this.#clock = clock;
+    this.#sliced = sliced;
   }
 
   run(request: ValidInferRequest, signal: CancelSignal): Promise<InferAnswer> {
     return new Promise((resolve, reject) => {
-      const split = new SplitRequest(request, this.#enqueue, this.#clock);
+      const split = new SplitRequest(request, this.#enqueue, this.#clock, this.#sliced);
       const stopListening = signal.onCancel((reason) => split.cancel(reason));
       split.start((outcome) => {
         stopListening();
@@ -41,6 +45,7 @@ class SplitRequest {
   readonly #request: ValidInferRequest;
   readonly #enqueue: Enqueue;
   readonly #clock: Clock;
+  readonly #sliced: SlicedWork;
   readonly #deadlineAt: number;
   readonly #partRows: number;
   readonly #slicers: readonly (RowSlicer | undefined)[];
@@ -54,11 +59,12 @@ class SplitRequest {
   #failure: InferenceError | undefined;
   #onEnd: (outcome: InferAnswer | InferenceError) => void = () => {};
 
-  constructor(request: ValidInferRequest, enqueue: Enqueue, clock: Clock) {
+  constructor(request: ValidInferRequest, enqueue: Enqueue, clock: Clock, sliced: SlicedWork) {
     const { rows, timeoutMs, model } = request;
     this.#request = request;
     this.#enqueue = enqueue;
     this.#clock = clock;
+    this.#sliced = sliced;
     this.#deadlineAt = timeoutMs === undefined ? Number.POSITIVE_INFINITY : clock.now() + timeoutMs;
     this.#partRows = Math.max(model.view.rowsMax, Math.ceil(rows / splitPartsMax));
     this.#slicers = request.inputs.map((tensor) => tensor && rowSlicerOf(tensor, rows));
@@ -99,23 +105,36 @@ class SplitRequest {
   }
 
   #answered(answer: InferAnswer, firstRow: number, rows: number): void {
-    this.#atOnce -= 1;
+    let copies: readonly Copy[] = [];
     try {
-      if (this.#failure === undefined) this.#join(answer.outputs, firstRow, rows);
+      if (this.#failure === undefined) copies = this.#copiesOf(answer.outputs, firstRow, rows);
     } catch (error) {
       this.#fail(error as InferenceError);
-    } finally {
-      answer.release();
     }
-    this.#goOn();
+    this.#copy(copies, () => {
+      answer.release();
+      this.#atOnce -= 1;
+      this.#goOn();
+    });
   }
 
-  #join(outputs: readonly Tensor[], firstRow: number, rows: number): void {
+  /** At once, or in slices where that would take too long. */
+  #copy(copies: readonly Copy[], onDone: () => void): void {
+    const slices = copySlices(copies);
+    if (copies.reduce((sum, { source }) => sum + source.length, 0) > copySliceBytesMax) {
+      this.#sliced.run(slices, onDone);
+      return;
+    }
+    finish(slices);
+    onDone();
+  }
+
+  #copiesOf(outputs: readonly Tensor[], firstRow: number, rows: number): readonly Copy[] {
     const { rows: allRows, model } = this.#request;
     if (this.#outputs.length === 0) {
       this.#outputs = outputs.map((output) => new JoinedOutput(output, rows, allRows, model.view.name));
     }
-    for (const [index, output] of outputs.entries()) this.#outputs[index]?.add(output, firstRow, rows);
+    return outputs.map((output, index) => (this.#outputs[index] as JoinedOutput).add(output, firstRow, rows));
   }
 
   #refused(error: InferenceError, firstRow: number): void {
@@ -138,7 +157,10 @@ class SplitRequest {
     this.#submitParts();
     if (this.#atOnce > 0) return;
     if (this.#failure !== undefined) this.#onEnd(this.#failure);
-    else if (this.#waiting.length === 0) this.#onEnd(this.#answer());
+    else if (this.#waiting.length === 0) {
+      const copies = this.#outputs.flatMap((output) => output.join());
+      this.#copy(copies, () => this.#onEnd(this.#answer()));
+    }
   }
 
   #answer(): InferAnswer {

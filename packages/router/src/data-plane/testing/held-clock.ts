@@ -33,13 +33,16 @@ export class HeldClock implements Clock {
     return this.#timers.size;
   }
 
+  /** Ends the turn alone: what its end brings about waits for the next one. */
+  endOneTurn(): void {
+    const ending = this.#turnEnds;
+    this.#turnEnds = [];
+    for (const callback of ending) callback();
+  }
+
   /** Ends the turn, and those that its end brings about. */
   endTurn(): void {
-    while (this.#turnEnds.length > 0) {
-      const ending = this.#turnEnds;
-      this.#turnEnds = [];
-      for (const callback of ending) callback();
-    }
+    while (this.#turnEnds.length > 0) this.endOneTurn();
   }
 
   /** Lets time pass; timers fire at their times, each in a turn of its own. */

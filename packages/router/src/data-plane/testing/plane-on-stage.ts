@@ -1,6 +1,6 @@
 /** The live data plane with its real scheduler and metrics, between a clock held by the test and scripted workers. */
 import { type ModelPolicy, Scheduler } from '@millrace/core';
-import { Cancellation, type FromWorker, InferenceError } from '@millrace/protocol';
+import { Cancellation, copyOf, type FromWorker, InferenceError } from '@millrace/protocol';
 import { ServedModels } from '../../registry/served-models.ts';
 import { renderMetrics } from '../../telemetry/exposition.ts';
 import { MetricsObserver } from '../../telemetry/metrics-observer.ts';
@@ -96,7 +96,7 @@ export class PlaneOnStage {
       cancellation,
       outcome: promise.then(
         (answer) => {
-          const bytes = answer.outputs[0]?.data.slice() ?? new Uint8Array();
+          const bytes = copyOf(answer.outputs[0]?.data ?? new Uint8Array());
           sent.answer = answer;
           sent.result = `answered ${[...new Int32Array(bytes.buffer)].join(' ')}`;
           return sent.result;

@@ -1,5 +1,14 @@
 /** A lane whose workers say what the test has them say, and whose memory is counted. */
-import type { BatchTensor, DispatchMessage, FromWorker, Lane, Region, ToWorker, WorkerLink } from '@millrace/protocol';
+import {
+  type BatchTensor,
+  copyOf,
+  type DispatchMessage,
+  type FromWorker,
+  type Lane,
+  type Region,
+  type ToWorker,
+  type WorkerLink,
+} from '@millrace/protocol';
 
 export class CountedRegion implements Region {
   readonly bytes: Uint8Array;
@@ -104,7 +113,7 @@ export class ScriptedLink implements WorkerLink {
   answers(outputs?: readonly BatchTensor[]): CountedRegion {
     const dispatch = this.#ended();
     const region = this.#lane.region(0);
-    const echoed = dispatch.inputs.map(({ index, shape, data }) => ({ index, shape, data: data.slice() }));
+    const echoed = dispatch.inputs.map(({ index, shape, data }) => ({ index, shape, data: copyOf(data) }));
     this.says({ kind: 'answered', batch: dispatch.batch, outputs: outputs ?? echoed, region, runMicros: 500 });
     return region;
   }

@@ -1,3 +1,4 @@
+import { spawn } from 'node:child_process';
 import {
   type CallAnsweredMessage,
   type DispatchMessage,
@@ -21,6 +22,9 @@ import { BatchesInFlight } from './batches-in-flight.ts';
 import type { LocalLaneOptions } from './local-lane.ts';
 import { WorkerMemory } from './worker-memory.ts';
 import { WorkerProcess } from './worker-process.ts';
+
+/** Inputs of this size that do not fit into shared memory are written from where they lie: a copy would take too long. */
+const referenceBytesMin = 1024 * 1024;
 
 /** The router's end of the local lane: one worker process, its socket and the memory shared with it. */
 export class LocalLink implements WorkerLink {
@@ -47,7 +51,7 @@ export class LocalLink implements WorkerLink {
     const frameBytesMax = options.messageBytesMax ?? frameBytesMaxDefault;
     this.#receive = receive;
     this.#onUnavailable = options.onSharedMemoryUnavailable ?? (() => {});
-    this.#writer = new FrameWriter(frameBytesMax);
+    this.#writer = new FrameWriter(frameBytesMax, referenceBytesMin);
     this.#reader = new FrameReader((frame) => this.#onFrame(frame), frameBytesMax);
     this.#memory = new WorkerMemory(
       memories,
@@ -58,6 +62,7 @@ export class LocalLink implements WorkerLink {
     this.#process = new WorkerProcess({
       workerPath: options.workerPath,
       execPath: options.execPath ?? process.execPath,
+      spawn: options.spawn ?? spawn,
       environment: options.environment ?? {},
       memoryDescriptor: this.#memory.descriptor,
       onData: (chunk) => this.#onData(chunk),
@@ -160,6 +165,10 @@ export class LocalLink implements WorkerLink {
   #flush(): void {
     this.#isFlushScheduled = false;
     if (this.#writer.isEmpty) return;
+    if (this.#writer.hasReferences) {
+      for (const piece of this.#writer.takePieces()) this.#process.write(piece);
+      return;
+    }
     const bytes = this.#writer.takeBytes();
     if (this.#process.write(bytes)) this.#writer.recycle(bytes);
   }

@@ -2,8 +2,12 @@
  * Text that comes again and again (names of models and tensors, datatypes) is decoded once. The same instance is handed
  * out every time, which also makes looking it up in a map cheaper.
  */
-const slotCount = 1024;
+import { copyOf } from '@millrace/protocol';
+
+export const textMemoEntriesMax = 1024;
 const textBytesMax = 64;
+/** Of all copies together. */
+export const textMemoBytesMax: number = textMemoEntriesMax * textBytesMax;
 
 interface Entry {
   readonly bytes: Uint8Array;
@@ -13,7 +17,7 @@ interface Entry {
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
 export class TextMemo {
-  readonly #slots: (Entry | undefined)[] = new Array<Entry | undefined>(slotCount).fill(undefined);
+  readonly #slots: (Entry | undefined)[] = new Array<Entry | undefined>(textMemoEntriesMax).fill(undefined);
 
   /** The text between two offsets; throws a TypeError for what is not UTF-8. */
   read(bytes: Uint8Array, from: number, to: number): string {
@@ -22,13 +26,18 @@ export class TextMemo {
     if (length > textBytesMax) return utf8.decode(bytes.subarray(from, to));
     let hash = length;
     for (let at = from; at < to; at++) hash = (Math.imul(hash, 31) + (bytes[at] as number)) | 0;
-    const slot = (hash ^ (hash >>> 15)) & (slotCount - 1);
+    const slot = (hash ^ (hash >>> 15)) & (textMemoEntriesMax - 1);
     const entry = this.#slots[slot];
     if (entry !== undefined && isSame(entry.bytes, bytes, from, to)) return entry.text;
-    const copy = bytes.slice(from, to);
+    const copy = copyOf(bytes, from, to);
     const text = utf8.decode(copy);
     this.#slots[slot] = { bytes: copy, text };
     return text;
+  }
+
+  /** The memory that the copies keep alive. */
+  get keptBytes(): number {
+    return this.#slots.reduce((sum, entry) => sum + (entry?.bytes.buffer.byteLength ?? 0), 0);
   }
 }
 

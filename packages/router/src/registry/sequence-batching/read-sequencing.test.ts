@@ -69,6 +69,7 @@ describe('a model with sequences', () => {
       slotsMax: 24,
       backlogSequencesMax: 1024,
       idleMsMax: 1000,
+      slotWaitMsMax: 30_000,
       waitingStepsMax: 4096,
       waitingBytesMax: 256 * 1024 * 1024,
     });

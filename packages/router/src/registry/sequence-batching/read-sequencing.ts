@@ -100,6 +100,7 @@ function policyOf(
     slotsMax: slotsWithin(wanted, states, settings.sequenceStateBytesMax, findings),
     backlogSequencesMax: settings.sequenceBacklogMax,
     idleMsMax: (idleMicroseconds === 0 ? sequenceIdleMicrosecondsDefault : idleMicroseconds) / 1000,
+    slotWaitMsMax: settings.sequenceSlotWaitMsMax,
     waitingStepsMax: settings.queueRequestsMax,
     waitingBytesMax: settings.queueBytesMax,
   };

@@ -1,5 +1,5 @@
 /** A model that sums its sequences, on a stage where workers say what the test has them say. */
-import { Cancellation, type DispatchMessage, type TensorSpec } from '@millrace/protocol';
+import { Cancellation, copyOf, type DispatchMessage, type TensorSpec } from '@millrace/protocol';
 import type { ModelView } from '../../../registry/catalogue.ts';
 import type { InferRequest, SequenceStep } from '../../infer.ts';
 import { ServedModel } from '../../served-model.ts';
@@ -47,6 +47,7 @@ export function testSequencing(overrides: Partial<Sequencing['policy']> = {}, st
       slotsMax: 4,
       backlogSequencesMax: 4,
       idleMsMax: 1000,
+      slotWaitMsMax: 30_000,
       waitingStepsMax: 100,
       waitingBytesMax: 1e6,
       ...overrides,
@@ -66,7 +67,9 @@ export class SequencesOnStage extends PlaneOnStage {
   constructor(sequencing: Sequencing = testSequencing()) {
     super({}, new ServedModel(view, testPolicy, 1, 1, sequencing));
     const observer = this.observer.observerFor('m', '1');
-    this.model.runner = new SequenceRunner(this.model, sequencing, { queue: this.plane, clock: this.clock, observer });
+    const { plane, clock } = this;
+    const parts = { queue: plane, clock, observer, sliced: plane.sliced };
+    this.model.runner = new SequenceRunner(this.model, sequencing, parts);
   }
 
   step(value: number, id: SequenceStep['id'], flag: '' | 'start' | 'end' = '', more: Partial<InferRequest> = {}): Sent {
@@ -79,7 +82,7 @@ export class SequencesOnStage extends PlaneOnStage {
 export function rowsOf(dispatch: DispatchMessage | undefined): readonly string[] {
   if (dispatch === undefined) return [];
   const numbers = dispatch.inputs.map(({ data }, index) => [
-    ...(index === 0 || index === 4 ? new Int32Array(data.slice().buffer) : data),
+    ...(index === 0 || index === 4 ? new Int32Array(copyOf(data).buffer) : data),
   ]);
   const [x = [], start = [], end = [], ready = [], state = []] = numbers;
   const width = state.length / x.length;
@@ -93,8 +96,8 @@ export function rowsOf(dispatch: DispatchMessage | undefined): readonly string[]
 export function sums(link: ScriptedLink, stateWidth = 1): void {
   const [dispatch] = link.inFlight;
   if (dispatch === undefined) throw new Error('the worker has nothing to answer');
-  const x = new Int32Array((dispatch.inputs[0]?.data ?? new Uint8Array()).slice().buffer);
-  const state = new Int32Array((dispatch.inputs[4]?.data ?? new Uint8Array()).slice().buffer);
+  const x = new Int32Array(copyOf(dispatch.inputs[0]?.data ?? new Uint8Array()).buffer);
+  const state = new Int32Array(copyOf(dispatch.inputs[4]?.data ?? new Uint8Array()).buffer);
   const width = state.length / x.length;
   const totals = x.map((value, row) => value + (state[row * width] as number));
   const next = new Int32Array(x.length * stateWidth);

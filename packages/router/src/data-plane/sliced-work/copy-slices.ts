@@ -1,0 +1,50 @@
+/** Copies in slices, for `SlicedWork`. */
+import type { Tensor } from '@millrace/protocol';
+import { copySliceBytesMax, type Slices } from './sliced-work.ts';
+
+export interface Copy {
+  readonly source: Uint8Array;
+  readonly target: Uint8Array;
+}
+
+/** What is small is copied together, so that many small ones are not many turns. */
+export function* copySlices(copies: Iterable<Copy>): Generator<void, void> {
+  let room = copySliceBytesMax;
+  for (const { source, target } of copies) {
+    let at = 0;
+    while (at < source.length) {
+      const end = Math.min(source.length, at + room);
+      target.set(at === 0 && end === source.length ? source : source.subarray(at, end), at);
+      room -= end - at;
+      at = end;
+      if (room > 0) continue;
+      room = copySliceBytesMax;
+      yield;
+    }
+  }
+}
+
+/** At once: what is small enough, or may take its time. */
+export function finish(slices: Slices): void {
+  while (slices.next().done !== true);
+}
+
+/** Tensors in memory of their own, side by side; filled by doing the slices. */
+export function copiesOf(tensors: readonly Tensor[]): { readonly tensors: readonly Tensor[]; readonly slices: Slices } {
+  const memory = new Uint8Array(bytesOfTensors(tensors));
+  let offset = 0;
+  const copies: Copy[] = [];
+  const copied = tensors.map((tensor) => {
+    const target = memory.subarray(offset, offset + tensor.data.byteLength);
+    copies.push({ source: tensor.data, target });
+    offset += tensor.data.byteLength;
+    return { ...tensor, data: target };
+  });
+  return { tensors: copied, slices: copySlices(copies) };
+}
+
+export function bytesOfTensors(tensors: readonly (Tensor | undefined)[]): number {
+  let bytes = 0;
+  for (const tensor of tensors) bytes += tensor?.data.byteLength ?? 0;
+  return bytes;
+}

@@ -1,0 +1,61 @@
+/**
+ * Work on bytes that is too long for one turn of the event loop: done a slice a turn, so that whoever sends 256 MiB
+ * holds up nobody. All such work takes turns: the loop has one slice of it a turn, however much there is.
+ */
+import type { Clock } from '../clock.ts';
+
+/** Up to here bytes are copied at once: about a millisecond where memory is warm. */
+export const copySliceBytesMax: number = 4 * 1024 * 1024;
+
+/** Each `next` does one slice. */
+export type Slices = Iterator<void, void>;
+
+interface Task {
+  readonly slices: Slices;
+  readonly onDone: () => void;
+  isCancelled: boolean;
+}
+
+export class SlicedWork {
+  readonly #clock: Clock;
+  readonly #tasks: Task[] = [];
+  #isScheduled: boolean = false;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Work that is not done yet. */
+  get count(): number {
+    return this.#tasks.length;
+  }
+
+  /** Does the first slice in a later turn. Returns the way to call it off: nothing is touched or called after that. */
+  run(slices: Slices, onDone: () => void): () => void {
+    const task = { slices, onDone, isCancelled: false };
+    this.#tasks.push(task);
+    this.#schedule();
+    return () => {
+      task.isCancelled = true;
+      const at = this.#tasks.indexOf(task);
+      if (at >= 0) this.#tasks.splice(at, 1);
+    };
+  }
+
+  #schedule(): void {
+    if (this.#isScheduled || this.#tasks.length === 0) return;
+    this.#isScheduled = true;
+    this.#clock.endOfTurn(() => {
+      this.#isScheduled = false;
+      this.#step();
+      this.#schedule();
+    });
+  }
+
+  #step(): void {
+    const task = this.#tasks.shift();
+    if (task === undefined) return;
+    if (task.slices.next().done !== true) this.#tasks.push(task);
+    else if (!task.isCancelled) task.onDone();
+  }
+}

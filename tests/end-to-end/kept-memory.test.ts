@@ -1,0 +1,208 @@
+/**
+ * What a server keeps from one request for the next: caches, memos, tables. Each has a bound; after thousands of
+ * requests with contents that never come again, over real sockets, memory is back to what it was and these bounds.
+ */
+import { once } from 'node:events';
+import { Agent, request as httpRequest } from 'node:http';
+import { connect } from 'node:http2';
+import { join } from 'node:path';
+import { ModelRepository } from '@millrace/worker/testing';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { type InferClient, openInferClient } from '../support/callers.ts';
+import { repositoryRoot } from '../support/repository-root.ts';
+import { ServerProcess } from '../support/server-process.ts';
+
+const KiB = 1024;
+const MiB = 1024 * KiB;
+const cacheBytesMax = 2 * MiB;
+
+interface Kept {
+  readonly what: string;
+  readonly entriesMax: number;
+  readonly bytesMax: number;
+}
+
+/** Everything that outlives a request because of what was in it. Bytes as they lie in memory, not as they are counted. */
+const kept: readonly Kept[] = [
+  { what: 'texts of gRPC messages (edges/grpc/text-memo.ts)', entriesMax: 1024, bytesMax: 1024 * 400 },
+  { what: 'short strings of JSON (protocol/json/read-string.ts)', entriesMax: 256, bytesMax: 256 * 64 },
+  { what: 'JSON of requests with binary tensors (edges/rest/infer-json.ts)', entriesMax: 64, bytesMax: 64 * 8 * KiB },
+  { what: 'templates of their answers (edges/rest/answer-template.ts)', entriesMax: 64, bytesMax: 64 * 4 * KiB },
+  { what: 'string literals of HPACK (hpack/literal-memo.ts)', entriesMax: 256, bytesMax: 256 * 256 },
+  { what: 'dynamic tables of HPACK, per connection (hpack/*-table.ts)', entriesMax: 128, bytesMax: 32 * KiB },
+  { what: 'the last head of an HTTP/1.1 connection (http1/repeated-head.ts)', entriesMax: 1, bytesMax: 32 * KiB },
+  { what: 'counts of callers (scheduler/caller-counts.ts)', entriesMax: 4096, bytesMax: 4096 * 512 },
+  { what: 'results (result-cache/stored-results.ts)', entriesMax: cacheBytesMax / 512, bytesMax: 2 * cacheBytesMax },
+  { what: 'sequences and their states (sequences/sequencer.ts)', entriesMax: 8 + 1024, bytesMax: MiB },
+  { what: 'frames to workers (dispatch/frame-writer.ts)', entriesMax: 4, bytesMax: 4 * MiB },
+];
+
+/** For what the engine of JavaScript keeps of its own accord: compiled code, shapes, free lists. */
+const slackBytes = 8 * MiB;
+const boundOf = (...words: readonly string[]): number =>
+  kept
+    .filter(({ what }) => words.some((word) => what.includes(word)))
+    .reduce((sum, { bytesMax }) => sum + bytesMax, slackBytes);
+
+// Thousands of requests on a busy machine.
+vi.setConfig({ testTimeout: 240_000 });
+
+const models = new ModelRepository();
+let server: ServerProcess;
+let client: InferClient;
+
+beforeAll(async () => {
+  for (const name of ['identity_uint8', 'sequence_sum']) models.copy(join(repositoryRoot, 'models', name));
+  server = await ServerProcess.start(
+    [models.path, '--caller-header', 'x-caller', '--cache-bytes-max', String(cacheBytesMax)],
+    { measuresMemory: true },
+  );
+  client = openInferClient(server);
+});
+
+afterAll(async () => {
+  client.close();
+  expect(await server.stop()).toBe(0);
+  models.remove();
+});
+
+/** Calls `run` for each number, eight at a time. */
+async function each(from: number, to: number, run: (index: number) => Promise<unknown>): Promise<void> {
+  let next = from;
+  const worker = async (): Promise<void> => {
+    while (next < to) await run(next++);
+  };
+  await Promise.all(Array.from({ length: 8 }, worker));
+}
+
+/** Bytes that stay after requests with contents that never come again; a few before them warm everything up. */
+async function growthBy(count: number, run: (index: number) => Promise<unknown>): Promise<number> {
+  await each(0, Math.min(200, count), run);
+  const before = await server.keptBytes();
+  await each(count, 2 * count, run);
+  return (await server.keptBytes()) - before;
+}
+
+async function seriesCount(): Promise<number> {
+  const text = await (await fetch(server.metricsUrl)).text();
+  return text.split('\n').filter((line) => line !== '' && !line.startsWith('#')).length;
+}
+
+interface GrpcCall {
+  readonly model?: string;
+  readonly input?: string;
+  readonly id?: string;
+  readonly bytes: number;
+}
+
+/** The message of the refusal, or that it was answered. */
+function inferOverGrpc({ model = 'identity_uint8', input = 'INPUT0', id = '', bytes }: GrpcCall): Promise<string> {
+  const message = {
+    model_name: model,
+    id,
+    inputs: [{ name: input, datatype: 'UINT8', shape: [1, bytes] }],
+    raw_input_contents: [Buffer.alloc(bytes, id)],
+  };
+  return new Promise((resolve) => {
+    client.ModelInfer(message, (error) => resolve(error === null ? 'answered' : error.details));
+  });
+}
+
+const agent = new Agent({ keepAlive: true, maxSockets: 8 });
+
+function post(path: string, body: string | Buffer, headers: Readonly<Record<string, string>> = {}): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const sent = httpRequest(`${server.url}${path}`, { method: 'POST', agent, headers }, (response) => {
+      response.resume().once('end', () => resolve(response.statusCode ?? 0));
+    });
+    sent.once('error', reject).end(body);
+  });
+}
+
+const inferPath = (model: string): string => `/v2/models/${model}/infer`;
+const unique = (index: number): string => `${index}-${'u'.repeat(40)}`;
+
+function jsonOf(index: number, values: readonly number[], parameters: object = {}): string {
+  const inputs = [{ name: 'INPUT0', datatype: 'UINT8', shape: [1, values.length], data: values }];
+  return JSON.stringify({ id: unique(index), parameters, inputs });
+}
+
+test('2,000 gRPC requests of 128 KiB with ids of their own leave nothing of themselves', async () => {
+  const growth = await growthBy(2000, async (index) => {
+    expect(await inferOverGrpc({ id: unique(index), bytes: 128 * KiB })).toBe('answered');
+  });
+  expect(growth).toBeLessThan(boundOf('gRPC', 'HPACK', 'frames'));
+});
+
+test('names of models and tensors that do not exist leave neither memory nor series', async () => {
+  const series = await seriesCount();
+  const growth = await growthBy(1000, async (index) => {
+    const bytes = 64 * KiB;
+    expect(await inferOverGrpc({ model: unique(index), bytes })).toMatch(/unknown model|not found/i);
+    expect(await inferOverGrpc({ input: unique(index), bytes })).toMatch(/unexpected inference input/);
+    expect(await post(inferPath(unique(index)), jsonOf(index, [1]))).toBeGreaterThanOrEqual(400);
+  });
+  expect(growth).toBeLessThan(boundOf('gRPC', 'HPACK', 'JSON', 'HTTP/1.1'));
+  // The first refusals may make a series for each of their codes.
+  expect(await seriesCount()).toBeLessThan(series + 20);
+});
+
+test('header names and values that never come again leave nothing, on HTTP/1.1 and HTTP/2', async () => {
+  const session = connect(server.url.replace('localhost', '127.0.0.1'));
+  await once(session, 'connect');
+  const overHttp2 = async (index: number): Promise<void> => {
+    const stream = session.request({ ':path': `/v2/health/live?${unique(index)}`, [`x-${index}`]: 'v'.repeat(2000) });
+    stream.resume().end();
+    await once(stream, 'close');
+  };
+  const growth = await growthBy(1000, async (index) => {
+    await overHttp2(index);
+    const headers = { [`x-${index}`]: 'v'.repeat(2000), 'x-trace': unique(index) };
+    expect(await post(inferPath('identity_uint8'), jsonOf(index, [1]), headers)).toBe(200);
+  });
+  session.close();
+  expect(growth).toBeLessThan(boundOf('HPACK', 'HTTP/1.1', 'JSON', 'frames'));
+});
+
+test('callers that never come again leave no more than their counts', async () => {
+  const series = await seriesCount();
+  const growth = await growthBy(3800, async (index) => {
+    // A name in a long head, and one that is cut: neither may keep the head alive.
+    const name = index % 2 === 0 ? unique(index) : `${index} ${'n'.repeat(4000)}`;
+    const headers = { 'x-filler': 'f'.repeat(8000), 'x-caller': name };
+    expect(await post(inferPath('identity_uint8'), jsonOf(index, [1]), headers)).toBe(200);
+  });
+  expect(growth).toBeLessThan(boundOf('callers', 'HTTP/1.1', 'JSON', 'frames'));
+  expect(await seriesCount()).toBe(series);
+});
+
+test('JSON before binary tensors that never comes again leaves no more than its memo', async () => {
+  const bytes = 64 * KiB;
+  const growth = await growthBy(600, async (index) => {
+    const inputs = [{ name: 'INPUT0', datatype: 'UINT8', shape: [1, bytes], parameters: { binary_data_size: bytes } }];
+    const json = Buffer.from(
+      JSON.stringify({ inputs, [`unknown ${index}`]: index, parameters: { binary_data_output: true } }),
+    );
+    const headers = { 'inference-header-content-length': String(json.length) };
+    expect(await post(inferPath('identity_uint8'), Buffer.concat([json, Buffer.alloc(bytes)]), headers)).toBe(200);
+  });
+  expect(growth).toBeLessThan(boundOf('JSON', 'templates', 'HTTP/1.1', 'frames'));
+});
+
+test('sequences that are never ended leave nothing once they were idle for too long', async () => {
+  const before = await server.keptBytes();
+  await each(0, 1000, (index) => {
+    const inputs = [{ name: 'INPUT', datatype: 'INT32', shape: [1, 1], data: [1] }];
+    const parameters = { sequence_id: unique(index), sequence_start: true, sequence_end: index % 100 !== 0 };
+    return post(inferPath('sequence_sum'), JSON.stringify({ inputs, parameters }), {
+      'x-caller': `caller ${index % 50}`,
+    });
+  });
+  while ((await server.metric('millrace_sequences_live', { model: 'sequence_sum' })) > 0) {
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+  expect((await server.keptBytes()) - before).toBeLessThan(
+    boundOf('sequences', 'callers', 'HTTP/1.1', 'JSON', 'frames'),
+  );
+  expect(await server.metric('millrace_sequence_state_bytes', { model: 'sequence_sum' })).toBe(0);
+});

@@ -1,0 +1,95 @@
+/** Tensors of 256 MiB through a real server, within its default limits, while others are served beside them. */
+import { connect } from 'node:http2';
+import { join } from 'node:path';
+import { ModelRepository } from '@millrace/worker/testing';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { infer } from '../support/inference-call.ts';
+import { repositoryRoot } from '../support/repository-root.ts';
+import { ServerProcess } from '../support/server-process.ts';
+
+vi.setConfig({ testTimeout: 240_000 });
+
+const MiB = 1024 * 1024;
+const models = new ModelRepository();
+let server: ServerProcess;
+
+beforeAll(async () => {
+  models.copy(join(repositoryRoot, 'models/identity_uint8'));
+  server = await ServerProcess.start([models.path]);
+});
+
+afterAll(async () => {
+  expect(await server.stop()).toBe(0);
+  models.remove();
+});
+
+/** Numbers that tell where they lie, so that no slice can change places with another. */
+function numbered(bytes: number): Buffer {
+  const words = new Uint32Array(bytes / 4);
+  for (let index = 0; index < words.length; index++) words[index] = index;
+  return Buffer.from(words.buffer);
+}
+
+function bodyOf(data: Buffer): { readonly body: Buffer; readonly headBytes: number } {
+  const inputs = [
+    { name: 'INPUT0', datatype: 'UINT8', shape: [1, data.length], parameters: { binary_data_size: data.length } },
+  ];
+  const head = Buffer.from(JSON.stringify({ inputs, parameters: { binary_data_output: true } }));
+  return { body: Buffer.concat([head, data]), headBytes: head.length };
+}
+
+async function identityOf(data: Buffer): Promise<Buffer> {
+  const { body, headBytes } = bodyOf(data);
+  const response = await fetch(`${server.url}/v2/models/identity_uint8/infer`, {
+    method: 'POST',
+    body: new Uint8Array(body),
+    headers: { 'inference-header-content-length': String(headBytes) },
+  });
+  const answer = Buffer.from(await response.arrayBuffer());
+  expect(response.status, answer.toString('utf8', 0, 300)).toBe(200);
+  return answer.subarray(Number(response.headers.get('inference-header-content-length')));
+}
+
+test('the largest request comes back whole, past the shared memory of its worker, while small ones are answered', async () => {
+  // Its head of JSON counts as well.
+  const data = numbered(256 * MiB - 4096);
+  let isOver: boolean = false;
+  const small = (async () => {
+    let answered = 0;
+    while (!isOver) {
+      const inputs = [{ name: 'INPUT0', datatype: 'UINT8' as const, shape: [1, 3], values: [1, 2, 3] }];
+      const { outputs } = await infer(server.url, 'identity_uint8', inputs);
+      expect(outputs[0]?.values).toEqual([1, 2, 3]);
+      answered += 1;
+    }
+    return answered;
+  })();
+  const answer = await identityOf(data);
+  isOver = true;
+  expect(Buffer.compare(answer, data)).toBe(0);
+  expect(await small).toBeGreaterThan(3);
+});
+
+test('a tensor that fits into shared memory comes back whole, also beside another', async () => {
+  const data = [numbered(40 * MiB), numbered(20 * MiB).reverse()];
+  const answers = await Promise.all(data.map(identityOf));
+  for (const [index, answer] of answers.entries()) expect(Buffer.compare(answer, data[index] as Buffer)).toBe(0);
+});
+
+test('a caller that goes away in the middle of a large request leaves the server as it was', async () => {
+  const { body, headBytes } = bodyOf(numbered(64 * MiB));
+  for (let round = 0; round < 3; round++) {
+    const session = connect(server.url);
+    session.on('error', () => {});
+    const stream = session.request({
+      ':method': 'POST',
+      ':path': '/v2/models/identity_uint8/infer',
+      'inference-header-content-length': String(headBytes),
+    });
+    stream.on('error', () => {});
+    await new Promise<void>((resolve) => stream.end(body, () => resolve()));
+    session.destroy();
+  }
+  const small = numbered(4096);
+  expect(Buffer.compare(await identityOf(small), small)).toBe(0);
+});
