@@ -4,7 +4,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { eventually } from '../support/eventually.ts';
 import { infer } from '../support/inference-call.ts';
 import { askAll, dialCrowd, type KeptConnection, leave, loopbackAddresses } from '../support/keep-alive-crowd.ts';
-import { type Launch, ServerProcess } from '../support/server-process.ts';
+import { ServerProcess } from '../support/server-process.ts';
 import { addSlowModel, steps } from '../support/slow-model.ts';
 
 /** Six workers take long to start on a busy machine. */
@@ -73,11 +73,6 @@ describe('a server with room for 200 connections, 100 from each address', () => 
     expect((await fetch(server.metricsUrl)).status).toBe(200);
   });
 });
-
-/** So many files may the server have open. */
-function withOpenFiles(count: number): Launch {
-  return { wrapper: ['/bin/sh', '-c', 'ulimit -n "$0" && exec "$@"', String(count)] };
-}
 
 describe.skipIf(process.platform === 'win32')('a server that may open few files', () => {
   const openFilesMax = 256;
