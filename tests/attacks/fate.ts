@@ -14,7 +14,7 @@ export interface FateReport {
 
 /** Refusal names that are kept apart; a server that echoes input could make up any number of them. */
 const namesMax = 20;
-const harmsMax = 10;
+const harmsMax = 40;
 
 export class Fate {
   opened = 0;
