@@ -4,6 +4,13 @@ import { runCommand } from './cli/run-command.ts';
 import { mustAllowStart, readOpenFiles } from './open-file-limit.ts';
 import { version } from './version.ts';
 
+// Whoever reads the output may go away (`millrace serve | head`): that ends no server.
+for (const stream of [process.stdout, process.stderr]) {
+  stream.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPIPE') throw error;
+  });
+}
+
 const exitCode = await runCommand({
   words: process.argv.slice(2),
   environment: process.env,

@@ -111,6 +111,8 @@ export class Http1Times extends WheelEntry {
   #look(nowMs: number): void {
     const connection = this.#connection;
     const { limits } = connection.host;
+    // An answer that is still being read has all the time that slow readers have.
+    if (this.#endingMs >= 0 && connection.transport.pendingBytes > 0) this.#endingMs = nowMs;
     const isOver = this.#endingMs >= 0 && nowMs - this.#endingMs >= lingerMs;
     const isOld = this.#drainingMs >= 0 && nowMs - this.#drainingMs >= limits.connectionAgeGraceMs;
     if (isOver || isOld || this.#isStalled(nowMs)) connection.destroy();

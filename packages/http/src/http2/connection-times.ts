@@ -101,6 +101,8 @@ export class ConnectionTimes extends WheelEntry {
   #look(nowMs: number): boolean {
     const connection = this.#connection;
     const { limits } = connection.host;
+    // Answers that are still being read have all the time that slow readers have.
+    if (this.#endingMs >= 0 && connection.transport.pendingBytes > 0) this.#endingMs = nowMs;
     const isGone =
       (this.#endingMs >= 0 && nowMs - this.#endingMs >= lingerMs) ||
       (this.#drainingMs >= 0 && nowMs - this.#drainingMs >= limits.connectionAgeGraceMs) ||

@@ -43,8 +43,16 @@ export class TimingWheel {
 
   /** Ticks by itself from now on, without keeping the process alive. */
   start(): void {
-    this.#interval ??= setInterval(() => this.advance(), this.#tickMs).unref();
+    this.#interval ??= setInterval(() => setImmediate(this.#advance), this.#tickMs).unref();
   }
+
+  /**
+   * Behind what has arrived: where the event loop was held up, a peer that was in time must not be found too late because
+   * timers come before reads.
+   */
+  readonly #advance = (): void => {
+    if (this.#interval !== undefined) this.advance();
+  };
 
   stop(): void {
     clearInterval(this.#interval);

@@ -218,7 +218,9 @@ export abstract class WireExchange implements RequestHead, MemoryHolder {
    * request holds is given back for it.
    */
   hasRoomToAnswer(bytes: number): boolean {
-    return bytes <= Math.max(freeAnswerBytes, this.memory.heldBytes) || this.hasRoomToKeep(bytes - this.memory.heldBytes);
+    return (
+      bytes <= Math.max(freeAnswerBytes, this.memory.heldBytes) || this.hasRoomToKeep(bytes - this.memory.heldBytes)
+    );
   }
 
   /** The same for an answer that is kept beside what is held already. */

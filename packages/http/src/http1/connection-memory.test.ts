@@ -1,0 +1,110 @@
+import { describe, expect, test } from 'vitest';
+import { ScriptedMemory } from '../wire/testing/scripted-memory.ts';
+import { requestOverheadBytes, type WireExchange, type WireHandler } from '../wire/wire-exchange.ts';
+import { converse, echo, post } from './testing/conversation.ts';
+
+/** Grants this much beside what every request takes, and as much again to one that waits. */
+const memoryOf = (bytes: number, overdraft = Number.POSITIVE_INFINITY) =>
+  new ScriptedMemory(requestOverheadBytes + bytes, overdraft);
+
+/** As `echo`, and answers 429 where there is no memory. */
+const frugalEcho: WireHandler = (exchange) => {
+  echo(exchange);
+  const { listener } = exchange;
+  if (listener !== undefined) {
+    listener.onRefused = () => exchange.answer(429, [], Buffer.from('no memory'), undefined, undefined);
+  }
+};
+
+describe('the memory of a request over HTTP/1.1', () => {
+  test('a body that has to wait is not read from, and goes on when there is room', () => {
+    const memory = memoryOf(10);
+    const { receive, said, transport } = converse(echo, {}, undefined, { memory });
+    receive(post('Content-Length: 20\r\n'));
+    receive('0123456789');
+    expect(transport.isPaused).toBe(false);
+    receive('abcdefghij');
+    expect([transport.isPaused, memory.waitingCount, said()]).toEqual([true, 1, '']);
+    memory.letGo();
+    expect(transport.isPaused).toBe(false);
+    expect(said()).toContain('0123456789abcdefghij');
+    expect(memory.usedBytes).toBe(0);
+  });
+
+  test('one that waits longer than memoryWaitMsMax is refused, and its time does not count as the client’s', () => {
+    const memory = memoryOf(10);
+    const { receive, said, host } = converse(frugalEcho, { memoryWaitMsMax: 5000, bodyStallMsMax: 1000 }, undefined, {
+      memory,
+    });
+    receive(post('Content-Length: 40\r\n'));
+    receive('0123456789abcdefghij');
+    host.pass(4000);
+    expect(said()).toBe('');
+    host.pass(3000);
+    expect(said()).toContain('429');
+    expect(memory.usedBytes).toBe(0);
+  });
+
+  test('one that brings more than it may while it waits is refused at once', () => {
+    const memory = memoryOf(10, 5);
+    const { receive, said } = converse(frugalEcho, {}, undefined, { memory });
+    receive(post('Content-Length: 40\r\n'));
+    receive('0123456789abcdefghij');
+    expect(said()).toContain('429');
+    expect(memory.usedBytes).toBe(0);
+  });
+
+  test('an answer counts until the kernel has it, then nothing is held', () => {
+    const memory = memoryOf(1e6);
+    let exchange: WireExchange | undefined;
+    const { receive, said, transport, connection } = converse(
+      (opened) => {
+        exchange = opened;
+      },
+      {},
+      undefined,
+      { memory },
+    );
+    transport.isStuck = true;
+    receive(post('Content-Length: 0\r\n'));
+    exchange?.answer(200, [], Buffer.alloc(50_000), undefined, undefined);
+    said();
+    expect(memory.usedBytes).toBe(50_000);
+    transport.unstick();
+    connection.onWritable();
+    expect(memory.usedBytes).toBe(0);
+  });
+
+  test('bytes that frame a body are no progress of it', () => {
+    const { receive, said, host } = converse(echo, { bodyStallMsMax: 5000, bodyBytesPerSecondMin: 100 });
+    receive(post('Transfer-Encoding: chunked\r\n'));
+    for (let second = 0; second < 7; second++) {
+      receive(`1;${'x'.repeat(200)}\r\ny\r\n`);
+      host.pass(1000);
+    }
+    expect(said()).toContain('408 Request Timeout');
+  });
+
+  test('the memory of a connection is closed with it', () => {
+    const memory = memoryOf(10);
+    const { connection } = converse(echo, {}, undefined, { memory });
+    connection.onClosed();
+    expect([memory.owners, memory.closedConnections]).toEqual([['192.0.2.1'], 1]);
+  });
+});
+
+test('an answer before the end of the connection is read as slowly as any other', () => {
+  const answer: WireHandler = (exchange) => exchange.answer(200, [], Buffer.alloc(500_000), undefined, undefined);
+  const { receive, said, host, transport } = converse(answer, { responseStallMsMax: 60_000 });
+  transport.isStuck = true;
+  receive('GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n');
+  said();
+  for (let second = 0; second < 20; second++) {
+    transport.takeSome(20_000);
+    host.pass(1000);
+  }
+  expect(transport.isDestroyed).toBe(false);
+  transport.pendingBytes = 0;
+  host.pass(5000);
+  expect(transport.isDestroyed).toBe(true);
+});

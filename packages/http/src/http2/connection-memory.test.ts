@@ -1,0 +1,98 @@
+import { describe, expect, test } from 'vitest';
+import { ScriptedMemory } from '../wire/testing/scripted-memory.ts';
+import { requestOverheadBytes, type WireExchange, type WireHandler } from '../wire/wire-exchange.ts';
+import { errorCode } from './frames.ts';
+import { converse, listener, measure } from './testing/conversation.ts';
+import { data, getFields, headers, postFields } from './testing/frame-tools.ts';
+
+/** Grants this much beside what every request takes. */
+const memoryOf = (bytes: number, overdraft = Number.POSITIVE_INFINITY) =>
+  new ScriptedMemory(requestOverheadBytes + bytes, overdraft);
+
+const windows = (words: readonly string[]) => words.filter((word) => word.includes('window'));
+
+describe('the memory of a request over HTTP/2', () => {
+  test('a stream that has to wait gets no window back, and goes on when there is room', () => {
+    const memory = memoryOf(40_000);
+    const limits = { streamWindowBytes: 65_535, connectionWindowBytes: 65_535 };
+    const { receive, said } = converse(measure, limits, { memory });
+    receive(headers(1, postFields, false));
+    receive(data(1, Buffer.alloc(16_000), false), data(1, Buffer.alloc(16_000), false));
+    said();
+    receive(data(1, Buffer.alloc(16_000), false), data(1, Buffer.alloc(16_000), false));
+    expect(windows(said())).toEqual([]);
+    memory.letGo();
+    expect(windows(said())).toEqual(['0 window 48000', '1 window 48000']);
+    receive(data(1, 'x', true));
+    memory.letGo();
+    expect(said()).toContain('1 headers :status=200 x-bytes=64001 end');
+    expect(memory.usedBytes).toBe(0);
+  });
+
+  test('a stream that waits longer than memoryWaitMsMax is refused by name', () => {
+    const memory = memoryOf(10);
+    const frugal: WireHandler = (exchange) => {
+      exchange.listener = {
+        ...listener(() => {}),
+        onRefused: () => exchange.answer(429, [], undefined, undefined, undefined),
+      };
+      exchange.resume();
+    };
+    const { receive, said, host } = converse(frugal, { memoryWaitMsMax: 3000 }, { memory });
+    receive(headers(1, postFields, false), data(1, 'x'.repeat(100), false));
+    host.pass(2000);
+    expect(said().join()).not.toContain('429');
+    host.pass(3000);
+    expect(said()).toContain('1 headers :status=429 end');
+    expect(memory.usedBytes).toBe(0);
+  });
+
+  test('a stream for which there is no memory at all is refused before it is looked at', () => {
+    let served = 0;
+    const memory = new ScriptedMemory(requestOverheadBytes, 0);
+    const { receive, said } = converse(
+      () => {
+        served++;
+      },
+      {},
+      { memory },
+    );
+    receive(headers(1, getFields, true), headers(3, getFields, true));
+    expect(said()).toContain(`3 reset ${errorCode.refusedStream}`);
+    expect([served, memory.usedBytes]).toEqual([1, requestOverheadBytes]);
+  });
+
+  test('answers count until they have left for the kernel', () => {
+    const memory = memoryOf(1e6);
+    const answers: WireExchange[] = [];
+    const { receive, said, transport, connection } = converse((exchange) => answers.push(exchange), {}, { memory });
+    receive(headers(1, getFields, true));
+    transport.isStuck = true;
+    answers[0]?.answer(200, [], Buffer.alloc(30_000), undefined, undefined);
+    said();
+    expect(memory.usedBytes).toBe(30_000);
+    transport.unstick();
+    connection.onWritable();
+    said();
+    expect(memory.usedBytes).toBe(0);
+  });
+
+  test('a body without a declared length must bring bodyBytesPerSecondMin too, once it is awaited whole', () => {
+    const awaited: WireHandler = (exchange) => {
+      exchange.isBodyDue = true;
+      measure(exchange);
+    };
+    const { receive, said, host } = converse(awaited, { bodyStallMsMax: 3000, bodyBytesPerSecondMin: 100 });
+    receive(headers(1, postFields, false), data(1, 'x', false));
+    host.pass(7000);
+    expect(said()).toContain(`1 reset ${errorCode.cancel}`);
+  });
+
+  test('a request that names its own owner takes the memory of that one', () => {
+    const memory = memoryOf(100);
+    const ownerOf = () => 'tenant';
+    const { receive } = converse(measure, {}, { memory, ownerOf });
+    receive(headers(1, getFields, true));
+    expect(memory.owners).toEqual(['192.0.2.1', 'tenant']);
+  });
+});
