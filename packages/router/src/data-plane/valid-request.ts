@@ -3,11 +3,7 @@
  * so nothing behind it checks again and nothing malformed reaches a worker. Messages follow Triton's where it has one,
  * because its clients match on them.
  */
-import { isUtf8 } from 'node:buffer';
 import {
-  BytesCursor,
-  bytesElementsProblem,
-  elementCount,
   formatShape,
   InferenceError,
   shapeProblem,
@@ -17,6 +13,7 @@ import {
 } from '@millrace/protocol';
 import type { ModelView } from '../registry/catalogue.ts';
 import { type BatchShaping, sizeClassOf } from './batch-shaping/shaping.ts';
+import { bytesCheckSlices, isLongTexts } from './bytes-check.ts';
 import type { InferRequest, Parameters, SequenceStep } from './infer.ts';
 import type { ServedModel } from './served-model.ts';
 import { copiesOf } from './sliced-work/copy-slices.ts';
@@ -119,8 +116,11 @@ export class ValidInferRequest {
     return new ValidInferRequest(model, details, inputs, outputs, rows, bytes, isAlone);
   }
 
-  /** Throws `invalid-request` with the first thing that is wrong. */
-  static from(request: InferRequest, model: ServedModel): ValidInferRequest {
+  /**
+   * Throws `invalid-request` with the first thing that is wrong. `areTextsChecked`: the long BYTES tensors of the request
+   * have been, in slices.
+   */
+  static from(request: InferRequest, model: ServedModel, areTextsChecked = false): ValidInferRequest {
     const { view } = model;
     let inputs = inputsInOrder(request, model);
     let rows = 1;
@@ -132,7 +132,7 @@ export class ValidInferRequest {
       if (tensor === undefined) continue;
       if (!isPlainlyRight(tensor, model, index)) {
         const given = tensor;
-        tensor = checkedTensor(request, given, model, index);
+        tensor = checkedTensor(request, given, model, index, areTextsChecked);
         if (tensor !== given) inputs = inputs.with(index, tensor);
       }
       bytes += tensor.data.length;
@@ -262,7 +262,13 @@ function isPlainlyRight(tensor: Tensor, model: ServedModel, index: number): bool
 }
 
 /** The tensor in the shape that the model takes; throws when it is none of this input. */
-function checkedTensor(request: InferRequest, given: Tensor, served: ServedModel, index: number): Tensor {
+function checkedTensor(
+  request: InferRequest,
+  given: Tensor,
+  served: ServedModel,
+  index: number,
+  areTextsChecked: boolean,
+): Tensor {
   const { model } = request;
   const spec = served.view.inputs[index] as TensorSpec;
   const tensor = withoutListOfOne(given, spec, served.view.isBatched);
@@ -277,7 +283,7 @@ function checkedTensor(request: InferRequest, given: Tensor, served: ServedModel
     throw refusal(request, `unexpected shape for input '${tensor.name}' for model '${model}'. ${expected}`);
   }
   if (tensor.datatype === 'BYTES') {
-    checkBytesTensor(request, tensor, served.takesTextOnly);
+    if (!areTextsChecked || !isLongTexts(tensor)) checkBytesTensor(request, tensor, served.takesTextOnly);
     return tensor;
   }
   const expected = takeByteSize(tensor.datatype, tensor.shape);
@@ -299,18 +305,19 @@ function withoutListOfOne(tensor: Tensor, spec: TensorSpec, isBatched: boolean):
   return { ...tensor, shape: shape.slice(0, rank) };
 }
 
-/** Where the engine takes text, not bytes, an element that it would change or cut off is refused here. */
 function checkBytesTensor(request: InferRequest, tensor: Tensor, mustBeText: boolean): void {
-  const problem = bytesElementsProblem(tensor.data, elementCount(tensor.shape));
-  if (problem !== undefined) throw refusal(request, `input '${tensor.name}' for model '${request.model}': ${problem}`);
-  if (!mustBeText) return;
-  const cursor = new BytesCursor(tensor.data);
-  for (let element = 0; cursor.next(); element++) {
-    const text = cursor.view();
-    const hasZero = text.includes(0);
-    if (!hasZero && isUtf8(text)) continue;
-    const where = `element ${element} of input '${tensor.name}' for model '${request.model}'`;
-    throw refusal(request, `${where} ${hasZero ? 'contains a zero byte' : 'is not valid UTF-8'}`);
+  const slices = bytesCheckSlices(tensor, request.model, mustBeText);
+  let step = slices.next();
+  while (step.done !== true) step = slices.next();
+  if (step.value !== undefined) throw refusal(request, step.value);
+}
+
+/** The check of the long BYTES tensors of a request, for `from` to rely on. Its result is thrown by the last slice. */
+export function* longTextSlices(request: InferRequest, { takesTextOnly }: ServedModel): Generator<void, void> {
+  for (const tensor of request.inputs) {
+    if (!isLongTexts(tensor)) continue;
+    const problem = yield* bytesCheckSlices(tensor, request.model, takesTextOnly);
+    if (problem !== undefined) throw refusal(request, problem);
   }
 }
 
