@@ -5,11 +5,18 @@ import { BytesCursor, BytesElementsCheck, elementCount, shapeProblem, type Tenso
 /** Tensors up to here are checked at once. */
 export const bytesCheckBytesMax: number = 256 * 1024;
 
+/** With more texts a request shares no run: finding each request's rows in an answer takes a look at every text. */
+export const sharedTextsMax = 16 * 1024;
+
 /** Elements and bytes of a slice: a few milliseconds. */
-const sliceElementsMax = 128 * 1024;
+export const sliceElementsMax: number = 128 * 1024;
 const sliceBytesMax = 4 * 1024 * 1024;
 /** Shorter elements are looked at byte by byte: quicker than a view of each. */
 const shortBytesMax = 32;
+
+export function hasManyTexts({ datatype, shape }: Tensor): boolean {
+  return datatype === 'BYTES' && elementCount(shape) > sharedTextsMax;
+}
 
 export function isLongTexts({ datatype, data }: Tensor): boolean {
   return datatype === 'BYTES' && data.length > bytesCheckBytesMax;

@@ -13,7 +13,7 @@ import {
 } from '@millrace/protocol';
 import type { ModelView } from '../registry/catalogue.ts';
 import { type BatchShaping, sizeClassOf } from './batch-shaping/shaping.ts';
-import { bytesCheckSlices, isLongTexts } from './bytes-check.ts';
+import { bytesCheckSlices, hasManyTexts, isLongTexts } from './bytes-check.ts';
 import type { InferRequest, Parameters, SequenceStep } from './infer.ts';
 import type { ServedModel } from './served-model.ts';
 import { copiesOf } from './sliced-work/copy-slices.ts';
@@ -157,6 +157,8 @@ export class ValidInferRequest {
       }
       areRowsKnown = true;
     }
+    // One with more rows than a batch may have is divided before it runs.
+    if (rows <= view.rowsMax) isAlone ||= inputs.some((tensor) => tensor !== undefined && hasManyTexts(tensor));
     if (rows < 1 || rows > view.rowsMax) {
       if (!model.answersAnyRows) throw rowsRefusal(request, view, rows);
       // Nothing to divide, answers that must keep their order, or more bytes than the queue takes of any request.
@@ -183,7 +185,8 @@ export class ValidInferRequest {
     const { model, outputs } = request;
     let bytes = 0;
     for (const input of inputs) bytes += input?.data.length ?? 0;
-    const isAlone = rows > model.view.rowsMax;
+    const hasTexts = inputs.some((tensor) => tensor !== undefined && hasManyTexts(tensor));
+    const isAlone = hasTexts || rows > model.view.rowsMax;
     return new ValidInferRequest(model, { ...request.#details, timeoutMs }, inputs, outputs, rows, bytes, isAlone);
   }
 }
