@@ -234,7 +234,7 @@ test('a request with very many texts is cut, run and joined in slices', async ()
   const stage = new PlaneOnStage({}, model);
   const link = stage.worker(1);
   const [rows, columns] = [10, 20_000];
-  const data = encodeBytesElements(Array.from({ length: rows * columns }, (_, index) => `${index}`));
+  const data = encodeBytesElements(Array.from({ length: rows * columns }, (_, index) => `${index}`.padStart(8, '0')));
   const sent = stage.send([], undefined, { inputs: [{ name: 'x', datatype: 'BYTES', shape: [rows, columns], data }] });
   await answerAll(stage, link);
   expect(sent.answer?.outputs[0]?.shape).toEqual([rows, columns]);
