@@ -35,7 +35,7 @@ export default defineConfig({
         ...shared,
         test: {
           name: 'integration',
-          include: ['tests/{contracts,end-to-end,simulation,chaos}/**/*.test.ts'],
+          include: ['tests/{attacks,contracts,end-to-end,simulation,chaos}/**/*.test.ts'],
           testTimeout: 60_000,
           hookTimeout: 60_000,
         },

@@ -1,6 +1,9 @@
 /** What a model's first output must be, by ONNX Runtime alone. */
 import { InferenceSession, Tensor } from 'onnxruntime-node';
 
+// Read when the first session is made.
+process.env.ORT_DISABLE_TELEMETRY = '1';
+
 export interface ExpectedOutput {
   readonly name: string;
   readonly data: Float32Array;

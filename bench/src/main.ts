@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { pinning } from './pinned-process.ts';
 import { markdownFrom, resultFrom, type ScenarioResult } from './report.ts';
-import type { Sample, Scenario } from './scenario.ts';
+import type { ReportTable, Sample, Scenario } from './scenario.ts';
 import { attacksScenario } from './scenarios/attacks.ts';
 import { batchingScenario } from './scenarios/batching.ts';
 import { dataPlaneScenario } from './scenarios/data-plane.ts';
@@ -22,6 +22,7 @@ import { neighbourLoadScenario } from './scenarios/neighbour-load.ts';
 import { restBinaryScenario, restJsonScenario } from './scenarios/rest.ts';
 import { saturationScenario } from './scenarios/saturation.ts';
 import { tlsScenario } from './scenarios/tls.ts';
+import { wireAttacksScenario } from './scenarios/wire-attacks.ts';
 import { wireUnaryScenario } from './scenarios/wire-unary.ts';
 import { missingTools } from './tools.ts';
 
@@ -44,6 +45,7 @@ const scenarios: readonly Scenario[] = [
   neighbourLoadScenario,
   memoryBudgetScenario,
   wireUnaryScenario,
+  wireAttacksScenario,
   attacksScenario,
 ];
 
@@ -82,6 +84,7 @@ for (const scenario of chosen) {
   console.log(`\n${scenario.title}`);
   const open = await scenario.open(options);
   const samples: Sample[] = [];
+  let tables: readonly ReportTable[] = [];
   try {
     for (let repetition = 0; repetition < Number(values.repetitions); repetition++) {
       const sample = await open.measure(repetition);
@@ -89,10 +92,11 @@ for (const scenario of chosen) {
       const figures = Object.entries(sample).map(([name, figure]) => `${name} ${figure.toPrecision(4)}`);
       console.log(`  ${repetition + 1}: ${figures.join(', ')} ${scenario.unit}`);
     }
+    tables = open.tables?.() ?? [];
   } finally {
     await open.close();
   }
-  results.push(resultFrom(scenario, samples, loadavg()[0] as number));
+  results.push(resultFrom(scenario, samples, loadavg()[0] as number, tables));
 }
 
 const machine = `${cpus()[0]?.model ?? 'unknown processor'}, ${availableParallelism()} cores, Node ${process.versions.node}, ${pinning}`;

@@ -7,11 +7,18 @@ export const canPin =
 
 export const pinning = canPin ? 'server on core 0, load on core 1' : 'not pinned';
 
-export function startPinned(core: number, command: string, commandArguments: readonly string[]): ChildProcess {
-  const stdio: ['ignore', 'pipe', 'inherit'] = ['ignore', 'pipe', 'inherit'];
+export function startPinned(
+  core: number,
+  command: string,
+  commandArguments: readonly string[],
+  input: 'ignore' | 'pipe' = 'ignore',
+): ChildProcess {
+  const stdio: ['ignore' | 'pipe', 'pipe', 'inherit'] = [input, 'pipe', 'inherit'];
+  // Other servers use the engine too, and its telemetry would be measured with them.
+  const options = { stdio, env: { ...process.env, ORT_DISABLE_TELEMETRY: '1' } };
   return canPin && core < availableParallelism()
-    ? spawn('taskset', ['-c', String(core), command, ...commandArguments], { stdio })
-    : spawn(command, commandArguments, { stdio });
+    ? spawn('taskset', ['-c', String(core), command, ...commandArguments], options)
+    : spawn(command, commandArguments, options);
 }
 
 /** The first match in standard output from now on, or an error when the program ends before it. */

@@ -11,7 +11,7 @@ const ticksPerSecond = 100;
 export function processorSeconds(pid: number): number | undefined {
   try {
     let ticks = 0;
-    for (const each of family(pid)) {
+    for (const each of processFamily(pid)) {
       // The name in parentheses may hold spaces; user and system time are the 12th and 13th field behind it.
       const stat = readFileSync(`/proc/${each}/stat`, 'latin1');
       const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
@@ -36,11 +36,24 @@ export async function withProcessorMicros<Result>(
   return { result, micros };
 }
 
-function family(pid: number): number[] {
+/** A process and all that it and they started; those that end meanwhile are left out. */
+export function processFamily(pid: number): number[] {
   const members = [pid];
   for (const task of readdirSync(`/proc/${pid}/task`)) {
-    const children = readFileSync(`/proc/${pid}/task/${task}/children`, 'latin1').trim();
-    if (children !== '') members.push(...children.split(' ').flatMap((child) => family(Number(child))));
+    const children = unlessEnded(() => readFileSync(`/proc/${pid}/task/${task}/children`, 'latin1'))?.trim() ?? '';
+    if (children === '') continue;
+    for (const child of children.split(' ')) members.push(...(unlessEnded(() => processFamily(Number(child))) ?? []));
   }
   return members;
+}
+
+/** What a reading of `/proc` gives, or undefined where the process or the thread has ended. */
+export function unlessEnded<Result>(read: () => Result): Result | undefined {
+  try {
+    return read();
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'ENOENT' || code === 'ESRCH') return undefined;
+    throw error;
+  }
 }

@@ -1,5 +1,5 @@
 /** Medians, ratios and whether the goals were reached, as JSON and as a table for people. */
-import type { Sample, Scenario } from './scenario.ts';
+import type { ReportTable, Sample, Scenario } from './scenario.ts';
 import { median } from './statistics.ts';
 
 export interface GoalResult {
@@ -18,9 +18,15 @@ export interface ScenarioResult {
   /** Of the last minute; about 2 when nothing but the bench runs. */
   readonly loadAverage: number;
   readonly goals: readonly GoalResult[];
+  readonly tables?: readonly ReportTable[];
 }
 
-export function resultFrom(scenario: Scenario, samples: readonly Sample[], loadAverage: number): ScenarioResult {
+export function resultFrom(
+  scenario: Scenario,
+  samples: readonly Sample[],
+  loadAverage: number,
+  tables: readonly ReportTable[] = [],
+): ScenarioResult {
   const medians: Record<string, number> = {};
   for (const name of Object.keys(samples[0] ?? {}))
     medians[name] = median(samples.map((sample) => sample[name] as number));
@@ -32,12 +38,13 @@ export function resultFrom(scenario: Scenario, samples: readonly Sample[], loadA
     goals.push({ statement, value: reached, bound, isReached: isMinimum ? reached >= bound : reached <= bound });
   }
   const { name, title, unit } = scenario;
-  return { name, title, unit, medians, samples, loadAverage, goals };
+  const result = { name, title, unit, medians, samples, loadAverage, goals };
+  return tables.length === 0 ? result : { ...result, tables };
 }
 
 export function markdownFrom(results: readonly ScenarioResult[], machine: string): string {
   const lines = ['# Bench results', '', machine, ''];
-  for (const { title, unit, medians, loadAverage, goals } of results) {
+  for (const { title, unit, medians, loadAverage, goals, tables } of results) {
     lines.push(`## ${title}`, '', `| contestant | median, ${unit} |`, '|---|---|');
     for (const [name, figure] of Object.entries(medians)) lines.push(`| ${name} | ${formatFigure(figure)} |`);
     lines.push('', `Load average of the machine: ${loadAverage.toFixed(1)}.`, '');
@@ -47,8 +54,17 @@ export function markdownFrom(results: readonly ScenarioResult[], machine: string
       );
     }
     lines.push('');
+    for (const table of tables ?? []) lines.push(...tableLines(table));
   }
   return `${lines.join('\n').trimEnd()}\n`;
+}
+
+function tableLines({ title, rows }: ReportTable): readonly string[] {
+  const columns = [...new Set(Object.values(rows).flatMap((row) => Object.keys(row)))];
+  const lines = Object.entries(rows).map(
+    ([name, row]) => `| ${name} | ${columns.map((column) => row[column] ?? '').join(' | ')} |`,
+  );
+  return [`${title}:`, '', `| | ${columns.join(' | ')} |`, `|---|${'---|'.repeat(columns.length)}`, ...lines, ''];
 }
 
 function formatFigure(figure: number): string {

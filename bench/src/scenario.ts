@@ -20,7 +20,15 @@ export interface Scenario {
 
 export interface OpenScenario {
   measure(repetition: number): Promise<Sample>;
+  /** Further figures, after the last repetition. */
+  tables?(): readonly ReportTable[];
   close(): Promise<void>;
+}
+
+/** Figures that are no contestant's: a row each, by column. */
+export interface ReportTable {
+  readonly title: string;
+  readonly rows: Readonly<Record<string, Readonly<Record<string, number>>>>;
 }
 
 /** A bound on the medians. */

@@ -194,7 +194,7 @@ describe('a caller that can send while it receives has each answer before it sen
     const chunk = (bytes: Buffer) =>
       Buffer.concat([Buffer.from(`${bytes.length.toString(16)}\r\n`), bytes, Buffer.from('\r\n')]);
     socket.write(
-      `POST ${path} HTTP/1.1\r\nhost: x\r\ncontent-type: application/grpc-web+proto\r\ntransfer-encoding: chunked\r\n\r\n`,
+      `POST ${path} HTTP/1.1\r\nhost: ${hostname}\r\ncontent-type: application/grpc-web+proto\r\ntransfer-encoding: chunked\r\n\r\n`,
     );
     for (const id of ['first-id', 'second-id', 'third-id']) {
       socket.write(chunk(framed(requestOf(id, 1))));

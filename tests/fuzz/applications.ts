@@ -54,6 +54,7 @@ export function applications(random: Random): Applications {
       onEnd: () => (temper === 4 ? later(finish) : finish()),
       onAbort: () => later(finish),
       onDrain: () => {},
+      onRefused: () => {},
     };
     if (temper === 0) finish();
     else if (temper === 1) later(finish);

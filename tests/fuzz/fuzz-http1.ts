@@ -48,6 +48,7 @@ function fuzzLegal(random: Random, requests: readonly (Meaning & { readonly byte
       },
       onAbort: () => {},
       onDrain: () => {},
+      onRefused: () => {},
     };
     if (random.oneIn(2)) exchange.resume();
     else waiting.push(() => exchange.resume());

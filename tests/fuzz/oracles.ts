@@ -74,6 +74,7 @@ function readByUs(input: Buffer): Meaning[] {
       },
       onAbort: () => {},
       onDrain: () => {},
+      onRefused: () => {},
     };
     exchange.resume();
   });

@@ -9,6 +9,7 @@
 # The engine's npm package carries its CPU part only. The parts for CUDA and TensorRT must have the version of
 # onnxruntime-node. Without a folder they are fetched by the package's own script, which needs a network.
 set -euo pipefail
+export ORT_DISABLE_TELEMETRY=1
 cd "$(dirname "$0")/../.."
 
 libraries=$(echo node_modules/onnxruntime-node/bin/napi-v*/linux/x64)

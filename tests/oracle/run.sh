@@ -2,6 +2,7 @@
 # Random ONNX graphs, served and compared with ONNX Runtime in Python. CACHE names the folder for what it installs; what follows the script's
 # name goes to the runner: run.sh --graphs 100000 --report report.json. Build first: npx tsc -b
 set -euo pipefail
+export ORT_DISABLE_TELEMETRY=1
 cd "$(dirname "$0")/../.."
 cache="${CACHE:-$PWD/.cache/ci}"
 python="$cache/python-oracle"

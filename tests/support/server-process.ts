@@ -14,7 +14,11 @@ export interface LogRecord {
   readonly [field: string]: unknown;
 }
 
-export interface StartOptions {
+export interface Launch {
+  /** A command before the server's own, that becomes it: `strace -D`. */
+  readonly wrapper?: readonly string[];
+  /** Over this process's. */
+  readonly environment?: NodeJS.ProcessEnv;
   /** Whether `keptBytes` may be asked. */
   readonly measuresMemory?: boolean;
 }
@@ -54,12 +58,14 @@ export class ServerProcess {
   }
 
   /** Resolves when it listens and is ready. */
-  static async start(serveArguments: readonly string[], options: StartOptions = {}): Promise<ServerProcess> {
+  static async start(serveArguments: readonly string[], launch: Launch = {}): Promise<ServerProcess> {
     if (!existsSync(built)) throw new Error('the server is not built; run npm run build first');
+    const [command = process.execPath, ...words] = [...(launch.wrapper ?? []), process.execPath];
     const child = spawn(
-      process.execPath,
+      command,
       [
-        ...(options.measuresMemory === true ? memoryReporter : []),
+        ...words,
+        ...(launch.measuresMemory === true ? memoryReporter : []),
         millrace,
         'serve',
         ...serveArguments,
@@ -74,7 +80,10 @@ export class ServerProcess {
         '--log-level',
         'debug',
       ],
-      { stdio: ['ignore', 'pipe', 'inherit', ...(options.measuresMemory === true ? (['ipc'] as const) : [])] },
+      {
+        stdio: ['ignore', 'pipe', 'inherit', ...(launch.measuresMemory === true ? (['ipc'] as const) : [])],
+        env: { ...process.env, ...launch.environment },
+      },
     );
     const records: LogRecord[] = [];
     const listening = await new Promise<LogRecord>((resolve, reject) => {

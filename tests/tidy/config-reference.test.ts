@@ -3,12 +3,13 @@ import { expect, test } from 'vitest';
 
 const groups: Readonly<Record<string, string>> = {
   models: 'What is served.',
-  server: 'Who this server is and where it listens.',
-  management: 'Who may see and change the running server: whoever reaches its port.',
+  server: 'Who this server is, where it listens and for which hosts it answers ([access.md](../operating/access.md)).',
+  management: 'Where the running server can be seen and changed: whoever reaches that port or socket may do so.',
   tls: 'Encryption, and who may call. Without a certificate the ports speak plain HTTP.',
   log: 'What it says, and how.',
   shutdown: 'What happens between SIGTERM and the end.',
   http: 'What one client may ask of the server. A request over a limit is refused by name, never cut short.',
+  memory: 'What requests may hold, and how long one waits for its share.',
   queue: 'How much may wait. A model may set its own limits; these hold for those that do not, and for all together.',
   shadow: 'Copies of requests for versions that are looked at under real traffic.',
   store: 'Where it keeps what must outlive it.',

@@ -13,7 +13,7 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
   store: [],
   worker: ['onnx', 'protocol', 'shared-memory'],
   router: ['core', 'http', 'onnx', 'protocol', 'shared-memory', 'store'],
-  millrace: ['core', 'http', 'onnx', 'protocol', 'router', 'store', 'worker'],
+  millrace: ['core', 'http', 'onnx', 'protocol', 'router', 'shared-memory', 'store', 'worker'],
 };
 
 /** Heavy dependencies, and the one package that may import each. */
@@ -75,9 +75,28 @@ test('no file imports itself through others', () => {
   expect(cycles).toEqual([]);
 });
 
+// One file sets a variable: ONNX Runtime has no other switch for its telemetry.
+const environmentSetter = 'packages/worker/src/onnxruntime/telemetry-off.ts';
+
 test('only the composition root reads the environment', () => {
   const readers = shipped.filter((file) => /\bprocess\.(env|argv)\b/.test(file.text)).map((file) => file.path);
-  expect(readers).toEqual(['packages/millrace/src/main.ts', 'packages/millrace/src/worker-environment.ts']);
+  expect(readers).toEqual([
+    'packages/millrace/src/main.ts',
+    'packages/millrace/src/worker-environment.ts',
+    environmentSetter,
+  ]);
+});
+
+test('the engine is imported only where its telemetry has been turned off before', () => {
+  const importers = files.filter((file) =>
+    file.imports.some(({ specifier, isTypeOnly }) => specifier === 'onnxruntime-node' && !isTypeOnly),
+  );
+  expect(importers.map((file) => file.path)).toEqual(['packages/worker/src/onnxruntime/onnxruntime.ts']);
+  const [importer] = importers;
+  expect(importer?.imports.map(({ file, specifier }) => file ?? specifier)).toEqual([
+    environmentSetter,
+    'onnxruntime-node',
+  ]);
 });
 
 test('core reads no clock, draws no randomness and does no I/O', () => {

@@ -1,8 +1,11 @@
 import {
   batchRowsBuckets,
+  connectionMetrics,
   latencyBucketsSeconds,
   lifeCycleMetrics,
+  loopDelayBucketsSeconds,
   type MetricSpec,
+  memoryMetrics,
   modelMetrics,
   processMetrics,
   schedulerMetrics,
@@ -38,9 +41,13 @@ const reference = [
   `Buckets of \`${modelMetrics.batchRows.name}\`: ${batchRowsBuckets.join(', ')}.`,
   '',
   section('Instances and queues', schedulerMetrics),
+  section('Memory of requests', memoryMetrics),
   section('Life of models', lifeCycleMetrics),
   section('Server', serverMetrics),
+  section('Connections', connectionMetrics),
   section('Process', processMetrics),
+  `Buckets of \`${processMetrics.loopDelaySeconds.name}\`: ${loopDelayBucketsSeconds.join(', ')}.`,
+  '',
   section('Triton names', tritonMetrics),
   'The last table repeats facts of the first one under the names Triton gives them, for the dashboards and autoscalers',
   'that already read those. Its counters do not end in `_total`, so OpenMetrics shows them as `unknown`.',
@@ -52,9 +59,15 @@ test('docs/reference/metrics.md says what the metric table says', async () => {
 });
 
 test('every metric is named once, and with the ending its type asks for', () => {
-  const all = [modelMetrics, schedulerMetrics, lifeCycleMetrics, serverMetrics, processMetrics].flatMap(
-    (table): MetricSpec[] => Object.values(table),
-  );
+  const all = [
+    modelMetrics,
+    schedulerMetrics,
+    memoryMetrics,
+    lifeCycleMetrics,
+    serverMetrics,
+    connectionMetrics,
+    processMetrics,
+  ].flatMap((table): MetricSpec[] => Object.values(table));
   const names = [...all, ...Object.values(tritonMetrics)].map((spec) => spec.name);
   expect(new Set(names).size).toBe(names.length);
   for (const spec of all) {

@@ -1,6 +1,11 @@
 """ONNX Runtime sessions set up alike everywhere: CPU, few threads, quiet."""
 
-import onnxruntime
+import os
+
+# Read when the library is loaded.
+os.environ["ORT_DISABLE_TELEMETRY"] = "1"
+
+import onnxruntime  # noqa: E402
 
 
 def open_session(path, threads: int = 2) -> onnxruntime.InferenceSession:

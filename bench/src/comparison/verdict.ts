@@ -1,12 +1,15 @@
-/** When a change is "no slower" than the commit before it, from measurements in pairs. */
-import { median, quantile } from '../statistics.ts';
+/** When a change is "no slower" than the commit before it, from slices of load in pairs. */
+import { median } from '../statistics.ts';
+import { type Interval, medianInterval } from './bootstrap.ts';
 
 export interface Measurement {
+  readonly answered: number;
   readonly requestsPerSecond: number;
   /** Processor time of the server and its workers for each request. */
   readonly serverMicros: number;
 }
 
+/** Two neighbouring slices. */
 export interface Pair {
   readonly before: Measurement;
   readonly after: Measurement;
@@ -15,45 +18,71 @@ export interface Pair {
 export interface Verdict {
   readonly microsBefore: number;
   readonly microsAfter: number;
+  /** Median over pairs, like `rateRatio`. */
   readonly microsRatio: number;
+  readonly microsInterval: Interval;
+  /** All processor time by all requests: a cost that comes in few slices, such as collecting garbage, is in this one alone. */
+  readonly microsTotalRatio: number;
   readonly rateRatio: number;
-  /** The 95 % interval of `rateRatio`. */
-  readonly rateInterval: readonly [low: number, high: number];
-  readonly outcome: 'no slower' | 'slower' | 'too few pairs';
+  readonly rateInterval: Interval;
+  readonly outcome: Outcome;
 }
 
-/** With fewer the interval says little. */
+export type Outcome = 'no slower' | 'slower' | 'cannot tell';
+
+/** With fewer the intervals say little. An instance is a fresh process of each side. */
 export const pairsMin = 9;
+export const instancesMin = 3;
 const microsRatioMax = 1.03;
 const rateRatioMin = 0.97;
-const resamples = 10_000;
+/** An interval around a bound that is no wider than this counts as told: more slices would not change what anyone does. */
+const intervalWidthMax = 0.02;
 
-export function verdictOn(pairs: readonly Pair[]): Verdict {
-  const microsBefore = median(pairs.map(({ before }) => before.serverMicros));
-  const microsAfter = median(pairs.map(({ after }) => after.serverMicros));
-  const ratios = pairs.map(({ before, after }) => after.requestsPerSecond / before.requestsPerSecond);
-  const rateInterval = bootstrapInterval(ratios);
-  const microsRatio = microsAfter / microsBefore;
-  const isNoSlower = microsRatio <= microsRatioMax && rateInterval[1] >= rateRatioMin;
-  const outcome = pairs.length < pairsMin ? 'too few pairs' : isNoSlower ? 'no slower' : 'slower';
-  return { microsBefore, microsAfter, microsRatio, rateRatio: median(ratios), rateInterval, outcome };
-}
-
-/** Of the median, by drawing as many values again and again; the same for the same values. */
-function bootstrapInterval(values: readonly number[]): readonly [number, number] {
-  const random = xorshift(1);
-  const medians = Array.from({ length: resamples }, () =>
-    median(values.map(() => values[random() % values.length] as number)),
-  );
-  return [quantile(medians, 0.025), quantile(medians, 0.975)];
-}
-
-function xorshift(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state ^= state << 13;
-    state ^= state >>> 17;
-    state ^= state << 5;
-    return state >>> 0;
+/** `instances`: the pairs of each instance. */
+export function verdictOn(instances: readonly (readonly Pair[])[]): Verdict {
+  const pairs = instances.flat();
+  const ratiosOf = (ratio: (pair: Pair) => number) => {
+    const blocks = instances.map((block) => block.map(ratio));
+    return { middle: median(blocks.flat()), interval: medianInterval(blocks) };
   };
+  const micros = ratiosOf(({ before, after }) => after.serverMicros / before.serverMicros);
+  const rate = ratiosOf(({ before, after }) => after.requestsPerSecond / before.requestsPerSecond);
+  const isEnough = pairs.length >= pairsMin && instances.length >= instancesMin;
+  const conditions = [
+    condition(micros.middle <= microsRatioMax, microsRatioMax, micros.interval),
+    condition(rate.interval[1] >= rateRatioMin, rateRatioMin, rate.interval),
+  ];
+  return {
+    microsBefore: median(pairs.map(({ before }) => before.serverMicros)),
+    microsAfter: median(pairs.map(({ after }) => after.serverMicros)),
+    microsRatio: micros.middle,
+    microsInterval: micros.interval,
+    microsTotalRatio: totalMicros(pairs.map(({ after }) => after)) / totalMicros(pairs.map(({ before }) => before)),
+    rateRatio: rate.middle,
+    rateInterval: rate.interval,
+    outcome: isEnough ? outcomeFrom(conditions) : 'cannot tell',
+  };
+}
+
+type Condition = 'met' | 'missed' | 'unclear';
+
+/** The bound must lie outside of the interval, or the interval be narrow. */
+function condition(isMet: boolean, bound: number, [low, high]: Interval): Condition {
+  const isClear = low > bound || high < bound || high - low <= intervalWidthMax;
+  return isClear ? (isMet ? 'met' : 'missed') : 'unclear';
+}
+
+function outcomeFrom(conditions: readonly Condition[]): Outcome {
+  if (conditions.includes('missed')) return 'slower';
+  return conditions.includes('unclear') ? 'cannot tell' : 'no slower';
+}
+
+function totalMicros(measurements: readonly Measurement[]): number {
+  let micros = 0;
+  let answered = 0;
+  for (const measurement of measurements) {
+    micros += measurement.serverMicros * measurement.answered;
+    answered += measurement.answered;
+  }
+  return micros / answered;
 }

@@ -50,8 +50,8 @@ function trickle(beginning: string): void {
 }
 
 const slow: Readonly<Record<string, () => void>> = {
-  'slow heads (slowloris)': () => trickle('GET / HTTP/1.1\r\nhost: a\r\nx-slow: '),
-  'slow bodies': () => trickle('POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 100000\r\n\r\n'),
+  'slow heads (slowloris)': () => trickle('GET / HTTP/1.1\r\nhost: 127.0.0.1\r\nx-slow: '),
+  'slow bodies': () => trickle('POST / HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-length: 100000\r\n\r\n'),
   'connections that say nothing': () => dial(() => {}),
 };
 

@@ -7,7 +7,7 @@ import { quantile } from '../statistics.ts';
 const { values } = parseArgs({ options: { port: { type: 'string' }, seconds: { type: 'string' } } });
 const socket = connect(Number(values.port), '127.0.0.1').setNoDelay(true);
 await once(socket, 'connect');
-const request = 'GET /v2/health/live HTTP/1.1\r\nhost: a\r\n\r\n';
+const request = 'GET /v2/health/live HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n';
 const micros: number[] = [];
 const endAt = performance.now() + Number(values.seconds) * 1000;
 let sentAt = 0;

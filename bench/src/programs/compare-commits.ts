@@ -1,88 +1,111 @@
 /**
- * Whether one checkout of this repository is slower than another, both built: `--before DIR --after DIR [--pairs 9]`. For each
- * load the servers are started in turn, measured and stopped, pair by pair. Exit status 0: no slower; 1: slower; 2: not run.
+ * Whether one checkout of this repository is slower than another, both built: `--before DIR --after DIR`. Load alternates in
+ * short slices between a server of each, pair by pair, for several fresh instances; more are measured while the intervals are
+ * too wide to tell. Exit status 0: no slower; 1: slower; 2: not run; 3: cannot tell.
  */
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { loadavg, tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { type Cell, cells, type PreparedCell } from '../comparison/cells.ts';
-import { type Measurement, type Pair, pairsMin, type Verdict, verdictOn } from '../comparison/verdict.ts';
-import { millraceServing, startContestants, stopContestants } from '../contestant.ts';
+import { type InstanceResult, measureInstance, type Side } from '../comparison/measure-instance.ts';
+import { profileBoth } from '../comparison/profile-both.ts';
+import { summaryOf } from '../comparison/summary.ts';
+import { type Outcome, type Verdict, verdictOn } from '../comparison/verdict.ts';
+import { type Contestant, millraceServing } from '../contestant.ts';
 import { pinning } from '../pinned-process.ts';
-import { withProcessorMicros } from '../processor-time.ts';
 
 const { values } = parseArgs({
   options: {
     before: { type: 'string' },
     after: { type: 'string' },
-    pairs: { type: 'string', default: String(pairsMin) },
-    /** Of measured load, and of load before it. */
-    seconds: { type: 'string', default: '3' },
-    warmup: { type: 'string', default: '2' },
+    /** Compares `before` with itself: shows what this machine can resolve. */
+    check: { type: 'boolean', default: false },
     /** Only these loads. */
     cell: { type: 'string', multiple: true },
+    /** Fresh processes of each server, and pairs of slices for each; as many instances again while the verdict is open. */
+    instances: { type: 'string', default: '5' },
+    slices: { type: 'string', default: '20' },
+    /** Of a load: no further instances are begun that would end later. */
+    'minutes-max': { type: 'string', default: '6' },
+    'slice-ms': { type: 'string', default: '400' },
+    /** Seconds of load on each server before its first slice. */
+    warmup: { type: 'string', default: '2' },
+    /** Instead of a verdict: CPU profiles of both into this folder, and the functions whose self time differs most. */
+    profile: { type: 'string' },
   },
 });
 
-function programOf(flag: 'before' | 'after'): string {
+function fail(message: string): never {
+  console.error(message);
+  process.exit(2);
+}
+
+function numberOf(flag: 'instances' | 'slices' | 'minutes-max' | 'slice-ms' | 'warmup'): number {
+  const value = Number(values[flag]);
+  return value > 0 ? value : fail(`--${flag} must be a number above 0: ${values[flag]}`);
+}
+
+function checkoutOf(flag: Side): string {
   const checkout = resolve(values[flag] ?? '');
-  const program = join(checkout, 'packages/millrace/bin/millrace.js');
-  if (values[flag] !== undefined && existsSync(program) && existsSync(join(checkout, 'packages/millrace/dist')))
-    return program;
-  console.error(`--${flag} must be a checkout of this repository that is built (npm ci && npx tsc -b): ${checkout}`);
-  process.exit(2);
+  const isBuilt = ['bin/millrace.js', 'dist'].every((path) => existsSync(join(checkout, 'packages/millrace', path)));
+  if (values[flag] !== undefined && isBuilt) return checkout;
+  fail(`--${flag} must be a checkout of this repository that is built (npm ci && npx tsc -b): ${checkout}`);
 }
 
-async function measure(program: string, { name, modelPath }: Cell, load: PreparedCell): Promise<Measurement> {
-  const servers = await startContestants([millraceServing(modelPath, 'local', program)]);
-  try {
-    const [{ port, child }] = servers as [(typeof servers)[0]];
-    await load.run(port, Number(values.warmup));
-    const { result, micros } = await withProcessorMicros(
-      child.pid,
-      () => load.run(port, Number(values.seconds)),
-      ({ answered }) => answered,
-    );
-    if (micros === undefined) throw new Error(`${name}: the processor time of the server is known on Linux only`);
-    return { requestsPerSecond: result.requestsPerSecond, serverMicros: micros };
-  } finally {
-    await stopContestants(servers);
-  }
+const plan = {
+  pairs: numberOf('slices'),
+  sliceMs: numberOf('slice-ms'),
+  warmupMs: numberOf('warmup') * 1000,
+  isAfterFirst: false,
+};
+const instancesStep = numberOf('instances');
+const cellMsMax = numberOf('minutes-max') * 60_000;
+const checkouts = { before: checkoutOf('before'), after: checkoutOf(values.check ? 'before' : 'after') };
+const unknown = (values.cell ?? []).filter((wanted) => !cells.some(({ name }) => name === wanted));
+if (unknown.length > 0) fail(`no load ${unknown.join(', ')}; there are ${cells.map(({ name }) => name).join(', ')}`);
+if (process.platform !== 'linux') fail('the processor time of a server is known on Linux only');
+
+function contestantsFor({ modelPath }: Cell): Readonly<Record<Side, Contestant>> {
+  const serving = (side: Side): Contestant =>
+    millraceServing(modelPath, 'local', join(checkouts[side], 'packages/millrace/bin/millrace.js'));
+  return { before: serving('before'), after: serving('after') };
 }
 
-function line(name: string, verdict: Verdict): string {
-  const { microsBefore, microsAfter, microsRatio, rateRatio, rateInterval, outcome } = verdict;
-  const micros = `${microsBefore.toFixed(1)} → ${microsAfter.toFixed(1)} server µs a request (${microsRatio.toFixed(3)})`;
-  const rate = `throughput ${rateRatio.toFixed(3)} (95 %: ${rateInterval.map((bound) => bound.toFixed(3)).join(' to ')})`;
-  return `${name.padEnd(16)} ${micros}, ${rate}: ${outcome}`;
-}
-
-const programs = { before: programOf('before'), after: programOf('after') };
-const chosen = cells.filter(({ name }) => values.cell?.includes(name) ?? true);
-if (chosen.length === 0) {
-  console.error(`no such load; there are ${cells.map(({ name }) => name).join(', ')}`);
-  process.exit(2);
-}
-console.log(`${values.pairs} pairs of ${values.seconds} s; ${pinning}; load average ${loadavg()[0]?.toFixed(1)}`);
-const folder = mkdtempSync(join(tmpdir(), 'millrace-compare-'));
-let isSlower = false;
-try {
-  for (const cell of chosen) {
-    const load = await cell.prepare(folder);
-    const pairs: Pair[] = [];
-    for (let index = 0; index < Number(values.pairs); index++) {
-      // Who goes first changes, so that what drifts harms both alike.
-      const sides = index % 2 === 0 ? (['before', 'after'] as const) : (['after', 'before'] as const);
-      const pair: Partial<Record<keyof Pair, Measurement>> = {};
-      for (const side of sides) pair[side] = await measure(programs[side], cell, load);
-      pairs.push(pair as Pair);
+async function compare(cell: Cell, load: PreparedCell): Promise<Outcome> {
+  const began = performance.now();
+  const results: InstanceResult[] = [];
+  let isTimeLeft = true;
+  let verdict: Verdict;
+  do {
+    // The verdict is looked at after a whole step only: looking after every instance would stop by chance at one that fits.
+    for (let count = 0; count < instancesStep && isTimeLeft; count++) {
+      const isAfterFirst = results.length % 2 === 1;
+      results.push(await measureInstance(contestantsFor(cell), load, { ...plan, isAfterFirst }));
+      const nextEndMs = (performance.now() - began) * (1 + 1 / results.length);
+      isTimeLeft = results.length < instancesStep || nextEndMs <= cellMsMax;
     }
-    const verdict = verdictOn(pairs);
-    isSlower ||= verdict.outcome === 'slower';
-    console.log(line(cell.name, verdict));
+    verdict = verdictOn(results.map(({ pairs }) => pairs));
+  } while (verdict.outcome === 'cannot tell' && isTimeLeft);
+  console.log(summaryOf(cell.name, verdict, results));
+  return verdict.outcome;
+}
+
+const seconds = (plan.sliceMs / 1000).toFixed(2);
+console.log(
+  `${plan.pairs} pairs of ${seconds} s for each instance; ${pinning}; load average ${loadavg()[0]?.toFixed(1)}`,
+);
+if (values.check) console.log('before against itself: the intervals show what this machine can resolve');
+const folder = mkdtempSync(join(tmpdir(), 'millrace-compare-'));
+const outcomes: Outcome[] = [];
+try {
+  for (const cell of cells.filter(({ name }) => values.cell?.includes(name) ?? true)) {
+    const load = await cell.prepare(folder);
+    if (values.profile === undefined) outcomes.push(await compare(cell, load));
+    else
+      console.log(await profileBoth(contestantsFor(cell), checkouts, cell.name, load, plan, resolve(values.profile)));
   }
 } finally {
   rmSync(folder, { recursive: true });
 }
-process.exitCode = isSlower ? 1 : 0;
+process.exitCode = outcomes.includes('slower') ? 1 : outcomes.includes('cannot tell') ? 3 : 0;

@@ -1,70 +1,83 @@
-/** What other clients notice of an attack: one caller's latency beside each of them, against the same caller left alone. */
-import { spawnSync } from 'node:child_process';
-import { floods } from '@millrace/http/internal';
-import { benchServer, startContestants, stopContestants } from '../contestant.ts';
-import { firstMatch, startPinned, stopped } from '../pinned-process.ts';
-import { programPath } from '../run-program.ts';
-import type { Goal, Sample, Scenario } from '../scenario.ts';
+/** What honest callers notice of every attack of tests/attacks on a whole server: their p99 beside the calm one, and the delays of its event loop. */
+import { spawn } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { canPin } from '../pinned-process.ts';
+import type { ReportTable, Sample, Scenario } from '../scenario.ts';
+import { quantile } from '../statistics.ts';
 
-const attacks = [
-  ...floods.map(({ name }) => name),
-  'slow heads (slowloris)',
-  'slow bodies',
-  'connections that say nothing',
-  'connection flood',
-];
-const quiet = 'left alone, p99';
-const beside = (attack: string): string => `${attack}, p99`;
+const program = fileURLToPath(new URL('../../../tests/dist/attacks/main.js', import.meta.url));
+const calm = 'calm, p99';
+const beside = ', p99 of a bystander';
+const held = ', longest delay of the event loop';
 
-/** Attacker and bystander share a core: without precedence the bystander would wait for the attacker, not for the server. */
-const canPrecede = spawnSync('chrt', ['-f', '1', 'true']).status === 0;
-
-async function latency(port: number, seconds: number): Promise<Record<string, number>> {
-  const program = [
-    process.execPath,
-    programPath('load/bystander'),
-    '--port',
-    String(port),
-    '--seconds',
-    String(seconds),
-  ];
-  const command = canPrecede ? ['chrt', '-f', '1', ...program] : program;
-  const child = startPinned(1, command[0] as string, command.slice(1));
-  return JSON.parse((await firstMatch(child, /(\{.*\})\n/))[1] as string) as Record<string, number>;
+/** As the suite writes them. */
+interface SuiteReport {
+  readonly attack: string;
+  readonly isSharedAddress: boolean;
+  readonly bystander: { readonly latenciesMs: readonly number[] };
+  readonly calm: { readonly latenciesMs: readonly number[] };
+  readonly loop?: { readonly longestMs: number; readonly histogram: Readonly<Record<string, number>> };
 }
 
-const goals: readonly Goal[] = attacks.map((attack) => ({
-  statement: `beside ${attack}: another caller's p99 at most 3 times what it is alone`,
-  bound: 3,
-  isMinimum: false,
-  value: (medians) => (medians[beside(attack)] as number) / (medians[quiet] as number),
-}));
+async function runSuite(seconds: number): Promise<readonly SuiteReport[]> {
+  const folder = mkdtempSync(join(tmpdir(), 'millrace-bench-attacks-'));
+  const file = join(folder, 'report.json');
+  const given = ['--seconds', String(seconds), '--report', file, ...(canPin ? ['--pinned'] : [])];
+  const child = spawn(process.execPath, [program, ...given], { stdio: ['ignore', 'ignore', 'inherit'] });
+  // Whether attacks did harm is what the suite says; here only its figures count.
+  await new Promise((resolve) => child.once('close', resolve));
+  const reports = JSON.parse(readFileSync(file, 'utf8')) as readonly SuiteReport[];
+  rmSync(folder, { recursive: true });
+  return reports.filter(({ isSharedAddress }) => !isSharedAddress);
+}
+
+const worst = (medians: Sample, ending: string): number =>
+  Math.max(...Object.entries(medians).map(([name, figure]) => (name.endsWith(ending) ? figure : 0)));
 
 export const attacksScenario: Scenario = {
   name: 'attacks',
-  title: `One caller of a no-op beside each attack, repeated as soon as it is cut off${canPrecede ? '' : '; attacker and caller compete for a core'}`,
-  unit: 'µs',
-  contestants: [quiet],
-  goals,
+  title: 'Honest callers of a whole server beside each attack',
+  unit: 'ms',
+  contestants: [calm],
+  goals: [
+    {
+      statement: 'beside the worst attack: a bystander’s p99 at most 3 times the calm one',
+      bound: 3,
+      isMinimum: false,
+      value: (medians) => worst(medians, beside) / (medians[calm] as number),
+    },
+    {
+      statement: 'beside the worst attack: the event loop delayed by at most 20 ms',
+      bound: 20,
+      isMinimum: false,
+      value: (medians) => worst(medians, held),
+    },
+  ],
   open: async ({ seconds }) => {
-    const [server] = await startContestants([benchServer('millrace', 'millrace-rpc')]);
-    if (server === undefined) throw new Error('the server did not start');
-    await latency(server.port, seconds);
+    let latest: readonly SuiteReport[] = [];
     return {
       measure: async (): Promise<Sample> => {
-        const sample: Record<string, number> = { [quiet]: (await latency(server.port, seconds)).p99 as number };
-        for (const attack of attacks) {
-          const attacker = startPinned(1, process.execPath, [
-            programPath('load/attacker'),
-            ...['--port', String(server.port), '--attack', attack],
-          ]);
-          await firstMatch(attacker, /attacking\n/);
-          sample[beside(attack)] = (await latency(server.port, seconds)).p99 as number;
-          await stopped(attacker);
+        latest = await runSuite(seconds);
+        const p99 = (values: readonly number[]): number => quantile(values, 0.99);
+        const sample: Record<string, number> = {
+          [calm]: p99(latest.flatMap((report) => report.calm.latenciesMs)),
+        };
+        for (const { attack, bystander, loop } of latest) {
+          sample[`${attack}${beside}`] = p99(bystander.latenciesMs);
+          if (loop !== undefined) sample[`${attack}${held}`] = loop.longestMs;
         }
         return sample;
       },
-      close: () => stopContestants([server]),
+      tables: (): readonly ReportTable[] => [
+        {
+          title: 'Delays of the event loop during each attack: samples up to so many seconds, last repetition',
+          rows: Object.fromEntries(latest.map(({ attack, loop }) => [attack, loop?.histogram ?? {}])),
+        },
+      ],
+      close: async () => {},
     };
   },
 };

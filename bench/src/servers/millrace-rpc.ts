@@ -60,7 +60,9 @@ const tls =
   values.key === undefined || values.certificate === undefined
     ? undefined
     : { key: readFileSync(values.key), cert: readFileSync(values.certificate) };
-const server = await serveWire(createRpcHandler([health, chunks]), { tls });
+// All load comes from one address here.
+const connectionsPerAddressMax = Number.POSITIVE_INFINITY;
+const server = await serveWire(createRpcHandler([health, chunks]), { tls, connectionsPerAddressMax });
 reportMemoryOnSignal();
 process.stdout.write(`listening on ${server.port}\n`);
 process.on('SIGTERM', () => process.exit(0));

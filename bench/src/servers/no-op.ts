@@ -19,6 +19,7 @@ const kinds: Readonly<Record<string, () => Promise<number>>> = {
         onEnd: () => exchange.answer(200, fields, body, exchange.version === '2' ? trailers : undefined, undefined),
         onAbort: () => exchange.end(),
         onDrain: () => {},
+        onRefused: () => {},
       };
       exchange.resume();
     });

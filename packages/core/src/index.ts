@@ -10,6 +10,16 @@ export * from './events.ts';
 export { Keeper } from './life-cycle/keeper.ts';
 export { defaultKeeperConfig, type KeeperConfig } from './life-cycle/keeper-config.ts';
 export * from './life-cycle/keeper-events.ts';
+export {
+  type MemoryLimits,
+  type MemoryOptions,
+  memoryBytesMaxDefault,
+  memoryBytesMinFor,
+  resolveMemoryLimits,
+} from './memory/memory-config.ts';
+export type { MemoryHolder, MemoryLease, MemoryVerdict } from './memory/memory-lease.ts';
+export { MemoryLedger } from './memory/memory-ledger.ts';
+export { ConnectionMemory } from './memory/memory-owner.ts';
 export * from './model-policy.ts';
 export * from './restart-policy.ts';
 export { type FailedFlight, type FlightLimits, Flights } from './result-cache/flights.ts';

@@ -19,14 +19,16 @@ export interface Peer {
   readonly address: string;
   readonly port: number;
   readonly isEncrypted: boolean;
+  /** `ownerOfAddress` of the address, worked out once a connection: whom limits and shares count it for. */
+  readonly owner: string;
+  /** The operator named its address as that of a proxy whose word on its clients is believed. */
+  readonly isTrustedProxy: boolean;
   /** DER of the client certificate that was verified in the handshake. */
   readonly certificate?: Uint8Array;
 }
 
 /** Takes a whole body without a promise: `onBody` or `onBodyFailed` is called, once. */
 export interface BodyReceiver {
-  /** So much more has arrived and is kept until the body is whole. What this throws ends the body. */
-  onBodyBytes(bytes: number): void;
   onBody(body: Uint8Array): void;
   onBodyFailed(error: unknown): void;
 }
@@ -56,6 +58,19 @@ export interface HttpRequest {
   /** Fires when the client went away or reset the stream. */
   readonly signal: CancelSignal;
   readonly peer: Peer;
+  readonly memory: RequestMemory;
+}
+
+/** What a request holds of the memory for requests: its body by itself, and what a handler makes of it. */
+export interface RequestMemory {
+  /** So much more is held, until the request is answered. Throws `MemoryRefused` where it cannot be. */
+  hold(bytes: number): void;
+  /** Resolves at once, or when the request need not wait; rejects with `MemoryRefused`, or `BodyAborted`. */
+  ready(): Promise<void>;
+  /** So much is not held any more. */
+  give(bytes: number): void;
+  /** Whether so much more could be held now. */
+  hasRoomFor(bytes: number): boolean;
 }
 
 export type HeaderList = readonly (readonly [name: string, value: string])[];
@@ -83,6 +98,16 @@ export class BodyTooLarge extends Error {
     super(`the request body is larger than ${bytesMax} bytes`);
     this.name = 'BodyTooLarge';
     this.bytesMax = bytesMax;
+  }
+}
+
+/** The owner of a request has its share of the memory already, and the request has waited for it long enough. */
+export class MemoryRefused extends Error {
+  constructor() {
+    super(
+      'the requests and unread answers of this caller take as much memory as one caller may have now; wait for answers, or try again later',
+    );
+    this.name = 'MemoryRefused';
   }
 }
 

@@ -11,7 +11,19 @@ export * from './rpc/rpc-error.ts';
 export type { RefusedCall } from './rpc/rpc-host.ts';
 export * from './rpc/service.ts';
 export * from './rpc/status.ts';
+export { AddressRanges, isAddressRange, noAddresses } from './wire/address-ranges.ts';
 export { type HttpLimitOptions, type HttpLimits, httpLimits, resolveHttpLimits } from './wire/config.ts';
+export {
+  ConnectionDoor,
+  type DoorLimits,
+  type DoorOptions,
+  type DoorRefusal,
+  doorRefusals,
+} from './wire/connection-door.ts';
+export type { OwnerOf } from './wire/connection-host.ts';
+export { ownerOfAddress } from './wire/ip-address.ts';
+export type { ConnectionMemory, MemoryHolder, MemoryLease, MemoryVerdict, ServerMemory } from './wire/memory.ts';
+export type { RequestGate } from './wire/request-gate.ts';
 export { wireHandlerFrom } from './wire/seam-handler.ts';
 export { type HttpServerOptions, type HttpTlsOptions, type OnUpgrade, serveHttp, serveWire } from './wire/serve.ts';
 export { type AnswerBody, type ExchangeListener, WireExchange, type WireHandler } from './wire/wire-exchange.ts';

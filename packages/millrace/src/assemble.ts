@@ -21,9 +21,10 @@ import {
 } from '@millrace/router';
 import { type MetadataStore, openMemoryStore } from '@millrace/store';
 import { createInlineLane, onnxruntimeEngine } from '@millrace/worker';
+import type { ChildProcesses } from './children/child-processes.ts';
 import type { Config } from './config/fields.ts';
 import { gpuSupportFrom, modelDefaultsFrom } from './model-defaults.ts';
-import { describePipeline, pipelineWorkerPath } from './pipelines.ts';
+import { pipelineDescriber, pipelineWorkerPath } from './pipelines.ts';
 import { shareThreads } from './share-threads.ts';
 import { workerEnvironment } from './worker-environment.ts';
 
@@ -37,6 +38,8 @@ export interface AssemblyParts {
   readonly stateFolder?: string;
   readonly observer: DataPlaneObserver;
   readonly listener: LibraryListener;
+  /** How child processes are started; without it as Node does, with temporary files where the system has them. */
+  readonly children?: ChildProcesses;
   /** The program of the worker processes; Millrace's own unless given. */
   readonly workerPath?: string;
   /** The system's unless given. */
@@ -94,7 +97,10 @@ export async function assemble(parts: AssemblyParts): Promise<Assembly> {
     loadMsMax: Math.ceil(config.worker.loadSecondsMax * 1000),
     listener,
   });
+  const { children } = parts;
+  const starter = children && { spawn: children.spawn };
   const laneOptions = {
+    ...starter,
     sharedMemoryBytesMax: config.worker.sharedMemory ? config.worker.sharedMemoryBytes : 0,
     onSharedMemoryUnavailable: parts.onSharedMemoryUnavailable,
   };
@@ -103,9 +109,9 @@ export async function assemble(parts: AssemblyParts): Promise<Assembly> {
     reading: {
       gpu: gpuSupportFrom(config),
       defaults: modelDefaultsFrom(config),
-      describePipeline,
+      describePipeline: pipelineDescriber(children?.spawn),
       isBatchingStrict: config.models.strictBatching,
-      analyseRows: parts.analyseRows ?? new RowAnalyst({ programPath: analystPath }).analyse,
+      analyseRows: parts.analyseRows ?? new RowAnalyst({ programPath: analystPath, ...starter }).analyse,
     },
     share: (definitions) => shareThreads(definitions, availableParallelism(), config.worker.threads),
     lanes: {
@@ -129,12 +135,14 @@ export async function assemble(parts: AssemblyParts): Promise<Assembly> {
     control: controlFrom(config.models),
     store: parts.store ?? (await openMemoryStore()),
     stateFolder: parts.stateFolder,
+    temporaryFolder: children?.folder,
+    readerGroup: children?.user?.gid,
   });
   return { models, dataPlane, library, fleet, cache: runners.cache };
 }
 
 /** The process that analyses graphs: a large one would hold up every request. */
-const analystPath = createRequire(import.meta.url).resolve('@millrace/onnx/row-analyst-main');
+const analystPath = createRequire(import.meta.url).resolve('@millrace/worker/row-analyst');
 
 /** Often enough to see a context grow before it matters, seldom enough to cost nothing. */
 const measureMs = 5000;
@@ -145,6 +153,7 @@ function controlFrom(models: Config['models']): LibraryControl {
     pollMs: models.pollSeconds * 1000,
     settleMs: models.settleSeconds * 1000,
     loads: models.load,
+    isUploadedCodeAllowed: models.allowUploadedCode,
     measureMs,
     budgetBytes: models.memoryBudget === 0 ? Number.POSITIVE_INFINITY : models.memoryBudget,
   };

@@ -1,6 +1,8 @@
 /** The composition root of the server: everything is made here, started in order and stopped in reverse. */
-import { createRpcHandler, type HttpHandler, wireHandlerFrom } from '@millrace/http';
+import { MemoryLedger } from '@millrace/core';
+import { AddressRanges, createRpcHandler, type HttpHandler, wireHandlerFrom } from '@millrace/http';
 import {
+  CallerRule,
   createGrpcEdge,
   createRestEdge,
   type GrpcEdge,
@@ -8,39 +10,61 @@ import {
   MetricsObserver,
   MetricsRegistry,
   metricsHandler,
+  SliceQueue,
   type Statistics,
+  startConnectionMetrics,
+  startMemoryMetrics,
   startProcessMetrics,
   startSchedulerMetrics,
   statisticsFrom,
 } from '@millrace/router';
 import type { MetadataStore } from '@millrace/store';
 import { type Assembly, assemble } from './assemble.ts';
-import type { RunningServer, ServedModel, StartServer } from './cli/running-server.ts';
+import { ChildProcesses } from './children/child-processes.ts';
+import type { ExposureNotice, RunningServer, ServedModel, StartServer } from './cli/running-server.ts';
 import { serverUrl } from './cli/server-url.ts';
 import type { Config } from './config/fields.ts';
+import { exposureNoticesOf } from './exposure-notices.ts';
 import { FleetWatch } from './fleet-watch.ts';
 import { type Listeners, openListeners } from './listeners.ts';
 import { acceptErrorLog } from './logging/accept-error-log.ts';
 import { rpcAccessLog, withAccessLog } from './logging/access-log.ts';
+import { forbiddenLog } from './logging/forbidden-log.ts';
 import type { Logger } from './logging/logger.ts';
+import { memoryLimitsOf } from './memory-limits.ts';
 import { mountManagement, type SharedManagement } from './mount-management.ts';
 import { type ContextLayer, openContexts } from './open-contexts.ts';
+import { openDoor } from './open-door.ts';
 import { openStore, stateFolderIn } from './open-store.ts';
 import { Readiness } from './readiness.ts';
 import { ServerManagement } from './server-management.ts';
 import { version } from './version.ts';
 
 export const startServer: StartServer = async (config, logger) => {
-  const store = await openStore(config.store);
+  const children = await ChildProcesses.open({
+    worker: config.worker,
+    onFolderUnavailable: (reason) => logger.warn({ reason }, 'no private folder for temporary files'),
+  });
+  let store: MetadataStore | undefined;
   try {
-    return await startOn(store, config, logger);
+    store = await openStore(config.store, children.folder);
+    await children.checkReach(config.models.paths, config.store.path);
+    return await startOn({ children, store, config, logger });
   } catch (error) {
-    await store.close();
+    await store?.close();
+    await children.close();
     throw error;
   }
 };
 
-async function startOn(store: MetadataStore, config: Config, logger: Logger): Promise<RunningServer> {
+interface StartParts {
+  readonly children: ChildProcesses;
+  readonly store: MetadataStore;
+  readonly config: Config;
+  readonly logger: Logger;
+}
+
+async function startOn({ children, store, config, logger }: StartParts): Promise<RunningServer> {
   const metrics = new MetricsRegistry();
   const observer = new MetricsObserver(metrics, { version, node: process.version });
   const processMetrics = startProcessMetrics(metrics, Date.now() - process.uptime() * 1000);
@@ -52,11 +76,14 @@ async function startOn(store: MetadataStore, config: Config, logger: Logger): Pr
     observer,
     listener: watch,
     store,
+    children,
     ...stateFolderIn(config.store.path),
     onSharedMemoryUnavailable: (reason) =>
       logger.warn({ reason }, 'tensors are copied to workers through their socket'),
   });
   startSchedulerMetrics(metrics, assembly.dataPlane);
+  const memory = new MemoryLedger(memoryLimitsOf(config));
+  startMemoryMetrics(metrics, memory);
   metrics.onCollect(() => assembly.library.measure());
   const readiness = new Readiness(assembly.models, config.models.strictReadiness);
   const onError = (error: unknown): void => logger.error({ error }, 'a request met a defect of the server');
@@ -73,31 +100,47 @@ async function startOn(store: MetadataStore, config: Config, logger: Logger): Pr
     () => assembly.library.contexts(),
     (name, modelVersion) => layer.contexts.named(name, modelVersion),
   );
-  const rpc = {
-    cors: config.http.corsOrigins.length === 0 ? undefined : { origins: originsFrom(config.http.corsOrigins) },
-    interceptors: config.log.requests ? [rpcAccessLog(logger, () => performance.now())] : [],
-  };
+  const rpc = { interceptors: config.log.requests ? [rpcAccessLog(logger, () => performance.now())] : [] };
+  const slices = new SliceQueue();
   const mount = mountManagement({
     management: new ServerManagement({ assembly, traffic: layer.traffic }),
     config,
     rpc,
     withLog: (handler) => withLog(handler, config, logger),
+    slices,
     onError,
   });
-  const edgeParts: EdgeParts = { config, layer, readiness, statistics, management: mount.shared, onError };
+  const trustedProxies = new AddressRanges(config.server.trustedProxies);
+  const callers = new CallerRule({ header: config.server.callerHeader, trustedProxies });
+  const edgeParts: EdgeParts = {
+    config,
+    callers,
+    layer,
+    readiness,
+    statistics,
+    management: mount.shared,
+    slices,
+    onError,
+  };
   const grpc = grpcEdge(edgeParts);
   let listeners: Listeners;
   try {
+    const door = openDoor({ config, trustedProxies, workers: () => assembly.fleet.workerCount, logger });
+    startConnectionMetrics(metrics, door);
     listeners = await openListeners({
       config,
+      memory,
+      // Asked only of requests whose header fields have a say.
+      ownerOf: (headers, peer) => (callers.readsHeaders(peer) ? callers.callerOf(headers, peer) : undefined),
+      door,
       onAcceptError: acceptErrorLog(logger, () => performance.now()),
+      onForbidden: forbiddenLog(logger, () => performance.now()),
       api: createRpcHandler(grpc.services, {
         errorFrom: (error) => grpc.errorFrom(error),
         onRefused: (call, error) => grpc.noteRefused(call, error),
         onError,
         receiveBytesMax: config.http.bodyBytesMax,
-        // What may wait may also be on its way; and a message of the largest size always has a chance.
-        arrivingBytesMax: Math.max(config.queue.serverBytesMax, 2 * config.http.bodyBytesMax),
+        cors: config.http.corsOrigins.length === 0 ? undefined : { origins: originsFrom(config.http.corsOrigins) },
         ...rpc,
         next: wireHandlerFrom(withLog(restHandler(edgeParts), config, logger), onError),
       }),
@@ -113,27 +156,32 @@ async function startOn(store: MetadataStore, config: Config, logger: Logger): Pr
     assembly,
     layer,
     store,
+    children,
     watch,
     readiness,
     grpc,
     endManagement: () => mount.own?.end(),
     listeners,
     scheme: config.tls.certificateFile === '' ? 'http' : 'https',
+    notices: exposureNoticesOf(config),
     stopMetrics: () => processMetrics.stop(),
   });
 }
 
 interface EdgeParts {
   readonly config: Config;
+  readonly callers: CallerRule;
   readonly layer: ContextLayer;
   readonly readiness: Readiness;
   readonly statistics: Statistics;
   readonly management: SharedManagement | undefined;
+  /** Where the edges take turns with work on large messages. */
+  readonly slices: SliceQueue;
   readonly onError: (error: unknown) => void;
 }
 
 /** What every edge of the Open Inference Protocol is given alike. */
-function edgeBase({ config, layer, readiness, statistics, management, onError }: EdgeParts) {
+function edgeBase({ config, callers, layer, readiness, statistics, management, slices, onError }: EdgeParts) {
   return {
     dataPlane: layer.dataPlane,
     catalogue: layer.contexts,
@@ -141,17 +189,18 @@ function edgeBase({ config, layer, readiness, statistics, management, onError }:
     statistics,
     management: management?.management,
     server: { name: config.server.id, version },
-    callerHeader: config.server.callerHeader,
+    callers,
+    slices,
     onError,
   };
 }
 
 function restHandler(parts: EdgeParts): HttpHandler {
-  const { jsonBytesMax, bodyBytesMax, inputsMax } = parts.config.http;
+  const { jsonBytesMax, jsonHeadBytesMax, jsonElementsMax, bodyBytesMax, inputsMax, unpackingsMax } = parts.config.http;
   return createRestEdge({
     ...edgeBase(parts),
     routes: parts.management?.routes ?? [],
-    limits: { jsonBytesMax, bodyBytesMax, inputsMax },
+    limits: { jsonBytesMax, jsonHeadBytesMax, jsonElementsMax, bodyBytesMax, inputsMax, unpackingsMax },
   });
 }
 
@@ -159,7 +208,7 @@ function grpcEdge(parts: EdgeParts): GrpcEdge {
   return createGrpcEdge({
     ...edgeBase(parts),
     added: parts.management?.services ?? [],
-    limits: { inputsMax: parts.config.http.inputsMax },
+    limits: { inputsMax: parts.config.http.inputsMax, jsonBytesMax: parts.config.http.jsonBytesMax },
   });
 }
 
@@ -175,12 +224,14 @@ interface ServerParts {
   readonly assembly: Assembly;
   readonly layer: ContextLayer;
   readonly store: MetadataStore;
+  readonly children: ChildProcesses;
   readonly watch: FleetWatch;
   readonly readiness: Readiness;
   readonly grpc: GrpcEdge;
   readonly endManagement: () => void;
   readonly listeners: Listeners;
   readonly scheme: 'http' | 'https';
+  readonly notices: readonly ExposureNotice[];
   readonly stopMetrics: () => void;
 }
 
@@ -189,6 +240,7 @@ class ComposedServer implements RunningServer {
   readonly grpcUrl: string;
   readonly metricsUrl: string;
   readonly managementUrl: string | undefined;
+  readonly notices: readonly ExposureNotice[];
   readonly #parts: ServerParts;
   #closed: Promise<void> | undefined;
 
@@ -199,6 +251,7 @@ class ComposedServer implements RunningServer {
     this.grpcUrl = serverUrl(grpc.host, grpc.port, parts.scheme);
     this.metricsUrl = `${serverUrl(metrics.host, metrics.port)}/metrics`;
     this.managementUrl = management && serverUrl(management.host, management.port, parts.scheme);
+    this.notices = parts.notices;
   }
 
   models(): readonly ServedModel[] {
@@ -244,7 +297,7 @@ class ComposedServer implements RunningServer {
   }
 
   async #close(): Promise<void> {
-    const { listeners, assembly, layer, store, stopMetrics } = this.#parts;
+    const { listeners, assembly, layer, store, children, stopMetrics } = this.#parts;
     const { http, grpc, metrics, management } = listeners;
     stopMetrics();
     layer.close();
@@ -252,5 +305,6 @@ class ComposedServer implements RunningServer {
     await Promise.all([http.close(), grpc.close(), metrics.close(), management?.close(), assembly.fleet.kill()]);
     await assembly.library.removeFiles();
     await store.close();
+    await children.close();
   }
 }

@@ -14,6 +14,7 @@ import {
 } from '@millrace/router';
 import type { MetadataStore } from '@millrace/store';
 import { type Assembly, assemble } from './assemble.ts';
+import { ChildProcesses } from './children/child-processes.ts';
 import type { Config, Options } from './config/fields.ts';
 import { resolveConfig } from './config/resolve-config.ts';
 import { type InferOptions, schedulingFrom } from './infer-options.ts';
@@ -78,17 +79,28 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
     },
     cwd: process.cwd(),
   });
-  const store = await openStore(config.store);
+  const paths = typeof options.models === 'string' ? [options.models] : options.models;
+  const children = await ChildProcesses.open({ worker: config.worker, onFolderUnavailable: () => {} });
+  let opened: MetadataStore | undefined;
   try {
-    return await createOn(store, config, options);
+    opened = await openStore(config.store, children.folder);
+    await children.checkReach(paths, config.store.path);
+    return await createOn({ children, store: opened, paths }, config, options);
   } catch (error) {
-    await store.close();
+    await opened?.close();
+    await children.close();
     throw error;
   }
 }
 
-async function createOn(store: MetadataStore, config: Config, options: EngineOptions): Promise<Engine> {
-  const paths = typeof options.models === 'string' ? [options.models] : options.models;
+interface EngineGround {
+  readonly children: ChildProcesses;
+  readonly store: MetadataStore;
+  readonly paths: readonly string[];
+}
+
+async function createOn(ground: EngineGround, config: Config, options: EngineOptions): Promise<Engine> {
+  const { children, store, paths } = ground;
   const failures: ConfigProblem[] = [];
   let isStarting: boolean = true;
   const assembly = await assemble({
@@ -102,6 +114,7 @@ async function createOn(store: MetadataStore, config: Config, options: EngineOpt
       },
     },
     store,
+    children,
     ...stateFolderIn(config.store.path),
     onSharedMemoryUnavailable: () => {},
   });
@@ -117,7 +130,7 @@ async function createOn(store: MetadataStore, config: Config, options: EngineOpt
     throw new ConfigError(problems);
   }
   const layer = await openContexts({ assembly, store, config, onShadow: () => {}, onUnreadable: () => {} });
-  return new EmbeddedEngine(assembly, layer, store, options.serveManagement === true);
+  return new EmbeddedEngine(assembly, layer, ground, options.serveManagement === true);
 }
 
 class EmbeddedEngine implements Engine {
@@ -126,13 +139,13 @@ class EmbeddedEngine implements Engine {
   readonly management: Management;
   readonly #assembly: Assembly;
   readonly #layer: ContextLayer;
-  readonly #store: MetadataStore;
+  readonly #ground: EngineGround;
   #closed: Promise<void> | undefined;
 
-  constructor(assembly: Assembly, layer: ContextLayer, store: MetadataStore, servesManagement: boolean) {
+  constructor(assembly: Assembly, layer: ContextLayer, ground: EngineGround, servesManagement: boolean) {
     this.#assembly = assembly;
     this.#layer = layer;
-    this.#store = store;
+    this.#ground = ground;
     const { models } = assembly;
     const { dataPlane, contexts } = layer;
     this.library = assembly.library;
@@ -221,6 +234,7 @@ class EmbeddedEngine implements Engine {
     await this.#assembly.fleet.stop();
     await this.#assembly.library.removeFiles();
     this.#layer.close();
-    await this.#store.close();
+    await this.#ground.store.close();
+    await this.#ground.children.close();
   }
 }

@@ -1,22 +1,30 @@
 /** The ports of the server. The first two serve the same: gRPC has one of its own because its clients expect it. */
+import { lookup } from 'node:dns/promises';
 import { readFileSync } from 'node:fs';
+import { isIP } from 'node:net';
 import { createSecureContext } from 'node:tls';
 import {
+  type ConnectionDoor,
   type HttpServer,
   type HttpServerOptions,
   type HttpTlsOptions,
+  type OwnerOf,
+  type ServerMemory,
   serveWire,
   type WireHandler,
 } from '@millrace/http';
 import { ConfigError, type ConfigProblem } from '@millrace/protocol';
+import { AllowedHosts, createGate, everyHost, type GateOptions } from '@millrace/router';
 import { failureReason } from './cli/failure-reason.ts';
 import type { Config } from './config/fields.ts';
+import { managementPlaceOf, managementRefusalOf } from './management-place.ts';
+import { openManagementSocket } from './management-socket.ts';
 
 export interface Listeners {
   readonly http: HttpServer;
   readonly grpc: HttpServer;
   readonly metrics: HttpServer;
-  /** Where management has a port of its own. */
+  /** Where management has a port or socket of its own. */
   readonly management: HttpServer | undefined;
 }
 
@@ -24,29 +32,64 @@ export interface ListenerParts {
   readonly config: Config;
   readonly api: WireHandler;
   readonly metrics: WireHandler;
-  /** Left out, management has no port of its own. */
+  /** Left out, management has no port or socket of its own. */
   readonly management?: WireHandler | undefined;
+  /** What the requests of all ports may hold together. */
+  readonly memory: ServerMemory;
+  /** Whose request it is, where that is not told by the address of its connection. */
+  readonly ownerOf: OwnerOf | undefined;
+  /** Counts the connections of all ports. */
+  readonly door: ConnectionDoor;
   /** Hears of connections that could not be accepted. */
   readonly onAcceptError: (error: Error) => void;
+  /** Hears of requests that were refused because of the host they name or the page that sent them. */
+  readonly onForbidden: (message: string) => void;
 }
 
 /** Opens all of them, or none. */
 export async function openListeners(parts: ListenerParts): Promise<Listeners> {
-  const { config, api, metrics, management, onAcceptError } = parts;
-  const { httpPort, grpcPort, metricsPort } = config.server;
+  const { config, api, metrics, management, memory, ownerOf, door, onAcceptError, onForbidden } = parts;
+  const { host, httpPort, grpcPort, metricsPort, allowedHosts } = config.server;
   const tls = tlsFrom(config);
   const open: HttpServer[] = [];
-  const listen = async (handler: WireHandler, place: Pick<HttpServerOptions, 'host' | 'port' | 'tls'>) => {
-    const server = await serveWire(handler, { ...optionsFrom(config), ...place, onAcceptError });
+  const serve = async (handler: WireHandler, gate: Omit<GateOptions, 'onRefused'>, place: HttpServerOptions) => {
+    const server = await serveWire(handler, {
+      ...optionsFrom(config),
+      ...place,
+      gate: createGate({ ...gate, onRefused: onForbidden }),
+      memory,
+      ownerOf,
+      door,
+      onAcceptError,
+    });
     open.push(server);
     return server;
   };
+  const listen = async (handler: WireHandler, pages: PagesRule, place: Place) => {
+    const bound = await addressOf(place.host);
+    const hosts = new AllowedHosts({ listed: allowedHosts, written: place.host, bound });
+    return serve(handler, { hosts, ...pages }, { ...place, host: bound });
+  };
+  const pages = {
+    origins: config.http.corsOrigins.includes('*') ? ('*' as const) : config.http.corsOrigins,
+    managementRefusal: managementRefusalOf(config),
+  };
+  const openManagement = async (handler: WireHandler): Promise<HttpServer | undefined> => {
+    const place = managementPlaceOf(config);
+    if (place.kind === 'port') {
+      return listen(handler, noPages, { host: place.host, port: place.port, tls, isForOperators: true });
+    }
+    if (place.kind !== 'socket') return undefined;
+    return openManagementSocket(place.path, (socketPath) =>
+      serve(handler, { hosts: everyHost, ...noPages }, { socketPath, isForOperators: true }),
+    );
+  };
   try {
     return {
-      http: await listen(api, { port: httpPort, tls }),
-      grpc: await listen(api, { port: grpcPort, tls }),
-      metrics: await listen(metrics, { port: metricsPort }),
-      management: management === undefined ? undefined : await listen(management, { ...ownPlace(config), tls }),
+      http: await listen(api, pages, { host, port: httpPort, tls }),
+      grpc: await listen(api, pages, { host, port: grpcPort, tls }),
+      metrics: await listen(metrics, noPages, { host, port: metricsPort, isForOperators: true }),
+      management: management === undefined ? undefined : await openManagement(management),
     };
   } catch (error) {
     for (const server of open) await server.close();
@@ -54,22 +97,36 @@ export async function openListeners(parts: ListenerParts): Promise<Listeners> {
   }
 }
 
-function ownPlace({ management }: Config): { readonly host: string; readonly port: number } {
-  return { host: management.host, port: management.port === 'same' ? 0 : management.port };
+type PagesRule = Pick<GateOptions, 'origins' | 'managementRefusal'>;
+
+/** What operators use is for no page of another origin, whatever pages may infer. */
+const noPages: PagesRule = { origins: [] };
+
+interface Place {
+  readonly host: string;
+  readonly port: number;
+  readonly tls?: HttpTlsOptions | undefined;
+  readonly isForOperators?: boolean;
 }
 
-function optionsFrom({ server, http }: Config): HttpServerOptions {
+/** Looked up before anything listens: which hosts requests may name depends on the address. */
+async function addressOf(host: string): Promise<string> {
+  return isIP(host) === 0 ? (await lookup(host)).address : host;
+}
+
+function optionsFrom({ http, memory }: Config): HttpServerOptions {
   return {
-    host: server.host,
     headMsMax: millisecondsFrom(http.headerSecondsMax),
     bodyStallMsMax: millisecondsFrom(http.stallSecondsMax),
+    bodyBytesPerSecondMin: http.bodyBytesPerSecondMin,
+    bodyMsMax: millisecondsFrom(http.bodySecondsMax),
+    memoryWaitMsMax: millisecondsFrom(memory.waitSecondsMax),
     responseStallMsMax: millisecondsFrom(http.stallSecondsMax),
     idleMsMax: millisecondsFrom(http.keepAliveSecondsMax),
     headBytesMax: http.headerBytesMax,
     headerFieldsMax: http.headerFieldsMax,
     // Counted uncompressed and with 32 bytes for every field on top.
     headerListBytesMax: 2 * http.headerBytesMax,
-    connectionsMax: http.connectionsMax,
   };
 }
 

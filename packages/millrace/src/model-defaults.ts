@@ -8,6 +8,7 @@ import { workerEnvironment } from './worker-environment.ts';
 export function modelDefaultsFrom(config: Pick<Config, 'queue' | 'worker'>): ModelDefaults {
   return {
     lane: config.worker.lane,
+    isInlineRefused: config.worker.user !== '',
     runMsMax: Math.ceil(config.worker.runSecondsMax * 1000),
     queueRequestsMax: config.queue.modelRequestsMax,
     queueBytesMax: config.queue.modelBytesMax,

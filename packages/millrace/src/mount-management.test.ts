@@ -1,4 +1,5 @@
 import { type HttpServer, serveWire } from '@millrace/http';
+import { SliceQueue } from '@millrace/router';
 import { grpcManagement, ManagementDouble, restManagement } from '@millrace/router/testing';
 import { afterEach, expect, test } from 'vitest';
 import type { Options } from './config/fields.ts';
@@ -16,6 +17,7 @@ function mount(management: NonNullable<Options['management']>, http: NonNullable
     config: resolveConfig({ options: { management, http }, cwd: '/' }),
     rpc: {},
     withLog: (handler) => handler,
+    slices: new SliceQueue(),
     onError: () => {},
   });
 }
@@ -25,6 +27,21 @@ test('by default it is for the edges of the inference ports', () => {
   expect(own).toBeUndefined();
   expect(shared?.services.map(({ service }) => service.name)).toEqual(['millrace.v1.Management']);
   expect(shared?.routes.every(({ path }) => path.startsWith('/v1/management/'))).toBe(true);
+});
+
+test('on an address of the network it is nowhere unless asked for', () => {
+  const at = (options: Options) =>
+    mountManagement({
+      management: new ManagementDouble(),
+      config: resolveConfig({ options: { server: { host: '0.0.0.0' }, ...options }, cwd: '/' }),
+      rpc: {},
+      withLog: (handler) => handler,
+      slices: new SliceQueue(),
+      onError: () => {},
+    });
+  expect(at({})).toEqual({ shared: undefined, own: undefined });
+  expect(at({ management: { enabled: true } }).shared).toBeDefined();
+  expect(at({ management: { socket: '/run/m.sock' } }).own).toBeDefined();
 });
 
 test('turned off, it is nowhere', () => {

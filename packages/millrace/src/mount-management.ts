@@ -1,4 +1,4 @@
-/** Where management can be reached: on the ports of the inference API, on a port of its own, or nowhere. */
+/** Where management can be reached: on the ports of the inference API, on a port or socket of its own, or nowhere. */
 import {
   createRpcHandler,
   type HttpHandler,
@@ -13,14 +13,16 @@ import {
   type Management,
   type ManagementOptions,
   type Route,
+  type SliceQueue,
 } from '@millrace/router';
 import type { Config } from './config/fields.ts';
+import { managementPlaceOf } from './management-place.ts';
 import { version } from './version.ts';
 
 export interface ManagementMount {
   /** For the edges of the inference ports; undefined: they have none of it. */
   readonly shared: SharedManagement | undefined;
-  /** For a port of its own. */
+  /** For a port or socket of its own. */
   readonly own: OwnManagement | undefined;
 }
 
@@ -40,20 +42,23 @@ export interface OwnManagement {
 export interface MountParts {
   readonly management: Management;
   readonly config: Pick<Config, 'http' | 'management' | 'server'>;
-  /** As for the inference ports. */
-  readonly rpc: Pick<RpcHandlerOptions, 'cors' | 'interceptors'>;
+  /** As for the inference ports. What lets pages of other origins call is for those alone. */
+  readonly rpc: Pick<RpcHandlerOptions, 'interceptors'>;
   /** Around every REST call, as on the inference ports. */
   readonly withLog: (handler: HttpHandler) => HttpHandler;
+  /** Where the edges take turns with work on large bodies. */
+  readonly slices: SliceQueue;
   readonly onError: (error: unknown) => void;
 }
 
 export function mountManagement(parts: MountParts): ManagementMount {
-  const { management, config, onError } = parts;
-  if (!config.management.enabled) return { shared: undefined, own: undefined };
+  const { management, config, slices, onError } = parts;
+  const place = managementPlaceOf(config);
+  if (place.kind === 'off') return { shared: undefined, own: undefined };
   const { bodyBytesMax, jsonBytesMax } = config.http;
   const limits: ManagementOptions = { loadBytesMax: bodyBytesMax };
-  if (config.management.port === 'same') {
-    const { routes, service } = createManagementEdge({ management, limits, onError });
+  if (place.kind === 'shared') {
+    const { routes, service } = createManagementEdge({ management, limits, slices, onError });
     return { shared: { management, routes, services: [service] }, own: undefined };
   }
   const port = createManagementPort({
@@ -61,15 +66,14 @@ export function mountManagement(parts: MountParts): ManagementMount {
     limits,
     restLimits: { bodyBytesMax, jsonBytesMax },
     server: { name: config.server.id, version },
+    slices,
     onError,
   });
   const handler = createRpcHandler(port.services, {
-    ...parts.rpc,
+    interceptors: parts.rpc.interceptors ?? [],
     errorFrom: (error) => port.errorFrom(error),
     onError,
     receiveBytesMax: bodyBytesMax,
-    // Two loads of the largest size may be on their way.
-    arrivingBytesMax: 2 * bodyBytesMax,
     next: wireHandlerFrom(parts.withLog(port.rest), onError),
   });
   return { shared: undefined, own: { handler, end: () => port.end() } };

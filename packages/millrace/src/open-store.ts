@@ -5,10 +5,10 @@ import { type MetadataStore, openLmdbStore, openMemoryStore, StoreError } from '
 import type { Config } from './config/fields.ts';
 
 /** Throws `ConfigError` when the folder cannot be used. */
-export async function openStore({ path, synced }: Config['store']): Promise<MetadataStore> {
+export async function openStore({ path, synced }: Config['store'], temporaryFolder?: string): Promise<MetadataStore> {
   if (path === '') return openMemoryStore();
   try {
-    return await openLmdbStore({ path, isSynced: synced });
+    return await openLmdbStore({ path, isSynced: synced, temporaryFolder });
   } catch (error) {
     if (!(error instanceof StoreError)) throw error;
     throw new ConfigError([{ source: path, field: 'store.path', message: error.message }]);

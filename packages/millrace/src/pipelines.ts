@@ -1,3 +1,4 @@
+import type { spawn } from 'node:child_process';
 import { createRequire } from 'node:module';
 import { createPipelineDescriber, type DescribePipeline } from '@millrace/router';
 
@@ -7,6 +8,7 @@ const require = createRequire(import.meta.url);
 export const pipelineWorkerPath = require.resolve('@millrace/worker/pipeline-main');
 
 /** Asks pipelines what they declare, in processes of their own. */
-export const describePipeline: DescribePipeline = createPipelineDescriber({
-  programPath: require.resolve('@millrace/worker/pipeline-describe'),
-});
+export function pipelineDescriber(start?: typeof spawn): DescribePipeline {
+  const programPath = require.resolve('@millrace/worker/pipeline-describe');
+  return createPipelineDescriber({ programPath, ...(start && { spawn: start }) });
+}

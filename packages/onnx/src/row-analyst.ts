@@ -2,7 +2,7 @@
  * The analysis off the event loop and out of the process: a graph may be hostile, and memory that runs out ends a process, not a thread. With a
  * limit on time and memory, and each file looked at once.
  */
-import { type ChildProcess, fork } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { stat } from 'node:fs/promises';
 import { notAnalysed } from './analyse-rows.ts';
 import type { AnalystAnswer, AnalystQuestion } from './row-analyst-main.ts';
@@ -18,14 +18,17 @@ export const verdictsMax = 4096;
 const idleMs = 2_000;
 
 export interface RowAnalystOptions {
-  /** What `@millrace/onnx/row-analyst-main` resolves to. */
+  /** What `@millrace/onnx/row-analyst-main` resolves to, or a program that imports it. */
   readonly programPath: string;
+  /** Starts the process; Node's own unless given. */
+  readonly spawn?: typeof spawn;
   readonly msMax?: number;
   readonly heapMbMax?: number;
 }
 
 export class RowAnalyst {
   readonly #programPath: string;
+  readonly #spawn: typeof spawn;
   readonly #msMax: number;
   readonly #heapMbMax: number;
   /** By the file's digest. */
@@ -38,8 +41,10 @@ export class RowAnalyst {
   /** One question after the other: the process has one graph in memory at a time. */
   #last: Promise<unknown> = Promise.resolve();
 
-  constructor({ programPath, msMax = analysisMsMax, heapMbMax = analysisHeapMbMax }: RowAnalystOptions) {
+  constructor(options: RowAnalystOptions) {
+    const { programPath, msMax = analysisMsMax, heapMbMax = analysisHeapMbMax } = options;
     this.#programPath = programPath;
+    this.#spawn = options.spawn ?? spawn;
     this.#msMax = msMax;
     this.#heapMbMax = heapMbMax;
   }
@@ -94,8 +99,7 @@ export class RowAnalyst {
 
   #opened(): ChildProcess {
     if (this.#child !== undefined) return this.#child;
-    const child = fork(this.#programPath, [], {
-      execArgv: [`--max-old-space-size=${this.#heapMbMax}`],
+    const child = this.#spawn(process.execPath, [`--max-old-space-size=${this.#heapMbMax}`, this.#programPath], {
       env: {},
       stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
     });

@@ -3,12 +3,15 @@
  * The code is also the metric label, the SDK's `error.code` and a heading in docs/reference/errors.md.
  */
 
+import { shortened } from './quote.ts';
+
 /** The canonical gRPC status numbers the catalogue uses. */
 export const grpcStatus = {
   CANCELLED: 1,
   INVALID_ARGUMENT: 3,
   DEADLINE_EXCEEDED: 4,
   NOT_FOUND: 5,
+  PERMISSION_DENIED: 7,
   RESOURCE_EXHAUSTED: 8,
   FAILED_PRECONDITION: 9,
   ABORTED: 10,
@@ -63,6 +66,13 @@ export const errorCatalogue = {
     http: 405,
     retry: 'never',
     meaning: 'The path exists, but not with this HTTP method.',
+  },
+  forbidden: {
+    grpc: 'PERMISSION_DENIED',
+    http: 403,
+    retry: 'never',
+    meaning:
+      'A web page of another origin sent the request, it names a host that the server does not answer for, or a load brings code; the message names the setting that allows it.',
   },
   'unknown-model': {
     grpc: 'NOT_FOUND',
@@ -178,6 +188,9 @@ export const errorCatalogue = {
 
 export type ErrorCode = keyof typeof errorCatalogue;
 
+/** The longest message of an error: it is sent as a header field over gRPC, twice with its details. */
+export const messageCharactersMax = 2048;
+
 /** A request failed. Everything a caller is told about it comes from here. */
 export class InferenceError extends Error {
   readonly code: ErrorCode;
@@ -185,7 +198,7 @@ export class InferenceError extends Error {
   readonly retryAfterMs: number | undefined;
 
   constructor(code: ErrorCode, message: string, options?: ErrorOptions & { readonly retryAfterMs?: number }) {
-    super(message, options);
+    super(shortened(message, messageCharactersMax), options);
     this.name = 'InferenceError';
     this.code = code;
     this.retryAfterMs = options?.retryAfterMs;

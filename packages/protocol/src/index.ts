@@ -15,18 +15,36 @@ export * from './elements.ts';
 export * from './engine-shape.ts';
 export * from './errors.ts';
 export * from './float16.ts';
-export { type JsonKind, JsonReader, type JsonSpan, jsonDepthMax } from './json/reader.ts';
+export * from './host-name.ts';
+export { LongValues, longValueBytesMin } from './json/long-values.ts';
+export {
+  type JsonKind,
+  type JsonLimits,
+  JsonReader,
+  type JsonSpan,
+  jsonDepthMax,
+  jsonSpaceBytesMax,
+} from './json/reader.ts';
 export { numberCharactersMax } from './json/scan-number.ts';
-export { readTensorData, type TensorHeader, type TensorReadOptions } from './json/tensor-reader.ts';
-export { writeTensorData } from './json/tensor-writer.ts';
+export {
+  beginTensorData,
+  continueTensorData,
+  readTensorData,
+  type TensorHeader,
+  type TensorReadOptions,
+} from './json/tensor-reader.ts';
+export type { TensorTarget } from './json/tensor-target.ts';
+export { writeTensorData, writeTensorSteps } from './json/tensor-writer.ts';
 export {
   type JsonObject,
   type JsonValue,
   parseJson,
   readJsonValue,
   stringifyJson,
+  unescapedPart,
   writeJsonValue,
 } from './json/value.ts';
 export { JsonWriter } from './json/writer.ts';
+export * from './quote.ts';
 export * from './tensor.ts';
 export * from './tensor-shape.ts';

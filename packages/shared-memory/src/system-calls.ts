@@ -18,6 +18,11 @@ export interface SystemCalls {
   awaitReadable(descriptor: number, milliseconds: number): void;
   /** Has the kernel kill this process when the thread that started it ends. */
   endWithParent(): void;
+  /** Sets no_new_privs for this thread and what it starts. */
+  refuseNewPrivileges(): void;
+  /** An exclusive lock on the open file, without waiting; false when another holds it. */
+  lock(descriptor: number): boolean;
+  setEnvironment(name: string, value: string): void;
 }
 
 const closeOnExec = 1;
@@ -30,7 +35,10 @@ const readAndWrite = 3;
 const isShared = 1;
 const removePages = 9;
 const setParentDeathSignal = 1;
+const setNoNewPrivileges = 38;
 const signalKill = 9;
+const lockExclusive = 2;
+const lockWithoutWaiting = 4;
 const doNotWait = 0x40;
 const noSignal = 0x4000;
 const isReadable = 1;
@@ -63,6 +71,8 @@ function loadSystemCalls(): SystemCalls {
   const send = library.func('int64_t send(int descriptor, const void *from, size_t bytes, int flags)');
   const poll = library.func('int poll(void *descriptors, unsigned long count, int milliseconds)');
   const prctl = library.func('int prctl(int option, ...)');
+  const flock = library.func('int flock(int descriptor, int operation)');
+  const setenv = library.func('int setenv(const char *name, const char *value, int replaces)');
   const must = (result: number, call: string): number => {
     if (result < 0) throw new Error(`${call} failed with errno ${koffi.errno()}`);
     return result;
@@ -104,5 +114,15 @@ function loadSystemCalls(): SystemCalls {
       poll(new Int32Array([descriptor, isReadable]), 1, milliseconds);
     },
     endWithParent: () => void must(prctl(setParentDeathSignal, 'unsigned long', signalKill), 'prctl(PR_SET_PDEATHSIG)'),
+    refuseNewPrivileges() {
+      const zero = ['unsigned long', 0] as const;
+      must(prctl(setNoNewPrivileges, 'unsigned long', 1, ...zero, ...zero, ...zero), 'prctl(PR_SET_NO_NEW_PRIVS)');
+    },
+    lock(descriptor) {
+      if (flock(descriptor, lockExclusive | lockWithoutWaiting) === 0) return true;
+      if (koffi.errno() === errorTryAgain) return false;
+      throw new Error(`flock failed with errno ${koffi.errno()}`);
+    },
+    setEnvironment: (name, value) => void must(setenv(name, value, 1), `setenv of ${name}`),
   };
 }

@@ -3,7 +3,7 @@
  * 4, memory that both map. It lives as long as that socket and no longer.
  */
 import { Socket } from 'node:net';
-import { endWithParent, takeDirectSocket, takeInheritedMapping } from '@millrace/shared-memory';
+import { confineChild, takeDirectSocket, takeInheritedMapping } from '@millrace/shared-memory';
 import type { Engine } from './engine.ts';
 import { RouterLink } from './host/router-link.ts';
 import { AttentiveWire, EventWire } from './host/router-wire.ts';
@@ -22,7 +22,7 @@ export function runWorker(engines: readonly Engine[]): void {
   process.on('SIGTERM', () => {});
 
   // A run blocks this thread, so the socket's end may be seen only after it: a long one must not outlive the router.
-  endWithParent();
+  confineChild();
 
   // Said in few words: the router puts the last of them into its reason.
   process.on('uncaughtException', (error) => {

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Connect-ES in a real Chromium, gRPC-Web and Connect, streaming included. CACHE names the folder for what it installs, CHROMIUM the
+# Connect-ES in a real Chromium, gRPC-Web and Connect, streaming included, and what pages of foreign origins try. CACHE names the folder for what it installs, CHROMIUM the
 # browser (default /usr/bin/chromium, Debian's package). Build first: npx tsc -b
 set -euo pipefail
 cd "$(dirname "$0")/../../.."
@@ -19,3 +19,4 @@ for source in proto tests/interop/echo-service; do
 done
 "$folder/node_modules/.bin/esbuild" "$folder/page.ts" --bundle --format=iife --log-level=warning --outfile="$folder/page.js"
 timeout 180 node tests/interop/connect-web/run.mjs "$folder/node_modules" "$folder/page.js"
+timeout 180 node tests/interop/connect-web/foreign-page.mjs "$folder/node_modules"

@@ -2,6 +2,7 @@
 # The corpora: traps as they are made, models of many kinds, ONNX's node cases; each against onnxruntime.
 # CACHE names the folder for what it installs. Arguments go to pytest. Build first: npx tsc -b
 set -euo pipefail
+export ORT_DISABLE_TELEMETRY=1
 cd "$(dirname "$0")"
 cache="${CACHE:-$PWD/../../../.cache/ci}"
 python="$cache/python-corpus"

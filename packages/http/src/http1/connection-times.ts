@@ -2,6 +2,7 @@
 import { ResponsePace } from '../wire/response-pace.ts';
 import { WheelEntry } from '../wire/timing-wheel.ts';
 import type { Http1Connection } from './connection.ts';
+import type { Http1Exchange } from './exchange.ts';
 
 const lookMs = 1000;
 /** How long a closed connection may take to go. */
@@ -47,6 +48,7 @@ export class Http1Times extends WheelEntry {
       limits.responseStallMsMax,
       limits.bodyStallMsMax,
       limits.bodyMsMax,
+      limits.memoryWaitMsMax,
       limits.connectionAgeMsMax,
       limits.connectionAgeGraceMs,
     );
@@ -56,7 +58,13 @@ export class Http1Times extends WheelEntry {
     return this.#connection.host.wheel.nowMs;
   }
 
-  onReceived(bytes: number): void {
+  /** When the last request was answered, or the connection began; while a head arrives, when that began. */
+  get restingSinceMs(): number {
+    return this.#connection.isInHead ? this.#headMs : this.#answeredMs;
+  }
+
+  /** Of the body alone: what frames it says nothing of progress. */
+  onBodyBytes(bytes: number): void {
     this.#bodyBytes += bytes;
   }
 
@@ -107,6 +115,7 @@ export class Http1Times extends WheelEntry {
     const isOld = this.#drainingMs >= 0 && nowMs - this.#drainingMs >= limits.connectionAgeGraceMs;
     if (isOver || isOld || this.#isStalled(nowMs)) connection.destroy();
     else if (this.#endingMs >= 0) return;
+    else if (connection.exchange?.isStarved) this.#lookAtStarved(connection.exchange, nowMs);
     else if (connection.isInHead) {
       if (nowMs - this.#headMs >= limits.headMsMax) connection.expire('the head of the request did not come in time');
     } else if (connection.isBodyAwaited) {
@@ -118,11 +127,17 @@ export class Http1Times extends WheelEntry {
       }
       const limitMs = this.#hasServed ? limits.idleMsMax : Math.min(limits.prefaceMsMax, limits.idleMsMax);
       if (nowMs - this.#answeredMs >= limitMs) connection.endIdle();
-    }
+    } else this.onBodyResumed();
     if (nowMs - this.#bornMs >= limits.connectionAgeMsMax && this.#drainingMs < 0) {
       this.#drainingMs = nowMs;
       connection.drain();
     }
+  }
+
+  #lookAtStarved(exchange: Http1Exchange, nowMs: number): void {
+    if (exchange.starvedMs < 0) exchange.starvedMs = nowMs;
+    else if (nowMs - exchange.starvedMs >= this.#connection.host.limits.memoryWaitMsMax) exchange.refuse();
+    this.onBodyResumed();
   }
 
   #isStalled(nowMs: number): boolean {

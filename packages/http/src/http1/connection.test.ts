@@ -209,6 +209,7 @@ describe('bodies', () => {
         onEnd: () => {},
         onAbort: (reason) => reasons.push(reason),
         onDrain: () => {},
+        onRefused: () => {},
       };
       exchange.resume();
     });
@@ -260,6 +261,7 @@ describe('endings', () => {
         onEnd: () => {},
         onAbort: (reason) => reasons.push(reason),
         onDrain: () => {},
+        onRefused: () => {},
       };
       exchange.resume();
     });

@@ -3,9 +3,10 @@
  * request at a time to the host's handler. What a client pipelines waits its turn, so answers keep their order.
  */
 import type { HeaderList, HttpRequest } from '../exchange.ts';
-import type { ConnectionHost } from '../wire/connection-host.ts';
+import { type ConnectionHost, memoryFor } from '../wire/connection-host.ts';
 import { type FieldList, noFields } from '../wire/field-list.ts';
 import { LateBytes } from '../wire/late-bytes.ts';
+import type { ConnectionMemory } from '../wire/memory.ts';
 import { Output } from '../wire/output.ts';
 import { SeamRequest } from '../wire/seam-request.ts';
 import type { Connection, Transport } from '../wire/transport.ts';
@@ -28,6 +29,7 @@ export class Http1Connection implements Connection, RequestSink {
   readonly #heads = new ResponseHeads();
   readonly #late = new LateBytes();
   readonly #offerUpgrade: OfferUpgrade | undefined;
+  readonly #memory: ConnectionMemory;
   #exchange: Http1Exchange | undefined = undefined;
   /** Body bytes read over since the answer went out. */
   #discardedBytes = 0;
@@ -44,6 +46,7 @@ export class Http1Connection implements Connection, RequestSink {
     this.host = host;
     this.transport = transport;
     this.#offerUpgrade = offerUpgrade;
+    this.#memory = host.memory.connection(transport.peer.owner);
     this.#output = new Output(host.arena, transport);
     this.#reader = new RequestReader(this, host.limits);
     this.#times = new Http1Times(this);
@@ -62,10 +65,17 @@ export class Http1Connection implements Connection, RequestSink {
     return this.#reader.isInHead;
   }
 
+  get idleSinceMs(): number {
+    const isBusy = this.#exchange !== undefined || this.isClosed || this.#output.unsentBytes > 0;
+    return isBusy ? Number.POSITIVE_INFINITY : this.#times.restingSinceMs;
+  }
+
   /** The rest of a body is expected: asked for, or to be read over. */
   get isBodyAwaited(): boolean {
     const exchange = this.#exchange;
-    return this.#reader.isInBody && (exchange === undefined || exchange.isSettled || exchange.isFlowing);
+    if (!this.#reader.isInBody) return false;
+    if (exchange === undefined || exchange.isSettled) return true;
+    return exchange.isFlowing && exchange.isBodyDue && !exchange.isStarved;
   }
 
   receive(bytes: Buffer): void {
@@ -73,7 +83,6 @@ export class Http1Connection implements Connection, RequestSink {
       this.#late.skip(bytes.length, this.transport);
       return;
     }
-    this.#times.onReceived(bytes.length);
     this.#isReceiving = true;
     this.#reader.read(bytes);
     this.#isReceiving = false;
@@ -85,7 +94,8 @@ export class Http1Connection implements Connection, RequestSink {
   }
 
   onHead(head: Http1Head, bytes: Buffer, end: number): void {
-    const exchange = new Http1Exchange(this, head);
+    const memory = memoryFor(this.host, this.#memory, head.headers, this.transport.peer);
+    const exchange = new Http1Exchange(this, head, memory);
     if (head.isUpgrade && this.#isUpgraded(exchange, bytes.subarray(end))) return;
     this.#exchange = exchange;
     this.#discardedBytes = 0;
@@ -109,11 +119,13 @@ export class Http1Connection implements Connection, RequestSink {
     const exchange = this.#exchange;
     if (exchange === undefined || exchange.isSettled) {
       this.#discardedBytes += piece.length;
+      this.#times.onBodyBytes(piece.length);
       if (this.#discardedBytes > this.host.limits.discardBytesMax) this.#end();
       return;
     }
+    this.#times.onBodyBytes(piece.length);
     exchange.acceptData(piece);
-    if (exchange.queuedBytes >= this.host.limits.streamWindowBytes) this.#pause();
+    if (exchange.isStarved || exchange.queuedBytes >= this.host.limits.streamWindowBytes) this.#pause();
   }
 
   onBodyEnd(trailers: FieldList): void {
@@ -191,7 +203,8 @@ export class Http1Connection implements Connection, RequestSink {
   /** For the exchange: the application took body bytes, or wants some. */
   onBodyRead(): void {
     const exchange = this.#exchange;
-    if (exchange !== undefined && exchange.queuedBytes < this.host.limits.streamWindowBytes) this.#resume();
+    if (exchange === undefined || exchange.isStarved) return;
+    if (exchange.queuedBytes < this.host.limits.streamWindowBytes) this.#resume();
   }
 
   #pause(): void {
@@ -242,6 +255,7 @@ export class Http1Connection implements Connection, RequestSink {
     this.#times.stop();
     this.#abort('the connection was closed');
     this.#output.discard();
+    this.#memory.close();
   }
 
   /** Closes after the request under way, or after one that is on its way already; without any, soon. */

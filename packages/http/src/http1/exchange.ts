@@ -1,4 +1,5 @@
 import type { HeaderList } from '../exchange.ts';
+import type { ConnectionMemory } from '../wire/memory.ts';
 import { type AnswerBody, WireExchange } from '../wire/wire-exchange.ts';
 import type { Http1Connection } from './connection.ts';
 import type { Http1Head } from './request-head.ts';
@@ -17,8 +18,8 @@ export class Http1Exchange extends WireExchange {
   isSettled: boolean = false;
   isDrainAwaited: boolean = false;
 
-  constructor(connection: Http1Connection, head: Http1Head) {
-    super(head, connection.transport.peer);
+  constructor(connection: Http1Connection, head: Http1Head, memory: ConnectionMemory) {
+    super(head, connection.transport.peer, memory);
     this.#connection = connection;
     this.#head = head;
     this.#isContinueDue = head.isContinueDue;
@@ -99,10 +100,8 @@ export class Http1Exchange extends WireExchange {
       this.#begin(status, headers, 'length', bytes);
       let isCopied = true;
       if (!this.#isSilent) for (const piece of pieces) isCopied = this.#connection.send(piece) && isCopied;
-      if (release !== undefined) {
-        if (isCopied) release();
-        else this.#connection.whenTaken(release);
-      }
+      if (isCopied) release?.();
+      else this.#connection.whenTaken(this.holdUnsent(bytes, release));
     }
     this.#settle();
   }
@@ -113,6 +112,7 @@ export class Http1Exchange extends WireExchange {
 
   override abort(): void {
     this.isSettled = true;
+    this.memory.end();
     this.#connection.destroy();
   }
 
@@ -125,6 +125,10 @@ export class Http1Exchange extends WireExchange {
       this.#isContinueDue = false;
       this.inform(100, []);
     }
+    this.#connection.onBodyRead();
+  }
+
+  protected override onBodyDropped(): void {
     this.#connection.onBodyRead();
   }
 
@@ -143,13 +147,13 @@ export class Http1Exchange extends WireExchange {
 
   #send(piece: Uint8Array, release: (() => void) | undefined): void {
     const isCopied = this.#connection.send(piece);
-    if (release === undefined) return;
-    if (isCopied) release();
-    else this.#connection.whenTaken(release);
+    if (isCopied) release?.();
+    else this.#connection.whenTaken(this.holdUnsent(piece.length, release));
   }
 
   #settle(): void {
     this.isSettled = true;
+    this.settleMemory();
     this.#connection.onAnswered(this);
   }
 }

@@ -38,6 +38,7 @@ function outcomeOf(bytes: Buffer, pieceBytes: number): string {
       onEnd: () => exchange.answer(200, [], Buffer.from('ok'), undefined, undefined),
       onAbort: () => exchange.end(),
       onDrain: () => {},
+      onRefused: () => {},
     };
     exchange.resume();
   });

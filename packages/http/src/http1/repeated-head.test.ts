@@ -20,6 +20,7 @@ function telling(): { readonly seen: HeaderFields[]; readonly handler: (exchange
       },
       onAbort: () => exchange.end(),
       onDrain: () => {},
+      onRefused: () => {},
     };
     exchange.resume();
   };

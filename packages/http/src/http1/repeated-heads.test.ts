@@ -70,6 +70,7 @@ function answering(log: string[], later: (() => void)[]): WireHandler {
         exchange.end();
       },
       onDrain: () => {},
+      onRefused: () => {},
     };
     exchange.resume();
   };

@@ -43,11 +43,19 @@ export class ConnectionTimes extends WheelEntry {
       limits.responseStallMsMax,
       limits.bodyStallMsMax,
       limits.bodyMsMax,
+      limits.memoryWaitMsMax,
       limits.keepAliveTimeoutMs,
       limits.keepAlivePingMs,
       limits.connectionAgeMsMax,
       limits.connectionAgeGraceMs,
     );
+  }
+
+  /** When the last request was answered, or the connection began; while a header block or frame arrives, when that did. */
+  get restingSinceMs(): number {
+    const { receiver, isInFrame } = this.#connection;
+    if (receiver.block.streamId !== 0) return receiver.block.startedMs;
+    return isInFrame ? this.#receivedMs : this.#answeredMs;
   }
 
   onReceived(): void {
@@ -140,12 +148,24 @@ export class ConnectionTimes extends WheelEntry {
       if (this.#isTakenTooSlowly(stream, nowMs)) {
         this.#connection.resetStream(stream, errorCode.cancel, 'the client did not take the response');
         this.#connection.countReset();
-      } else if (stream.lengthBytes !== undefined && stream.isFlowing && !this.#isBodyComing(stream, nowMs)) {
+      } else if (stream.isStarved) this.#lookAtStarved(stream, nowMs);
+      else if (!stream.isFlowing || !stream.isBodyDue) {
+        stream.lookedAtMs = nowMs;
+        stream.lookedAtBytes = stream.bodyBytes;
+      } else if (!this.#isBodyComing(stream, nowMs)) {
         this.#connection.resetStream(stream, errorCode.cancel, 'the body came too slowly');
         this.#connection.countReset();
       }
       if (this.#connection.isStopped) return;
     }
+  }
+
+  /** Waiting for memory is not the client's fault: it costs no reset, and the request is refused by name. */
+  #lookAtStarved(stream: Http2Stream, nowMs: number): void {
+    if (stream.starvedMs < 0) stream.starvedMs = nowMs;
+    else if (nowMs - stream.starvedMs >= this.#connection.host.limits.memoryWaitMsMax) stream.refuse();
+    stream.lookedAtMs = nowMs;
+    stream.lookedAtBytes = stream.bodyBytes;
   }
 
   /** As for the connection, but of one stream, whose window the client opens. In numbers: streams are many. */

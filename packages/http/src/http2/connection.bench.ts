@@ -14,7 +14,7 @@ const requestsPerTurn = 32;
 
 /** Takes everything and keeps nothing. */
 const nowhere: Transport = {
-  peer: { address: '', port: 0, isEncrypted: false },
+  peer: { address: '', port: 0, isEncrypted: false, owner: '', isTrustedProxy: false },
   pendingBytes: 0,
   takenBytes: 0,
   write: (_pieces, onTaken) => onTaken?.(),
@@ -33,6 +33,7 @@ const host = new MemoryHost((exchange) => {
     onEnd: () => exchange.answer(200, answerFields, body, trailers, undefined),
     onAbort: () => exchange.end(),
     onDrain: () => {},
+    onRefused: () => {},
   };
   exchange.resume();
 });

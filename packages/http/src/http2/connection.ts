@@ -3,10 +3,12 @@
  * request to the host's handler as an `Http2Stream`. It knows no socket and no timer of its own.
  */
 import type { Peer } from '../exchange.ts';
-import type { ConnectionHost } from '../wire/connection-host.ts';
+import { type ConnectionHost, memoryFor } from '../wire/connection-host.ts';
 import { LateBytes } from '../wire/late-bytes.ts';
+import type { ConnectionMemory } from '../wire/memory.ts';
 import { Output } from '../wire/output.ts';
 import type { Connection, Transport } from '../wire/transport.ts';
+import type { RequestHead } from '../wire/wire-exchange.ts';
 import { ConnectionTimes } from './connection-times.ts';
 import { sendGoaway, sendPing, sendReset, sendSettings, sendWindowUpdate } from './control-frames.ts';
 import { ControlReceiver } from './control-receiver.ts';
@@ -37,6 +39,7 @@ export class Http2Connection implements Connection, FrameSink {
   readonly #reader: FrameReader;
   readonly #control: ControlReceiver;
   readonly #controlFrames: TokenBucket;
+  readonly #memory: ConnectionMemory;
   readonly #resets: TokenBucket;
   #prefaceHave = 0;
   #isReceiving: boolean = false;
@@ -52,6 +55,7 @@ export class Http2Connection implements Connection, FrameSink {
 
   constructor(host: ConnectionHost, transport: Transport) {
     const { limits, wheel } = host;
+    this.#memory = host.memory.connection(transport.peer.owner);
     this.host = host;
     this.transport = transport;
     this.#controlFrames = new TokenBucket(limits.controlFramesBurstMax, limits.controlFramesPerSecondMax, wheel.nowMs);
@@ -68,12 +72,26 @@ export class Http2Connection implements Connection, FrameSink {
     return this.transport.peer;
   }
 
+  memoryFor(head: RequestHead): ConnectionMemory {
+    return memoryFor(this.host, this.#memory, head.headers, this.peer);
+  }
+
   get nowMs(): number {
     return this.host.wheel.nowMs;
   }
 
   get isInFrame(): boolean {
     return this.#reader.isInFrame;
+  }
+
+  get idleSinceMs(): number {
+    const isBusy = this.receiver.activeCount > 0 || this.isClosed || this.sender.output.unsentBytes > 0;
+    return isBusy ? Number.POSITIVE_INFINITY : this.times.restingSinceMs;
+  }
+
+  /** Closes a connection without a request, and says that none was taken behind those answered. */
+  endIdle(): void {
+    this.finishDrain();
   }
 
   /** No new requests are taken. */
@@ -114,6 +132,7 @@ export class Http2Connection implements Connection, FrameSink {
     this.stop('the connection was closed');
     this.times.stop();
     this.sender.output.discard();
+    this.#memory.close();
   }
 
   flush(): void {

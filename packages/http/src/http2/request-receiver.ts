@@ -153,6 +153,11 @@ export class RequestReceiver {
     const isContinueDue = head?.headers.get('expect')?.toLowerCase() === '100-continue';
     const windows = { send: connection.sender.peerSettings.windowBytes, receive: limits.streamWindowBytes };
     const stream = new Http2Stream(streamId, connection, head ?? unknownHead, windows, isContinueDue, wheel.nowMs);
+    if (stream.isRefused) {
+      stream.memory.end();
+      connection.rejectStream(streamId, errorCode.refusedStream);
+      return;
+    }
     this.streams.set(streamId, stream);
     this.activeCount++;
     if (isEnd) stream.acceptEnd(noFields);

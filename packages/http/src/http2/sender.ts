@@ -5,7 +5,7 @@
 import type { HeaderList } from '../exchange.ts';
 import { HpackEncoder } from '../hpack/encoder.ts';
 import type { ConnectionHost } from '../wire/connection-host.ts';
-import type { Output } from '../wire/output.ts';
+import { copiedBytesMax, type Output } from '../wire/output.ts';
 import type { AnswerBody } from '../wire/wire-exchange.ts';
 import { frameFlag, frameHeaderBytes, frameType, windowBytesDefault, writeFrameHeader } from './frames.ts';
 import { PeerSettings } from './peer-settings.ts';
@@ -74,6 +74,7 @@ export class Http2Sender {
     this.sendHead(stream, status, headers, isMeasured ? bytes : -1, isEnd);
     stream.isSettled = true;
     if (isEnd || body === undefined || bytes === 0) {
+      stream.settleMemory();
       release?.();
       if (isEnd) stream.connection.onLocalEnd(stream);
       else {
@@ -84,7 +85,10 @@ export class Http2Sender {
     }
     if (body instanceof Uint8Array) stream.addPending(body);
     else for (const piece of body) if (piece.length > 0) stream.addPending(piece);
-    if (release !== undefined) stream.addPending(release);
+    // What is small is copied as soon as the windows let it go, and seldom waits.
+    if (bytes > copiedBytesMax) stream.addPending(stream.holdUnsent(bytes, release));
+    else if (release !== undefined) stream.addPending(release);
+    stream.settleMemory();
     stream.pendingBytes += bytes;
     stream.trailersToSend = trailers;
     // The usual answer fits into one frame and the windows: it leaves now, without a turn in the queue.
@@ -98,7 +102,8 @@ export class Http2Sender {
     if (piece.length > 0) {
       stream.addPending(piece);
       stream.pendingBytes += piece.length;
-      if (release !== undefined) stream.addPending(release);
+      if (piece.length > copiedBytesMax) stream.addPending(stream.holdUnsent(piece.length, release));
+      else if (release !== undefined) stream.addPending(release);
       this.#makeReady(stream);
     } else release?.();
     return stream.pendingBytes < pendingBytesMax && this.isRoomy;

@@ -52,7 +52,7 @@ export class Http2Stream extends WireExchange {
     isContinueDue: boolean,
     nowMs: number,
   ) {
-    super(head, connection.peer);
+    super(head, connection.peer, connection.memoryFor(head));
     this.id = id;
     this.connection = connection;
     this.sendWindow = windows.send;
@@ -89,6 +89,7 @@ export class Http2Stream extends WireExchange {
   override end(trailers?: HeaderList): void {
     if (this.isSettled) return;
     this.isSettled = true;
+    this.settleMemory();
     if (this.isClosed) this.connection.onStreamSettled();
     else {
       this.trailersToSend = this.method === 'HEAD' ? undefined : trailers;
@@ -123,6 +124,7 @@ export class Http2Stream extends WireExchange {
   override abort(): void {
     const wasSettled = this.isSettled;
     this.isSettled = true;
+    this.memory.end();
     if (!this.isClosed) this.connection.resetStream(this, errorCode.internalError, 'given up by the server');
     else if (!wasSettled) this.connection.onStreamSettled();
   }
@@ -136,6 +138,10 @@ export class Http2Stream extends WireExchange {
     if (!this.#isContinueDue) return;
     this.#isContinueDue = false;
     this.inform(100, []);
+  }
+
+  protected override onBodyDropped(bytes: number): void {
+    this.connection.creditConnection(bytes);
   }
 
   addPending(item: PendingItem): void {

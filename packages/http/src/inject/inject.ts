@@ -4,7 +4,15 @@
  */
 import { Cancellation, type CancelSignal, neverCancelled } from '@millrace/protocol';
 import { answerFrom, bodyLengthBytes, isPieceList, mayCarryBody, ownFields, releaseOnce } from '../answer.ts';
-import type { HeaderFields, HeaderList, HttpHandler, HttpRequest, HttpResponse, Peer } from '../exchange.ts';
+import type {
+  HeaderFields,
+  HeaderList,
+  HttpHandler,
+  HttpRequest,
+  HttpResponse,
+  Peer,
+  RequestMemory,
+} from '../exchange.ts';
 import { noHeaderFields, RawHeaderFields } from '../raw-header-fields.ts';
 import { type InjectedBody, InjectedRequestBody } from './request-body.ts';
 import { splitTarget } from './request-target.ts';
@@ -48,7 +56,13 @@ export class ExchangeAborted extends Error {
   }
 }
 
-const localPeer: Peer = { address: '127.0.0.1', port: 0, isEncrypted: false };
+const localPeer: Peer = {
+  address: '127.0.0.1',
+  port: 0,
+  isEncrypted: false,
+  owner: '127.0.0.1',
+  isTrustedProxy: false,
+};
 
 /** Calls the handler and takes the whole answer. Rejects with `ExchangeAborted` when there is none to be had. */
 export async function inject(handler: HttpHandler, request: InjectedRequest): Promise<InjectedResponse> {
@@ -105,8 +119,17 @@ function requestFrom(injected: InjectedRequest, method: string, signal: CancelSi
     },
     signal,
     peer: injected.peer ?? localPeer,
+    memory: callerMemory,
   };
 }
+
+/** What a caller in this process hands over is its own memory. */
+const callerMemory: RequestMemory = {
+  hold: () => {},
+  ready: () => Promise.resolve(),
+  give: () => {},
+  hasRoomFor: () => true,
+};
 
 class TakenAnswer implements InjectedStream {
   readonly status: number;

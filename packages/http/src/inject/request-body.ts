@@ -22,15 +22,14 @@ export class InjectedRequestBody implements RequestBody {
   }
 
   readAll(bytesMax: number): Promise<Uint8Array> {
-    return this.#gather(bytesMax, () => {});
+    return this.#gather(bytesMax);
   }
 
-  async #gather(bytesMax: number, onBytes: (bytes: number) => void): Promise<Uint8Array> {
+  async #gather(bytesMax: number): Promise<Uint8Array> {
     this.#claim();
     if (this.#source instanceof Uint8Array) {
       if (this.#source.byteLength > bytesMax) throw new BodyTooLarge(bytesMax);
       if (this.#signal.reason !== undefined) throw callerGone();
-      onBytes(this.#source.byteLength);
       this.#onEnd();
       return this.#source;
     }
@@ -39,14 +38,13 @@ export class InjectedRequestBody implements RequestBody {
     for await (const piece of this.#pieces(this.#source)) {
       bytes += piece.byteLength;
       if (bytes > bytesMax) throw new BodyTooLarge(bytesMax);
-      onBytes(piece.byteLength);
       pieces.push(piece);
     }
     return Buffer.concat(pieces, bytes);
   }
 
   giveAll(bytesMax: number, receiver: BodyReceiver): void {
-    this.#gather(bytesMax, (bytes) => receiver.onBodyBytes(bytes)).then(
+    this.#gather(bytesMax).then(
       (body) => receiver.onBody(body),
       (error: unknown) => receiver.onBodyFailed(error),
     );

@@ -7,6 +7,7 @@ import type { RpcError } from './rpc-error.ts';
 class Collector implements MessageReader {
   readonly pieces: Uint8Array[] = [];
   isEnded: boolean = false;
+  readonly isMidMessage: boolean = false;
   push(piece: Uint8Array): void {
     this.pieces.push(piece);
   }

@@ -14,6 +14,10 @@ export class Base64Reader implements MessageReader {
     this.#onBad = onBad;
   }
 
+  get isMidMessage(): boolean {
+    return this.#rest !== '' || this.#inner.isMidMessage;
+  }
+
   push(piece: Uint8Array): void {
     if (this.#isBroken) return;
     const text = this.#rest + Buffer.from(piece.buffer, piece.byteOffset, piece.byteLength).toString('latin1');

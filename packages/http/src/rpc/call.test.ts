@@ -1,6 +1,9 @@
 /** The life of a call: answers, errors, deadlines, callers that go away. */
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { afterEach, expect, test, vi } from 'vitest';
+import { noFields } from '../wire/field-list.ts';
+import { ScriptedMemory } from '../wire/testing/scripted-memory.ts';
+import { requestOverheadBytes } from '../wire/wire-exchange.ts';
 import { createRpcHandler, type RpcHandlerOptions } from './handler.ts';
 import { RpcError } from './rpc-error.ts';
 import { CallKeeper, echoService } from './testing/echo-service.ts';
@@ -136,40 +139,32 @@ test('messages above the limits are resource_exhausted, both ways', () => {
   expect(connect.send(Buffer.from('four')).status).toBe(429);
 });
 
-test('calls whose messages never end cannot fill the memory together', () => {
-  const handler = createRpcHandler([echoService()], { arrivingBytesMax: 10 });
-  const begin = (headers: DoubleRequest['headers'], body: Uint8Array): ExchangeDouble => {
-    const exchange = new ExchangeDouble({ headers: headers ?? grpc });
+test('a call that has no memory for its message is refused, and gives back what it held', () => {
+  const handler = createRpcHandler([echoService()]);
+  const overhead = requestOverheadBytes;
+  for (const headers of [grpc, [['content-type', 'application/proto']]] as NonNullable<DoubleRequest['headers']>[]) {
+    const memory = new ScriptedMemory(overhead + 10, 0);
+    const exchange = new ExchangeDouble({ headers }, memory);
     handler(exchange);
-    exchange.acceptData(body);
-    return exchange;
-  };
-  const connect = [['content-type', 'application/proto']] as const;
-  const first = begin(grpc, enveloped('123456').subarray(0, 8));
-  expect(begin(grpc, enveloped('123456').subarray(0, 8)).header('grpc-status')).toBe('8');
-  expect(begin(connect, Buffer.from('12345')).status).toBe(429);
-  first.acceptAbort('reset');
-  const second = begin(connect, Buffer.from('12345'));
-  second.send(Buffer.from('67890'));
-  expect([second.status, second.body.toString()]).toEqual([200, '1234567890']);
-  expect(begin(grpc, enveloped('123456').subarray(0, 8)).isDone).toBe(false);
+    exchange.acceptData(Buffer.alloc(11));
+    expect(exchange.isDone).toBe(true);
+    expect(exchange.header('grpc-status') ?? String(exchange.status)).toBe(headers === grpc ? '8' : '429');
+  }
 });
 
-test('unary calls that never end hold their complete messages within the same bound', () => {
-  const handler = createRpcHandler([echoService()], { arrivingBytesMax: 10 });
-  const begin = (): ExchangeDouble => {
-    const exchange = new ExchangeDouble({ headers: grpc });
-    handler(exchange);
-    exchange.acceptData(enveloped('123456'));
-    return exchange;
-  };
-  const first = begin();
-  expect(begin().header('grpc-status')).toBe('8');
-  first.acceptAbort('reset');
-  const second = begin();
-  second.send();
-  expect(second.envelopes()[0]?.message.toString()).toBe('123456');
-  expect(begin().isDone).toBe(false);
+test('a call that has to wait for memory goes on with all of its message', () => {
+  const handler = createRpcHandler([echoService()]);
+  const memory = new ScriptedMemory(requestOverheadBytes + 8);
+  const exchange = new ExchangeDouble({ headers: grpc }, memory);
+  handler(exchange);
+  const body = enveloped('0123456789');
+  exchange.acceptData(body.subarray(0, 7));
+  exchange.acceptData(body.subarray(7, 12));
+  exchange.acceptData(body.subarray(12));
+  exchange.acceptEnd(noFields);
+  expect([exchange.isStarved, exchange.isDone, exchange.queuedBytes]).toEqual([true, false, 8]);
+  memory.letGo();
+  expect(exchange.envelopes()[0]?.message.toString()).toBe('0123456789');
 });
 
 test('whoever asks after the end hears of it at once', () => {

@@ -2,6 +2,7 @@
  * One call from its first byte to its end, whatever the protocol. A unary call goes from the last byte of its request
  * to the answer without a promise when the handler does.
  */
+import { MemoryRefused } from '../exchange.ts';
 import type { ExchangeListener, WireExchange } from '../wire/wire-exchange.ts';
 import { type BoundMethod, CallContext } from './call-context.ts';
 import { answerCompression, type Compression, decompress, mustReadCompression } from './compression.ts';
@@ -9,7 +10,7 @@ import type { Dialect } from './dialect.ts';
 import type { MessageReader, MessageSink } from './envelope.ts';
 import { decodeMessage, type EncodedMessage, encodeMessage } from './message-coding.ts';
 import { pump } from './pump.ts';
-import { RequestStream } from './request-stream.ts';
+import { type RequestFlow, RequestStream } from './request-stream.ts';
 import { RpcError } from './rpc-error.ts';
 import type { RpcHost } from './rpc-host.ts';
 import type { StreamCall, StreamResult, UnaryCall } from './service.ts';
@@ -89,8 +90,15 @@ export class Call
 
   #begin(): void {
     const { kind } = this.bound.definition;
-    if (kind === 'client-stream' || kind === 'bidi') {
-      const flow = { pause: () => this.exchange.pause(), resume: () => this.#resume() };
+    const { exchange } = this;
+    // Of a stream only the rest of a message is awaited, of other calls the whole request.
+    exchange.isBodyDue = kind === 'unary' || kind === 'server-stream';
+    if (!exchange.isBodyDue) {
+      const flow: RequestFlow = {
+        pause: () => exchange.pause(),
+        resume: () => this.#resume(),
+        done: (bytes) => exchange.memory.give(bytes),
+      };
       this.#requests = new RequestStream<unknown>(flow, this.host.limits);
       this.#run(this.#requests);
     }
@@ -104,7 +112,10 @@ export class Call
   }
 
   onData(piece: Uint8Array): void {
-    this.reader?.push(piece);
+    const { reader } = this;
+    if (reader === undefined) return;
+    reader.push(piece);
+    if (this.#requests !== undefined) this.exchange.isBodyDue = reader.isMidMessage;
   }
 
   onEnd(): void {
@@ -114,7 +125,7 @@ export class Call
   onMessage(message: Uint8Array, isCompressed: boolean): void {
     if (this.isEnded) return;
     if (!isCompressed) {
-      this.#accept(message);
+      this.#accept(message, message.length);
       return;
     }
     if (this.#requestCompression === undefined) {
@@ -122,10 +133,10 @@ export class Call
       return;
     }
     let isDone = false;
-    decompress(message, this.#requestCompression, this.host.limits, this.host.arrivals, (error, plain) => {
+    decompress(message, this.#requestCompression, this.host.limits, this.exchange, (error, plain) => {
       isDone = true;
       if (error !== undefined) this.fail(error);
-      else if (!this.isEnded) this.#accept(plain);
+      else if (!this.isEnded) this.#accept(plain, message.length + plain.length);
       if (this.#isHeld) this.#letGo();
     });
     if (isDone) return;
@@ -141,10 +152,11 @@ export class Call
     this.#resume();
   }
 
-  #accept(bytes: Uint8Array): void {
+  /** `heldBytes` is what the message takes, as it came and unpacked. */
+  #accept(bytes: Uint8Array, heldBytes: number): void {
     const requests = this.#requests;
     if (requests === undefined) {
-      if (this.#message === undefined) this.#keep(bytes);
+      if (this.#message === undefined) this.#message = bytes;
       else this.fail(new RpcError('unimplemented', `${this.method} takes one message, but the caller sent more`));
       return;
     }
@@ -155,21 +167,7 @@ export class Call
       this.fail(error);
       return;
     }
-    requests.accept(message, bytes.length);
-  }
-
-  /** The one message of a unary call waits for the end of the request, which may never come. */
-  #keep(message: Uint8Array): void {
-    const { arrivals } = this.host;
-    if (arrivals.take(message.length)) this.#message = message;
-    else this.fail(arrivals.refusal());
-  }
-
-  #takeMessage(): Uint8Array | undefined {
-    const message = this.#message;
-    if (message !== undefined) this.host.arrivals.give(message.length);
-    this.#message = undefined;
-    return message;
+    requests.accept(message, heldBytes);
   }
 
   onMessagesEnd(): void {
@@ -178,7 +176,7 @@ export class Call
       this.#requests.acceptEnd();
       return;
     }
-    const bytes = this.#takeMessage();
+    const bytes = this.#message;
     if (bytes === undefined) {
       this.fail(new RpcError('unimplemented', `${this.method} takes one message, but the caller sent none`));
       return;
@@ -321,7 +319,7 @@ export class Call
   #finish(error: RpcError | undefined): void {
     this.markEnded(error);
     this.reader?.close();
-    this.#takeMessage();
+    this.#message = undefined;
     this.#requests?.acceptError(error ?? callOver);
     this.onDrain();
     this.tellEnd();
@@ -332,6 +330,10 @@ export class Call
     if (onRoom === undefined) return;
     this.onRoom = undefined;
     onRoom();
+  }
+
+  onRefused(): void {
+    this.fail(new RpcError('resource_exhausted', new MemoryRefused().message));
   }
 
   onAbort(): void {

@@ -1,20 +1,28 @@
 import { deflateSync, gunzipSync, gzipSync, inflateSync } from 'node:zlib';
 import { expect, test } from 'vitest';
-import { ArrivalBudget } from './arrival-budget.ts';
-import { accepts, type Compression, compress, decompress, mustReadCompression } from './compression.ts';
+import {
+  accepts,
+  type Compression,
+  compress,
+  decompress,
+  mustReadCompression,
+  type UnpackMemory,
+} from './compression.ts';
 import { resolveRpcLimits } from './config.ts';
 import type { RpcError } from './rpc-error.ts';
 
 const limits = resolveRpcLimits({ receiveBytesMax: 100_000, compressBytesMin: 10, compressBytesMax: 1000 });
 
+const plenty: UnpackMemory = { holdMore: () => true, isStarved: false, whenMemory: (listener) => listener() };
+
 function decompressed(
   bytes: Uint8Array,
   compression: Compression,
   with_ = limits,
-  arrivals = new ArrivalBudget(Number.MAX_SAFE_INTEGER),
+  memory: UnpackMemory = plenty,
 ): Promise<Uint8Array | RpcError> {
   return new Promise((resolve) =>
-    decompress(bytes, compression, with_, arrivals, (error, message) => resolve(error ?? message)),
+    decompress(bytes, compression, with_, memory, (error, message) => resolve(error ?? message)),
   );
 }
 
@@ -84,16 +92,47 @@ test('no bytes stand for an empty message', async () => {
   expect(await decompressed(new Uint8Array(0), 'gzip')).toHaveLength(0);
 });
 
-test('messages that unpack to much at the same time are held to one budget, and give it back', async () => {
-  const arrivals = new ArrivalBudget(1_500_000);
+test('what is unpacked is counted piece by piece, and waits while there is no memory', async () => {
   const with_ = resolveRpcLimits({ receiveBytesMax: 1_000_000 });
   const packed = gzipSync(Buffer.alloc(1_000_000));
-  const results = await Promise.all(Array.from({ length: 3 }, () => decompressed(packed, 'gzip', with_, arrivals)));
-  const refused = results.filter((result) => !(result instanceof Uint8Array));
-  expect(refused.length).toBeGreaterThan(0);
-  for (const refusal of refused) expect(refusal).toMatchObject({ code: 'resource_exhausted' });
-  expect(arrivals.usedBytes).toBe(0);
-  expect(await decompressed(packed, 'gzip', with_, arrivals)).toHaveLength(1_000_000);
+  let held = 0;
+  let waits = 0;
+  const memory: UnpackMemory = {
+    holdMore: (bytes) => {
+      held += bytes;
+      return true;
+    },
+    get isStarved() {
+      return held > 300_000 && waits === 0;
+    },
+    whenMemory: (listener) => {
+      waits += 1;
+      expect(held).toBeLessThan(300_000 + 2 * 65_536);
+      setImmediate(listener);
+    },
+  };
+  expect(await decompressed(packed, 'gzip', with_, memory)).toHaveLength(1_000_000);
+  expect([held, waits]).toEqual([1_000_000, 1]);
+});
+
+test('nothing more is unpacked once there is no memory', async () => {
+  const with_ = resolveRpcLimits({ receiveBytesMax: 10_000_000 });
+  let held = 0;
+  const refused = new Promise<void>((resolve) => {
+    const memory: UnpackMemory = {
+      ...plenty,
+      holdMore: (bytes) => {
+        held += bytes;
+        if (held <= 300_000) return true;
+        resolve();
+        return false;
+      },
+    };
+    decompress(gzipSync(Buffer.alloc(10_000_000)), 'gzip', with_, memory, () => expect.unreachable());
+  });
+  await refused;
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(held).toBeLessThan(300_000 + 2 * 65_536);
 });
 
 test('a small message that unpacks to a lot does so off the event loop', async () => {

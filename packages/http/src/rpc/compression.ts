@@ -1,9 +1,17 @@
 /** Compressions of messages: negotiation, and the work itself within limits. */
 import { createGunzip, createInflate, deflateSync, gunzipSync, gzipSync, inflateSync } from 'node:zlib';
-import type { ArrivalBudget } from './arrival-budget.ts';
 import type { RpcLimits } from './config.ts';
 import { RpcError } from './rpc-error.ts';
 import type { MessageBytes } from './service.ts';
+
+/** What the call holds, counted as it is unpacked. */
+export interface UnpackMemory {
+  /** So much more is held. False: there is no room, and whoever gave the memory has said so. */
+  holdMore(bytes: number): boolean;
+  readonly isStarved: boolean;
+  /** Calls back when it need not wait any more, and when it will get none. */
+  whenMemory(listener: () => void): void;
+}
 
 export type Compression = 'gzip' | 'deflate';
 
@@ -68,14 +76,14 @@ const pieceBytes = 64 * 1024;
 export type OnDecompressed = (error: RpcError | undefined, message: Uint8Array) => void;
 
 /**
- * Decompresses; calls back at once or, for larger messages, later. The message or the error it is refused with. What
- * has been unpacked counts as arriving until then.
+ * Decompresses; calls back at once or, for larger messages, later. The message or the error it is refused with. Where
+ * there is no memory for it, it is not called back.
  */
 export function decompress(
   bytes: Uint8Array,
   compression: Compression,
   limits: RpcLimits,
-  arrivals: ArrivalBudget,
+  memory: UnpackMemory,
   done: OnDecompressed,
 ): void {
   // An empty message may be sent as no bytes at all, though flagged as compressed.
@@ -84,7 +92,7 @@ export function decompress(
     return;
   }
   if (bytes.length > limits.decompressSyncBytesMax) {
-    decompressLater(bytes, compression, limits, arrivals, done);
+    decompressLater(bytes, compression, limits, memory, done);
     return;
   }
   const options = {
@@ -94,18 +102,18 @@ export function decompress(
   try {
     message = compression === 'gzip' ? gunzipSync(bytes, options) : inflateSync(bytes, options);
   } catch (error) {
-    if (isOverLength(error)) decompressLater(bytes, compression, limits, arrivals, done);
+    if (isOverLength(error)) decompressLater(bytes, compression, limits, memory, done);
     else done(refusal(compression), nothing);
     return;
   }
-  done(undefined, message);
+  if (memory.holdMore(message.length)) done(undefined, message);
 }
 
 function decompressLater(
   bytes: Uint8Array,
   compression: Compression,
   limits: RpcLimits,
-  arrivals: ArrivalBudget,
+  memory: UnpackMemory,
   done: OnDecompressed,
 ): void {
   const unpacker =
@@ -118,17 +126,25 @@ function decompressLater(
     isOver = true;
     unpacker.destroy();
     pieces.length = 0;
-    arrivals.give(unpackedBytes);
     done(error, message);
+  };
+  const goOn = (): void => {
+    unpacker.resume();
   };
   unpacker.on('data', (piece: Uint8Array) => {
     if (isOver) return;
     if (unpackedBytes + piece.length > limits.receiveBytesMax) {
       finish(tooLarge('the decompressed message', limits.receiveBytesMax), nothing);
-    } else if (!arrivals.take(piece.length)) finish(arrivals.refusal(), nothing);
-    else {
+    } else if (memory.holdMore(piece.length)) {
       unpackedBytes += piece.length;
       pieces.push(piece);
+      if (!memory.isStarved) return;
+      unpacker.pause();
+      memory.whenMemory(goOn);
+    } else {
+      isOver = true;
+      unpacker.destroy();
+      pieces.length = 0;
     }
   });
   unpacker.once('end', () => finish(undefined, Buffer.concat(pieces, unpackedBytes)));

@@ -13,8 +13,6 @@ const messageBytesMaxMax = 2 ** 31 - 1;
 export const rpcLimits = {
   /** The largest message a caller may send, as sent and again after decompression; more is `resource_exhausted`. */
   receiveBytesMax: { default: 64 * mebibyte, min: 1, max: messageBytesMaxMax },
-  /** Memory of all messages under way on this handler together; a message that would need more is `resource_exhausted`. */
-  arrivingBytesMax: { default: 1024 * mebibyte, min: 1, max: Number.MAX_SAFE_INTEGER },
   /** The largest message a handler may send. */
   sendBytesMax: { default: messageBytesMaxMax, min: 1, max: messageBytesMaxMax },
   /** Messages of one streaming call that may wait for its handler before the caller is made to wait. */

@@ -46,5 +46,12 @@ export class ConnectGetDialect extends ConnectUnaryDialect {
 
 /** A message that is decompressed later is followed by the end then. */
 function endOnRelease(call: Call): MessageReader {
-  return { push: () => {}, end: () => {}, hold: () => {}, release: () => call.onMessagesEnd(), close: () => {} };
+  return {
+    push: () => {},
+    end: () => {},
+    hold: () => {},
+    release: () => call.onMessagesEnd(),
+    close: () => {},
+    isMidMessage: false,
+  };
 }

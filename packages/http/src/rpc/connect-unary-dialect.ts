@@ -36,9 +36,11 @@ export class ConnectUnaryDialect implements Dialect {
   }
 
   read(call: Call, compression: Compression | undefined): void {
-    const { arrivals, limits } = call.host;
-    call.reader = new WholeBodyReader(call, limits.receiveBytesMax, arrivals, compression !== undefined);
-    call.exchange.resume();
+    const { exchange } = call;
+    const { receiveBytesMax } = call.host.limits;
+    const isCompressed = compression !== undefined;
+    call.reader = new WholeBodyReader(call, receiveBytesMax, exchange.lengthBytes, exchange.memory, isCompressed);
+    exchange.resume();
   }
 
   answer(call: Call, message: MessageBytes, isCompressed: boolean, release: (() => void) | undefined): void {

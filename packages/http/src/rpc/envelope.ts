@@ -1,13 +1,11 @@
 /** The framing that gRPC, gRPC-Web and Connect streams share: a byte of flags, a 32-bit length, the message. */
-import type { ArrivalBudget } from './arrival-budget.ts';
+import { ByteGatherer, unpinned } from '../wire/byte-gatherer.ts';
+import type { MemoryLease } from '../wire/memory.ts';
 import { tooLarge } from './compression.ts';
 import { RpcError } from './rpc-error.ts';
 
 const envelopePrefixBytes = 5;
 export const envelopeFlag = { compressed: 1, connectEnd: 2, webTrailers: 128 } as const;
-
-/** A message larger than this is not given all its memory before it has begun to arrive. */
-const firstGrantBytes = 1024 * 1024;
 
 export function envelopePrefix(flags: number, bytes: number): Uint8Array {
   const prefix = Buffer.allocUnsafe(envelopePrefixBytes);
@@ -27,8 +25,10 @@ export interface MessageReader {
   /** Delivers nothing more until `release`; what arrives meanwhile is kept. */
   hold(): void;
   release(): void;
-  /** Nothing more will be read: gives back the memory of what was not complete. */
+  /** Nothing more will be read. */
   close(): void;
+  /** Part of a message has arrived, and the rest is awaited. */
+  readonly isMidMessage: boolean;
 }
 
 export interface MessageSink {
@@ -40,23 +40,26 @@ export interface MessageSink {
 export class EnvelopeReader implements MessageReader {
   readonly #sink: MessageSink;
   readonly #bytesMax: number;
-  readonly #arrivals: ArrivalBudget;
+  readonly #memory: MemoryLease;
   #prefix: Uint8Array | undefined = undefined;
   #prefixBytes = 0;
   #flags = 0;
   #length = 0;
   /** The message under way, where it did not come in one piece. */
-  #message: Buffer | undefined = undefined;
-  #messageBytes = 0;
+  #message: ByteGatherer | undefined = undefined;
   #isHeld: boolean = false;
   #isEnded: boolean = false;
   #isBroken: boolean = false;
   #kept: Uint8Array[] | undefined = undefined;
 
-  constructor(sink: MessageSink, bytesMax: number, arrivals: ArrivalBudget) {
+  constructor(sink: MessageSink, bytesMax: number, memory: MemoryLease) {
     this.#sink = sink;
     this.#bytesMax = bytesMax;
-    this.#arrivals = arrivals;
+    this.#memory = memory;
+  }
+
+  get isMidMessage(): boolean {
+    return this.#message !== undefined || this.#prefixBytes > 0;
   }
 
   push(piece: Uint8Array): void {
@@ -74,8 +77,8 @@ export class EnvelopeReader implements MessageReader {
   end(): void {
     this.#isEnded = true;
     if (this.#isHeld || this.#isBroken) return;
-    if (this.#message !== undefined || this.#prefixBytes > 0) {
-      const at = this.#message === undefined ? 'its length' : `${this.#messageBytes} of its ${this.#length} bytes`;
+    if (this.isMidMessage) {
+      const at = this.#message === undefined ? 'its length' : `${this.#message.bytes} of its ${this.#length} bytes`;
       this.#break(new RpcError('invalid_argument', `the request ends within a message, after ${at}`));
       return;
     }
@@ -97,7 +100,8 @@ export class EnvelopeReader implements MessageReader {
   close(): void {
     this.#isBroken = true;
     this.#kept = undefined;
-    this.#drop();
+    this.#message?.clear();
+    this.#message = undefined;
   }
 
   /** Reads a prefix, and the message with it where the piece has all of it. Returns where it stopped. */
@@ -117,16 +121,10 @@ export class EnvelopeReader implements MessageReader {
     }
     const end = at + this.#length;
     if (end <= piece.length) {
-      this.#deliver(piece.subarray(at, end));
+      this.#deliver(unpinned(piece.subarray(at, end)));
       return end;
     }
-    const granted = Math.min(this.#length, firstGrantBytes);
-    if (!this.#arrivals.take(granted)) {
-      this.#break(this.#arrivals.refusal());
-      return piece.length;
-    }
-    this.#message = Buffer.allocUnsafe(granted);
-    this.#messageBytes = 0;
+    this.#message = new ByteGatherer(this.#length, this.#memory);
     return at;
   }
 
@@ -148,37 +146,19 @@ export class EnvelopeReader implements MessageReader {
   }
 
   #fill(piece: Uint8Array, from: number): number {
-    const taken = Math.min(piece.length - from, this.#length - this.#messageBytes);
-    let message = this.#message as Buffer;
-    if (this.#messageBytes + taken > message.length) {
-      // Memory follows what has arrived, so that announcing a large message costs the server nothing.
-      const grown = Math.min(Math.max(message.length * 2, this.#messageBytes + taken), this.#length);
-      if (!this.#arrivals.take(grown - message.length)) {
-        this.#break(this.#arrivals.refusal());
-        return piece.length;
-      }
-      message = Buffer.allocUnsafe(grown);
-      (this.#message as Buffer).copy(message, 0, 0, this.#messageBytes);
-      this.#message = message;
-    }
-    message.set(taken === piece.length ? piece : piece.subarray(from, from + taken), this.#messageBytes);
-    this.#messageBytes += taken;
-    if (this.#messageBytes === this.#length) {
-      this.#drop();
-      this.#deliver(message);
+    const message = this.#message as ByteGatherer;
+    const taken = Math.min(piece.length - from, this.#length - message.bytes);
+    message.push(taken === piece.length ? piece : piece.subarray(from, from + taken));
+    if (message.bytes === this.#length) {
+      while (!message.settle());
+      this.#message = undefined;
+      this.#deliver(message.take());
     }
     return from + taken;
   }
 
   #deliver(message: Uint8Array): void {
     this.#sink.onMessage(message, (this.#flags & envelopeFlag.compressed) !== 0);
-  }
-
-  /** The message under way is no longer this reader's. */
-  #drop(): void {
-    if (this.#message === undefined) return;
-    this.#arrivals.give(this.#message.length);
-    this.#message = undefined;
   }
 
   #break(error: RpcError): void {

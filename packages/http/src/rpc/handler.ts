@@ -1,7 +1,6 @@
 /** Serves services to every client that speaks gRPC, gRPC-Web or Connect, told apart by what they send. */
 import type { HeaderList } from '../exchange.ts';
 import type { WireExchange, WireHandler } from '../wire/wire-exchange.ts';
-import { ArrivalBudget } from './arrival-budget.ts';
 import { Call } from './call.ts';
 import type { BoundMethod } from './call-context.ts';
 import type { AnswerCompression } from './compression.ts';
@@ -41,7 +40,6 @@ export function createRpcHandler(services: readonly RpcService[], options: RpcHa
   const limits = resolveRpcLimits(options);
   const host: RpcHost = {
     limits,
-    arrivals: new ArrivalBudget(limits.arrivingBytesMax),
     deadlines: new Deadlines(),
     interceptors: options.interceptors ?? [],
     compression: options.compression ?? 'as-request',

@@ -2,7 +2,10 @@
 import type { RpcError } from './rpc-error.ts';
 
 export interface RequestListener<I> {
-  onMessage(message: I): void;
+  /** Of so many bytes. Unless the listener keeps messages, it is done with one when this returns. */
+  onMessage(message: I, bytes: number): void;
+  /** The listener says by `done` when it is done with a message. */
+  readonly keepsMessages?: boolean;
   /** The caller has sent its last message. Not called when it goes away: that is what the call's signal says. */
   onEnd(): void;
 }
@@ -11,6 +14,8 @@ export interface RequestListener<I> {
 export interface RequestFlow {
   pause(): void;
   resume(): void;
+  /** The memory of so many bytes is not needed any more. */
+  done(bytes: number): void;
 }
 
 interface Waiter<I> {
@@ -33,6 +38,8 @@ export class RequestStream<I> implements AsyncIterable<I> {
   readonly #limits: WaitingLimits;
   #waiting: WaitingMessage<I>[] = [];
   #waitingBytes = 0;
+  /** Of the message that the iterator gave out last. */
+  #lentBytes = 0;
   #listener: RequestListener<I> | undefined = undefined;
   #waiter: Waiter<I> | undefined = undefined;
   #isComplete: boolean = false;
@@ -62,6 +69,11 @@ export class RequestStream<I> implements AsyncIterable<I> {
     if (!this.#isPaused) this.#flow.resume();
   }
 
+  /** For a listener that keeps messages: it is done with one of so many bytes. */
+  done(bytes: number): void {
+    this.#flow.done(bytes);
+  }
+
   [Symbol.asyncIterator](): AsyncIterator<I> {
     return { next: () => this.#next(), return: () => this.#abandon() };
   }
@@ -71,8 +83,9 @@ export class RequestStream<I> implements AsyncIterable<I> {
     const waiter = this.#waiter;
     if (waiter !== undefined) {
       this.#waiter = undefined;
+      this.#lentBytes = bytes;
       waiter.settle({ done: false, value: message });
-    } else if (this.#listener !== undefined && !this.#isPaused) this.#listener.onMessage(message);
+    } else if (this.#listener !== undefined && !this.#isPaused) this.#tell(this.#listener, message, bytes);
     else {
       this.#waiting.push({ message, bytes });
       this.#waitingBytes += bytes;
@@ -110,15 +123,24 @@ export class RequestStream<I> implements AsyncIterable<I> {
     while (!this.#isPaused) {
       const next = this.#takeWaiting();
       if (next === undefined) break;
-      listener.onMessage(next.message);
+      this.#tell(listener, next.message, next.bytes);
     }
     if (this.#isComplete && !this.#isPaused && this.#waiting.length === 0) listener.onEnd();
     else if (!this.#isPaused) this.#flow.resume();
   }
 
+  #tell(listener: RequestListener<I>, message: I, bytes: number): void {
+    listener.onMessage(message, bytes);
+    if (listener.keepsMessages !== true) this.#flow.done(bytes);
+  }
+
   #next(): Promise<IteratorResult<I>> {
+    // Whoever asks for the next message is done with the one before.
+    this.#flow.done(this.#lentBytes);
+    this.#lentBytes = 0;
     const next = this.#takeWaiting();
     if (next !== undefined) {
+      this.#lentBytes = next.bytes;
       if (this.#waiting.length === 0) this.#flow.resume();
       return Promise.resolve({ done: false, value: next.message });
     }

@@ -1,4 +1,3 @@
-import type { ArrivalBudget } from './arrival-budget.ts';
 import type { AnswerCompression } from './compression.ts';
 import type { RpcLimits } from './config.ts';
 import type { Cors } from './cors.ts';
@@ -15,7 +14,6 @@ export interface RefusedCall {
 /** What all calls of one handler share. */
 export interface RpcHost {
   readonly limits: RpcLimits;
-  readonly arrivals: ArrivalBudget;
   readonly deadlines: Deadlines;
   readonly interceptors: readonly Interceptor[];
   readonly compression: AnswerCompression;

@@ -1,4 +1,5 @@
-import type { ArrivalBudget } from './arrival-budget.ts';
+import { ByteGatherer } from '../wire/byte-gatherer.ts';
+import type { MemoryLease } from '../wire/memory.ts';
 import { tooLarge } from './compression.ts';
 import type { MessageReader, MessageSink } from './envelope.ts';
 import type { RpcError } from './rpc-error.ts';
@@ -7,42 +8,47 @@ import type { RpcError } from './rpc-error.ts';
 export class WholeBodyReader implements MessageReader {
   readonly #sink: MessageSink;
   readonly #bytesMax: number;
-  readonly #arrivals: ArrivalBudget;
   readonly #isCompressed: boolean;
-  #pieces: Uint8Array[] = [];
-  #bytes = 0;
+  readonly #body: ByteGatherer;
   #isBroken: boolean = false;
   #isHeld: boolean = false;
 
-  constructor(sink: MessageSink, bytesMax: number, arrivals: ArrivalBudget, isCompressed: boolean) {
+  constructor(
+    sink: MessageSink,
+    bytesMax: number,
+    lengthBytes: number | undefined,
+    memory: MemoryLease,
+    isCompressed: boolean,
+  ) {
     this.#sink = sink;
     this.#bytesMax = bytesMax;
-    this.#arrivals = arrivals;
+    this.#body = new ByteGatherer(lengthBytes, memory);
     this.#isCompressed = isCompressed;
+  }
+
+  get isMidMessage(): boolean {
+    return true;
   }
 
   push(piece: Uint8Array): void {
     if (this.#isBroken) return;
-    if (this.#bytes + piece.length > this.#bytesMax) this.#break(tooLarge('the message', this.#bytesMax));
-    else if (!this.#arrivals.take(piece.length)) this.#break(this.#arrivals.refusal());
-    else {
-      this.#bytes += piece.length;
-      this.#pieces.push(piece);
-    }
+    if (this.#body.bytes + piece.length > this.#bytesMax) this.#break(tooLarge('the message', this.#bytesMax));
+    else this.#body.push(piece);
   }
 
   end(): void {
     if (this.#isBroken) return;
-    const pieces = this.#pieces;
-    const whole = pieces.length === 1 ? (pieces[0] as Uint8Array) : Buffer.concat(pieces, this.#bytes);
-    this.#drop();
-    this.#sink.onMessage(whole, this.#isCompressed);
+    if (!this.#body.settle()) {
+      setImmediate(() => this.end());
+      return;
+    }
+    this.#sink.onMessage(this.#body.take(), this.#isCompressed);
     if (!this.#isHeld) this.#sink.onMessagesEnd();
   }
 
   close(): void {
     this.#isBroken = true;
-    this.#drop();
+    this.#body.clear();
   }
 
   hold(): void {
@@ -51,11 +57,6 @@ export class WholeBodyReader implements MessageReader {
 
   release(): void {
     this.#sink.onMessagesEnd();
-  }
-  #drop(): void {
-    this.#arrivals.give(this.#bytes);
-    this.#bytes = 0;
-    this.#pieces = [];
   }
 
   #break(error: RpcError): void {

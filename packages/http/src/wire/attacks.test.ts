@@ -157,8 +157,8 @@ test('a window opened byte by byte earns no endless stream of frames (CVE-2019-9
   expect(await bystander(target)).toBe(200);
 });
 
-test('more connections than connectionsMax are closed at once, and the others live on', async () => {
-  const target = await serve(quick, { connectionsMax: 10 });
+test('more connections than connectionsMax are closed at once where none is idle for long, and the others live on', async () => {
+  const target = await serve(quick, { connectionsMax: 10, evictionIdleMsMin: Number.POSITIVE_INFINITY });
   const session = connectHttp2(`http://${target.host}:${target.port}`);
   const answered = () =>
     new Promise<number>((resolve) => {
@@ -177,7 +177,7 @@ test('more connections than connectionsMax are closed at once, and the others li
 });
 
 test('one address gets no more than connectionsPerAddressMax connections', async () => {
-  const target = await serve(quick, { connectionsPerAddressMax: 2 });
+  const target = await serve(quick, { connectionsPerAddressMax: 2, evictionIdleMsMin: Number.POSITIVE_INFINITY });
   const first = await dial(target);
   const second = await dial(target);
   expect(await (await dial(target)).closed).toEqual(Buffer.alloc(0));

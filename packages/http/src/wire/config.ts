@@ -13,10 +13,18 @@ const mebibyte = 1024 * kibibyte;
 
 /** Times in milliseconds, sizes in bytes. Where `Infinity` is allowed it switches the limit off. */
 export const httpLimits = {
-  /** Open connections; a further one is closed at once. */
+  /** Open connections; at the limit an idle one is closed for a new one, or else the new one. */
   connectionsMax: { default: 10_000, min: 1, max: unlimited },
-  /** Open connections from one address. */
-  connectionsPerAddressMax: { default: unlimited, min: 1, max: unlimited },
+  /** Open connections from one address, or one IPv6 network of 64 bits. */
+  connectionsPerAddressMax: { default: 1_000, min: 1, max: unlimited },
+  /** TLS handshakes under way. */
+  handshakesMax: { default: 2_000, min: 1, max: unlimited },
+  /** TLS handshakes under way from one address. */
+  handshakesPerAddressMax: { default: 500, min: 1, max: unlimited },
+  /** How far ports of operators may go over these limits, so that a server can be looked at when it is full. */
+  operatorConnections: { default: 16, min: 0, max: 10_000 },
+  /** How long a connection has been idle, or a handshake under way, before it may be closed for a new one. */
+  evictionIdleMsMin: { default: 2_000, min: 0, max: unlimited },
   /** From the connection to the first byte of a request, the TLS handshake included. */
   prefaceMsMax: { default: 10_000, min: 100, max: unlimited },
   /** From the first byte of a request's head to its last. */
@@ -31,10 +39,15 @@ export const httpLimits = {
   continuationFramesMax: { default: 32, min: 1, max: 10_000 },
   /** How often the rate of a body that is awaited is looked at. */
   bodyStallMsMax: { default: 30_000, min: 100, max: unlimited },
-  /** What a body of declared length, or any body over HTTP/1.1, must bring in each second on average between looks. */
-  bodyBytesPerSecondMin: { default: 32, min: 0, max: unlimited },
+  /**
+   * What a body must bring in each second on average between looks, in bytes of content, while all of it or the rest of a
+   * message is awaited. Between the messages of a stream nothing is.
+   */
+  bodyBytesPerSecondMin: { default: 512, min: 0, max: unlimited },
   /** How long such a body may take in all while it is awaited. */
   bodyMsMax: { default: unlimited, min: 100, max: unlimited },
+  /** How long a request may wait for memory because its owner has its share; then it is refused. */
+  memoryWaitMsMax: { default: 10_000, min: 100, max: unlimited },
   /** How often it is looked at how much a client takes of the output that waits for it; taking none in between is its end. */
   responseStallMsMax: { default: 60_000, min: 100, max: unlimited },
   /** What it must take in each second on average between looks. */

@@ -1,44 +1,166 @@
+/**
+ * Lets connections in or refuses them: a limit in all, one for each address, and both again for TLS handshakes under way.
+ * At a limit an idle connection is closed for the new one, if there is any. One door may serve several ports.
+ */
 import type { Socket } from 'node:net';
+import { type AddressRanges, noAddresses } from './address-ranges.ts';
 import type { HttpLimits } from './config.ts';
+import { DoorCrowd } from './door-crowd.ts';
+import { type DoorAddress, DoorGuest } from './door-guest.ts';
+import { ownerOfAddress } from './ip-address.ts';
 
-export function originOf(address: string, port: number): string {
-  return `${address} ${port}`;
+/** The limits that belong to a door rather than to one server. */
+export const doorLimitNames = [
+  'connectionsMax',
+  'connectionsPerAddressMax',
+  'handshakesMax',
+  'handshakesPerAddressMax',
+  'operatorConnections',
+  'evictionIdleMsMin',
+] as const;
+
+export type DoorLimits = Pick<HttpLimits, (typeof doorLimitNames)[number]>;
+
+/** The limits that may refuse a connection. */
+export const doorRefusals = [
+  'connectionsMax',
+  'connectionsPerAddressMax',
+  'descriptors',
+  'handshakesMax',
+  'handshakesPerAddressMax',
+] as const;
+
+export type DoorRefusal = (typeof doorRefusals)[number];
+
+export interface DoorOptions {
+  /** Connections from these are not limited by address: they speak for many clients. */
+  readonly trustedProxies?: AddressRanges | undefined;
+  readonly onRefused?: ((limit: DoorRefusal, owner: string) => void) | undefined;
+  /**
+   * Connections are let in while their descriptors are below this. A process gets the lowest descriptor that is free, so
+   * all from here to its limit are left for files and child processes, however many of those there are already.
+   */
+  readonly descriptorsMax?: (() => number) | undefined;
+  readonly nowMs?: () => number;
 }
 
-/** Counts the connections that are open, handshakes under way among them, in all and by address. */
-export class ConnectionDoor {
-  readonly #limits: HttpLimits;
-  readonly #sockets = new Set<Socket>();
-  readonly #perAddress = new Map<string, number>();
+/** What a port says of its connections. */
+export interface Entrance {
+  /** A TLS handshake comes first. */
+  readonly isEncrypted: boolean;
+  /** A port of operators, for whom some connections are kept. */
+  readonly isForOperators: boolean;
+}
 
-  constructor(limits: HttpLimits) {
+export class ConnectionDoor {
+  readonly #limits: DoorLimits;
+  readonly #trustedProxies: AddressRanges;
+  readonly #onRefused: (limit: DoorRefusal, owner: string) => void;
+  readonly #descriptorsMax: () => number;
+  readonly #nowMs: () => number;
+  readonly #proxies = new DoorCrowd();
+  readonly #strangers = new DoorCrowd();
+  /** Connections refused so far, by the limit that they met. */
+  readonly refused: Readonly<Record<DoorRefusal, number>>;
+  readonly #refused = Object.fromEntries(doorRefusals.map((limit) => [limit, 0])) as Record<DoorRefusal, number>;
+  /** Connections closed so far to make room for others. */
+  evicted = 0;
+  constructor(limits: DoorLimits, options: DoorOptions = {}) {
     this.#limits = limits;
+    this.refused = this.#refused;
+    this.#trustedProxies = options.trustedProxies ?? noAddresses;
+    this.#onRefused = options.onRefused ?? (() => {});
+    this.#descriptorsMax = options.descriptorsMax ?? (() => Number.POSITIVE_INFINITY);
+    this.#nowMs = options.nowMs ?? (() => performance.now());
   }
 
-  /** False when this one is one too many. */
-  admit(socket: Socket): boolean {
-    const address = socket.remoteAddress ?? '';
-    const fromThere = this.#perAddress.get(address) ?? 0;
-    if (this.#sockets.size >= this.#limits.connectionsMax || fromThere >= this.#limits.connectionsPerAddressMax) {
-      return false;
+  get connections(): number {
+    return this.#proxies.connections + this.#strangers.connections;
+  }
+
+  get handshakes(): number {
+    return this.#proxies.handshakes + this.#strangers.handshakes;
+  }
+
+  /** Undefined: refused, and the socket is the caller's to destroy. */
+  admit(socket: Socket, entrance: Entrance): DoorGuest | undefined {
+    const peerAddress = socket.remoteAddress ?? '';
+    const isTrustedProxy = this.#trustedProxies.has(peerAddress);
+    const crowd = isTrustedProxy ? this.#proxies : this.#strangers;
+    const address = crowd.addressOf(ownerOfAddress(peerAddress), isTrustedProxy);
+    const nowMs = this.#nowMs();
+    const refusal = this.#refusalOf(address, descriptorOf(socket), entrance, nowMs);
+    if (refusal !== undefined) {
+      crowd.forgetIfEmpty(address);
+      this.#refused[refusal]++;
+      this.#onRefused(refusal, address.owner);
+      return undefined;
     }
-    this.#sockets.add(socket);
-    this.#perAddress.set(address, fromThere + 1);
-    socket.once('close', () => this.#leave(socket, address));
+    const guest = new DoorGuest(socket, address, nowMs);
+    crowd.enter(guest, entrance.isEncrypted, nowMs);
+    socket.once('close', () => crowd.leave(guest));
+    return guest;
+  }
+
+  /** The guest's handshake is done. */
+  establish(guest: DoorGuest): void {
+    const crowd = guest.address.isTrustedProxy ? this.#proxies : this.#strangers;
+    crowd.establish(guest, this.#nowMs());
+  }
+
+  /** The limit that stands in the way when nobody idle can make room. Handshakes come first: ending one frees both. */
+  #refusalOf(
+    address: DoorAddress,
+    descriptor: number,
+    { isEncrypted, isForOperators }: Entrance,
+    nowMs: number,
+  ): DoorRefusal | undefined {
+    const limits = this.#limits;
+    const { isTrustedProxy } = address;
+    const more = isForOperators ? limits.operatorConnections : 0;
+    const beforeMs = nowMs - limits.evictionIdleMsMin;
+    if (isEncrypted) {
+      const isAtShare = !isTrustedProxy && address.handshakes.count >= limits.handshakesPerAddressMax + more;
+      if (isAtShare && !this.#evict(address.takeStalledHandshake(beforeMs))) return 'handshakesPerAddressMax';
+      const isAtLimit = this.handshakes >= limits.handshakesMax + more;
+      if (isAtLimit && !this.#evict(this.#takeStalledHandshake(isTrustedProxy, beforeMs))) return 'handshakesMax';
+    }
+    const isAtShare = !isTrustedProxy && address.count >= limits.connectionsPerAddressMax + more;
+    if (isAtShare && !this.#evict(address.takeIdle(beforeMs, nowMs))) return 'connectionsPerAddressMax';
+    const isShort = descriptor >= this.#descriptorsMax() + more;
+    const isAtLimit = this.connections >= limits.connectionsMax + more;
+    if ((isAtLimit || isShort) && !this.#evict(this.#takeIdle(isTrustedProxy, beforeMs, nowMs))) {
+      return isAtLimit ? 'connectionsMax' : 'descriptors';
+    }
+    return undefined;
+  }
+
+  #evict(guest: DoorGuest | undefined): boolean {
+    if (guest === undefined) return false;
+    this.evicted++;
+    // Its place is free at once; that the socket has closed is told later.
+    (guest.address.isTrustedProxy ? this.#proxies : this.#strangers).leave(guest);
+    guest.evict();
     return true;
   }
 
-  /** Closes what has not become a connection yet: the handshakes. A TLS socket and the one under it share an origin. */
-  close(established: ReadonlySet<string>): void {
-    for (const socket of this.#sockets) {
-      if (!established.has(originOf(socket.remoteAddress ?? '', socket.remotePort ?? 0))) socket.destroy();
-    }
+  /** Of the addresses with the most connections. Strangers never cost a proxy one. */
+  #takeIdle(isForProxy: boolean, beforeMs: number, nowMs: number): DoorGuest | undefined {
+    return (
+      this.#strangers.takeIdle(beforeMs, nowMs) ?? (isForProxy ? this.#proxies.takeIdle(beforeMs, nowMs) : undefined)
+    );
   }
 
-  #leave(socket: Socket, address: string): void {
-    this.#sockets.delete(socket);
-    const left = (this.#perAddress.get(address) ?? 1) - 1;
-    if (left > 0) this.#perAddress.set(address, left);
-    else this.#perAddress.delete(address);
+  #takeStalledHandshake(isForProxy: boolean, beforeMs: number): DoorGuest | undefined {
+    return (
+      this.#strangers.takeStalledHandshake(beforeMs) ??
+      (isForProxy ? this.#proxies.takeStalledHandshake(beforeMs) : undefined)
+    );
   }
+}
+
+/** What a socket knows and does not say. Where a version of Node keeps it elsewhere, descriptors are not guarded. */
+function descriptorOf(socket: Socket): number {
+  const { _handle: handle } = socket as unknown as { readonly _handle?: { readonly fd?: number } | null };
+  return handle?.fd ?? -1;
 }

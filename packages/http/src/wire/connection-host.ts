@@ -1,15 +1,41 @@
 /** What the connections of one server share. */
+import type { Peer } from '../exchange.ts';
 import type { HttpLimits } from './config.ts';
+import type { FieldList } from './field-list.ts';
+import { type ConnectionMemory, type ServerMemory, unlimitedMemory } from './memory.ts';
 import { OutputArena } from './output.ts';
 import { type Clock, TimingWheel } from './timing-wheel.ts';
 import type { Connection } from './transport.ts';
 import type { WireHandler } from './wire-exchange.ts';
+
+/** Undefined: the address of the connection tells. */
+export type OwnerOf = (headers: FieldList, peer: Peer) => string | undefined;
+
+export interface HostParts {
+  /** Left out, requests may hold as much as they like. */
+  readonly memory?: ServerMemory | undefined;
+  readonly ownerOf?: OwnerOf | undefined;
+}
+
+/** Of a request: what its connection has, or a part of its own where a gateway passes on requests of many owners. */
+export function memoryFor(
+  host: Pick<ConnectionHost, 'memory' | 'ownerOf'>,
+  connection: ConnectionMemory,
+  headers: FieldList,
+  peer: Peer,
+): ConnectionMemory {
+  const owner = host.ownerOf?.(headers, peer);
+  return owner === undefined ? connection : host.memory.guest(owner);
+}
 
 export interface ConnectionHost {
   readonly limits: HttpLimits;
   readonly wheel: TimingWheel;
   readonly arena: OutputArena;
   readonly handler: WireHandler;
+  readonly memory: ServerMemory;
+  /** Whose request it is, where that is not told by the address of its connection. */
+  readonly ownerOf: OwnerOf | undefined;
   /** The value of a `date` field now. */
   dateNow(): string;
   /** Has the connection flushed when the current tick's work is done. */
@@ -22,13 +48,22 @@ export class SharedHost implements ConnectionHost {
   readonly wheel: TimingWheel;
   readonly arena = new OutputArena();
   readonly handler: WireHandler;
+  readonly memory: ServerMemory;
+  readonly ownerOf: OwnerOf | undefined;
   #second = 0;
   #date = '';
   #waiting: Connection[] = [];
   readonly #flushWaiting = () => this.#flushAll();
 
-  constructor(limits: HttpLimits, handler: WireHandler, clock: Clock = { nowMs: () => performance.now() }) {
+  constructor(
+    limits: HttpLimits,
+    handler: WireHandler,
+    parts: HostParts = {},
+    clock: Clock = { nowMs: () => performance.now() },
+  ) {
     this.limits = limits;
+    this.memory = parts.memory ?? unlimitedMemory;
+    this.ownerOf = parts.ownerOf;
     this.wheel = new TimingWheel(clock);
     this.handler = handler;
   }

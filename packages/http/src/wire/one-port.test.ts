@@ -99,7 +99,11 @@ describe('one port', () => {
 });
 
 test('connections over TLS are counted once, and leave their place when they go', async () => {
-  const target = await serve(version, { connectionsMax: 2, tls: { cert: certificate, key } });
+  const target = await serve(version, {
+    connectionsMax: 2,
+    evictionIdleMsMin: Number.POSITIVE_INFINITY,
+    tls: { cert: certificate, key },
+  });
   const tls = { ca: certificate, host: '127.0.0.1', port: target.port };
   const dial = async (): Promise<Socket> => {
     const socket = connectTls(tls);

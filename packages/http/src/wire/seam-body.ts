@@ -1,7 +1,6 @@
-import { BodyAborted, type BodyReceiver, BodyTooLarge, type RequestBody } from '../exchange.ts';
+import { BodyAborted, type BodyReceiver, BodyTooLarge, MemoryRefused, type RequestBody } from '../exchange.ts';
+import { ByteGatherer } from './byte-gatherer.ts';
 import type { WireExchange } from './wire-exchange.ts';
-
-const noBytes = new Uint8Array(0);
 
 type Waiter = {
   readonly settle: (result: IteratorResult<Uint8Array>) => void;
@@ -12,11 +11,12 @@ type Waiter = {
 export class SeamBody implements RequestBody {
   readonly #exchange: WireExchange;
   #isTaken: boolean = false;
-  /** The first piece, which is mostly the only one. */
-  #first: Uint8Array | undefined = undefined;
-  #pieces: Uint8Array[] | undefined = undefined;
-  #bytes = 0;
+  /** A piece that came before it was asked for. */
+  #piece: Uint8Array | undefined = undefined;
+  #gathered: ByteGatherer | undefined = undefined;
   #bytesMax = 0;
+  /** Of the piece that the application has taken and works on. */
+  #lentBytes = 0;
   #isComplete: boolean = false;
   #error: unknown = undefined;
   #receiver: BodyReceiver | undefined = undefined;
@@ -32,7 +32,7 @@ export class SeamBody implements RequestBody {
 
   readAll(bytesMax: number): Promise<Uint8Array> {
     return new Promise((resolve, reject) => {
-      this.giveAll(bytesMax, { onBodyBytes: () => {}, onBody: resolve, onBodyFailed: reject });
+      this.giveAll(bytesMax, { onBody: resolve, onBodyFailed: reject });
     });
   }
 
@@ -44,6 +44,8 @@ export class SeamBody implements RequestBody {
     else {
       this.#bytesMax = bytesMax;
       this.#receiver = receiver;
+      this.#gathered = new ByteGatherer(declared, this.#exchange.memory);
+      this.#exchange.isBodyDue = true;
       this.#exchange.resume();
     }
   }
@@ -59,8 +61,11 @@ export class SeamBody implements RequestBody {
   }
 
   #next(): Promise<IteratorResult<Uint8Array>> {
-    const piece = this.#first;
-    this.#first = this.#pieces?.shift();
+    const piece = this.#piece;
+    this.#piece = undefined;
+    // What was taken before has been used.
+    this.#exchange.memory.give(this.#lentBytes);
+    this.#lentBytes = piece?.length ?? 0;
     if (piece !== undefined) return Promise.resolve({ done: false, value: piece });
     if (this.#isComplete) return Promise.resolve({ done: true, value: undefined });
     if (this.#error !== undefined) return Promise.reject(this.#error);
@@ -72,70 +77,63 @@ export class SeamBody implements RequestBody {
 
   #abandon(): Promise<IteratorResult<Uint8Array>> {
     this.#isComplete = true;
-    this.#forget();
+    this.#piece = undefined;
     return Promise.resolve({ done: true, value: undefined });
   }
 
   onData(piece: Uint8Array): void {
-    if (this.#receiver !== undefined) {
-      this.#gather(this.#receiver, piece);
+    if (this.#gathered !== undefined) {
+      this.#gather(this.#gathered, piece);
       return;
     }
     // One piece at a time: the next is asked for when this one has been taken.
     this.#exchange.pause();
     const waiter = this.#waiter;
     this.#waiter = undefined;
-    if (waiter !== undefined) waiter.settle({ done: false, value: piece });
-    else this.#keep(piece);
-  }
-
-  #gather(receiver: BodyReceiver, piece: Uint8Array): void {
-    this.#bytes += piece.length;
-    if (this.#bytes > this.#bytesMax) {
-      this.#failWith(new BodyTooLarge(this.#bytesMax));
-      return;
-    }
-    try {
-      receiver.onBodyBytes(piece.length);
-    } catch (error) {
-      this.#failWith(error);
-      return;
-    }
-    this.#keep(piece);
-  }
-
-  #keep(piece: Uint8Array): void {
-    if (this.#first === undefined) this.#first = piece;
+    if (waiter === undefined) this.#piece = piece;
     else {
-      this.#pieces ??= [];
-      this.#pieces.push(piece);
+      this.#lentBytes = piece.length;
+      waiter.settle({ done: false, value: piece });
     }
   }
 
-  #forget(): void {
-    this.#first = undefined;
-    this.#pieces = undefined;
+  #gather(gathered: ByteGatherer, piece: Uint8Array): void {
+    if (gathered.bytes + piece.length > this.#bytesMax) this.#failWith(new BodyTooLarge(this.#bytesMax));
+    else gathered.push(piece);
   }
 
   onEnd(): void {
     this.#isComplete = true;
-    const receiver = this.#receiver;
-    if (receiver !== undefined) {
-      const first = this.#first ?? noBytes;
-      const pieces = this.#pieces;
-      this.#forget();
-      receiver.onBody(pieces === undefined ? first : Buffer.concat([first, ...pieces], this.#bytes));
-    }
+    if (this.#gathered !== undefined) this.#giveGathered(this.#gathered);
     this.#waiter?.settle({ done: true, value: undefined });
     this.#waiter = undefined;
   }
 
+  /** At once, but for a body whose length was not known and of which much is still to be moved. */
+  #giveGathered(gathered: ByteGatherer): void {
+    const receiver = this.#receiver;
+    if (receiver === undefined) return;
+    if (!gathered.settle()) {
+      setImmediate(() => this.#giveGathered(gathered));
+      return;
+    }
+    this.#gathered = undefined;
+    this.#receiver = undefined;
+    receiver.onBody(gathered.take());
+  }
+
   onAbort(reason: string): void {
-    if (!this.#isComplete) this.#failWith(new BodyAborted(reason));
+    if (!this.#isComplete || this.#receiver !== undefined) this.#failWith(new BodyAborted(reason));
+  }
+
+  onRefused(): void {
+    this.#failWith(new MemoryRefused());
   }
 
   #failWith(error: unknown): void {
-    this.#forget();
+    this.#gathered?.clear();
+    this.#gathered = undefined;
+    this.#piece = undefined;
     this.#error = error;
     this.#exchange.pause();
     const receiver = this.#receiver;

@@ -1,10 +1,18 @@
 import { Cancellation, type CancelSignal } from '@millrace/protocol';
-import type { HeaderFields, HttpRequest, Peer, RequestBody } from '../exchange.ts';
+import {
+  BodyAborted,
+  type HeaderFields,
+  type HttpRequest,
+  MemoryRefused,
+  type Peer,
+  type RequestBody,
+  type RequestMemory,
+} from '../exchange.ts';
 import { SeamBody } from './seam-body.ts';
 import type { ExchangeListener, WireExchange } from './wire-exchange.ts';
 
 /** An exchange as the seam shows it. Body and signal are made when somebody asks for them. */
-export class SeamRequest implements HttpRequest, ExchangeListener {
+export class SeamRequest implements HttpRequest, ExchangeListener, RequestMemory {
   readonly exchange: WireExchange;
   #body: SeamBody | undefined = undefined;
   #signal: Cancellation | undefined = undefined;
@@ -41,10 +49,38 @@ export class SeamRequest implements HttpRequest, ExchangeListener {
     return this.exchange.peer;
   }
 
+  get memory(): RequestMemory {
+    return this;
+  }
+
+  hold(bytes: number): void {
+    if (!this.exchange.holdMore(bytes)) throw new MemoryRefused();
+  }
+
+  give(bytes: number): void {
+    this.exchange.memory.give(bytes);
+  }
+
+  hasRoomFor(bytes: number): boolean {
+    return this.exchange.memory.hasRoomFor(bytes);
+  }
+
+  ready(): Promise<void> {
+    const { exchange } = this;
+    return new Promise((resolve, reject) => {
+      exchange.whenMemory(() => {
+        if (exchange.isRefused) reject(new MemoryRefused());
+        else if (exchange.abortReason !== undefined) reject(new BodyAborted(exchange.abortReason));
+        else resolve();
+      });
+    });
+  }
+
   get body(): RequestBody {
     if (this.#body === undefined) {
       this.#body = new SeamBody(this.exchange);
-      if (this.exchange.abortReason !== undefined) this.#body.onAbort(this.exchange.abortReason);
+      if (this.exchange.isRefused) this.#body.onRefused();
+      else if (this.exchange.abortReason !== undefined) this.#body.onAbort(this.exchange.abortReason);
     }
     return this.#body;
   }
@@ -69,6 +105,10 @@ export class SeamRequest implements HttpRequest, ExchangeListener {
     this.#signal?.cancel('cancelled');
     this.#body?.onAbort(reason);
     this.onDrain();
+  }
+
+  onRefused(): void {
+    this.#body?.onRefused();
   }
 
   onDrain(): void {

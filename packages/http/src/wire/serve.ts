@@ -3,14 +3,19 @@ import { constants } from 'node:crypto';
 import { createServer as createTcpServer, type Server, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { createServer as createTlsServer, type TlsOptions } from 'node:tls';
+import { ConfigError } from '@millrace/protocol';
 import type { OnHandlerError } from '../answer.ts';
 import type { HttpHandler, HttpRequest, HttpServer } from '../exchange.ts';
 import { Http1Connection } from '../http1/connection.ts';
 import { Http2Connection } from '../http2/connection.ts';
 import { type HttpLimitOptions, type HttpLimits, resolveHttpLimits } from './config.ts';
-import { ConnectionDoor, originOf } from './connection-door.ts';
-import { SharedHost } from './connection-host.ts';
+import { ConnectionDoor, type DoorOptions, doorLimitNames } from './connection-door.ts';
+import { type OwnerOf, SharedHost } from './connection-host.ts';
+import type { DoorGuest } from './door-guest.ts';
+import type { ServerMemory } from './memory.ts';
+import { gatedHandler, type RequestGate } from './request-gate.ts';
 import { wireHandlerFrom } from './seam-handler.ts';
+import { SeamRequest } from './seam-request.ts';
 import { Sniffer } from './sniffer.ts';
 import { SocketTransport } from './socket-transport.ts';
 import type { Connection } from './transport.ts';
@@ -26,17 +31,29 @@ export type OnUpgrade = (request: HttpRequest, socket: Duplex, head: Uint8Array)
 /** Certificates and the like, as `node:tls` takes them; ALPN is the server's own. */
 export type HttpTlsOptions = Omit<TlsOptions, 'ALPNProtocols' | 'ALPNCallback'>;
 
-export interface HttpServerOptions extends HttpLimitOptions {
+export interface HttpServerOptions extends HttpLimitOptions, Pick<DoorOptions, 'trustedProxies'> {
   /** Default 127.0.0.1. */
   readonly host?: string | undefined;
   /** Default 0: any free port. */
   readonly port?: number | undefined;
+  /** Path of a Unix socket to listen on, instead of host and port. */
+  readonly socketPath?: string | undefined;
+  /** Asked about every request, upgrades included; left out, all are served. */
+  readonly gate?: RequestGate | undefined;
   readonly tls?: HttpTlsOptions | undefined;
   readonly onUpgrade?: OnUpgrade | undefined;
   /** Hears of failures that clients are not told about; unset, they become process warnings. */
   readonly onError?: OnHandlerError | undefined;
   /** Hears of connections that could not be accepted, for want of descriptors say. The server goes on listening. */
   readonly onAcceptError?: ((error: Error) => void) | undefined;
+  /** What requests may hold, shared with other servers of the process. Left out, there is no limit. */
+  readonly memory?: ServerMemory | undefined;
+  /** Whose request it is; left out, or where it returns nothing, that is told by the address. */
+  readonly ownerOf?: OwnerOf | undefined;
+  /** Counts the connections of several servers together, by its own limits and trusted proxies. */
+  readonly door?: ConnectionDoor | undefined;
+  /** Its connections may go over the limits by `operatorConnections`. */
+  readonly isForOperators?: boolean | undefined;
 }
 
 /** For TLS 1.2, what RFC 9113, 9.2.2 leaves of the suites: forward secrecy and authenticated encryption. */
@@ -50,8 +67,13 @@ export function serveHttp(handler: HttpHandler, options: HttpServerOptions = {})
 
 /** Serves a handler of the layer below the seam, which gets plain calls instead of promises. */
 export async function serveWire(handler: WireHandler, options: HttpServerOptions = {}): Promise<HttpServer> {
+  checkDoor(options);
   const server = new WireServer(handler, options, resolveHttpLimits(options));
-  await server.listen(options.host ?? '127.0.0.1', options.port ?? 0);
+  await server.listen(
+    options.socketPath === undefined
+      ? { host: options.host ?? '127.0.0.1', port: options.port ?? 0 }
+      : { path: options.socketPath },
+  );
   return server;
 }
 
@@ -61,31 +83,52 @@ function warn(error: unknown): void {
 
 function ignore(): void {}
 
+function originOf({ remoteAddress, remotePort, localAddress }: Socket): string {
+  return `${remoteAddress} ${remotePort} ${localAddress}`;
+}
+
+/** Limits that a shared door has already would be without effect, and nobody would notice. */
+function checkDoor(options: HttpServerOptions): void {
+  if (options.door === undefined) return;
+  const idle = [...doorLimitNames, 'trustedProxies' as const].filter((name) => options[name] !== undefined);
+  const message = 'has no effect beside a shared door; set it there';
+  if (idle.length > 0) throw new ConfigError(idle.map((field) => ({ source: 'http options', field, message })));
+}
+type ListenPlace = { readonly host: string; readonly port: number } | { readonly path: string };
+
 class WireServer implements HttpServer {
   host = '';
   port = 0;
   readonly #shared: SharedHost;
   readonly #server: Server;
   readonly #onUpgrade: OnUpgrade | undefined;
+  readonly #gate: RequestGate | undefined;
   readonly #onAcceptError: (error: Error) => void;
   readonly #door: ConnectionDoor;
+  /** TLS handshakes under way. A TLS socket and the one under it share an origin. */
+  readonly #handshakes = new Map<string, DoorGuest>();
   readonly #transports = new Set<SocketTransport>();
   #onEmpty: (() => void)[] = [];
   #isDraining: boolean = false;
 
   constructor(handler: WireHandler, options: HttpServerOptions, limits: HttpLimits) {
     this.#onUpgrade = options.onUpgrade;
+    this.#gate = options.gate;
     this.#onAcceptError = options.onAcceptError ?? ignore;
-    this.#shared = new SharedHost(limits, handler);
-    this.#door = new ConnectionDoor(limits);
+    const gated = options.gate === undefined ? handler : gatedHandler(handler, options.gate);
+    this.#shared = new SharedHost(limits, gated, options);
+    this.#door = options.door ?? new ConnectionDoor(limits, { trustedProxies: options.trustedProxies });
+    const entrance = { isEncrypted: options.tls !== undefined, isForOperators: options.isForOperators ?? false };
     this.#server =
       options.tls === undefined
         ? createTcpServer({ allowHalfOpen: true, noDelay: true })
         : this.#createTlsServer(options.tls, limits);
     // A handshake costs far more than a connection: what is one too many is refused before it begins.
     this.#server.on('connection', (socket: Socket) => {
-      if (this.#isDraining || !this.#door.admit(socket)) socket.destroy();
-      else if (options.tls === undefined) this.#onSocket(socket);
+      const guest = this.#isDraining ? undefined : this.#door.admit(socket, entrance);
+      if (guest === undefined) socket.destroy();
+      else if (entrance.isEncrypted) this.#onHandshake(socket, guest);
+      else this.#onSocket(socket, guest);
     });
   }
 
@@ -100,15 +143,25 @@ class WireServer implements HttpServer {
       allowHalfOpen: true,
       handshakeTimeout: Math.min(limits.prefaceMsMax, 0x7fffffff),
     });
-    server.on('secureConnection', (socket) => this.#onSocket(socket, socket.alpnProtocol));
+    server.on('secureConnection', (socket) => {
+      const guest = this.#handshakes.get(originOf(socket));
+      // It was closed in the same turn: by the server's end, or for another connection.
+      if (guest?.list === undefined) {
+        socket.destroy();
+        return;
+      }
+      this.#handshakes.delete(originOf(socket));
+      this.#door.establish(guest);
+      this.#onSocket(socket, guest, socket.alpnProtocol);
+    });
     server.on('tlsClientError', (_error, socket) => socket.destroy());
     return server;
   }
 
-  listen(host: string, port: number): Promise<void> {
+  listen(place: ListenPlace): Promise<void> {
     return new Promise((resolve, reject) => {
       this.#server.once('error', reject);
-      this.#server.listen(port, host, () => {
+      this.#server.listen(place, () => {
         this.#server.off('error', reject);
         this.#server.on('error', this.#onAcceptError);
         const address = this.#server.address();
@@ -135,19 +188,29 @@ class WireServer implements HttpServer {
     const closed = new Promise<void>((resolve) => {
       this.#server.close(() => resolve());
     });
-    this.#door.close(new Set([...this.#transports].map(({ peer }) => originOf(peer.address, peer.port))));
+    for (const { socket } of [...this.#handshakes.values()]) socket.destroy();
     for (const transport of [...this.#transports]) release(transport);
     if (this.#transports.size > 0) await new Promise<void>((resolve) => this.#onEmpty.push(resolve));
     this.#shared.wheel.stop();
     await closed;
   }
 
-  #onSocket(socket: Socket, alpn?: string | false | null): void {
+  #onHandshake(socket: Socket, guest: DoorGuest): void {
+    const origin = originOf(socket);
+    this.#handshakes.set(origin, guest);
+    socket.once('close', () => {
+      if (this.#handshakes.get(origin) === guest) this.#handshakes.delete(origin);
+    });
+  }
+
+  #onSocket(socket: Socket, guest: DoorGuest, alpn?: string | false | null): void {
     const transport = new SocketTransport(
       socket,
+      guest.address,
       (made) => this.#connectionFor(made, alpn),
       (gone) => this.#onGone(gone),
     );
+    guest.transport = transport;
     this.#transports.add(transport);
   }
 
@@ -164,6 +227,8 @@ class WireServer implements HttpServer {
     const onUpgrade = this.#onUpgrade;
     if (onUpgrade === undefined) return new Http1Connection(this.#shared, transport);
     return new Http1Connection(this.#shared, transport, (request, head) => {
+      // A request that the gate refuses is not offered: served as any other, it meets the gate there and is answered.
+      if (request instanceof SeamRequest && this.#gate?.(request.exchange) !== undefined) return false;
       const isTaken: boolean = onUpgrade(request, transport.release(), head);
       if (!isTaken) transport.attach();
       return isTaken;

@@ -11,6 +11,7 @@ export class Sniffer extends WheelEntry implements Connection {
   readonly #host: ConnectionHost;
   readonly #transport: Transport;
   readonly #choose: (isHttp2: boolean) => Connection;
+  readonly idleSinceMs: number;
   #held: Buffer = Buffer.alloc(0);
 
   /** `choose` makes the connection that takes over from here. */
@@ -19,6 +20,7 @@ export class Sniffer extends WheelEntry implements Connection {
     this.#host = host;
     this.#transport = transport;
     this.#choose = choose;
+    this.idleSinceMs = host.wheel.nowMs;
     host.wheel.set(this, host.wheel.nowMs + host.limits.prefaceMsMax);
   }
 
@@ -48,6 +50,10 @@ export class Sniffer extends WheelEntry implements Connection {
 
   drain(): void {
     this.#transport.destroy();
+  }
+
+  endIdle(): void {
+    this.#transport.end();
   }
 
   onWritable(): void {}

@@ -11,6 +11,8 @@ const silent: Connection = {
   onClosed() {},
   flush() {},
   drain() {},
+  idleSinceMs: 0,
+  endIdle() {},
 };
 
 /** Far more than the kernel holds for two sockets. */
@@ -23,6 +25,7 @@ test('what the kernel takes of a large piece is seen while the piece is still on
   const [socket] = (await once(server, 'connection')) as [Socket];
   const transport = new SocketTransport(
     socket,
+    { owner: '127.0.0.1', isTrustedProxy: false },
     () => silent,
     () => {},
   );

@@ -18,12 +18,13 @@ interface SocketInside {
 /** A socket as a connection sees it. Listeners are shared functions, so that an idle connection costs no closures. */
 export class SocketTransport implements Transport {
   readonly socket: Socket;
-  readonly #peer: { address: string; port: number; isEncrypted: boolean; certificate?: Uint8Array };
+  readonly #peer: { -readonly [Name in keyof Peer]: Peer[Name] };
   connection: Connection;
   readonly #onGone: (transport: SocketTransport) => void;
 
   constructor(
     socket: Socket,
+    { owner, isTrustedProxy }: Pick<Peer, 'owner' | 'isTrustedProxy'>,
     connectionFor: (transport: SocketTransport) => Connection,
     onGone: (transport: SocketTransport) => void,
   ) {
@@ -32,6 +33,8 @@ export class SocketTransport implements Transport {
       address: socket.remoteAddress ?? '',
       port: socket.remotePort ?? 0,
       isEncrypted: socket instanceof TLSSocket,
+      owner,
+      isTrustedProxy,
     };
     if (socket instanceof TLSSocket && socket.authorized) {
       const certificate = socket.getPeerX509Certificate();

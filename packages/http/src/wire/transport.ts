@@ -35,4 +35,11 @@ export interface Connection {
   flush(): void;
   /** Takes no new requests, finishes those under way, then ends. */
   drain(): void;
+  /**
+   * Since when no request is under way and nothing unsent, on the clock of the timing wheel; Infinity while there is. A
+   * request is under way from the end of its head: before that it began when its head did.
+   */
+  readonly idleSinceMs: number;
+  /** Ends a connection without a request. */
+  endIdle(): void;
 }

@@ -8,6 +8,7 @@
 import type { HeaderList, Peer } from '../exchange.ts';
 import { BodyQueue } from './body-queue.ts';
 import { type FieldList, noFields } from './field-list.ts';
+import type { ConnectionMemory, MemoryHolder, MemoryLease, MemoryVerdict } from './memory.ts';
 
 /** What an application hangs on an exchange. Calls come from the connection, one at a time. */
 export interface ExchangeListener {
@@ -19,6 +20,8 @@ export interface ExchangeListener {
   onAbort(reason: string): void;
   /** There is room again after a `write` that returned false. */
   onDrain(): void;
+  /** There is no memory for the rest of the body, which is thrown away. The exchange is still to be answered. */
+  onRefused(): void;
 }
 
 export type WireHandler = (exchange: WireExchange) => void;
@@ -36,7 +39,10 @@ export interface RequestHead {
   readonly lengthBytes: number | undefined;
 }
 
-export abstract class WireExchange implements RequestHead {
+/** What a request takes before any of its body has come. */
+export const requestOverheadBytes = 2048;
+
+export abstract class WireExchange implements RequestHead, MemoryHolder {
   readonly method: string;
   readonly path: string;
   readonly query: string;
@@ -51,11 +57,22 @@ export abstract class WireExchange implements RequestHead {
   abortReason: string | undefined = undefined;
   /** Whether the whole body has arrived, read or not. */
   isBodyComplete: boolean = false;
+  /** What the request holds: its body until it is answered, then the answer until it has left. */
+  readonly memory: MemoryLease;
+  /** Whether more of the body is due within a time: all of it is awaited, or the rest of a message. */
+  isBodyDue: boolean;
+  /** The body has to wait for memory. Since when, is for the connection's clock to note. */
+  isStarved: boolean = false;
+  starvedMs = -1;
+  /** There is no memory for it. */
+  isRefused: boolean = false;
   #queue: BodyQueue | undefined = undefined;
   #isFlowing: boolean = false;
   #isEndTold: boolean = false;
+  #unsentBytes = 0;
+  #memoryListeners: (() => void)[] | undefined = undefined;
 
-  constructor(head: RequestHead, peer: Peer) {
+  constructor(head: RequestHead, peer: Peer, memory: ConnectionMemory) {
     this.method = head.method;
     this.path = head.path;
     this.query = head.query;
@@ -64,6 +81,9 @@ export abstract class WireExchange implements RequestHead {
     this.headers = head.headers;
     this.lengthBytes = head.lengthBytes;
     this.peer = peer;
+    this.isBodyDue = head.lengthBytes !== undefined || head.version !== '2';
+    this.memory = memory.lease(this);
+    this.#follow(this.memory.hold(requestOverheadBytes));
   }
 
   /** Sends an interim (1xx) response. */
@@ -96,6 +116,8 @@ export abstract class WireExchange implements RequestHead {
   protected abstract credit(bytes: number): void;
   /** The application asks for the body for the first time or again. */
   protected abstract onBodyWanted(): void;
+  /** Body bytes were thrown away. */
+  protected abstract onBodyDropped(bytes: number): void;
 
   get isFlowing(): boolean {
     return this.#isFlowing;
@@ -114,33 +136,44 @@ export abstract class WireExchange implements RequestHead {
   resume(): void {
     if (this.#isFlowing || this.#isEndTold || this.abortReason !== undefined) return;
     this.#isFlowing = true;
-    while (this.isFlowing) {
+    this.#deliver();
+  }
+
+  #deliver(): void {
+    while (this.#isFlowing && !this.isStarved) {
       const piece = this.#queue?.take();
       if (piece === undefined) break;
       this.listener?.onData(piece);
       this.credit(piece.length);
     }
-    if (!this.isFlowing || this.abortReason !== undefined) return;
+    if (!this.#isFlowing || this.isStarved || this.abortReason !== undefined) return;
     if (this.isBodyComplete) this.#tellEnd();
     else this.onBodyWanted();
   }
 
   /** For the connection: a piece arrived. */
   acceptData(piece: Uint8Array): void {
-    if (this.#isFlowing) {
-      this.listener?.onData(piece);
-      this.credit(piece.length);
+    if (this.isRefused) {
+      this.onBodyDropped(piece.length);
       return;
     }
-    this.#queue ??= new BodyQueue();
-    this.#queue.push(piece);
+    this.#follow(this.memory.hold(piece.length));
+    if (this.isRefused) this.onBodyDropped(piece.length);
+    else if (this.#isFlowing && !this.isStarved) {
+      this.listener?.onData(piece);
+      this.credit(piece.length);
+    } else {
+      this.#queue ??= new BodyQueue();
+      this.#queue.push(piece);
+    }
   }
 
   /** For the connection: the body is complete. */
   acceptEnd(trailers: FieldList): void {
     this.isBodyComplete = true;
     this.trailers = trailers;
-    if (this.#isFlowing) this.#tellEnd();
+    this.memory.complete();
+    if (this.#isFlowing && !this.isStarved) this.#tellEnd();
   }
 
   /** For the connection: the request is given up. Returns how many body bytes nobody will read. */
@@ -150,6 +183,7 @@ export abstract class WireExchange implements RequestHead {
     this.abortReason = reason;
     this.#isFlowing = false;
     this.listener?.onAbort(reason);
+    this.#tellMemory();
     return unread;
   }
 
@@ -158,6 +192,74 @@ export abstract class WireExchange implements RequestHead {
     const unread = this.queuedBytes;
     this.#queue?.clear();
     return unread;
+  }
+
+  /** More is held for the request than its body. False: it cannot be; the request is refused. */
+  holdMore(bytes: number): boolean {
+    this.#follow(this.memory.hold(bytes));
+    return !this.isRefused;
+  }
+
+  /** Calls back when the request need not wait for memory, and when it has been given up or refused. */
+  whenMemory(listener: () => void): void {
+    if (!this.isStarved) {
+      listener();
+      return;
+    }
+    this.#memoryListeners ??= [];
+    this.#memoryListeners.push(listener);
+  }
+
+  /** So much of the answer waits to be sent. The callback is for when it has left, or never will. */
+  holdUnsent(bytes: number, release: (() => void) | undefined): () => void {
+    this.#unsentBytes += bytes;
+    this.memory.count(bytes);
+    return () => {
+      this.#unsentBytes -= bytes;
+      this.memory.give(bytes);
+      release?.();
+    };
+  }
+
+  /** The application has said all it will: what is left of the request is what waits to be sent. */
+  settleMemory(): void {
+    this.memory.keep(this.#unsentBytes);
+  }
+
+  /** For the ledger: the body may go on. */
+  onMemory(): void {
+    this.isStarved = false;
+    this.starvedMs = -1;
+    if (this.abortReason !== undefined) return;
+    if (this.#isFlowing) this.#deliver();
+    else this.onBodyWanted();
+    this.#tellMemory();
+  }
+
+  /** The request has waited for memory for too long, or brought too much meanwhile. */
+  refuse(): void {
+    if (this.isRefused || this.abortReason !== undefined) return;
+    this.isRefused = true;
+    this.isStarved = false;
+    this.starvedMs = -1;
+    this.#isFlowing = false;
+    const dropped = this.discardBody();
+    if (dropped > 0) this.onBodyDropped(dropped);
+    this.listener?.onRefused();
+    this.#tellMemory();
+  }
+
+  #follow(verdict: MemoryVerdict): void {
+    if (verdict === 'granted') return;
+    if (verdict === 'waiting') this.isStarved = true;
+    else this.refuse();
+  }
+
+  #tellMemory(): void {
+    const listeners = this.#memoryListeners;
+    if (listeners === undefined) return;
+    this.#memoryListeners = undefined;
+    for (const listener of listeners) listener();
   }
 
   #tellEnd(): void {

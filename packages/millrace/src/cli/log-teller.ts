@@ -16,6 +16,7 @@ export class LogTeller {
   begin(version: string): void {
     const { httpUrl, grpcUrl, metricsUrl, managementUrl } = this.#server;
     this.#logger.info({ version, httpUrl, grpcUrl, metricsUrl, managementUrl }, 'listening');
+    for (const { message, host, advice } of this.#server.notices) this.#logger.warn({ host, advice }, message);
   }
 
   update(): void {

@@ -81,7 +81,9 @@ test('serve gets its configuration from file, variables, flags and arguments', a
   expect(config?.server).toEqual({
     id: 'flag',
     callerHeader: '',
+    trustedProxies: [],
     host: '127.0.0.1',
+    allowedHosts: [],
     httpPort: 9000,
     grpcPort: 8001,
     metricsPort: 9002,

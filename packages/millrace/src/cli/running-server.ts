@@ -13,6 +13,14 @@ export interface ServedModel extends ModelStatus {
   readonly outputs: readonly TensorSpec[];
 }
 
+/** Something of the server that the network can reach although nobody has to say who he is. */
+export interface ExposureNotice {
+  readonly message: string;
+  readonly host: string;
+  /** What to do about it. */
+  readonly advice: string;
+}
+
 export interface RunningServer {
   /** As a person would paste it: see `serverUrl`. */
   readonly httpUrl: string;
@@ -20,8 +28,10 @@ export interface RunningServer {
   readonly grpcUrl: string;
   /** With its path. */
   readonly metricsUrl: string;
-  /** Where management has a port of its own; undefined: at the other two, or nowhere. */
+  /** Where management has a port or socket of its own; undefined: at the other two, or nowhere. */
   readonly managementUrl: string | undefined;
+  /** Who can reach it that an operator may not expect. */
+  readonly notices: readonly ExposureNotice[];
   /** Every model version found, loading ones included. */
   models(): readonly ServedModel[];
   /** Calls back after any model changed its state. Returns the way to stop. */

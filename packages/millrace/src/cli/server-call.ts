@@ -3,6 +3,7 @@ import { type ConfigProblem, type JsonObject, type JsonValue, parseJson } from '
 import { takeSeconds } from '../config/units.ts';
 import { CommandFailure } from './command-failure.ts';
 import type { FlagValues } from './parse-arguments.ts';
+import { socketFetch, socketScheme } from './socket-fetch.ts';
 
 export interface ServerAddress {
   /** Without a slash at the end. */
@@ -83,6 +84,21 @@ export function urlFrom(flags: FlagValues, problems: ConfigProblem[]): string {
     problems.push({ source: '--url', message: `must be like ${defaultUrl}, not "${written}"` });
   }
   return written.replace(/\/+$/, '');
+}
+
+/** Where a server is managed: an address, or `unix:PATH` for its socket. */
+export function managedFrom(
+  flags: FlagValues,
+  systemFetch: typeof fetch,
+  problems: ConfigProblem[],
+): Pick<ServerAddress, 'fetch' | 'url'> {
+  const written = flags.takeText('url') ?? '';
+  if (!written.startsWith(socketScheme)) return { url: urlFrom(flags, problems), fetch: systemFetch };
+  const path = written.slice(socketScheme.length);
+  if (!path.startsWith('/')) {
+    problems.push({ source: '--url', message: `must be like ${socketScheme}/run/millrace.sock, not "${written}"` });
+  }
+  return { url: written, fetch: socketFetch(path) };
 }
 
 export function timeoutMsFrom(flags: FlagValues, defaultSeconds: number, problems: ConfigProblem[]): number {

@@ -1,5 +1,6 @@
-/** The address a person can paste: one that listens everywhere is reached through loopback. */
+/** The address a person can paste: one that listens everywhere is reached through loopback, a Unix socket by its path. */
 export function serverUrl(host: string, port: number, scheme: 'http' | 'https' = 'http'): string {
+  if (host.startsWith('/')) return `unix:${host}`;
   if (host === '0.0.0.0') return `${scheme}://127.0.0.1:${port}`;
   if (host === '::') return `${scheme}://[::1]:${port}`;
   return host.includes(':') ? `${scheme}://[${host}]:${port}` : `${scheme}://${host}:${port}`;

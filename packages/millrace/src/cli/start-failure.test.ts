@@ -39,6 +39,15 @@ test.each([
   expect(startFailureText(error, config)).toBe(text);
 });
 
+test('a management port or socket that cannot be had is told with its own setting', () => {
+  const options = { management: { port: 9000, host: '127.0.0.2' } };
+  const text = startFailureText({ code: 'EADDRINUSE', port: 9000 }, resolveConfig({ options, cwd: '/' }));
+  expect(text).toMatch(/^port 9000 on 127\.0\.0\.2 is in use: .*--management-port/);
+  const socket = resolveConfig({ options: { management: { socket: '/run/m.sock' } }, cwd: '/' });
+  const error = { code: 'EADDRINUSE', path: '/run/m.sock', message: 'cannot listen on /run/m.sock: why' };
+  expect(startFailureText(error, socket)).toBe('cannot listen on /run/m.sock: why');
+});
+
 test('what the operating system says is told in words', () => {
   const words = ['ENOENT', 'EACCES', 'EPERM', 'ENOTDIR', 'EISDIR'].map((code) => failureReason({ code }));
   expect(words).toEqual([

@@ -69,6 +69,14 @@ test('a management port of its own is shown with the others', () => {
   expect(taken()).toContain('8002/metrics\n  Manage   http://127.0.0.1:8003\n');
 });
 
+test('what the network can reach without saying who it is stands below the addresses', () => {
+  const server = new ServerDouble([servedModel()]);
+  server.notices = [{ message: 'inference is open to the network', host: '0.0.0.0', advice: 'use a proxy' }];
+  const { screen, taken } = screenOf(server);
+  screen.begin('0.1.0');
+  expect(taken()).toContain('8002/metrics\n\n  ! inference is open to the network (0.0.0.0): use a proxy\n\n');
+});
+
 test('a model that fails later, or comes back, is shown again', () => {
   const server = new ServerDouble([servedModel()]);
   const { screen, taken } = screenOf(server);

@@ -31,7 +31,7 @@ export class StartScreen {
 
   begin(version: string): void {
     const paint = this.#paint;
-    const { managementUrl } = this.#server;
+    const { managementUrl, notices } = this.#server;
     this.#lines(
       '',
       `  ${paint('bold', 'Millrace')} ${paint('dim', version)}`,
@@ -41,6 +41,8 @@ export class StartScreen {
       `  ${paint('dim', 'Metrics')}  ${paint('cyan', this.#server.metricsUrl)}`,
       ...(managementUrl === undefined ? [] : [`  ${paint('dim', 'Manage')}   ${paint('cyan', managementUrl)}`]),
       '',
+      ...notices.map(({ message, host, advice }) => `  ${paint('yellow', `! ${message}`)} (${host}): ${advice}`),
+      ...(notices.length === 0 ? [] : ['']),
     );
     const loading = this.#server.models().filter((model) => model.state === 'loading');
     if (loading.length > 0) {

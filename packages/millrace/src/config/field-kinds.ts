@@ -2,6 +2,7 @@
 import { isIP } from 'node:net';
 import path from 'node:path';
 import { inspect } from 'node:util';
+import { isAddressRange } from '@millrace/http/address-ranges';
 import { formatBytes, takeBytes, takeSeconds } from './units.ts';
 
 export type Parsed<T> = { readonly value: T } | { readonly problem: string };
@@ -146,6 +147,23 @@ export function boolean(naming: Naming<boolean>): Field<boolean> {
   };
 }
 
+/** `auto` leaves the choice to the server. A flag turns it on or off, like any switch. */
+export function booleanOrAuto(naming: Naming<boolean | 'auto'>): Field<boolean | 'auto'> {
+  const plain = boolean({ ...naming, default: false });
+  const takes = '`auto`, `true` or `false`';
+  return {
+    ...plain,
+    default: naming.default,
+    takes,
+    parse(written, folder) {
+      if (written === 'auto') return { value: 'auto' };
+      const parsed = plain.parse(written, folder);
+      return 'value' in parsed ? parsed : { problem: `must be auto, true or false, not ${quoted(written)}` };
+    },
+    format: String,
+  };
+}
+
 export function choice<const Choice extends string>(
   naming: Naming<NoInfer<Choice>> & { choices: readonly Choice[]; placeholder: string },
 ): Field<Choice> {
@@ -175,6 +193,24 @@ export function identifier(naming: Naming<string>): Field<string> {
       return { problem: `must be 1 to 64 letters, digits, dots, dashes or underscores, not ${quoted(written)}` };
     },
     format: String,
+  };
+}
+
+/** A user or group of the system; empty: none. */
+export function account(naming: Naming<string> & { placeholder: string }): Field<string> {
+  const { placeholder, ...rest } = naming;
+  const takes = 'name or number, or nothing';
+  return {
+    ...rest,
+    takes,
+    placeholder,
+    isList: false,
+    parse(written) {
+      const value = typeof written === 'number' ? String(written) : written;
+      if (typeof value === 'string' && /^(\d{0,9}|[a-z_][\w.-]{0,63})$/i.test(value)) return { value };
+      return { problem: `must be a ${takes}, not ${quoted(written)}` };
+    },
+    format: (value) => (value === '' ? 'none' : value),
   };
 }
 
@@ -213,6 +249,32 @@ export function host(naming: Naming<string>): Field<string> {
       };
     },
     format: String,
+  };
+}
+
+const hostPatternForm = /^(?:\*\.)?[a-z0-9_]([a-z0-9_-]{0,62})(\.[a-z0-9_]([a-z0-9_-]{0,62}))*\.?$/i;
+
+/** Hosts as requests name them; in a variable or a flag they stand between commas. */
+export function hostPatterns(naming: Naming<readonly string[]>): Field<readonly string[]> {
+  const takes = 'host names, addresses or `*.example.com`, without port, between commas, or `*`';
+  return {
+    ...naming,
+    takes,
+    placeholder: 'HOSTS',
+    isList: false,
+    parse(written) {
+      const list = Array.isArray(written) ? (written as unknown[]) : String(written).split(',');
+      const value: string[] = [];
+      for (const one of list) {
+        const name = typeof one === 'string' ? one.trim() : '';
+        if (name !== '*' && isIP(name) === 0 && !hostPatternForm.test(name)) {
+          return { problem: `must be ${takes}, not ${quoted(one)}` };
+        }
+        value.push(name);
+      }
+      return { value };
+    },
+    format: (value) => (value.length === 0 ? 'none' : value.join(', ')),
   };
 }
 
@@ -285,6 +347,26 @@ export function folder(naming: Naming<string>): Field<string> {
   return { ...file(naming), placeholder: 'FOLDER', completes: 'directory' };
 }
 
+/** Systems take 104 to 108 bytes, and for a moment the socket has another, longer name beside its own. */
+export const socketPathBytesMax = 92;
+
+/** Where a Unix socket is made; empty: none. */
+export function socketPath(naming: Naming<string>): Field<string> {
+  const plain = file(naming);
+  return {
+    ...plain,
+    takes: `${plain.takes}; at most ${socketPathBytesMax} bytes`,
+    placeholder: 'PATH',
+    parse(written, folder) {
+      const parsed = plain.parse(written, folder);
+      if ('problem' in parsed || Buffer.byteLength(parsed.value) <= socketPathBytesMax) return parsed;
+      return {
+        problem: `must have at most ${socketPathBytesMax} bytes as a full path, not ${Buffer.byteLength(parsed.value)}`,
+      };
+    },
+  };
+}
+
 const originForm = /^https?:\/\/[^\s/?#,]+$/;
 
 /** Origins of web pages; in a variable or a flag they stand between commas. */
@@ -303,6 +385,30 @@ export function origins(naming: Naming<readonly string[]>): Field<readonly strin
           return { problem: `must be origins like https://app.example between commas, or *, not ${quoted(one)}` };
         }
         value.push(origin);
+      }
+      return { value };
+    },
+    format: (value) => (value.length === 0 ? 'none' : value.join(', ')),
+  };
+}
+
+/** IP addresses and CIDR ranges; in a variable or a flag they stand between commas. */
+export function addressRanges(naming: Naming<readonly string[]>): Field<readonly string[]> {
+  const takes = 'IP addresses and CIDR ranges like `10.0.0.0/8` between commas';
+  return {
+    ...naming,
+    takes,
+    placeholder: 'RANGES',
+    isList: false,
+    parse(written) {
+      const list = Array.isArray(written) ? (written as unknown[]) : String(written).split(',');
+      const value: string[] = [];
+      for (const one of list) {
+        const range = typeof one === 'string' ? one.trim() : '';
+        if (!isAddressRange(range)) {
+          return { problem: `must be IP addresses or CIDR ranges like 10.0.0.0/8 between commas, not ${quoted(one)}` };
+        }
+        value.push(range);
       }
       return { value };
     },

@@ -3,7 +3,10 @@
  * variables, the flags, their help and completion, and docs/reference/config.md.
  */
 import {
+  account,
+  addressRanges,
   boolean,
+  booleanOrAuto,
   bytes,
   choice,
   type Field,
@@ -11,6 +14,7 @@ import {
   file,
   folder,
   host,
+  hostPatterns,
   identifier,
   integer,
   integerOrAuto,
@@ -19,6 +23,7 @@ import {
   paths,
   portOrSame,
   seconds,
+  socketPath,
 } from './field-kinds.ts';
 
 const KiB = 1024;
@@ -98,6 +103,12 @@ export const fields = {
       min: 1,
       max: 256,
     }),
+    allowUploadedCode: boolean({
+      flag: 'allow-uploaded-code',
+      description:
+        'Let loads by request bring code: pipelines and other files that are executed. Whoever may load models then runs code as the server’s user.',
+      default: false,
+    }),
     demandWaitersMax: integer({
       flag: 'demand-waiters-max',
       description: 'Most requests that wait for one model to be loaded for them; more are refused as `model-full`.',
@@ -119,11 +130,25 @@ export const fields = {
         'Header or metadata field that names the caller, for example millrace-caller. Set it only behind a gateway that writes it; without it callers are told apart by address.',
       default: '',
     }),
+    trustedProxies: addressRanges({
+      flag: 'trusted-proxies',
+      synonyms: ['forwarded-allow-ips', 'trusted-hosts', 'proxy-protocol'],
+      description:
+        'Proxies in front of this server: not limited by address, and believed in X-Forwarded-For or server.callerHeader, then from them alone.',
+      default: [],
+    }),
     host: host({
       flag: 'host',
       synonyms: ['http-address', 'address', 'bind', 'listen'],
       description: 'Address to listen on. The default is reachable from this machine only; containers set 0.0.0.0.',
       default: '127.0.0.1',
+    }),
+    allowedHosts: hostPatterns({
+      flag: 'allowed-hosts',
+      synonyms: ['allowed-host', 'trusted-hosts'],
+      description:
+        'Hosts that requests may name (Host, :authority), beside loopback names and the address listened on; * allows all. Empty: on a loopback address only those, on others every host.',
+      default: [],
     }),
     httpPort: integer({
       flag: 'http-port',
@@ -152,10 +177,11 @@ export const fields = {
     }),
   },
   management: {
-    enabled: boolean({
+    enabled: booleanOrAuto({
       flag: 'management',
-      description: 'Let operators see and change the running server: /v1/management and loads and unloads.',
-      default: true,
+      description:
+        'Let operators see and change the running server: /v1/management and loads and unloads. auto: on loopback addresses and Unix sockets only.',
+      default: 'auto',
     }),
     port: portOrSame({
       flag: 'management-port',
@@ -163,6 +189,12 @@ export const fields = {
       description:
         'Where that is: on the ports of the inference API, or only on a port of its own; 0 takes any free one and prints it.',
       default: 'same',
+    }),
+    socket: socketPath({
+      flag: 'management-socket',
+      synonyms: ['admin-socket'],
+      description: 'Serve management only on a Unix socket at this path, which only the server’s user may open.',
+      default: '',
     }),
     host: host({
       flag: 'management-host',
@@ -235,10 +267,32 @@ export const fields = {
     jsonBytesMax: bytes({
       flag: 'json-bytes-max',
       synonyms: ['http-max-input-size'],
-      description: 'Largest JSON part of a request.',
-      default: 64 * MiB,
+      description:
+        'Largest JSON part of a request, after decompression. Tensors beyond it are sent as binary data, which has no limit but that of the body.',
+      default: 16 * MiB,
       min: KiB,
       max: 512 * MiB,
+    }),
+    jsonHeadBytesMax: bytes({
+      flag: 'json-head-bytes-max',
+      description: 'Largest JSON of a request without the data of tensors: names, shapes, parameters and ignored keys.',
+      default: 256 * KiB,
+      min: KiB,
+      max: 16 * MiB,
+    }),
+    jsonElementsMax: integer({
+      flag: 'json-elements-max',
+      description: 'Most elements of all tensors together that one request brings as JSON.',
+      default: 4_194_304,
+      min: 1,
+      max: 1_000_000_000,
+    }),
+    unpackingsMax: integer({
+      flag: 'unpackings-max',
+      description: 'Most compressed request bodies that are decompressed at once; others wait, callers in turn.',
+      default: 2,
+      min: 1,
+      max: 1024,
     }),
     bodyBytesMax: bytes({
       flag: 'body-bytes-max',
@@ -263,8 +317,32 @@ export const fields = {
     }),
     connectionsMax: integer({
       flag: 'connections-max',
-      description: 'Most open connections; more are closed at once.',
+      description:
+        'Most open connections on all ports together; at the limit idle ones are closed for new ones. Lowered where ulimit -n is too low.',
       default: 10_000,
+      min: 1,
+      max: 1_000_000,
+    }),
+    connectionsPerAddressMax: integer({
+      flag: 'connections-per-address-max',
+      synonyms: ['max-connections-per-ip', 'connections-per-ip'],
+      description:
+        'Most open connections from one address (an IPv6 /64 is one), server.trustedProxies excepted; at the limit idle ones are closed for new ones.',
+      default: 1000,
+      min: 1,
+      max: 1_000_000,
+    }),
+    handshakesMax: integer({
+      flag: 'handshakes-max',
+      description: 'Most TLS handshakes in progress; stalled ones are closed for new ones.',
+      default: 2000,
+      min: 1,
+      max: 1_000_000,
+    }),
+    handshakesPerAddressMax: integer({
+      flag: 'handshakes-per-address-max',
+      description: 'Most TLS handshakes in progress from one address, server.trustedProxies excepted.',
+      default: 500,
       min: 1,
       max: 1_000_000,
     }),
@@ -290,6 +368,21 @@ export const fields = {
       min: 0.1,
       max: daySeconds,
     }),
+    bodyBytesPerSecondMin: integer({
+      flag: 'body-bytes-per-second-min',
+      description:
+        'Least content a client must send of a body, or of a message of a stream, in each second on average between two looks `http.stallSecondsMax` apart; slower ones are ended.',
+      default: 512,
+      min: 0,
+      max: GiB,
+    }),
+    bodySecondsMax: seconds({
+      flag: 'body-seconds-max',
+      description: 'How long a client may take to send a body.',
+      default: 4 * 3600,
+      min: 0.1,
+      max: 30 * daySeconds,
+    }),
     keepAliveSecondsMax: seconds({
       flag: 'keep-alive-seconds-max',
       description: 'How long a connection may stay open without a request.',
@@ -299,8 +392,26 @@ export const fields = {
     }),
     corsOrigins: origins({
       flag: 'cors-origins',
-      description: 'Web pages of these origins may call gRPC-Web and Connect from a browser.',
+      description:
+        'Web pages of these origins may run inference from a browser, by gRPC-Web and Connect; they may never manage.',
       default: [],
+    }),
+  },
+  memory: {
+    bytesMax: bytes({
+      flag: 'memory-bytes-max',
+      description:
+        'Memory for requests: bodies and messages that arrive, what they unpack to, requests that wait, and answers that are not sent yet. Each caller has a fair share. 0: 2 GiB, or as much as `http.bodyBytesMax` needs.',
+      default: 0,
+      min: 0,
+    }),
+    waitSecondsMax: seconds({
+      flag: 'memory-wait-seconds-max',
+      description:
+        'How long a request of a caller that has its share of the memory waits; then it is refused as `caller-full`.',
+      default: 10,
+      min: 0.1,
+      max: daySeconds,
     }),
   },
   queue: {
@@ -457,6 +568,21 @@ export const fields = {
       default: 256 * MiB,
       min: MiB,
       max: 64 * GiB,
+    }),
+    user: account({
+      flag: 'worker-user',
+      synonyms: ['user', 'run-as'],
+      description:
+        'User that worker processes, and those that look at models, run as; needs a server that runs as root. Nothing: the user of the server.',
+      default: '',
+      placeholder: 'USER',
+    }),
+    group: account({
+      flag: 'worker-group',
+      synonyms: ['group'],
+      description: 'Group that they run as; nothing: the group of `worker.user`.',
+      default: '',
+      placeholder: 'GROUP',
     }),
   },
 } as const satisfies Readonly<Record<string, Readonly<Record<string, AnyField>>>>;

@@ -34,7 +34,9 @@ test('nothing written means the defaults, and they are valid', () => {
   expect(config.server).toEqual({
     id: 'millrace',
     callerHeader: '',
+    trustedProxies: [],
     host: '127.0.0.1',
+    allowedHosts: [],
     httpPort: 8000,
     grpcPort: 8001,
     metricsPort: 8002,
@@ -50,11 +52,51 @@ test('the field that names callers is a header field in lower case, or none', ()
   expect(() => resolve({ flags: [flag('caller-header', 'x team')] })).toThrow('--caller-header');
 });
 
-test('management is where the inference API is, or on a port of its own, or nowhere', () => {
-  expect(resolve({}).management).toEqual({ enabled: true, port: 'same', host: '127.0.0.1' });
-  const own = { flags: [flag('management-port', '9000'), flag('management-host', '0.0.0.0')] };
-  expect(resolve(own).management).toEqual({ enabled: true, port: 9000, host: '0.0.0.0' });
+test('limits of connections have finite defaults and are checked by name', () => {
+  expect(resolve({}).http).toMatchObject({
+    connectionsMax: 10_000,
+    connectionsPerAddressMax: 1000,
+    handshakesMax: 2000,
+    handshakesPerAddressMax: 500,
+  });
+  const flags = [flag('connections-per-address-max', '0'), flag('handshakes-max', 'many')];
+  expect(problemsOf({ flags })).toEqual([
+    expect.stringContaining('http.connectionsPerAddressMax: must be a whole number, 1 to 1000000'),
+    expect.stringContaining('http.handshakesMax: must be a whole number'),
+  ]);
+});
+
+test('trusted proxies are addresses and CIDR ranges, between commas or as a list', () => {
+  const proxies = ['10.0.0.0/8', '2001:db8::1'];
+  expect(resolve({ flags: [flag('trusted-proxies', '10.0.0.0/8, 2001:db8::1')] }).server.trustedProxies).toEqual(
+    proxies,
+  );
+  const yaml = `server:\n  trustedProxies: ${JSON.stringify(proxies)}\n`;
+  expect(resolve({ yaml }).server.trustedProxies).toEqual(proxies);
+  expect(resolve({ environment: { MILLRACE_TRUSTED_PROXIES: '::1' } }).server.trustedProxies).toEqual(['::1']);
+  for (const written of ['proxy.example', '10.0.0.0/33', '10.0.0.1,', 'fe80::1%eth0', '']) {
+    expect(problemsOf({ flags: [flag('trusted-proxies', written)] }), written).toEqual([
+      expect.stringContaining('must be IP addresses or CIDR ranges like 10.0.0.0/8'),
+    ]);
+  }
+});
+
+test('management is left to the server, or on, on a port or socket of its own, or off', () => {
+  const places = { port: 'same', socket: '', host: '127.0.0.1' } as const;
+  expect(resolve({}).management).toEqual({ enabled: 'auto', ...places });
+  const own = { flags: [flag('management-port', '9000'), flag('management-host', '::1')] };
+  expect(resolve(own).management).toEqual({ enabled: 'auto', ...places, port: 9000, host: '::1' });
+  const open = { flags: [...own.flags, flag('management-host', '0.0.0.0'), flag('management', true)] };
+  expect(resolve(open).management).toEqual({ enabled: true, ...places, port: 9000, host: '0.0.0.0' });
+  const socket = { yaml: 'management:\n  socket: run/m.sock\n  enabled: auto\n' };
+  expect(resolve(socket).management).toEqual({ enabled: 'auto', ...places, socket: '/home/me/etc/run/m.sock' });
   expect(resolve({ yaml: 'management:\n  port: same\n  enabled: false\n' }).management.enabled).toBe(false);
+});
+
+test('hosts that requests may name stand between commas, also IPv6 addresses in a variable', () => {
+  const { server } = resolve({ environment: { MILLRACE_ALLOWED_HOSTS: 'gpu-1, *.example.com,fd00::1,10.0.0.7' } });
+  expect(server.allowedHosts).toEqual(['gpu-1', '*.example.com', 'fd00::1', '10.0.0.7']);
+  expect(resolve({ yaml: 'server:\n  allowedHosts: ["*"]\n' }).server.allowedHosts).toEqual(['*']);
 });
 
 test('the configuration cannot be changed, at any depth', () => {
@@ -73,8 +115,10 @@ test('each layer wins over the ones before it', () => {
     grpcPort: 8001,
     metricsPort: 1003,
     callerHeader: '',
+    trustedProxies: [],
     id: 'file',
     host: 'options.example',
+    allowedHosts: [],
   });
 });
 
@@ -196,14 +240,14 @@ test.each<[string, Sources, string[]]>([
     'a list instead of groups',
     { yaml: '- a\n' },
     [
-      'etc/m.yaml:1: must be groups of fields (models, server, management, tls, log, shutdown, http, queue, shadow, store, cache, worker)',
+      'etc/m.yaml:1: must be groups of fields (models, server, management, tls, log, shutdown, http, memory, queue, shadow, store, cache, worker)',
     ],
   ],
   [
     'a text instead of groups',
     { yaml: '\n\nhello\n' },
     [
-      'etc/m.yaml:3: must be groups of fields (models, server, management, tls, log, shutdown, http, queue, shadow, store, cache, worker)',
+      'etc/m.yaml:3: must be groups of fields (models, server, management, tls, log, shutdown, http, memory, queue, shadow, store, cache, worker)',
     ],
   ],
   ['a name that is a number', { yaml: '5: {}\n' }, ['etc/m.yaml:1: the name of a field must be plain text']],
@@ -403,9 +447,58 @@ test.each<[string, Sources, string[]]>([
     ],
   ],
   [
+    'a socket for a management that is off',
+    { flags: [flag('management', false), flag('management-socket', '/run/m.sock')] },
+    ['--management-socket: management.socket: has no effect: management.enabled is false'],
+  ],
+  [
+    'a socket and a port for management',
+    { flags: [flag('management-port', '9000'), flag('management-socket', '/run/m.sock')] },
+    ['--management-socket: management.socket: and management.port exclude each other; give one of them'],
+  ],
+  [
+    'a socket whose path no system takes',
+    { flags: [flag('management-socket', `/${'x'.repeat(92)}`)] },
+    ['--management-socket: management.socket: must have at most 92 bytes as a full path, not 93'],
+  ],
+  [
+    'a management port on the network that nobody asked for',
+    { flags: [flag('management-port', '9000'), flag('management-host', '0.0.0.0')] },
+    [
+      '--management-host: management.host: is no loopback address: set management.enabled to true to serve management there',
+    ],
+  ],
+  [
+    'management that is neither on nor off',
+    { yaml: 'management:\n  enabled: maybe\n' },
+    ['etc/m.yaml:2: management.enabled: must be auto, true or false, not "maybe"'],
+  ],
+  [
+    'a host with a port',
+    { flags: [flag('allowed-hosts', 'gpu-1:8000')] },
+    [
+      '--allowed-hosts: server.allowedHosts: must be host names, addresses or `*.example.com`, without port, between commas, or `*`, not "gpu-1:8000"',
+    ],
+  ],
+  [
     'a port for a management that is off',
     { flags: [flag('management', false), flag('management-port', '9000')] },
     ['--management-port: management.port: has no effect: management.enabled is false'],
+  ],
+  [
+    'a group of workers without a user',
+    { flags: [flag('worker-group', 'models')] },
+    ['--worker-group: worker.group: has no effect without worker.user'],
+  ],
+  [
+    'a user for models that run in the server',
+    { flags: [flag('worker-user', 'nobody'), flag('lane', 'inline')] },
+    ['--worker-user: worker.user: has no effect on models in the server process; worker.lane must be local'],
+  ],
+  [
+    'a user that cannot be one',
+    { flags: [flag('worker-user', 'no body')] },
+    ['--worker-user: worker.user: must be a name or number, or nothing, not "no body"'],
   ],
   [
     'an origin that is none',

@@ -2,7 +2,8 @@
  * From what people wrote to what code reads: defaults, then options given in code, the file, the variables, the flags,
  * each over the one before. Every value is checked, also one that a later layer overrides, and every problem is told.
  */
-import { ConfigError, type ConfigProblem } from '@millrace/protocol';
+import { memoryBytesMinFor } from '@millrace/core';
+import { ConfigError, type ConfigProblem, isLoopbackName } from '@millrace/protocol';
 import { type Environment, readEnvironmentLayer } from './environment-layer.ts';
 import { type Config, configFields, type NamedField, type Options } from './fields.ts';
 import { didYouMean } from './suggest.ts';
@@ -82,17 +83,21 @@ class Resolution {
         'must not be above http.bodyBytesMax, which includes it; lower it or raise the other',
       );
     }
+    this.#checkMemory(config);
     this.#checkPorts(server, 'grpcPort', 'httpPort');
     this.#checkPorts(server, 'metricsPort', 'httpPort');
     this.#checkPorts(server, 'metricsPort', 'grpcPort');
     this.#checkManagement(config);
     this.#checkTls(config.tls);
+    this.#checkWorkerUser(config.worker);
   }
 
   /** Settings of a port that is not there would be without effect, and nobody would notice. */
   #checkManagement({ management, server }: Config): void {
-    if (!management.enabled && management.port !== 'same') {
-      this.#conflict('management.port', 'management.enabled', 'has no effect: management.enabled is false');
+    for (const place of ['port', 'socket'] as const) {
+      const isGiven = place === 'port' ? management.port !== 'same' : management.socket !== '';
+      if (management.enabled !== false || !isGiven) continue;
+      this.#conflict(`management.${place}`, 'management.enabled', 'has no effect: management.enabled is false');
     }
     if (management.port === 'same') {
       if (this.#writers.has('management.host')) {
@@ -101,11 +106,30 @@ class Resolution {
       }
       return;
     }
+    if (management.socket !== '') {
+      this.#conflict(
+        'management.socket',
+        'management.port',
+        'and management.port exclude each other; give one of them',
+      );
+    }
+    if (management.enabled === 'auto' && !isLoopbackName(management.host)) {
+      const message = 'is no loopback address: set management.enabled to true to serve management there';
+      this.#conflict('management.host', 'management.host', message);
+    }
     for (const other of ['httpPort', 'grpcPort', 'metricsPort'] as const) {
       if (management.port === 0 || management.port !== server[other]) continue;
       const message = `must differ from server.${other}, which is ${server[other]} too`;
       this.#conflict('management.port', `server.${other}`, `${message}; or write same`);
     }
+  }
+
+  #checkMemory({ memory, http }: Config): void {
+    const { bytesMax } = memory;
+    const bytesMin = memoryBytesMinFor(http.bodyBytesMax);
+    if (bytesMax === 0 || bytesMax >= bytesMin) return;
+    const message = `must be at least ${bytesMin} bytes where http.bodyBytesMax is ${http.bodyBytesMax}; raise it or lower the other`;
+    this.#conflict('memory.bytesMax', 'http.bodyBytesMax', message);
   }
 
   /** A certificate and its key come together, and clients are asked for theirs only over TLS. */
@@ -115,6 +139,17 @@ class Resolution {
     } else if (clientAuthorityFile !== '' && certificateFile === '') {
       const message = 'needs tls.certificateFile and tls.keyFile: clients show certificates over TLS only';
       this.#conflict('tls.clientAuthorityFile', 'tls.clientAuthorityFile', message);
+    }
+  }
+
+  /** A model in the server process would run as the server's user, whatever was asked for. */
+  #checkWorkerUser({ user, group, lane }: Config['worker']): void {
+    if (user === '' && group !== '') {
+      this.#conflict('worker.group', 'worker.user', 'has no effect without worker.user');
+    }
+    if (user !== '' && lane === 'inline') {
+      const message = 'has no effect on models in the server process; worker.lane must be local';
+      this.#conflict('worker.user', 'worker.lane', message);
     }
   }
 

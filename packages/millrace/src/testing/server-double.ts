@@ -1,6 +1,6 @@
 /** A server for tests of the command: listens to nobody, and does what the test tells it. */
 import type { TensorSpec } from '@millrace/protocol';
-import type { RunningServer, ServedModel } from '../cli/running-server.ts';
+import type { ExposureNotice, RunningServer, ServedModel } from '../cli/running-server.ts';
 
 export function servedModel(changes: Partial<ServedModel> = {}): ServedModel {
   const input: TensorSpec = { name: 'x', datatype: 'FP32', shape: [-1, 4] };
@@ -22,6 +22,7 @@ export class ServerDouble implements RunningServer {
   readonly grpcUrl = 'http://127.0.0.1:8001';
   readonly metricsUrl = 'http://127.0.0.1:8002/metrics';
   managementUrl: string | undefined;
+  notices: readonly ExposureNotice[] = [];
   /** What was asked of it, in order. */
   readonly calls: string[] = [];
   #models: readonly ServedModel[];

@@ -5,20 +5,29 @@ export function jsonError(bytes: Uint8Array, offset: number, end: number, expect
   return jsonErrorAt(bytes, offset, `expected ${expected}, found ${describeByte(bytes, offset, end)}`);
 }
 
+/** Lines are counted up to here: a text of line breaks alone must not make its refusal expensive. */
+const countedBytesMax = 64 * 1024;
+
 /** A refusal that says where in the text (columns count bytes), and a problem in its own words. */
 export function jsonErrorAt(bytes: Uint8Array, offset: number, problem: string): InferenceError {
+  return new InferenceError('invalid-request', `JSON at ${placeOf(bytes, offset)}: ${problem}`);
+}
+
+/** The same for what is over a limit. */
+export function jsonTooLargeAt(bytes: Uint8Array, offset: number, problem: string): InferenceError {
+  return new InferenceError('request-too-large', `JSON at ${placeOf(bytes, offset)}: ${problem}`);
+}
+
+function placeOf(bytes: Uint8Array, offset: number): string {
+  if (offset > countedBytesMax) return `byte ${offset}`;
   let line = 1;
   let lineStart = 0;
-  for (
-    let newline = bytes.indexOf(0x0a);
-    newline !== -1 && newline < offset;
-    newline = bytes.indexOf(0x0a, lineStart)
-  ) {
+  for (let position = 0; position < offset; position += 1) {
+    if (bytes[position] !== 0x0a) continue;
     line += 1;
-    lineStart = newline + 1;
+    lineStart = position + 1;
   }
-  const where = `line ${line}, column ${offset - lineStart + 1} (byte ${offset})`;
-  return new InferenceError('invalid-request', `JSON at ${where}: ${problem}`);
+  return `line ${line}, column ${offset - lineStart + 1} (byte ${offset})`;
 }
 
 function describeByte(bytes: Uint8Array, offset: number, end: number): string {

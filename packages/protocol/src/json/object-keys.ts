@@ -18,20 +18,20 @@ export class ObjectKeys {
     this.#sets.pop();
   }
 
-  /** False when the innermost object has the key already. */
-  add(key: string): boolean {
+  /** How many keys the innermost object has now; 0 when it had this one already. */
+  add(key: string): number {
     const start = this.#starts[this.#starts.length - 1] as number;
     const keys = this.#keys;
     if (keys.length - start < comparedKeysMax) {
-      for (let index = start; index < keys.length; index += 1) if (keys[index] === key) return false;
+      for (let index = start; index < keys.length; index += 1) if (keys[index] === key) return 0;
       keys.push(key);
-      return true;
+      return keys.length - start;
     }
     const last = this.#sets.length - 1;
     const set = this.#sets[last] ?? new Set(keys.slice(start));
     this.#sets[last] = set;
-    if (set.has(key)) return false;
+    if (set.has(key)) return 0;
     set.add(key);
-    return true;
+    return set.size;
   }
 }

@@ -1,4 +1,5 @@
 /** Reads JSON strings from UTF-8 bytes: to text, to raw UTF-8, or only past them. All three check all of it. */
+import type { InferenceError } from '../errors.ts';
 import { GrowableBytes } from './growable-bytes.ts';
 import { jsonError, jsonErrorAt } from './json-error.ts';
 import { multibyteLength, writeCodePoint } from './utf8.ts';
@@ -18,7 +19,7 @@ const shortCharactersMax = 64;
 
 /** How far a string reaches and whether its bytes are its text. */
 export class StringScan {
-  /** Position after the closing quote. */
+  /** Position after the closing quote; of a part without it, after the last character. */
   end = 0;
   hasEscapes: boolean = false;
   isAscii: boolean = false;
@@ -26,13 +27,25 @@ export class StringScan {
 
 /** Checks the string whose opening quote is at `start`. */
 export function scanString(bytes: Uint8Array, start: number, end: number, into: StringScan): void {
-  let position = start + 1;
+  if (!scanStringPart(bytes, start + 1, end, end, into)) throw unclosedString(bytes, start);
+}
+
+/**
+ * Checks a string from `from` on, to its closing quote or to the first character at or after `stop`; says whether that
+ * was the quote.
+ */
+export function scanStringPart(bytes: Uint8Array, from: number, stop: number, end: number, into: StringScan): boolean {
+  let position = from;
   let hasEscapes = false;
   let isAscii = true;
-  for (;;) {
-    if (position >= end) throw jsonErrorAt(bytes, start, 'a string has no closing quote');
+  let isClosed = false;
+  while (position < stop) {
     const byte = bytes[position] as number;
-    if (byte === quote) break;
+    if (byte === quote) {
+      isClosed = true;
+      position += 1;
+      break;
+    }
     if (byte === backslash) {
       hasEscapes = true;
       position += escapeLength(bytes, position, end);
@@ -49,9 +62,14 @@ export function scanString(bytes: Uint8Array, start: number, end: number, into: 
       );
     } else position += 1;
   }
-  into.end = position + 1;
+  into.end = position;
   into.hasEscapes = hasEscapes;
   into.isAscii = isAscii;
+  return isClosed;
+}
+
+export function unclosedString(bytes: Uint8Array, start: number): InferenceError {
+  return jsonErrorAt(bytes, start, 'a string has no closing quote');
 }
 
 /** The text of a scanned string. */
@@ -60,7 +78,7 @@ export function textOfString(bytes: Uint8Array, start: number, scan: StringScan)
   const to = scan.end - 1;
   if (scan.hasEscapes) {
     const unescaped = new GrowableBytes(to - from);
-    appendString(bytes, start, scan, unescaped);
+    appendStringPart(bytes, from, to, true, unescaped);
     return textDecoder.decode(unescaped.take());
   }
   const length = to - from;
@@ -77,15 +95,19 @@ export function textOfString(bytes: Uint8Array, start: number, scan: StringScan)
   return text;
 }
 
-/** Appends the UTF-8 of a scanned string, its escapes resolved. */
-export function appendString(bytes: Uint8Array, start: number, scan: StringScan, into: GrowableBytes): void {
-  const from = start + 1;
-  const to = scan.end - 1;
+/** Appends the UTF-8 of a scanned string, or of a part of one that is without its quotes, escapes resolved. */
+export function appendStringPart(
+  bytes: Uint8Array,
+  from: number,
+  to: number,
+  hasEscapes: boolean,
+  into: GrowableBytes,
+): void {
   // An escape is never shorter than the UTF-8 it stands for.
   into.reserve(to - from);
   const target = into.bytes;
   let written = into.end;
-  if (!scan.hasEscapes && to - from > shortCharactersMax) {
+  if (!hasEscapes && to - from > shortCharactersMax) {
     target.set(bytes.subarray(from, to), written);
     into.end = written + to - from;
     return;

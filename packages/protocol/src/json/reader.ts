@@ -1,10 +1,25 @@
-import { jsonError, jsonErrorAt } from './json-error.ts';
+import { quotedCharactersMax, shortened } from '../quote.ts';
+import { jsonError, jsonErrorAt, jsonTooLargeAt } from './json-error.ts';
+import type { LongValues } from './long-values.ts';
 import { ObjectKeys } from './object-keys.ts';
-import { StringScan, scanString, textOfString } from './read-string.ts';
+import { StringScan, scanStringPart, textOfString, unclosedString } from './read-string.ts';
 import { isWordAt, NumberScan, scanNumber, textOfNumber } from './scan-number.ts';
 
 /** How deep arrays and objects may nest. */
 export const jsonDepthMax = 100;
+
+/** The longest run of white space between two tokens: beyond any indentation, and read at once. */
+export const jsonSpaceBytesMax = 64 * 1024;
+
+/** What bounds the work that a text asks of a reader which never pauses. */
+export interface JsonLimits {
+  /** Keys of one object. */
+  readonly keysMax: number;
+  /** A key as it is written. */
+  readonly keyBytesMax: number;
+  /** The text but for what is passed by `takeLong`. */
+  readonly headBytesMax: number;
+}
 
 export type JsonKind = 'object' | 'array' | 'string' | 'number' | 'boolean' | 'null';
 
@@ -41,12 +56,20 @@ export class JsonReader {
   readonly #keys = new ObjectKeys();
   /** An array or object was just begun: no comma comes before what follows. */
   #isFirst: boolean = false;
+  readonly #limits: JsonLimits | undefined;
+  /** Values that are found by their first byte and need not be read to be passed. */
+  readonly #longValues: LongValues | undefined;
+  /** Where the bytes that may be read at once end. */
+  #headEnd: number;
 
-  constructor(bytes: Uint8Array, span?: JsonSpan) {
+  constructor(bytes: Uint8Array, span?: JsonSpan, limits?: JsonLimits, longValues?: LongValues) {
     this.bytes = bytes;
     this.position = span === undefined ? 0 : span.start;
     this.end = span === undefined ? bytes.length : span.end;
     this.#depth = span === undefined ? 0 : span.depth;
+    this.#limits = limits;
+    this.#longValues = longValues;
+    this.#headEnd = limits === undefined ? this.end : this.position + limits.headBytesMax;
   }
 
   /** A reader for a value that was spanned before. */
@@ -107,8 +130,17 @@ export class JsonReader {
       if (byte !== 0x22) throw this.#expected('a key in double quotes');
     }
     const start = this.position;
-    const key = this.readString();
-    if (!this.#keys.add(key)) throw jsonErrorAt(this.bytes, start, `the key ${JSON.stringify(key)} is there twice`);
+    const limits = this.#limits;
+    if (limits !== undefined) this.#checkHead(limits);
+    const key = this.readString(limits?.keyBytesMax, 'a key');
+    const keys = this.#keys.add(key);
+    if (keys === 0) {
+      const shown = JSON.stringify(shortened(key, quotedCharactersMax));
+      throw jsonErrorAt(this.bytes, start, `the key ${shown} is there twice`);
+    }
+    if (limits !== undefined && keys > limits.keysMax) {
+      throw jsonTooLargeAt(this.bytes, start, `an object has more than ${limits.keysMax} keys`);
+    }
     if (this.#skipSpace() !== 0x3a) throw this.#expected("':' after a key");
     this.position += 1;
     return key;
@@ -135,16 +167,26 @@ export class JsonReader {
     return true;
   }
 
-  readString(): string {
-    this.#scanString();
+  /** `what` names the string where it has more than `bytesMax` bytes as it is written. */
+  readString(bytesMax?: number, what = 'a string'): string {
+    this.#scanString(bytesMax, what);
     const start = this.position;
     this.position = this.#string.end;
     return textOfString(this.bytes, start, this.#string);
   }
 
-  /** Scans a string and leaves the position at its opening quote: for codecs that take its bytes themselves. */
-  scanString(): StringScan {
-    this.#scanString();
+  /**
+   * For codecs that take the bytes of a string themselves, the opening quote passed: scans up to the closing quote, or to
+   * the first character at or after `stop` where that comes first.
+   */
+  scanStringPart(stop: number): boolean {
+    const isClosed = scanStringPart(this.bytes, this.position, Math.min(stop, this.end), this.end, this.#string);
+    if (!isClosed && this.#string.end >= this.end) throw unclosedString(this.bytes, this.position);
+    return isClosed;
+  }
+
+  /** What `scanStringPart` found. */
+  get scannedString(): StringScan {
     return this.#string;
   }
 
@@ -195,10 +237,13 @@ export class JsonReader {
         return;
       case 'array':
         this.beginArray();
-        while (this.nextElement()) this.skipValue();
+        while (this.nextElement()) {
+          if (this.#limits !== undefined) this.#checkHead(this.#limits);
+          this.skipValue();
+        }
         return;
       case 'string':
-        this.#scanString();
+        this.#scanString(undefined, 'a string');
         this.position = this.#string.end;
         return;
       case 'boolean':
@@ -222,6 +267,19 @@ export class JsonReader {
     if (first === 0x5b || first === 0x7b) this.#passBrackets();
     else this.skipValue();
     return { start, end: this.position, depth: this.#depth };
+  }
+
+  /** Passes a value that was found to be long, and says where it lies; nothing, with nothing passed, for others. */
+  takeLong(): JsonSpan | undefined {
+    const longValues = this.#longValues;
+    if (longValues === undefined) return undefined;
+    this.#skipSpace();
+    const start = this.position;
+    const end = longValues.endOf(start);
+    if (end === undefined) return undefined;
+    this.position = end;
+    this.#headEnd += end - start;
+    return { start, end, depth: this.#depth };
   }
 
   /** Refuses anything but white space after the value. */
@@ -268,9 +326,23 @@ export class JsonReader {
     throw jsonErrorAt(bytes, this.position, 'an array or object is not closed');
   }
 
-  #scanString(): void {
+  #scanString(bytesMax: number | undefined, what: string): void {
     if (this.#skipSpace() !== 0x22) throw this.#expected('a string');
-    scanString(this.bytes, this.position, this.end, this.#string);
+    const { bytes, position, end } = this;
+    const most = bytesMax ?? this.#limits?.headBytesMax;
+    const stop = most === undefined ? end : Math.min(end, position + most + 2);
+    if (scanStringPart(bytes, position + 1, stop, end, this.#string)) return;
+    if (stop === end) throw unclosedString(bytes, position);
+    throw jsonTooLargeAt(bytes, position, `${what} has more than ${most} bytes`);
+  }
+
+  #checkHead({ headBytesMax }: JsonLimits): void {
+    if (this.position <= this.#headEnd) return;
+    throw jsonTooLargeAt(
+      this.bytes,
+      this.position,
+      `there are more than ${headBytesMax} bytes beside the data of tensors; send less in names, parameters and other keys`,
+    );
   }
 
   /** Passes white space and returns the byte after it, -1 at the end. */
@@ -278,13 +350,17 @@ export class JsonReader {
     const { bytes, end } = this;
     let position = this.position;
     if (position < end && (bytes[position] as number) > 0x20) return bytes[position] as number;
-    while (position < end) {
+    const stop = Math.min(end, position + jsonSpaceBytesMax + 1);
+    while (position < stop) {
       const byte = bytes[position] as number;
       if (byte > 0x20 || (byte !== 0x20 && byte !== 0x0a && byte !== 0x0d && byte !== 0x09)) {
         this.position = position;
         return byte;
       }
       position += 1;
+    }
+    if (stop < end) {
+      throw jsonTooLargeAt(bytes, this.position, `there are more than ${jsonSpaceBytesMax} bytes of white space`);
     }
     this.position = position;
     return -1;

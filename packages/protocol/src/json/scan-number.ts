@@ -26,8 +26,10 @@ const gatheredDigitsMax = 18;
 const exponentClamp = 100_000;
 
 /** Reads the number at `start`; false, with nothing read, where no number begins. Throws on a malformed one. */
-export function scanNumber(bytes: Uint8Array, start: number, end: number, into: NumberScan): boolean {
+export function scanNumber(bytes: Uint8Array, start: number, textEnd: number, into: NumberScan): boolean {
   let position = start;
+  // One character more than allowed is enough to refuse the number, and no more are looked at.
+  const end = Math.min(textEnd, start + numberCharactersMax + 1);
   let byte = position < end ? (bytes[position] as number) : 0;
   const isNegative = byte === 0x2d;
   if (isNegative) {
@@ -35,7 +37,7 @@ export function scanNumber(bytes: Uint8Array, start: number, end: number, into: 
     byte = position < end ? (bytes[position] as number) : 0;
   }
   let digit = byte - 0x30;
-  if (digit >>> 0 > 9) return scanWord(bytes, start, end, into);
+  if (digit >>> 0 > 9) return scanWord(bytes, start, textEnd, into);
 
   // The first nine significant digits, the next nine, how many there are in all, and how many are behind the point.
   let leading = 0;
@@ -72,7 +74,9 @@ export function scanNumber(bytes: Uint8Array, start: number, end: number, into: 
       position += 1;
     }
     scale = fractionStart - position;
-    if (scale === 0) throw jsonError(bytes, position, end, 'a digit after the decimal point');
+    if (scale === 0 && position - start <= numberCharactersMax) {
+      throw jsonError(bytes, position, textEnd, 'a digit after the decimal point');
+    }
   }
   if (position < end && ((bytes[position] as number) | 0x20) === 0x65) {
     isInteger = false;
@@ -87,7 +91,9 @@ export function scanNumber(bytes: Uint8Array, start: number, end: number, into: 
       exponent = Math.min(exponent * 10 + digit, exponentClamp);
       position += 1;
     }
-    if (position === exponentStart) throw jsonError(bytes, position, end, 'a digit of the exponent');
+    if (position === exponentStart && position - start <= numberCharactersMax) {
+      throw jsonError(bytes, position, textEnd, 'a digit of the exponent');
+    }
     scale += sign === 0x2d ? -exponent : exponent;
   }
   if (position - start > numberCharactersMax) {

@@ -45,7 +45,8 @@ describe('integers', () => {
       expect(Array.from(elementsOf({ datatype, data }) as ArrayLike<number | bigint>, BigInt)).toEqual(inside);
       expect(write(datatype, data)).toBe(text);
       for (const outside of [min - 1n, max + 1n, max * 2n + 1n, 10n ** 400n]) {
-        const quoted = outside > 10n ** 30n ? `1${'0'.repeat(39)}…` : `${outside}`;
+        const quoted =
+          outside > 10n ** 30n ? `1${'0'.repeat(39)}… (${String(outside).length} characters)` : `${outside}`;
         expect(refusalOf(datatype, [2], `[0,${outside}]`)).toBe(
           `element 1 of input 'x' is ${quoted}, which does not fit ${datatype}`,
         );

@@ -1,6 +1,7 @@
 /** Reads the `data` array of a tensor, flat or nested, straight into the bytes of the tensor. */
 import type { Datatype } from '../datatypes.ts';
 import { InferenceError } from '../errors.ts';
+import { quote, quotedCharactersMax, shortened } from '../quote.ts';
 import { formatShape, shapeProblem, takeElementCount } from '../tensor-shape.ts';
 import type { JsonReader } from './reader.ts';
 import { rowReaders } from './tensor-rows.ts';
@@ -20,55 +21,67 @@ export interface TensorReadOptions {
 
 /**
  * The bytes of a tensor, read from the array at the reader's position. The array is flat or nested, as the shape says
- * or otherwise: only the number of elements counts. Throws an `InferenceError` that names the input, the element and what is wrong; integers that do not fit are
- * refused, never wrapped.
+ * or otherwise: only the number of elements counts. Throws an `InferenceError` that names the input, the element and
+ * what is wrong; integers that do not fit are refused, never wrapped.
  */
 export function readTensorData(reader: JsonReader, header: TensorHeader, options?: TensorReadOptions): Uint8Array {
-  const { name, datatype, shape } = header;
-  if ((datatype === 'FP16' || datatype === 'BF16') && options?.acceptsHalfPrecision !== true) {
-    throw refusal(
-      `receiving ${datatype} data via JSON is not supported. Please use the binary data format for input ${name}`,
-    );
-  }
-  const problem = shapeProblem(shape);
-  if (problem !== undefined) throw refusal(`input '${name}': ${problem}`);
-  const count = takeElementCount(shape) as number;
-  // Every element takes a character and a comma: without this check the shape would choose how much is allocated.
-  if (count > (reader.end - reader.position) / 2 + 1) {
-    throw refusal(`input '${name}' has shape ${formatShape(shape)}, which is more elements than the text can hold`);
-  }
-  const kind = reader.peekKind();
-  if (kind !== 'array') throw refusal(`the data of input '${name}' is ${describeKind(kind)}; it must be an array`);
-  const target = new TensorTarget(reader, header, count);
-  reader.beginArray();
-  readElements(target, count);
+  const target = beginTensorData(reader, header, options);
+  continueTensorData(target, reader.end + 1);
   return target.take();
 }
 
+/** Checks what can be checked before the data is read, and makes room for it. */
+export function beginTensorData(reader: JsonReader, header: TensorHeader, options?: TensorReadOptions): TensorTarget {
+  const { name, datatype, shape } = header;
+  if ((datatype === 'FP16' || datatype === 'BF16') && options?.acceptsHalfPrecision !== true) {
+    throw refusal(
+      `receiving ${datatype} data via JSON is not supported. Please use the binary data format for input ${shortened(name, quotedCharactersMax)}`,
+    );
+  }
+  const problem = shapeProblem(shape);
+  if (problem !== undefined) throw refusal(`input ${quote(name)}: ${problem}`);
+  const count = takeElementCount(shape) as number;
+  // Every element takes a character and a comma: without this check the shape would choose how much is allocated.
+  if (count > (reader.end - reader.position) / 2 + 1) {
+    throw refusal(
+      `input ${quote(name)} has shape ${formatShape(shape)}, which is more elements than the text can hold`,
+    );
+  }
+  const kind = reader.peekKind();
+  if (kind !== 'array') throw refusal(`the data of input ${quote(name)} is ${describeKind(kind)}; it must be an array`);
+  const target = new TensorTarget(reader, header, count);
+  reader.beginArray();
+  return target;
+}
+
 /**
- * Reads the elements of an array that has begun, in the order of the text and however they are nested, as Triton does. The
- * reader limits the depth (`jsonDepthMax`).
+ * Reads elements in the order of the text and however they are nested, as Triton does, up to the first that begins at
+ * `pauseAt` or later; true when all are read. The reader limits the depth (`jsonDepthMax`).
  */
-function readElements(target: TensorTarget, count: number): void {
-  const { reader } = target;
+export function continueTensorData(target: TensorTarget, pauseAt: number): boolean {
+  const { reader, count } = target;
   const readRow = rowReaders[target.datatype];
-  let depth = 1;
-  let found = 0;
+  target.pauseAt = pauseAt;
   for (;;) {
-    found += readRow(target, found, count - found);
+    if (reader.position >= pauseAt) return false;
+    target.found += readRow(target, target.found, count - target.found);
+    if (target.isPaused) {
+      target.isPaused = false;
+      return false;
+    }
     if (target.isAtArray) target.isAtArray = false;
-    else if (found === count && reader.nextElement()) {
+    else if (target.found === count && reader.nextElement()) {
       if (!reader.isAtArray()) throw target.wrongCount(`more than ${count}`);
     } else {
       // The array has ended, and with it perhaps arrays around it.
-      depth -= 1;
+      target.depth -= 1;
       let end = reader.position;
-      while (depth > 0 && !reader.nextElement()) {
-        depth -= 1;
+      while (target.depth > 0 && !reader.nextElement()) {
+        target.depth -= 1;
         end = reader.position;
       }
-      if (depth === 0 && found < count) throw target.wrongCount(`${found}`);
-      if (depth === 0) return;
+      if (target.depth === 0 && target.found < count) throw target.wrongCount(`${target.found}`);
+      if (target.depth === 0) return true;
       if (!reader.isAtArray()) {
         // The row's reader passes the comma itself.
         reader.position = end;
@@ -76,7 +89,7 @@ function readElements(target: TensorTarget, count: number): void {
       }
     }
     reader.beginArray();
-    depth += 1;
+    target.depth += 1;
   }
 }
 

@@ -1,13 +1,14 @@
 /**
  * One reader a group of datatypes for the elements of one array: the innermost loops of reading tensors. Each reads up to
  * `count` elements to where element `first` lies, and returns how many it found before the array ended or another began
- * (`TensorTarget.isAtArray`).
+ * (`TensorTarget.isAtArray`) or it is time for others
+ * (`TensorTarget.isPaused`).
  */
 import { bytesPrefixBytes } from '../bytes-elements.ts';
 import type { Datatype } from '../datatypes.ts';
 import { bf16From, fp16From } from '../float16.ts';
 import { writeUint32 } from '../little-endian.ts';
-import { appendString } from './read-string.ts';
+import { appendStringPart } from './read-string.ts';
 import { textOfNumber } from './scan-number.ts';
 import type { TensorTarget } from './tensor-target.ts';
 
@@ -31,9 +32,10 @@ export const rowReaders: Readonly<Record<Datatype, RowReader>> = {
 };
 
 function readSingles(target: TensorTarget, first: number, count: number): number {
-  const { reader, singles } = target;
+  const { reader, singles, pauseAt } = target;
   const { number } = reader;
   for (let index = 0; index < count; index += 1) {
+    if (reader.position >= pauseAt) return target.pause(index);
     if (!reader.nextElement()) return index;
     if (!reader.scanNumber()) return target.stopAtArray(index, first + index, 'numbers');
     const single = Math.fround(number.value);
@@ -44,9 +46,10 @@ function readSingles(target: TensorTarget, first: number, count: number): number
 }
 
 function readDoubles(target: TensorTarget, first: number, count: number): number {
-  const { reader, doubles } = target;
+  const { reader, doubles, pauseAt } = target;
   const { number } = reader;
   for (let index = 0; index < count; index += 1) {
+    if (reader.position >= pauseAt) return target.pause(index);
     if (!reader.nextElement()) return index;
     if (!reader.scanNumber()) return target.stopAtArray(index, first + index, 'numbers');
     if (Math.abs(number.value) === Number.POSITIVE_INFINITY && !number.isWord) throw tooLarge(target, first + index);
@@ -62,8 +65,9 @@ function readHalves(
   bitsFrom: (value: number) => number,
   infinity: number,
 ): number {
-  const { reader, halves } = target;
+  const { reader, halves, pauseAt } = target;
   for (let index = 0; index < count; index += 1) {
+    if (reader.position >= pauseAt) return target.pause(index);
     if (!reader.nextElement()) return index;
     if (!reader.scanNumber()) return target.stopAtArray(index, first + index, 'numbers');
     const bits = bitsFrom(reader.number.value);
@@ -74,10 +78,11 @@ function readHalves(
 }
 
 function readIntegers(target: TensorTarget, first: number, count: number, min: number, max: number): number {
-  const { reader, bytes, halves, words } = target;
+  const { reader, bytes, halves, words, pauseAt } = target;
   const { number } = reader;
   const width = max - min;
   for (let index = 0; index < count; index += 1) {
+    if (reader.position >= pauseAt) return target.pause(index);
     if (!reader.nextElement()) return index;
     if (!reader.scanNumber()) return target.stopAtArray(index, first + index, 'integers');
     const { value } = number;
@@ -92,9 +97,10 @@ function readIntegers(target: TensorTarget, first: number, count: number, min: n
 }
 
 function readIntegers64(target: TensorTarget, first: number, count: number, min: bigint, max: bigint): number {
-  const { reader, words } = target;
+  const { reader, words, pauseAt } = target;
   const { number } = reader;
   for (let index = 0; index < count; index += 1) {
+    if (reader.position >= pauseAt) return target.pause(index);
     if (!reader.nextElement()) return index;
     if (!reader.scanNumber()) return target.stopAtArray(index, first + index, 'integers');
     if (!number.isInteger) throw notAnInteger(target, first + index);
@@ -115,8 +121,9 @@ function readIntegers64(target: TensorTarget, first: number, count: number, min:
 }
 
 function readBooleans(target: TensorTarget, first: number, count: number): number {
-  const { reader, bytes } = target;
+  const { reader, bytes, pauseAt } = target;
   for (let index = 0; index < count; index += 1) {
+    if (reader.position >= pauseAt) return target.pause(index);
     if (!reader.nextElement()) return index;
     if (reader.peekKind() !== 'boolean') return target.stopAtArray(index, first + index, 'true and false');
     bytes[first + index] = reader.readBoolean() ? 1 : 0;
@@ -125,19 +132,26 @@ function readBooleans(target: TensorTarget, first: number, count: number): numbe
 }
 
 function readTexts(target: TensorTarget, first: number, count: number): number {
-  const { reader, growable } = target;
+  const { reader, growable, pauseAt } = target;
   for (let index = 0; index < count; index += 1) {
-    if (!reader.nextElement()) return index;
-    if (reader.peekKind() !== 'string') return target.stopAtArray(index, first + index, 'strings');
-    const scan = reader.scanString();
-    growable.reserve(bytesPrefixBytes);
-    // Counted from the start of the piece: appending may move it.
-    const prefix = growable.end - growable.start;
-    growable.end += bytesPrefixBytes;
-    appendString(reader.bytes, reader.position, scan, growable);
-    const at = growable.start + prefix;
+    if (target.textPrefix === -1) {
+      if (reader.position >= pauseAt) return target.pause(index);
+      if (!reader.nextElement()) return index;
+      if (reader.peekKind() !== 'string') return target.stopAtArray(index, first + index, 'strings');
+      reader.position += 1;
+      growable.reserve(bytesPrefixBytes);
+      // Counted from the start of the piece: appending may move it.
+      target.textPrefix = growable.end - growable.start;
+      growable.end += bytesPrefixBytes;
+    }
+    const isClosed = reader.scanStringPart(Math.max(pauseAt, reader.position + 1));
+    const { end, hasEscapes } = reader.scannedString;
+    appendStringPart(reader.bytes, reader.position, isClosed ? end - 1 : end, hasEscapes, growable);
+    reader.position = end;
+    if (!isClosed) return target.pause(index);
+    const at = growable.start + target.textPrefix;
     writeUint32(growable.bytes, at, growable.end - at - bytesPrefixBytes);
-    reader.position = scan.end;
+    target.textPrefix = -1;
   }
   return count;
 }

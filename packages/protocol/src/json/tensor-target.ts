@@ -1,5 +1,6 @@
 import { type Datatype, datatypes } from '../datatypes.ts';
 import { InferenceError } from '../errors.ts';
+import { quote, shortened } from '../quote.ts';
 import { elementCount, formatShape } from '../tensor-shape.ts';
 import { GrowableBytes } from './growable-bytes.ts';
 import type { JsonKind, JsonReader } from './reader.ts';
@@ -11,9 +12,8 @@ const noWords = new Uint32Array(0);
 const noSingles = new Float32Array(0);
 const noDoubles = new Float64Array(0);
 const noGrowable = new GrowableBytes(0);
-
-/** A bound on what a message quotes of the caller's text. */
-const quotedCharactersMax = 40;
+/** Digits of a number that a message repeats. */
+const numberQuotedMax = 40;
 
 /**
  * Where the elements of one tensor are read to. Each kind of array has its own field, so that each place in the code
@@ -24,6 +24,10 @@ export class TensorTarget {
   readonly name: string;
   readonly datatype: Datatype;
   readonly shape: readonly number[];
+  /** Elements that the shape takes, those read so far, and the arrays that are open. */
+  readonly count: number;
+  found = 0;
+  depth = 1;
   bytes: Uint8Array = noBytes;
   halves: Uint16Array = noHalves;
   /** 32-bit integers; for 64-bit ones two each, the lower first. */
@@ -33,6 +37,11 @@ export class TensorTarget {
   growable: GrowableBytes = noGrowable;
   /** A reader of elements stopped before an array. */
   isAtArray: boolean = false;
+  /** A reader of elements stops before the first that begins here or later, and says so in `isPaused`. */
+  pauseAt = 0;
+  isPaused: boolean = false;
+  /** Where in `growable`, counted from its piece, the length of a string goes that is read in parts; -1: none is. */
+  textPrefix = -1;
 
   constructor(
     reader: JsonReader,
@@ -43,6 +52,7 @@ export class TensorTarget {
     this.name = header.name;
     this.datatype = header.datatype;
     this.shape = header.shape;
+    this.count = count;
     switch (header.datatype) {
       case 'FP32':
         this.singles = new Float32Array(count);
@@ -74,6 +84,12 @@ export class TensorTarget {
     return this.datatype === 'BYTES' ? this.growable.take() : this.bytes;
   }
 
+  /** The reader's position is at or behind `pauseAt`. Returns `read`, the elements read before it. */
+  pause(read: number): number {
+    this.isPaused = true;
+    return read;
+  }
+
   /**
    * No element of the datatype is at the reader's position: that is right where another array begins. Returns `read`, the
    * elements read before it.
@@ -82,7 +98,7 @@ export class TensorTarget {
     const kind = this.reader.peekKind();
     if (kind !== 'array') {
       throw this.refusal(
-        `element ${element} of input '${this.name}' is ${describeKind(kind)}; ${this.datatype} takes ${wanted}`,
+        `element ${element} of input ${quote(this.name)} is ${describeKind(kind)}; ${this.datatype} takes ${wanted}`,
       );
     }
     this.isAtArray = true;
@@ -92,14 +108,15 @@ export class TensorTarget {
   /** The number just read is of the wrong sort or size. */
   wrongNumber(element: number, problem: string): InferenceError {
     const text = textOfNumber(this.reader.bytes, this.reader.number);
-    const quoted = text.length > quotedCharactersMax ? `${text.slice(0, quotedCharactersMax)}…` : text;
-    return this.refusal(`element ${element} of input '${this.name}' is ${quoted}, which ${problem}`);
+    return this.refusal(
+      `element ${element} of input ${quote(this.name)} is ${shortened(text, numberQuotedMax)}, which ${problem}`,
+    );
   }
 
   /** There are more or fewer elements than the shape says. Begins with Triton's words, because its clients match on them. */
   wrongCount(found: string): InferenceError {
     return this.refusal(
-      `Unable to parse 'data': Shape does not match true shape of 'data' field: input '${this.name}' has ${found} ` +
+      `Unable to parse 'data': Shape does not match true shape of 'data' field: input ${quote(this.name)} has ${found} ` +
         `elements; shape ${formatShape(this.shape)} takes ${elementCount(this.shape)}`,
     );
   }

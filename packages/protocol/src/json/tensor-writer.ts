@@ -1,8 +1,10 @@
 /** Writes the elements of a tensor as a flat JSON array. */
 import { BytesCursor } from '../bytes-elements.ts';
+import { datatypes } from '../datatypes.ts';
 import { elementsOf } from '../elements.ts';
 import { InferenceError } from '../errors.ts';
 import { numberFromBf16, numberFromFp16 } from '../float16.ts';
+import { quote } from '../quote.ts';
 import type { Tensor } from '../tensor.ts';
 import type { GrowableBytes } from './growable-bytes.ts';
 import {
@@ -14,7 +16,7 @@ import {
   writeFloat,
   writeInteger,
 } from './write-number.ts';
-import { appendAscii, appendQuotedUtf8 } from './write-string.ts';
+import { appendAscii, appendEscapedUtf8, appendQuotedUtf8 } from './write-string.ts';
 import type { JsonWriter } from './writer.ts';
 
 /**
@@ -22,15 +24,45 @@ import type { JsonWriter } from './writer.ts';
  * Throws an `InferenceError` for BYTES that are not UTF-8: JSON cannot carry them.
  */
 export function writeTensorData(writer: JsonWriter, tensor: Tensor): void {
+  const { sink } = writer;
+  openArray(writer);
+  const contentStart = sink.end - sink.start;
+  appendElements(sink, tensor);
+  closeArray(writer, sink.end - sink.start > contentStart);
+}
+
+/** How much is written between two pauses. */
+const stepElements = 2048;
+const stepTextBytes = 64 * 1024;
+
+/** The same with pauses, in which what is written so far may be taken by `takePart`. */
+export function* writeTensorSteps(writer: JsonWriter, tensor: Tensor): Generator<void, void> {
+  const { name, datatype, shape, data } = tensor;
+  openArray(writer);
+  if (datatype === 'BYTES') yield* appendTextSteps(writer.sink, tensor);
+  else {
+    const stepBytes = stepElements * datatypes[datatype].bytes;
+    for (let from = 0; from < data.length; from += stepBytes) {
+      // Not after the last elements: their comma becomes the bracket.
+      if (from > 0) yield;
+      appendElements(writer.sink, { name, datatype, shape, data: data.subarray(from, from + stepBytes) });
+    }
+  }
+  closeArray(writer, data.length > 0);
+}
+
+function openArray(writer: JsonWriter): void {
   writer.beginValue();
   const { sink } = writer;
   sink.reserve(1);
   sink.bytes[sink.end++] = 0x5b;
-  const contentStart = sink.end - sink.start;
-  appendElements(sink, tensor);
-  // Every element wrote a comma behind it; the last one becomes the bracket.
+}
+
+/** Every element wrote a comma behind it; the last one becomes the bracket. */
+function closeArray(writer: JsonWriter, hasElements: boolean): void {
+  const { sink } = writer;
   sink.reserve(1);
-  if (sink.end - sink.start > contentStart) sink.end -= 1;
+  if (hasElements) sink.end -= 1;
   sink.bytes[sink.end++] = 0x5d;
   writer.endValue();
 }
@@ -114,13 +146,51 @@ function appendTexts(sink: GrowableBytes, tensor: Tensor): void {
   const cursor = new BytesCursor(tensor.data);
   for (let element = 0; cursor.next(); element += 1) {
     if (!appendQuotedUtf8(sink, cursor.data, cursor.offset, cursor.offset + cursor.length)) {
-      throw new InferenceError(
-        'invalid-request',
-        `element ${element} of output '${tensor.name}' is not valid UTF-8 and cannot be written as JSON; ` +
-          `request this output with the parameter binary_data: true`,
-      );
+      throw notUtf8(tensor, element);
     }
-    sink.reserve(1);
-    sink.bytes[sink.end++] = 0x2c;
+    appendByte(sink, 0x2c);
   }
+}
+
+function* appendTextSteps(sink: GrowableBytes, tensor: Tensor): Generator<void, void> {
+  const { data } = tensor;
+  const cursor = new BytesCursor(data);
+  let stepStart = 0;
+  for (let element = 0; cursor.next(); element += 1) {
+    appendByte(sink, 0x22);
+    const end = cursor.offset + cursor.length;
+    for (let from = cursor.offset; from < end; ) {
+      if (from - stepStart >= stepTextBytes) {
+        yield;
+        stepStart = from;
+      }
+      const to = characterStart(data, Math.min(end, from + stepTextBytes), from, end);
+      if (!appendEscapedUtf8(sink, data, from, to)) throw notUtf8(tensor, element);
+      from = to;
+    }
+    appendByte(sink, 0x22);
+    appendByte(sink, 0x2c);
+  }
+}
+
+/** The last position up to `at` where a character may begin; `at` itself where that is not within four bytes. */
+function characterStart(data: Uint8Array, at: number, from: number, end: number): number {
+  if (at === end) return at;
+  for (let position = at; position > at - 4 && position > from; position -= 1) {
+    if (((data[position] as number) & 0xc0) !== 0x80) return position;
+  }
+  return at;
+}
+
+function appendByte(sink: GrowableBytes, byte: number): void {
+  sink.reserve(1);
+  sink.bytes[sink.end++] = byte;
+}
+
+function notUtf8({ name }: Tensor, element: number): InferenceError {
+  return new InferenceError(
+    'invalid-request',
+    `element ${element} of output ${quote(name)} is not valid UTF-8 and cannot be written as JSON; ` +
+      `request this output with the parameter binary_data: true`,
+  );
 }

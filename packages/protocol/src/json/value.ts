@@ -1,3 +1,5 @@
+import { GrowableBytes } from './growable-bytes.ts';
+import { appendStringPart } from './read-string.ts';
 import { JsonReader } from './reader.ts';
 import { JsonWriter } from './writer.ts';
 
@@ -8,7 +10,7 @@ export interface JsonObject {
   [key: string]: JsonValue;
 }
 
-const textDecoder = new TextDecoder();
+const textDecoder = new TextDecoder('utf-8', { ignoreBOM: true });
 
 /** Reads a whole text into plain values; see `JsonReader` for what is refused and how. */
 export function parseJson(bytes: Uint8Array): JsonValue {
@@ -45,6 +47,18 @@ export function readJsonValue(reader: JsonReader): JsonValue {
     case 'number':
       return reader.readNumber();
   }
+}
+
+/** The text of what `scanStringPart` found, which is passed. */
+export function unescapedPart(reader: JsonReader, isClosed: boolean): string {
+  const { end, hasEscapes } = reader.scannedString;
+  const from = reader.position;
+  const to = isClosed ? end - 1 : end;
+  reader.position = end;
+  if (!hasEscapes) return textDecoder.decode(reader.bytes.subarray(from, to));
+  const unescaped = new GrowableBytes(to - from);
+  appendStringPart(reader.bytes, from, to, true, unescaped);
+  return textDecoder.decode(unescaped.take());
 }
 
 /** Writes plain values as text, without white space. */

@@ -31,8 +31,20 @@ export function appendQuoted(into: GrowableBytes, text: string): void {
 export function appendQuotedUtf8(into: GrowableBytes, text: Uint8Array, from = 0, to = text.length): boolean {
   const lengthBefore = into.end - into.start;
   into.reserve(to - from + roomBytesMin);
+  into.bytes[into.end++] = quote;
+  if (!appendEscapedUtf8(into, text, from, to)) {
+    into.end = into.start + lengthBefore;
+    return false;
+  }
+  into.reserve(1);
+  into.bytes[into.end++] = quote;
+  return true;
+}
+
+/** Appends whole characters of a string without its quotes; false when the bytes are not valid UTF-8. */
+export function appendEscapedUtf8(into: GrowableBytes, text: Uint8Array, from: number, to: number): boolean {
+  into.reserve(to - from + roomBytesMin);
   let { bytes, end: written } = into;
-  bytes[written++] = quote;
   let position = from;
   while (position < to) {
     if (written + roomBytesMin > bytes.length) {
@@ -45,10 +57,7 @@ export function appendQuotedUtf8(into: GrowableBytes, text: Uint8Array, from = 0
     const byte = text[position] as number;
     if (byte >= 0x80) {
       const length = multibyteLength(text, position, to);
-      if (length === 0) {
-        into.end = into.start + lengthBefore;
-        return false;
-      }
+      if (length === 0) return false;
       for (let index = 0; index < length; index += 1) bytes[written + index] = text[position + index] as number;
       written += length;
       position += length;
@@ -58,7 +67,6 @@ export function appendQuotedUtf8(into: GrowableBytes, text: Uint8Array, from = 0
     else bytes[written++] = byte;
     position += 1;
   }
-  bytes[written++] = quote;
   into.end = written;
   return true;
 }

@@ -29,6 +29,11 @@ export class JsonWriter {
     return this.sink.take();
   }
 
+  /** The text written since the last call, in the middle of it: what follows goes on where this ended. */
+  takePart(): Uint8Array {
+    return this.sink.take();
+  }
+
   /** Forgets the text written since the last `take`: after an error in the middle of it. */
   discard(): void {
     this.#isCommaDue = false;

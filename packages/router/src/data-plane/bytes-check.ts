@@ -1,6 +1,6 @@
 /** Whether a BYTES tensor is what it says it is: in slices, for 256 MiB can be 64 million elements. */
 import { isUtf8 } from 'node:buffer';
-import { BytesCursor, BytesElementsCheck, elementCount, shapeProblem, type Tensor } from '@millrace/protocol';
+import { BytesCursor, BytesElementsCheck, elementCount, quote, shapeProblem, type Tensor } from '@millrace/protocol';
 
 /** Tensors up to here are checked at once. */
 export const bytesCheckBytesMax: number = 256 * 1024;
@@ -32,14 +32,14 @@ export function* bytesCheckSlices(
   if (shapeProblem(shape) !== undefined) return undefined;
   const check = new BytesElementsCheck(data, elementCount(shape));
   while (!check.step(sliceElementsMax)) yield;
-  if (check.problem !== undefined) return `input '${name}' for model '${model}': ${check.problem}`;
+  if (check.problem !== undefined) return `input ${quote(name)} for model ${quote(model)}: ${check.problem}`;
   if (!mustBeText) return undefined;
   const cursor = new BytesCursor(data);
   let elements = 0;
   let bytes = 0;
   for (let element = 0; cursor.next(); element++) {
     const problem = textProblemOf(cursor);
-    if (problem !== undefined) return `element ${element} of input '${name}' for model '${model}' ${problem}`;
+    if (problem !== undefined) return `element ${element} of input ${quote(name)} for model ${quote(model)} ${problem}`;
     elements += 1;
     bytes += cursor.length;
     if (elements < sliceElementsMax && bytes < sliceBytesMax) continue;

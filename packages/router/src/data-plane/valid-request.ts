@@ -6,7 +6,9 @@
 import {
   formatShape,
   InferenceError,
-  shapeProblem,
+  quote,
+  quotedCharactersMax,
+  shortened,
   type Tensor,
   type TensorSpec,
   takeByteSize,
@@ -15,6 +17,7 @@ import type { ModelView } from '../registry/catalogue.ts';
 import { type BatchShaping, sizeClassOf } from './batch-shaping/shaping.ts';
 import { bytesCheckSlices, hasManyTexts, isLongTexts } from './bytes-check.ts';
 import type { InferRequest, Parameters, SequenceStep } from './infer.ts';
+import { inputHeadProblem, namesIn, shapeFits, unknownInputProblem, withoutListOfOne } from './input-head.ts';
 import type { ServedModel } from './served-model.ts';
 import { copiesOf } from './sliced-work/copy-slices.ts';
 import type { Slices } from './sliced-work/sliced-work.ts';
@@ -151,7 +154,10 @@ export class ValidInferRequest {
       if (!areRowsKnown) rows = tensorRows;
       else if (tensorRows !== rows) {
         if (!model.answersAnyRows) {
-          throw refusal(request, `input '${tensor.name}' batch size does not match other inputs for '${view.name}'`);
+          throw refusal(
+            request,
+            `input ${quote(tensor.name)} batch size does not match other inputs for '${view.name}'`,
+          );
         }
         isAlone = true;
       }
@@ -202,7 +208,10 @@ export interface Extension {
 const noTrail: readonly string[] = [];
 
 function refusal(request: InferRequest, message: string): InferenceError {
-  return new InferenceError('invalid-request', `[request id: ${request.id || '<id_unknown>'}] ${message}`);
+  return new InferenceError(
+    'invalid-request',
+    `[request id: ${shortened(request.id, quotedCharactersMax) || '<id_unknown>'}] ${message}`,
+  );
 }
 
 function rowsRefusal(request: InferRequest, { name, rowsMax }: ModelView, rows: number): InferenceError {
@@ -213,7 +222,7 @@ function rowsRefusal(request: InferRequest, { name, rowsMax }: ModelView, rows: 
 function emptyRefusal(request: InferRequest, { name, shape }: Tensor, operator: string): InferenceError {
   return refusal(
     request,
-    `input '${name}' for model '${request.model}' has no rows (shape ${formatShape(shape)}), and the operator ${operator} of ` +
+    `input ${quote(name)} for model ${quote(request.model)} has no rows (shape ${formatShape(shape)}), and the operator ${operator} of ` +
       'its graph cannot run without; send at least one row',
   );
 }
@@ -230,11 +239,9 @@ function inputsInOrder(request: InferRequest, model: ServedModel): readonly (Ten
   for (const tensor of request.inputs) {
     const index = model.inputIndex.get(tensor.name);
     if (index === undefined) {
-      const known = view.inputs.map((input) => `'${input.name}'`).join(', ');
-      const unexpected = `unexpected inference input '${tensor.name}' for model '${view.name}'`;
-      throw refusal(request, `${unexpected}; its inputs are ${known}`);
+      throw refusal(request, unknownInputProblem(tensor.name, view));
     }
-    if (inputs[index] !== undefined) throw refusal(request, `input '${tensor.name}' already exists in request`);
+    if (inputs[index] !== undefined) throw refusal(request, `input ${quote(tensor.name)} already exists in request`);
     inputs[index] = tensor;
     if (view.inputs[index]?.isOptional !== true) required += 1;
   }
@@ -243,15 +250,11 @@ function inputsInOrder(request: InferRequest, model: ServedModel): readonly (Ten
     throw refusal(
       request,
       `expected ${model.requiredInputs} inputs but got ${request.inputs.length} inputs for model '${view.name}'. ` +
-        `Got input(s) [${quoted(request.inputs)}], but missing required input(s) [${quoted(missing)}]. ` +
+        `Got input(s) [${namesIn(request.inputs, ',')}], but missing required input(s) [${namesIn(missing, ',')}]. ` +
         'Please provide all required input(s).',
     );
   }
   return inputs;
-}
-
-function quoted(named: readonly { readonly name: string }[]): string {
-  return named.map(({ name }) => `'${name}'`).join(',');
 }
 
 /** The quick check for inputs whose rows all have one size; whatever fails it is looked at properly. */
@@ -275,37 +278,18 @@ function checkedTensor(
   const { model } = request;
   const spec = served.view.inputs[index] as TensorSpec;
   const tensor = withoutListOfOne(given, spec, served.view.isBatched);
-  if (tensor.datatype !== spec.datatype) {
-    const found = `inference input '${tensor.name}' data-type is '${tensor.datatype}'`;
-    throw refusal(request, `${found}, but model '${model}' expects '${spec.datatype}'`);
-  }
-  const problem = shapeProblem(tensor.shape);
-  if (problem !== undefined) throw refusal(request, `input '${tensor.name}' for model '${model}': ${problem}`);
-  if (!spec.isAnyRank && !shapeFits(tensor.shape, spec.shape)) {
-    const expected = `Expected [${spec.shape.join(',')}], got ${formatShape(tensor.shape)}. `;
-    throw refusal(request, `unexpected shape for input '${tensor.name}' for model '${model}'. ${expected}`);
-  }
+  const problem = inputHeadProblem(tensor, spec, model);
+  if (problem !== undefined) throw refusal(request, problem);
   if (tensor.datatype === 'BYTES') {
     if (!areTextsChecked || !isLongTexts(tensor)) checkBytesTensor(request, tensor, served.takesTextOnly);
     return tensor;
   }
   const expected = takeByteSize(tensor.datatype, tensor.shape);
   if (expected !== tensor.data.byteLength) {
-    const mismatch = `input byte size mismatch for input '${tensor.name}' for model '${model}'`;
+    const mismatch = `input byte size mismatch for input ${quote(tensor.name)} for model ${quote(model)}`;
     throw refusal(request, `${mismatch}. Expected ${expected}, got ${tensor.data.byteLength}`);
   }
   return tensor;
-}
-
-/**
- * Triton shows a single value, or one value a row, as a list of one; callers that know the model from there send [1] for
- * [] and [N,1] for [N].
- */
-function withoutListOfOne(tensor: Tensor, spec: TensorSpec, isBatched: boolean): Tensor {
-  const { shape } = tensor;
-  const rank = isBatched && spec.hasDefault !== true ? 1 : 0;
-  if (spec.shape.length !== rank || shape.length !== rank + 1 || shape[rank] !== 1) return tensor;
-  return { ...tensor, shape: shape.slice(0, rank) };
 }
 
 function checkBytesTensor(request: InferRequest, tensor: Tensor, mustBeText: boolean): void {
@@ -324,26 +308,16 @@ export function* longTextSlices(request: InferRequest, { takesTextOnly }: Served
   }
 }
 
-function shapeFits(shape: readonly number[], expected: readonly number[]): boolean {
-  if (shape.length !== expected.length) return false;
-  for (let axis = 0; axis < shape.length; axis++) {
-    const wanted = expected[axis] as number;
-    if (wanted >= 0 && wanted !== shape[axis]) return false;
-  }
-  return true;
-}
-
 function outputsFrom(request: InferRequest, model: ServedModel): readonly number[] {
   if (request.outputs.length === 0) return model.allOutputs;
   const outputs: number[] = [];
   for (const name of request.outputs) {
     const index = model.outputIndex.get(name);
     if (index === undefined) {
-      const known = model.view.outputs.map((output) => `'${output.name}'`).join(', ');
-      const unexpected = `unexpected inference output '${name}' for model '${model.view.name}'`;
-      throw refusal(request, `${unexpected}; its outputs are ${known}`);
+      const unexpected = `unexpected inference output ${quote(name)} for model ${quote(model.view.name)}`;
+      throw refusal(request, `${unexpected}; its outputs are ${namesIn(model.view.outputs)}`);
     }
-    if (outputs.includes(index)) throw refusal(request, `output '${name}' already exists in request`);
+    if (outputs.includes(index)) throw refusal(request, `output ${quote(name)} already exists in request`);
     outputs.push(index);
   }
   return outputs;

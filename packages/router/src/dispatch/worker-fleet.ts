@@ -109,6 +109,13 @@ export class WorkerFleet {
     return [...this.#groups].flatMap((group) => group.members()).sort((a, b) => a.worker - b.worker);
   }
 
+  /** How many workers there are or shall be. */
+  get workerCount(): number {
+    let count = 0;
+    for (const group of this.#groups) count += group.workers;
+    return count;
+  }
+
   /** Ends every worker now; resolves when all are gone. */
   async kill(): Promise<void> {
     await Promise.all([...this.#groups].map((group) => group.kill()));

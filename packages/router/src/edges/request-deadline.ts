@@ -1,5 +1,5 @@
 /** The deadline that a caller sets on one request: by a header field over REST, by a request parameter on every protocol. */
-import { InferenceError } from '@millrace/protocol';
+import { InferenceError, quote } from '@millrace/protocol';
 
 export const timeoutField = 'millrace-timeout-ms';
 export const timeoutParameter = 'millrace_timeout_ms';
@@ -23,7 +23,7 @@ function checkedTimeoutMs(value: unknown, what: string): number {
   if (typeof value === 'number' && Number.isInteger(value) && value >= 1 && value <= requestTimeoutMsMax) return value;
   throw new InferenceError(
     'invalid-request',
-    `${what} must be a whole number of milliseconds from 1 to ${requestTimeoutMsMax}, not '${value}'; leave it out for no deadline`,
+    `${what} must be a whole number of milliseconds from 1 to ${requestTimeoutMsMax}, not ${quote(String(value))}; leave it out for no deadline`,
   );
 }
 

@@ -16,6 +16,8 @@ export type LaneName = LaneChoice | 'pipeline';
 /** What a model gets that says nothing itself. */
 export interface ModelDefaults {
   readonly lane: LaneChoice;
+  /** Models may not ask for the inline lane: workers run as a user of their own, and it would not be that one. */
+  readonly isInlineRefused?: boolean;
   readonly runMsMax: number;
   readonly queueRequestsMax: number;
   readonly queueBytesMax: number;
@@ -242,6 +244,10 @@ export function readModelSettings(
   }
   const lane = written.get('millrace.lane') as LaneChoice | undefined;
   const group = written.get('millrace.worker_group');
+  if (lane === 'inline' && defaults.isInlineRefused === true) {
+    const message = 'would run the model with the rights of the server, although worker.user is set; remove one';
+    findings.problem('parameters["millrace.lane"]', message);
+  }
   if (lane === 'inline' && group !== undefined) {
     findings.problem('parameters["millrace.worker_group"]', 'has no meaning with millrace.lane "inline"; remove one');
   }

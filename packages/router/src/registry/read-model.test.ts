@@ -1,5 +1,6 @@
 import { field } from '@millrace/onnx/testing';
 import { describe, expect, test } from 'vitest';
+import { modelDefaults } from './model-parameters.ts';
 import { type GivenModel, readTestModel, serveTestModel, testConfig, testEntries } from './testing/test-model.ts';
 
 function parameter(name: string, value: string): string {
@@ -231,6 +232,14 @@ describe('a configuration', () => {
         parameters { key: "intra_op_thread_count" value { string_value: "3" } }`,
     });
     expect([definition.lane, definition.threads, warnings]).toEqual(['inline', 3, []]);
+  });
+
+  test('may not put the model inline where workers have a user of their own', async () => {
+    const { failures } = await readTestModel({
+      config: 'parameters { key: "millrace.lane" value { string_value: "inline" } }',
+      defaults: { ...modelDefaults, isInlineRefused: true },
+    });
+    expect(failures[0]?.problems[0]?.message).toMatch(/with the rights of the server, although worker\.user is set/);
   });
 
   test('with max_batch_size alone is completed with it', async () => {

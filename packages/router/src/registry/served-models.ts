@@ -1,5 +1,5 @@
 /** The catalogue as it lives: every model version that is served or should be, and how a name and a version resolve. */
-import { InferenceError } from '@millrace/protocol';
+import { InferenceError, quote, quotedCharactersMax, shortened } from '@millrace/protocol';
 import type { ServedModel } from '../data-plane/served-model.ts';
 import type { CallerWords } from './caller-words.ts';
 import type { Catalogue, ModelState, ModelStatus, ModelView } from './catalogue.ts';
@@ -95,14 +95,17 @@ export class ServedModels implements Catalogue {
     if (named === undefined) {
       const broken = this.#failures.get(name)?.[0];
       if (broken !== undefined) return this.#notReady(name, version, broken.reason);
-      return new InferenceError('unknown-model', `Request for unknown model: '${name}' is not found`);
+      return new InferenceError('unknown-model', `Request for unknown model: ${quote(name)} is not found`);
     }
     if (version === '') return this.#notReady(name, version, highestOf(named)?.reason ?? 'it has no version');
-    return new InferenceError('unknown-model', `Request for unknown model: '${name}' version ${version} is not found`);
+    return new InferenceError(
+      'unknown-model',
+      `Request for unknown model: ${quote(name)} version ${shortened(version, quotedCharactersMax)} is not found`,
+    );
   }
 
   #notReady(name: string, version: string, reason: string): InferenceError {
-    const which = version === '' ? `'${name}'` : `'${name}' version ${version}`;
+    const which = version === '' ? quote(name) : `${quote(name)} version ${version}`;
     const why = this.callerWords(reason);
     return new InferenceError('model-not-ready', `Request for model ${which} cannot be served now: ${why}`);
   }

@@ -2,6 +2,7 @@
  * Every metric Millrace shows: name, type, meaning, labels. The one source of the registry and of
  * docs/reference/metrics.md. One word per concept, as everywhere: request, batch, rows, worker, model, version.
  */
+import { doorRefusals } from '@millrace/http';
 import { errorCatalogue } from '@millrace/protocol';
 import { shadowOutcomes } from '../data-plane/contexts/shadow-outcome.ts';
 import type { FamilyOf, MetricSpec, MetricsRegistry } from './registry.ts';
@@ -12,6 +13,9 @@ export const latencyBucketsSeconds = [
 ] as const;
 
 export const batchRowsBuckets = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024] as const;
+
+/** From an idle loop to one that a request holds for seconds; 20 ms is the goal under attack. */
+export const loopDelayBucketsSeconds = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10] as const;
 
 const ofModel = ['model', 'version'] as const;
 
@@ -165,6 +169,28 @@ export const modelMetrics = {
 } as const satisfies Record<string, MetricSpec>;
 
 const ofInstance = ['model', 'version', 'worker'] as const;
+
+/** What requests hold, read from the ledger when somebody scrapes. */
+export const memoryMetrics = {
+  heldBytes: {
+    name: 'millrace_request_memory_bytes',
+    type: 'gauge',
+    help: 'Memory that requests and unsent answers hold, by part: shared by fair shares, for small requests alone, and for the one that has waited longest.',
+    labels: ['part'],
+  },
+  limitBytes: {
+    name: 'millrace_request_memory_limit_bytes',
+    type: 'gauge',
+    help: 'The size of each part; together `memory.bytesMax`.',
+    labels: ['part'],
+  },
+  waitingRequests: {
+    name: 'millrace_request_memory_waiting_requests',
+    type: 'gauge',
+    help: 'Requests that are not read from because their caller has its share of the memory.',
+    labels: [],
+  },
+} as const;
 
 /** What the scheduler knows, read from it when somebody scrapes. */
 export const schedulerMetrics = {
@@ -400,6 +426,34 @@ export const serverMetrics = {
 } as const satisfies Record<string, MetricSpec>;
 
 /** Under the names every Node.js dashboard already reads. */
+export const connectionMetrics = {
+  connections: {
+    name: 'millrace_connections',
+    type: 'gauge',
+    help: 'Open connections on all ports, TLS handshakes in progress included.',
+    labels: [],
+  },
+  handshakes: {
+    name: 'millrace_tls_handshakes',
+    type: 'gauge',
+    help: 'TLS handshakes in progress.',
+    labels: [],
+  },
+  refused: {
+    name: 'millrace_connections_refused_total',
+    type: 'counter',
+    help: 'Connections that were closed at once, by the limit that they met; `descriptors` is the limit of open files.',
+    labels: ['limit'],
+    values: doorRefusals,
+  },
+  evicted: {
+    name: 'millrace_connections_evicted_total',
+    type: 'counter',
+    help: 'Idle connections and stalled TLS handshakes that were closed to make room for others.',
+    labels: [],
+  },
+} as const satisfies Record<string, MetricSpec>;
+
 export const processMetrics = {
   cpuSeconds: {
     name: 'process_cpu_seconds_total',
@@ -448,6 +502,13 @@ export const processMetrics = {
     type: 'gauge',
     help: 'Memory of buffers outside the JavaScript heap.',
     labels: [],
+  },
+  loopDelaySeconds: {
+    name: 'millrace_event_loop_delay_seconds',
+    type: 'histogram',
+    help: 'Delay of the event loop at samples 10 ms apart. A scrape does not reset it, as it does the gauges.',
+    labels: [],
+    buckets: loopDelayBucketsSeconds,
   },
   loopLagMean: {
     name: 'nodejs_eventloop_lag_mean_seconds',

@@ -32,7 +32,8 @@ async function call(method: string, path: string, accept?: string): Promise<Http
     },
     trailers: headersOf({}),
     signal: neverCancelled,
-    peer: { address: '127.0.0.1', port: 1, isEncrypted: false },
+    peer: { address: '127.0.0.1', port: 1, isEncrypted: false, owner: '127.0.0.1', isTrustedProxy: false },
+    memory: { hold: () => {}, ready: () => Promise.resolve(), give: () => {}, hasRoomFor: () => true },
   };
   const response = await metricsHandler(registry)(request);
   return { ...response, text: new TextDecoder().decode(response.body as Uint8Array) };

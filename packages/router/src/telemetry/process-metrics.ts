@@ -1,10 +1,8 @@
 /** What the process itself costs, read when somebody scrapes. */
 import { readdir, readFile } from 'node:fs/promises';
-import { monitorEventLoopDelay } from 'node:perf_hooks';
+import { LoopDelaySampler } from './loop-delay.ts';
 import { processMetrics, registerAll } from './metric-table.ts';
 import type { MetricsRegistry } from './registry.ts';
-
-const lagResolutionMs = 10;
 
 export interface ProcessMetrics {
   /** Stops the sampling of the event loop. */
@@ -14,8 +12,7 @@ export interface ProcessMetrics {
 /** `startedAtMs` is when the process began, in milliseconds since the Unix epoch. */
 export function startProcessMetrics(registry: MetricsRegistry, startedAtMs: number): ProcessMetrics {
   const families = registerAll(registry, processMetrics);
-  const delay = monitorEventLoopDelay({ resolution: lagResolutionMs });
-  delay.enable();
+  const loopDelay = new LoopDelaySampler(families.loopDelaySeconds.bind());
   families.startSeconds.bind().set(startedAtMs / 1000);
 
   const stopCollecting = registry.onCollect(async () => {
@@ -26,11 +23,10 @@ export function startProcessMetrics(registry: MetricsRegistry, startedAtMs: numb
     families.heapUsedBytes.bind().set(memory.heapUsed);
     families.heapTotalBytes.bind().set(memory.heapTotal);
     families.externalBytes.bind().set(memory.external);
-    // A sample includes the sampling interval itself; an idle loop has no lag.
-    families.loopLagMean.bind().set(lagSecondsFrom(delay.mean));
-    families.loopLagP99.bind().set(lagSecondsFrom(delay.percentile(99)));
-    families.loopLagMax.bind().set(lagSecondsFrom(delay.max));
-    delay.reset();
+    const delay = loopDelay.take();
+    families.loopLagMean.bind().set(delay.meanSeconds);
+    families.loopLagP99.bind().set(delay.p99Seconds);
+    families.loopLagMax.bind().set(delay.maxSeconds);
 
     const files = await openFileCounts();
     if (files !== undefined) {
@@ -42,15 +38,9 @@ export function startProcessMetrics(registry: MetricsRegistry, startedAtMs: numb
   return {
     stop() {
       stopCollecting();
-      delay.disable();
+      loopDelay.stop();
     },
   };
-}
-
-// Without a sample since the last scrape the histogram's mean is NaN and its maximum 0.
-function lagSecondsFrom(nanoseconds: number): number {
-  const lag = nanoseconds / 1e9 - lagResolutionMs / 1000;
-  return lag > 0 ? lag : 0;
 }
 
 /** Undefined where there is no /proc. */

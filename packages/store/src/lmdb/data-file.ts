@@ -5,7 +5,6 @@
 import { spawnSync } from 'node:child_process';
 import { closeSync, copyFileSync, mkdtempSync, openSync, readSync, rmSync, statSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 export const dataFile = 'data.mdb';
@@ -25,12 +24,12 @@ const pageBytesMax = 65_536;
 const tryMsMax = 60_000;
 
 /** Whether lmdb can be given the file, which has something in it. */
-export function isWholeDataFile(path: string): boolean {
+export function isWholeDataFile(path: string, temporaryFolder: string): boolean {
   const fileBytes = statSync(path).size;
   const bytesExpected = bytesExpectedOf(path, fileBytes);
   if (bytesExpected === undefined) return false;
   // lmdb does not write pages at the end that were used and freed within one change, so a shorter file may be whole.
-  return fileBytes >= bytesExpected || isReadable(path);
+  return fileBytes >= bytesExpected || isReadable(path, temporaryFolder);
 }
 
 /** How long the file is if all of its pages are there; undefined when it is not lmdb's. */
@@ -61,13 +60,14 @@ function changeOf(head: Buffer): bigint {
 }
 
 /** Reads all of a copy and writes to it, in a process that is there for nothing else and may be ended. */
-function isReadable(path: string): boolean {
-  const folder = mkdtempSync(join(tmpdir(), 'millrace-store-'));
+function isReadable(path: string, temporaryFolder: string): boolean {
+  const folder = mkdtempSync(join(temporaryFolder, 'millrace-store-'));
   try {
     copyFileSync(path, join(folder, dataFile));
     const lmdb = createRequire(import.meta.url).resolve('lmdb');
     const { status } = spawnSync(process.execPath, ['--eval', tryProgram(lmdb, folder)], {
       stdio: 'ignore',
+      env: { TMPDIR: folder },
       timeout: tryMsMax,
     });
     return status === 0;

@@ -1,4 +1,5 @@
 /** A metadata store on disk: what was acknowledged survives the process, and the machine too unless told otherwise. */
+import { tmpdir } from 'node:os';
 import { resolve } from 'node:path';
 import type { MetadataStore } from '../metadata.ts';
 import { type StoreClock, systemStoreClock } from '../store-clock.ts';
@@ -14,6 +15,8 @@ export interface LmdbStoreOptions {
   readonly path: string;
   /** False: a change survives the death of the process at any moment, but the last ones may be lost with the machine's power. */
   readonly isSynced?: boolean;
+  /** Where a copy of a doubtful file is tried out; the system's place for temporary files unless given. */
+  readonly temporaryFolder?: string | undefined;
   readonly clock?: StoreClock;
 }
 
@@ -22,7 +25,7 @@ export const storeFormat = 1;
 
 export async function openLmdbStore(options: LmdbStoreOptions): Promise<MetadataStore> {
   const folder = resolve(options.path);
-  prepareFolder(folder);
+  prepareFolder(folder, options.temporaryFolder ?? tmpdir());
   const table = await openTable(folder, options.isSynced ?? true);
   let ownership: Ownership | undefined;
   try {

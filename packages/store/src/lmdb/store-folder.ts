@@ -10,7 +10,7 @@ import { dataFile, isWholeDataFile } from './data-file.ts';
 const lockFile = 'lock.mdb';
 
 /** Makes the folder, for its owner alone, unless it is there; throws `store-unusable` for what cannot be a store. */
-export function prepareFolder(folder: string): void {
+export function prepareFolder(folder: string, temporaryFolder: string): void {
   try {
     makeFolder(folder);
     if (!statSync(folder).isDirectory()) throw new Error('it is not a folder');
@@ -21,7 +21,7 @@ export function prepareFolder(folder: string): void {
   } catch (error) {
     throw unusable(folder, (error as Error).message, error);
   }
-  checkDataFile(folder);
+  checkDataFile(folder, temporaryFolder);
 }
 
 /** One by one: where the system refuses without a reason, as below /proc, Node's own way of making parents never ends. */
@@ -37,13 +37,13 @@ export function unusable(folder: string, reason: string, cause?: unknown, advice
   return new StoreError('store-unusable', `the store in ${folder} cannot be used: ${reason}; ${advice}`, { cause });
 }
 
-function checkDataFile(folder: string): void {
+function checkDataFile(folder: string, temporaryFolder: string): void {
   const path = join(folder, dataFile);
   // An empty file is one whose first opening was cut short.
   if (!existsSync(path) || statSync(path).size === 0) return;
   let isWhole: boolean;
   try {
-    isWhole = isWholeDataFile(path);
+    isWhole = isWholeDataFile(path, temporaryFolder);
   } catch (error) {
     throw unusable(folder, (error as Error).message, error);
   }

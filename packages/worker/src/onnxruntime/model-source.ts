@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { cutZipMaps, hasInvalidText, readOnnxFile, separateDefaults } from '@millrace/onnx';
 import type { LoadSpec } from '@millrace/protocol';
-import { InferenceSession, type Tensor } from 'onnxruntime-node';
+import { InferenceSession, type Tensor } from './onnxruntime.ts';
 import { mayBeChanged } from './text-tensor.ts';
 
 /** What a session is made from. */

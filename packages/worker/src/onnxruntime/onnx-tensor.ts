@@ -7,8 +7,8 @@ import {
   InferenceError,
   type TensorSpec,
 } from '@millrace/protocol';
-import { Tensor } from 'onnxruntime-node';
 import { elementsFrom, elementTypes } from './element-types.ts';
+import { Tensor } from './onnxruntime.ts';
 import { textsFrom } from './text-tensor.ts';
 
 /** Where the language has it, `Tensor` insists on Float16Array, which the native side then takes for empty. */

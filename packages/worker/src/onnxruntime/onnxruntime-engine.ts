@@ -1,5 +1,4 @@
 import { type Datatype, datatypes, elementCount, type LoadSpec } from '@millrace/protocol';
-import { InferenceSession } from 'onnxruntime-node';
 import { type Engine, ModelMismatch, type Session } from '../engine.ts';
 import { warmUpMemory } from '../warm-up/warm-up-memory.ts';
 import { modelProblems, unsupportedProblems } from './check-model.ts';
@@ -7,6 +6,7 @@ import { executionProvidersOf } from './execution-providers.ts';
 import { FixedSizesSession, type SizedSession } from './fixed-sizes-session.ts';
 import { gpuFailureWords, isMemoryFull, memoryFullWords } from './gpu-failure.ts';
 import { externalFolderOption, type ModelSource, modelSourceOf } from './model-source.ts';
+import { InferenceSession } from './onnxruntime.ts';
 import { OnnxruntimeSession } from './onnxruntime-session.ts';
 
 /** Failures are told in the answer; the engine's own print of each would only fill the log. */

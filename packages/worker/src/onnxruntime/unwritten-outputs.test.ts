@@ -2,10 +2,10 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type BatchTensor, elementsOf, type LoadSpec, type TensorSpec } from '@millrace/protocol';
-import { InferenceSession } from 'onnxruntime-node';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Session } from '../engine.ts';
 import { type OnnxGraph, onnxModelFrom, usedMemory } from '../testing/index.ts';
+import { InferenceSession } from './onnxruntime.ts';
 import { onnxruntimeEngine } from './onnxruntime-engine.ts';
 import { OnnxruntimeSession } from './onnxruntime-session.ts';
 

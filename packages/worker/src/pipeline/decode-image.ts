@@ -12,8 +12,8 @@ const readers = ['Jpeg', 'Png', 'Webp', 'Nsgif', 'Heif', 'Tiff'].map((name) => `
 
 let loading: Promise<typeof import('sharp').default> | undefined;
 
-/** Only a pipeline that has pictures loads the library: it takes 20 ms and as many megabytes. */
-function loadSharp(): Promise<typeof import('sharp').default> {
+/** Only a pipeline that may have pictures loads the library: it takes 20 ms and as many megabytes. */
+export function loadSharp(): Promise<typeof import('sharp').default> {
   loading ??= import('sharp').then(({ default: sharp }) => {
     // Formats that refer to other files, or are programs, are never read.
     sharp.block({ operation: ['VipsForeignLoad'] });

@@ -1,8 +1,11 @@
 /** A program that is told the path of a pipeline and says what it declares, as JSON to descriptor 3. */
 import { readFileSync, writeSync } from 'node:fs';
+import { confineChild } from '@millrace/shared-memory';
 import { declarationOf } from './declaration.ts';
 import { loadPipelineModule } from './load-module.ts';
 import { reasonOf } from './user-error.ts';
+
+confineChild();
 
 const answerDescriptor = 3;
 const path = readFileSync(0, 'utf8');

@@ -1,6 +1,7 @@
 import type { LoadSpec } from '@millrace/protocol';
 import type { Engine, Session } from '../engine.ts';
 import { declarationOf, mismatchOf } from './declaration.ts';
+import { loadSharp } from './decode-image.ts';
 import { loadPipelineModule } from './load-module.ts';
 import type { PipelineDefinition } from './pipeline-api.ts';
 import { PipelineSession } from './pipeline-session.ts';
@@ -21,6 +22,8 @@ export const pipelineEngine: Engine = {
     } catch (error) {
       throw new Error(`${title}: ${reasonOf(error, spec.path)}`);
     }
+    // A picture comes in one of these. Loaded now: a worker that is ready opens no files but its model's.
+    if (spec.inputs.some(({ datatype }) => datatype === 'BYTES' || datatype === 'UINT8')) await loadSharp();
     return new PipelineSession(pipeline, spec);
   },
 };

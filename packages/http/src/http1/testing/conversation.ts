@@ -38,6 +38,7 @@ export const echo: WireHandler = (exchange) => {
     onEnd: () => exchange.answer(200, [], Buffer.concat(pieces), undefined, undefined),
     onAbort: () => exchange.end(),
     onDrain: () => {},
+    onRefused: () => {},
   };
   exchange.resume();
 };

@@ -47,7 +47,7 @@ export function converse(handler: WireHandler, options: HttpLimitOptions = {}) {
 
 /** A listener that reads over the body. */
 export function listener(onEnd: () => void, onAbort: (reason: string) => void = () => {}): ExchangeListener {
-  return { onData: () => {}, onEnd, onAbort, onDrain: () => {} };
+  return { onData: () => {}, onEnd, onAbort, onDrain: () => {}, onRefused: () => {} };
 }
 
 /** Reads the body and answers with what it measured. */
@@ -60,6 +60,7 @@ export const measure: WireHandler = (exchange) => {
     onEnd: () => exchange.answer(200, [['x-bytes', String(bytes)]], undefined, undefined, undefined),
     onAbort: () => exchange.end(),
     onDrain: () => {},
+    onRefused: () => {},
   };
   exchange.resume();
 };

@@ -2,6 +2,7 @@
 import type { HeaderList } from '../../exchange.ts';
 import { Field, fieldKindOf } from '../../wire/field.ts';
 import { FieldList, noFields } from '../../wire/field-list.ts';
+import { type ServerMemory, unlimitedMemory } from '../../wire/memory.ts';
 import { type AnswerBody, WireExchange } from '../../wire/wire-exchange.ts';
 import { envelopePrefix } from '../envelope.ts';
 
@@ -25,7 +26,10 @@ export class ExchangeDouble extends WireExchange {
   wantedTimes = 0;
   onDone: () => void = () => {};
 
-  constructor({ method = 'POST', path = '/test.Echo/Unary', query = '', headers = [] }: DoubleRequest) {
+  constructor(
+    { method = 'POST', path = '/test.Echo/Unary', query = '', headers = [] }: DoubleRequest,
+    memory: ServerMemory = unlimitedMemory,
+  ) {
     const fields = headers.map(([name, value]) => new Field(name, value, fieldKindOf(name), true));
     super(
       {
@@ -37,7 +41,8 @@ export class ExchangeDouble extends WireExchange {
         headers: new FieldList(fields),
         lengthBytes: undefined,
       },
-      { address: '127.0.0.1', port: 1, isEncrypted: false },
+      { address: '127.0.0.1', port: 1, isEncrypted: false, owner: '127.0.0.1', isTrustedProxy: false },
+      memory.connection('127.0.0.1'),
     );
   }
 
@@ -117,6 +122,8 @@ export class ExchangeDouble extends WireExchange {
   }
 
   protected credit(): void {}
+
+  protected onBodyDropped(): void {}
 
   protected onBodyWanted(): void {
     this.wantedTimes += 1;

@@ -1,5 +1,6 @@
 import { type HttpLimitOptions, type HttpLimits, resolveHttpLimits } from '../config.ts';
-import type { ConnectionHost } from '../connection-host.ts';
+import type { ConnectionHost, HostParts, OwnerOf } from '../connection-host.ts';
+import { type ServerMemory, unlimitedMemory } from '../memory.ts';
 import { OutputArena } from '../output.ts';
 import { TimingWheel } from '../timing-wheel.ts';
 import type { Connection } from '../transport.ts';
@@ -11,11 +12,15 @@ export class MemoryHost implements ConnectionHost {
   readonly wheel: TimingWheel;
   readonly arena = new OutputArena();
   handler: WireHandler;
+  readonly memory: ServerMemory;
+  readonly ownerOf: OwnerOf | undefined;
   #nowMs = 1_000_000;
   #waiting: Connection[] = [];
 
-  constructor(handler: WireHandler, options: HttpLimitOptions = {}) {
+  constructor(handler: WireHandler, options: HttpLimitOptions = {}, parts: HostParts = {}) {
     this.limits = resolveHttpLimits(options);
+    this.memory = parts.memory ?? unlimitedMemory;
+    this.ownerOf = parts.ownerOf;
     this.handler = handler;
     this.wheel = new TimingWheel({ nowMs: () => this.#nowMs });
   }

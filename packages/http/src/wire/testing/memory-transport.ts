@@ -3,7 +3,13 @@ import type { Transport } from '../transport.ts';
 
 /** A transport without a socket: what a connection sends is kept, and what the kernel would take is the test's to say. */
 export class MemoryTransport implements Transport {
-  readonly peer: Peer = { address: '192.0.2.1', port: 4711, isEncrypted: false };
+  readonly peer: Peer = {
+    address: '192.0.2.1',
+    port: 4711,
+    isEncrypted: false,
+    owner: '192.0.2.1',
+    isTrustedProxy: false,
+  };
   /** While true nothing leaves: a client that does not read. */
   isStuck: boolean = false;
   isPaused: boolean = false;

@@ -194,6 +194,7 @@ describe('what it says when something is wrong', () => {
     [['label', 'mlp', 'stable', '2', '--if-revision', 'x'], '--if-revision: must be a whole number, not "x"'],
     [['queues', '--interval', '5'], '--interval: has no meaning without --watch'],
     [['queues', '--watch', '--interval', '0'], '--interval: must be seconds from 0.1 to 3600'],
+    [['list', '--url', 'unix:m.sock'], '--url: must be like unix:/run/millrace.sock, not "unix:m.sock"'],
     [['list', '--url', 'server:8000'], '--url: must be like http://127.0.0.1:8000'],
     [['pin', 'mlp', '1', '2'], 'is one argument too many for millrace models pin'],
   ])('%j is refused with 2, and nothing is sent', async (words, message) => {
@@ -214,6 +215,7 @@ describe('what it says when something is wrong', () => {
 
   test.each([
     [404, 'not-found', 'Not Found', /offers no management: .*management\.enabled.*management\.port.*--url/],
+    [404, 'not-found', 'management is off; use --management', /offers no management: management is off; use --man/],
     [404, 'unknown-model', "no model 'x'", /the server answered 404: no model 'x'/],
     [409, 'conflict', 'revision 8 now', /409: revision 8 now Look again with millrace models traffic/],
     [503, 'model-not-ready', 'explicit model load / unload is not allowed', /503: explicit model load/],
@@ -221,6 +223,12 @@ describe('what it says when something is wrong', () => {
     const reply = await models(['traffic', 'mlp'], refusing(status, code, error));
     expect(reply.stderr).toMatch(message);
     expect(reply.code).toBe(1);
+  });
+
+  test('a socket that is not there is named', async () => {
+    const { code, stderr } = await models(['list', '--url', `unix:${folder}/none.sock`]);
+    expect(stderr).toMatch(/nothing answers at unix:.*none\.sock \(ENOENT\)/);
+    expect(code).toBe(1);
   });
 
   test('a server that is not there is named', async () => {

@@ -5,7 +5,7 @@ import type { CommandSpec } from '../command-table.ts';
 import { exitCodes } from '../exit-codes.ts';
 import type { FlagValues, ParsedArguments } from '../parse-arguments.ts';
 import type { CommandContext } from '../run-command.ts';
-import { timeoutMsFrom, urlFrom } from '../server-call.ts';
+import { managedFrom, timeoutMsFrom } from '../server-call.ts';
 import { type Paint, paintOf, terminalOf } from '../terminal.ts';
 import { loadBodyFrom } from './load-body.ts';
 import { type ManagementCall, ManagementClient } from './management-client.ts';
@@ -30,9 +30,8 @@ export async function manage(command: CommandSpec, parsed: ParsedArguments, cont
   const plan = makePlan(words, flags, context);
   const defaultSeconds = name === 'load' || name === 'unload' ? loadSeconds : answerSeconds;
   const address = {
-    url: urlFrom(flags, words.problems),
+    ...managedFrom(flags, context.fetch, words.problems),
     timeoutMs: timeoutMsFrom(flags, defaultSeconds, words.problems),
-    fetch: context.fetch,
   };
   const watch = watchFrom(flags, words.problems);
   if (words.problems.length > 0) throw new ConfigError(words.problems);

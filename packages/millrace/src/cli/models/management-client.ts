@@ -39,10 +39,20 @@ export class ManagementClient {
     const { url } = this.#address;
     const code = headers.get('millrace-error-code');
     if (code === 'not-found') {
-      const where = 'it may be turned off (management.enabled) or on a port of its own (management.port)';
-      return new CommandFailure(`${url} offers no management: ${where}; say where it is with --url`);
+      return new CommandFailure(`${url} offers no management: ${reasonIn(body)}; say where it is with --url`);
     }
     const hint = code === 'conflict' ? ' Look again with millrace models traffic, and decide anew.' : '';
     return new CommandFailure(`${refusalText(status, body)}${hint}`);
   }
+}
+
+/** What the server says of it: whether management is off, or elsewhere. */
+function reasonIn(body: Uint8Array): string {
+  try {
+    const { error } = objectFrom(body);
+    if (typeof error === 'string' && error.startsWith('management is')) return error;
+  } catch {
+    // Some other server, or one that says nothing of it.
+  }
+  return 'it may be turned off (management.enabled) or on a port of its own (management.port)';
 }

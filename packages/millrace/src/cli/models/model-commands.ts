@@ -15,7 +15,7 @@ function serverGroup(timeoutSeconds: number): FlagGroup {
       {
         flag: 'url',
         placeholder: 'URL',
-        description: 'Where the server is managed.',
+        description: 'Where the server is managed; unix:PATH for its socket.',
         defaultText: 'http://127.0.0.1:8000',
         synonyms: ['host', 'server', 'address'],
       },

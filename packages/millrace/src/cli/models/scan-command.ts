@@ -25,8 +25,9 @@ export async function scanModels(parsed: ParsedArguments, context: CommandContex
   // Reading model files needs the router; the other commands start quicker without it.
   const { scanRepository } = await import('@millrace/router');
   const { gpuSupportFrom } = await import('../../model-defaults.ts');
-  const { describePipeline } = await import('../../pipelines.ts');
-  const scan = await scanRepository(paths, { gpu: gpuSupportFrom({ worker: { gpusMax: 'auto' } }), describePipeline });
+  const { pipelineDescriber } = await import('../../pipelines.ts');
+  const gpu = gpuSupportFrom({ worker: { gpusMax: 'auto' } });
+  const scan = await scanRepository(paths, { gpu, describePipeline: pipelineDescriber() });
   const paint = paintOf(terminalOf(context.stdout, context.environment));
   context.stdout.write(parsed.flags.isOn('json') ? scanJson(scan) : scanText(scan, paint));
   if (parsed.flags.isOn('explain') && !parsed.flags.isOn('json')) context.stdout.write(explainText(scan, paint));

@@ -1,4 +1,5 @@
 /** The lane to worker processes on this host: messages over a Unix socket, tensors in memory both sides map. */
+import type { spawn } from 'node:child_process';
 import type { Lane } from '@millrace/protocol';
 import { MappingPool } from '@millrace/shared-memory';
 import { LocalLink } from './local-link.ts';
@@ -8,6 +9,8 @@ export interface LocalLaneOptions {
   readonly workerPath: string;
   /** The Node that runs it; the one that runs this process unless given. */
   readonly execPath?: string;
+  /** Starts the processes; Node's own unless given. */
+  readonly spawn?: typeof spawn;
   /** The worker's environment, all of it: nothing is inherited. */
   readonly environment?: Readonly<Record<string, string>>;
   /**

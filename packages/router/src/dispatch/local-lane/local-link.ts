@@ -1,3 +1,4 @@
+import { spawn } from 'node:child_process';
 import {
   type CallAnsweredMessage,
   type DispatchMessage,
@@ -61,6 +62,7 @@ export class LocalLink implements WorkerLink {
     this.#process = new WorkerProcess({
       workerPath: options.workerPath,
       execPath: options.execPath ?? process.execPath,
+      spawn: options.spawn ?? spawn,
       environment: options.environment ?? {},
       memoryDescriptor: this.#memory.descriptor,
       onData: (chunk) => this.#onData(chunk),

@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import type { ChildProcess, spawn } from 'node:child_process';
 import type { Socket } from 'node:net';
 import type { Readable } from 'node:stream';
 import { TextTail } from './text-tail.ts';
@@ -24,6 +24,7 @@ const allocatorSettings = {
 export interface WorkerProcessOptions {
   readonly workerPath: string;
   readonly execPath: string;
+  readonly spawn: typeof spawn;
   readonly environment: Readonly<Record<string, string>>;
   /** Inherited by the worker as descriptor 4. */
   readonly memoryDescriptor: number | undefined;
@@ -44,7 +45,7 @@ export class WorkerProcess {
   constructor(options: WorkerProcessOptions) {
     this.#options = options;
     try {
-      this.#child = spawn(options.execPath, [options.workerPath], {
+      this.#child = options.spawn(options.execPath, [options.workerPath], {
         stdio: ['ignore', 'ignore', 'pipe', 'pipe', options.memoryDescriptor ?? 'ignore'],
         env: { ...allocatorSettings, ...options.environment },
       });

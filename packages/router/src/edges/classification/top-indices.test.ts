@@ -1,16 +1,20 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { doAtOnce } from '../slices/slice-queue.ts';
 import { topIndices } from './top-indices.ts';
 
+const top = (values: ArrayLike<number | bigint>, from: number, to: number, count: number): Uint32Array =>
+  doAtOnce(topIndices(values, from, to, count));
+
 test('the greatest come first, equal ones in their order, NaN last', () => {
-  expect([...topIndices(new Float32Array([1, 3, NaN, 3, -Infinity, 2]), 0, 6, 6)]).toEqual([1, 3, 5, 0, 4, 2]);
-  expect([...topIndices(new Float32Array([NaN, NaN]), 0, 2, 5)]).toEqual([0, 1]);
-  expect([...topIndices(new BigInt64Array([1n, 9n, -3n]), 0, 3, 2)]).toEqual([1, 0]);
-  expect([...topIndices(new Float32Array(0), 0, 0, 3)]).toEqual([]);
+  expect([...top(new Float32Array([1, 3, NaN, 3, -Infinity, 2]), 0, 6, 6)]).toEqual([1, 3, 5, 0, 4, 2]);
+  expect([...top(new Float32Array([NaN, NaN]), 0, 2, 5)]).toEqual([0, 1]);
+  expect([...top(new BigInt64Array([1n, 9n, -3n]), 0, 3, 2)]).toEqual([1, 0]);
+  expect([...top(new Float32Array(0), 0, 0, 3)]).toEqual([]);
 });
 
 test('a range is looked at and no more', () => {
-  expect([...topIndices(new Int32Array([9, 1, 2, 3, 9]), 1, 4, 2)]).toEqual([3, 2]);
+  expect([...top(new Int32Array([9, 1, 2, 3, 9]), 1, 4, 2)]).toEqual([3, 2]);
 });
 
 test('it agrees with sorting everything', () => {
@@ -27,8 +31,28 @@ test('it agrees with sorting everything', () => {
           }
           return left < right ? 1 : left > right ? -1 : a - b;
         });
-      expect([...topIndices(values, 0, values.length, count)]).toEqual(sorted.slice(0, count));
+      expect([...top(values, 0, values.length, count)]).toEqual(sorted.slice(0, count));
     }),
     { seed: 7, numRuns: 500 },
   );
+});
+
+test.each([
+  ['rising', (index: number) => index],
+  ['falling', (index: number) => -index],
+  ['equal', () => 1],
+  ['mixed', (index: number) => Math.sin(index)],
+] as const)('%s values of any number of candidates agree with sorting, in slices', (_, value) => {
+  const values = Float64Array.from({ length: 100_000 }, (__, index) => value(index));
+  const sorted = Array.from(values, (___, index) => index).sort(
+    (a, b) => (values[b] as number) - (values[a] as number) || a - b,
+  );
+  for (const count of [1, 31, 33, 1000, 65_536, 100_000]) {
+    const work = topIndices(values, 0, values.length, count);
+    let slices = 1;
+    let next = work.next();
+    for (; next.done !== true; next = work.next()) slices += 1;
+    expect(next.value.join() === sorted.slice(0, count).join()).toBe(true);
+    expect(slices).toBeGreaterThanOrEqual(3);
+  }
 });

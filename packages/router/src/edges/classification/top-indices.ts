@@ -1,25 +1,41 @@
 /**
- * The indices of the `count` greatest values, greatest first; equal values in their order, NaN after everything.
- * A heap of the best so far: a million scores for the top five cost one pass.
+ * The indices of the `count` greatest values, greatest first; equal values in their order, NaN after everything. Linear in
+ * the values whatever their order: candidates are gathered up to twice as many as wanted, then the worse half is dropped.
+ * In slices: yields after every `sliceSteps` values.
  */
-export function topIndices(values: ArrayLike<number | bigint>, from: number, to: number, count: number): Uint32Array {
+export function* topIndices(
+  values: ArrayLike<number | bigint>,
+  from: number,
+  to: number,
+  count: number,
+): Generator<void, Uint32Array> {
   const size = Math.min(count, to - from);
-  const heap = new Uint32Array(size);
-  for (let index = 0; index < size; index++) {
-    heap[index] = from + index;
-    siftUp(values, heap, index);
+  if (size === 0) return new Uint32Array(0);
+  const candidates = new Uint32Array(Math.min(to - from, Math.max(2 * size, candidatesMin)));
+  let found = 0;
+  /** Once `size` candidates are sure, only what is better than the worst of them is a candidate. */
+  let worst = -1;
+  for (let index = from; index < to; index++) {
+    if ((index - from) % sliceSteps === sliceSteps - 1) yield;
+    if (worst !== -1 && isWorse(values, index, worst)) continue;
+    if (found === candidates.length) {
+      yield* selectBest(values, candidates, found, size);
+      found = size;
+      worst = candidates[size - 1] as number;
+      if (isWorse(values, index, worst)) continue;
+    }
+    candidates[found] = index;
+    found += 1;
   }
-  for (let index = from + size; index < to; index++) {
-    if (size === 0 || isWorse(values, index, heap[0] as number)) continue;
-    heap[0] = index;
-    siftDown(values, heap, 0, size);
-  }
-  for (let end = size - 1; end > 0; end--) {
-    swap(heap, 0, end);
-    siftDown(values, heap, 0, end);
-  }
-  return heap;
+  if (found > size) yield* selectBest(values, candidates, found, size);
+  const best = candidates.slice(0, size);
+  yield* sortBest(values, best);
+  return best;
 }
+
+/** Comparisons between two pauses, each of some nanoseconds. */
+const sliceSteps = 32 * 1024;
+const candidatesMin = 64;
 
 /** Whether index `a` comes after index `b`. */
 function isWorse(values: ArrayLike<number | bigint>, a: number, b: number): boolean {
@@ -32,31 +48,65 @@ function isWorse(values: ArrayLike<number | bigint>, a: number, b: number): bool
   return isLeftNan === isRightNan ? a > b : isLeftNan;
 }
 
-/** The worst is at the root. */
-function siftUp(values: ArrayLike<number | bigint>, heap: Uint32Array, start: number): void {
-  let child = start;
-  while (child > 0) {
-    const parent = (child - 1) >> 1;
-    if (!isWorse(values, heap[child] as number, heap[parent] as number)) return;
-    swap(heap, child, parent);
-    child = parent;
+/** Brings the `size` best of `indices[0, end)` to the front, the worst of them last (quickselect). */
+function* selectBest(
+  values: ArrayLike<number | bigint>,
+  indices: Uint32Array,
+  end: number,
+  size: number,
+): Generator<void, void> {
+  let low = 0;
+  let high = end - 1;
+  const wanted = size - 1;
+  let random = 0x9e3779b9;
+  let steps = 0;
+  while (low < high) {
+    // No order of the values makes a pivot from all over the range bad again and again.
+    random = (Math.imul(random, 1_664_525) + 1_013_904_223) >>> 0;
+    swap(indices, low + (random % (high - low + 1)), high);
+    const pivot = indices[high] as number;
+    let boundary = low;
+    for (let at = low; at < high; at++) {
+      steps += 1;
+      if (steps % sliceSteps === 0) yield;
+      if (isWorse(values, indices[at] as number, pivot)) continue;
+      swap(indices, at, boundary);
+      boundary += 1;
+    }
+    swap(indices, boundary, high);
+    if (boundary === wanted) return;
+    if (boundary < wanted) low = boundary + 1;
+    else high = boundary - 1;
   }
 }
 
-function siftDown(values: ArrayLike<number | bigint>, heap: Uint32Array, start: number, end: number): void {
-  let parent = start;
-  for (;;) {
-    let child = parent * 2 + 1;
-    if (child >= end) return;
-    if (child + 1 < end && isWorse(values, heap[child + 1] as number, heap[child] as number)) child += 1;
-    if (!isWorse(values, heap[child] as number, heap[parent] as number)) return;
-    swap(heap, child, parent);
-    parent = child;
+/** Merge sort: runs of growing length, best first. */
+function* sortBest(values: ArrayLike<number | bigint>, indices: Uint32Array): Generator<void, void> {
+  const { length } = indices;
+  let source: Uint32Array = indices;
+  let target: Uint32Array = new Uint32Array(length);
+  let steps = 0;
+  for (let width = 1; width < length; width *= 2) {
+    for (let start = 0; start < length; start += 2 * width) {
+      const middle = Math.min(start + width, length);
+      const end = Math.min(start + 2 * width, length);
+      let left = start;
+      let right = middle;
+      for (let at = start; at < end; at++) {
+        steps += 1;
+        if (steps % sliceSteps === 0) yield;
+        const isLeft =
+          left < middle && (right === end || isWorse(values, source[right] as number, source[left] as number));
+        target[at] = (isLeft ? source[left++] : source[right++]) as number;
+      }
+    }
+    [source, target] = [target, source];
   }
+  if (source !== indices) indices.set(source);
 }
 
-function swap(heap: Uint32Array, a: number, b: number): void {
-  const held = heap[a] as number;
-  heap[a] = heap[b] as number;
-  heap[b] = held;
+function swap(indices: Uint32Array, a: number, b: number): void {
+  const held = indices[a] as number;
+  indices[a] = indices[b] as number;
+  indices[b] = held;
 }

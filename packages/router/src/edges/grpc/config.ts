@@ -2,11 +2,17 @@ import { ConfigError, type ConfigProblem } from '@millrace/protocol';
 
 /** What people write; everything is optional. */
 export interface GrpcOptions {
+  /** An inference request in JSON, as Connect's clients may send it. */
+  readonly jsonBytesMax?: number;
   readonly inputsMax?: number;
   readonly outputsMax?: number;
   readonly dimensionsMax?: number;
   /** Parameters of a request, of an input or of an output. */
   readonly parametersMax?: number;
+  /** A name, an id, a datatype or the key of a parameter. */
+  readonly nameBytesMax?: number;
+  /** The text of a parameter's value. */
+  readonly parameterBytesMax?: number;
   /** Requests of one stream that are not answered yet; the caller of a stream with so many is held back. */
   readonly streamRequestsMax?: number;
   /** The same while a sequence of the stream waits for a slot; beyond, that sequence is refused. */
@@ -15,6 +21,8 @@ export interface GrpcOptions {
   readonly streamSlotWaitBytesMax?: number;
   /** Elements of an output that classification may have to sort. */
   readonly classificationElementsMax?: number;
+  /** Classes that classification names for an output, of all its rows together. */
+  readonly classificationResultsMax?: number;
   /** What `RetryInfo` says where the error catalogue advises a later attempt. */
   readonly retryAfterSeconds?: number;
 }
@@ -22,26 +30,34 @@ export interface GrpcOptions {
 export type GrpcConfig = Required<GrpcOptions>;
 
 export const grpcDefaults: GrpcConfig = Object.freeze({
+  jsonBytesMax: 16 * 1024 * 1024,
   inputsMax: 256,
   outputsMax: 256,
   dimensionsMax: 64,
   parametersMax: 256,
+  nameBytesMax: 4096,
+  parameterBytesMax: 256 * 1024,
   streamRequestsMax: 64,
   streamSlotWaitRequestsMax: 1024,
   streamSlotWaitBytesMax: 16 * 1024 * 1024,
   classificationElementsMax: 1_000_000,
+  classificationResultsMax: 65_536,
   retryAfterSeconds: 1,
 });
 
 const ranges: Readonly<Record<keyof GrpcOptions, readonly [min: number, max: number]>> = {
+  jsonBytesMax: [1, 2 ** 31 - 1],
   inputsMax: [1, 65_536],
   outputsMax: [1, 65_536],
   dimensionsMax: [1, 1024],
   parametersMax: [0, 65_536],
+  nameBytesMax: [1, 65_536],
+  parameterBytesMax: [1, 2 ** 31 - 1],
   streamRequestsMax: [1, 65_536],
   streamSlotWaitRequestsMax: [1, 65_536],
   streamSlotWaitBytesMax: [1, 2 ** 40],
   classificationElementsMax: [1, 100_000_000],
+  classificationResultsMax: [1, 10_000_000],
   retryAfterSeconds: [0, 86_400],
 };
 

@@ -1,7 +1,19 @@
 /** An inference request as gRPC clients send it, turned into what the data plane takes. */
-import { type Datatype, elementCount, InferenceError, isDatatype, shapeProblem, type Tensor } from '@millrace/protocol';
+import {
+  type Datatype,
+  elementCount,
+  InferenceError,
+  isDatatype,
+  quote,
+  shapeProblem,
+  type Tensor,
+} from '@millrace/protocol';
 import type { InferRequest } from '../../data-plane/infer.ts';
+import type { InputHead } from '../../data-plane/input-head.ts';
+import type { Catalogue } from '../../registry/catalogue.ts';
+import { checkInputs } from '../check-inputs.ts';
 import { tighterMs } from '../request-deadline.ts';
+import { doAtOnce, type SlicedWork, sliceBytes } from '../slices/slice-queue.ts';
 import type { InferMessage, InferParameters, InputMessage } from './infer-message.ts';
 import { noRequestParameters, requestParametersFrom } from './request-parameters.ts';
 import { tensorDataFrom } from './tensor-contents.ts';
@@ -51,24 +63,46 @@ function inputsFrom(message: InferMessage): readonly Tensor[] {
   for (let index = 0; index < inputs.length; index++) {
     const input = inputs[index] as InputMessage;
     const { name, shape } = input;
-    if (input.parameters.size > 0) refuseSharedMemory(input.parameters, `input '${name}'`);
+    if (input.parameters.size > 0) refuseSharedMemory(input.parameters, `input ${quote(name)}`);
     if (isRaw && input.contents !== undefined) {
       throw invalid(
-        `contents field must not be specified when using raw_input_contents for '${name}' for model '${modelName}'`,
+        `contents field must not be specified when using raw_input_contents for ${quote(name)} for model ${quote(modelName)}`,
       );
     }
     const datatype = datatypeFrom(input.datatype, name);
     const problem = shapeProblem(shape);
-    if (problem !== undefined) throw invalid(`input '${name}': ${problem}`);
+    if (problem !== undefined) throw invalid(`input ${quote(name)}: ${problem}`);
     tensors.push({ name, datatype, shape, data: dataOf(input, datatype, rawInputContents[index], modelName) });
   }
   if (isRaw && rawInputContents.length !== inputs.length) {
     throw invalid(
       `the request has ${inputs.length} inputs but ${rawInputContents.length} raw_input_contents for model ` +
-        `'${modelName}'; send one for each input`,
+        `${quote(modelName)}; send one for each input`,
     );
   }
   return tensors;
+}
+
+/** Whether contents are too long to be read at once. */
+export function hasLongContents({ inputs }: InferMessage): boolean {
+  for (let index = 0; index < inputs.length; index++) {
+    const { contents } = inputs[index] as InputMessage;
+    if (contents !== undefined && contents.length > sliceBytes) return true;
+  }
+  return false;
+}
+
+/** Reads long contents in slices, before the request is decoded; what is said of the inputs is checked before that. */
+export function* readContents(message: InferMessage, catalogue: Catalogue): SlicedWork<void> {
+  const { modelName: model, modelVersion: version, id, inputs } = message;
+  const heads = inputs.map(({ name, datatype, shape }) => ({ name, datatype: datatypeFrom(datatype, name), shape }));
+  checkInputs({ model, version, id }, heads, catalogue);
+  for (const [index, input] of inputs.entries()) {
+    const { name, contents } = input;
+    if (contents === undefined || contents.length <= sliceBytes) continue;
+    const datatype = (heads[index] as InputHead).datatype;
+    input.data = yield* tensorDataFrom(contents, { input: name, model, datatype });
+  }
 }
 
 function dataOf(input: InputMessage, datatype: Datatype, raw: Uint8Array | undefined, model: string): Uint8Array {
@@ -76,15 +110,15 @@ function dataOf(input: InputMessage, datatype: Datatype, raw: Uint8Array | undef
   if (input.contents === undefined) {
     // Nothing is all the data of a tensor without elements, and clients leave empty messages out.
     if (elementCount(input.shape) === 0) return noData;
-    throw invalid(`unable to find data for input tensor '${input.name}' for model '${model}' in request.`);
+    throw invalid(`unable to find data for input tensor ${quote(input.name)} for model ${quote(model)} in request.`);
   }
-  return tensorDataFrom(input.contents, { input: input.name, model, datatype });
+  return input.data ?? doAtOnce(tensorDataFrom(input.contents, { input: input.name, model, datatype }));
 }
 
 function datatypeFrom(text: string, input: string): Datatype {
   if (isDatatype(text)) return text;
   throw invalid(
-    `invalid datatype '${text}' for input '${input}'; the datatypes are BOOL, UINT8 … FP64, BF16 and BYTES`,
+    `invalid datatype ${quote(text)} for input ${quote(input)}; the datatypes are BOOL, UINT8 … FP64, BF16 and BYTES`,
   );
 }
 
@@ -92,12 +126,12 @@ function classesFrom({ outputs }: InferMessage): ReadonlyMap<string, number> {
   let classes: Map<string, number> | undefined;
   for (const { name, parameters } of outputs) {
     if (parameters.size === 0) continue;
-    refuseSharedMemory(parameters, `output '${name}'`);
+    refuseSharedMemory(parameters, `output ${quote(name)}`);
     const parameter = parameters.get('classification');
     if (parameter === undefined) continue;
     const count = parameter.kind === 'int64' ? Number(parameter.value) : 0;
     if (!Number.isSafeInteger(count) || count < 1) {
-      throw invalid(`output '${name}': parameter 'classification' must be an int64 of 1 or more`);
+      throw invalid(`output ${quote(name)}: parameter 'classification' must be an int64 of 1 or more`);
     }
     classes ??= new Map();
     classes.set(name, count);

@@ -1,7 +1,9 @@
 import type { DescFile } from '@bufbuild/protobuf';
 import type { RefusedCall, RpcError, RpcService } from '@millrace/http';
 import type { WatchedHealth } from '../../registry/catalogue.ts';
+import { CallerRule } from '../caller.ts';
 import type { OpenInferenceParts } from '../open-inference.ts';
+import { SliceQueue } from '../slices/slice-queue.ts';
 import { type GrpcOptions, resolveGrpcConfig } from './config.ts';
 import { createErrorEncoder } from './encode-error.ts';
 import { file_google_rpc_error_details } from './generated/google/rpc/error_details_pb.ts';
@@ -19,8 +21,10 @@ export interface GrpcEdgeOptions extends OpenInferenceParts {
   /** Of other edges that share its port, its health and its reflection. */
   readonly added?: readonly AddedService[];
   readonly limits?: GrpcOptions;
-  /** The metadata field that names the caller; left out, callers are told apart by their addresses. */
-  readonly callerHeader?: string;
+  /** Left out, callers are told apart by the owners of their connections. */
+  readonly callers?: CallerRule;
+  /** Where long work takes turns with that of other edges; one of its own unless given. */
+  readonly slices?: SliceQueue;
   /** Hears of defects; clients are told only that there was one. */
   readonly onError?: (error: unknown) => void;
 }
@@ -45,12 +49,19 @@ export interface GrpcEdge {
 
 /** The inference service, health checking and reflection. */
 export function createGrpcEdge(options: GrpcEdgeOptions): GrpcEdge {
-  const { added = [], limits = {}, callerHeader = '', onError = () => {}, ...parts } = options;
+  const {
+    added = [],
+    limits = {},
+    callers = new CallerRule(),
+    slices = new SliceQueue(),
+    onError = () => {},
+    ...parts
+  } = options;
   const { catalogue, dataPlane, health } = parts;
   const config = resolveGrpcConfig(limits);
   const { retryAfterSeconds } = config;
   const errorFrom = createErrorEncoder({ retryAfterSeconds, onError });
-  const inference = inferenceService({ ...parts, config, callerHeader, errorFrom });
+  const inference = inferenceService({ ...parts, config, callers, slices, errorFrom });
   const healthService = new HealthService({
     catalogue,
     health,

@@ -1,7 +1,7 @@
 /** gRPC's health checking on the readiness of the server and of each model. */
 import { create } from '@bufbuild/protobuf';
 import { RpcError, type RpcService, type StreamCall, serverStream, unary } from '@millrace/http';
-import { InferenceError } from '@millrace/protocol';
+import { InferenceError, quote } from '@millrace/protocol';
 import type { Catalogue, WatchedHealth } from '../../registry/catalogue.ts';
 import {
   Health,
@@ -71,7 +71,7 @@ export class HealthService {
   #check(service: string): HealthCheckResponse {
     const status = this.#statusOf(service);
     if (status === ServingStatus.SERVICE_UNKNOWN) {
-      throw new RpcError('not_found', `'${service}' is neither a service nor a model of this server`);
+      throw new RpcError('not_found', `${quote(service)} is neither a service nor a model of this server`);
     }
     return create(HealthCheckResponseSchema, { status });
   }

@@ -2,32 +2,46 @@
 import { fromBinary, fromJson, toBinary, toJson } from '@bufbuild/protobuf';
 import type { RequestCodec, ResponseCodec, RpcError } from '@millrace/http';
 import { InferenceError } from '@millrace/protocol';
+import { doAtOnce } from '../slices/slice-queue.ts';
 import { encodeResponse, type InferResponse } from './encode-response.ts';
 import { encodeStreamResponse, type StreamResponse } from './encode-stream-response.ts';
 import {
+  type ModelInferRequest,
   ModelInferRequestSchema,
-  ModelInferResponseSchema,
   ModelStreamInferResponseSchema,
 } from './generated/inference/grpc_service_pb.ts';
 import { type InferMessage, type InferMessageLimits, InferMessageReader } from './infer-message.ts';
-import { jsonFrom } from './message-codec.ts';
+import { JsonRequest } from './json-request.ts';
+import { encodeJson, JsonResponse } from './json-response.ts';
+import { checkJsonLength, jsonFrom, readJson } from './message-codec.ts';
 import type { StreamedMessage } from './stream-infer.ts';
 
+/** Limits of messages in both forms. */
+export interface InferCodecLimits extends InferMessageLimits {
+  readonly jsonBytesMax: number;
+}
+
 export function inferRequestCodec(
-  limits: InferMessageLimits,
+  limits: InferCodecLimits,
   errorFrom: (error: unknown) => RpcError,
-): RequestCodec<InferMessage> {
+): RequestCodec<InferMessage | JsonRequest> {
   const reader = new InferMessageReader(limits);
-  const read = (bytes: Uint8Array): InferMessage => {
-    try {
-      return reader.read(bytes);
-    } catch (error) {
-      throw error instanceof InferenceError ? errorFrom(error) : error;
-    }
-  };
   return {
-    fromProto: read,
-    fromJson: (bytes) => read(toBinary(ModelInferRequestSchema, fromJson(ModelInferRequestSchema, jsonFrom(bytes)))),
+    fromProto: (bytes) => {
+      try {
+        return reader.read(bytes);
+      } catch (error) {
+        throw error instanceof InferenceError ? errorFrom(error) : error;
+      }
+    },
+    fromJson: (bytes) => {
+      checkJsonLength(bytes, limits.jsonBytesMax);
+      try {
+        return readJson(() => new JsonRequest(bytes, reader));
+      } catch (error) {
+        throw error instanceof InferenceError ? errorFrom(error) : error;
+      }
+    },
   };
 }
 
@@ -44,9 +58,16 @@ export function streamRequestCodec(limits: InferMessageLimits): RequestCodec<Str
   };
   return {
     fromProto: read,
-    fromJson: (bytes) => read(toBinary(ModelInferRequestSchema, fromJson(ModelInferRequestSchema, jsonFrom(bytes)))),
+    fromJson: (bytes) => {
+      checkJsonLength(bytes, streamJsonBytesMax);
+      const json = (): ModelInferRequest => fromJson(ModelInferRequestSchema, jsonFrom(bytes));
+      return read(toBinary(ModelInferRequestSchema, readJson(json)));
+    },
   };
 }
+
+/** The messages of a stream are read at once, for they must stay in their order. */
+const streamJsonBytesMax = 256 * 1024;
 
 export const streamResponseCodec: ResponseCodec<StreamResponse> = {
   toProto: encodeStreamResponse,
@@ -56,10 +77,10 @@ export const streamResponseCodec: ResponseCodec<StreamResponse> = {
   },
 };
 
-export const inferResponseCodec: ResponseCodec<InferResponse> = {
-  toProto: encodeResponse,
-  toJson: (response) => {
-    const message = fromBinary(ModelInferResponseSchema, Buffer.concat(encodeResponse(response)));
-    return Buffer.from(JSON.stringify(toJson(ModelInferResponseSchema, message)));
+export const inferResponseCodec: ResponseCodec<InferResponse | JsonResponse> = {
+  toProto: (response) => {
+    if (response instanceof JsonResponse) throw new Error('an answer in JSON goes to a caller that sent JSON');
+    return encodeResponse(response);
   },
+  toJson: (response) => (response instanceof JsonResponse ? response.pieces : doAtOnce(encodeJson(response)).pieces),
 };

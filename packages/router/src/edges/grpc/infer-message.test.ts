@@ -14,7 +14,14 @@ import {
 import { type InferMessage, InferMessageReader, type InferParameter } from './infer-message.ts';
 import { MalformedMessage } from './proto-cursor.ts';
 
-const roomy = { inputsMax: 100, outputsMax: 100, dimensionsMax: 100, parametersMax: 100 };
+const roomy = {
+  inputsMax: 100,
+  outputsMax: 100,
+  dimensionsMax: 100,
+  parametersMax: 100,
+  nameBytesMax: 1000,
+  parameterBytesMax: 1000,
+};
 const reader = new InferMessageReader(roomy);
 
 const text = fc.string({ unit: 'grapheme', maxLength: 90 });
@@ -70,6 +77,7 @@ function expectedFrom(message: ModelInferRequest): InferMessage {
       shape: one.shape.map(Number),
       parameters: parametersFrom(one.parameters),
       contents: one.contents === undefined ? undefined : toBinary(InferTensorContentsSchema, one.contents),
+      data: undefined,
     })),
     outputs: message.outputs.map((one) => ({ name: one.name, parameters: parametersFrom(one.parameters) })),
     rawInputContents: message.rawInputContents,
@@ -150,7 +158,7 @@ test('raw tensors are views of the message, and stay what they were', () => {
 });
 
 describe('limits', () => {
-  const tight = new InferMessageReader({ inputsMax: 2, outputsMax: 2, dimensionsMax: 2, parametersMax: 2 });
+  const tight = new InferMessageReader({ ...roomy, inputsMax: 2, outputsMax: 2, dimensionsMax: 2, parametersMax: 2 });
   const three = [{}, {}, {}];
   const parametersOf = (count: number) => Object.fromEntries(three.slice(0, count).map((one, at) => [`p${at}`, one]));
   const of = (count: number): [string, Init][] => [
@@ -235,4 +243,29 @@ test('a message is not kept after it was read, also when it was refused', async 
   await new Promise((resolve) => setImmediate(resolve));
   collectGarbage();
   expect(references.map((reference) => reference.deref())).toEqual([undefined, undefined]);
+});
+
+describe('texts', () => {
+  const read = (init: Init) => reader.read(toBinary(ModelInferRequestSchema, create(ModelInferRequestSchema, init)));
+
+  test.each([
+    ['the name of the model', { modelName: 'x'.repeat(1001) }],
+    ['the id', { id: 'x'.repeat(1001) }],
+    ['the name of an input', { inputs: [{ name: 'x'.repeat(1001) }] }],
+    [
+      'the text of a parameter',
+      { parameters: { a: { parameterChoice: { case: 'stringParam', value: 'x'.repeat(1001) } } } },
+    ],
+  ] as const)('%s over its limit is refused by size', (_, init) => {
+    expect(() => read(init as Init)).toThrow(
+      expect.objectContaining({
+        code: 'request-too-large',
+        message: 'a name, an id or a parameter of the request has 1001 bytes, more than the 1000 allowed',
+      }) as Error,
+    );
+  });
+
+  test('at their limits they are read', () => {
+    expect(read({ modelName: 'x'.repeat(1000) }).modelName).toHaveLength(1000);
+  });
 });

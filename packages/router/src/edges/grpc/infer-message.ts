@@ -19,6 +19,8 @@ export interface InputMessage {
   parameters: InferParameters;
   /** An InferTensorContents, not read yet. */
   contents: Uint8Array | undefined;
+  /** Its data, where that was read from the contents in slices. */
+  data: Uint8Array | undefined;
 }
 
 export interface OutputMessage {
@@ -42,6 +44,10 @@ export interface InferMessageLimits {
   readonly outputsMax: number;
   readonly dimensionsMax: number;
   readonly parametersMax: number;
+  /** A name, an id, a datatype or the key of a parameter. */
+  readonly nameBytesMax: number;
+  /** The text of a parameter's value. */
+  readonly parameterBytesMax: number;
 }
 
 const noParameters: InferParameters = new Map();
@@ -129,7 +135,14 @@ export class InferMessageReader {
     const stop = cursor.readLength();
     const outer = cursor.end;
     cursor.end = stop;
-    const input: InputMessage = { name: '', datatype: '', shape: [], parameters: noParameters, contents: undefined };
+    const input: InputMessage = {
+      name: '',
+      datatype: '',
+      shape: [],
+      parameters: noParameters,
+      contents: undefined,
+      data: undefined,
+    };
     for (let tag = cursor.nextTag(); tag !== 0; tag = cursor.nextTag()) {
       if (tag === delimited(1)) input.name = this.#text();
       else if (tag === delimited(2)) input.datatype = this.#text();
@@ -208,7 +221,7 @@ export class InferMessageReader {
           value = { kind: 'int64', value: BigInt.asIntN(64, this.#bigint()) };
           break;
         case delimited(3):
-          value = { kind: 'string', value: this.#text() };
+          value = { kind: 'string', value: this.#text(this.#limits.parameterBytesMax) };
           break;
         case (4 << 3) | 1:
           value = { kind: 'double', value: this.#double() };
@@ -235,11 +248,17 @@ export class InferMessageReader {
     return new DataView(bytes.buffer, bytes.byteOffset + at, 8).getFloat64(0, true);
   }
 
-  #text(): string {
+  #text(bytesMax = this.#limits.nameBytesMax): string {
     const cursor = this.#cursor;
     const stop = cursor.readLength();
     const from = cursor.at;
     cursor.at = stop;
+    if (stop - from > bytesMax) {
+      throw new InferenceError(
+        'request-too-large',
+        `a name, an id or a parameter of the request has ${stop - from} bytes, more than the ${bytesMax} allowed`,
+      );
+    }
     try {
       return this.#memo.read(cursor.bytes, from, stop);
     } catch {

@@ -1,25 +1,30 @@
 /** One inference over gRPC, from the message of the request to the message of the answer. */
 import type { RequestMetadata, RpcCall, UnaryCall } from '@millrace/http';
-import { type CancelSignal, InferenceError } from '@millrace/protocol';
+import { type CancelSignal, InferenceError, quotedCharactersMax, shortened, type Tensor } from '@millrace/protocol';
 import type { DataPlane, InferAnswer } from '../../data-plane/infer.ts';
 import type { Catalogue } from '../../registry/catalogue.ts';
-import { callerFrom } from '../caller.ts';
-import { checkClassification, classify } from '../classification/classify.ts';
+import type { CallerRule } from '../caller.ts';
+import { checkClassification, classifiedAtOnceBytesMax, classify } from '../classification/classify.ts';
+import { doAtOnce, type SlicedWork, type SliceQueue } from '../slices/slice-queue.ts';
 import type { GrpcConfig } from './config.ts';
-import { type DecodedRequest, decodeRequest } from './decode-request.ts';
+import { type DecodedRequest, decodeRequest, hasLongContents, readContents } from './decode-request.ts';
 import type { InferResponse } from './encode-response.ts';
 import type { InferMessage } from './infer-message.ts';
+import { JsonRequest } from './json-request.ts';
+import { encodeJson, isLongAsJson, type JsonResponse } from './json-response.ts';
 
 export interface InferDependencies {
   readonly dataPlane: DataPlane;
   readonly catalogue: Catalogue;
   readonly config: GrpcConfig;
-  /** The metadata field that names the caller; empty: none is believed. */
-  readonly callerHeader: string;
+  readonly callers: CallerRule;
+  readonly slices: SliceQueue;
 }
 
 /** What is looked at of a call before its messages. */
-export type CallHead = Pick<RpcCall, 'peer'> & { readonly metadata: Pick<RequestMetadata, 'get'> };
+export type CallHead = Pick<RpcCall, 'peer'> & { readonly metadata: Pick<RequestMetadata, 'get' | 'getAll'> };
+
+export type InferCall = UnaryCall<InferResponse | JsonResponse>;
 
 export interface ReleasableResponse {
   readonly response: InferResponse;
@@ -31,24 +36,92 @@ export class InferOperation {
   readonly #dataPlane: DataPlane;
   readonly #catalogue: Catalogue;
   readonly #config: GrpcConfig;
-  readonly #callerHeader: string;
+  readonly #callers: CallerRule;
+  readonly #slices: SliceQueue;
 
-  constructor({ dataPlane, catalogue, config, callerHeader }: InferDependencies) {
+  constructor({ dataPlane, catalogue, config, callers, slices }: InferDependencies) {
     this.#dataPlane = dataPlane;
     this.#catalogue = catalogue;
     this.#config = config;
-    this.#callerHeader = callerHeader;
+    this.#callers = callers;
+    this.#slices = slices;
   }
 
   /** Answers or fails the call when the data plane has; throws what is wrong with the request itself. */
-  run(message: InferMessage, call: UnaryCall<InferResponse>): void {
+  run(request: InferMessage | JsonRequest, call: InferCall): void {
+    if (request instanceof JsonRequest) {
+      this.#runJson(request, call);
+      return;
+    }
+    if (hasLongContents(request)) {
+      this.#runLong(this.#readContents(request), call, (message) => this.#ask(message, call, false));
+    } else this.#ask(request, call, false);
+  }
+
+  /** Reads long contents of a request of a stream, which must be decoded after those before it. */
+  async readContents(message: InferMessage, caller: string, signal: CancelSignal): Promise<void> {
+    await this.#slices.run(readContents(message, this.#catalogue), caller, signal);
+  }
+
+  #runJson(request: JsonRequest, call: InferCall): void {
+    const { message } = request;
+    if (message !== undefined) this.#ask(message, call, true);
+    else this.#runLong(this.#readJson(request), call, (read) => this.#ask(read, call, true));
+  }
+
+  #runLong(work: SlicedWork<InferMessage>, call: InferCall, ask: (message: InferMessage) => void): void {
+    this.#slices.run(work, this.callerOf(call), call.signal).then(
+      (message) => {
+        try {
+          ask(message);
+        } catch (error) {
+          call.fail(error);
+        }
+      },
+      (error: unknown) => {
+        // What is no error of ours the generated code says of JSON that is no such message.
+        const told = error instanceof InferenceError ? error : unreadable(error);
+        this.#dataPlane.noteRefusal(told.code);
+        call.fail(told);
+      },
+    );
+  }
+
+  *#readContents(message: InferMessage): SlicedWork<InferMessage> {
+    yield* readContents(message, this.#catalogue);
+    return message;
+  }
+
+  *#readJson(request: JsonRequest): SlicedWork<InferMessage> {
+    const message = yield* request.readInSlices();
+    if (hasLongContents(message)) yield* readContents(message, this.#catalogue);
+    return message;
+  }
+
+  #ask(message: InferMessage, call: InferCall, isJson: boolean): void {
     const { request, classes } = this.#decode(message, call.timeoutMs, this.callerOf(call));
     this.#dataPlane.infer(request, call.signal).then(
       (answer) => {
-        if (classes.size === 0) call.answer(answer, () => answer.release());
-        else this.#answerClasses(answer, classes, call);
+        if (classes.size > 0) this.#answerClasses(answer, classes, call, isJson);
+        else if (isJson) this.#answerJson(answer, call);
+        else call.answer(answer, () => answer.release());
       },
       (error: unknown) => call.fail(error),
+    );
+  }
+
+  /** To a caller that sent JSON. */
+  #answerJson(answer: InferAnswer, call: InferCall): void {
+    if (!isLongAsJson(answer)) {
+      call.answer(answer, () => answer.release());
+      return;
+    }
+    this.#slices.run(encodeJson(answer), this.callerOf(call), call.signal).then(
+      (response) => call.answer(response, () => answer.release()),
+      (error: unknown) => {
+        answer.release();
+        call.fail(error);
+      },
     );
   }
 
@@ -70,7 +143,7 @@ export class InferOperation {
     const release = (): void => answer.release();
     if (classes.size === 0) return { response: answer, release };
     try {
-      return { response: this.#classified(answer, classes), release };
+      return { response: await this.#classified(answer, classes, caller, signal), release };
     } catch (error) {
       release();
       throw error;
@@ -92,8 +165,8 @@ export class InferOperation {
   /** Whose requests they are that come by this call. */
   callerOf(call: CallHead): string {
     // Asking a call for its metadata makes an object, which nearly every request can do without.
-    if (this.#callerHeader === '') return call.peer.address;
-    return callerFrom(call.metadata, call.peer, this.#callerHeader);
+    const { peer } = call;
+    return this.#callers.readsHeaders(peer) ? this.#callers.callerOf(call.metadata, peer) : peer.owner;
   }
 
   #checkClasses(model: string, version: string, classes: ReadonlyMap<string, number>): void {
@@ -102,21 +175,49 @@ export class InferOperation {
     checkClassification({ listed, unlisted: { isBinary: true, classes: 0 } }, view);
   }
 
-  #answerClasses(answer: InferAnswer, classes: ReadonlyMap<string, number>, call: UnaryCall<InferResponse>): void {
-    try {
-      call.answer(this.#classified(answer, classes), () => answer.release());
-    } catch (error) {
-      answer.release();
-      call.fail(error);
-    }
+  #answerClasses(answer: InferAnswer, classes: ReadonlyMap<string, number>, call: InferCall, isJson: boolean): void {
+    this.#classified(answer, classes, this.callerOf(call), call.signal).then(
+      (response) => {
+        const release = (): void => answer.release();
+        if (isJson) this.#answerJson({ ...response, release }, call);
+        else call.answer(response, release);
+      },
+      (error: unknown) => {
+        answer.release();
+        call.fail(error);
+      },
+    );
   }
 
-  #classified({ model, version, id, outputs }: InferAnswer, classes: ReadonlyMap<string, number>): InferResponse {
-    const view = this.#catalogue.mustFind(model, version);
-    const named = outputs.map((output) => {
-      const count = classes.get(output.name);
-      return count === undefined ? output : classify(output, count, view, this.#config.classificationElementsMax);
-    });
-    return { model, version, id, outputs: named };
+  async #classified(
+    answer: InferAnswer,
+    classes: ReadonlyMap<string, number>,
+    caller: string,
+    signal: CancelSignal,
+  ): Promise<InferResponse> {
+    const work = this.#classify(answer, classes);
+    const isShort = answer.outputs.every(
+      ({ name, data }) => !classes.has(name) || data.byteLength <= classifiedAtOnceBytesMax,
+    );
+    return isShort ? doAtOnce(work) : this.#slices.run(work, caller, signal);
   }
+
+  *#classify(answer: InferAnswer, classes: ReadonlyMap<string, number>): SlicedWork<InferResponse> {
+    const { model, version, id } = answer;
+    const view = this.#catalogue.mustFind(model, version);
+    const outputs: Tensor[] = [];
+    for (const output of answer.outputs) {
+      const count = classes.get(output.name);
+      outputs.push(count === undefined ? output : yield* classify(output, count, view, this.#config));
+    }
+    return { model, version, id, outputs };
+  }
+}
+
+function unreadable(error: unknown): InferenceError {
+  const why = error instanceof Error ? error.message : String(error);
+  return new InferenceError(
+    'invalid-request',
+    `the request message cannot be read: ${shortened(why, quotedCharactersMax)}`,
+  );
 }

@@ -7,7 +7,8 @@ import {
   toBinary,
   toJson,
 } from '@bufbuild/protobuf';
-import type { RequestCodec, ResponseCodec } from '@millrace/http';
+import { type RequestCodec, type ResponseCodec, RpcError } from '@millrace/http';
+import { shortened } from '@millrace/protocol';
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 const utf8Encoder = new TextEncoder();
@@ -20,10 +21,36 @@ export function codecOf<Schema extends DescMessage>(
 ): RequestCodec<MessageShape<Schema>> & ResponseCodec<MessageShape<Schema>> {
   return {
     fromProto: (bytes) => fromBinary(schema, bytes, readOptions),
-    fromJson: (bytes) => fromJson(schema, jsonFrom(bytes)),
+    fromJson: (bytes) => {
+      checkJsonLength(bytes, jsonMessageBytesMax);
+      return readJson(() => fromJson(schema, jsonFrom(bytes)));
+    },
     toProto: (message) => toBinary(schema, message),
     toJson: (message) => utf8Encoder.encode(JSON.stringify(toJson(schema, message))),
   };
+}
+
+/** JSON of other calls than inference is read at once. */
+const jsonMessageBytesMax = 256 * 1024;
+/** The generated code quotes what it cannot read. */
+const reasonCharactersMax = 512;
+
+export function checkJsonLength(bytes: Uint8Array, bytesMax: number): void {
+  if (bytes.length <= bytesMax) return;
+  throw new RpcError(
+    'resource_exhausted',
+    `the JSON of the message has ${bytes.length} bytes, more than the ${bytesMax} allowed; send it as protobuf`,
+  );
+}
+
+/** Bounds what the error of a reader says. */
+export function readJson<Message>(read: () => Message): Message {
+  try {
+    return read();
+  } catch (error) {
+    if (!(error instanceof Error) || error.message.length <= reasonCharactersMax) throw error;
+    throw new Error(shortened(error.message, reasonCharactersMax), { cause: error });
+  }
 }
 
 /** No bytes at all stand for a message without fields. */

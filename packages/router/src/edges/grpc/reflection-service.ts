@@ -2,6 +2,7 @@
 import { create, createRegistry, type DescFile, type Registry, toBinary } from '@bufbuild/protobuf';
 import { FileDescriptorProtoSchema } from '@bufbuild/protobuf/wkt';
 import { bidi, type RequestStream, type RpcService, type StreamCall, statusCodes } from '@millrace/http';
+import { quote } from '@millrace/protocol';
 import * as v1 from './generated/grpc/reflection/v1/reflection_pb.ts';
 import * as v1alpha from './generated/grpc/reflection/v1alpha/reflection_pb.ts';
 import { codecOf } from './message-codec.ts';
@@ -72,18 +73,18 @@ export class ReflectionService {
         return { case: 'listServicesResponse', value: create(v1.ListServiceResponseSchema, { service }) };
       }
       case 'fileByFilename':
-        return filesAnswer(this.#files.get(messageRequest.value), `file '${messageRequest.value}'`);
+        return filesAnswer(this.#files.get(messageRequest.value), `file ${quote(messageRequest.value)}`);
       case 'fileContainingSymbol':
-        return filesAnswer(this.#fileOfSymbol(messageRequest.value), `symbol '${messageRequest.value}'`);
+        return filesAnswer(this.#fileOfSymbol(messageRequest.value), `symbol ${quote(messageRequest.value)}`);
       case 'allExtensionNumbersOfType': {
         const baseTypeName = messageRequest.value;
-        if (this.#registry.getMessage(baseTypeName) === undefined) return notFound(`message '${baseTypeName}'`);
+        if (this.#registry.getMessage(baseTypeName) === undefined) return notFound(`message ${quote(baseTypeName)}`);
         const value = create(v1.ExtensionNumberResponseSchema, { baseTypeName });
         return { case: 'allExtensionNumbersResponse', value };
       }
       case 'fileContainingExtension': {
         const { containingType, extensionNumber } = messageRequest.value;
-        return notFound(`extension ${extensionNumber} of '${containingType}'`);
+        return notFound(`extension ${extensionNumber} of ${quote(containingType)}`);
       }
       case undefined:
         return errorAnswer(statusCodes.invalid_argument.grpc, 'the request asks for nothing; set one of its fields');

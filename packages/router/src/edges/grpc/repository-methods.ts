@@ -1,7 +1,7 @@
 /** Triton's model repository extension over gRPC. */
 import { create } from '@bufbuild/protobuf';
 import { type RpcMethod, unary } from '@millrace/http';
-import { InferenceError } from '@millrace/protocol';
+import { InferenceError, quote } from '@millrace/protocol';
 import type { LoadOverrides, Management } from '../../registry/management.ts';
 import { loadOverridesFrom } from '../repository/load-overrides.ts';
 import { unloadIfKnown } from '../repository/unload-if-known.ts';
@@ -74,7 +74,7 @@ function takeOverrides(parameters: Parameters): LoadOverrides | undefined {
       if (parameterChoice.case !== 'bytesParam') throw wrongKind('load', name, 'bytes_param');
       files.set(name.slice('file:'.length), parameterChoice.value);
     } else {
-      throw invalid(`unrecognized load parameter '${name}'. There are config and file:PATH`);
+      throw invalid(`unrecognized load parameter ${quote(name)}. There are config and file:PATH`);
     }
   }
   return loadOverridesFrom(config, files);
@@ -84,7 +84,7 @@ function takeWithDependents(parameters: Parameters): boolean {
   let isWithDependents = false;
   for (const [name, { parameterChoice }] of Object.entries(parameters)) {
     if (name !== 'unload_dependents') {
-      throw invalid(`unrecognized unload parameter '${name}'. There is unload_dependents`);
+      throw invalid(`unrecognized unload parameter ${quote(name)}. There is unload_dependents`);
     }
     if (parameterChoice.case !== 'boolParam') throw wrongKind('unload', name, 'bool_param');
     isWithDependents = parameterChoice.value;
@@ -93,7 +93,7 @@ function takeWithDependents(parameters: Parameters): boolean {
 }
 
 function wrongKind(call: 'load' | 'unload', name: string, expected: string): InferenceError {
-  return invalid(`invalid value type for ${call} parameter '${name}', expected ${expected}.`);
+  return invalid(`invalid value type for ${call} parameter ${quote(name)}, expected ${expected}.`);
 }
 
 function invalid(message: string): InferenceError {

@@ -1,5 +1,5 @@
 /** What the parameters of a gRPC request mean to the edge, and what is left for the model. */
-import { InferenceError } from '@millrace/protocol';
+import { InferenceError, quote } from '@millrace/protocol';
 import type { Parameters, ParameterValue, SequenceStep } from '../../data-plane/infer.ts';
 import { timeoutMsFromParameter, timeoutParameter } from '../request-deadline.ts';
 import { scheduleKeys, sequenceStepFrom } from '../schedule-parameters.ts';
@@ -38,7 +38,7 @@ export function requestParametersFrom(parameters: InferParameters): RequestParam
     else if (scheduleKeys.has(key) || (key === emptyFinalResponse && parameter.kind === 'bool')) continue;
     else if (key.startsWith('triton_')) {
       throw invalid(
-        `parameter keys starting with 'triton_' are reserved; remove '${key}' from the request's parameters`,
+        `parameter keys starting with 'triton_' are reserved; remove ${quote(key)} from the request's parameters`,
       );
     } else forModel.set(key, parameterValueFrom(key, parameter));
   }
@@ -95,7 +95,7 @@ function parameterValueFrom(key: string, parameter: InferParameter): ParameterVa
       return Number.isSafeInteger(value) ? value : parameter.value;
     }
     case 'none':
-      throw invalid(`parameter '${key}' has no value`);
+      throw invalid(`parameter ${quote(key)} has no value`);
   }
 }
 

@@ -3,7 +3,9 @@ import { create } from '@bufbuild/protobuf';
 import { bidi, type RpcError, type RpcMethod, type RpcService, unary } from '@millrace/http';
 import { InferenceError } from '@millrace/protocol';
 import type { Catalogue } from '../../registry/catalogue.ts';
+import type { CallerRule } from '../caller.ts';
 import { extensionsOf, type OpenInferenceParts } from '../open-inference.ts';
+import type { SliceQueue } from '../slices/slice-queue.ts';
 import type { GrpcConfig } from './config.ts';
 import { encodeModelConfig, encodeModelMetadata } from './encode-model.ts';
 import type { InferResponse } from './encode-response.ts';
@@ -29,14 +31,16 @@ import {
 import { InferOperation } from './infer.ts';
 import { inferRequestCodec, inferResponseCodec, streamRequestCodec, streamResponseCodec } from './infer-codec.ts';
 import type { InferMessage } from './infer-message.ts';
+import type { JsonRequest } from './json-request.ts';
+import type { JsonResponse } from './json-response.ts';
 import { codecOf } from './message-codec.ts';
 import { repositoryMethods } from './repository-methods.ts';
 import { type StreamedMessage, StreamInferOperation } from './stream-infer.ts';
 
 export interface GrpcDependencies extends OpenInferenceParts {
   readonly config: GrpcConfig;
-  /** The metadata field that names the caller; empty: none is believed. */
-  readonly callerHeader: string;
+  readonly callers: CallerRule;
+  readonly slices: SliceQueue;
   readonly errorFrom: (error: unknown) => RpcError;
 }
 
@@ -155,7 +159,7 @@ function modelStreamInfer(streams: StreamInferOperation, { config }: GrpcDepende
 }
 
 function modelInfer(operation: InferOperation, { config, errorFrom }: GrpcDependencies): RpcMethod {
-  return unary<InferMessage, InferResponse>({
+  return unary<InferMessage | JsonRequest, InferResponse | JsonResponse>({
     name: inferMethodName,
     request: inferRequestCodec(config, errorFrom),
     response: inferResponseCodec,

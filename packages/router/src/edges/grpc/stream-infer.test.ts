@@ -3,7 +3,9 @@ import { RpcError } from '@millrace/http';
 import { type CancelSignal, InferenceError } from '@millrace/protocol';
 import { afterEach, describe, expect, test } from 'vitest';
 import type { DataPlane, InferAnswer, InferRequest } from '../../data-plane/infer.ts';
+import { CallerRule } from '../caller.ts';
 import { catalogueOf, viewOf } from '../rest/echo-double.ts';
+import { SliceQueue } from '../slices/slice-queue.ts';
 import { grpcDefaults } from './config.ts';
 import { encodeStreamResponse } from './encode-stream-response.ts';
 import { ModelInferRequestSchema, ModelStreamInferResponseSchema } from './generated/inference/grpc_service_pb.ts';
@@ -66,7 +68,8 @@ function open(metadata: Readonly<Record<string, string>> = {}, requestsMax = 8, 
     dataPlane: plane,
     catalogue: catalogueOf(viewOf('m')),
     config: grpcDefaults,
-    callerHeader: '',
+    callers: new CallerRule(),
+    slices: new SliceQueue(),
   });
   const errorFrom = (error: unknown) => new RpcError('internal', (error as Error).message);
   const limits = { requestsMax, slotWaitRequestsMax: 6, slotWaitBytesMax };

@@ -4,6 +4,7 @@
  */
 import { type RequestStream, RpcError, type StreamCall } from '@millrace/http';
 import { InferenceError } from '@millrace/protocol';
+import { hasLongContents } from './decode-request.ts';
 import type { StreamResponse } from './encode-stream-response.ts';
 import type { CallHead, InferOperation, ReleasableResponse } from './infer.ts';
 import type { InferMessage } from './infer-message.ts';
@@ -13,7 +14,7 @@ import { type Place, type StreamLimits, StreamPlaces } from './stream-places.ts'
 export type StreamedMessage = InferMessage | InferenceError;
 
 /** What is used of the messages of a call, and of the call. */
-export type StreamedRequests = Pick<RequestStream<StreamedMessage>, 'listen' | 'pause' | 'resume'>;
+export type StreamedRequests = Pick<RequestStream<StreamedMessage>, 'listen' | 'pause' | 'resume' | 'done'>;
 export type InferCall = CallHead &
   Pick<StreamCall<StreamResponse>, 'signal' | 'start' | 'send' | 'onRoom' | 'end' | 'fail' | 'whenEnded'>;
 
@@ -64,6 +65,8 @@ class InferStream {
   #isComplete: boolean = false;
   #isEnding: boolean = false;
   #isOver: boolean = false;
+  /** Done when the contents of all messages so far are read; undefined: they are. */
+  #reading: Promise<void> | undefined = undefined;
 
   constructor(requests: StreamedRequests, call: InferCall, parts: StreamInferParts) {
     this.#requests = requests;
@@ -84,7 +87,8 @@ class InferStream {
     // A caller may wait for the head of the answer before it sends anything.
     call.start();
     this.#requests.listen({
-      onMessage: (message) => this.#take(message),
+      keepsMessages: true,
+      onMessage: (message, bytes) => this.#take(message, bytes),
       onEnd: () => {
         this.#isComplete = true;
         this.#send();
@@ -108,14 +112,18 @@ class InferStream {
     }
   }
 
-  #take(message: StreamedMessage): void {
+  #take(message: StreamedMessage, bytes: number): void {
     const place = this.#places.add(message instanceof InferenceError ? '' : message.id);
     this.#isTaking = true;
     const answer = message instanceof InferenceError ? Promise.reject(message) : this.#ask(message, place);
     this.#isTaking = false;
     answer.then(
-      (given) => this.#answered(place, given),
+      (given) => {
+        this.#requests.done(bytes);
+        this.#answered(place, given);
+      },
       (error: unknown) => {
+        this.#requests.done(bytes);
         this.#refuse(place, error);
         this.#send();
       },
@@ -124,9 +132,23 @@ class InferStream {
   }
 
   #ask(message: InferMessage, place: Place): Promise<ReleasableResponse> {
+    const { operation } = this.#parts;
     // Without parameters it belongs to no sequence.
     const onSlotWait = message.parameters.size === 0 ? undefined : () => this.#waitsForSlot(place);
-    return this.#parts.operation.answer(message, this.#caller, place.cancellation, onSlotWait);
+    const answer = (): Promise<ReleasableResponse> =>
+      operation.answer(message, this.#caller, place.cancellation, onSlotWait);
+    const isLong = hasLongContents(message);
+    if (!isLong && this.#reading === undefined) return answer();
+    // The steps of a sequence must not overtake one whose contents take long to read.
+    const read = (this.#reading ?? Promise.resolve()).then(() =>
+      isLong ? operation.readContents(message, this.#caller, place.cancellation) : undefined,
+    );
+    const answered = read.then(answer);
+    const done = read.then(nothing, nothing).then(() => {
+      if (this.#reading === done) this.#reading = undefined;
+    });
+    this.#reading = done;
+    return answered;
   }
 
   #answered(place: Place, { response, release }: ReleasableResponse): void {
@@ -215,3 +237,5 @@ class InferStream {
     else this.#pace();
   }
 }
+
+function nothing(): void {}

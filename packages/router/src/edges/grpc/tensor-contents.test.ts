@@ -2,6 +2,7 @@ import { create, type MessageInitShape, toBinary } from '@bufbuild/protobuf';
 import { type Datatype, encodeBytesElements, InferenceError } from '@millrace/protocol';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { doAtOnce } from '../slices/slice-queue.ts';
 import { InferTensorContentsSchema } from './generated/inference/grpc_service_pb.ts';
 import { tensorDataFrom } from './tensor-contents.ts';
 
@@ -9,7 +10,7 @@ type Init = MessageInitShape<typeof InferTensorContentsSchema>;
 
 const encode = (init: Init): Uint8Array => toBinary(InferTensorContentsSchema, create(InferTensorContentsSchema, init));
 const dataOf = (bytes: Uint8Array, datatype: Datatype): Uint8Array =>
-  tensorDataFrom(bytes, { input: 'x', model: 'm', datatype });
+  doAtOnce(tensorDataFrom(bytes, { input: 'x', model: 'm', datatype }));
 const bytesOf = (view: ArrayBufferView): Buffer => Buffer.from(view.buffer, view.byteOffset, view.byteLength);
 
 const integers = (min: number, max: number) => fc.array(fc.integer({ min, max }));
@@ -169,4 +170,14 @@ test('whatever comes is read or refused by name', () => {
     }),
     { seed: 7, numRuns: 3000 },
   );
+});
+
+test.each([
+  ['packed', 'INT32', { intContents: Array.from({ length: 100_000 }, (_, index) => index) }],
+  ['text', 'BYTES', { bytesContents: Array.from({ length: 100_000 }, () => new Uint8Array(3)) }],
+] as const)('%s contents of many elements are read in slices', (_, datatype, init) => {
+  const work = tensorDataFrom(encode(init as unknown as Init), { input: 'x', model: 'm', datatype });
+  let slices = 1;
+  while (work.next().done !== true) slices += 1;
+  expect(slices).toBeGreaterThan(100_000 / (16 * 1024));
 });

@@ -1,5 +1,7 @@
 /** Typed contents (`InferTensorContents`) as the bytes of a tensor. */
-import { bytesPrefixBytes, type Datatype, InferenceError } from '@millrace/protocol';
+import { bytesPrefixBytes, type Datatype, InferenceError, quote } from '@millrace/protocol';
+import { joinPieces } from '../slices/join-pieces.ts';
+import type { SlicedWork } from '../slices/slice-queue.ts';
 import { MalformedMessage, ProtoCursor, wireType } from './proto-cursor.ts';
 
 /** Which field holds which datatypes; the first is the one that messages name. */
@@ -21,27 +23,34 @@ export interface ContentsOf {
   readonly datatype: Datatype;
 }
 
-/** Throws an InferenceError when the contents are not of the input's datatype. */
-export function tensorDataFrom(contents: Uint8Array, of: ContentsOf): Uint8Array {
-  const field = takeOnlyField(contents, of);
+/** Fields or elements that are read between two pauses. */
+const stepsPerSlice = 16 * 1024;
+/** Bytes of texts that are copied between two pauses, but for the last of them. */
+const copiedBytesMax = 1024 * 1024;
+
+/** Throws an InferenceError when the contents are not of the input's datatype. In slices, for elements may be many. */
+export function* tensorDataFrom(contents: Uint8Array, of: ContentsOf): SlicedWork<Uint8Array> {
+  const field = yield* takeOnlyField(contents, of);
   if (field === 0) return new Uint8Array(0);
-  if (field === 8) return bytesElements(contents);
-  if (field === 6) return fixedElements(contents, field, 4);
-  if (field === 7) return fixedElements(contents, field, 8);
-  return integerElements(contents, field, of);
+  if (field === 8) return yield* bytesElements(contents);
+  if (field === 6) return yield* fixedElements(contents, field, 4);
+  if (field === 7) return yield* fixedElements(contents, field, 8);
+  return yield* integerElements(contents, field, of);
 }
 
 /** The one field that has elements, which must be the datatype's; 0 for none. */
-function takeOnlyField(contents: Uint8Array, { input, model, datatype }: ContentsOf): number {
+function* takeOnlyField(contents: Uint8Array, { input, model, datatype }: ContentsOf): SlicedWork<number> {
   const cursor = new ProtoCursor(contents);
   let only = 0;
+  let steps = 0;
   for (let tag = cursor.nextTag(); tag !== 0; tag = cursor.nextTag()) {
+    if (++steps % stepsPerSlice === 0) yield;
     const field = tag >>> 3;
     const start = cursor.at;
     cursor.skip(tag);
     const isEmpty = field < 8 && (tag & 7) === wireType.delimited && cursor.at === start + 1;
     if (isEmpty || field === only || fieldDatatypes[field] === undefined) continue;
-    const where = `unexpected explicit tensor data for input tensor '${input}' for model '${model}'`;
+    const where = `unexpected explicit tensor data for input tensor ${quote(input)} for model ${quote(model)}`;
     if (only !== 0) throw new InferenceError('invalid-request', `${where}, binary data was already supplied.`);
     const datatypes = fieldDatatypes[field];
     if (!datatypes.includes(datatype)) {
@@ -56,31 +65,29 @@ function takeOnlyField(contents: Uint8Array, { input, model, datatype }: Content
 }
 
 /** Packed floats lie as the tensor does: one packed field is handed on as it is. */
-function fixedElements(contents: Uint8Array, field: number, size: 4 | 8): Uint8Array {
+function* fixedElements(contents: Uint8Array, field: number, size: 4 | 8): SlicedWork<Uint8Array> {
   const cursor = new ProtoCursor(contents);
   const parts: Uint8Array[] = [];
-  let bytes = 0;
   for (let tag = cursor.nextTag(); tag !== 0; tag = cursor.nextTag()) {
+    if (parts.length % stepsPerSlice === stepsPerSlice - 1) yield;
     const start = cursor.at;
     if (tag === ((field << 3) | wireType.delimited)) {
       const part = cursor.readBytes();
       if (part.length % size !== 0) throw new MalformedMessage('packed numbers end within one');
       parts.push(part);
-      bytes += part.length;
     } else {
       cursor.skip(tag);
       if (tag === ((field << 3) | (size === 4 ? wireType.fixed32 : wireType.fixed64))) {
         parts.push(contents.subarray(start, cursor.at));
-        bytes += size;
       }
     }
   }
-  return parts.length === 1 ? (parts[0] as Uint8Array) : Buffer.concat(parts, bytes);
+  return yield* joinPieces(parts);
 }
 
-function integerElements(contents: Uint8Array, field: number, of: ContentsOf): Uint8Array {
+function* integerElements(contents: Uint8Array, field: number, of: ContentsOf): SlicedWork<Uint8Array> {
   const cursor = new ProtoCursor(contents);
-  const elements = elementsFor(of.datatype, countVarints(cursor, field));
+  const elements = elementsFor(of.datatype, yield* countVarints(cursor, field));
   const isWide = elements instanceof BigInt64Array || elements instanceof BigUint64Array;
   let index = 0;
   cursor.reset(contents);
@@ -96,20 +103,27 @@ function integerElements(contents: Uint8Array, field: number, of: ContentsOf): U
     index++;
   };
   for (let tag = cursor.nextTag(); tag !== 0; tag = cursor.nextTag()) {
-    if (tag === field << 3) take();
-    else if (tag === ((field << 3) | wireType.delimited)) {
+    if (tag === field << 3) {
+      take();
+      if (index % stepsPerSlice === 0) yield;
+    } else if (tag === ((field << 3) | wireType.delimited)) {
       const stop = cursor.readLength();
-      while (cursor.at < stop) take();
+      while (cursor.at < stop) {
+        take();
+        if (index % stepsPerSlice === 0) yield;
+      }
     } else cursor.skip(tag);
   }
   return new Uint8Array(elements.buffer);
 }
 
 /** Counted first, so that the elements take the memory they need and no more. */
-function countVarints(cursor: ProtoCursor, field: number): number {
+function* countVarints(cursor: ProtoCursor, field: number): SlicedWork<number> {
   let count = 0;
+  let steps = 0;
   for (let tag = cursor.nextTag(); tag !== 0; tag = cursor.nextTag()) {
     if (tag === field << 3) count++;
+    if (++steps % stepsPerSlice === 0) yield;
     if (tag !== ((field << 3) | wireType.delimited)) {
       cursor.skip(tag);
       continue;
@@ -119,6 +133,7 @@ function countVarints(cursor: ProtoCursor, field: number): number {
     for (; cursor.at < stop; cursor.at++) {
       last = cursor.bytes[cursor.at] as number;
       if (last < 128) count++;
+      if (++steps % (4 * stepsPerSlice) === 0) yield;
     }
     if (last >= 128) throw new MalformedMessage('packed numbers end within one');
   }
@@ -149,16 +164,18 @@ function elementsFor(datatype: Datatype, count: number) {
 function refuseRange(value: number, index: number, { input, datatype }: ContentsOf): never {
   throw new InferenceError(
     'invalid-request',
-    `element ${index} of input '${input}' is ${value}, which ${datatype} cannot hold`,
+    `element ${index} of input ${quote(input)} is ${value}, which ${datatype} cannot hold`,
   );
 }
 
 /** BYTES elements as a tensor has them: each behind its length. */
-function bytesElements(contents: Uint8Array): Uint8Array {
+function* bytesElements(contents: Uint8Array): SlicedWork<Uint8Array> {
   const cursor = new ProtoCursor(contents);
   const elementTag = (8 << 3) | wireType.delimited;
   let bytes = 0;
+  let steps = 0;
   for (let tag = cursor.nextTag(); tag !== 0; tag = cursor.nextTag()) {
+    if (++steps % stepsPerSlice === 0) yield;
     if (tag !== elementTag) {
       cursor.skip(tag);
       continue;
@@ -170,7 +187,12 @@ function bytesElements(contents: Uint8Array): Uint8Array {
   const data = Buffer.allocUnsafe(bytes);
   cursor.reset(contents);
   let offset = 0;
+  let copied = 0;
   for (let tag = cursor.nextTag(); tag !== 0; tag = cursor.nextTag()) {
+    if (++steps % stepsPerSlice === 0 || offset - copied > copiedBytesMax) {
+      copied = offset;
+      yield;
+    }
     if (tag !== elementTag) {
       cursor.skip(tag);
       continue;

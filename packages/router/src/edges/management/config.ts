@@ -6,8 +6,6 @@ export interface ManagementOptions {
   readonly changeBytesMax?: number;
   /** A body that may bring files, likewise. */
   readonly loadBytesMax?: number;
-  /** The bodies of all calls in progress together. */
-  readonly bodyBytesInFlightMax?: number;
   /** Labels in one change of a model's traffic. */
   readonly labelsMax?: number;
   /** Versions in one split, or in one list of shadows. */
@@ -19,6 +17,8 @@ export interface ManagementOptions {
   readonly watchersMax?: number;
   /** Up to this size a body is decompressed at once, above it off the event loop. */
   readonly zlibSyncBytesMax?: number;
+  /** Bodies that are decompressed off the event loop at once; others wait. */
+  readonly unpackingsMax?: number;
   /** What `retry-after` says where the error catalogue advises a later attempt. */
   readonly retryAfterSeconds?: number;
 }
@@ -36,15 +36,15 @@ interface LimitRule {
 }
 
 export const managementLimits = {
-  changeBytesMax: { default: mebibyte, min: 1, max: bytesMaxMax },
+  changeBytesMax: { default: mebibyte / 4, min: 1, max: bytesMaxMax },
   loadBytesMax: { default: 256 * mebibyte, min: 1, max: bytesMaxMax },
-  bodyBytesInFlightMax: { default: 1024 * mebibyte, min: 1, max: Number.MAX_SAFE_INTEGER },
   labelsMax: { default: 64, min: 1, max: 65_536 },
   versionsMax: { default: 64, min: 1, max: 65_536 },
   watchIntervalMsMin: { default: 100, min: 1, max: dayMs },
   watchIntervalMsMax: { default: 60_000, min: 1, max: dayMs },
   watchersMax: { default: 64, min: 1, max: 65_536 },
   zlibSyncBytesMax: { default: 16 * 1024, min: 0, max: 16 * mebibyte },
+  unpackingsMax: { default: 1, min: 1, max: 1024 },
   retryAfterSeconds: { default: 1, min: 0, max: 86_400 },
 } as const satisfies Record<keyof ManagementOptions, LimitRule>;
 

@@ -3,6 +3,7 @@ import type { Management } from '../../registry/management.ts';
 import type { AddedService } from '../grpc/edge.ts';
 import { file_millrace_v1_management } from '../grpc/generated/millrace/v1/management_pb.ts';
 import type { Route } from '../routing/route.ts';
+import { SliceQueue } from '../slices/slice-queue.ts';
 import { type ManagementOptions, resolveManagementConfig } from './config.ts';
 import { ManagementService } from './grpc/routes.ts';
 import { type Every, ManagementOperations } from './operations.ts';
@@ -13,6 +14,8 @@ export interface ManagementEdgeOptions {
   readonly limits?: ManagementOptions;
   /** Hears of defects; clients are told only that there was one. */
   readonly onError?: (error: unknown) => void;
+  /** Where work on large bodies takes turns with that of other edges; one of its own unless given. */
+  readonly slices?: SliceQueue;
   /** The system's timer unless given. */
   readonly every?: Every;
 }
@@ -25,12 +28,12 @@ export interface ManagementEdge {
 }
 
 export function createManagementEdge(options: ManagementEdgeOptions): ManagementEdge {
-  const { management, onError = () => {}, every = systemEvery } = options;
+  const { management, slices = new SliceQueue(), onError = () => {}, every = systemEvery } = options;
   const config = resolveManagementConfig(options.limits ?? {});
   const operations = new ManagementOperations({ management, config, every });
   const service = new ManagementService(operations);
   return {
-    routes: managementRoutes({ operations, config, onError }),
+    routes: managementRoutes({ operations, config, slices, onError }),
     service: { service: service.service, file: file_millrace_v1_management, end: () => service.end() },
   };
 }

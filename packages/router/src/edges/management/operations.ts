@@ -2,7 +2,7 @@
  * The operations of management as every face calls them. What a face cannot leave to its own decoding is checked here,
  * so that each refusal has the same code and the same words on all of them.
  */
-import { InferenceError } from '@millrace/protocol';
+import { InferenceError, quote } from '@millrace/protocol';
 import type {
   ContextStatus,
   IndexEntry,
@@ -83,12 +83,12 @@ export class ManagementOperations {
     this.#checkCount('shadows', shadows?.length ?? 0, this.#config.versionsMax);
     for (const [label, version] of labels ?? []) {
       named(label, 'label');
-      if (version !== undefined) named(version, `version of label '${label}'`);
+      if (version !== undefined) named(version, `version of label ${quote(label)}`);
     }
     for (const { version, weight } of split ?? [])
-      finite(weight, `the weight of version '${named(version, 'version')}'`);
+      finite(weight, `the weight of version ${quote(named(version, 'version'))}`);
     for (const { version, percent } of shadows ?? []) {
-      finite(percent, `the percent of version '${named(version, 'version')}'`);
+      finite(percent, `the percent of version ${quote(named(version, 'version'))}`);
     }
     return this.#management.changeTraffic(named(model, 'model'), change, expectedRevision);
   }

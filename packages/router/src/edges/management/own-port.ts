@@ -13,6 +13,7 @@ import { repositoryRoutes } from '../rest/repository-routes.ts';
 import { openApiRoute } from '../routing/openapi.ts';
 import { createRouter } from '../routing/router.ts';
 import type { ServerIdentity } from '../server-identity.ts';
+import { SliceQueue } from '../slices/slice-queue.ts';
 import { createManagementEdge, type ManagementEdgeOptions } from './edge.ts';
 
 export interface ManagementPortOptions extends ManagementEdgeOptions {
@@ -31,11 +32,11 @@ export interface ManagementPort {
 }
 
 export function createManagementPort(options: ManagementPortOptions): ManagementPort {
-  const { management, server, onError = () => {} } = options;
-  const edge = createManagementEdge(options);
+  const { management, server, slices = new SliceQueue(), onError = () => {} } = options;
+  const edge = createManagementEdge({ ...options, slices });
   const config = resolveRestConfig(options.restLimits ?? {});
   const { retryAfterSeconds } = config;
-  const routes = [...edge.routes, ...repositoryRoutes({ management, config, onError })];
+  const routes = [...edge.routes, ...repositoryRoutes({ management, config, slices, onError })];
   const document = openApiRoute(
     { title: server.name, version: server.version, description: 'Management of the server' },
     routes,

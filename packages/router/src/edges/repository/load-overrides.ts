@@ -1,5 +1,5 @@
 /** What a load may bring with it instead of what the repository has: checked once, whatever protocol it came by. */
-import { InferenceError } from '@millrace/protocol';
+import { InferenceError, quote } from '@millrace/protocol';
 import type { LoadOverrides } from '../../registry/management.ts';
 
 /** A model of more files is better put into the repository. */
@@ -16,7 +16,7 @@ export function loadOverridesFrom(
   }
   for (const path of files.keys()) {
     const problem = pathProblem(path);
-    if (problem !== undefined) throw invalid(`file '${path.slice(0, overridePathCharactersMax)}' ${problem}`);
+    if (problem !== undefined) throw invalid(`file ${quote(path)} ${problem}`);
   }
   if (config === undefined && files.size > 0) {
     // Without the repository nothing says what these files are.

@@ -1,22 +1,35 @@
+/** Bodies over real sockets, with the memory that requests share among their owners. */
 import { connect, type Socket } from 'node:net';
+import { MemoryLedger, resolveMemoryLimits } from '@millrace/core';
 import { type HttpServer, serveHttp } from '@millrace/http';
 import { afterEach, expect, test } from 'vitest';
 import { echoEdge, input, jsonRequest } from './echo-double.ts';
 
+const mebibyte = 1024 * 1024;
 const request = jsonRequest({ inputs: [input('x', 'INT8', [1], { data: [1] })] });
 const body = String(request.body);
-const budget = 4 * body.length;
 
 let server: HttpServer;
+let memory: MemoryLedger;
 const sockets: Socket[] = [];
 afterEach(async () => {
   for (const socket of sockets.splice(0)) socket.destroy();
   await server.close();
 });
 
-/** Sends the head of a request that announces so much, and `sent` of its body. */
-async function announce(bytes: number, sent: string, encoding = 'identity'): Promise<Socket> {
-  const socket = connect(server.port, server.host);
+async function serve(): Promise<void> {
+  memory = new MemoryLedger(resolveMemoryLimits({ bytesMax: 16 * mebibyte, bodyBytesMax: 2 * mebibyte }));
+  server = await serveHttp(echoEdge().handler, { memory, memoryWaitMsMax: 100 });
+}
+
+/** Sends the head of a request that announces so much, and `sent` of its body, from an address of this machine. */
+async function announce(
+  bytes: number,
+  sent: string | Uint8Array,
+  { encoding = 'identity', from = '127.0.0.1' } = {},
+): Promise<Socket> {
+  const socket = connect({ port: server.port, host: server.host, localAddress: from });
+  socket.on('error', () => {});
   sockets.push(socket);
   await new Promise((resolve) => socket.once('connect', resolve));
   const fields = `host: x\r\ncontent-encoding: ${encoding}\r\nexpect: 100-continue\r\ncontent-length: ${bytes}\r\n`;
@@ -32,41 +45,39 @@ function reply(socket: Socket): Promise<string> {
   return new Promise((resolve) => socket.once('data', (bytes: Buffer) => resolve(bytes.toString('latin1'))));
 }
 
-async function serve(): Promise<void> {
-  server = await serveHttp(echoEdge({ limits: { bodyBytesInFlightMax: budget } }).handler);
+async function until(isSo: () => boolean): Promise<void> {
+  while (!isSo()) await new Promise(setImmediate);
 }
 
 test.each(['identity', 'gzip'])(
   'bodies that are announced, %s, take nothing from those that arrive',
   async (encoding) => {
     await serve();
-    for (let count = 0; count < 10; count++) await announce(budget, '', encoding);
+    for (let count = 0; count < 50; count++) await announce(2 * mebibyte, '', { encoding });
+    expect(memory.usedBytes).toBeLessThan(mebibyte);
     const socket = await announce(body.length, body);
     expect(await reply(socket)).toMatch(/^HTTP\/1\.1 200 /);
   },
 );
 
-test('a body that arrives holds what has arrived, and gives it back when it is refused', async () => {
+test('an owner with its share waits and is refused by name, while another is served; then the memory is back', async () => {
   await serve();
-  const { call } = echoEdge({ limits: { bodyBytesInFlightMax: budget } });
-  let finish: () => void = () => {};
-  let arrived: () => void = () => {};
-  const isHeld = new Promise<void>((resolve) => {
-    arrived = resolve;
-  });
-  async function* slowly(): AsyncGenerator<Uint8Array> {
-    yield Buffer.alloc(budget - 10, ' ');
-    // Asked for more: what was given is held.
-    arrived();
-    await new Promise<void>((resolve) => {
-      finish = resolve;
-    });
-    yield Buffer.alloc(20, ' ');
+  const held: Socket[] = [];
+  const replies: Promise<string>[] = [];
+  for (let count = 0; count < 30; count++) {
+    const socket = await announce(2 * mebibyte, Buffer.alloc(mebibyte, 32), { from: '127.0.0.2' });
+    held.push(socket);
+    replies.push(reply(socket));
   }
-  const slow = call({ ...request, body: slowly() });
-  await isHeld;
-  expect((await call(request)).headers.get('millrace-error-code')).toBe('server-full');
-  finish();
-  expect((await slow).headers.get('millrace-error-code')).toBe('server-full');
-  expect((await call(request)).status).toBe(200);
+  await until(() => memory.waitingCount > 0);
+  expect(memory.usedBytes).toBeLessThan(16 * mebibyte);
+  for (const size of [body.length, mebibyte]) {
+    const padded = body + ' '.repeat(size - body.length);
+    expect(await reply(await announce(size, padded, { from: '127.0.0.3' }))).toMatch(/^HTTP\/1\.1 200 /);
+  }
+  const refused = await Promise.race(replies);
+  expect(refused).toMatch(/^HTTP\/1\.1 429 /);
+  expect(refused).toContain('millrace-error-code: caller-full');
+  for (const socket of held) socket.destroy();
+  await until(() => memory.usedBytes === 0);
 });

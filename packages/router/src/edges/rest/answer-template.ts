@@ -10,6 +10,8 @@ export interface EncodedAnswer {
   readonly jsonBytes: number;
   readonly bytes: number;
   readonly headers: HeaderList;
+  /** Whether the pieces are views of outputs, whose memory they hold. */
+  readonly hasBinary: boolean;
 }
 
 interface OutputTemplate extends Omit<Tensor, 'data'> {
@@ -68,7 +70,13 @@ class AnswerTemplate {
       if (!isLike(output, known[at] as OutputTemplate)) return undefined;
       if (output.data.byteLength > 0) pieces.push(output.data);
     }
-    return { pieces, jsonBytes: this.#json.byteLength, bytes: this.#bytes, headers: this.#headers };
+    return {
+      pieces,
+      jsonBytes: this.#json.byteLength,
+      bytes: this.#bytes,
+      headers: this.#headers,
+      hasBinary: pieces.length > 1,
+    };
   }
 }
 

@@ -1,4 +1,4 @@
-import { InferenceError } from '@millrace/protocol';
+import { InferenceError, quote } from '@millrace/protocol';
 
 /** The bytes behind the JSON of a request, handed out as views in the order of the inputs. */
 export class BinaryTail {
@@ -22,7 +22,7 @@ export class BinaryTail {
       const hint = this.#isDeclared ? '' : '; binary data needs the Inference-Header-Content-Length header';
       throw new InferenceError(
         'invalid-request',
-        `unexpected size for input '${input}', expecting ${sizeBytes - left} additional bytes for model '${this.#model}'${hint}`,
+        `unexpected size for input ${quote(input)}, expecting ${sizeBytes - left} additional bytes for model ${quote(this.#model)}${hint}`,
       );
     }
     const view = this.#bytes.subarray(this.#offset, this.#offset + sizeBytes);
@@ -35,7 +35,7 @@ export class BinaryTail {
     if (left > 0) {
       throw new InferenceError(
         'invalid-request',
-        `unexpected additional input data for model '${this.#model}': ${left} bytes follow the last input`,
+        `unexpected additional input data for model ${quote(this.#model)}: ${left} bytes follow the last input`,
       );
     }
   }

@@ -1,12 +1,37 @@
 import { deflateRawSync, deflateSync, gunzipSync, gzipSync, inflateSync } from 'node:zlib';
+import { MemoryRefused, type RequestMemory } from '@millrace/http';
+import { Cancellation, neverCancelled } from '@millrace/protocol';
 import { describe, expect, test } from 'vitest';
-import { BodyBudget } from './body-budget.ts';
+import { SliceQueue } from '../slices/slice-queue.ts';
+import { TurnGate } from '../slices/turn-gate.ts';
 import { compress } from './compress.ts';
-import { decompress as decompressInto, requestPackingFrom } from './decompress.ts';
+import { decompress as decompressInto, type Packing, requestPackingFrom, type Unpacking } from './decompress.ts';
+
+interface CountedMemory extends RequestMemory {
+  heldBytes: number;
+}
+
+/** Refuses what would be more than this. */
+function memoryOf(bytesMax: number): CountedMemory {
+  return {
+    heldBytes: 0,
+    hold(bytes) {
+      if (this.heldBytes + bytes > bytesMax) throw new MemoryRefused();
+      this.heldBytes += bytes;
+    },
+    ready: () => Promise.resolve(),
+    give: () => {},
+    hasRoomFor: () => true,
+  };
+}
 
 const limits = { bodyBytesMax: 100_000, zlibSyncBytesMax: 1000 };
-const decompress = (packed: Uint8Array, packing: 'deflate' | 'gzip', within: typeof limits) =>
-  decompressInto(packed, packing, within, new BodyBudget(1_000_000).lease());
+const parts = { zlibSyncBytesMax: limits.zlibSyncBytesMax, gate: new TurnGate(2), slices: new SliceQueue() };
+const unpackingOf = (packing: Packing, more: Partial<Unpacking> = {}): Unpacking => {
+  return { packing, isJson: false, bytesMax: limits.bodyBytesMax, owner: 'a', signal: neverCancelled, ...more };
+};
+const decompress = (packed: Uint8Array, packing: Packing, more: Partial<Unpacking> = {}) =>
+  decompressInto(packed, unpackingOf(packing, more), parts, memoryOf(1_000_000));
 const small = Buffer.from('a small body');
 const large = Buffer.from(Array.from({ length: 50_000 }, (_, index) => (index * index * 7) & 0xff));
 
@@ -15,41 +40,86 @@ describe('requests', () => {
     ['gzip', gzipSync],
     ['deflate', deflateSync],
   ] as const)('%s unpacks at once and off the event loop', async (packing, pack) => {
-    expect(Buffer.compare(await decompress(pack(small), packing, limits), small)).toBe(0);
+    expect(Buffer.compare(await decompress(pack(small), packing), small)).toBe(0);
     const packed = pack(large, { level: 0 });
     expect(packed.byteLength).toBeGreaterThan(limits.zlibSyncBytesMax);
-    expect(Buffer.compare(await decompress(packed, packing, limits), large)).toBe(0);
+    expect(Buffer.compare(await decompress(packed, packing), large)).toBe(0);
   });
 
   test('a small body that unpacks to much is still unpacked, off the event loop', async () => {
     const packed = gzipSync(new Uint8Array(90_000));
     expect(packed.byteLength).toBeLessThan(limits.zlibSyncBytesMax);
-    expect((await decompress(packed, 'gzip', limits)).byteLength).toBe(90_000);
+    expect((await decompress(packed, 'gzip')).byteLength).toBe(90_000);
   });
 
   test.each([
     ['at once', gzipSync(new Uint8Array(5_000))],
     ['off the event loop', gzipSync(new Uint8Array(90_000))],
-  ])('what is unpacked %s counts against the budget', async (_, packed) => {
-    await expect(decompressInto(packed, 'gzip', limits, new BodyBudget(4_000).lease())).rejects.toMatchObject({
-      code: 'server-full',
-    });
-    const budget = new BodyBudget(90_000);
-    const lease = budget.lease();
-    const body = await decompressInto(packed, 'gzip', limits, lease);
-    expect(budget.bytes).toBe(body.byteLength);
-    lease.end();
-    expect(budget.bytes).toBe(0);
+  ])('what is unpacked %s counts against the memory of the request', async (_, packed) => {
+    const refused = decompressInto(packed, unpackingOf('gzip'), parts, memoryOf(4_000));
+    await expect(refused).rejects.toBeInstanceOf(MemoryRefused);
+    const memory = memoryOf(90_000);
+    const body = await decompressInto(packed, unpackingOf('gzip'), parts, memory);
+    expect(memory.heldBytes).toBe(body.byteLength);
+  });
+
+  test('unpacking goes on only while the request need not wait for memory', async () => {
+    const memory = memoryOf(1_000_000);
+    const waits: (() => void)[] = [];
+    const ready = () => new Promise<void>((resolve) => waits.push(resolve));
+    const packed = gzipSync(new Uint8Array(900_000));
+    const unpacking = unpackingOf('gzip', { bytesMax: 1_000_000 });
+    const slowMemory = { ...memory, hold: (bytes: number) => memory.hold(bytes), ready };
+    const body = decompressInto(packed, unpacking, { ...parts, zlibSyncBytesMax: 10 }, slowMemory);
+    while (memory.heldBytes < 900_000) {
+      await new Promise(setImmediate);
+      expect(memory.heldBytes).toBeLessThanOrEqual((waits.length + 1) * 65_536);
+      waits.at(-1)?.();
+    }
+    waits.at(-1)?.();
+    expect((await body).byteLength).toBe(900_000);
   });
 
   test.each([
     ['a bomb small enough to unpack at once', gzipSync(new Uint8Array(500_000))],
     ['a bomb that is not', gzipSync(new Uint8Array(5_000_000))],
   ])('%s stops at bodyBytesMax', async (_, bomb) => {
-    await expect(decompress(bomb, 'gzip', limits)).rejects.toMatchObject({
+    await expect(decompress(bomb, 'gzip')).rejects.toMatchObject({
       code: 'request-too-large',
       message: expect.stringContaining('larger than 100000 bytes when decompressed'),
     });
+  });
+
+  test('JSON has a limit of its own, in its own words', async () => {
+    const refused = decompress(gzipSync(new Uint8Array(5_000_000)), 'gzip', { isJson: true, bytesMax: 70_000 });
+    await expect(refused).rejects.toMatchObject({
+      code: 'request-too-large',
+      message: expect.stringContaining('the JSON of the request is larger than 70000 bytes when decompressed'),
+    });
+  });
+
+  test('no more than the maximum are unpacked at once, and a caller that leaves while it waits ends its own', async () => {
+    const gate = new TurnGate(2);
+    const bomb = gzipSync(new Uint8Array(5_000_000));
+    const caller = new Cancellation();
+    const unpack = (signal: Unpacking['signal']) =>
+      decompressInto(bomb, unpackingOf('gzip', { signal }), { ...parts, gate }, memoryOf(1e9));
+    const all = [...Array.from({ length: 5 }, () => unpack(neverCancelled)), unpack(caller)];
+    expect([gate.inside, gate.waiting]).toEqual([2, 4]);
+    caller.cancel('cancelled');
+    expect([gate.inside, gate.waiting]).toEqual([2, 3]);
+    const codes = (await Promise.allSettled(all)).map((each) => each.status === 'rejected' && each.reason.code);
+    expect(codes).toEqual([...Array(5).fill('request-too-large'), 'cancelled']);
+    expect([gate.inside, gate.waiting]).toEqual([0, 0]);
+  });
+
+  test('a caller that leaves ends the unpacking of its body', async () => {
+    const caller = new Cancellation();
+    const unpacking = unpackingOf('gzip', { signal: caller, bytesMax: 1e9 });
+    const body = gzipSync(new Uint8Array(5_000_000));
+    const unpacked = decompressInto(body, unpacking, parts, memoryOf(1e9));
+    caller.cancel('cancelled');
+    await expect(unpacked).rejects.toMatchObject({ code: 'cancelled' });
   });
 
   test.each([
@@ -61,7 +131,7 @@ describe('requests', () => {
     ['deflate without its zlib frame', deflateRawSync(large), 'deflate'],
     ['empty', Buffer.alloc(0), 'gzip'],
   ] as const)('a body that is %s is refused', async (_, body, packing) => {
-    await expect(decompress(body, packing, limits)).rejects.toMatchObject({
+    await expect(decompress(body, packing)).rejects.toMatchObject({
       code: 'invalid-request',
       message: expect.stringContaining(`not valid ${packing} data`),
     });
@@ -85,10 +155,11 @@ describe('answers', () => {
     ['deflate', inflateSync],
   ] as const)('%s packs pieces in order, small and large', async (coding, unpack) => {
     const options = { zlibSyncBytesMax: 1000, compressionLevel: 1 };
-    const now = compress([small, new Uint8Array(0), small], small.byteLength * 2, coding, options);
+    const packing = { coding, gate: new TurnGate(1), owner: 'a', signal: neverCancelled };
+    const now = compress([small, new Uint8Array(0), small], small.byteLength * 2, packing, options);
     expect(now).toBeInstanceOf(Uint8Array);
     expect(unpack(now as Uint8Array).toString()).toBe('a small bodya small body');
-    const later = await compress([small, large], small.byteLength + large.byteLength, coding, options);
+    const later = await compress([small, large], small.byteLength + large.byteLength, packing, options);
     expect(Buffer.compare(unpack(Buffer.concat(later as Uint8Array[])), Buffer.concat([small, large]))).toBe(0);
   });
 });

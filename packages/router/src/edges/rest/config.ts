@@ -4,19 +4,31 @@ import { ConfigError, type ConfigProblem } from '@millrace/protocol';
 export interface RestOptions {
   /** The JSON of a request: all of it, or the part before binary tensor data. */
   readonly jsonBytesMax?: number;
+  /** The JSON of a request but for the data of tensors: names, shapes, parameters and keys that are ignored. */
+  readonly jsonHeadBytesMax?: number;
+  /** Elements of all inputs of a request together whose data is JSON. */
+  readonly jsonElementsMax?: number;
+  /** Keys of one JSON object, among them the parameters of a request, an input or an output. */
+  readonly keysMax?: number;
+  /** A name, an id or a key, as it is written. */
+  readonly nameBytesMax?: number;
   /** A request body as sent, and again after decompression. */
   readonly bodyBytesMax?: number;
-  /** The bodies of all requests in progress together. */
-  readonly bodyBytesInFlightMax?: number;
   readonly inputsMax?: number;
   readonly outputsMax?: number;
   readonly dimensionsMax?: number;
   /** Elements of an output that classification may have to sort. */
   readonly classificationElementsMax?: number;
+  /** Classes that classification names for an output, of all its rows together. */
+  readonly classificationResultsMax?: number;
   /** Answers smaller than this are never compressed. */
   readonly compressBytesMin?: number;
   /** Up to this size a body is (de)compressed at once, above it off the event loop. */
   readonly zlibSyncBytesMax?: number;
+  /** Bodies that are decompressed off the event loop at once; others wait. */
+  readonly unpackingsMax?: number;
+  /** Answers that are compressed off the event loop at once; others wait. */
+  readonly packingsMax?: number;
   /** Of answers: 1 is fastest, 9 smallest. */
   readonly compressionLevel?: number;
   /** What `retry-after` says where the error catalogue advises a later attempt. */
@@ -26,15 +38,21 @@ export interface RestOptions {
 export type RestConfig = Required<RestOptions>;
 
 export const restDefaults: RestConfig = Object.freeze({
-  jsonBytesMax: 64 * 1024 * 1024,
+  jsonBytesMax: 16 * 1024 * 1024,
+  jsonHeadBytesMax: 256 * 1024,
+  jsonElementsMax: 4 * 1024 * 1024,
+  keysMax: 256,
+  nameBytesMax: 4096,
   bodyBytesMax: 256 * 1024 * 1024,
-  bodyBytesInFlightMax: 2 * 1024 * 1024 * 1024,
   inputsMax: 256,
   outputsMax: 256,
   dimensionsMax: 64,
   classificationElementsMax: 1_000_000,
+  classificationResultsMax: 65_536,
   compressBytesMin: 1024,
   zlibSyncBytesMax: 16 * 1024,
+  unpackingsMax: 2,
+  packingsMax: 2,
   compressionLevel: 1,
   retryAfterSeconds: 1,
 });
@@ -44,14 +62,20 @@ const bytesMaxMax = 2 ** 31 - 1;
 
 const ranges: Readonly<Record<keyof RestOptions, readonly [min: number, max: number]>> = {
   jsonBytesMax: [1, bytesMaxMax],
+  jsonHeadBytesMax: [1, bytesMaxMax],
+  jsonElementsMax: [1, bytesMaxMax],
+  keysMax: [1, 65_536],
+  nameBytesMax: [1, 65_536],
   bodyBytesMax: [1, bytesMaxMax],
-  bodyBytesInFlightMax: [1, Number.MAX_SAFE_INTEGER],
   inputsMax: [1, 65_536],
   outputsMax: [1, 65_536],
   dimensionsMax: [1, 1024],
   classificationElementsMax: [1, 100_000_000],
+  classificationResultsMax: [1, 10_000_000],
   compressBytesMin: [0, bytesMaxMax],
   zlibSyncBytesMax: [0, 16 * 1024 * 1024],
+  unpackingsMax: [1, 1024],
+  packingsMax: [1, 1024],
   compressionLevel: [1, 9],
   retryAfterSeconds: [0, 86_400],
 };

@@ -1,30 +1,40 @@
-import { InferenceError, type JsonReader } from '@millrace/protocol';
+import { InferenceError, type JsonReader, quote } from '@millrace/protocol';
 import { binaryForm, jsonForm, type OutputForm } from '../classification/answer-form.ts';
 import { readParameters, refuseSharedMemory, takeBoolean, takeNatural } from './parameters.ts';
 
+export interface OutputLimits {
+  readonly outputsMax: number;
+  readonly nameBytesMax: number;
+}
+
 /** Reads the `outputs` of a request: which are wanted, and in which form. */
-export function readOutputs(reader: JsonReader, outputsMax: number): Map<string, OutputForm> {
+export function readOutputs(reader: JsonReader, limits: OutputLimits): Map<string, OutputForm> {
   const outputs = new Map<string, OutputForm>();
   reader.beginArray();
   while (reader.nextElement()) {
-    if (outputs.size === outputsMax) {
-      throw new InferenceError('request-too-large', `the request names more than ${outputsMax} outputs`);
+    if (outputs.size === limits.outputsMax) {
+      throw new InferenceError('request-too-large', `the request names more than ${limits.outputsMax} outputs`);
     }
-    const [name, form] = readOutput(reader, outputs.size);
-    if (outputs.has(name)) throw new InferenceError('invalid-request', `output '${name}' already exists in request`);
+    const [name, form] = readOutput(reader, outputs.size, limits);
+    if (outputs.has(name))
+      throw new InferenceError('invalid-request', `output ${quote(name)} already exists in request`);
     outputs.set(name, form);
   }
   return outputs;
 }
 
-function readOutput(reader: JsonReader, index: number): readonly [name: string, form: OutputForm] {
+function readOutput(
+  reader: JsonReader,
+  index: number,
+  limits: OutputLimits,
+): readonly [name: string, form: OutputForm] {
   let name: string | undefined;
   let form = jsonForm;
   reader.beginObject();
   for (let key = reader.nextKey(); key !== undefined; key = reader.nextKey()) {
-    if (key === 'name') name = reader.readString();
+    if (key === 'name') name = reader.readString(limits.nameBytesMax, 'the name of an output');
     else if (key === 'parameters') {
-      const what = `output '${name ?? `#${index}`}'`;
+      const what = `output ${quote(name ?? `#${index}`)}`;
       const parameters = readParameters(reader, `${what}: `);
       refuseSharedMemory(parameters, what);
       const isBinary = takeBoolean(parameters, 'binary_data', `${what}: `) ?? false;

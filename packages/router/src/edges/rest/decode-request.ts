@@ -1,13 +1,15 @@
 /** An inference request as the Open Inference Protocol and its binary tensor extension write it. */
-import { InferenceError } from '@millrace/protocol';
+import { InferenceError, quote } from '@millrace/protocol';
 import type { InferRequest } from '../../data-plane/infer.ts';
 import type { Catalogue } from '../../registry/catalogue.ts';
+import { checkInputs } from '../check-inputs.ts';
 import { type AnswerForm, binaryForm } from '../classification/answer-form.ts';
 import { tighterMs } from '../request-deadline.ts';
+import { type SlicedWork, sliceBytes } from '../slices/slice-queue.ts';
 import type { TemplateSlot } from './answer-template.ts';
 import { BinaryTail } from './binary-tail.ts';
 import { resolveInputs } from './decode-inputs.ts';
-import { type DecodeLimits, InferJsonReader } from './infer-json.ts';
+import { type DecodeLimits, type InferJson, InferJsonReader } from './infer-json.ts';
 import { rawBinaryInput } from './raw-binary.ts';
 import { noRequestParameters } from './request-parameters.ts';
 
@@ -42,8 +44,30 @@ export class RequestDecoder {
     this.#jsons = new InferJsonReader(limits);
   }
 
+  /** Whether the request has more JSON than may be read at once. */
+  isLong({ jsonBytes }: RequestFrame, body: Uint8Array): boolean {
+    return (jsonBytes ?? body.byteLength) > sliceBytes;
+  }
+
   decode(frame: RequestFrame, body: Uint8Array): DecodedRequest {
     if (frame.jsonBytes === 0) return decodeRawBinary(frame, body, this.#catalogue);
+    const jsonBytes = this.#mustKnowJsonBytes(frame, body);
+    return decodedFrom(frame, body, jsonBytes, this.#jsons.read(body, jsonBytes));
+  }
+
+  /** The same in slices. What is said of the inputs is checked against the model before their data is read. */
+  *decodeInSlices(frame: RequestFrame, body: Uint8Array, grow: (bytes: number) => void): SlicedWork<DecodedRequest> {
+    const jsonBytes = this.#mustKnowJsonBytes(frame, body);
+    const { model, version } = frame;
+    const check = ({ id, inputs }: InferJson): void => {
+      const heads = inputs.map((input) => input.tensor ?? input.head);
+      checkInputs({ model, version, id }, heads, this.#catalogue);
+    };
+    const json = yield* this.#jsons.readInSlices(body.subarray(0, jsonBytes), check, grow);
+    return decodedFrom(frame, body, jsonBytes, json);
+  }
+
+  #mustKnowJsonBytes(frame: RequestFrame, body: Uint8Array): number {
     const jsonBytes = frame.jsonBytes ?? body.byteLength;
     if (jsonBytes > body.byteLength) {
       throw new InferenceError(
@@ -52,32 +76,40 @@ export class RequestDecoder {
       );
     }
     const { jsonBytesMax } = this.#limits;
-    if (jsonBytes > jsonBytesMax) {
-      throw new InferenceError(
-        'request-too-large',
-        `the JSON of the request has ${jsonBytes} bytes, more than the ${jsonBytesMax} allowed; send tensors as binary data`,
-      );
-    }
-    const { id, parameters, inputs, outputs, form, template } = this.#jsons.read(body, jsonBytes);
-    const tail = new BinaryTail(body, jsonBytes, frame.model, frame.jsonBytes !== undefined);
-    return {
-      request: {
-        model: frame.model,
-        version: frame.version,
-        id,
-        parameters: parameters.forModel,
-        inputs: resolveInputs(inputs, tail),
-        outputs,
-        timeoutMs: tighterMs(frame.timeoutMs, parameters.timeoutMs),
-        queueTimeoutMs: parameters.queueTimeoutMs,
-        priority: parameters.priority,
-        sequence: parameters.sequence,
-        caller: frame.caller,
-      },
-      form,
-      template,
-    };
+    if (jsonBytes > jsonBytesMax) throw jsonTooLarge(jsonBytes, jsonBytesMax);
+    return jsonBytes;
   }
+}
+
+/** `jsonBytes` where it is known. */
+export function jsonTooLarge(jsonBytes: number | undefined, jsonBytesMax: number): InferenceError {
+  const size = jsonBytes === undefined ? 'more bytes' : `${jsonBytes} bytes, more`;
+  return new InferenceError(
+    'request-too-large',
+    `the JSON of the request has ${size} than the ${jsonBytesMax} allowed; send tensors as binary data`,
+  );
+}
+
+function decodedFrom(frame: RequestFrame, body: Uint8Array, jsonBytes: number, json: InferJson): DecodedRequest {
+  const { id, parameters, inputs, outputs, form, template } = json;
+  const tail = new BinaryTail(body, jsonBytes, frame.model, frame.jsonBytes !== undefined);
+  return {
+    request: {
+      model: frame.model,
+      version: frame.version,
+      id,
+      parameters: parameters.forModel,
+      inputs: resolveInputs(inputs, tail),
+      outputs,
+      timeoutMs: tighterMs(frame.timeoutMs, parameters.timeoutMs),
+      queueTimeoutMs: parameters.queueTimeoutMs,
+      priority: parameters.priority,
+      sequence: parameters.sequence,
+      caller: frame.caller,
+    },
+    form,
+    template,
+  };
 }
 
 /** The value of `Inference-Header-Content-Length`, which is at most 2^31 - 1 in the protocol. */
@@ -87,7 +119,7 @@ export function jsonBytesFromField(values: readonly string[]): number | undefine
   if (values.length > 1 || !/^[0-9]{1,10}$/.test(value) || Number(value) > 2 ** 31 - 1) {
     throw new InferenceError(
       'invalid-request',
-      `Inference-Header-Content-Length must be one number from 0 to 2147483647, not '${values.join(', ')}'`,
+      `Inference-Header-Content-Length must be one number from 0 to 2147483647, not ${quote(values.join(', '))}`,
     );
   }
   return Number(value);

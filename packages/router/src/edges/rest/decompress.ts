@@ -1,7 +1,10 @@
 /** Content codings of requests. Whatever a body claims to unpack to, no more than the limit is ever unpacked. */
 import { createGunzip, createInflate, gunzipSync, inflateSync } from 'node:zlib';
-import { InferenceError } from '@millrace/protocol';
-import type { BodyLease } from './body-budget.ts';
+import { MemoryRefused, type RequestMemory } from '@millrace/http';
+import { type CancelSignal, InferenceError, quote } from '@millrace/protocol';
+import { joinPieces } from '../slices/join-pieces.ts';
+import type { SliceQueue } from '../slices/slice-queue.ts';
+import type { TurnGate } from '../slices/turn-gate.ts';
 
 const unpackers = {
   gzip: { now: gunzipSync, stream: createGunzip },
@@ -12,8 +15,8 @@ export type Packing = keyof typeof unpackers;
 
 /** The packing a `content-encoding` field names; nothing for none. Any other is an `unsupported-media`. */
 export function requestPackingFrom(contentEncoding: string | undefined): Packing | undefined {
-  switch (contentEncoding?.trim().toLowerCase()) {
-    case undefined:
+  if (contentEncoding === undefined) return undefined;
+  switch (contentEncoding.trim().toLowerCase()) {
     case '':
     case 'identity':
       return undefined;
@@ -25,14 +28,27 @@ export function requestPackingFrom(contentEncoding: string | undefined): Packing
     default:
       throw new InferenceError(
         'unsupported-media',
-        `unsupported Content-Encoding '${contentEncoding}': send the request as gzip, deflate or identity`,
+        `unsupported Content-Encoding ${quote(contentEncoding)}: send the request as gzip, deflate or identity`,
       );
   }
 }
 
-export interface DecompressLimits {
-  readonly bodyBytesMax: number;
+/** How a body is unpacked, for whom, and how far. */
+export interface Unpacking {
+  readonly packing: Packing;
+  /** The body is JSON and nothing else, which has a limit of its own. */
+  readonly isJson: boolean;
+  readonly bytesMax: number;
+  readonly owner: string;
+  readonly signal: CancelSignal;
+}
+
+/** What all unpackings of an edge share. */
+export interface UnpackingParts {
+  /** Up to this size a body is unpacked at once. */
   readonly zlibSyncBytesMax: number;
+  readonly gate: TurnGate;
+  readonly slices: SliceQueue;
 }
 
 /**
@@ -46,46 +62,57 @@ const pieceBytes = 64 * 1024;
 
 export async function decompress(
   packed: Uint8Array,
-  packing: Packing,
-  limits: DecompressLimits,
-  lease: BodyLease,
+  unpacking: Unpacking,
+  { zlibSyncBytesMax, gate, slices }: UnpackingParts,
+  memory: RequestMemory,
 ): Promise<Uint8Array> {
-  if (packed.byteLength <= limits.zlibSyncBytesMax) {
-    const maxOutputLength = Math.min(limits.bodyBytesMax, Math.max(1, limits.zlibSyncBytesMax * syncExpansionMax));
+  const { packing, bytesMax, owner, signal } = unpacking;
+  if (packed.byteLength <= zlibSyncBytesMax) {
+    const maxOutputLength = Math.min(bytesMax, Math.max(1, zlibSyncBytesMax * syncExpansionMax));
     try {
       const body = unpackers[packing].now(packed, { maxOutputLength });
-      lease.grow(body.byteLength);
+      memory.hold(body.byteLength);
       return body;
     } catch (error) {
       if (!isOverLength(error)) throw refusalFrom(error, packing);
     }
   }
-  return decompressLater(packed, packing, limits.bodyBytesMax, lease);
+  const pieces = await gate.pass(owner, signal, () => unpack(packed, unpacking, memory));
+  return slices.run(joinPieces(pieces), owner, signal);
 }
 
-function decompressLater(
-  packed: Uint8Array,
-  packing: Packing,
-  bodyBytesMax: number,
-  lease: BodyLease,
-): Promise<Uint8Array> {
+/** On threads of the system, a piece at a time: the event loop is free between them. */
+function unpack(packed: Uint8Array, unpacking: Unpacking, memory: RequestMemory): Promise<Uint8Array[]> {
+  const { packing, bytesMax, signal } = unpacking;
   return new Promise((resolve, reject) => {
     const pieces: Uint8Array[] = [];
     let bytes = 0;
     const unpacker = unpackers[packing].stream({ chunkSize: pieceBytes });
+    const stopListening = signal.onCancel(() => fail(new InferenceError('cancelled', 'the caller went away')));
+    const fail = (error: unknown): void => {
+      stopListening();
+      pieces.length = 0;
+      reject(error);
+      unpacker.destroy();
+    };
     unpacker.on('data', (piece: Uint8Array) => {
       bytes += piece.byteLength;
       try {
-        if (bytes > bodyBytesMax) throw tooLarge(bodyBytesMax);
-        lease.grow(piece.byteLength);
+        if (bytes > bytesMax) throw tooLarge(unpacking);
+        memory.hold(piece.byteLength);
         pieces.push(piece);
       } catch (error) {
-        reject(error);
-        unpacker.destroy();
+        fail(error);
+        return;
       }
+      unpacker.pause();
+      memory.ready().then(() => unpacker.resume(), fail);
     });
-    unpacker.once('end', () => resolve(Buffer.concat(pieces, bytes)));
-    unpacker.once('error', (error) => reject(refusalFrom(error, packing)));
+    unpacker.once('end', () => {
+      stopListening();
+      resolve(pieces);
+    });
+    unpacker.once('error', (error) => fail(refusalFrom(error, packing)));
     unpacker.end(packed);
   });
 }
@@ -94,15 +121,17 @@ function isOverLength(error: unknown): boolean {
   return error instanceof RangeError && 'code' in error && error.code === 'ERR_BUFFER_TOO_LARGE';
 }
 
-function tooLarge(bodyBytesMax: number): InferenceError {
+function tooLarge({ isJson, bytesMax }: Unpacking): InferenceError {
   return new InferenceError(
     'request-too-large',
-    `the request body is larger than ${bodyBytesMax} bytes when decompressed; send a smaller one`,
+    isJson
+      ? `the JSON of the request is larger than ${bytesMax} bytes when decompressed; send tensors as binary data`
+      : `the request body is larger than ${bytesMax} bytes when decompressed; send a smaller one`,
   );
 }
 
-function refusalFrom(error: unknown, packing: Packing): InferenceError {
-  if (error instanceof InferenceError) return error;
+function refusalFrom(error: unknown, packing: Packing): InferenceError | MemoryRefused {
+  if (error instanceof InferenceError || error instanceof MemoryRefused) return error;
   const reason = error instanceof Error ? error.message : String(error);
   return new InferenceError(
     'invalid-request',

@@ -1,5 +1,6 @@
 import { InferenceError } from '@millrace/protocol';
 import { describe, expect, test } from 'vitest';
+import { CallerRule } from '../caller.ts';
 import { resolveRestConfig, restDefaults } from './config.ts';
 import { catalogueOf, echoEdge, jsonRequest, viewOf } from './echo-double.ts';
 import { inferRequestSchema, inferResponseSchema } from './schemas.ts';
@@ -249,12 +250,13 @@ describe('options', () => {
 });
 
 test('a caller is told by its address, or by the field that the operator trusts', async () => {
-  const request = { ...jsonRequest({ inputs: [] }), peer: { address: '10.0.0.9', port: 1, isEncrypted: false } };
+  const peer = { address: '10.0.0.9', port: 1, isEncrypted: false, owner: '10.0.0.9', isTrustedProxy: false };
+  const request = { ...jsonRequest({ inputs: [] }), peer };
   const headers = [...(request.headers ?? []), ['millrace-caller', 'team-a'] as const];
   const plain = echoEdge();
   await plain.call({ ...request, headers });
   expect(plain.dataPlane.requests[0]?.caller).toBe('10.0.0.9');
-  const trusting = echoEdge({ callerHeader: 'millrace-caller' });
+  const trusting = echoEdge({ callers: new CallerRule({ header: 'millrace-caller' }) });
   await trusting.call({ ...request, headers });
   expect(trusting.dataPlane.requests[0]?.caller).toBe('team-a');
 });

@@ -1,4 +1,4 @@
-import { BodyAborted, BodyTooLarge, type HeaderList, type HttpResponse } from '@millrace/http';
+import { BodyAborted, BodyTooLarge, type HeaderList, type HttpResponse, MemoryRefused } from '@millrace/http';
 import { InferenceError } from '@millrace/protocol';
 
 /** Carries the code of the error catalogue beside the message, for programs. */
@@ -34,8 +34,11 @@ function wholeSecondsFrom(ms: number): number {
   return Math.max(1, Math.ceil(ms / 1000));
 }
 
+/** What is thrown because of what a client did. */
+const expected = [InferenceError, BodyTooLarge, BodyAborted, MemoryRefused] as const;
+
 function isDefect(error: unknown): boolean {
-  return !(error instanceof InferenceError || error instanceof BodyTooLarge || error instanceof BodyAborted);
+  return !expected.some((kind) => error instanceof kind);
 }
 
 /** What the caller is told of anything that was thrown. */
@@ -45,6 +48,7 @@ export function inferenceErrorFrom(error: unknown): InferenceError {
     return new InferenceError('request-too-large', `${error.message}; send a smaller one`);
   }
   if (error instanceof BodyAborted) return new InferenceError('cancelled', error.message);
+  if (error instanceof MemoryRefused) return new InferenceError('caller-full', error.message);
   return new InferenceError('internal', 'the server failed on this request; its log says why');
 }
 

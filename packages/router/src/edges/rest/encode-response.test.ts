@@ -1,7 +1,7 @@
 import { gunzipSync, inflateSync } from 'node:zlib';
 import { encodeBytesElements } from '@millrace/protocol';
 import { describe, expect, test } from 'vitest';
-import { binary, binaryRequest, bytesOf, echoEdge, input, jsonRequest } from './echo-double.ts';
+import { binary, binaryRequest, bytesOf, catalogueOf, echoEdge, input, jsonRequest, viewOf } from './echo-double.ts';
 
 const floats = bytesOf(new Float32Array([1.5, -2]));
 
@@ -96,7 +96,8 @@ describe('answers', () => {
   });
 
   test('a large JSON answer leaves the next one intact', async () => {
-    const { call } = echoEdge();
+    const x = { name: 'x', datatype: 'INT32', shape: [-1] } as const;
+    const { call } = echoEdge({ catalogue: catalogueOf(viewOf('m', { inputs: [x] })) });
     const large = Array.from({ length: 300_000 }, (_, index) => index * 7);
     const reply = await call(jsonRequest({ inputs: [input('x', 'INT32', [large.length], { data: large })] }));
     expect(reply.body.byteLength).toBeGreaterThan(1024 * 1024);

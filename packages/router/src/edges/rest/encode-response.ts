@@ -1,11 +1,20 @@
 /** An answer as JSON with binary tensors behind it. Binary outputs leave from where they lie. */
 
 import type { HeaderList } from '@millrace/http';
-import { InferenceError, type JsonWriter, type Tensor, writeTensorData } from '@millrace/protocol';
+import {
+  InferenceError,
+  type JsonWriter,
+  quotedCharactersMax,
+  shortened,
+  type Tensor,
+  writeTensorData,
+  writeTensorSteps,
+} from '@millrace/protocol';
 import type { InferAnswer } from '../../data-plane/infer.ts';
 import type { ModelView } from '../../registry/catalogue.ts';
 import { type AnswerForm, formOf } from '../classification/answer-form.ts';
-import { classify } from '../classification/classify.ts';
+import { type ClassificationLimits, classifiedAtOnceBytesMax, classify } from '../classification/classify.ts';
+import { doAtOnce, type SlicedWork } from '../slices/slice-queue.ts';
 import type { EncodedAnswer } from './answer-template.ts';
 import { headerLengthField } from './decode-request.ts';
 
@@ -13,31 +22,93 @@ export interface EncodeContext {
   readonly form: AnswerForm;
   /** The model that answered; needed only where something is to be classified. */
   readonly view: ModelView | undefined;
-  readonly classificationElementsMax: number;
+  readonly limits: ClassificationLimits;
+}
+
+/** Bytes of an output that are written as JSON at once. */
+const atOnceBytesMax = 32 * 1024;
+
+/** Whether writing the answer would take too long for one turn of the event loop. */
+export function isLongToEncode({ outputs }: InferAnswer, form: AnswerForm): boolean {
+  for (const { name, data } of outputs) {
+    if (data.byteLength <= classifiedAtOnceBytesMax) continue;
+    const { isBinary, classes } = formOf(form, name);
+    if (classes > 0 || (!isBinary && data.byteLength > atOnceBytesMax)) return true;
+  }
+  return false;
 }
 
 /** `writer` is left clean, also when this throws. */
 export function encodeAnswer(answer: InferAnswer, context: EncodeContext, writer: JsonWriter): EncodedAnswer {
+  const { form, view, limits } = context;
   try {
     const binary: Uint8Array[] = [];
-    writer.beginObject();
-    if (answer.id !== '') member(writer, 'id', answer.id);
-    member(writer, 'model_name', answer.model);
-    member(writer, 'model_version', answer.version);
-    writer.key('outputs');
-    writer.beginArray();
-    for (const output of answer.outputs) writeOutput(writer, output, context, binary);
-    writer.endArray();
-    writer.endObject();
-    const json = writer.take();
-    let bytes = json.byteLength;
-    for (const piece of binary) bytes += piece.byteLength;
-    const headers = binary.length === 0 ? jsonFields : binaryFields(json.byteLength);
-    return { pieces: [json, ...binary], jsonBytes: json.byteLength, bytes, headers };
+    beginAnswer(writer, answer);
+    for (const output of answer.outputs) {
+      const { isBinary, classes } = formOf(form, output.name);
+      const isClassified = classes > 0 && view !== undefined;
+      const tensor = isClassified ? doAtOnce(classify(output, classes, view, limits)) : output;
+      writeHead(writer, tensor, isBinary, binary);
+      if (!isBinary) writeTensorData(writer, tensor);
+      writer.endObject();
+    }
+    endAnswer(writer);
+    return encodedFrom([writer.take()], binary);
   } catch (error) {
     writer.discard();
     throw error;
   }
+}
+
+/** The same in slices, each of which is a piece of the JSON. Nobody else may use the writer meanwhile. */
+export function* encodeAnswerInSlices(
+  answer: InferAnswer,
+  context: EncodeContext,
+  writer: JsonWriter,
+): SlicedWork<EncodedAnswer> {
+  const { form, view, limits } = context;
+  const binary: Uint8Array[] = [];
+  const json: Uint8Array[] = [];
+  beginAnswer(writer, answer);
+  for (const output of answer.outputs) {
+    const { isBinary, classes } = formOf(form, output.name);
+    const isClassified = classes > 0 && view !== undefined;
+    const tensor = isClassified ? yield* classify(output, classes, view, limits) : output;
+    writeHead(writer, tensor, isBinary, binary);
+    if (!isBinary) {
+      for (const _ of writeTensorSteps(writer, tensor)) {
+        json.push(writer.takePart());
+        yield;
+      }
+    }
+    writer.endObject();
+  }
+  endAnswer(writer);
+  json.push(writer.take());
+  return encodedFrom(json, binary);
+}
+
+function beginAnswer(writer: JsonWriter, { id, model, version }: InferAnswer): void {
+  writer.beginObject();
+  if (id !== '') member(writer, 'id', id);
+  member(writer, 'model_name', model);
+  member(writer, 'model_version', version);
+  writer.key('outputs');
+  writer.beginArray();
+}
+
+function endAnswer(writer: JsonWriter): void {
+  writer.endArray();
+  writer.endObject();
+}
+
+function encodedFrom(json: readonly Uint8Array[], binary: readonly Uint8Array[]): EncodedAnswer {
+  let jsonBytes = 0;
+  for (const piece of json) jsonBytes += piece.byteLength;
+  let bytes = jsonBytes;
+  for (const piece of binary) bytes += piece.byteLength;
+  const headers = binary.length === 0 ? jsonFields : binaryFields(jsonBytes);
+  return { pieces: [...json, ...binary], jsonBytes, bytes, headers, hasBinary: binary.length > 0 };
 }
 
 const jsonFields: HeaderList = [['content-type', 'application/json']];
@@ -49,12 +120,8 @@ function binaryFields(jsonBytes: number): HeaderList {
   ];
 }
 
-function writeOutput(writer: JsonWriter, output: Tensor, context: EncodeContext, binary: Uint8Array[]): void {
-  const { isBinary, classes } = formOf(context.form, output.name);
-  const tensor =
-    classes > 0 && context.view !== undefined
-      ? classify(output, classes, context.view, context.classificationElementsMax)
-      : output;
+/** The object of an output up to its data, which is due next unless it is binary. */
+function writeHead(writer: JsonWriter, tensor: Tensor, isBinary: boolean, binary: Uint8Array[]): void {
   writer.beginObject();
   member(writer, 'name', tensor.name);
   member(writer, 'datatype', tensor.datatype);
@@ -62,26 +129,24 @@ function writeOutput(writer: JsonWriter, output: Tensor, context: EncodeContext,
   writer.beginArray();
   for (const dimension of tensor.shape) writer.number(dimension);
   writer.endArray();
-  if (isBinary) {
-    writer.key('parameters');
-    writer.beginObject();
-    writer.key('binary_data_size');
-    writer.number(tensor.data.byteLength);
-    writer.endObject();
-    if (tensor.data.byteLength > 0) binary.push(tensor.data);
-  } else {
+  if (!isBinary) {
     refuseHalfPrecision(tensor);
     writer.key('data');
-    writeTensorData(writer, tensor);
+    return;
   }
+  writer.key('parameters');
+  writer.beginObject();
+  writer.key('binary_data_size');
+  writer.number(tensor.data.byteLength);
   writer.endObject();
+  if (tensor.data.byteLength > 0) binary.push(tensor.data);
 }
 
 function refuseHalfPrecision({ name, datatype }: Tensor): void {
   if (datatype !== 'FP16' && datatype !== 'BF16') return;
   throw new InferenceError(
     'invalid-request',
-    `sending ${datatype} data via JSON is not supported. Please use the binary data format for output ${name}`,
+    `sending ${datatype} data via JSON is not supported. Please use the binary data format for output ${shortened(name, quotedCharactersMax)}`,
   );
 }
 

@@ -1,15 +1,31 @@
 /** The JSON of an inference request, but for tensors that lie behind it. */
-import { copyOf, InferenceError, JsonReader } from '@millrace/protocol';
+import {
+  beginTensorData,
+  continueTensorData,
+  copyOf,
+  InferenceError,
+  type JsonLimits,
+  JsonReader,
+  type JsonSpan,
+  LongValues,
+  type Tensor,
+  takeByteSize,
+} from '@millrace/protocol';
+import type { InputHead } from '../../data-plane/input-head.ts';
 import { type AnswerForm, binaryForm, jsonForm, type OutputForm } from '../classification/answer-form.ts';
+import { type SlicedWork, sliceBytes } from '../slices/slice-queue.ts';
 import { TemplateSlot } from './answer-template.ts';
 import { type InputLimits, type PendingInput, readInputs } from './decode-inputs.ts';
-import { readOutputs } from './decode-outputs.ts';
+import { type OutputLimits, readOutputs } from './decode-outputs.ts';
 import { readParameters } from './parameters.ts';
 import { noRequestParameters, type RequestParameters, requestParametersFrom } from './request-parameters.ts';
 
-export interface DecodeLimits extends InputLimits {
+export interface DecodeLimits extends InputLimits, OutputLimits {
   readonly jsonBytesMax: number;
-  readonly outputsMax: number;
+  /** The JSON but for the data of tensors. */
+  readonly jsonHeadBytesMax: number;
+  /** Keys of one JSON object, among them the parameters of a request, an input or an output. */
+  readonly keysMax: number;
 }
 
 export interface InferJson {
@@ -21,6 +37,9 @@ export interface InferJson {
   /** For answers to JSON that is remembered. */
   readonly template: TemplateSlot | undefined;
 }
+
+/** Bytes that are looked at in a slice to find long values: a quarter of the time that reading them takes. */
+const searchedBytes = 4 * sliceBytes;
 
 /** JSON up to here is remembered, and so many of them. */
 export const knownJsonBytesMax = 1024;
@@ -37,26 +56,70 @@ interface Known {
  */
 export class InferJsonReader {
   readonly #limits: DecodeLimits;
+  readonly #jsonLimits: JsonLimits;
   readonly #known: (Known | undefined)[] = new Array(knownJsonsMax).fill(undefined);
 
   constructor(limits: DecodeLimits) {
     this.#limits = limits;
+    const { keysMax, nameBytesMax: keyBytesMax, jsonHeadBytesMax: headBytesMax } = limits;
+    this.#jsonLimits = { keysMax, keyBytesMax, headBytesMax };
   }
 
   /** `body[0, jsonBytes)`. */
   read(body: Uint8Array, jsonBytes: number): InferJson {
-    if (jsonBytes > knownJsonBytesMax) return readJson(body.subarray(0, jsonBytes), this.#limits);
+    if (jsonBytes > knownJsonBytesMax) return this.#read(body.subarray(0, jsonBytes), undefined);
     const place = placeOf(body, jsonBytes);
     const known = this.#known[place];
     if (known !== undefined && known.bytes.length === jsonBytes && isPrefix(known.bytes, body)) return known.json;
     const bytes = copyOf(body, 0, jsonBytes);
-    const json = readJson(bytes, this.#limits);
+    const json = this.#read(bytes, undefined);
     // An id mostly comes once: remembered, it would only take the place of what comes again.
     if (json.id === '' && json.inputs.every(({ tensor }) => tensor === undefined)) {
       this.#known[place] = { bytes, json: { ...json, template: new TemplateSlot() } };
     }
     return json;
   }
+
+  /**
+   * The same for JSON of any length, in slices. Everything but the data of tensors is read first and given to `check`,
+   * which throws what is wrong with it; `grow` is told of the memory that the tensors take.
+   */
+  *readInSlices(
+    bytes: Uint8Array,
+    check: (json: InferJson) => void,
+    grow: (bytes: number) => void,
+  ): SlicedWork<InferJson> {
+    const longValues = new LongValues(bytes);
+    while (!longValues.step(searchedBytes)) yield;
+    yield;
+    const json = this.#read(bytes, longValues);
+    check(json);
+    const inputs: PendingInput[] = [];
+    for (const input of json.inputs) {
+      if (input.tensor !== undefined || input.span === undefined) inputs.push(input);
+      else inputs.push({ tensor: yield* readTensorInSlices(bytes, input.head, input.span, grow) });
+    }
+    return { ...json, inputs };
+  }
+
+  #read(bytes: Uint8Array, longValues: LongValues | undefined): InferJson {
+    return readJson(new JsonReader(bytes, undefined, this.#jsonLimits, longValues), this.#limits);
+  }
+}
+
+function* readTensorInSlices(
+  bytes: Uint8Array,
+  head: InputHead,
+  span: JsonSpan,
+  grow: (bytes: number) => void,
+): SlicedWork<Tensor> {
+  const reader = new JsonReader(bytes, span);
+  // Text is never longer as a tensor than as JSON but for its prefixes, which take the place of quotes and commas.
+  grow(takeByteSize(head.datatype, head.shape) ?? 2 * (span.end - span.start));
+  const target = beginTensorData(reader, head);
+  while (!continueTensorData(target, reader.position + sliceBytes)) yield;
+  reader.expectEnd();
+  return { ...head, data: target.take() };
 }
 
 /** Where such JSON would lie. JSON of other models differs in its length, or in the names that stand in its first half. */
@@ -72,18 +135,17 @@ function isPrefix(known: Uint8Array, body: Uint8Array): boolean {
   return true;
 }
 
-function readJson(bytes: Uint8Array, limits: DecodeLimits): InferJson {
-  const reader = new JsonReader(bytes);
+function readJson(reader: JsonReader, limits: DecodeLimits): InferJson {
   let id = '';
   let parameters = noRequestParameters;
   let inputs: readonly PendingInput[] | undefined;
   let outputs: ReadonlyMap<string, OutputForm> = new Map();
   reader.beginObject();
   for (let key = reader.nextKey(); key !== undefined; key = reader.nextKey()) {
-    if (key === 'id') id = reader.readString();
+    if (key === 'id') id = reader.readString(limits.nameBytesMax, 'the id of the request');
     else if (key === 'parameters') parameters = requestParametersFrom(readParameters(reader, ''));
     else if (key === 'inputs') inputs = readInputs(reader, limits);
-    else if (key === 'outputs') outputs = readOutputs(reader, limits.outputsMax);
+    else if (key === 'outputs') outputs = readOutputs(reader, limits);
     else reader.skipValue();
   }
   reader.expectEnd();

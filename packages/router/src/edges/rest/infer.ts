@@ -1,52 +1,64 @@
 /** Inferences over REST: what they share, and one of them from the body of its request to the pieces of its answer. */
-import type { BodyReceiver, HttpRequest, HttpResponse } from '@millrace/http';
-import { JsonWriter } from '@millrace/protocol';
+import { type BodyReceiver, BodyTooLarge, type HttpRequest, type HttpResponse, MemoryRefused } from '@millrace/http';
+import { type CancelSignal, JsonWriter } from '@millrace/protocol';
 import type { DataPlane, InferAnswer } from '../../data-plane/infer.ts';
 import type { Catalogue } from '../../registry/catalogue.ts';
-import { callerFrom } from '../caller.ts';
+import type { CallerRule } from '../caller.ts';
+import type { AnswerForm } from '../classification/answer-form.ts';
 import { checkClassification, isClassifying } from '../classification/classify.ts';
+import { type SliceQueue, sliceBytes } from '../slices/slice-queue.ts';
+import { TurnGate } from '../slices/turn-gate.ts';
 import { chooseCoding } from './accept-encoding.ts';
 import type { EncodedAnswer } from './answer-template.ts';
-import { BodyBudget, type BodyLease } from './body-budget.ts';
 import { compress } from './compress.ts';
 import type { RestConfig } from './config.ts';
-import { type DecodedRequest, RequestDecoder } from './decode-request.ts';
+import { type DecodedRequest, jsonTooLarge, RequestDecoder } from './decode-request.ts';
+import type { UnpackingParts } from './decompress.ts';
 import { encodeError, inferenceErrorFrom } from './encode-error.ts';
-import { encodeAnswer } from './encode-response.ts';
+import { type EncodeContext, encodeAnswer, encodeAnswerInSlices, isLongToEncode } from './encode-response.ts';
 import { type InferFields, inferFieldsFrom } from './infer-fields.ts';
-import { readPacked } from './read-body.ts';
+import { readBody } from './read-body.ts';
 
 export interface InferDependencies {
   readonly dataPlane: DataPlane;
   readonly catalogue: Catalogue;
   readonly config: RestConfig;
-  /** The header field that names the caller; empty: none is believed. */
-  readonly callerHeader: string;
+  readonly callers: CallerRule;
+  readonly slices: SliceQueue;
   /** Hears of defects; clients are told only that there was one. */
   readonly onError: (error: unknown) => void;
 }
 
-/** A writer keeps the memory of its largest text; after one of this size it is replaced. */
-const writerBytesMax = 1024 * 1024;
+/** Answers up to here are sent whatever their caller holds: they need no more than the request did. */
+const freeAnswerBytes = 64 * 1024;
+/** A body of so many bytes, or of a length that is not known, is not small. */
+const bytesMaxOfSmall = sliceBytes;
+/** Room for several slices of an answer in one piece of memory. */
+const slicedWriterBytes = 256 * 1024;
 
 export class InferOperation {
   readonly dataPlane: DataPlane;
   readonly catalogue: Catalogue;
   readonly config: RestConfig;
-  readonly callerHeader: string;
-  readonly bodies: BodyBudget;
+  readonly callers: CallerRule;
   readonly decoder: RequestDecoder;
+  readonly slices: SliceQueue;
+  readonly unpackingParts: UnpackingParts;
+  readonly packings: TurnGate;
   readonly #onError: (error: unknown) => void;
   /** Shared by all requests: what it writes is taken before anything else runs. */
   #writer = new JsonWriter();
 
-  constructor({ dataPlane, catalogue, config, callerHeader, onError }: InferDependencies) {
+  constructor({ dataPlane, catalogue, config, callers, slices, onError }: InferDependencies) {
     this.dataPlane = dataPlane;
     this.catalogue = catalogue;
     this.config = config;
-    this.callerHeader = callerHeader;
-    this.bodies = new BodyBudget(config.bodyBytesInFlightMax);
+    this.callers = callers;
     this.decoder = new RequestDecoder(catalogue, config);
+    this.slices = slices;
+    const { zlibSyncBytesMax, unpackingsMax } = config;
+    this.unpackingParts = { zlibSyncBytesMax, gate: new TurnGate(unpackingsMax), slices };
+    this.packings = new TurnGate(config.packingsMax);
     this.#onError = onError;
   }
 
@@ -58,12 +70,19 @@ export class InferOperation {
   encode(answer: InferAnswer, { form, template }: DecodedRequest): EncodedAnswer {
     const known = template?.take(answer);
     if (known !== undefined) return known;
-    const view = isClassifying(form) ? this.catalogue.mustFind(answer.model, answer.version) : undefined;
-    const { classificationElementsMax } = this.config;
-    const encoded = encodeAnswer(answer, { form, view, classificationElementsMax }, this.#writer);
-    if (encoded.jsonBytes > writerBytesMax) this.#writer = new JsonWriter();
+    const encoded = encodeAnswer(answer, this.#contextOf(answer, form), this.#writer);
     template?.keep(answer, form, encoded);
     return encoded;
+  }
+
+  encodeInSlices(answer: InferAnswer, form: AnswerForm, caller: string, signal: CancelSignal): Promise<EncodedAnswer> {
+    const writer = new JsonWriter(slicedWriterBytes);
+    return this.slices.run(encodeAnswerInSlices(answer, this.#contextOf(answer, form), writer), caller, signal);
+  }
+
+  #contextOf({ model, version }: InferAnswer, form: AnswerForm): EncodeContext {
+    const view = isClassifying(form) ? this.catalogue.mustFind(model, version) : undefined;
+    return { form, view, limits: this.config };
   }
 
   encodeError(error: unknown): HttpResponse {
@@ -78,9 +97,9 @@ class InferCall implements BodyReceiver {
   readonly #model: string;
   readonly #version: string;
   readonly #respond: (response: HttpResponse) => void;
-  readonly #lease: BodyLease;
   #fields: InferFields | undefined = undefined;
   #decoded: DecodedRequest | undefined = undefined;
+  #caller = '';
 
   constructor(
     operation: InferOperation,
@@ -94,50 +113,68 @@ class InferCall implements BodyReceiver {
     this.#model = model;
     this.#version = version;
     this.#respond = respond;
-    this.#lease = operation.bodies.lease();
   }
 
   begin(): void {
     try {
-      const { config } = this.#operation;
-      const { body } = this.#http;
-      const fields = inferFieldsFrom(this.#http.headers);
+      const { config, catalogue, callers, unpackingParts } = this.#operation;
+      const { body, headers, peer, signal } = this.#http;
+      const fields = inferFieldsFrom(headers);
       this.#fields = fields;
-      if (fields.packing !== undefined) {
-        readPacked(this.#http, fields.packing, config, this.#lease).then(
+      this.#caller = callers.callerOf(headers, peer);
+      // A model that is not there or not ready is no reason to read much.
+      if ((body.lengthBytes ?? bytesMaxOfSmall) >= bytesMaxOfSmall) catalogue.mustFind(this.#model, this.#version);
+      const { packing, jsonBytes } = fields;
+      if (jsonBytes !== undefined && jsonBytes > config.jsonBytesMax)
+        throw jsonTooLarge(jsonBytes, config.jsonBytesMax);
+      // Without a length of its JSON a body is nothing else.
+      const bytesMax =
+        jsonBytes === undefined ? Math.min(config.jsonBytesMax, config.bodyBytesMax) : config.bodyBytesMax;
+      if (packing !== undefined) {
+        const unpacking = { packing, isJson: jsonBytes === undefined, bytesMax, owner: this.#caller, signal };
+        readBody(this.#http, bytesMax, unpacking, unpackingParts).then(
           (whole) => this.onBody(whole),
           (error: unknown) => this.onBodyFailed(error),
         );
         return;
       }
-      this.#lease.checkRoomFor(body.lengthBytes ?? 0, config.bodyBytesMax);
-      body.giveAll(config.bodyBytesMax, this);
+      body.giveAll(bytesMax, this);
     } catch (error) {
       this.onBodyFailed(error);
     }
   }
 
-  onBodyBytes(bytes: number): void {
-    this.#lease.grow(bytes);
+  onBody(body: Uint8Array): void {
+    const { decoder, slices } = this.#operation;
+    const { jsonBytes, timeoutMs } = this.#fields as InferFields;
+    try {
+      const frame = { model: this.#model, version: this.#version, jsonBytes, timeoutMs, caller: this.#caller };
+      if (!decoder.isLong(frame, body)) {
+        this.#onDecoded(decoder.decode(frame, body));
+        return;
+      }
+      const work = decoder.decodeInSlices(frame, body, (bytes) => this.#http.memory.hold(bytes));
+      slices.run(work, this.#caller, this.#http.signal).then(
+        (decoded) => this.#onDecoded(decoded),
+        (error: unknown) => this.onBodyFailed(error),
+      );
+    } catch (error) {
+      this.onBodyFailed(error);
+    }
   }
 
-  onBody(body: Uint8Array): void {
-    const { decoder, catalogue, callerHeader, dataPlane } = this.#operation;
-    const { jsonBytes, timeoutMs } = this.#fields as InferFields;
-    const http = this.#http;
-    const model = this.#model;
-    const version = this.#version;
+  #onDecoded(decoded: DecodedRequest): void {
+    const { catalogue, dataPlane } = this.#operation;
+    this.#decoded = decoded;
     try {
-      const caller = callerFrom(http.headers, http.peer, callerHeader);
-      const decoded = decoder.decode({ model, version, jsonBytes, timeoutMs, caller }, body);
-      if (isClassifying(decoded.form)) checkClassification(decoded.form, catalogue.mustFind(model, version));
-      this.#decoded = decoded;
+      if (isClassifying(decoded.form))
+        checkClassification(decoded.form, catalogue.mustFind(this.#model, this.#version));
     } catch (error) {
       this.onBodyFailed(error);
       return;
     }
     try {
-      dataPlane.infer(this.#decoded.request, http.signal).then(
+      dataPlane.infer(decoded.request, this.#http.signal).then(
         (answer) => this.#onAnswer(answer),
         (error: unknown) => this.#onRefused(error),
       );
@@ -147,59 +184,70 @@ class InferCall implements BodyReceiver {
   }
 
   #onRefused(error: unknown): void {
-    this.#end(this.#operation.encodeError(error));
+    this.#respond(this.#operation.encodeError(error));
   }
 
   /** There is no request to speak of: it was cut off, too large or senseless. */
   onBodyFailed(error: unknown): void {
-    const { dataPlane } = this.#operation;
-    dataPlane.noteRefusal(inferenceErrorFrom(error).code);
-    this.#end(this.#operation.encodeError(error));
+    const { dataPlane, config } = this.#operation;
+    const isJson = error instanceof BodyTooLarge && error.bytesMax < config.bodyBytesMax;
+    const told = isJson ? jsonTooLarge(this.#http.body.lengthBytes, error.bytesMax) : error;
+    dataPlane.noteRefusal(inferenceErrorFrom(told).code);
+    this.#respond(this.#operation.encodeError(told));
   }
 
   #onAnswer(answer: InferAnswer): void {
-    const { config } = this.#operation;
+    const decoded = this.#decoded as DecodedRequest;
+    if (isLongToEncode(answer, decoded.form)) {
+      this.#operation.encodeInSlices(answer, decoded.form, this.#caller, this.#http.signal).then(
+        (encoded) => this.#onEncoded(answer, encoded),
+        (error: unknown) => this.#fail(answer, error),
+      );
+      return;
+    }
     try {
-      const encoded = this.#operation.encode(answer, this.#decoded as DecodedRequest);
-      if (encoded.bytes >= config.compressBytesMin) {
-        this.#respondPacked(answer, encoded).catch((error: unknown) => this.#fail(answer, error));
-        return;
-      }
-      this.#respondPlain(answer, encoded, encoded.headers);
+      this.#onEncoded(answer, this.#operation.encode(answer, decoded));
     } catch (error) {
       this.#fail(answer, error);
     }
   }
 
-  #respondPlain(answer: InferAnswer, { pieces }: EncodedAnswer, headers: HttpResponse['headers']): void {
-    // Pure JSON holds nothing of the answer's memory.
-    if (pieces.length > 1) this.#end({ status: 200, headers, body: pieces, release: () => answer.release() });
+  #onEncoded(answer: InferAnswer, encoded: EncodedAnswer): void {
+    if (encoded.bytes > freeAnswerBytes && !this.#http.memory.hasRoomFor(encoded.bytes)) {
+      this.#fail(answer, new MemoryRefused());
+      return;
+    }
+    if (encoded.bytes >= this.#operation.config.compressBytesMin) {
+      this.#respondPacked(answer, encoded).catch((error: unknown) => this.#fail(answer, error));
+    } else this.#respondPlain(answer, encoded, encoded.headers);
+  }
+
+  #respondPlain(answer: InferAnswer, encoded: EncodedAnswer, headers: HttpResponse['headers']): void {
+    const { pieces, hasBinary } = encoded;
+    if (hasBinary) this.#respond({ status: 200, headers, body: pieces, release: () => answer.release() });
     else {
       answer.release();
-      this.#end({ status: 200, headers, body: pieces });
+      this.#respond({ status: 200, headers, body: pieces });
     }
   }
 
   async #respondPacked(answer: InferAnswer, encoded: EncodedAnswer): Promise<void> {
     const { acceptEncoding } = this.#fields as InferFields;
+    const { config, packings } = this.#operation;
     const headers: HttpResponse['headers'] = [...encoded.headers, ['vary', 'accept-encoding']];
     const coding = chooseCoding(acceptEncoding);
     if (coding === 'identity') {
       this.#respondPlain(answer, encoded, headers);
       return;
     }
-    const body = await compress(encoded.pieces, encoded.bytes, coding, this.#operation.config);
+    const packing = { coding, gate: packings, owner: this.#caller, signal: this.#http.signal };
+    const body = await compress(encoded.pieces, encoded.bytes, packing, config);
     answer.release();
-    this.#end({ status: 200, headers: [...headers, ['content-encoding', coding]], body });
+    this.#respond({ status: 200, headers: [...headers, ['content-encoding', coding]], body });
   }
 
   #fail(answer: InferAnswer, error: unknown): void {
     answer.release();
-    this.#end(this.#operation.encodeError(error));
-  }
-
-  #end(response: HttpResponse): void {
-    this.#lease.end();
-    this.#respond(response);
+    this.#respond(this.#operation.encodeError(error));
   }
 }

@@ -1,4 +1,4 @@
-import { InferenceError, type JsonReader } from '@millrace/protocol';
+import { InferenceError, type JsonReader, quote } from '@millrace/protocol';
 import type { ParameterValue } from '../../data-plane/infer.ts';
 
 const integerMin = -(2n ** 63n);
@@ -24,7 +24,7 @@ function readParameter(reader: JsonReader, key: string, where: string): Paramete
     case 'number': {
       const value = reader.readNumber();
       if (typeof value === 'bigint' && (value < integerMin || value > integerMax)) {
-        throw new InferenceError('invalid-request', `${where}parameter '${key}' is beyond 64-bit integers`);
+        throw new InferenceError('invalid-request', `${where}parameter ${quote(key)} is beyond 64-bit integers`);
       }
       return value;
     }
@@ -33,7 +33,7 @@ function readParameter(reader: JsonReader, key: string, where: string): Paramete
     case 'object':
       throw new InferenceError(
         'invalid-request',
-        `${where}parameter '${key}' must be a string, a number or a boolean, not ${kind === 'null' ? kind : `an ${kind}`}`,
+        `${where}parameter ${quote(key)} must be a string, a number or a boolean, not ${kind === 'null' ? kind : `an ${kind}`}`,
       );
   }
 }
@@ -45,7 +45,7 @@ export function takeBoolean(
 ): boolean | undefined {
   const value = parameters.get(key);
   if (value === undefined || typeof value === 'boolean') return value;
-  throw new InferenceError('invalid-request', `${where}parameter '${key}' must be true or false`);
+  throw new InferenceError('invalid-request', `${where}parameter ${quote(key)} must be true or false`);
 }
 
 /** A whole number from `min` on that a double holds exactly. */
@@ -58,7 +58,7 @@ export function takeNatural(
   const value = parameters.get(key);
   if (value === undefined) return undefined;
   if (typeof value === 'number' && Number.isSafeInteger(value) && value >= min) return value;
-  throw new InferenceError('invalid-request', `${where}parameter '${key}' must be an integer of ${min} or more`);
+  throw new InferenceError('invalid-request', `${where}parameter ${quote(key)} must be an integer of ${min} or more`);
 }
 
 /** The parameters that make an input or output live in shared memory, which this server does not offer. */

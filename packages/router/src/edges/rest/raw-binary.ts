@@ -1,5 +1,5 @@
 /** A request that is nothing but the bytes of its one input: everything else is taken from the model. */
-import { type Datatype, datatypes, encodeBytesElements, InferenceError, type Tensor } from '@millrace/protocol';
+import { type Datatype, datatypes, encodeBytesElements, InferenceError, quote, type Tensor } from '@millrace/protocol';
 import type { ModelView } from '../../registry/catalogue.ts';
 
 export function rawBinaryInput(view: ModelView, body: Uint8Array): Tensor {
@@ -16,13 +16,16 @@ export function rawBinaryInput(view: ModelView, body: Uint8Array): Tensor {
   const free = shape.indexOf(-1);
   if (free >= 0) {
     if (shape.indexOf(-1, free + 1) >= 0) {
-      throw refusal(view, `input '${name}' has more than one free dimension, which the bytes alone do not determine`);
+      throw refusal(
+        view,
+        `input ${quote(name)} has more than one free dimension, which the bytes alone do not determine`,
+      );
     }
     shape[free] = freeDimension(view, name, shape, datatype, body.byteLength);
   }
   const sizeBytes = shape.reduce((count, dimension) => count * dimension, datatypes[datatype].bytes);
   if (sizeBytes !== body.byteLength) {
-    throw refusal(view, `input '${name}' takes ${sizeBytes} bytes, and the body has ${body.byteLength}`);
+    throw refusal(view, `input ${quote(name)} takes ${sizeBytes} bytes, and the body has ${body.byteLength}`);
   }
   return { name, datatype, shape, data: body };
 }
@@ -31,7 +34,7 @@ export function rawBinaryInput(view: ModelView, body: Uint8Array): Tensor {
 function bytesInput(view: ModelView, name: string, shape: number[], body: Uint8Array): Tensor {
   const ones = shape.map((dimension) => (dimension === -1 ? 1 : dimension));
   if (ones.some((dimension) => dimension !== 1)) {
-    throw refusal(view, `BYTES input '${name}' has more than one element, and a raw binary request carries one`);
+    throw refusal(view, `BYTES input ${quote(name)} has more than one element, and a raw binary request carries one`);
   }
   return { name, datatype: 'BYTES', shape: ones, data: encodeBytesElements([body]) };
 }
@@ -50,12 +53,12 @@ function freeDimension(
   if (stepBytes === 0 || bodyBytes % stepBytes !== 0) {
     throw refusal(
       view,
-      `the ${bodyBytes} bytes of the body are not a multiple of the ${stepBytes} that input '${name}' takes`,
+      `the ${bodyBytes} bytes of the body are not a multiple of the ${stepBytes} that input ${quote(name)} takes`,
     );
   }
   return bodyBytes / stepBytes;
 }
 
 function refusal(view: ModelView, reason: string): InferenceError {
-  return new InferenceError('invalid-request', `raw binary request for model '${view.name}': ${reason}`);
+  return new InferenceError('invalid-request', `raw binary request for model ${quote(view.name)}: ${reason}`);
 }

@@ -1,30 +1,13 @@
-import type { HttpRequest, RequestBody } from '@millrace/http';
-import type { BodyLease } from './body-budget.ts';
-import { type DecompressLimits, decompress, type Packing, requestPackingFrom } from './decompress.ts';
+import type { HttpRequest } from '@millrace/http';
+import { decompress, type Unpacking, type UnpackingParts } from './decompress.ts';
 
-/** The body of a request, unpacked; what it takes of memory is leased as it arrives. */
-export function readBody(
-  http: HttpRequest,
-  contentEncoding: string | undefined,
-  limits: DecompressLimits,
-  lease: BodyLease,
+/** The body of a request, unpacked; what it takes of memory is counted as it arrives and as it is unpacked. */
+export async function readBody(
+  { body, memory }: HttpRequest,
+  bytesMax: number,
+  unpacking: Unpacking | undefined,
+  parts: UnpackingParts,
 ): Promise<Uint8Array> {
-  return readPacked(http, requestPackingFrom(contentEncoding), limits, lease);
-}
-
-export async function readPacked(
-  http: HttpRequest,
-  packing: Packing | undefined,
-  limits: DecompressLimits,
-  lease: BodyLease,
-): Promise<Uint8Array> {
-  const body = await readWhole(http.body, limits.bodyBytesMax, lease);
-  return packing === undefined ? body : decompress(body, packing, limits, lease);
-}
-
-function readWhole(body: RequestBody, bytesMax: number, lease: BodyLease): Promise<Uint8Array> {
-  lease.checkRoomFor(body.lengthBytes ?? 0, bytesMax);
-  return new Promise((resolve, reject) => {
-    body.giveAll(bytesMax, { onBodyBytes: (bytes) => lease.grow(bytes), onBody: resolve, onBodyFailed: reject });
-  });
+  const whole = await body.readAll(bytesMax);
+  return unpacking === undefined ? whole : decompress(whole, unpacking, parts, memory);
 }

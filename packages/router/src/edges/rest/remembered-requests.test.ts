@@ -8,8 +8,7 @@ import { binary, catalogueOf, EchoDataPlane, echoEdge, input, viewOf } from './e
 
 const labels = new Map([['x', ['no', 'yes']]]);
 const flat = { name: 'x', datatype: 'FP32', shape: [-1] } as const;
-/** Leaves no room for bodies that are never given back: those of all requests together are far more. */
-const limits = { compressBytesMin: 220, zlibSyncBytesMax: 300, bodyBytesInFlightMax: 20_000 };
+const limits = { compressBytesMin: 220, zlibSyncBytesMax: 300 };
 
 /** Answers with its inputs in other shapes, as their data says: what an answer is like is not known from its request. */
 class ChangefulDataPlane extends EchoDataPlane {

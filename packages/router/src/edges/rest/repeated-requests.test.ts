@@ -1,5 +1,6 @@
 import type { InjectedRequest } from '@millrace/http';
 import { describe, expect, test } from 'vitest';
+import { restDefaults } from './config.ts';
 import { binary, binaryRequest, bytesOf, echoEdge, input, jsonRequest } from './echo-double.ts';
 import { InferJsonReader, knownJsonBytesMax } from './infer-json.ts';
 
@@ -99,11 +100,10 @@ describe('a request whose JSON came before', () => {
 });
 
 describe('what is remembered of JSON', () => {
-  const limits = { jsonBytesMax: 1 << 20, outputsMax: 8, inputsMax: 8, dimensionsMax: 8 };
   const bytes = (json: unknown): Uint8Array => Buffer.from(JSON.stringify(json));
 
   test('is what it means, for JSON up to knownJsonBytesMax without data and without an id', () => {
-    const reader = new InferJsonReader(limits);
+    const reader = new InferJsonReader(restDefaults);
     const read = (json: unknown) => reader.read(bytes(json), bytes(json).byteLength);
     const second = (json: unknown) => {
       read(json);
@@ -119,7 +119,7 @@ describe('what is remembered of JSON', () => {
   });
 
   test('stays, whatever ids come in between', () => {
-    const reader = new InferJsonReader(limits);
+    const reader = new InferJsonReader(restDefaults);
     const read = (json: unknown) => reader.read(bytes(json), bytes(json).byteLength);
     read(asked([1, 2]));
     const known = read(asked([1, 2]));
@@ -128,7 +128,7 @@ describe('what is remembered of JSON', () => {
   });
 
   test('never stands for other JSON of the same length', () => {
-    const reader = new InferJsonReader(limits);
+    const reader = new InferJsonReader(restDefaults);
     for (let round = 0; round < 2; round++) {
       for (let letter = 0; letter < 26; letter++) {
         for (const second of 'abcdefghijklmnopqrstuvwxyz') {

@@ -1,14 +1,16 @@
 /** Triton's model repository extension over REST. */
 import type { HttpRequest, HttpResponse } from '@millrace/http';
-import { InferenceError, type JsonObject, type JsonValue, parseJson } from '@millrace/protocol';
+import { InferenceError, type JsonObject, type JsonValue, quote } from '@millrace/protocol';
 import { z } from 'zod';
 import type { IndexEntry, LoadOverrides, Management } from '../../registry/management.ts';
-import { fileFromBase64 } from '../repository/base64-file.ts';
 import { loadOverridesFrom } from '../repository/load-overrides.ts';
+import { type FilesOfBody, type LoadBody, readLoadBody } from '../repository/read-load-body.ts';
 import { unloadIfKnown } from '../repository/unload-if-known.ts';
 import type { Route, RoutedRequest } from '../routing/route.ts';
-import { BodyBudget } from './body-budget.ts';
+import type { SliceQueue } from '../slices/slice-queue.ts';
+import { TurnGate } from '../slices/turn-gate.ts';
 import type { RestConfig } from './config.ts';
+import { requestPackingFrom } from './decompress.ts';
 import { encodeError, withoutBody } from './encode-error.ts';
 import { jsonResponse } from './encode-model.ts';
 import { readBody } from './read-body.ts';
@@ -17,6 +19,7 @@ import { errorSchema } from './schemas.ts';
 export interface RepositoryDependencies {
   readonly management: Management;
   readonly config: RestConfig;
+  readonly slices: SliceQueue;
   readonly onError: (error: unknown) => void;
 }
 
@@ -45,22 +48,25 @@ const refusals = {
 
 /** Also for a repository by name, which is refused: there is one, whatever its folders. */
 export function repositoryRoutes(dependencies: RepositoryDependencies): readonly Route[] {
-  const { management, config, onError } = dependencies;
-  const bodies = new BodyBudget(config.bodyBytesInFlightMax);
+  const { management, config, slices, onError } = dependencies;
+  const { bodyBytesMax, zlibSyncBytesMax, unpackingsMax } = config;
+  const unpackingParts = { zlibSyncBytesMax, gate: new TurnGate(unpackingsMax), slices };
   const operation =
-    (run: (body: JsonObject, model: string) => Promise<HttpResponse>) =>
+    (run: (load: LoadBody, model: string) => Promise<HttpResponse>) =>
     async ({ request, parameters }: RoutedRequest): Promise<HttpResponse> => {
-      const lease = bodies.lease();
       try {
         if (parameters.has('repository')) {
           throw new InferenceError('unsupported', "'repository_name' specification is not supported");
         }
-        const body = await readBody(request, contentEncodingOf(request), config, lease);
-        return await run(objectFrom(body), parameters.get('model') ?? '');
+        const { peer, signal } = request;
+        const packing = requestPackingFrom(contentEncodingOf(request));
+        const unpacking =
+          packing && ({ packing, isJson: false, bytesMax: bodyBytesMax, owner: peer.address, signal } as const);
+        const body = await readBody(request, bodyBytesMax, unpacking, unpackingParts);
+        const work = readLoadBody(body, fileParameters, (bytes) => request.memory.hold(bytes));
+        return await run(await slices.run(work, peer.address, signal), parameters.get('model') ?? '');
       } catch (error) {
         return encodeError(error, { retryAfterSeconds: config.retryAfterSeconds, onError });
-      } finally {
-        lease.end();
       }
     };
   const routes: Omit<Route, 'method'>[] = [
@@ -73,7 +79,7 @@ export function repositoryRoutes(dependencies: RepositoryDependencies): readonly
         content: json(z.object({ ready: z.boolean().optional() })),
       },
       responses: { 200: { description: 'The index', content: json(indexSchema) }, 400: refusals[400] },
-      handler: operation(async (body) => {
+      handler: operation(async ({ body }) => {
         const isReadyOnly = takeBoolean(body, 'ready');
         const entries = await management.index();
         return jsonResponse(entries.filter(({ state }) => !isReadyOnly || state === 'READY').map(indexEntry));
@@ -85,8 +91,8 @@ export function repositoryRoutes(dependencies: RepositoryDependencies): readonly
       summary: 'Load a model, or load it anew; answered when it is served',
       request: { description: 'Nothing, or what to load instead of the repository’s', content: json(loadSchema) },
       responses: { 200: { description: 'It is served' }, ...refusals },
-      handler: operation(async (body, model) => {
-        await management.load(model, takeOverrides(parametersOf(body)));
+      handler: operation(async ({ body, files }, model) => {
+        await management.load(model, takeOverrides(parametersOf(body), files));
         return withoutBody(200);
       }),
     },
@@ -96,7 +102,7 @@ export function repositoryRoutes(dependencies: RepositoryDependencies): readonly
       summary: 'Unload a model; what was accepted is still answered',
       request: { description: 'Nothing, or whether its parts go too', content: json(unloadSchema) },
       responses: { 200: { description: 'It is not served any more, or never was' }, ...refusals },
-      handler: operation(async (body, model) => {
+      handler: operation(async ({ body }, model) => {
         const parameters = parametersOf(body);
         const isWithDependents = takeBoolean(parameters, 'unload_dependents');
         await unloadIfKnown(management, model, isWithDependents);
@@ -122,12 +128,8 @@ function contentEncodingOf(request: HttpRequest): string | undefined {
   return values.length > 1 ? values.join(', ') : values[0];
 }
 
-/** No body stands for an empty object. */
-function objectFrom(body: Uint8Array): JsonObject {
-  const value = body.length === 0 ? {} : parseJson(body);
-  if (isObject(value)) return value;
-  throw invalid('the body must be a JSON object');
-}
+const filePrefix = 'file:';
+const fileParameters: FilesOfBody = { member: 'parameters', isFile: (key) => key.startsWith(filePrefix) };
 
 function parametersOf({ parameters }: JsonObject): JsonObject {
   if (parameters === undefined) return {};
@@ -141,16 +143,16 @@ function takeBoolean(object: JsonObject, name: string): boolean {
   throw invalid(`'${name}' must be true or false`);
 }
 
-function takeOverrides(parameters: JsonObject): LoadOverrides | undefined {
+function takeOverrides(parameters: JsonObject, contents: ReadonlyMap<string, Uint8Array>): LoadOverrides | undefined {
   let config: string | undefined;
   const files = new Map<string, Uint8Array>();
   for (const [name, value] of Object.entries(parameters)) {
-    const isFile = name.startsWith('file:');
+    const isFile = name.startsWith(filePrefix);
     if (!isFile && name !== 'config') {
-      throw invalid(`unrecognized load parameter '${name}'. There are config and file:PATH`);
+      throw invalid(`unrecognized load parameter ${quote(name)}. There are config and file:PATH`);
     }
-    if (typeof value !== 'string') throw invalid(`load parameter '${name}' must be a string`);
-    if (isFile) files.set(name.slice('file:'.length), fileFromBase64(name, value));
+    if (typeof value !== 'string') throw invalid(`load parameter ${quote(name)} must be a string`);
+    if (isFile) files.set(name.slice(filePrefix.length), contents.get(name) as Uint8Array);
     else config = value;
   }
   return loadOverridesFrom(config, files);

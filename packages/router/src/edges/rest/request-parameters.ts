@@ -1,4 +1,4 @@
-import { InferenceError } from '@millrace/protocol';
+import { InferenceError, quote } from '@millrace/protocol';
 import type { Parameters, ParameterValue, SequenceStep } from '../../data-plane/infer.ts';
 import { timeoutMsFromParameter, timeoutParameter } from '../request-deadline.ts';
 import { scheduleKeys, sequenceIdMax, sequenceStepFrom, takeSequenceId } from '../schedule-parameters.ts';
@@ -28,7 +28,7 @@ export function requestParametersFrom(parameters: Map<string, ParameterValue>): 
     if (key.startsWith('triton_')) {
       throw new InferenceError(
         'invalid-request',
-        `parameter keys starting with 'triton_' are reserved; remove '${key}' from the request's parameters`,
+        `parameter keys starting with 'triton_' are reserved; remove ${quote(key)} from the request's parameters`,
       );
     }
   }

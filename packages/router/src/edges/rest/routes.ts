@@ -3,9 +3,11 @@ import type { HttpResponse } from '@millrace/http';
 import { InferenceError } from '@millrace/protocol';
 import { z } from 'zod';
 import type { Catalogue } from '../../registry/catalogue.ts';
+import type { CallerRule } from '../caller.ts';
 import { extensionsOf, type OpenInferenceParts } from '../open-inference.ts';
 import { requestTimeoutMsMax, timeoutField } from '../request-deadline.ts';
 import type { Route } from '../routing/route.ts';
+import type { SliceQueue } from '../slices/slice-queue.ts';
 import type { RestConfig } from './config.ts';
 import { headerLengthField } from './decode-request.ts';
 import { errorCodeField, withoutBody } from './encode-error.ts';
@@ -18,8 +20,8 @@ import { statisticsRoutes } from './statistics-routes.ts';
 
 export interface RestDependencies extends OpenInferenceParts {
   readonly config: RestConfig;
-  /** The header field that names the caller; empty: none is believed. */
-  readonly callerHeader: string;
+  readonly callers: CallerRule;
+  readonly slices: SliceQueue;
   /** Hears of defects; clients are told only that there was one. */
   readonly onError: (error: unknown) => void;
 }

@@ -1,5 +1,5 @@
 import type { HttpHandler, HttpRequest, HttpResponse } from '@millrace/http';
-import { InferenceError } from '@millrace/protocol';
+import { InferenceError, shortened } from '@millrace/protocol';
 import { z } from 'zod';
 import { type PathMatch, PathTree } from './match-path.ts';
 import type { Route, RoutedRequest } from './route.ts';
@@ -64,16 +64,12 @@ const pathCharactersMax = 200;
 
 /** Triton's words first, because its clients look for them. */
 function notFound({ path }: HttpRequest): InferenceError {
-  return new InferenceError('not-found', `Not Found: ${shortened(path)} is no path of this server`);
+  return new InferenceError('not-found', `Not Found: ${shortened(path, pathCharactersMax)} is no path of this server`);
 }
 
 function methodNotAllowed({ method, path }: HttpRequest, allowed: string): InferenceError {
-  const found = `${shortened(path)} takes ${allowed}, not ${shortened(method)}`;
+  const found = `${shortened(path, pathCharactersMax)} takes ${allowed}, not ${shortened(method, pathCharactersMax)}`;
   return new InferenceError('method-not-allowed', `Method Not Allowed: ${found}`);
-}
-
-function shortened(text: string): string {
-  return text.length <= pathCharactersMax ? text : `${text.slice(0, pathCharactersMax)}…`;
 }
 
 function allowedMethods(methods: readonly string[]): string {

@@ -1,4 +1,4 @@
-import { InferenceError } from '@millrace/protocol';
+import { InferenceError, quote } from '@millrace/protocol';
 import type { LoadOverrides } from '../management.ts';
 import { modelNameProblem } from '../model-name.ts';
 
@@ -9,14 +9,14 @@ const configOverrideBytesMax = 128 * 1024;
 export function checkLoad(name: string, { config, files }: LoadOverrides): void {
   const problem = modelNameProblem(name);
   if (problem !== undefined || name === '..') {
-    throw new InferenceError('invalid-request', `failed to load '${name}', ${problem ?? 'it is no model name'}`);
+    throw new InferenceError('invalid-request', `failed to load ${quote(name)}, ${problem ?? 'it is no model name'}`);
   }
   if (files !== undefined && files.size > 0 && config === undefined) {
     const advice = 'a load with files needs its configuration too, in the parameter "config"';
-    throw new InferenceError('invalid-request', `failed to load '${name}', ${advice}`);
+    throw new InferenceError('invalid-request', `failed to load ${quote(name)}, ${advice}`);
   }
   if (config !== undefined && Buffer.byteLength(config) > configOverrideBytesMax) {
     const limit = `its configuration has more than ${configOverrideBytesMax} bytes`;
-    throw new InferenceError('request-too-large', `failed to load '${name}', ${limit}`);
+    throw new InferenceError('request-too-large', `failed to load ${quote(name)}, ${limit}`);
   }
 }

@@ -1,5 +1,5 @@
 /** Loads and unloads that somebody asks for, with or without a configuration and files of their own. */
-import { InferenceError } from '@millrace/protocol';
+import { InferenceError, quote } from '@millrace/protocol';
 import { stepFailures, stepNamesOf } from '../ensemble/step-views.ts';
 import { failureReason } from '../failure-reason.ts';
 import type { LoadOverrides } from '../management.ts';
@@ -11,11 +11,12 @@ import type { ReadDefinition } from './context-plan.ts';
 import { KeptConfigs, shortPrintOf } from './kept-configs.ts';
 import type { LibraryContents } from './library-contents.ts';
 import { type Places, placeOfLoad, placeOfRequest, takePlace } from './load-place.ts';
-import { OverrideFiles } from './override-files.ts';
+import type { OverrideFiles } from './override-files.ts';
 import type { RevisionStage } from './revision-stage.ts';
 import type { SavedLoad, SavedLoads } from './saved-loads.ts';
 import { stepOrderOf } from './step-order.ts';
 import { UnloadedModels } from './unloaded-models.ts';
+import { UploadedCode } from './uploaded-code.ts';
 
 export type ControlMode = 'none' | 'poll' | 'explicit';
 
@@ -25,8 +26,10 @@ const loadNotAllowedText =
 
 export interface ExplicitLoadsParts {
   readonly mode: ControlMode;
+  /** Whether loads may bring pipelines and other files that are executed. */
+  readonly isUploadedCodeAllowed: boolean;
   readonly saved: SavedLoads;
-  readonly stateFolder: string | undefined;
+  readonly files: OverrideFiles;
   readonly contents: LibraryContents;
   readonly stage: RevisionStage;
   readonly models: ServedModels;
@@ -45,6 +48,7 @@ export interface LibraryReading {
 export class ExplicitLoads {
   readonly #parts: ExplicitLoadsParts;
   readonly #files: OverrideFiles;
+  readonly #code: UploadedCode;
   /** By model: the folder of the files that came with its last load. */
   readonly #folders = new Map<string, string>();
   readonly #unloaded = new UnloadedModels();
@@ -56,7 +60,8 @@ export class ExplicitLoads {
 
   constructor(parts: ExplicitLoadsParts) {
     this.#parts = parts;
-    this.#files = new OverrideFiles(parts.stateFolder);
+    this.#files = parts.files;
+    this.#code = new UploadedCode(parts.isUploadedCodeAllowed);
   }
 
   /** Versions of models that were served and were unloaded since. */
@@ -89,6 +94,7 @@ export class ExplicitLoads {
   async load(name: string, overrides: LoadOverrides): Promise<void> {
     this.#mustBeAllowed();
     checkLoad(name, overrides);
+    await this.#code.refuse(name, overrides, this.#parts.findPlaces);
     await this.#loadSteps(name, overrides);
     await this.#inTurn(name, () => this.#load(name, overrides));
   }
@@ -192,7 +198,7 @@ export class ExplicitLoads {
     const all = isEnsemble ? [...reasons, ...failed.map((status) => status.reason)] : reasons;
     const reason = all.filter((one) => one !== '').join('; ');
     if (reason === '') return;
-    throw new InferenceError('model-not-ready', models.callerWords(`load failed for model '${name}': ${reason}`));
+    throw new InferenceError('model-not-ready', models.callerWords(`load failed for model ${quote(name)}: ${reason}`));
   }
 
   /** All of it or nothing: what serves goes on. A name that nobody has leaves no trace: whoever calls may make up many. */
@@ -202,7 +208,7 @@ export class ExplicitLoads {
     onUnreadable(failures);
     throw new InferenceError(
       'invalid-request',
-      models.callerWords(`failed to load '${name}', ${failures.map(failureReason).join('; ')}`),
+      models.callerWords(`failed to load ${quote(name)}, ${failures.map(failureReason).join('; ')}`),
     );
   }
 
@@ -212,7 +218,7 @@ export class ExplicitLoads {
     // One that could not be read has a status, too, and may have been asked for before a restart.
     if (statuses.length === 0 && !contents.has(name)) {
       if (!(await findPlaces()).has(name)) {
-        throw new InferenceError('unknown-model', `failed to unload '${name}', there is no such model`);
+        throw new InferenceError('unknown-model', `failed to unload ${quote(name)}, there is no such model`);
       }
       return;
     }
@@ -249,7 +255,10 @@ export class ExplicitLoads {
 
   async #readingOf(name: string, saved: SavedLoad, places: Places): Promise<LibraryReading> {
     const place = await placeOfLoad(name, saved, places);
-    return 'problems' in place ? { failures: [place], read: undefined } : this.#parts.read(place);
+    if ('problems' in place) return { failures: [place], read: undefined };
+    const message = await this.#code.problemOf(place, saved, places);
+    if (message === undefined) return this.#parts.read(place);
+    return { failures: [{ name, version: '', problems: [{ source: name, message }] }], read: undefined };
   }
 
   /** An ensemble, and those of its steps that were loaded along with it and that no other ensemble needs. */

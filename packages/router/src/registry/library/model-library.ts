@@ -2,6 +2,7 @@
  * Owns what is served: reads the repository, decides with the keeper what is in memory, and has it loaded, served,
  * drained and unloaded. Both the server and the embedding API stand on it.
  */
+
 import { ConfigError, type ConfigProblem, InferenceError } from '@millrace/protocol';
 import type { MetadataStore } from '@millrace/store';
 import type { ModelStatus } from '../catalogue.ts';
@@ -16,6 +17,7 @@ import { type ControlMode, ExplicitLoads, type LibraryReading } from './explicit
 import { printOf } from './fingerprint.ts';
 import { LibraryContents, type LibraryContentsParts } from './library-contents.ts';
 import type { Places } from './load-place.ts';
+import { OverrideFiles } from './override-files.ts';
 import { indexFrom } from './repository-index.ts';
 import { RepositoryLooks } from './repository-looks.ts';
 import { RepositoryWatch } from './repository-watch.ts';
@@ -33,6 +35,10 @@ export interface ModelLibraryParts
   readonly store: MetadataStore;
   /** Where files that came with a load are kept; undefined: they go with the server. */
   readonly stateFolder: string | undefined;
+  /** Where those files are that are not kept; the system's place for temporary files unless given. */
+  readonly temporaryFolder?: string | undefined;
+  /** The group of the workers, where they run as another user and must be let in to such files. */
+  readonly readerGroup?: number | undefined;
 }
 
 export interface LibraryControl {
@@ -43,6 +49,8 @@ export interface LibraryControl {
   readonly settleMs: number;
   /** What is loaded at the start in explicit mode; `*` stands for all. */
   readonly loads: readonly string[];
+  /** Whether loads by request may bring pipelines and other files that are executed. */
+  readonly isUploadedCodeAllowed: boolean;
   /** How often processes are measured. */
   readonly measureMs: number;
   /** Infinity: no budget. */
@@ -79,8 +87,9 @@ export class ModelLibrary implements Pick<Management, 'index' | 'load' | 'unload
     this.#saved = new SavedLoads(parts.store);
     this.#explicit = new ExplicitLoads({
       mode: control.mode,
+      isUploadedCodeAllowed: control.isUploadedCodeAllowed,
       saved: this.#saved,
-      stateFolder: parts.stateFolder,
+      files: new OverrideFiles(parts),
       contents: this.#contents,
       stage: this.#stage,
       models,

@@ -8,7 +8,7 @@ import { fileNameBytesMax, filePathBytesMax, OverrideFiles, overrideFilesMax } f
 const bytes = Buffer.from('x');
 
 test('files of a load lie in a folder that only the server can read, and go with it', async () => {
-  const files = new OverrideFiles(undefined);
+  const files = new OverrideFiles({});
   const folder = await files.write(
     'm',
     new Map([
@@ -26,7 +26,7 @@ test('files of a load lie in a folder that only the server can read, and go with
 test('with a place to keep them they stay until they are removed', async () => {
   const state = await mkdtemp(join(tmpdir(), 'millrace-state-'));
   try {
-    const files = new OverrideFiles(join(state, 'loads'));
+    const files = new OverrideFiles({ stateFolder: join(state, 'loads') });
     const folder = await files.write('m', new Map([['1/model.onnx', bytes]]));
     await files.close();
     expect(existsSync(folder)).toBe(true);
@@ -56,7 +56,7 @@ test.each([
   '1/a\0b',
   '',
 ])('a file called %j is refused, and nothing is written', async (path) => {
-  const files = new OverrideFiles(join(tmpdir(), 'millrace-never-made'));
+  const files = new OverrideFiles({ stateFolder: join(tmpdir(), 'millrace-never-made') });
   await expect(files.write('m', new Map([[path, bytes]]))).rejects.toMatchObject({ code: 'invalid-request' });
   expect(existsSync(join(tmpdir(), 'millrace-never-made'))).toBe(false);
 });
@@ -64,7 +64,9 @@ test.each([
 test('a file cannot be a folder, too', async () => {
   const state = join(tmpdir(), 'millrace-never-made');
   const files = new Map(['1/a', '1/a/b/c'].map((path) => [path, bytes]));
-  await expect(new OverrideFiles(state).write('m', files)).rejects.toMatchObject({ code: 'invalid-request' });
+  await expect(new OverrideFiles({ stateFolder: state }).write('m', files)).rejects.toMatchObject({
+    code: 'invalid-request',
+  });
   expect(existsSync(state)).toBe(false);
 });
 
@@ -75,7 +77,7 @@ test('files that cannot all be written leave nothing', async () => {
       ['1/a', bytes],
       ['1/b', 5 as unknown as Uint8Array],
     ]);
-    await expect(new OverrideFiles(state).write('m', unwritable)).rejects.toThrow();
+    await expect(new OverrideFiles({ stateFolder: state }).write('m', unwritable)).rejects.toThrow();
     expect(readdirSync(state)).toEqual([]);
   } finally {
     await rm(state, { recursive: true });
@@ -84,5 +86,5 @@ test('files that cannot all be written leave nothing', async () => {
 
 test('more files than overrideFilesMax are refused', async () => {
   const many = new Map(Array.from({ length: overrideFilesMax + 1 }, (_, index) => [`1/${index}`, bytes] as const));
-  await expect(new OverrideFiles(undefined).write('m', many)).rejects.toMatchObject({ code: 'request-too-large' });
+  await expect(new OverrideFiles({}).write('m', many)).rejects.toMatchObject({ code: 'request-too-large' });
 });

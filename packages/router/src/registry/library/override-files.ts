@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { chmod, chown, mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { InferenceError } from '@millrace/protocol';
@@ -12,14 +12,26 @@ export const fileNameBytesMax = 255;
 /** Leaves room in what file systems take for the folder that they are put into. */
 export const filePathBytesMax = 1024;
 
-/** Model files that came with a load, each load's in a folder of its own that nobody else may read. */
+export interface OverrideFilesOptions {
+  /** There they outlive the server; without one they go with it. */
+  readonly stateFolder?: string | undefined;
+  /** Where they are when they are not kept; the system's place for temporary files unless given. */
+  readonly temporaryFolder?: string | undefined;
+  /** The group that may read them, beside the server's user. */
+  readonly readerGroup?: number | undefined;
+}
+
+/** Model files that came with a load, each load's in a folder of its own that only the server and its workers may read. */
 export class OverrideFiles {
   readonly #stateFolder: string | undefined;
+  readonly #temporaryFolder: string;
+  readonly #readerGroup: number | undefined;
   #temporary: Promise<string> | undefined;
 
-  /** In `stateFolder` they outlive the server; without one they go with it. */
-  constructor(stateFolder: string | undefined) {
+  constructor({ stateFolder, temporaryFolder = tmpdir(), readerGroup }: OverrideFilesOptions) {
     this.#stateFolder = stateFolder;
+    this.#temporaryFolder = temporaryFolder;
+    this.#readerGroup = readerGroup;
   }
 
   /** Whether what is written is there after a restart. */
@@ -39,7 +51,8 @@ export class OverrideFiles {
     checkFolders(files);
     const folder = await mkdtemp(join(await this.#base(), `${model}-`));
     try {
-      for (const [path, bytes] of files) await this.#writeFile(join(folder, path), bytes);
+      await this.#letIn(folder, 0o750);
+      for (const [path, bytes] of files) await this.#writeFile(folder, path, bytes);
     } catch (error) {
       await this.remove(folder);
       throw error;
@@ -75,19 +88,35 @@ export class OverrideFiles {
     if (this.#temporary !== undefined) await this.remove(await this.#temporary);
   }
 
-  async #writeFile(path: string, bytes: Uint8Array): Promise<void> {
-    await mkdir(dirname(path), { recursive: true });
+  async #writeFile(folder: string, path: string, bytes: Uint8Array): Promise<void> {
+    const full = join(folder, path);
+    await mkdir(dirname(full), { recursive: true });
     // What is kept is to be on the disk before the load is acknowledged.
-    await writeFile(path, bytes, { flush: this.isKept });
+    await writeFile(full, bytes, { flush: this.isKept });
+    await this.#letIn(full, 0o640);
+    for (let above = dirname(full); above !== folder; above = dirname(above)) await this.#letIn(above, 0o750);
+  }
+
+  async #letIn(path: string, mode: number): Promise<void> {
+    if (this.#readerGroup === undefined) return;
+    await chown(path, -1, this.#readerGroup);
+    await chmod(path, mode);
   }
 
   async #base(): Promise<string> {
     if (this.#stateFolder !== undefined) {
       await mkdir(this.#stateFolder, { recursive: true, mode: 0o700 });
+      await this.#letIn(this.#stateFolder, 0o710);
       return this.#stateFolder;
     }
-    this.#temporary ??= mkdtemp(join(tmpdir(), 'millrace-models-'));
+    this.#temporary ??= this.#temporaryBase();
     return this.#temporary;
+  }
+
+  async #temporaryBase(): Promise<string> {
+    const folder = await mkdtemp(join(this.#temporaryFolder, 'millrace-models-'));
+    await this.#letIn(folder, 0o710);
+    return folder;
   }
 }
 

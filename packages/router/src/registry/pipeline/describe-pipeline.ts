@@ -25,13 +25,17 @@ export interface DescriberOptions {
   /** What `@millrace/worker/pipeline-describe` resolves to. */
   readonly programPath: string;
   readonly msMax?: number;
+  /** Starts the processes; Node's own unless given. */
+  readonly spawn?: typeof spawn;
 }
 
 /** Never rejects: whatever goes wrong is the description's problem. */
-export function createPipelineDescriber({ programPath, msMax = describeMsMax }: DescriberOptions): DescribePipeline {
+export function createPipelineDescriber(options: DescriberOptions): DescribePipeline {
+  const { programPath, msMax = describeMsMax } = options;
+  const start = options.spawn ?? spawn;
   return (path) =>
     new Promise((resolve) => {
-      const child = spawn(process.execPath, [programPath], {
+      const child = start(process.execPath, [programPath], {
         stdio: ['pipe', 'ignore', 'pipe', 'pipe'],
         env: {},
       });

@@ -4,8 +4,12 @@ import { Cancellation } from '@millrace/protocol';
 import type { StreamResponse } from '../encode-stream-response.ts';
 import type { InferCall, StreamedMessage, StreamedRequests } from '../stream-infer.ts';
 
+const messageBytes = 100;
+
 export class RequestsDouble implements StreamedRequests {
   isPaused: boolean = false;
+  /** Of messages whose memory is still needed. */
+  keptBytes = 0;
   #listener: RequestListener<StreamedMessage> | undefined;
 
   listen(listener: RequestListener<StreamedMessage>): void {
@@ -22,7 +26,12 @@ export class RequestsDouble implements StreamedRequests {
 
   push(message: StreamedMessage): void {
     if (this.isPaused) throw new Error('a paused stream gives nothing');
-    this.#listener?.onMessage(message);
+    this.keptBytes += messageBytes;
+    this.#listener?.onMessage(message, messageBytes);
+  }
+
+  done(bytes: number): void {
+    this.keptBytes -= bytes;
   }
 
   end(): void {
@@ -32,7 +41,7 @@ export class RequestsDouble implements StreamedRequests {
 
 export class CallDouble implements InferCall {
   readonly metadata: InferCall['metadata'];
-  readonly peer = { address: '10.0.0.7', port: 1, isEncrypted: false };
+  readonly peer = { address: '10.0.0.7', port: 1, isEncrypted: false, owner: '10.0.0.7', isTrustedProxy: false };
   readonly cancellation = new Cancellation();
   readonly signal = this.cancellation;
   readonly sent: StreamResponse[] = [];
@@ -45,7 +54,10 @@ export class CallDouble implements InferCall {
   readonly #listeners: ((error: RpcError | undefined) => void)[] = [];
 
   constructor(metadata: Readonly<Record<string, string>> = {}) {
-    this.metadata = { get: (name) => metadata[name] };
+    this.metadata = {
+      get: (name) => metadata[name],
+      getAll: (name) => (metadata[name] === undefined ? [] : [metadata[name]]),
+    };
   }
 
   start(): void {

@@ -2,6 +2,7 @@
 import { createRpcHandler, type HttpServer, serveWire } from '@millrace/http';
 import type { WatchedHealth } from '../../../registry/catalogue.ts';
 import { ModelTally } from '../../../telemetry/model-tally.ts';
+import { CallerRule } from '../../caller.ts';
 import { catalogueOf, EchoDataPlane, viewOf } from '../../rest/echo-double.ts';
 import { createGrpcEdge, type GrpcEdge } from '../edge.ts';
 
@@ -49,7 +50,7 @@ export async function serveEdge(callerHeader = ''): Promise<Served> {
     server: { name: 'mill', version: '1.2.3', extensions: ['of_our_own'] },
     statistics: { of: (name, version) => [{ name, version, ...new ModelTally(() => 0).statistics(), memory: [] }] },
     limits: { inputsMax: 2 },
-    callerHeader,
+    callers: new CallerRule({ header: callerHeader }),
   });
   const handler = createRpcHandler(edge.services, {
     errorFrom: (error) => edge.errorFrom(error),

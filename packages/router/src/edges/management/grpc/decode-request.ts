@@ -1,5 +1,5 @@
 /** Requests of the gRPC face as the operations take them. */
-import { InferenceError } from '@millrace/protocol';
+import { InferenceError, quote } from '@millrace/protocol';
 import type { TrafficChange } from '../../../registry/management.ts';
 import type { ChangeTrafficRequest } from '../../grpc/generated/millrace/v1/management_pb.ts';
 
@@ -7,7 +7,7 @@ import type { ChangeTrafficRequest } from '../../grpc/generated/millrace/v1/mana
 export function trafficChangeFrom(request: ChangeTrafficRequest): TrafficChange {
   const labels = new Map<string, string | undefined>(Object.entries(request.labels));
   for (const label of request.removedLabels) {
-    if (labels.has(label)) throw new InferenceError('invalid-request', `label '${label}' is both set and removed`);
+    if (labels.has(label)) throw new InferenceError('invalid-request', `label ${quote(label)} is both set and removed`);
     labels.set(label, undefined);
   }
   const { split, shadows } = request;

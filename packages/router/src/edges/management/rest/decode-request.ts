@@ -1,25 +1,39 @@
 /** Bodies and fields of the REST face: JSON against a schema, and what `If-Match` asks. */
 import type { HttpRequest } from '@millrace/http';
-import { InferenceError, type JsonObject, parseJson, stringifyJson } from '@millrace/protocol';
+import {
+  InferenceError,
+  type JsonObject,
+  listed,
+  quote,
+  quotedCharactersMax,
+  shortened,
+  stringifyJson,
+} from '@millrace/protocol';
 import type { z } from 'zod';
 import type { ShadowedVersion, TrafficChange, WeightedVersion } from '../../../registry/management.ts';
-import { fileFromBase64 } from '../../repository/base64-file.ts';
 import type { loadSchema, trafficChangeSchema } from './schemas.ts';
 
 export const ifMatchField = 'if-match';
 
-/** No bytes at all stand for an empty object. Throws `invalid-request` that names every field that does not fit. */
-export function bodyFrom<Schema extends z.ZodType>(bytes: Uint8Array, schema: Schema): z.infer<Schema> {
-  const parsed = schema.safeParse(bytes.length === 0 ? {} : parseJson(bytes));
+/** Problems and names that a refusal lists. */
+const listedMax = 8;
+
+/** Throws `invalid-request` that names the first fields that do not fit. */
+export function bodyFrom<Schema extends z.ZodType>(body: JsonObject, schema: Schema): z.infer<Schema> {
+  const parsed = schema.safeParse(body);
   if (parsed.success) return parsed.data;
-  const problems = parsed.error.issues.map(problemFrom);
+  const { issues } = parsed.error;
+  const problems = issues.slice(0, listedMax).map(problemFrom);
+  if (issues.length > listedMax) problems.push(`and ${issues.length - listedMax} more`);
   throw new InferenceError('invalid-request', `the body does not fit: ${problems.join('; ')}`);
 }
 
 function problemFrom(issue: z.core.$ZodIssue): string {
-  const where = issue.path.length === 0 ? 'the body' : issue.path.join('.');
-  if (issue.code !== 'unrecognized_keys') return `${where}: ${issue.message}`;
-  return `${where} has no field ${issue.keys.map((key) => JSON.stringify(key)).join(', ')}`;
+  const path = issue.path.map((key) => shortened(String(key), quotedCharactersMax)).join('.');
+  const where = path === '' ? 'the body' : path;
+  if (issue.code !== 'unrecognized_keys') return `${where}: ${shortened(issue.message, quotedCharactersMax)}`;
+  const keys = issue.keys.map((key) => JSON.stringify(shortened(key, quotedCharactersMax)));
+  return `${where} has no field ${listed(keys, listedMax)}`;
 }
 
 /** The revision that the caller saw; undefined: any will do. */
@@ -46,22 +60,13 @@ function labelsFrom(labels: Readonly<Record<string, string | null>>): ReadonlyMa
   return new Map(Object.entries(labels).map(([label, version]) => [label, version ?? undefined]));
 }
 
-export interface DecodedLoad {
-  readonly config: string | undefined;
-  readonly files: ReadonlyMap<string, Uint8Array>;
-}
-
-export function loadFrom(body: z.infer<typeof loadSchema>): DecodedLoad {
-  const files = Object.entries(body.files ?? {}).map(([path, text]) => [path, fileFromBase64(path, text)] as const);
-  return {
-    // What came as JSON is JSON.
-    config: body.config === undefined ? undefined : stringifyJson(body.config as JsonObject),
-    files: new Map(files),
-  };
+/** What came as JSON is JSON. */
+export function configTextFrom({ config }: z.infer<typeof loadSchema>): string | undefined {
+  return config === undefined ? undefined : stringifyJson(config as JsonObject);
 }
 
 /** A worker's number in a path. */
 export function workerFrom(text: string): number {
   if (/^\d{1,9}$/.test(text)) return Number(text);
-  throw new InferenceError('invalid-request', `a worker has a number, not the name '${text}'`);
+  throw new InferenceError('invalid-request', `a worker has a number, not the name ${quote(text)}`);
 }

@@ -12,7 +12,7 @@ beforeEach(() => {
   double = new ManagementDouble();
 });
 
-const limits = { changeBytesMax: 1000, loadBytesMax: 5000, bodyBytesInFlightMax: 8000 };
+const limits = { changeBytesMax: 1000, loadBytesMax: 5000 };
 const routesOf = () => createManagementEdge({ management: double, limits }).routes;
 
 async function call(method: string, path: string, body?: unknown, more: Partial<InjectedRequest> = {}) {
@@ -72,7 +72,7 @@ describe('bodies', () => {
     ['POST', '/models/spare/load', { config: '{}' }, 'config: '],
     ['POST', '/models/spare/load', { config: {}, files: { '1/model.onnx': '!' } }, "'1/model.onnx' is not base64"],
     ['POST', '/models/spare/unload', { force: true }, 'the body has no field "force"'],
-    ['POST', '/models/spare/unload', '[]', 'the body: '],
+    ['POST', '/models/spare/unload', '[]', 'the body must be a JSON object'],
     ['POST', '/models/spare/unload', '{"withDependents": true', 'JSON at line 1'],
     ['POST', '/instances/first/breaker/close', undefined, "a worker has a number, not the name 'first'"],
   ])('%s %s %j is refused by name', async (method, path, body, words) => {

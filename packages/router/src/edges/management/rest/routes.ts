@@ -3,6 +3,7 @@ import type { HttpResponse } from '@millrace/http';
 import { z } from 'zod';
 import type { TrafficChange } from '../../../registry/management.ts';
 import type { Route } from '../../routing/route.ts';
+import type { SliceQueue } from '../../slices/slice-queue.ts';
 import type { ManagementConfig } from '../config.ts';
 import type { ManagementOperations } from '../operations.ts';
 import * as decode from './decode-request.ts';
@@ -13,6 +14,7 @@ import * as schemas from './schemas.ts';
 export interface ManagementRouteParts {
   readonly operations: ManagementOperations;
   readonly config: ManagementConfig;
+  readonly slices: SliceQueue;
   /** Hears of defects; clients are told only that there was one. */
   readonly onError: (error: unknown) => void;
 }
@@ -25,8 +27,8 @@ const revisionHeaders = {
 const model = (rest: string): string => `${managementPath}/models/{model}${rest}`;
 
 export function managementRoutes(parts: ManagementRouteParts): readonly Route[] {
-  const { operations, config, onError } = parts;
-  const route = routeMaker(config, onError);
+  const { operations, config, slices, onError } = parts;
+  const route = routeMaker(config, slices, onError);
   const traffic = { description: 'The traffic as it is now', schema: schemas.trafficSchema };
   const changeTraffic = async ({ routed, parameter }: Call<unknown>, change: TrafficChange): Promise<HttpResponse> => {
     const expected = decode.expectedRevisionFrom(routed.request);
@@ -54,10 +56,9 @@ export function managementRoutes(parts: ManagementRouteParts): readonly Route[] 
       path: model('/load'),
       operationId: 'loadModel',
       summary: 'Load a model, or load it anew beside the old one; answered when it is served',
-      request: { description: 'Nothing, or what to load instead', schema: schemas.loadSchema, isLarge: true },
-      run: async ({ body, parameter }) => {
-        const { config: override, files } = decode.loadFrom(body);
-        await operations.load(parameter('model'), override, files);
+      request: { description: 'Nothing, or what to load instead', schema: schemas.loadSchema, filesIn: 'files' },
+      run: async ({ body, files, parameter }) => {
+        await operations.load(parameter('model'), decode.configTextFrom(body), files);
         return encode.encodeNothing();
       },
     }),

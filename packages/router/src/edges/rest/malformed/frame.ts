@@ -31,18 +31,30 @@ export const frameCases: readonly MalformedCase[] = [
   ['deflate that is not', coded(goodBody, 'deflate'), 400, 'not valid deflate data'],
   ['gzip cut short', coded(gzipSync(goodBody).subarray(0, 30), 'gzip'), 400, 'not valid gzip data'],
   ['an empty gzip body', coded(zeros(0), 'gzip'), 400, 'not valid gzip data'],
-  ['a small bomb', coded(gzipSync(zeros(2_000_000)), 'gzip'), 413, 'larger than 30000 bytes when decompressed'],
+  ['a small bomb', coded(gzipSync(zeros(2_000_000)), 'gzip'), 413, 'larger than 20000 bytes when decompressed'],
   [
     'a deflate bomb',
     coded(deflateSync(zeros(20_000_000)), 'deflate'),
     413,
-    'larger than 30000 bytes when decompressed',
+    'larger than 20000 bytes when decompressed',
   ],
   [
     'JSON over its limit once unpacked',
     coded(gzipSync(Buffer.from(`{"a":"${'a'.repeat(25_000)}","inputs":[]}`)), 'gzip'),
     413,
-    'more than the 20000 allowed',
+    'larger than 20000 bytes when decompressed',
+  ],
+  [
+    'a bomb behind JSON',
+    {
+      ...coded(gzipSync(zeros(2_000_000)), 'gzip'),
+      headers: [
+        ['content-encoding', 'gzip'],
+        ['inference-header-content-length', '10'],
+      ],
+    },
+    413,
+    'larger than 30000 bytes when decompressed',
   ],
   [
     'a raw request for an unknown model',

@@ -1,5 +1,5 @@
 /** JSON whose members are not those of a request. */
-import { good, type MalformedCase, post, withData, withInput, zeros } from './case.ts';
+import { binary, good, type MalformedCase, post, withData, withInput, zeros } from './case.ts';
 
 export const structureCases: readonly MalformedCase[] = [
   ['no inputs', post('{}'), 400, "no 'inputs'"],
@@ -63,5 +63,6 @@ export const structureCases: readonly MalformedCase[] = [
     'must set only one',
   ],
   ['JSON over its limit', post(`{"inputs":[${good}],"a":"${'a'.repeat(20_000)}"}`), 413, 'more than the 20000 allowed'],
-  ['a body over its limit', post(zeros(30_001)), 413, 'larger than 30000 bytes'],
+  ['a body over its limit', binary('{}', zeros(30_001)), 413, 'larger than 30000 bytes'],
+  ['a JSON part over its limit', binary('{}', zeros(0), '20001'), 413, 'more than the 20000 allowed'],
 ];

@@ -1,0 +1,38 @@
+/** What a comparison prints about one load. */
+import { quantile } from '../statistics.ts';
+import type { InstanceResult } from './measure-instance.ts';
+import type { Verdict } from './verdict.ts';
+
+export function summaryOf(name: string, verdict: Verdict, instances: readonly InstanceResult[]): string {
+  const { microsBefore, microsAfter, microsRatio, microsTotalRatio, rateRatio, outcome } = verdict;
+  const outcomeText = outcome === 'cannot tell' ? 'cannot tell: needs more slices' : outcome;
+  return [
+    `${name}: ${outcomeText}`,
+    `  server µs a request ${microsBefore.toFixed(1)} → ${microsAfter.toFixed(1)}, ${ratioText(microsRatio, verdict.microsInterval)}, in total ${microsTotalRatio.toFixed(3)}`,
+    `  throughput ${ratioText(rateRatio, verdict.rateInterval)}`,
+    `  ${countsText(instances)}`,
+  ].join('\n');
+}
+
+function ratioText(ratio: number, interval: readonly number[]): string {
+  return `${ratio.toFixed(3)} (95 %: ${interval.map((bound) => bound.toFixed(3)).join(' to ')})`;
+}
+
+function countsText(instances: readonly InstanceResult[]): string {
+  const pairs = instances.flatMap((instance) => instance.pairs).length;
+  const disturbed = instances.reduce((sum, { disturbedCount }) => sum + disturbedCount, 0);
+  const waiting = quantile(
+    instances.flatMap(({ waitingShares }) => waitingShares),
+    0.5,
+  );
+  const reasons = new Map<string, number>();
+  for (const reason of instances.flatMap(({ repeated }) => repeated))
+    reasons.set(reason, (reasons.get(reason) ?? 0) + 1);
+  const repeated = [...reasons].map(([reason, count]) => `${count} for ${reason}`).join(', ');
+  return [
+    `${pairs} pairs in ${instances.length} instances`,
+    `repeated: ${repeated || 'none'}`,
+    `kept although disturbed: ${disturbed}`,
+    `waiting server: ${(waiting * 100).toFixed(2)} % of a core`,
+  ].join('; ');
+}

@@ -1,0 +1,28 @@
+/** What stands in a queue knows its neighbours. */
+export interface QueueEntry<Entry> {
+  before: Entry | undefined;
+  after: Entry | undefined;
+}
+
+/** A linked list in the order of arrival: leaving from the middle costs no more than from the front. */
+export class WaitQueue<Entry extends QueueEntry<Entry>> {
+  first: Entry | undefined = undefined;
+  #last: Entry | undefined = undefined;
+
+  add(entry: Entry): void {
+    entry.before = this.#last;
+    if (this.#last === undefined) this.first = entry;
+    else this.#last.after = entry;
+    this.#last = entry;
+  }
+
+  /** For an entry that is in it. */
+  remove(entry: Entry): void {
+    if (entry.before === undefined) this.first = entry.after;
+    else entry.before.after = entry.after;
+    if (entry.after === undefined) this.#last = entry.before;
+    else entry.after.before = entry.before;
+    entry.before = undefined;
+    entry.after = undefined;
+  }
+}

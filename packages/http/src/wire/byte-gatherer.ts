@@ -1,0 +1,120 @@
+import type { MemoryLease } from './memory.ts';
+
+/** The first buffer of a body that comes in several pieces. */
+const firstBytesMin = 64 * 1024;
+/** Memory that nothing was written to costs nothing, so a body of known length may grow by more at once. */
+const growthKnown = 4;
+const growthUnknown = 2;
+/** A view pins the buffer it lies in: one of a larger buffer is copied unless it is a good part of it. */
+const pinnedBytesMax = 16 * 1024;
+const pinnedShareMin = 8;
+
+/** What may be copied in one turn of the event loop. */
+const copiedBytesPerTurn = 4 * 1024 * 1024;
+
+const noBytes = new Uint8Array(0);
+
+/**
+ * Joins the pieces of a body as they come. A single piece is kept as it is; several are copied into a buffer that grows
+ * with what has arrived, so that announcing much costs the server nothing, and many tiny pieces cost no more than their
+ * bytes. What an outgrown buffer holds is moved bit by bit with the pieces that follow: no turn copies much at once.
+ */
+export class ByteGatherer {
+  readonly #lengthBytes: number | undefined;
+  readonly #memory: MemoryLease;
+  #first: Uint8Array | undefined = undefined;
+  #buffer: Buffer | undefined = undefined;
+  /** The buffer before this one, what it holds, and how much of that has been moved. */
+  #outgrown: Buffer | undefined = undefined;
+  #outgrownBytes = 0;
+  #movedBytes = 0;
+  bytes = 0;
+
+  /** `lengthBytes` is what was announced, if it was. */
+  constructor(lengthBytes: number | undefined, memory: MemoryLease) {
+    this.#lengthBytes = lengthBytes;
+    this.#memory = memory;
+  }
+
+  push(piece: Uint8Array): void {
+    if (piece.length === 0) return;
+    if (this.bytes === 0) {
+      this.#first = piece;
+      this.bytes = piece.length;
+      return;
+    }
+    const buffer = this.#bufferFor(piece.length);
+    buffer.set(piece, this.bytes);
+    this.bytes += piece.length;
+    if (this.#outgrown !== undefined) this.#move(2 * piece.length);
+  }
+
+  /** Moves some of what is left in the buffer before; true when all of the body lies in one place. */
+  settle(): boolean {
+    if (this.#outgrown !== undefined) this.#move(copiedBytesPerTurn);
+    return this.#outgrown === undefined;
+  }
+
+  /** All of it. To be called once `settle` has returned true. */
+  take(): Uint8Array {
+    const whole = this.#buffer === undefined ? unpinned(this.#first ?? noBytes) : this.#buffer.subarray(0, this.bytes);
+    this.clear();
+    return whole;
+  }
+
+  clear(): void {
+    if (this.#outgrown !== undefined) this.#memory.give(this.#outgrown.length);
+    this.#outgrown = undefined;
+    this.#buffer = undefined;
+    this.#first = undefined;
+    this.bytes = 0;
+  }
+
+  #bufferFor(moreBytes: number): Buffer {
+    const buffer = this.#buffer;
+    const needed = this.bytes + moreBytes;
+    if (buffer !== undefined && needed <= buffer.length) return buffer;
+    const grown = Buffer.allocUnsafeSlow(this.#capacityFor(needed));
+    if (buffer === undefined) {
+      grown.set(this.#first as Uint8Array, 0);
+      this.#first = undefined;
+    } else {
+      // By now it has been emptied: it grew when it was full, and since then at least as much has come.
+      while (!this.settle());
+      this.#outgrown = buffer;
+      this.#outgrownBytes = this.bytes;
+      this.#movedBytes = 0;
+      this.#memory.count(buffer.length);
+    }
+    this.#buffer = grown;
+    return grown;
+  }
+
+  /**
+   * The last buffer but one is at most half of a known length: behind it comes more than it holds, so that it has been
+   * moved when the body is complete.
+   */
+  #capacityFor(needed: number): number {
+    const length = this.#lengthBytes;
+    if (length === undefined) return Math.max(firstBytesMin, this.bytes * growthUnknown, needed);
+    const wanted = Math.max(firstBytesMin, this.bytes * growthKnown, needed);
+    return wanted * 2 > length ? Math.max(length, needed) : wanted;
+  }
+
+  #move(bytesMax: number): void {
+    const outgrown = this.#outgrown as Buffer;
+    const end = Math.min(this.#outgrownBytes, this.#movedBytes + bytesMax);
+    outgrown.copy(this.#buffer as Buffer, this.#movedBytes, this.#movedBytes, end);
+    this.#movedBytes = end;
+    if (end < this.#outgrownBytes) return;
+    this.#outgrown = undefined;
+    this.#memory.give(outgrown.length);
+  }
+}
+
+/** The bytes, copied if they would keep a much larger buffer alive. */
+export function unpinned(piece: Uint8Array): Uint8Array {
+  const pinned = piece.buffer.byteLength;
+  if (pinned <= pinnedBytesMax || piece.length * pinnedShareMin >= pinned) return piece;
+  return new Uint8Array(piece);
+}

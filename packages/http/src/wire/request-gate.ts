@@ -1,0 +1,13 @@
+/** Decides about a request from its head alone, before anything that serves it is asked. */
+import type { WireExchange, WireHandler } from './wire-exchange.ts';
+
+/** Undefined: the request is served. Otherwise what answers it instead. */
+export type RequestGate = (exchange: WireExchange) => WireHandler | undefined;
+
+export function gatedHandler(handler: WireHandler, gate: RequestGate): WireHandler {
+  return (exchange) => {
+    const refuse = gate(exchange);
+    if (refuse === undefined) handler(exchange);
+    else refuse(exchange);
+  };
+}

@@ -1,0 +1,85 @@
+/** A door whose clock and connections are the test's. */
+import { EventEmitter } from 'node:events';
+import type { Socket } from 'node:net';
+import { resolveHttpLimits } from '../config.ts';
+import {
+  ConnectionDoor,
+  type DoorLimits,
+  type DoorOptions,
+  type DoorRefusal,
+  type Entrance,
+} from '../connection-door.ts';
+import type { DoorGuest } from '../door-guest.ts';
+import type { SocketTransport } from '../socket-transport.ts';
+
+const publicPort: Entrance = { isEncrypted: false, isForOperators: false };
+
+export class ConnectionDouble extends EventEmitter {
+  readonly remoteAddress: string;
+  readonly _handle: { readonly fd: number };
+  isOpen = true;
+  isGoodbyeSaid = false;
+  idleSinceMs: number;
+  guest: DoorGuest | undefined = undefined;
+
+  constructor(remoteAddress: string, descriptor: number, nowMs: number) {
+    super();
+    this.remoteAddress = remoteAddress;
+    this._handle = { fd: descriptor };
+    this.idleSinceMs = nowMs;
+  }
+
+  endIdle(): void {
+    this.isGoodbyeSaid = true;
+  }
+
+  /** As a socket does: the event comes later, when the test says so. */
+  destroy(): void {
+    this.isOpen = false;
+  }
+
+  close(): void {
+    this.isOpen = false;
+    this.emit('close');
+  }
+}
+
+export class DoorDouble {
+  nowMs = 100_000;
+  readonly refusals: [limit: DoorRefusal, owner: string][] = [];
+  readonly door: ConnectionDoor;
+
+  constructor(limits: Partial<DoorLimits>, options: DoorOptions = {}) {
+    this.door = new ConnectionDoor(resolveHttpLimits(limits), {
+      ...options,
+      nowMs: () => this.nowMs,
+      onRefused: (limit, owner) => this.refusals.push([limit, owner]),
+    });
+  }
+
+  /** Undefined when it was refused. */
+  dial(address: string, entrance: Partial<Entrance> = {}, descriptor = 20): ConnectionDouble | undefined {
+    const made = new ConnectionDouble(address, descriptor, this.nowMs);
+    const guest = this.door.admit(made as unknown as Socket, { ...publicPort, ...entrance });
+    if (guest === undefined) return undefined;
+    made.guest = guest;
+    if (entrance.isEncrypted !== true) connected(made);
+    return made;
+  }
+
+  mustDial(address: string, entrance: Partial<Entrance> = {}, descriptor = 20): ConnectionDouble {
+    const made = this.dial(address, entrance, descriptor);
+    if (made === undefined) throw new Error(`refused: ${this.refusals.at(-1)?.join(' ')}`);
+    return made;
+  }
+
+  endHandshake(connection: ConnectionDouble): void {
+    this.door.establish(connection.guest as DoorGuest);
+    connected(connection);
+  }
+}
+
+function connected(connection: ConnectionDouble): void {
+  const transport = { connection, destroy: () => connection.destroy() };
+  (connection.guest as DoorGuest).transport = transport as unknown as SocketTransport;
+}

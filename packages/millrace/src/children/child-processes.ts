@@ -1,0 +1,87 @@
+/**
+ * How the server's child processes are started (workers, describing and analysing processes): who they run as, where their
+ * temporary files go, and that the kernel ends them first when memory runs out.
+ */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { chmod, chown, readdir, stat } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Config } from '../config/fields.ts';
+import { openPrivateFolder, type PrivateFolder } from '../private-folder/private-folder.ts';
+import { offerToOomKiller } from './oom-score.ts';
+import { checkReach } from './reach-check.ts';
+import { resolveWorkerUser, type WorkerUser } from './worker-user.ts';
+
+type Spawn = typeof spawn;
+
+export interface ChildProcessesParts {
+  readonly worker: Pick<Config['worker'], 'user' | 'group'>;
+  /** Told why there is no private folder, for instance because everything is mounted read-only. */
+  readonly onFolderUnavailable: (reason: string) => void;
+}
+
+export class ChildProcesses {
+  readonly user: WorkerUser | undefined;
+  readonly #folder: PrivateFolder | undefined;
+  /** Of Node's child processes, and all that is said above. */
+  readonly spawn: Spawn;
+
+  private constructor(user: WorkerUser | undefined, folder: PrivateFolder | undefined) {
+    this.user = user;
+    this.#folder = folder;
+    const place = folder?.children ?? tmpdir();
+    const options = user === undefined ? {} : { uid: user.uid, gid: user.gid };
+    const environment = { TMPDIR: place, HOME: place, ORT_DISABLE_TELEMETRY: '1' };
+    const start = (command: string, words: readonly string[], given: Parameters<Spawn>[2]): ChildProcess => {
+      const child = spawn(command, words, { ...given, ...options, env: { ...given.env, ...environment } });
+      if (child.pid !== undefined) offerToOomKiller(child.pid);
+      return child;
+    };
+    this.spawn = start as Spawn;
+  }
+
+  /** Rejects with a `ConfigError` when there is no such user, or this process may not start others as it. */
+  static async open({ worker, onFolderUnavailable }: ChildProcessesParts): Promise<ChildProcesses> {
+    const user = resolveWorkerUser(worker);
+    let folder: PrivateFolder | undefined;
+    try {
+      folder = await openPrivateFolder({ user });
+    } catch (error) {
+      onFolderUnavailable((error as Error).message);
+    }
+    return new ChildProcesses(user, folder);
+  }
+
+  /** Temporary files of the router go there; undefined when there is no private folder. */
+  get folder(): string | undefined {
+    return this.#folder?.path;
+  }
+
+  /**
+   * To be called when the store is open: model files that came with a load lie in its folder, and another user must be
+   * able to get there. Rejects with a `ConfigError` that lists what the user cannot reach.
+   */
+  async checkReach(paths: readonly string[], storePath: string): Promise<void> {
+    if (this.user === undefined) return;
+    if (storePath !== '') await letThrough(storePath, this.user.gid);
+    const program = createRequire(import.meta.url).resolve('@millrace/worker/main');
+    await checkReach(this.user, [program, ...paths, ...(this.#folder === undefined ? [] : [this.#folder.children])]);
+  }
+
+  /** When no child process is left. */
+  async close(): Promise<void> {
+    await this.#folder?.remove();
+  }
+}
+
+/** Whoever is in the group may pass through the folder, but neither list it nor read its files. */
+async function letThrough(folder: string, gid: number): Promise<void> {
+  const { mode } = await stat(folder);
+  if ((mode & 0o001) !== 0) return;
+  for (const entry of await readdir(folder, { withFileTypes: true })) {
+    if (entry.isFile()) await chmod(join(folder, entry.name), 0o600);
+  }
+  await chown(folder, -1, gid);
+  await chmod(folder, (mode & 0o7777) | 0o010);
+}

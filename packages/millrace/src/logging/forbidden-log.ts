@@ -1,0 +1,17 @@
+import type { Logger } from './logger.ts';
+
+/** A page may try thousands of times a second; one line in this time tells as much. */
+export const forbiddenPauseMs = 10_000;
+
+/** Logs that requests were refused for their host or their page: the first at once, then how many, now and then. */
+export function forbiddenLog(logger: Logger, now: () => number): (reason: string) => void {
+  let count = 0;
+  let saidAt = Number.NEGATIVE_INFINITY;
+  return (reason) => {
+    count += 1;
+    if (now() - saidAt < forbiddenPauseMs) return;
+    saidAt = now();
+    logger.warn({ requests: count, reason }, 'requests refused for their host or origin');
+    count = 0;
+  };
+}

@@ -1,0 +1,88 @@
+/** The Unix socket of management: for the server's user alone from its first moment, and never a leftover in the way. */
+import { chmod, lstat, mkdtemp, rename, rm, unlink } from 'node:fs/promises';
+import { connect } from 'node:net';
+import { dirname, join } from 'node:path';
+import type { HttpServer } from '@millrace/http';
+import { failureReason } from './cli/failure-reason.ts';
+
+/** Rejects when a server listens there, something else than a socket lies there, or the folder cannot be used. */
+export async function openManagementSocket(
+  path: string,
+  listen: (path: string) => Promise<HttpServer>,
+): Promise<HttpServer> {
+  await mustBeFree(path);
+  // Made where nobody else can get, and moved when it has its mode: the mode at birth would depend on the umask.
+  const folder = await mkdtemp(join(dirname(path), '.m-')).catch((error: unknown) => {
+    throw unusable(path, `${dirname(path)} cannot be written: ${failureReason(error)}`);
+  });
+  const first = join(folder, 's');
+  let server: HttpServer | undefined;
+  try {
+    server = await listen(first);
+    await chmod(first, 0o600);
+    await rename(first, path);
+  } catch (error) {
+    await server?.close();
+    throw error;
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+  const { ino } = await lstat(path);
+  return new SocketServer(server, path, ino);
+}
+
+class SocketServer implements HttpServer {
+  readonly host: string;
+  readonly port = 0;
+  readonly #server: HttpServer;
+  readonly #inode: number;
+
+  constructor(server: HttpServer, path: string, inode: number) {
+    this.#server = server;
+    this.host = path;
+    this.#inode = inode;
+  }
+
+  async drain(): Promise<void> {
+    await this.#remove();
+    await this.#server.drain();
+  }
+
+  async close(): Promise<void> {
+    await this.#remove();
+    await this.#server.close();
+  }
+
+  /** Unless another server has put its own there meanwhile. */
+  async #remove(): Promise<void> {
+    const found = await lstat(this.host).catch(() => undefined);
+    if (found?.ino === this.#inode) await unlink(this.host).catch(() => {});
+  }
+}
+
+async function mustBeFree(path: string): Promise<void> {
+  const found = await lstat(path).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return undefined;
+    throw error;
+  });
+  if (found === undefined) return;
+  if (!found.isSocket()) throw unusable(path, 'there is a file that is no socket; name another management.socket');
+  if (await isAnswered(path))
+    throw unusable(path, 'another server listens there; stop it, or name another management.socket');
+}
+
+function isAnswered(path: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(path);
+    socket.once('connect', () => {
+      socket.destroy();
+      resolve(true);
+    });
+    // Only a refusal says that nobody listens; whoever may not look must not replace it either.
+    socket.once('error', (error: NodeJS.ErrnoException) => resolve(error.code !== 'ECONNREFUSED'));
+  });
+}
+
+function unusable(path: string, why: string): NodeJS.ErrnoException {
+  return Object.assign(new Error(`cannot listen on ${path}: ${why}`), { code: 'EADDRINUSE', path });
+}

@@ -1,0 +1,46 @@
+/** The door of the process: one limit of connections for all ports, within the limit of open files. */
+import { type AddressRanges, ConnectionDoor, resolveHttpLimits } from '@millrace/http';
+import type { Config } from './config/fields.ts';
+import type { Logger } from './logging/logger.ts';
+import { refusedConnectionLog } from './logging/refused-connection-log.ts';
+import { fittingConnections, type OpenFiles, readOpenFiles, reservedDescriptors } from './open-file-limit.ts';
+
+export interface DoorParts {
+  readonly config: Pick<Config, 'http'>;
+  readonly trustedProxies: AddressRanges;
+  /** How many workers there are now. */
+  readonly workers: () => number;
+  readonly logger: Logger;
+  /** The system's unless given. */
+  readonly openFiles?: OpenFiles | undefined;
+}
+
+/** Throws a `ConfigError` where the limit of open files leaves no room for connections. */
+export function openDoor({ config, trustedProxies, workers, logger, ...given }: DoorParts): ConnectionDoor {
+  const { connectionsMax: wanted, connectionsPerAddressMax, handshakesMax, handshakesPerAddressMax } = config.http;
+  const limits = resolveHttpLimits({
+    connectionsMax: wanted,
+    connectionsPerAddressMax,
+    handshakesMax,
+    handshakesPerAddressMax,
+  });
+  const openFiles = given.openFiles ?? readOpenFiles();
+  const filesMax = openFiles?.max ?? Number.POSITIVE_INFINITY;
+  const connectionsMax =
+    openFiles === undefined ? wanted : fittingConnections(wanted, limits.operatorConnections, openFiles);
+  if (connectionsMax < wanted) {
+    logger.warn(
+      { openFilesMax: filesMax, wanted, connectionsMax },
+      'http.connectionsMax lowered to fit the limit of open files; raise ulimit -n to serve more connections',
+    );
+  }
+  return new ConnectionDoor(
+    { ...limits, connectionsMax },
+    {
+      trustedProxies,
+      onRefused: refusedConnectionLog(logger, () => performance.now()),
+      // Ports of operators go further than this, by as many descriptors as connections are kept for them.
+      descriptorsMax: () => filesMax - reservedDescriptors(workers()) - limits.operatorConnections,
+    },
+  );
+}

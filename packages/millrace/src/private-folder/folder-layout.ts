@@ -1,0 +1,7 @@
+/** How private folders are named, and what lies in them. */
+
+export const folderPrefix = 'millrace-server-';
+/** Prefix, process id, and what `mkdtemp` adds. */
+export const folderName = /^millrace-server-(\d{1,10})-[A-Za-z0-9]{6}$/;
+export const lockFile = 'lock';
+export const childrenFolder = 'children';

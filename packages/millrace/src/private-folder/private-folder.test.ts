@@ -1,0 +1,132 @@
+import {
+  chmodSync,
+  existsSync,
+  lchownSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { openPrivateFolder } from './private-folder.ts';
+
+const isRoot = process.geteuid?.() === 0;
+const nobody = 65_534;
+/** Above what Linux numbers processes to. */
+const deadPid = 4_194_305;
+const stale = `millrace-server-${deadPid}-abcdef`;
+
+let base: string;
+beforeEach(() => {
+  base = mkdtempSync(join(tmpdir(), 'private-folder-'));
+});
+afterEach(() => rmSync(base, { recursive: true, force: true }));
+
+function permissionsOf(path: string): string {
+  return (statSync(path).mode & 0o7777).toString(8);
+}
+
+/** As a server leaves it that was killed: files, folders, a lock that nobody holds. */
+function leaveBehind(name: string): string {
+  const folder = join(base, name);
+  mkdirSync(join(folder, 'children', 'deep'), { recursive: true, mode: 0o700 });
+  writeFileSync(join(folder, 'lock'), '');
+  writeFileSync(join(folder, 'children', 'deep', 'file'), 'x');
+  return folder;
+}
+
+test('the folder is closed to other users, and gone when it is removed', async () => {
+  const folder = await openPrivateFolder({ base });
+  expect([permissionsOf(folder.path), permissionsOf(folder.children)]).toEqual(['700', '700']);
+  expect(folder.path).toMatch(new RegExp(`/millrace-server-${process.pid}-\\w{6}$`));
+  await folder.remove();
+  expect(readdirSync(base)).toEqual([]);
+});
+
+test('the folder of a dead server is removed, also one without a lock file, and those of living ones stay', async () => {
+  const living = await openPrivateFolder({ base });
+  leaveBehind(stale);
+  rmSync(join(leaveBehind('millrace-server-1-abcdef'), 'lock'));
+  const next = await openPrivateFolder({ base });
+  expect(new Set(readdirSync(base).map((name) => join(base, name)))).toEqual(new Set([living.path, next.path]));
+  await Promise.all([living.remove(), next.remove()]);
+});
+
+test('other names are left alone, however old', async () => {
+  const names = [
+    'millrace-models-abcdef',
+    'millrace-server-abcdef',
+    'millrace-server-1-abc',
+    'x-millrace-server-1-abcdef',
+  ];
+  for (const name of names) leaveBehind(name);
+  await (await openPrivateFolder({ base })).remove();
+  expect(readdirSync(base).sort()).toEqual(names.sort());
+});
+
+test('a link in place of a folder is not followed', async () => {
+  const target = leaveBehind('target');
+  symlinkSync(target, join(base, stale));
+  await (await openPrivateFolder({ base })).remove();
+  expect(existsSync(join(target, 'children', 'deep', 'file'))).toBe(true);
+  expect(existsSync(join(target, 'lock'))).toBe(true);
+});
+
+test('links inside a stale folder are removed, and not what they lead to', async () => {
+  const target = leaveBehind('target');
+  const folder = leaveBehind(stale);
+  symlinkSync(target, join(folder, 'children', 'link'));
+  rmSync(join(folder, 'lock'));
+  symlinkSync(join(target, 'lock'), join(folder, 'lock'));
+  await (await openPrivateFolder({ base })).remove();
+  // A lock that is a link is none of ours: the folder stays rather than that the link is opened.
+  expect(existsSync(folder)).toBe(true);
+  rmSync(join(folder, 'lock'));
+  await (await openPrivateFolder({ base })).remove();
+  expect(existsSync(folder)).toBe(false);
+  expect(existsSync(join(target, 'children', 'deep', 'file'))).toBe(true);
+});
+
+test('servers that start at the same moment do not remove the folders of one another', async () => {
+  leaveBehind(stale);
+  const folders = await Promise.all(Array.from({ length: 8 }, () => openPrivateFolder({ base })));
+  expect(readdirSync(base).length).toBe(folders.length);
+  for (const { children } of folders) expect(existsSync(children)).toBe(true);
+  await Promise.all(folders.map((folder) => folder.remove()));
+  expect(readdirSync(base)).toEqual([]);
+});
+
+describe.runIf(isRoot)('as root', () => {
+  test('a folder that belongs to another user is left alone', async () => {
+    const folder = leaveBehind(stale);
+    lchownSync(folder, nobody, nobody);
+    await (await openPrivateFolder({ base })).remove();
+    expect(existsSync(join(folder, 'children', 'deep', 'file'))).toBe(true);
+  });
+
+  test('children of another user get a folder of their own, and may only pass through the rest', async () => {
+    const folder = await openPrivateFolder({ base, user: { uid: nobody, gid: nobody } });
+    expect([permissionsOf(folder.path), permissionsOf(folder.children)]).toEqual(['710', '700']);
+    expect(statSync(folder.path)).toMatchObject({ uid: 0, gid: nobody });
+    expect(statSync(folder.children)).toMatchObject({ uid: nobody, gid: nobody });
+    await folder.remove();
+  });
+
+  test('what another user wrote is removed with the rights of that user', async () => {
+    const folder = leaveBehind(stale);
+    const children = join(folder, 'children');
+    for (const path of [children, join(children, 'deep'), join(children, 'deep', 'file')])
+      lchownSync(path, nobody, nobody);
+    await (await openPrivateFolder({ base })).remove();
+    // The user cannot get to it through this base, so it stays: root itself removes nothing there.
+    expect(existsSync(join(children, 'deep', 'file'))).toBe(true);
+    for (const path of [base, folder]) chmodSync(path, 0o711);
+    await (await openPrivateFolder({ base })).remove();
+    expect(readdirSync(base)).toEqual([]);
+  });
+});

@@ -1,0 +1,35 @@
+import { execFile } from 'node:child_process';
+import { lstat, rm, rmdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { childrenFolder } from './folder-layout.ts';
+
+const emptyMsMax = 60_000;
+
+/**
+ * Removes a private folder. What belongs to another user, for whom child processes were started, is removed with the
+ * rights of that user: a process of theirs that still runs could put a link in place of a folder at the right moment,
+ * and have files removed that only this process may remove.
+ */
+export async function removeFolder(path: string): Promise<void> {
+  const children = join(path, childrenFolder);
+  const found = await lstat(children).catch(() => undefined);
+  if (found?.isDirectory() === true && found.uid !== (process.geteuid?.() ?? found.uid)) {
+    await emptyAs(children, found);
+    await rmdir(children);
+  }
+  await rm(path, { recursive: true, force: true });
+}
+
+function emptyProgram(folder: string): string {
+  return `
+  const { readdirSync, rmSync } = require('node:fs');
+  const { join } = require('node:path');
+  const folder = ${JSON.stringify(folder)};
+  for (const name of readdirSync(folder)) rmSync(join(folder, name), { recursive: true, force: true });`;
+}
+
+async function emptyAs(folder: string, { uid, gid }: { readonly uid: number; readonly gid: number }): Promise<void> {
+  const options = { uid, gid, env: {}, timeout: emptyMsMax };
+  await promisify(execFile)(process.execPath, ['--eval', emptyProgram(folder)], options);
+}

@@ -1,0 +1,26 @@
+/** Which paths change the server or show its inside. A test holds them equal to the routes and methods there are. */
+interface Prefix {
+  readonly text: string;
+  /** A letter that no path of inference has at this place: looked at first, for it costs nothing. */
+  readonly at: number;
+  readonly letter: number;
+}
+
+function prefix(text: string, at: number): Prefix {
+  return { text, at, letter: text.charCodeAt(at) };
+}
+
+const ownRest = prefix('/v1/management/', 2);
+const ownGrpc = prefix('/millrace.v1.Management/', 1);
+const tritonRest = prefix('/v2/repository/', 4);
+/** All methods of the service that begin so, and no other. */
+const tritonGrpc = prefix('/inference.GRPCInferenceService/Repository', 32);
+
+/** Asked for every request of a port without management. */
+export function isManagementPath(path: string): boolean {
+  return begins(path, tritonGrpc) || begins(path, tritonRest) || begins(path, ownRest) || begins(path, ownGrpc);
+}
+
+function begins(path: string, { text, at, letter }: Prefix): boolean {
+  return path.charCodeAt(at) === letter && path.startsWith(text);
+}

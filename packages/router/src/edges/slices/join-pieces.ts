@@ -1,0 +1,27 @@
+import type { SlicedWork } from './slice-queue.ts';
+
+/** Bytes that are copied between two pauses. */
+const copiedBytes = 1024 * 1024;
+
+/** The pieces as one, which are given up as they are copied so that both are not held to the end. */
+export function* joinPieces(pieces: (Uint8Array | undefined)[]): SlicedWork<Uint8Array> {
+  if (pieces.length === 1) return pieces[0] as Uint8Array;
+  let bytes = 0;
+  for (const piece of pieces) bytes += piece?.byteLength ?? 0;
+  const whole = Buffer.allocUnsafeSlow(bytes);
+  let offset = 0;
+  let copied = 0;
+  for (const [index, piece] of pieces.entries()) {
+    if (piece === undefined) continue;
+    whole.set(piece, offset);
+    offset += piece.byteLength;
+    copied += piece.byteLength;
+    pieces[index] = undefined;
+    // Even the smallest piece costs some time.
+    copied += 64;
+    if (copied < copiedBytes) continue;
+    copied = 0;
+    yield;
+  }
+  return whole;
+}

@@ -1,0 +1,18 @@
+/** The memory that requests hold, read when somebody scrapes. */
+import type { MemoryLedger } from '@millrace/core';
+import { memoryMetrics, registerAll } from './metric-table.ts';
+import type { MetricsRegistry } from './registry.ts';
+
+export function startMemoryMetrics(registry: MetricsRegistry, ledger: MemoryLedger): void {
+  const families = registerAll(registry, memoryMetrics);
+  const { sharedBytes, smallBytes, completionBytes } = ledger.limits;
+  families.limitBytes.bind('shared').set(sharedBytes);
+  families.limitBytes.bind('small').set(smallBytes);
+  families.limitBytes.bind('completion').set(completionBytes);
+  registry.onCollect(() => {
+    families.heldBytes.bind('shared').set(ledger.sharedUsed);
+    families.heldBytes.bind('small').set(ledger.smallUsed);
+    families.heldBytes.bind('completion').set(ledger.completionUsed);
+    families.waitingRequests.bind().set(ledger.waitingCount);
+  });
+}

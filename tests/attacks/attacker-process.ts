@@ -1,0 +1,79 @@
+/** An attacker in a process of its own, from the outside. */
+import { type ChildProcess, fork } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import type { Attack } from './attack.ts';
+import type { FateReport } from './fate.ts';
+import type { TargetPlace } from './target.ts';
+
+/** What an attacker says when it is in place and when it has done all it can; all else is its report. */
+export const placedMessage = 'placed';
+export const finishedMessage = 'finished';
+
+const nobody: FateReport = {
+  opened: 0,
+  disconnected: 0,
+  hungUp: 0,
+  answered: 0,
+  bodyBytes: 0,
+  refusals: {},
+  harms: ['the attacker ended without a report'],
+};
+
+export class AttackerProcess {
+  readonly #child: ChildProcess;
+  readonly #report: Promise<FateReport>;
+  readonly #placed: Promise<void>;
+  readonly #finished: Promise<boolean>;
+
+  constructor(attack: Attack, pressure: number, place: TargetPlace) {
+    const program = fileURLToPath(new URL('./attacker-main.js', import.meta.url));
+    this.#child = fork(program, [attack.name, String(pressure), JSON.stringify(place)], {
+      execArgv: ['--max-old-space-size=4096'],
+    });
+    this.#report = new Promise((resolve) => {
+      this.#child.on('message', (message) => {
+        if (message !== placedMessage && message !== finishedMessage) resolve(message as FateReport);
+      });
+      this.#child.once('exit', () => resolve(nobody));
+    });
+    this.#placed = new Promise((resolve) => {
+      this.#child.on('message', () => resolve());
+      this.#child.once('exit', () => resolve());
+    });
+    this.#finished = new Promise((resolve) => {
+      this.#child.on('message', (message) => {
+        if (message === finishedMessage) resolve(true);
+      });
+      this.#child.once('exit', () => resolve(false));
+    });
+  }
+
+  /** When its connections are as it wants them, or when that takes too long. */
+  async isInPlace(msMax: number): Promise<void> {
+    await within(msMax, this.#placed);
+  }
+
+  async isFinished(msMax: number): Promise<boolean> {
+    return (await within(msMax, this.#finished)) ?? false;
+  }
+
+  get pid(): number {
+    return this.#child.pid as number;
+  }
+
+  stop(): Promise<FateReport> {
+    if (this.#child.connected) this.#child.send('stop');
+    return this.#report;
+  }
+}
+
+/** Undefined when it took longer. */
+async function within<T>(msMax: number, promise: Promise<T>): Promise<T | undefined> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<undefined>((resolve) => {
+    timer = setTimeout(() => resolve(undefined), msMax);
+  });
+  const first = await Promise.race([promise, late]);
+  clearTimeout(timer);
+  return first;
+}

@@ -1,0 +1,85 @@
+/** All attacks, in the order in which they are run: cheap ones first, those that need servers of their own last. */
+import type { Attack } from './attack.ts';
+import { dyingConnections } from './connections/dying-connections.ts';
+import { halfOpenHandshakes } from './connections/half-open-handshakes.ts';
+import { idleConnections } from './connections/idle-connections.ts';
+import { slowBodies } from './connections/slow-bodies.ts';
+import { slowHeads } from './connections/slow-heads.ts';
+import { slowReaders } from './connections/slow-readers.ts';
+import { wholeHandshakes } from './connections/whole-handshakes.ts';
+import { fuzzedRequests } from './frames/fuzzed-requests.ts';
+import { http2Floods } from './frames/http2-floods.ts';
+import { malformedRequests } from './frames/malformed-requests.ts';
+import { windowTricks } from './frames/window-tricks.ts';
+import { announcedMessages } from './memory/announced-messages.ts';
+import { cancelledRequests } from './memory/cancelled-requests.ts';
+import { chunkExtensions } from './memory/chunk-extensions.ts';
+import { heldStreams } from './memory/held-streams.ts';
+import { oneByteChunks } from './memory/one-byte-chunks.ts';
+import { oneByteFrames } from './memory/one-byte-frames.ts';
+import { paddedFrames } from './memory/padded-frames.ts';
+import { silentBodies } from './memory/silent-bodies.ts';
+import { trickledMessages } from './memory/trickled-messages.ts';
+import { uniqueTexts } from './memory/unique-texts.ts';
+import { unreadAnswers } from './memory/unread-answers.ts';
+import { zipBombs } from './memory/zip-bombs.ts';
+import { crashLeftovers } from './power/crash-leftovers.ts';
+import { descriptors } from './power/descriptors.ts';
+import { foreignPages } from './power/foreign-pages.ts';
+import { killedWorkers } from './power/killed-workers.ts';
+import { pathTraversal } from './power/path-traversal.ts';
+import { sequencesHeld } from './power/sequences-held.ts';
+import { classifications } from './work/classifications.ts';
+import { costlyReads } from './work/costly-reads.ts';
+import { errorEcho } from './work/error-echo.ts';
+import { grpcWebText } from './work/grpc-web-text.ts';
+import { ignoredKeys } from './work/ignored-keys.ts';
+import { jsonNumbers } from './work/json-numbers.ts';
+import { largeHeaders } from './work/large-headers.ts';
+import { largeJsonAnswers } from './work/large-json-answers.ts';
+import { manySmallRequests } from './work/many-small-requests.ts';
+import { modelLookups } from './work/model-lookups.ts';
+import { oddJson } from './work/odd-json.ts';
+
+export const attacks: readonly Attack[] = [
+  announcedMessages,
+  trickledMessages,
+  oneByteChunks,
+  oneByteFrames,
+  paddedFrames,
+  uniqueTexts,
+  unreadAnswers,
+  silentBodies,
+  chunkExtensions,
+  zipBombs,
+  cancelledRequests,
+  heldStreams,
+  jsonNumbers,
+  ignoredKeys,
+  oddJson,
+  classifications,
+  largeJsonAnswers,
+  errorEcho,
+  costlyReads,
+  modelLookups,
+  largeHeaders,
+  manySmallRequests,
+  grpcWebText,
+  idleConnections,
+  slowHeads,
+  slowBodies,
+  slowReaders,
+  dyingConnections,
+  http2Floods,
+  windowTricks,
+  malformedRequests,
+  fuzzedRequests,
+  sequencesHeld,
+  killedWorkers,
+  crashLeftovers,
+  pathTraversal,
+  foreignPages,
+  descriptors,
+  halfOpenHandshakes,
+  wholeHandshakes,
+];

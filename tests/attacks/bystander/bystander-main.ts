@@ -1,0 +1,38 @@
+/** The bystanders' process: what attackers do to their own event loop must not be measured as the server's. */
+import { Bystander } from './bystander.ts';
+import type { BystanderPlace } from './outcome.ts';
+
+export type BystanderCommand =
+  | { readonly do: 'start'; readonly addresses: readonly string[] }
+  | { readonly do: 'stop' }
+  | { readonly do: 'probe'; readonly address: string };
+
+const place = JSON.parse(process.argv[2] ?? '') as BystanderPlace;
+const bystanders = new Map<string, Bystander>();
+let running: readonly string[] = [];
+
+function at(address: string): Bystander {
+  const known = bystanders.get(address) ?? new Bystander(place, address);
+  bystanders.set(address, known);
+  return known;
+}
+
+async function follow(command: BystanderCommand): Promise<unknown> {
+  switch (command.do) {
+    case 'start':
+      running = command.addresses;
+      for (const address of running) at(address).start();
+      return 'started';
+    case 'stop': {
+      const reports = await Promise.all(running.map(async (address) => [address, await at(address).stop()] as const));
+      return Object.fromEntries(reports);
+    }
+    case 'probe':
+      return (await at(command.address).isServed()) ?? '';
+  }
+}
+
+process.on('message', (command: BystanderCommand) => {
+  void follow(command).then((reply) => process.send?.(reply));
+});
+process.on('disconnect', () => process.exit(0));

@@ -1,0 +1,26 @@
+import type { Attack } from '../attack.ts';
+import { grpcFields, Http2Attacker } from '../raw/http2.ts';
+import { announcement, inferMethod } from '../raw/infer-message.ts';
+
+export const trickledMessages: Attack = {
+  name: 'trickled-messages',
+  row: 'Six gRPC connections with 220 streams each announce a message of 1 MiB and send it a byte at a time, so that no stream is ever silent.',
+  expected: 'refused',
+  placedMin: 6,
+  secondsMin: 6,
+  run: (target, pressure) =>
+    target.again(6 * pressure, async () => {
+      const connection = await Http2Attacker.open(target);
+      if (connection === undefined) return target.sleep(100);
+      const streams = Array.from({ length: 220 }, () => connection.open(grpcFields(target, inferMethod)));
+      for (const id of streams) await connection.body(id, announcement(1 << 20), false);
+      target.nowPlaced();
+      while (!target.isOver && !connection.isClosed) {
+        const open = streams.filter((id) => !connection.isOver(id));
+        if (open.length === 0) break;
+        for (const id of open) await connection.body(id, Buffer.of(1), false);
+        await target.sleep(500);
+      }
+      target.hangUp(connection.socket);
+    }),
+};

@@ -1,0 +1,15 @@
+/** Server and workers on one core, everybody else on the other, where the system lets us: for figures, not for verdicts. */
+import { execFileSync } from 'node:child_process';
+
+export function moveTo(core: number, pids: readonly number[]): void {
+  for (const pid of pids) execFileSync('taskset', ['-a', '-p', '-c', String(core), String(pid)], { stdio: 'ignore' });
+}
+
+/** Before an attacker on the same core, where that is allowed: it must wait for the server, not for the attacker. */
+export function takePrecedence(pid: number): void {
+  try {
+    execFileSync('chrt', ['-f', '-p', '1', String(pid)], { stdio: 'ignore' });
+  } catch {
+    // Without the right to it both compete for the core.
+  }
+}

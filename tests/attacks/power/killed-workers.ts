@@ -1,0 +1,24 @@
+import { Random } from '../../fuzz/random.ts';
+import type { Attack } from '../attack.ts';
+
+export const killedWorkers: Attack = {
+  name: 'killed-workers',
+  row: 'Worker processes are killed under load; no request of anybody may fail for it.',
+  expected: 'harmless',
+  placedMin: 0,
+  run: async (target, pressure) => {
+    const random = new Random(target.place.seed);
+    await target.sleep(500);
+    while (!target.isOver) {
+      const pids = target.workerPids();
+      if (pids.length > 0) {
+        try {
+          process.kill(random.pick(pids), 'SIGKILL');
+        } catch {
+          // It ended by itself meanwhile.
+        }
+      }
+      await target.sleep(2000 / pressure);
+    }
+  },
+};

@@ -1,0 +1,105 @@
+/**
+ * `node tests/dist/attacks/random.js --seed N --minutes M`: attacks mixed by a seed, up to three at once, with changing pressure and addresses, and a bystander
+ * all the time. At the end no call of the bystander may have failed, and the router's memory must not have grown over the last half.
+ */
+import { parseArgs } from 'node:util';
+import { Random } from '../fuzz/random.ts';
+import type { Attack } from './attack.ts';
+import { AttackerProcess } from './attacker-process.ts';
+import { attacks } from './attacks.ts';
+import { slopeBytesPerMinuteMax } from './budgets.ts';
+import type { BystanderReport } from './bystander/bystander.ts';
+import { fateText } from './fate.ts';
+import { slopeOf } from './least-squares.ts';
+import { quantile } from './quantile.ts';
+import { bystanderAddress, Stage, wait } from './stage.ts';
+import { mebibytes } from './verdict.ts';
+import { LoopWatch } from './watch/loop-watch.ts';
+import { proportionalBytes } from './watch/memory-watch.ts';
+
+const { values } = parseArgs({
+  options: { seed: { type: 'string', default: '1' }, minutes: { type: 'string', default: '30' } },
+});
+const seed = Number(values.seed);
+const minutes = Number(values.minutes);
+const random = new Random(seed);
+const mixed = attacks.filter(
+  (attack) =>
+    attack.isAlone !== true &&
+    attack.serve === undefined &&
+    attack.isOverTls !== true &&
+    attack.descriptorsMax === undefined,
+);
+
+/** How long attacks rest before memory is read, and how often it is: the least of them is what the router keeps. */
+const settleMs = 5000;
+const readMs = 250;
+
+/** What the router keeps when nobody but the bystander calls. */
+async function settledBytes(pid: number): Promise<number> {
+  let least = Number.POSITIVE_INFINITY;
+  for (const until = performance.now() + settleMs; performance.now() < until; ) {
+    await wait(readMs);
+    least = Math.min(least, proportionalBytes(pid) ?? least);
+  }
+  return least;
+}
+
+function addressFrom(): string {
+  return `127.0.${1 + random.below(4)}.${2 + random.below(200)}`;
+}
+
+const stage = await Stage.open({ isShort: false, serve: [], isTls: false, descriptorsMax: undefined, attacks: mixed });
+// However this ends, no server is left behind.
+process.once('exit', () => stage.server.child.kill());
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130));
+const startedAt = performance.now();
+const elapsedMinutes = (): number => (performance.now() - startedAt) / 60_000;
+const memory: (readonly [minute: number, bytes: number])[] = [];
+const harms = new Set<string>();
+const loop = await LoopWatch.start(stage.ports.metrics, stage.routerPid);
+await stage.bystanders.start([bystanderAddress]);
+
+while (elapsedMinutes() < minutes && !stage.isServerGone) {
+  const chosen = new Set<Attack>();
+  const atOnce = 1 + random.below(3);
+  while (chosen.size < atOnce) chosen.add(random.pick(mixed));
+  const seconds = 5 + random.below(20);
+  const attackers = [...chosen].map((attack) => {
+    const pressure = (1 + random.below(10)) / 10;
+    const { ports, routerPid, isTls } = stage;
+    const place = { ports, routerPid, isTls, address: addressFrom(), seed: random.next() };
+    return { attack, pressure, running: new AttackerProcess(attack, pressure, place) };
+  });
+  await wait(seconds * 1000);
+  for (const { attack, pressure, running } of attackers) {
+    const fate = await running.stop();
+    for (const harm of fate.harms) harms.add(`${attack.name}: ${harm}`);
+    console.log(`${elapsedMinutes().toFixed(1)} min, ${attack.name} at ${pressure}: ${fateText(fate)}`);
+  }
+  const bytes = await settledBytes(stage.routerPid);
+  if (stage.isServerGone) break;
+  memory.push([elapsedMinutes(), bytes]);
+  console.log(`${elapsedMinutes().toFixed(1)} min, router ${mebibytes(bytes - stage.idleBytes)} over idle`);
+}
+
+const report = (await stage.bystanders.stop())[bystanderAddress] as BystanderReport;
+const { longestMs, longestHeldMs } = await loop.stop();
+const lastHalf = memory.filter(([minute]) => minute >= elapsedMinutes() / 2);
+const slope = slopeOf(lastHalf);
+const failures = report.refused + report.failed + report.wrong + report.skipped;
+console.log(
+  `\nseed ${seed}, ${minutes} minutes: ${report.calls} bystander calls, ${report.refused} refused, ${report.failed} failed, ${report.wrong} wrong, ${report.skipped} not made`,
+);
+for (const problem of report.problems) console.log(`  ! ${problem}`);
+for (const harm of harms) console.log(`  ! ${harm}`);
+const p99 = (list: readonly number[]): string => quantile(list, 0.99).toFixed(1);
+console.log(`small requests: p99 ${p99(report.latenciesMs)} ms, calm ${p99(stage.calm.latenciesMs)} ms`);
+console.log(`event loop: longest delay ${longestMs.toFixed(0)} ms, of which held ${longestHeldMs.toFixed(0)} ms`);
+console.log(`router memory: ${(slope / 1e6).toFixed(2)} MB a minute over the last half (${lastHalf.length} readings)`);
+if (stage.isServerGone) console.log('  ! the server ended');
+const isWell =
+  !stage.isServerGone && failures === 0 && harms.size === 0 && lastHalf.length >= 2 && slope < slopeBytesPerMinuteMax;
+await stage.close();
+console.log(isWell ? '1 passed, 0 failed' : '0 passed, 1 failed');
+process.exit(isWell ? 0 : 1);
