@@ -77,23 +77,56 @@ export function takeBytesElements(data: Uint8Array): Uint8Array[] | undefined {
 
 /** What is wrong with data that claims to be this many elements, if anything. */
 export function bytesElementsProblem(data: Uint8Array, elements: number): string | undefined {
-  let offset = 0;
-  for (let element = 0; element < elements; element += 1) {
-    const available = data.length - offset - bytesPrefixBytes;
-    if (available === -bytesPrefixBytes) {
-      return `the data has ${element} BYTES elements, but the shape has ${elements}`;
-    }
-    if (available < 0) {
-      return `BYTES element ${element} is truncated: ${available + bytesPrefixBytes} of the 4 bytes of its length are there`;
-    }
-    const length = readUint32(data, offset);
-    if (length > available) {
-      return `BYTES element ${element} says it has ${length} bytes, but only ${available} bytes follow`;
-    }
-    offset += bytesPrefixBytes + length;
+  const check = new BytesElementsCheck(data, elements);
+  check.step(Number.POSITIVE_INFINITY);
+  return check.problem;
+}
+
+/** The same, some elements at a time: a tensor may have more of them than can be looked at in one turn. */
+export class BytesElementsCheck {
+  /** Known when it is done. */
+  problem: string | undefined = undefined;
+  readonly #data: Uint8Array;
+  readonly #elements: number;
+  #element = 0;
+  #offset = 0;
+
+  constructor(data: Uint8Array, elements: number) {
+    this.#data = data;
+    this.#elements = elements;
   }
-  if (offset === data.length) return undefined;
-  return `${data.length - offset} bytes follow the ${elements} BYTES elements that the shape has`;
+
+  /** True when it is done. */
+  step(elementsMax: number): boolean {
+    const data = this.#data;
+    const end = Math.min(this.#elements, this.#element + elementsMax);
+    let offset = this.#offset;
+    for (let element = this.#element; element < end; element += 1) {
+      const available = data.length - offset - bytesPrefixBytes;
+      if (available === -bytesPrefixBytes) {
+        return this.#found(`the data has ${element} BYTES elements, but the shape has ${this.#elements}`);
+      }
+      if (available < 0) {
+        const there = available + bytesPrefixBytes;
+        return this.#found(`BYTES element ${element} is truncated: ${there} of the 4 bytes of its length are there`);
+      }
+      const length = readUint32(data, offset);
+      if (length > available) {
+        return this.#found(`BYTES element ${element} says it has ${length} bytes, but only ${available} bytes follow`);
+      }
+      offset += bytesPrefixBytes + length;
+    }
+    this.#element = end;
+    this.#offset = offset;
+    if (end < this.#elements) return false;
+    if (offset === data.length) return true;
+    return this.#found(`${data.length - offset} bytes follow the ${this.#elements} BYTES elements that the shape has`);
+  }
+
+  #found(problem: string): true {
+    this.problem = problem;
+    return true;
+  }
 }
 
 /**

@@ -1,12 +1,18 @@
 /** Why a step is not run. The texts follow Triton's where it has one, because its clients match on them. */
+import { quotedCharactersMax, shortened } from '@millrace/protocol';
 import type { Refusal } from '../scheduler/refusal.ts';
 import type { SequencePolicy } from './sequence-policy.ts';
+
+/** An id that is a text may be as long as its caller likes. */
+function shown(id: bigint | string): string {
+  return shortened(String(id), quotedCharactersMax);
+}
 
 export function missingStartRefusal(id: bigint | string, { modelName }: SequencePolicy): Refusal {
   return {
     code: 'invalid-request',
     message:
-      `inference request for sequence ${id} to model '${modelName}' must specify the START flag on the first request ` +
+      `inference request for sequence ${shown(id)} to model '${modelName}' must specify the START flag on the first request ` +
       'of the sequence',
   };
 }
@@ -44,7 +50,7 @@ export function reclaimedRefusal(id: bigint | string, { modelName, slotsMax }: S
   return {
     code: 'caller-full',
     message:
-      `sequence ${id} to model '${modelName}' has ended: its caller had more than its share of the ${slotsMax} slots ` +
+      `sequence ${shown(id)} to model '${modelName}' has ended: its caller had more than its share of the ${slotsMax} slots ` +
       'while another one waited; keep fewer sequences open, and start it anew',
   };
 }
@@ -81,7 +87,7 @@ export function brokenRefusal(id: bigint | string, cause: Refusal, { modelName }
   return {
     code,
     message:
-      `sequence ${id} to model '${modelName}' has ended because a step before this one was not answered ` +
+      `sequence ${shown(id)} to model '${modelName}' has ended because a step before this one was not answered ` +
       `(${cause.code}: ${cause.message}); start it anew`,
   };
 }
@@ -96,6 +102,6 @@ export function unloadingRefusal({ modelName }: SequencePolicy): Refusal {
 export function unloadedRefusal(id: bigint | string, { modelName }: SequencePolicy): Refusal {
   return {
     code: 'model-not-ready',
-    message: `sequence ${id} has ended because model '${modelName}' is being unloaded; start it anew after a pause`,
+    message: `sequence ${shown(id)} has ended because model '${modelName}' is being unloaded; start it anew after a pause`,
   };
 }

@@ -26,6 +26,12 @@ test('a first step that does not start is refused in the words of Triton', () =>
   ]);
 });
 
+test('a refusal does not repeat a long id', () => {
+  const story = new Story();
+  story.arrives(1, 'x'.repeat(60_000)).take();
+  expect(story.messages[0]?.length).toBeLessThan(500);
+});
+
 test('a start in the middle begins anew, after what came before it', () => {
   const story = new Story();
   story.arrives(1, 'a', 'start').arrives(2, 'a').arrives(3, 'a', 'start');

@@ -17,6 +17,7 @@ import {
 } from '@millrace/protocol';
 import type { ServedModels } from '../registry/served-models.ts';
 import type { DataPlaneObserver } from '../telemetry/observer.ts';
+import { isLongTexts } from './bytes-check.ts';
 import type { Clock } from './clock.ts';
 import { afterWaiting, bringBackAttemptsMax, type Demand } from './demand.ts';
 import { HeldByRunners } from './held-by-runners.ts';
@@ -27,7 +28,7 @@ import { RetiringModels } from './retiring-models.ts';
 import type { ServedModel } from './served-model.ts';
 import { SlicedWork } from './sliced-work/sliced-work.ts';
 import { SplitRunner } from './splitting/split-runner.ts';
-import { ValidInferRequest } from './valid-request.ts';
+import { longTextSlices, ValidInferRequest } from './valid-request.ts';
 import { type SharingStopped, WorkerBatches } from './worker-batches.ts';
 
 type Resolve = (answer: InferAnswer) => void;
@@ -132,13 +133,20 @@ export class LiveDataPlane implements DataPlane, Runner {
     reject: Reject,
     isPart: boolean,
     attempts: number,
+    checkedFor?: ServedModel,
   ): void {
     let model = this.#retiring.takeHolder(request) ?? this.#models.takeServed(request.model, request.version);
     const isServed = model !== undefined;
     let valid: ValidInferRequest;
     try {
       model ??= this.#models.mustKnow(request.model, request.version);
-      valid = ValidInferRequest.from(request, model);
+      if (checkedFor !== model && request.inputs.some(isLongTexts)) {
+        this.#checkTexts(request, model, signal, reject, (rest) =>
+          this.#infer(rest, signal, resolve, reject, isPart, attempts, model),
+        );
+        return;
+      }
+      valid = ValidInferRequest.from(request, model, checkedFor === model);
     } catch (error) {
       if (error instanceof InferenceError) {
         if (model === undefined) this.#observer.requestRefused(error.code);
@@ -155,6 +163,35 @@ export class LiveDataPlane implements DataPlane, Runner {
       this.#observers.of(model).requestRefused('draining');
       reject(new InferenceError('draining', 'the server is shutting down; send the request to another one'));
     } else this.#heldByRunners.run(runner, valid, signal).then(resolve, reject);
+  }
+
+  /** Looks at long BYTES tensors in slices; whoever goes away meanwhile is told, and the rest is not read. */
+  #checkTexts(
+    request: InferRequest,
+    model: ServedModel,
+    signal: CancelSignal,
+    reject: Reject,
+    goOn: (request: InferRequest) => void,
+  ): void {
+    const cameAt = this.#clock.now();
+    const refuse = (error: unknown): void => {
+      stopListening();
+      if (error instanceof InferenceError) this.#observers.of(model).requestRefused(error.code);
+      reject(error as InferenceError);
+    };
+    let stopListening = (): void => {};
+    const stop = this.sliced.run(
+      longTextSlices(request, model),
+      () => {
+        stopListening();
+        goOn(afterWaiting(request, this.#clock.now() - cameAt));
+      },
+      refuse,
+    );
+    stopListening = signal.onCancel((reason) => {
+      stop();
+      refuse(new InferenceError(reason, 'the request ended while its inputs were checked'));
+    });
   }
 
   /** Waits until the version is loaded for the request, then begins anew: another may stand for it by then. */

@@ -3,11 +3,7 @@
  * so nothing behind it checks again and nothing malformed reaches a worker. Messages follow Triton's where it has one,
  * because its clients match on them.
  */
-import { isUtf8 } from 'node:buffer';
 import {
-  BytesCursor,
-  bytesElementsProblem,
-  elementCount,
   formatShape,
   InferenceError,
   quote,
@@ -19,6 +15,7 @@ import {
 } from '@millrace/protocol';
 import type { ModelView } from '../registry/catalogue.ts';
 import { type BatchShaping, sizeClassOf } from './batch-shaping/shaping.ts';
+import { bytesCheckSlices, hasManyTexts, isLongTexts } from './bytes-check.ts';
 import type { InferRequest, Parameters, SequenceStep } from './infer.ts';
 import { inputHeadProblem, namesIn, shapeFits, unknownInputProblem, withoutListOfOne } from './input-head.ts';
 import type { ServedModel } from './served-model.ts';
@@ -122,8 +119,11 @@ export class ValidInferRequest {
     return new ValidInferRequest(model, details, inputs, outputs, rows, bytes, isAlone);
   }
 
-  /** Throws `invalid-request` with the first thing that is wrong. */
-  static from(request: InferRequest, model: ServedModel): ValidInferRequest {
+  /**
+   * Throws `invalid-request` with the first thing that is wrong. `areTextsChecked`: the long BYTES tensors of the request
+   * have been, in slices.
+   */
+  static from(request: InferRequest, model: ServedModel, areTextsChecked = false): ValidInferRequest {
     const { view } = model;
     let inputs = inputsInOrder(request, model);
     let rows = 1;
@@ -135,7 +135,7 @@ export class ValidInferRequest {
       if (tensor === undefined) continue;
       if (!isPlainlyRight(tensor, model, index)) {
         const given = tensor;
-        tensor = checkedTensor(request, given, model, index);
+        tensor = checkedTensor(request, given, model, index, areTextsChecked);
         if (tensor !== given) inputs = inputs.with(index, tensor);
       }
       bytes += tensor.data.length;
@@ -163,6 +163,8 @@ export class ValidInferRequest {
       }
       areRowsKnown = true;
     }
+    // One with more rows than a batch may have is divided before it runs.
+    if (rows <= view.rowsMax) isAlone ||= inputs.some((tensor) => tensor !== undefined && hasManyTexts(tensor));
     if (rows < 1 || rows > view.rowsMax) {
       if (!model.answersAnyRows) throw rowsRefusal(request, view, rows);
       // Nothing to divide, answers that must keep their order, or more bytes than the queue takes of any request.
@@ -189,7 +191,8 @@ export class ValidInferRequest {
     const { model, outputs } = request;
     let bytes = 0;
     for (const input of inputs) bytes += input?.data.length ?? 0;
-    const isAlone = rows > model.view.rowsMax;
+    const hasTexts = inputs.some((tensor) => tensor !== undefined && hasManyTexts(tensor));
+    const isAlone = hasTexts || rows > model.view.rowsMax;
     return new ValidInferRequest(model, { ...request.#details, timeoutMs }, inputs, outputs, rows, bytes, isAlone);
   }
 }
@@ -265,14 +268,20 @@ function isPlainlyRight(tensor: Tensor, model: ServedModel, index: number): bool
 }
 
 /** The tensor in the shape that the model takes; throws when it is none of this input. */
-function checkedTensor(request: InferRequest, given: Tensor, served: ServedModel, index: number): Tensor {
+function checkedTensor(
+  request: InferRequest,
+  given: Tensor,
+  served: ServedModel,
+  index: number,
+  areTextsChecked: boolean,
+): Tensor {
   const { model } = request;
   const spec = served.view.inputs[index] as TensorSpec;
   const tensor = withoutListOfOne(given, spec, served.view.isBatched);
   const problem = inputHeadProblem(tensor, spec, model);
   if (problem !== undefined) throw refusal(request, problem);
   if (tensor.datatype === 'BYTES') {
-    checkBytesTensor(request, tensor, served.takesTextOnly);
+    if (!areTextsChecked || !isLongTexts(tensor)) checkBytesTensor(request, tensor, served.takesTextOnly);
     return tensor;
   }
   const expected = takeByteSize(tensor.datatype, tensor.shape);
@@ -283,19 +292,19 @@ function checkedTensor(request: InferRequest, given: Tensor, served: ServedModel
   return tensor;
 }
 
-/** Where the engine takes text, not bytes, an element that it would change or cut off is refused here. */
 function checkBytesTensor(request: InferRequest, tensor: Tensor, mustBeText: boolean): void {
-  const problem = bytesElementsProblem(tensor.data, elementCount(tensor.shape));
-  if (problem !== undefined)
-    throw refusal(request, `input ${quote(tensor.name)} for model ${quote(request.model)}: ${problem}`);
-  if (!mustBeText) return;
-  const cursor = new BytesCursor(tensor.data);
-  for (let element = 0; cursor.next(); element++) {
-    const text = cursor.view();
-    const hasZero = text.includes(0);
-    if (!hasZero && isUtf8(text)) continue;
-    const where = `element ${element} of input ${quote(tensor.name)} for model ${quote(request.model)}`;
-    throw refusal(request, `${where} ${hasZero ? 'contains a zero byte' : 'is not valid UTF-8'}`);
+  const slices = bytesCheckSlices(tensor, request.model, mustBeText);
+  let step = slices.next();
+  while (step.done !== true) step = slices.next();
+  if (step.value !== undefined) throw refusal(request, step.value);
+}
+
+/** The check of the long BYTES tensors of a request, for `from` to rely on. Its result is thrown by the last slice. */
+export function* longTextSlices(request: InferRequest, { takesTextOnly }: ServedModel): Generator<void, void> {
+  for (const tensor of request.inputs) {
+    if (!isLongTexts(tensor)) continue;
+    const problem = yield* bytesCheckSlices(tensor, request.model, takesTextOnly);
+    if (problem !== undefined) throw refusal(request, problem);
   }
 }
 

@@ -3,7 +3,14 @@
  * tensors and the sequence's state added. State lives here between steps, so that any instance may run the next one.
  */
 import { type SequenceNumber, Sequencer, type SequencerEvent, type StepId } from '@millrace/core';
-import { Cancellation, type CancelSignal, InferenceError, neverCancelled } from '@millrace/protocol';
+import {
+  Cancellation,
+  type CancelSignal,
+  InferenceError,
+  neverCancelled,
+  quotedCharactersMax,
+  shortened,
+} from '@millrace/protocol';
 import type { ModelObserver } from '../../telemetry/observer.ts';
 import type { Clock } from '../clock.ts';
 import type { InferAnswer, InferRequest, Runner, SequenceStep } from '../infer.ts';
@@ -268,7 +275,7 @@ export class SequenceRunner implements Runner {
   #stateRefusal(step: Step, bytes: number): InferenceError {
     return new InferenceError(
       'model-full',
-      `the state of sequence ${step.place.id} has grown to ${bytes} bytes, and all sequences of model ` +
+      `the state of sequence ${shortened(String(step.place.id), quotedCharactersMax)} has grown to ${bytes} bytes, and all sequences of model ` +
         `'${this.#model.view.name}' may have ${this.#sequencing.stateBytesMax} (millrace.sequence_state_bytes_max); the sequence has ended`,
     );
   }

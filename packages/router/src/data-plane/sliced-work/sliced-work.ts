@@ -13,6 +13,7 @@ export type Slices = Iterator<void, void>;
 interface Task {
   readonly slices: Slices;
   readonly onDone: () => void;
+  readonly onFailed: ((error: unknown) => void) | undefined;
   isCancelled: boolean;
 }
 
@@ -30,9 +31,9 @@ export class SlicedWork {
     return this.#tasks.length;
   }
 
-  /** Does the first slice in a later turn. Returns the way to call it off: nothing is touched or called after that. */
-  run(slices: Slices, onDone: () => void): () => void {
-    const task = { slices, onDone, isCancelled: false };
+  /** Does the first slice in a later turn. What a slice throws is a defect, unless `onFailed` takes it. Returns the way to call it off: nothing is touched or called after that. */
+  run(slices: Slices, onDone: () => void, onFailed?: (error: unknown) => void): () => void {
+    const task = { slices, onDone, onFailed, isCancelled: false };
     this.#tasks.push(task);
     this.#schedule();
     return () => {
@@ -55,7 +56,15 @@ export class SlicedWork {
   #step(): void {
     const task = this.#tasks.shift();
     if (task === undefined) return;
-    if (task.slices.next().done !== true) this.#tasks.push(task);
+    let isDone: boolean;
+    try {
+      isDone = task.slices.next().done === true;
+    } catch (error) {
+      if (task.onFailed === undefined) throw error;
+      task.onFailed(error);
+      return;
+    }
+    if (!isDone) this.#tasks.push(task);
     else if (!task.isCancelled) task.onDone();
   }
 }

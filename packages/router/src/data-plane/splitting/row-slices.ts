@@ -1,16 +1,17 @@
 /** Rows of tensors cut out as views, and rows of several answers put together again. */
-import { elementCount, InferenceError, type Tensor, takeBytesRowOffsets } from '@millrace/protocol';
+import { BytesCursor, elementCount, InferenceError, type Tensor } from '@millrace/protocol';
+import { sliceElementsMax } from '../bytes-check.ts';
 
 import type { Copy } from '../sliced-work/copy-slices.ts';
 
 /** Rows [begin, end) of one input. */
 export type RowSlicer = (begin: number, end: number) => Tensor;
 
-/** What cuts rows out of a tensor with `rows` rows, without copying. */
-export function rowSlicerOf(tensor: Tensor, rows: number): RowSlicer {
+/** Finds out how to cut rows out of a tensor with `rows` rows, without copying; in slices, where each text is looked at. */
+export function* rowSlicerSlices(tensor: Tensor, rows: number): Generator<void, RowSlicer> {
   const { shape, data, datatype } = tensor;
   const rowShape = shape.slice(1);
-  const offsets = datatype === 'BYTES' ? takeBytesRowOffsets(data, rows, elementCount(rowShape)) : undefined;
+  const offsets = datatype === 'BYTES' ? yield* textOffsets(data, rows, elementCount(rowShape)) : undefined;
   const rowBytes = data.length / rows;
   const offsetOf = (row: number): number => (offsets === undefined ? row * rowBytes : (offsets[row] as number));
   return (begin, end) => ({
@@ -18,6 +19,21 @@ export function rowSlicerOf(tensor: Tensor, rows: number): RowSlicer {
     shape: [end - begin, ...rowShape],
     data: data.subarray(offsetOf(begin), offsetOf(end)),
   });
+}
+
+/** Where each row begins. The data is known to be as many texts. */
+function* textOffsets(data: Uint8Array, rows: number, rowElements: number): Generator<void, Float64Array> {
+  const offsets = new Float64Array(rows + 1);
+  const cursor = new BytesCursor(data);
+  let elements = 0;
+  for (let row = 0; row < rows; row++) {
+    for (let element = 0; element < rowElements && cursor.next(); element++) {
+      elements += 1;
+      if (elements % sliceElementsMax === 0) yield;
+    }
+    offsets[row + 1] = cursor.offset + cursor.length;
+  }
+  return offsets;
 }
 
 /** One output of a request that was run in parts. Parts are copied as they come, so that their memory can go back. */

@@ -223,3 +223,49 @@ test('a caller that never cancels is answered in parts as well', async () => {
   await answerAll(stage, link);
   expect(await answer).toMatchObject({ id: 'mine', model: 'm', version: '1', outputs: [{ name: 'y', data }] });
 });
+
+test('a request with very many texts is cut, run and joined in slices', async () => {
+  const model = servedModel(
+    [{ name: 'x', datatype: 'BYTES', shape: [-1, -1] }],
+    [{ name: 'y', datatype: 'BYTES', shape: [-1, -1] }],
+    { sharing: guessed },
+    { queueBytesMax: 1e9 },
+  );
+  const stage = new PlaneOnStage({}, model);
+  const link = stage.worker(1);
+  const [rows, columns] = [10, 20_000];
+  const data = encodeBytesElements(Array.from({ length: rows * columns }, (_, index) => `${index}`.padStart(8, '0')));
+  const sent = stage.send([], undefined, { inputs: [{ name: 'x', datatype: 'BYTES', shape: [rows, columns], data }] });
+  await answerAll(stage, link);
+  expect(sent.answer?.outputs[0]?.shape).toEqual([rows, columns]);
+  expect(Buffer.compare(sent.answer?.outputs[0]?.data ?? new Uint8Array(), data)).toBe(0);
+});
+
+test('large outputs of parts are joined in slices, and a caller that gives up meanwhile is told', async () => {
+  const tensor = { datatype: 'UINT8', shape: [-1, -1] } as const;
+  const model = servedModel(
+    [{ name: 'x', ...tensor }],
+    [{ name: 'y', ...tensor }],
+    { sharing: guessed },
+    { queueBytesMax: 1e9 },
+  );
+  const stage = new PlaneOnStage({}, model);
+  const link = stage.worker(1);
+  const [rows, columns] = [10, 2 ** 20];
+  const data = new Uint8Array(rows * columns).map((_, index) => index >> 12);
+  const inputs = [{ name: 'x', datatype: 'UINT8' as const, shape: [rows, columns], data }];
+  const sent = stage.send([], undefined, { inputs });
+  await answerAll(stage, link);
+  await answerAll(stage, link);
+  expect(Buffer.compare(sent.answer?.outputs[0]?.data ?? new Uint8Array(), data)).toBe(0);
+  const left = stage.send([], undefined, { inputs });
+  await stage.turn();
+  link.answers();
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(stage.plane.sliced.count).toBeGreaterThan(0);
+  left.cancellation.cancel('cancelled');
+  await answerAll(stage, link);
+  await stage.turn();
+  expect(left.result).toBe('cancelled');
+  expect(stage.plane.sliced.count).toBe(0);
+});

@@ -3,12 +3,13 @@
  * whose outputs are put together in the order of the rows. Only for models that share runs, so that rows are independent.
  */
 import { Cancellation, type CancelSignal, InferenceError, type Tensor } from '@millrace/protocol';
+import { isLongTexts } from '../bytes-check.ts';
 import type { Clock } from '../clock.ts';
 import type { InferAnswer, Runner } from '../infer.ts';
 import { type Copy, copySlices, finish } from '../sliced-work/copy-slices.ts';
 import { copySliceBytesMax, type SlicedWork } from '../sliced-work/sliced-work.ts';
 import { ValidInferRequest } from '../valid-request.ts';
-import { JoinedOutput, type RowSlicer, rowSlicerOf } from './row-slices.ts';
+import { JoinedOutput, type RowSlicer, rowSlicerSlices } from './row-slices.ts';
 
 /** Parts of one request; one with still more rows has larger parts, which run alone. */
 export const splitPartsMax = 1024;
@@ -48,7 +49,8 @@ class SplitRequest {
   readonly #sliced: SlicedWork;
   readonly #deadlineAt: number;
   readonly #partRows: number;
-  readonly #slicers: readonly (RowSlicer | undefined)[];
+  /** One for each input, once it is started. */
+  #slicers: readonly (RowSlicer | undefined)[] = [];
   readonly #cancellation = new Cancellation();
   /** Of the wanted outputs, in their order; empty until the first part is answered. */
   #outputs: readonly JoinedOutput[] = [];
@@ -67,7 +69,6 @@ class SplitRequest {
     this.#sliced = sliced;
     this.#deadlineAt = timeoutMs === undefined ? Number.POSITIVE_INFINITY : clock.now() + timeoutMs;
     this.#partRows = Math.max(model.view.rowsMax, Math.ceil(rows / splitPartsMax));
-    this.#slicers = request.inputs.map((tensor) => tensor && rowSlicerOf(tensor, rows));
     for (let row = 0; row < rows; row += this.#partRows) this.#waiting.unshift(row);
     this.#atOnceMax = Math.min(splitPartsAtOnceMax, this.#waiting.length);
   }
@@ -75,7 +76,20 @@ class SplitRequest {
   /** Calls back once, when no part is waited for any more. */
   start(onEnd: (outcome: InferAnswer | InferenceError) => void): void {
     this.#onEnd = onEnd;
+    const slices = this.#slicerSlices();
+    if (this.#request.inputs.some((tensor) => tensor !== undefined && isLongTexts(tensor))) {
+      this.#sliced.run(slices, () => this.#submitParts());
+      return;
+    }
+    finish(slices);
     this.#submitParts();
+  }
+
+  *#slicerSlices(): Generator<void, void> {
+    const { inputs, rows } = this.#request;
+    const slicers: (RowSlicer | undefined)[] = [];
+    for (const tensor of inputs) slicers.push(tensor && (yield* rowSlicerSlices(tensor, rows)));
+    this.#slicers = slicers;
   }
 
   /** The parts that wait or run are told, and end the request by what they say. */
