@@ -3,10 +3,12 @@ import { connect, type Socket } from 'node:net';
 import { MemoryLedger, resolveMemoryLimits } from '@millrace/core';
 import { type HttpServer, serveHttp } from '@millrace/http';
 import { afterEach, expect, test } from 'vitest';
-import { echoEdge, input, jsonRequest } from './echo-double.ts';
+import { catalogueOf, echoEdge, input, jsonRequest, viewOf } from './echo-double.ts';
 
 const mebibyte = 1024 * 1024;
-const request = jsonRequest({ inputs: [input('x', 'INT8', [1], { data: [1] })] });
+const flat = { name: 'x', datatype: 'FP32', shape: [-1] } as const;
+const catalogue = catalogueOf(viewOf('m', { isBatched: false, inputs: [flat], outputs: [flat] }));
+const request = jsonRequest({ inputs: [input('x', 'FP32', [1], { data: [1] })] });
 const body = String(request.body);
 
 let server: HttpServer;
@@ -19,7 +21,7 @@ afterEach(async () => {
 
 async function serve(): Promise<void> {
   memory = new MemoryLedger(resolveMemoryLimits({ bytesMax: 16 * mebibyte, bodyBytesMax: 2 * mebibyte }));
-  server = await serveHttp(echoEdge().handler, { memory, memoryWaitMsMax: 100 });
+  server = await serveHttp(echoEdge({ catalogue }).handler, { memory, memoryWaitMsMax: 100 });
 }
 
 /** Sends the head of a request that announces so much, and `sent` of its body, from an address of this machine. */
@@ -71,9 +73,11 @@ test('an owner with its share waits and is refused by name, while another is ser
   }
   await until(() => memory.waitingCount > 0);
   expect(memory.usedBytes).toBeLessThan(16 * mebibyte);
-  for (const size of [body.length, mebibyte]) {
-    const padded = body + ' '.repeat(size - body.length);
-    expect(await reply(await announce(size, padded, { from: '127.0.0.3' }))).toMatch(/^HTTP\/1\.1 200 /);
+  for (const count of [1, 50_000]) {
+    const data = new Array<number>(count).fill(1);
+    const sent = String(jsonRequest({ inputs: [input('x', 'FP32', [count], { data })] }).body);
+    const told = await reply(await announce(sent.length, sent, { from: '127.0.0.3' }));
+    expect(told, told).toMatch(/^HTTP\/1\.1 200 /);
   }
   const refused = await Promise.race(replies);
   expect(refused).toMatch(/^HTTP\/1\.1 429 /);
