@@ -26,7 +26,7 @@ const cases: readonly (readonly [name: string, datatype: Datatype, shape: readon
 async function longestTurnMs(run: () => Promise<unknown>): Promise<number> {
   let longest = 0;
   let last = performance.now();
-  let isRunning = true;
+  let isRunning: boolean = true;
   const tick = (): void => {
     const now = performance.now();
     longest = Math.max(longest, now - last);

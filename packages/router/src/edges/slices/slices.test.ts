@@ -2,7 +2,7 @@ import { Cancellation, neverCancelled } from '@millrace/protocol';
 import { describe, expect, test } from 'vitest';
 import { joinPieces } from './join-pieces.ts';
 import { OwnerRotation } from './owner-rotation.ts';
-import { doAtOnce, type SlicedWork, SliceQueue } from './slice-queue.ts';
+import { doAtOnce, nextSliceBytes, type SlicedWork, SliceQueue, sliceBytes } from './slice-queue.ts';
 import { TurnGate } from './turn-gate.ts';
 
 /** A queue whose turns the test makes, and the work done in each. */
@@ -87,6 +87,14 @@ describe('sliced work', () => {
   test('that is small is done at once', () => {
     expect(doAtOnce(new Turns().work('a', 5))).toBe('a is done');
   });
+});
+
+test('slices grow from a small one to the largest', () => {
+  const sizes = [nextSliceBytes(0)];
+  for (let count = 0; count < 100; count += 1) sizes.push(nextSliceBytes(sizes.at(-1) as number));
+  expect(sizes[0]).toBe(4096);
+  expect(sizes.at(-1)).toBe(sliceBytes);
+  expect(sizes).toEqual(sizes.toSorted((a, b) => a - b));
 });
 
 test('owners take turns, however many items one of them has', () => {
