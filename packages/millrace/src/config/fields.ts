@@ -276,7 +276,7 @@ export const fields = {
     jsonHeadBytesMax: bytes({
       flag: 'json-head-bytes-max',
       description: 'Largest JSON of a request without the data of tensors: names, shapes, parameters and ignored keys.',
-      default: 256 * KiB,
+      default: 128 * KiB,
       min: KiB,
       max: 16 * MiB,
     }),

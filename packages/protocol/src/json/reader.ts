@@ -131,7 +131,7 @@ export class JsonReader {
     }
     const start = this.position;
     const limits = this.#limits;
-    if (limits !== undefined) this.#checkHead(limits);
+    if (limits !== undefined) this.#checkHead();
     const key = this.readString(limits?.keyBytesMax, 'a key');
     const keys = this.#keys.add(key);
     if (keys === 0) {
@@ -230,7 +230,9 @@ export class JsonReader {
 
   /** Passes a value, checking all of it. */
   skipValue(): void {
-    switch (this.peekKind()) {
+    const kind = this.peekKind();
+    if (this.#longValues !== undefined) this.#checkLong(this.#longValues);
+    switch (kind) {
       case 'object':
         this.beginObject();
         while (this.nextKey() !== undefined) this.skipValue();
@@ -238,7 +240,7 @@ export class JsonReader {
       case 'array':
         this.beginArray();
         while (this.nextElement()) {
-          if (this.#limits !== undefined) this.#checkHead(this.#limits);
+          if (this.#limits !== undefined) this.#checkHead();
           this.skipValue();
         }
         return;
@@ -336,12 +338,21 @@ export class JsonReader {
     throw jsonTooLargeAt(bytes, position, `${what} has more than ${most} bytes`);
   }
 
-  #checkHead({ headBytesMax }: JsonLimits): void {
-    if (this.position <= this.#headEnd) return;
-    throw jsonTooLargeAt(
+  /** What is known to be too long is not begun. */
+  #checkLong(longValues: LongValues): void {
+    const end = longValues.endOf(this.position);
+    if (end !== undefined && end > this.#headEnd) throw this.#headTooLarge();
+  }
+
+  #checkHead(): void {
+    if (this.position > this.#headEnd) throw this.#headTooLarge();
+  }
+
+  #headTooLarge(): Error {
+    return jsonTooLargeAt(
       this.bytes,
       this.position,
-      `there are more than ${headBytesMax} bytes beside the data of tensors; send less in names, parameters and other keys`,
+      `there are more than ${this.#limits?.headBytesMax} bytes beside the data of tensors; send less in names, parameters and other keys`,
     );
   }
 

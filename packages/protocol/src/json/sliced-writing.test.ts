@@ -55,3 +55,10 @@ test('text that is not UTF-8 is refused wherever it is cut', () => {
     /element 0 of output 'y' is not valid UTF-8/,
   );
 });
+
+test('many empty texts are written in steps too', () => {
+  const data = encodeBytesElements(Array<string>(100_000).fill(''));
+  const parts = pieces({ name: 'y', datatype: 'BYTES', shape: [100_000], data });
+  expect(Math.max(...parts.map(({ length }) => length))).toBeLessThan(100_000);
+  expect(JSON.parse(Buffer.concat(parts).toString())).toHaveLength(100_000);
+});

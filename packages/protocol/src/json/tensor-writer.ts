@@ -157,6 +157,11 @@ function* appendTextSteps(sink: GrowableBytes, tensor: Tensor): Generator<void, 
   const cursor = new BytesCursor(data);
   let stepStart = 0;
   for (let element = 0; cursor.next(); element += 1) {
+    // Elements without a byte have their prefix, which counts too.
+    if (cursor.offset - stepStart >= stepTextBytes) {
+      yield;
+      stepStart = cursor.offset;
+    }
     appendByte(sink, 0x22);
     const end = cursor.offset + cursor.length;
     for (let from = cursor.offset; from < end; ) {

@@ -24,9 +24,9 @@ import { jsonFrom } from './message-codec.ts';
 /** The generated code takes several times as long as ours, so less is read by it at once. */
 export const jsonAtOnceBytesMax = 32 * 1024;
 
-const limits: JsonLimits = { keysMax: 256, keyBytesMax: 4096, headBytesMax: 256 * 1024 };
+const limits: JsonLimits = { keysMax: 256, keyBytesMax: 4096, headBytesMax: 128 * 1024 };
 const elementsPerSlice = 2048;
-const searchedBytes = 4 * sliceBytes;
+const searchedBytes = 2 * sliceBytes;
 
 /** A request that came as JSON: it is answered in JSON too. */
 export class JsonRequest {

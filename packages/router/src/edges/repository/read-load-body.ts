@@ -29,7 +29,7 @@ export interface FilesOfBody {
 export const loadHeadBytesMax = 256 * 1024;
 
 const limits: JsonLimits = { keysMax: 8192, keyBytesMax: 4096, headBytesMax: loadHeadBytesMax };
-const searchedBytes = 4 * sliceBytes;
+const searchedBytes = 2 * sliceBytes;
 
 /** No bytes at all stand for an empty object. `grow` is told of the memory that the files take. */
 export function* readLoadBody(

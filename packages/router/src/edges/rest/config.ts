@@ -39,7 +39,7 @@ export type RestConfig = Required<RestOptions>;
 
 export const restDefaults: RestConfig = Object.freeze({
   jsonBytesMax: 16 * 1024 * 1024,
-  jsonHeadBytesMax: 256 * 1024,
+  jsonHeadBytesMax: 128 * 1024,
   jsonElementsMax: 4 * 1024 * 1024,
   keysMax: 256,
   nameBytesMax: 4096,

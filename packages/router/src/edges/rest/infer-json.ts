@@ -13,7 +13,7 @@ import {
 } from '@millrace/protocol';
 import type { InputHead } from '../../data-plane/input-head.ts';
 import { type AnswerForm, binaryForm, jsonForm, type OutputForm } from '../classification/answer-form.ts';
-import { type SlicedWork, sliceBytes } from '../slices/slice-queue.ts';
+import { nextSliceBytes, type SlicedWork } from '../slices/slice-queue.ts';
 import { TemplateSlot } from './answer-template.ts';
 import { type InputLimits, type PendingInput, readInputs } from './decode-inputs.ts';
 import { type OutputLimits, readOutputs } from './decode-outputs.ts';
@@ -37,9 +37,6 @@ export interface InferJson {
   /** For answers to JSON that is remembered. */
   readonly template: TemplateSlot | undefined;
 }
-
-/** Bytes that are looked at in a slice to find long values: a quarter of the time that reading them takes. */
-const searchedBytes = 4 * sliceBytes;
 
 /** JSON up to here is remembered, and so many of them. */
 export const knownJsonBytesMax = 1024;
@@ -90,7 +87,9 @@ export class InferJsonReader {
     grow: (bytes: number) => void,
   ): SlicedWork<InferJson> {
     const longValues = new LongValues(bytes);
-    while (!longValues.step(searchedBytes)) yield;
+    let step = nextSliceBytes(0);
+    // Looking takes less time than reading.
+    for (; !longValues.step(2 * step); step = nextSliceBytes(step)) yield;
     yield;
     const json = this.#read(bytes, longValues);
     check(json);
@@ -117,7 +116,8 @@ function* readTensorInSlices(
   // Text is never longer as a tensor than as JSON but for its prefixes, which take the place of quotes and commas.
   grow(takeByteSize(head.datatype, head.shape) ?? 2 * (span.end - span.start));
   const target = beginTensorData(reader, head);
-  while (!continueTensorData(target, reader.position + sliceBytes)) yield;
+  let step = nextSliceBytes(0);
+  for (; !continueTensorData(target, reader.position + step); step = nextSliceBytes(step)) yield;
   reader.expectEnd();
   return { ...head, data: target.take() };
 }

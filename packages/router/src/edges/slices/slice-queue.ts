@@ -10,6 +10,16 @@ export type SlicedWork<Result> = Generator<void, Result>;
 /** Bytes of JSON that are read in a slice, and at once where there are no more. */
 export const sliceBytes = 64 * 1024;
 
+const rampBytes = 4 * 1024;
+
+/**
+ * The slice after one of so many bytes, the first after 0. They grow: code that has not run for a while, or meets something
+ * new, is slow until the engine has compiled it, which it does between turns.
+ */
+export function nextSliceBytes(bytes: number): number {
+  return Math.min(bytes + rampBytes, sliceBytes);
+}
+
 /** Runs a function in a later turn of the event loop. */
 export type RunLater = (run: () => void) => void;
 
