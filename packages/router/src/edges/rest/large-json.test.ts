@@ -85,7 +85,8 @@ describe('a large request', () => {
     expect(reply.status).toBe(status);
     expect(reply.text()).toContain(message);
     expect(dataPlane.refusals).toHaveLength(1);
-    expect(counted.count).toBeLessThanOrEqual(4);
+    // Those of the search for long values; reading the data would take nine more.
+    expect(counted.count).toBeLessThanOrEqual(8);
   });
 
   test('goes on where another ready version of the model takes it', async () => {
