@@ -34,8 +34,10 @@ export function openDoor({ config, trustedProxies, workers, logger, ...given }: 
       'http.connectionsMax lowered to fit the limit of open files; raise ulimit -n to serve more connections',
     );
   }
+  // Few connections are for many addresses all the same.
+  const perAddressMax = Math.min(limits.connectionsPerAddressMax, Math.max(1, Math.floor(connectionsMax / 4)));
   return new ConnectionDoor(
-    { ...limits, connectionsMax },
+    { ...limits, connectionsMax, connectionsPerAddressMax: perAddressMax },
     {
       trustedProxies,
       onRefused: refusedConnectionLog(logger, () => performance.now()),

@@ -5,8 +5,8 @@ import { inferPath } from '../raw/requests.ts';
 import { Target } from '../target.ts';
 
 const victimAddress = '127.0.0.7';
-/** How long another caller may wait for a slot of a model whose sequences one caller holds. */
-const victimMsMax = 3000;
+/** How long another caller may wait for a slot of a model whose sequences one caller holds: its idle time, and some more. */
+const victimMsMax = 6500;
 
 function step(target: Target, id: number, value: number, flags: object): Buffer {
   const inputs = [{ name: 'INPUT', datatype: 'INT32', shape: [1, 1], data: [value] }];
@@ -22,7 +22,7 @@ export const sequencesHeld: Attack = {
   row: 'One caller keeps all slots of a sequence model for ever, and sends the ids of another caller to read and spoil its sums.',
   expected: 'refused',
   isAlone: true,
-  secondsMin: 8,
+  secondsMin: 12,
   run: async (target, pressure) => {
     const victim = new Target({ ...target.place, address: victimAddress });
     const shared = 4242;

@@ -20,6 +20,9 @@ import { type ConnectionOption, type Framing, ResponseHeads, responseHead } from
 /** Offers the connection to another protocol; false when it stays. */
 export type OfferUpgrade = (request: HttpRequest, head: Uint8Array) => boolean;
 
+/** Bytes from the socket that make more pieces of a body than this are laborious. */
+const piecesPerTurn = 512;
+
 export class Http1Connection implements Connection, RequestSink {
   readonly host: ConnectionHost;
   readonly transport: Transport;
@@ -37,6 +40,8 @@ export class Http1Connection implements Connection, RequestSink {
   #isReceiving: boolean = false;
   #isFlushQueued: boolean = false;
   #isPaused: boolean = false;
+  #piecesOfChunk = 0;
+  #isYielding: boolean = false;
   #isDraining: boolean = false;
   /** The next request waits until the client has taken more of the answers before it. */
   #isRoomAwaited: boolean = false;
@@ -84,9 +89,22 @@ export class Http1Connection implements Connection, RequestSink {
       return;
     }
     this.#isReceiving = true;
+    this.#piecesOfChunk = 0;
     this.#reader.read(bytes);
     this.#isReceiving = false;
     this.flush();
+    if (this.#piecesOfChunk > piecesPerTurn) this.#yieldTurn();
+  }
+
+  /** A socket that has much to read gives it out in one turn: what is laborious goes on in the next, after the others. */
+  #yieldTurn(): void {
+    if (this.#isYielding || this.isClosed) return;
+    this.#isYielding = true;
+    this.transport.pause();
+    setImmediate(() => {
+      this.#isYielding = false;
+      if (!this.#isPaused && !this.isClosed) this.transport.resume();
+    });
   }
 
   onHeadBegins(): void {
@@ -116,6 +134,7 @@ export class Http1Connection implements Connection, RequestSink {
   }
 
   onData(piece: Buffer): void {
+    this.#piecesOfChunk++;
     const exchange = this.#exchange;
     if (exchange === undefined || exchange.isSettled) {
       this.#discardedBytes += piece.length;
@@ -217,7 +236,7 @@ export class Http1Connection implements Connection, RequestSink {
     if (!this.#isPaused) return;
     this.#isPaused = false;
     this.#times.onBodyResumed();
-    this.transport.resume();
+    if (!this.#isYielding) this.transport.resume();
   }
 
   flush(): void {

@@ -26,6 +26,8 @@ const tokensPerRequest = 4;
  * is worked on, instead of both waiting for each other in turn.
  */
 const answersPerFlush = 16;
+/** A chunk of more frames than this is laborious. */
+const framesPerTurn = 512;
 /** Our pings carry a mark of what they are for. */
 const keepAliveMark = Buffer.from('millkeep', 'latin1');
 const drainMark = Buffer.from('milldrai', 'latin1');
@@ -47,6 +49,8 @@ export class Http2Connection implements Connection, FrameSink {
   #isFlushQueued: boolean = false;
   #answersUnflushed = 0;
   #isInputPaused: boolean = false;
+  #framesOfChunk = 0;
+  #isYielding: boolean = false;
   #goaway: 'none' | 'announced' | 'final' = 'none';
   /** The client has sent its preface and first SETTINGS. */
   isEstablished: boolean = false;
@@ -107,9 +111,22 @@ export class Http2Connection implements Connection, FrameSink {
     this.times.onReceived();
     this.#isReceiving = true;
     const from = this.#prefaceHave < clientPreface.length ? this.#readPreface(bytes) : 0;
+    this.#framesOfChunk = 0;
     this.#reader.read(bytes, from);
     this.#isReceiving = false;
     this.flush();
+    if (this.#framesOfChunk > framesPerTurn) this.#yieldTurn();
+  }
+
+  /** A socket that has much to read gives it out in one turn: what is laborious goes on in the next, after the others. */
+  #yieldTurn(): void {
+    if (this.#isYielding || this.isClosed) return;
+    this.#isYielding = true;
+    this.transport.pause();
+    setImmediate(() => {
+      this.#isYielding = false;
+      if (!this.#isInputPaused && !this.isClosed) this.transport.resume();
+    });
   }
 
   receiveEnd(): void {
@@ -121,7 +138,7 @@ export class Http2Connection implements Connection, FrameSink {
   onWritable(): void {
     if (this.#isInputPaused) {
       this.#isInputPaused = false;
-      this.transport.resume();
+      if (!this.#isYielding) this.transport.resume();
     }
     this.flush();
   }
@@ -298,6 +315,7 @@ export class Http2Connection implements Connection, FrameSink {
 
   onFrameBegin(type: number, flags: number, streamId: number, length: number): boolean {
     const { limits } = this.host;
+    this.#framesOfChunk++;
     if (length > limits.frameBytesMax) this.fail(errorCode.frameSizeError, 'frame larger than announced');
     else if (!this.isEstablished && (type !== frameType.settings || (flags & frameFlag.ack) !== 0)) {
       this.fail(errorCode.protocolError, 'the first frame must be SETTINGS');

@@ -133,7 +133,8 @@ export class Call
       return;
     }
     let isDone = false;
-    decompress(message, this.#requestCompression, this.host.limits, this.exchange, (error, plain) => {
+    const { limits, unpacking } = this.host;
+    decompress(message, this.#requestCompression, limits, unpacking, this.exchange, (error, plain) => {
       isDone = true;
       if (error !== undefined) this.fail(error);
       else if (!this.isEnded) this.#accept(plain, message.length + plain.length);

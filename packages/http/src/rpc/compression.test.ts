@@ -1,28 +1,31 @@
 import { deflateSync, gunzipSync, gzipSync, inflateSync } from 'node:zlib';
 import { expect, test } from 'vitest';
-import {
-  accepts,
-  type Compression,
-  compress,
-  decompress,
-  mustReadCompression,
-  type UnpackMemory,
-} from './compression.ts';
+import { unlimitedMemory } from '../wire/memory.ts';
+import { accepts, type Compression, compress, decompress, mustReadCompression } from './compression.ts';
 import { resolveRpcLimits } from './config.ts';
 import type { RpcError } from './rpc-error.ts';
+import { type UnpackOwner, Unpacking } from './unpacking.ts';
 
 const limits = resolveRpcLimits({ receiveBytesMax: 100_000, compressBytesMin: 10, compressBytesMax: 1000 });
 
-const plenty: UnpackMemory = { holdMore: () => true, isStarved: false, whenMemory: (listener) => listener() };
+const plenty: UnpackOwner = {
+  peer: { owner: 'a' },
+  memory: unlimitedMemory.connection('a').lease({ onMemory: () => {} }),
+  holdMore: () => true,
+  isStarved: false,
+  isGivenUp: false,
+  whenMemory: (listener) => listener(),
+};
 
 function decompressed(
   bytes: Uint8Array,
   compression: Compression,
   with_ = limits,
-  memory: UnpackMemory = plenty,
+  owner: UnpackOwner = plenty,
+  unpacking = new Unpacking(2),
 ): Promise<Uint8Array | RpcError> {
   return new Promise((resolve) =>
-    decompress(bytes, compression, with_, memory, (error, message) => resolve(error ?? message)),
+    decompress(bytes, compression, with_, unpacking, owner, (error, message) => resolve(error ?? message)),
   );
 }
 
@@ -97,7 +100,8 @@ test('what is unpacked is counted piece by piece, and waits while there is no me
   const packed = gzipSync(Buffer.alloc(1_000_000));
   let held = 0;
   let waits = 0;
-  const memory: UnpackMemory = {
+  const memory: UnpackOwner = {
+    ...plenty,
     holdMore: (bytes) => {
       held += bytes;
       return true;
@@ -119,7 +123,7 @@ test('nothing more is unpacked once there is no memory', async () => {
   const with_ = resolveRpcLimits({ receiveBytesMax: 10_000_000 });
   let held = 0;
   const refused = new Promise<void>((resolve) => {
-    const memory: UnpackMemory = {
+    const memory: UnpackOwner = {
       ...plenty,
       holdMore: (bytes) => {
         held += bytes;
@@ -128,7 +132,7 @@ test('nothing more is unpacked once there is no memory', async () => {
         return false;
       },
     };
-    decompress(gzipSync(Buffer.alloc(10_000_000)), 'gzip', with_, memory, () => expect.unreachable());
+    decompress(gzipSync(Buffer.alloc(10_000_000)), 'gzip', with_, new Unpacking(1), memory, () => expect.unreachable());
   });
   await refused;
   await new Promise((resolve) => setImmediate(resolve));
@@ -146,4 +150,21 @@ test('a small message that unpacks to a lot does so off the event loop', async (
   });
   isSync = false;
   expect(await later).toHaveLength(500_000);
+});
+
+test('no more than unpackingsMax are unpacked at once, owners take turns, and what is given up is passed over', async () => {
+  const with_ = resolveRpcLimits({ receiveBytesMax: 10_000_000 });
+  const packed = gzipSync(Buffer.alloc(1_000_000));
+  const unpacking = new Unpacking(1);
+  const done: string[] = [];
+  const unpack = async (owner: string, more: Partial<UnpackOwner> = {}): Promise<void> => {
+    await decompressed(packed, 'gzip', with_, { ...plenty, peer: { owner }, ...more }, unpacking);
+    done.push(owner);
+  };
+  const all = [unpack('a'), unpack('a'), unpack('a'), unpack('b')];
+  void unpack('c', { isGivenUp: true });
+  expect(unpacking.inside).toBe(1);
+  await Promise.all(all);
+  expect(done).toEqual(['a', 'a', 'b', 'a']);
+  expect(unpacking.inside).toBe(0);
 });

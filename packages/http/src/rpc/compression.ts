@@ -1,17 +1,9 @@
 /** Compressions of messages: negotiation, and the work itself within limits. */
-import { createGunzip, createInflate, deflateSync, gunzipSync, gzipSync, inflateSync } from 'node:zlib';
+import { deflateSync, gunzipSync, gzipSync, inflateSync } from 'node:zlib';
 import type { RpcLimits } from './config.ts';
 import { RpcError } from './rpc-error.ts';
 import type { MessageBytes } from './service.ts';
-
-/** What the call holds, counted as it is unpacked. */
-export interface UnpackMemory {
-  /** So much more is held. False: there is no room, and whoever gave the memory has said so. */
-  holdMore(bytes: number): boolean;
-  readonly isStarved: boolean;
-  /** Calls back when it need not wait any more, and when it will get none. */
-  whenMemory(listener: () => void): void;
-}
+import type { UnpackOwner, Unpacking } from './unpacking.ts';
 
 export type Compression = 'gzip' | 'deflate';
 
@@ -70,9 +62,6 @@ export function compress(message: MessageBytes, compression: Compression, limits
  */
 const syncExpansionMax = 16;
 
-/** Pieces of this size come back from the thread that unpacks. */
-const pieceBytes = 64 * 1024;
-
 export type OnDecompressed = (error: RpcError | undefined, message: Uint8Array) => void;
 
 /**
@@ -83,7 +72,8 @@ export function decompress(
   bytes: Uint8Array,
   compression: Compression,
   limits: RpcLimits,
-  memory: UnpackMemory,
+  unpacking: Unpacking,
+  owner: UnpackOwner,
   done: OnDecompressed,
 ): void {
   // An empty message may be sent as no bytes at all, though flagged as compressed.
@@ -92,7 +82,7 @@ export function decompress(
     return;
   }
   if (bytes.length > limits.decompressSyncBytesMax) {
-    decompressLater(bytes, compression, limits, memory, done);
+    decompressLater(bytes, compression, limits, unpacking, owner, done);
     return;
   }
   const options = {
@@ -102,54 +92,27 @@ export function decompress(
   try {
     message = compression === 'gzip' ? gunzipSync(bytes, options) : inflateSync(bytes, options);
   } catch (error) {
-    if (isOverLength(error)) decompressLater(bytes, compression, limits, memory, done);
+    if (isOverLength(error)) decompressLater(bytes, compression, limits, unpacking, owner, done);
     else done(refusal(compression), nothing);
     return;
   }
-  if (memory.holdMore(message.length)) done(undefined, message);
+  if (owner.holdMore(message.length)) done(undefined, message);
 }
 
 function decompressLater(
   bytes: Uint8Array,
   compression: Compression,
   limits: RpcLimits,
-  memory: UnpackMemory,
+  unpacking: Unpacking,
+  owner: UnpackOwner,
   done: OnDecompressed,
 ): void {
-  const unpacker =
-    compression === 'gzip' ? createGunzip({ chunkSize: pieceBytes }) : createInflate({ chunkSize: pieceBytes });
-  const pieces: Uint8Array[] = [];
-  let unpackedBytes = 0;
-  let isOver = false;
-  const finish = (error: RpcError | undefined, message: Uint8Array): void => {
-    if (isOver) return;
-    isOver = true;
-    unpacker.destroy();
-    pieces.length = 0;
-    done(error, message);
-  };
-  const goOn = (): void => {
-    unpacker.resume();
-  };
-  unpacker.on('data', (piece: Uint8Array) => {
-    if (isOver) return;
-    if (unpackedBytes + piece.length > limits.receiveBytesMax) {
-      finish(tooLarge('the decompressed message', limits.receiveBytesMax), nothing);
-    } else if (memory.holdMore(piece.length)) {
-      unpackedBytes += piece.length;
-      pieces.push(piece);
-      if (!memory.isStarved) return;
-      unpacker.pause();
-      memory.whenMemory(goOn);
-    } else {
-      isOver = true;
-      unpacker.destroy();
-      pieces.length = 0;
-    }
+  const { receiveBytesMax } = limits;
+  unpacking.unpack(bytes, compression, receiveBytesMax, owner, {
+    onUnpacked: (message) => done(undefined, message),
+    onTooLarge: () => done(tooLarge('the decompressed message', receiveBytesMax), nothing),
+    onInvalid: () => done(refusal(compression), nothing),
   });
-  unpacker.once('end', () => finish(undefined, Buffer.concat(pieces, unpackedBytes)));
-  unpacker.on('error', () => finish(refusal(compression), nothing));
-  unpacker.end(bytes);
 }
 
 const nothing = new Uint8Array(0);

@@ -21,6 +21,8 @@ export const rpcLimits = {
   waitingBytesMax: { default: mebibyte, min: 1, max: messageBytesMaxMax },
   /** Up to this size a compressed message is decompressed at once, above it off the event loop. */
   decompressSyncBytesMax: { default: 16 * 1024, min: 0, max: 16 * mebibyte },
+  /** Larger ones that are decompressed at once; others wait, and their callers take turns. */
+  unpackingsMax: { default: 2, min: 1, max: 1024 },
   /** Messages smaller than this are sent uncompressed: they would hardly shrink. */
   compressBytesMin: { default: 512, min: 0, max: messageBytesMaxMax },
   /** Messages larger than this are sent uncompressed: compressing them would hold up everybody else. */

@@ -12,6 +12,7 @@ import { Deadlines } from './deadlines.ts';
 import type { Dialect } from './dialect.ts';
 import { RpcError } from './rpc-error.ts';
 import type { RefusedCall, RpcHost } from './rpc-host.ts';
+import { Unpacking } from './unpacking.ts';
 import { type Interceptor, type RpcService, unary } from './service.ts';
 
 export interface RpcHandlerOptions extends RpcLimitOptions {
@@ -40,6 +41,7 @@ export function createRpcHandler(services: readonly RpcService[], options: RpcHa
   const limits = resolveRpcLimits(options);
   const host: RpcHost = {
     limits,
+    unpacking: new Unpacking(limits.unpackingsMax),
     deadlines: new Deadlines(),
     interceptors: options.interceptors ?? [],
     compression: options.compression ?? 'as-request',

@@ -117,5 +117,7 @@ export class ByteGatherer {
 export function unpinned(piece: Uint8Array): Uint8Array {
   const pinned = piece.buffer.byteLength;
   if (pinned <= pinnedBytesMax || piece.length * pinnedShareMin >= pinned) return piece;
-  return new Uint8Array(piece);
+  const copy = Buffer.allocUnsafeSlow(piece.length);
+  copy.set(piece);
+  return copy;
 }

@@ -122,6 +122,11 @@ export abstract class WireExchange implements RequestHead, MemoryHolder {
   /** Body bytes were thrown away. */
   protected abstract onBodyDropped(bytes: number): void;
 
+  /** Nobody waits for what it asks any more. */
+  get isGivenUp(): boolean {
+    return this.isRefused || this.abortReason !== undefined;
+  }
+
   get isFlowing(): boolean {
     return this.#isFlowing;
   }

@@ -2,8 +2,8 @@
  * Work that would hold the event loop for long, done in slices: a generator that yields after each. One slice of one
  * piece of work runs in a turn of the loop, so that many at once take longer and hold nobody up.
  */
+import { OwnerRotation } from '@millrace/http';
 import { type CancelReason, type CancelSignal, InferenceError } from '@millrace/protocol';
-import { OwnerRotation } from './owner-rotation.ts';
 
 export type SlicedWork<Result> = Generator<void, Result>;
 

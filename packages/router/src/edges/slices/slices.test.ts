@@ -1,7 +1,7 @@
+import { OwnerRotation } from '@millrace/http';
 import { Cancellation, neverCancelled } from '@millrace/protocol';
 import { describe, expect, test } from 'vitest';
 import { joinPieces } from './join-pieces.ts';
-import { OwnerRotation } from './owner-rotation.ts';
 import { doAtOnce, nextSliceBytes, type SlicedWork, SliceQueue, sliceBytes } from './slice-queue.ts';
 import { TurnGate } from './turn-gate.ts';
 

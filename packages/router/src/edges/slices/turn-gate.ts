@@ -1,5 +1,5 @@
+import { OwnerRotation } from '@millrace/http';
 import { type CancelSignal, InferenceError } from '@millrace/protocol';
-import { OwnerRotation } from './owner-rotation.ts';
 
 interface Waiter {
   readonly owner: string;

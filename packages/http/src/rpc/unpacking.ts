@@ -1,0 +1,112 @@
+/** Compressed messages, unpacked on threads of the system: a few at a time, and no more than there is memory for. */
+import { createGunzip, createInflate } from 'node:zlib';
+import { ByteGatherer } from '../wire/byte-gatherer.ts';
+import type { MemoryLease } from '../wire/memory.ts';
+import { OwnerRotation } from '../wire/owner-rotation.ts';
+import type { Compression } from './compression.ts';
+
+/** The request a message belongs to. What is unpacked counts as held by it. */
+export interface UnpackOwner {
+  readonly peer: { readonly owner: string };
+  readonly memory: MemoryLease;
+  /** So much more is held. False: there is no room, and the request has been told. */
+  holdMore(bytes: number): boolean;
+  readonly isStarved: boolean;
+  /** Nobody waits for the message any more. */
+  readonly isGivenUp: boolean;
+  /** Calls back when it need not wait any more, and when it will get none. */
+  whenMemory(listener: () => void): void;
+}
+
+export interface UnpackOutcome {
+  onUnpacked(message: Uint8Array): void;
+  onTooLarge(): void;
+  onInvalid(): void;
+}
+
+/** Pieces of this size come back from the thread that unpacks. */
+const pieceBytes = 64 * 1024;
+
+/** Lets so many be unpacked at once; the others wait, and owners take turns. */
+export class Unpacking {
+  readonly #insideMax: number;
+  readonly #waiting = new OwnerRotation<() => void>();
+  #inside = 0;
+
+  constructor(insideMax: number) {
+    this.#insideMax = insideMax;
+  }
+
+  get inside(): number {
+    return this.#inside;
+  }
+
+  /** One of the outcomes is told, or none where the request has been given up. */
+  unpack(
+    packed: Uint8Array,
+    compression: Compression,
+    bytesMax: number,
+    owner: UnpackOwner,
+    outcome: UnpackOutcome,
+  ): void {
+    const begin = (): void => {
+      if (owner.isGivenUp) this.#leave();
+      else this.#begin(packed, compression, bytesMax, owner, outcome);
+    };
+    if (this.#inside < this.#insideMax) {
+      this.#inside += 1;
+      begin();
+    } else this.#waiting.add(owner.peer.owner, begin);
+  }
+
+  #begin(
+    packed: Uint8Array,
+    compression: Compression,
+    bytesMax: number,
+    owner: UnpackOwner,
+    outcome: UnpackOutcome,
+  ): void {
+    const options = { chunkSize: pieceBytes };
+    const unpacker = compression === 'gzip' ? createGunzip(options) : createInflate(options);
+    const message = new ByteGatherer(undefined, owner.memory);
+    let isOver = false;
+    const end = (tell: () => void): void => {
+      if (isOver) return;
+      isOver = true;
+      unpacker.destroy();
+      this.#leave();
+      tell();
+    };
+    const giveUp = (): void => end(() => message.clear());
+    const settle = (): void => {
+      if (owner.isGivenUp) giveUp();
+      else if (message.settle()) end(() => outcome.onUnpacked(message.take()));
+      else setImmediate(settle);
+    };
+    unpacker.on('data', (piece: Uint8Array) => {
+      if (isOver) return;
+      if (message.bytes + piece.length > bytesMax) {
+        end(() => {
+          message.clear();
+          outcome.onTooLarge();
+        });
+      } else if (owner.isGivenUp || !owner.holdMore(piece.length)) giveUp();
+      else {
+        message.push(piece);
+        if (!owner.isStarved) return;
+        unpacker.pause();
+        owner.whenMemory(() => unpacker.resume());
+      }
+    });
+    unpacker.once('end', settle);
+    unpacker.on('error', () => end(() => outcome.onInvalid()));
+    unpacker.end(packed);
+  }
+
+  /** Whoever is next takes the place over. */
+  #leave(): void {
+    const next = this.#waiting.take();
+    if (next === undefined) this.#inside -= 1;
+    else next();
+  }
+}
