@@ -1,5 +1,4 @@
 /** A real server with the attack models, bystanders beside it, and what both are like when nobody attacks. */
-import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -76,11 +75,10 @@ export class Stage {
       // Its certificate was made a moment ago; nobody signed it.
       process.env.NODE_TLS_REJECT_UNAUTHORIZED = '0';
     }
-    const server = await ServerProcess.start(serve);
+    const { descriptorsMax } = options;
+    const limited = ['/bin/sh', '-c', 'ulimit -n "$0" && exec "$@"', String(descriptorsMax)];
+    const server = await ServerProcess.start(serve, descriptorsMax === undefined ? {} : { wrapper: limited });
     delete process.env.NODE_TLS_REJECT_UNAUTHORIZED;
-    if (options.descriptorsMax !== undefined) {
-      execFileSync('prlimit', ['--pid', String(server.child.pid), `--nofile=${options.descriptorsMax}`]);
-    }
     const stage = new Stage(server, models, secrets);
     if (options.isPinned === true) stage.#pin();
     await stage.#settle();

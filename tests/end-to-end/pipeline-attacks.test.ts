@@ -114,7 +114,10 @@ describe('wrong code is told what is wrong with it, in a process that goes on', 
     [infer(`'add'`, '{}', '{ signal: 7 }'), /signal must be an AbortSignal/],
     [infer(`'add'`, '{ left: { data: Float32Array.of(1), shape: [-1, -1] } }'), /shape of input 'left' must be a list/],
     [infer(`'add'`, '{ left: { data: new Float32Array(0), shape: [2 ** 53, 0] } }'), /shape of input 'left' must be a/],
-    [infer(`'x'.repeat(1e6)`, '{}'), /^model-not-ready: Request for unknown model: 'x{100,300}…' \(1000000 characters\) is not found$/],
+    [
+      infer(`'x'.repeat(1e6)`, '{}'),
+      /^model-not-ready: Request for unknown model: 'x{100,300}…' \(1000000 characters\) is not found$/,
+    ],
     ['await context.images.decode();', /a picture must be given as bytes/],
     [
       `await Promise.all(Array.from({ length: 1025 }, async () => ${sum}));`,

@@ -23,8 +23,8 @@ export {
 export type { OwnerOf } from './wire/connection-host.ts';
 export { ownerOfAddress } from './wire/ip-address.ts';
 export type { ConnectionMemory, MemoryHolder, MemoryLease, MemoryVerdict, ServerMemory } from './wire/memory.ts';
-export type { RequestGate } from './wire/request-gate.ts';
 export { OwnerRotation } from './wire/owner-rotation.ts';
+export type { RequestGate } from './wire/request-gate.ts';
 export { wireHandlerFrom } from './wire/seam-handler.ts';
 export { type HttpServerOptions, type HttpTlsOptions, type OnUpgrade, serveHttp, serveWire } from './wire/serve.ts';
 export { type AnswerBody, type ExchangeListener, WireExchange, type WireHandler } from './wire/wire-exchange.ts';

@@ -4,7 +4,7 @@ import { unlimitedMemory } from '../wire/memory.ts';
 import { accepts, type Compression, compress, decompress, mustReadCompression } from './compression.ts';
 import { resolveRpcLimits } from './config.ts';
 import type { RpcError } from './rpc-error.ts';
-import { type UnpackOwner, Unpacking } from './unpacking.ts';
+import { Unpacking, type UnpackOwner } from './unpacking.ts';
 
 const limits = resolveRpcLimits({ receiveBytesMax: 100_000, compressBytesMin: 10, compressBytesMax: 1000 });
 

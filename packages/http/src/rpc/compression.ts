@@ -3,7 +3,7 @@ import { deflateSync, gunzipSync, gzipSync, inflateSync } from 'node:zlib';
 import type { RpcLimits } from './config.ts';
 import { RpcError } from './rpc-error.ts';
 import type { MessageBytes } from './service.ts';
-import type { UnpackOwner, Unpacking } from './unpacking.ts';
+import type { Unpacking, UnpackOwner } from './unpacking.ts';
 
 export type Compression = 'gzip' | 'deflate';
 

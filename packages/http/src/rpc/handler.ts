@@ -12,8 +12,8 @@ import { Deadlines } from './deadlines.ts';
 import type { Dialect } from './dialect.ts';
 import { RpcError } from './rpc-error.ts';
 import type { RefusedCall, RpcHost } from './rpc-host.ts';
-import { Unpacking } from './unpacking.ts';
 import { type Interceptor, type RpcService, unary } from './service.ts';
+import { Unpacking } from './unpacking.ts';
 
 export interface RpcHandlerOptions extends RpcLimitOptions {
   /** Run around every call, the first outermost. */

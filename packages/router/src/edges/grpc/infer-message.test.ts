@@ -11,7 +11,13 @@ import {
   type ModelInferRequest,
   ModelInferRequestSchema,
 } from './generated/inference/grpc_service_pb.ts';
-import { type InferMessage, InferMessageReader, type InferParameter } from './infer-message.ts';
+import {
+  type InferMessage,
+  InferMessageReader,
+  type InferParameter,
+  joinedContentsBytesMax,
+  messageFieldsMax,
+} from './infer-message.ts';
 import { MalformedMessage } from './proto-cursor.ts';
 
 const roomy = {
@@ -269,3 +275,27 @@ describe('texts', () => {
     expect(read({ modelName: 'x'.repeat(1000) }).modelName).toHaveLength(1000);
   });
 });
+
+test('a message of more than messageFieldsMax fields is refused, known ones and others alike', () => {
+  const unknown = Buffer.alloc(9 * (messageFieldsMax + 1), Buffer.from([(15 << 3) | 1, 0, 0, 0, 0, 0, 0, 0, 0]));
+  expect(() => reader.read(unknown.subarray(9))).not.toThrow();
+  expect(() => reader.read(unknown)).toThrow(/too many fields/);
+  const names = Buffer.alloc(2 * (messageFieldsMax + 1), Buffer.from([(1 << 3) | 2, 0]));
+  expect(() => reader.read(names)).toThrow(/too many fields/);
+});
+
+test('contents that come in several parts are joined up to joinedContentsBytesMax', () => {
+  const part = (bytes: number): Buffer => {
+    const contents = Buffer.concat([delimitedBy(7, Buffer.alloc(bytes))]);
+    return delimitedBy(5, Buffer.concat([delimitedBy(5, contents), delimitedBy(5, contents)]));
+  };
+  expect(reader.read(part(100)).inputs[0]?.contents).toHaveLength(2 * (100 + 2));
+  expect(() => reader.read(part(joinedContentsBytesMax / 2))).toThrow(/send them as one/);
+});
+
+function delimitedBy(field: number, payload: Uint8Array): Buffer {
+  const length: number[] = [];
+  let rest = payload.length;
+  for (; rest >= 128; rest >>>= 7) length.push((rest & 127) | 128);
+  return Buffer.concat([Buffer.from([(field << 3) | 2, ...length, rest]), payload]);
+}

@@ -65,6 +65,22 @@ const packedShapeTag = delimited(3);
 
 const noBytes = new Uint8Array(0);
 
+/** Fields of a message together with those of the messages in it; beyond them it is refused. */
+export const messageFieldsMax = 262_144;
+/** Contents of an input that come in several parts are joined up to here. */
+export const joinedContentsBytesMax = 1024 * 1024;
+
+/** A message that comes twice counts as one whose encodings are joined. */
+function joined(before: Uint8Array, contents: Uint8Array): Uint8Array {
+  if (before.length + contents.length > joinedContentsBytesMax) {
+    throw new InferenceError(
+      'request-too-large',
+      `the contents of an input come in several parts of more than ${joinedContentsBytesMax} bytes; send them as one`,
+    );
+  }
+  return Buffer.concat([before, contents]);
+}
+
 export class InferMessageReader {
   readonly #limits: InferMessageLimits;
   readonly #memo = new TextMemo();
@@ -77,6 +93,7 @@ export class InferMessageReader {
   /** Throws an InferenceError: a `MalformedMessage`, or `request-too-large` where a limit is passed. */
   read(bytes: Uint8Array): InferMessage {
     this.#cursor.reset(bytes);
+    this.#cursor.fieldsLeft = messageFieldsMax;
     try {
       return this.#message();
     } finally {
@@ -150,8 +167,7 @@ export class InferMessageReader {
       else if (tag === parametersTag) input.parameters = this.#parameter(input.parameters);
       else if (tag === delimited(5)) {
         const contents = cursor.readBytes();
-        // A message that comes twice counts as one whose encodings are joined.
-        input.contents = input.contents === undefined ? contents : Buffer.concat([input.contents, contents]);
+        input.contents = input.contents === undefined ? contents : joined(input.contents, contents);
       } else cursor.skip(tag);
     }
     cursor.end = outer;

@@ -14,6 +14,8 @@ export class ProtoCursor {
   bytes: Uint8Array;
   at: number;
   end: number;
+  /** How many fields may still come: reading over them costs time too. */
+  fieldsLeft = Number.POSITIVE_INFINITY;
   /** The two halves of the last 64-bit varint, each as an unsigned number. */
   low = 0;
   high = 0;
@@ -33,6 +35,7 @@ export class ProtoCursor {
   /** The next field as `number << 3 | wire type`; 0 at the end. */
   nextTag(): number {
     if (this.at >= this.end) return 0;
+    if (--this.fieldsLeft < 0) throw new MalformedMessage('it has too many fields');
     const first = this.bytes[this.at] as number;
     let tag = first;
     if (first < 128) this.at++;
