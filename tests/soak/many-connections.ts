@@ -15,11 +15,13 @@ const connectionsEach = 250;
 const spare = 50;
 const perAddressMax = 1000;
 
+let passed = 0;
 const failures: string[] = [];
 
 function check(what: string, isSo: boolean): void {
   process.stdout.write(`${isSo ? 'ok' : 'FAILED'}: ${what}\n`);
-  if (!isSo) failures.push(what);
+  if (isSo) passed += 1;
+  else failures.push(what);
 }
 
 const countOpen = (crowd: readonly KeptConnection[]) => crowd.filter(({ isOpen }) => isOpen).length;
@@ -77,4 +79,5 @@ if (lowered !== undefined) throw new Error(`ulimit -n is too low for ${connectio
 await honestUse(server);
 await idleFlood(server);
 await server.stop();
+process.stdout.write(`${passed} passed, ${failures.length} failed\n`);
 process.exitCode = failures.length === 0 ? 0 : 1;
