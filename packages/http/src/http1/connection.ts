@@ -10,6 +10,7 @@ import type { ConnectionMemory } from '../wire/memory.ts';
 import { Output } from '../wire/output.ts';
 import { SeamRequest } from '../wire/seam-request.ts';
 import type { Connection, Transport } from '../wire/transport.ts';
+import { piecesPerTurn, type YieldingConnection, yieldTurn } from '../wire/yield-turn.ts';
 import { Http1Times } from './connection-times.ts';
 import { Http1Exchange } from './exchange.ts';
 import { Refusal } from './refusal.ts';
@@ -20,10 +21,7 @@ import { type ConnectionOption, type Framing, ResponseHeads, responseHead } from
 /** Offers the connection to another protocol; false when it stays. */
 export type OfferUpgrade = (request: HttpRequest, head: Uint8Array) => boolean;
 
-/** Bytes from the socket that make more pieces of a body than this are laborious. */
-const piecesPerTurn = 512;
-
-export class Http1Connection implements Connection, RequestSink {
+export class Http1Connection implements Connection, RequestSink, YieldingConnection {
   readonly host: ConnectionHost;
   readonly transport: Transport;
   readonly #output: Output;
@@ -41,7 +39,7 @@ export class Http1Connection implements Connection, RequestSink {
   #isFlushQueued: boolean = false;
   #isPaused: boolean = false;
   #piecesOfChunk = 0;
-  #isYielding: boolean = false;
+  isYielding: boolean = false;
   #isDraining: boolean = false;
   /** The next request waits until the client has taken more of the answers before it. */
   #isRoomAwaited: boolean = false;
@@ -55,6 +53,10 @@ export class Http1Connection implements Connection, RequestSink {
     this.#output = new Output(host.arena, transport);
     this.#reader = new RequestReader(this, host.limits);
     this.#times = new Http1Times(this);
+  }
+
+  get isInputHeld(): boolean {
+    return this.#isPaused;
   }
 
   get isRoomy(): boolean {
@@ -93,18 +95,7 @@ export class Http1Connection implements Connection, RequestSink {
     this.#reader.read(bytes);
     this.#isReceiving = false;
     this.flush();
-    if (this.#piecesOfChunk > piecesPerTurn) this.#yieldTurn();
-  }
-
-  /** A socket that has much to read gives it out in one turn: what is laborious goes on in the next, after the others. */
-  #yieldTurn(): void {
-    if (this.#isYielding || this.isClosed) return;
-    this.#isYielding = true;
-    this.transport.pause();
-    setImmediate(() => {
-      this.#isYielding = false;
-      if (!this.#isPaused && !this.isClosed) this.transport.resume();
-    });
+    if (this.#piecesOfChunk > piecesPerTurn) yieldTurn(this);
   }
 
   onHeadBegins(): void {
@@ -236,7 +227,7 @@ export class Http1Connection implements Connection, RequestSink {
     if (!this.#isPaused) return;
     this.#isPaused = false;
     this.#times.onBodyResumed();
-    if (!this.#isYielding) this.transport.resume();
+    if (!this.isYielding) this.transport.resume();
   }
 
   flush(): void {

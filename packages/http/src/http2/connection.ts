@@ -9,6 +9,7 @@ import type { ConnectionMemory } from '../wire/memory.ts';
 import { Output } from '../wire/output.ts';
 import type { Connection, Transport } from '../wire/transport.ts';
 import type { RequestHead } from '../wire/wire-exchange.ts';
+import { piecesPerTurn, type YieldingConnection, yieldTurn } from '../wire/yield-turn.ts';
 import { ConnectionTimes } from './connection-times.ts';
 import { sendGoaway, sendPing, sendReset, sendSettings, sendWindowUpdate } from './control-frames.ts';
 import { ControlReceiver } from './control-receiver.ts';
@@ -26,13 +27,11 @@ const tokensPerRequest = 4;
  * is worked on, instead of both waiting for each other in turn.
  */
 const answersPerFlush = 16;
-/** A chunk of more frames than this is laborious. */
-const framesPerTurn = 512;
 /** Our pings carry a mark of what they are for. */
 const keepAliveMark = Buffer.from('millkeep', 'latin1');
 const drainMark = Buffer.from('milldrai', 'latin1');
 
-export class Http2Connection implements Connection, FrameSink {
+export class Http2Connection implements Connection, FrameSink, YieldingConnection {
   readonly host: ConnectionHost;
   readonly transport: Transport;
   readonly sender: Http2Sender;
@@ -50,7 +49,7 @@ export class Http2Connection implements Connection, FrameSink {
   #answersUnflushed = 0;
   #isInputPaused: boolean = false;
   #framesOfChunk = 0;
-  #isYielding: boolean = false;
+  isYielding: boolean = false;
   #goaway: 'none' | 'announced' | 'final' = 'none';
   /** The client has sent its preface and first SETTINGS. */
   isEstablished: boolean = false;
@@ -70,6 +69,10 @@ export class Http2Connection implements Connection, FrameSink {
     this.#reader = new FrameReader(this);
     this.times = new ConnectionTimes(this);
     sendSettings(this.sender.output, limits);
+  }
+
+  get isInputHeld(): boolean {
+    return this.#isInputPaused;
   }
 
   get peer(): Peer {
@@ -115,18 +118,7 @@ export class Http2Connection implements Connection, FrameSink {
     this.#reader.read(bytes, from);
     this.#isReceiving = false;
     this.flush();
-    if (this.#framesOfChunk > framesPerTurn) this.#yieldTurn();
-  }
-
-  /** A socket that has much to read gives it out in one turn: what is laborious goes on in the next, after the others. */
-  #yieldTurn(): void {
-    if (this.#isYielding || this.isClosed) return;
-    this.#isYielding = true;
-    this.transport.pause();
-    setImmediate(() => {
-      this.#isYielding = false;
-      if (!this.#isInputPaused && !this.isClosed) this.transport.resume();
-    });
+    if (this.#framesOfChunk > piecesPerTurn) yieldTurn(this);
   }
 
   receiveEnd(): void {
@@ -138,7 +130,7 @@ export class Http2Connection implements Connection, FrameSink {
   onWritable(): void {
     if (this.#isInputPaused) {
       this.#isInputPaused = false;
-      if (!this.#isYielding) this.transport.resume();
+      if (!this.isYielding) this.transport.resume();
     }
     this.flush();
   }

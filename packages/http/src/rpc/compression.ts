@@ -108,7 +108,11 @@ function decompressLater(
   done: OnDecompressed,
 ): void {
   const { receiveBytesMax } = limits;
-  unpacking.unpack(bytes, compression, receiveBytesMax, owner, {
+  unpacking.unpack({
+    bytes,
+    compression,
+    bytesMax: receiveBytesMax,
+    owner,
     onUnpacked: (message) => done(undefined, message),
     onTooLarge: () => done(tooLarge('the decompressed message', receiveBytesMax), nothing),
     onInvalid: () => done(refusal(compression), nothing),

@@ -18,7 +18,13 @@ export interface UnpackOwner {
   whenMemory(listener: () => void): void;
 }
 
-export interface UnpackOutcome {
+/** A message to be unpacked. One of the outcomes is told, or none where the request has been given up. */
+export interface PackedMessage {
+  readonly bytes: Uint8Array;
+  readonly compression: Compression;
+  /** Of what it unpacks to. */
+  readonly bytesMax: number;
+  readonly owner: UnpackOwner;
   onUnpacked(message: Uint8Array): void;
   onTooLarge(): void;
   onInvalid(): void;
@@ -30,7 +36,7 @@ const pieceBytes = 64 * 1024;
 /** Lets so many be unpacked at once; the others wait, and owners take turns. */
 export class Unpacking {
   readonly #insideMax: number;
-  readonly #waiting = new OwnerRotation<() => void>();
+  readonly #waiting = new OwnerRotation<PackedMessage>();
   #inside = 0;
 
   constructor(insideMax: number) {
@@ -41,31 +47,16 @@ export class Unpacking {
     return this.#inside;
   }
 
-  /** One of the outcomes is told, or none where the request has been given up. */
-  unpack(
-    packed: Uint8Array,
-    compression: Compression,
-    bytesMax: number,
-    owner: UnpackOwner,
-    outcome: UnpackOutcome,
-  ): void {
-    const begin = (): void => {
-      if (owner.isGivenUp) this.#leave();
-      else this.#begin(packed, compression, bytesMax, owner, outcome);
-    };
+  unpack(packed: PackedMessage): void {
+    if (packed.owner.isGivenUp) return;
     if (this.#inside < this.#insideMax) {
       this.#inside += 1;
-      begin();
-    } else this.#waiting.add(owner.peer.owner, begin);
+      this.#begin(packed);
+    } else this.#waiting.add(packed.owner.peer.owner, packed);
   }
 
-  #begin(
-    packed: Uint8Array,
-    compression: Compression,
-    bytesMax: number,
-    owner: UnpackOwner,
-    outcome: UnpackOutcome,
-  ): void {
+  #begin(packed: PackedMessage): void {
+    const { bytes, compression, bytesMax, owner } = packed;
     const options = { chunkSize: pieceBytes };
     const unpacker = compression === 'gzip' ? createGunzip(options) : createInflate(options);
     const message = new ByteGatherer(undefined, owner.memory);
@@ -80,7 +71,7 @@ export class Unpacking {
     const giveUp = (): void => end(() => message.clear());
     const settle = (): void => {
       if (owner.isGivenUp) giveUp();
-      else if (message.settle()) end(() => outcome.onUnpacked(message.take()));
+      else if (message.settle()) end(() => packed.onUnpacked(message.take()));
       else setImmediate(settle);
     };
     unpacker.on('data', (piece: Uint8Array) => {
@@ -88,7 +79,7 @@ export class Unpacking {
       if (message.bytes + piece.length > bytesMax) {
         end(() => {
           message.clear();
-          outcome.onTooLarge();
+          packed.onTooLarge();
         });
       } else if (owner.isGivenUp || !owner.holdMore(piece.length)) giveUp();
       else {
@@ -99,14 +90,17 @@ export class Unpacking {
       }
     });
     unpacker.once('end', settle);
-    unpacker.on('error', () => end(() => outcome.onInvalid()));
-    unpacker.end(packed);
+    unpacker.on('error', () => end(() => packed.onInvalid()));
+    unpacker.end(bytes);
   }
 
   /** Whoever is next takes the place over. */
   #leave(): void {
-    const next = this.#waiting.take();
-    if (next === undefined) this.#inside -= 1;
-    else next();
+    for (let next = this.#waiting.take(); next !== undefined; next = this.#waiting.take()) {
+      if (next.owner.isGivenUp) continue;
+      this.#begin(next);
+      return;
+    }
+    this.#inside -= 1;
   }
 }
