@@ -4,6 +4,7 @@ import { afterEach, expect, test, vi } from 'vitest';
 import { noFields } from '../wire/field-list.ts';
 import { ScriptedMemory } from '../wire/testing/scripted-memory.ts';
 import { requestOverheadBytes } from '../wire/wire-exchange.ts';
+import { textBytesMax } from './grpc-web-dialect.ts';
 import { createRpcHandler, type RpcHandlerOptions } from './handler.ts';
 import { RpcError } from './rpc-error.ts';
 import { CallKeeper, echoService } from './testing/echo-service.ts';
@@ -137,6 +138,20 @@ test('messages above the limits are resource_exhausted, both ways', () => {
   expect(sent.header('grpc-status')).toBe('8');
   const connect = openCall({}, { headers: [['content-type', 'application/proto']] }, { receiveBytesMax: 3 });
   expect(connect.send(Buffer.from('four')).status).toBe(429);
+});
+
+test('an answer that is too large for base64 is refused where base64 is asked for, and only there', () => {
+  const large = 'x'.repeat(textBytesMax + 1);
+  const answered = (type: string) => {
+    const headers: DoubleRequest['headers'] = [['content-type', type]];
+    const body = enveloped('a');
+    const isText = type.includes('text');
+    const sent = isText ? Buffer.from(body.toString('base64'), 'latin1') : body;
+    return openCall({ unary: () => large }, { headers }).send(sent);
+  };
+  const text = Buffer.from(answered('application/grpc-web-text').body.toString('latin1'), 'base64').toString('latin1');
+  expect(text).toContain('grpc-status: 8');
+  expect(answered('application/grpc-web').body.length).toBeGreaterThan(textBytesMax);
 });
 
 test('a call that has no memory for its message is refused, and gives back what it held', () => {

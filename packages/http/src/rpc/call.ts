@@ -271,9 +271,11 @@ export class Call
 
   /** A message that cannot be sent ends the call. */
   #takeEncoded(message: unknown, release: (() => void) | undefined): EncodedMessage | undefined {
-    const { codec } = this.dialect;
+    const { codec, sendBytesMax = Number.POSITIVE_INFINITY } = this.dialect;
     try {
-      const encoded = encodeMessage(this.bound.definition, codec, message, this.compression, this.host.limits);
+      const limits =
+        this.host.limits.sendBytesMax <= sendBytesMax ? this.host.limits : { ...this.host.limits, sendBytesMax };
+      const encoded = encodeMessage(this.bound.definition, codec, message, this.compression, limits);
       if (encoded.isCompressed) release?.();
       return encoded;
     } catch (error) {

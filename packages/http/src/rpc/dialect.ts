@@ -6,6 +6,8 @@ import type { MessageBytes } from './service.ts';
 
 /** How one protocol says what every call has to say. Dialects hold no state of calls. */
 export interface Dialect {
+  /** The largest message it sends, where that is less than the server would send otherwise. */
+  readonly sendBytesMax?: number;
   readonly protocol: 'grpc' | 'grpc-web' | 'connect';
   readonly codec: 'proto' | 'json';
   /** The header field that lists the compressions the caller accepts. */

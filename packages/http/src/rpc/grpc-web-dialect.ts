@@ -11,10 +11,14 @@ import type { RpcError } from './rpc-error.ts';
 import type { MessageBytes } from './service.ts';
 import { grpcTimeoutMs } from './timeout.ts';
 
+/** A message is turned into base64 in one go, and by clients that could have it as it is. */
+export const textBytesMax = 4 * 1024 * 1024;
+
 export class GrpcWebDialect implements Dialect {
   readonly protocol = 'grpc-web';
   readonly codec: 'proto' | 'json';
   readonly acceptField = 'grpc-accept-encoding';
+  readonly sendBytesMax: number;
   readonly #head: HeaderList;
   /** The body travels as base64. */
   readonly #isText: boolean;
@@ -22,6 +26,7 @@ export class GrpcWebDialect implements Dialect {
   constructor(contentType: string, codec: 'proto' | 'json', isText: boolean) {
     this.codec = codec;
     this.#isText = isText;
+    this.sendBytesMax = isText ? textBytesMax : Number.POSITIVE_INFINITY;
     this.#head = [['content-type', contentType]];
   }
 
