@@ -584,4 +584,7 @@ test('names of models come by repeated flags, a list, or between commas, and non
   expect(load('a, b')).toEqual(['a', 'b']);
   expect(() => load(['a', ''])).toThrow('must be a name or a list of names');
   expect(() => load([7])).toThrow('must be a name or a list of names');
+  const flags = [flag('load-model', 'a'), flag('load-model', 'b'), flag('load-model', 'c,d')];
+  expect(resolve({ flags }).models.load).toEqual(['a', 'b', 'c', 'd']);
+  expect(resolve({ yaml: 'models:\n  load: [x]\n', flags }).models.load).toEqual(['a', 'b', 'c', 'd']);
 });

@@ -42,15 +42,20 @@ class Resolution {
 
   add(layer: Layer): void {
     this.#problems.push(...layer.problems);
+    const given = new Set<string>();
     for (const written of layer.values) {
       const { path, field } = written.field;
       const parsed = field.parse(written.value, written.folder);
       if ('problem' in parsed) {
         this.#problems.push(problemAt(written, parsed.problem));
-      } else {
-        this.#values.set(path, parsed.value);
-        this.#writers.set(path, written);
+        continue;
       }
+      // A flag of a list may be repeated: within one layer its values add up.
+      const isMore = field.isList && given.has(path);
+      const before = isMore ? (this.#values.get(path) as readonly unknown[]) : [];
+      given.add(path);
+      this.#values.set(path, isMore ? [...before, ...(parsed.value as readonly unknown[])] : parsed.value);
+      this.#writers.set(path, written);
     }
   }
 
