@@ -5,7 +5,9 @@ import { converse, echo, post } from './testing/conversation.ts';
 
 /** Grants this much beside what every request takes, and as much again to one that waits. */
 const memoryOf = (bytes: number, overdraft = Number.POSITIVE_INFINITY) =>
-  new ScriptedMemory(requestOverheadBytes + bytes, overdraft);
+  new ScriptedMemory(requestOverheadBytes + headBytes + bytes, overdraft);
+/** Of the fields that these requests have: `host: x` and `content-length: 20`. */
+const headBytes = 32 + 5 + 32 + 16;
 
 /** As `echo`, and answers 429 where there is no memory. */
 const frugalEcho: WireHandler = (exchange) => {
@@ -107,4 +109,16 @@ test('an answer before the end of the connection is read as slowly as any other'
   transport.pendingBytes = 0;
   host.pass(5000);
   expect(transport.isDestroyed).toBe(true);
+});
+
+test('what is pipelined is begun a few requests a turn, and all of it is answered', async () => {
+  const answer: WireHandler = (exchange) => exchange.answer(200, [], Buffer.from('ok'), undefined, undefined);
+  const { receive, said, host } = converse(answer);
+  host.requestsPerTurn = 3;
+  receive('GET / HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(8));
+  expect(said().match(/200 OK/g)).toHaveLength(3);
+  await new Promise(setImmediate);
+  expect(said().match(/200 OK/g)).toHaveLength(3);
+  await new Promise(setImmediate);
+  expect(said().match(/200 OK/g)).toHaveLength(2);
 });

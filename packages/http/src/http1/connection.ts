@@ -39,6 +39,7 @@ export class Http1Connection implements Connection, RequestSink, YieldingConnect
   #isFlushQueued: boolean = false;
   #isPaused: boolean = false;
   #piecesOfChunk = 0;
+  #requestsOfTurn = 0;
   isYielding: boolean = false;
   #isDraining: boolean = false;
   /** The next request waits until the client has taken more of the answers before it. */
@@ -92,6 +93,7 @@ export class Http1Connection implements Connection, RequestSink, YieldingConnect
     }
     this.#isReceiving = true;
     this.#piecesOfChunk = 0;
+    this.#requestsOfTurn = 0;
     this.#reader.read(bytes);
     this.#isReceiving = false;
     this.flush();
@@ -169,7 +171,20 @@ export class Http1Connection implements Connection, RequestSink, YieldingConnect
     this.#isRoomAwaited = !this.isRoomy;
     if (this.#isRoomAwaited) return;
     this.#resume();
-    this.#reader.next();
+    if (++this.#requestsOfTurn < this.host.requestsPerTurn) this.#reader.next();
+    else this.#goOnLater();
+  }
+
+  /** Goes on with what was pipelined in the next turn, after the other connections. */
+  #goOnLater(): void {
+    setImmediate(() => {
+      this.#requestsOfTurn = 0;
+      if (this.isClosed || this.#exchange !== undefined) return;
+      this.#isReceiving = true;
+      this.#reader.next();
+      this.#isReceiving = false;
+      this.flush();
+    });
   }
 
   /** For the exchange: whether the connection may serve another request after this one. */

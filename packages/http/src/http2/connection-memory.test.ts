@@ -96,3 +96,38 @@ describe('the memory of a request over HTTP/2', () => {
     expect(memory.owners).toEqual(['192.0.2.1', 'tenant']);
   });
 });
+
+test('the requests of one chunk are begun a few a turn, and all of them are answered', async () => {
+  const answer: WireHandler = (exchange) => exchange.answer(204, [], undefined, undefined, undefined);
+  const { receive, said, host, transport } = converse(answer);
+  host.requestsPerTurn = 3;
+  receive(...[1, 3, 5, 7, 9].map((id) => headers(id, getFields, true)));
+  expect(said()).toHaveLength(3);
+  expect(transport.isPaused).toBe(true);
+  receive(headers(11, getFields, true));
+  await new Promise(setImmediate);
+  expect(said()).toHaveLength(3);
+  expect(transport.isPaused).toBe(false);
+});
+
+test('a head counts as much as its fields measure', () => {
+  const memory = memoryOf(1e6);
+  const { receive } = converse((exchange) => exchange.resume(), {}, { memory });
+  receive(headers(1, [...getFields, ['x-long', 'y'.repeat(5000)]], true));
+  expect(memory.usedBytes).toBe(requestOverheadBytes + 32 + 6 + 5000);
+});
+
+test('a body that comes after the answer is thrown away, and leaves nothing held', () => {
+  const memory = memoryOf(1e6);
+  const { receive, said, transport, connection } = converse(
+    (exchange) => exchange.answer(200, [], Buffer.alloc(100_000), undefined, undefined),
+    {},
+    { memory },
+  );
+  transport.isStuck = true;
+  receive(headers(1, postFields, false), data(1, 'x'.repeat(5000), false));
+  said();
+  transport.unstick();
+  connection.onClosed();
+  expect(memory.usedBytes).toBe(0);
+});

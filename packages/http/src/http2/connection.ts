@@ -49,6 +49,9 @@ export class Http2Connection implements Connection, FrameSink, YieldingConnectio
   #answersUnflushed = 0;
   #isInputPaused: boolean = false;
   #framesOfChunk = 0;
+  #requestsOfTurn = 0;
+  /** Of a chunk, what is for the next turn. */
+  #rest: Buffer | undefined = undefined;
   isYielding: boolean = false;
   #goaway: 'none' | 'announced' | 'final' = 'none';
   /** The client has sent its preface and first SETTINGS. */
@@ -112,13 +115,46 @@ export class Http2Connection implements Connection, FrameSink, YieldingConnectio
       return;
     }
     this.times.onReceived();
+    // What the socket still had when it was paused comes behind what is left.
+    if (this.#rest !== undefined) this.#rest = Buffer.concat([this.#rest, bytes]);
+    else this.#read(bytes, this.#prefaceHave < clientPreface.length ? this.#readPreface(bytes) : 0);
+  }
+
+  #read(bytes: Buffer, from: number): void {
     this.#isReceiving = true;
-    const from = this.#prefaceHave < clientPreface.length ? this.#readPreface(bytes) : 0;
     this.#framesOfChunk = 0;
-    this.#reader.read(bytes, from);
+    this.#requestsOfTurn = 0;
+    const stoppedAt = this.#reader.read(bytes, from);
     this.#isReceiving = false;
     this.flush();
-    if (this.#framesOfChunk > piecesPerTurn) yieldTurn(this);
+    if (this.isStopped) return;
+    if (stoppedAt < bytes.length) {
+      this.#rest = bytes.subarray(stoppedAt);
+      this.#goOnLater();
+    } else if (this.#framesOfChunk > piecesPerTurn) yieldTurn(this);
+  }
+
+  /** Goes on with the rest of a chunk in the next turn, after the other connections. */
+  #goOnLater(): void {
+    this.isYielding = true;
+    this.transport.pause();
+    setImmediate(() => {
+      this.isYielding = false;
+      const rest = this.#rest;
+      this.#rest = undefined;
+      if (rest === undefined || this.isStopped) return;
+      this.#read(rest, 0);
+      if (!this.isYielding && !this.isInputHeld && !this.isClosed) this.transport.resume();
+    });
+  }
+
+  get isTurnOver(): boolean {
+    return this.#requestsOfTurn >= this.host.requestsPerTurn;
+  }
+
+  /** For the receiver: a request has begun. */
+  onRequestBegins(): void {
+    this.#requestsOfTurn++;
   }
 
   receiveEnd(): void {

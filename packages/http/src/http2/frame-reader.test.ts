@@ -7,6 +7,7 @@ import { frame } from './testing/frame-tools.ts';
 /** Writes down what the reader tells, data joined, so that two ways of cutting can be compared. */
 class Scribe implements FrameSink {
   isStopped: boolean = false;
+  isTurnOver: boolean = false;
   readonly said: string[] = [];
   #data = '';
 

@@ -7,6 +7,8 @@ import { frameFlag, frameHeaderBytes, frameType, readUint32 } from './frames.ts'
 export interface FrameSink {
   /** Nothing more is to be read: the connection failed or was closed. */
   readonly isStopped: boolean;
+  /** The rest of the chunk is for a later turn. */
+  readonly isTurnOver: boolean;
   /** A frame begins. False when its payload is not wanted and is skipped (its `onFrame` is not called). */
   onFrameBegin(type: number, flags: number, streamId: number, length: number): boolean;
   /** A whole frame other than DATA lies at `bytes[start, end)`. */
@@ -48,25 +50,28 @@ export class FrameReader {
     return this.#left >= 0 || this.#headerHave > 0;
   }
 
-  read(chunk: Buffer, from: number): void {
+  /** Returns where it stopped: at the end, or between two frames where the sink's turn is over. */
+  read(chunk: Buffer, from: number): number {
     const sink = this.#sink;
     const end = chunk.length;
     let at = from;
     while (!sink.isStopped) {
       if (this.#left < 0) {
-        if (at >= end) return;
+        if (at >= end) return end;
+        if (sink.isTurnOver) return at;
         at = this.#readHeader(chunk, at);
         if (this.#left < 0) continue;
-        if (sink.isStopped) return;
+        if (sink.isStopped) return end;
       }
       if (this.#isData) {
         at = this.#readData(chunk, at);
-        if (this.#left >= 0) return;
+        if (this.#left >= 0) return end;
       } else {
         at = this.#readWhole(chunk, at);
-        if (this.#left >= 0) return;
+        if (this.#left >= 0) return end;
       }
     }
+    return end;
   }
 
   #readHeader(chunk: Buffer, from: number): number {

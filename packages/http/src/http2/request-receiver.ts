@@ -168,6 +168,7 @@ export class RequestReceiver {
         : stream.method === 'CONNECT'
           ? 501
           : 0;
+    connection.onRequestBegins();
     if (refusal === 0) handler(stream);
     else stream.answer(refusal, [], undefined, undefined, undefined);
     // The numbers of a connection are used up: it is told to go while there are some left.

@@ -57,6 +57,11 @@ export abstract class CallContext extends WheelEntry implements RpcCall, CallMem
     return this.exchange.peer;
   }
 
+  /** The largest message it takes. */
+  get receiveBytesMax(): number {
+    return Math.min(this.host.limits.receiveBytesMax, this.bound.definition.request.bytesMax ?? Number.POSITIVE_INFINITY);
+  }
+
   get memory(): CallMemory {
     return this;
   }

@@ -154,11 +154,15 @@ test('an answer that is too large for base64 is refused where base64 is asked fo
   expect(answered('application/grpc-web').body.length).toBeGreaterThan(textBytesMax);
 });
 
+/** What a request takes before its body comes. */
+function overheadOf(headers: NonNullable<DoubleRequest['headers']>): number {
+  return headers.reduce((bytes, [name, value]) => bytes + 32 + name.length + value.length, requestOverheadBytes);
+}
+
 test('a call that has no memory for its message is refused, and gives back what it held', () => {
   const handler = createRpcHandler([echoService()]);
-  const overhead = requestOverheadBytes;
   for (const headers of [grpc, [['content-type', 'application/proto']]] as NonNullable<DoubleRequest['headers']>[]) {
-    const memory = new ScriptedMemory(overhead + 10, 0);
+    const memory = new ScriptedMemory(overheadOf(headers) + 10, 0);
     const exchange = new ExchangeDouble({ headers }, memory);
     handler(exchange);
     exchange.acceptData(Buffer.alloc(11));
@@ -169,7 +173,7 @@ test('a call that has no memory for its message is refused, and gives back what 
 
 test('a call that has to wait for memory goes on with all of its message', () => {
   const handler = createRpcHandler([echoService()]);
-  const memory = new ScriptedMemory(requestOverheadBytes + 8);
+  const memory = new ScriptedMemory(overheadOf(grpc) + 8);
   const exchange = new ExchangeDouble({ headers: grpc }, memory);
   handler(exchange);
   const body = enveloped('0123456789');

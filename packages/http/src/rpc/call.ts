@@ -7,7 +7,7 @@ import type { ExchangeListener, WireExchange } from '../wire/wire-exchange.ts';
 import { type BoundMethod, CallContext } from './call-context.ts';
 import { answerCompression, byteLengthOf, type Compression, decompress, mustReadCompression } from './compression.ts';
 import type { Dialect } from './dialect.ts';
-import type { MessageReader, MessageSink } from './envelope.ts';
+import { envelopePrefixBytes, type MessageReader, type MessageSink } from './envelope.ts';
 import { decodeMessage, type EncodedMessage, encodeMessage } from './message-coding.ts';
 import { pump } from './pump.ts';
 import { type RequestFlow, RequestStream } from './request-stream.ts';
@@ -125,7 +125,7 @@ export class Call
   onMessage(message: Uint8Array, isCompressed: boolean): void {
     if (this.isEnded) return;
     if (!isCompressed) {
-      this.#accept(message, message.length);
+      this.#accept(message, envelopePrefixBytes + message.length);
       return;
     }
     if (this.#requestCompression === undefined) {
@@ -133,11 +133,12 @@ export class Call
       return;
     }
     let isDone = false;
-    const { limits, unpacking } = this.host;
+    const { unpacking } = this.host;
+    const limits = { ...this.host.limits, receiveBytesMax: this.receiveBytesMax };
     decompress(message, this.#requestCompression, limits, unpacking, this.exchange, (error, plain) => {
       isDone = true;
       if (error !== undefined) this.fail(error);
-      else if (!this.isEnded) this.#accept(plain, message.length + plain.length);
+      else if (!this.isEnded) this.#accept(plain, envelopePrefixBytes + message.length + plain.length);
       if (this.#isHeld) this.#letGo();
     });
     if (isDone) return;

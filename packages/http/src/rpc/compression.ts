@@ -61,6 +61,8 @@ export function compress(message: MessageBytes, compression: Compression, limits
  * of milliseconds.
  */
 const syncExpansionMax = 16;
+/** So much may come out of any message at once. */
+const syncBytesMin = 4096;
 
 export type OnDecompressed = (error: RpcError | undefined, message: Uint8Array) => void;
 
@@ -86,7 +88,7 @@ export function decompress(
     return;
   }
   const options = {
-    maxOutputLength: Math.min(limits.receiveBytesMax, limits.decompressSyncBytesMax * syncExpansionMax),
+    maxOutputLength: Math.min(limits.receiveBytesMax, Math.max(syncBytesMin, bytes.length * syncExpansionMax)),
   };
   let message: Uint8Array;
   try {

@@ -33,7 +33,7 @@ export class ConnectGetDialect extends ConnectUnaryDialect {
     const text = this.#query.get('message') ?? '';
     const isBase64 = this.#query.get('base64') === '1';
     const message = Buffer.from(text, isBase64 ? 'base64url' : 'utf8');
-    const { receiveBytesMax } = call.host.limits;
+    const { receiveBytesMax } = call;
     if (message.length > receiveBytesMax) {
       call.fail(tooLarge('the message', receiveBytesMax));
       return;

@@ -35,7 +35,7 @@ export class ConnectStreamDialect implements Dialect {
   }
 
   read(call: Call): void {
-    call.reader = new EnvelopeReader(call, call.host.limits.receiveBytesMax, call.exchange.memory);
+    call.reader = new EnvelopeReader(call, call.receiveBytesMax, call.exchange.memory);
     call.exchange.resume();
   }
 

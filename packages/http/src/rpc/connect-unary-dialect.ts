@@ -37,7 +37,7 @@ export class ConnectUnaryDialect implements Dialect {
 
   read(call: Call, compression: Compression | undefined): void {
     const { exchange } = call;
-    const { receiveBytesMax } = call.host.limits;
+    const { receiveBytesMax } = call;
     const isCompressed = compression !== undefined;
     call.reader = new WholeBodyReader(call, receiveBytesMax, exchange.lengthBytes, exchange.memory, isCompressed);
     exchange.resume();

@@ -4,7 +4,7 @@ import type { MemoryLease } from '../wire/memory.ts';
 import { tooLarge } from './compression.ts';
 import { RpcError } from './rpc-error.ts';
 
-const envelopePrefixBytes = 5;
+export const envelopePrefixBytes = 5;
 export const envelopeFlag = { compressed: 1, connectEnd: 2, webTrailers: 128 } as const;
 
 export function envelopePrefix(flags: number, bytes: number): Uint8Array {

@@ -34,7 +34,7 @@ export class GrpcDialect implements Dialect {
   }
 
   read(call: Call): void {
-    call.reader = new EnvelopeReader(call, call.host.limits.receiveBytesMax, call.exchange.memory);
+    call.reader = new EnvelopeReader(call, call.receiveBytesMax, call.exchange.memory);
     call.exchange.resume();
   }
 

@@ -43,7 +43,7 @@ export class GrpcWebDialect implements Dialect {
   }
 
   read(call: Call): void {
-    const reader = new EnvelopeReader(call, call.host.limits.receiveBytesMax, call.exchange.memory);
+    const reader = new EnvelopeReader(call, call.receiveBytesMax, call.exchange.memory);
     call.reader = this.#isText ? new Base64Reader(reader, (error) => call.fail(error)) : reader;
     call.exchange.resume();
   }

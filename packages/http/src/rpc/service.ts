@@ -13,6 +13,8 @@ export type MessageBytes = Uint8Array | readonly Uint8Array[];
 
 /** Reads a request. Throwing means the bytes are not such a message; the caller is told `invalid_argument`. */
 export interface RequestCodec<I> {
+  /** The largest message, as sent and unpacked, where that is less than the server takes otherwise. */
+  readonly bytesMax?: number;
   fromProto(bytes: Uint8Array): I;
   /** Left out, the method cannot be called with JSON. */
   fromJson?(bytes: Uint8Array): I;

@@ -34,6 +34,8 @@ export interface ConnectionHost {
   readonly arena: OutputArena;
   readonly handler: WireHandler;
   readonly memory: ServerMemory;
+  /** Requests of one connection that are begun in one turn of the event loop. */
+  readonly requestsPerTurn: number;
   /** Whose request it is, where that is not told by the address of its connection. */
   readonly ownerOf: OwnerOf | undefined;
   /** The value of a `date` field now. */
@@ -49,6 +51,7 @@ export class SharedHost implements ConnectionHost {
   readonly arena = new OutputArena();
   readonly handler: WireHandler;
   readonly memory: ServerMemory;
+  readonly requestsPerTurn: number = 16;
   readonly ownerOf: OwnerOf | undefined;
   #second = 0;
   #date = '';

@@ -5,9 +5,23 @@ import type { Field } from './field.ts';
 export class FieldList implements HeaderFields {
   readonly fields: readonly Field[];
   memo: unknown = undefined;
+  #listBytes = -1;
 
   constructor(fields: readonly Field[]) {
     this.fields = fields;
+  }
+
+  /** As RFC 9113 counts a list: 32 more than its text for each field. */
+  get listBytes(): number {
+    if (this.#listBytes < 0) {
+      let bytes = 0;
+      for (let at = 0; at < this.fields.length; at++) {
+        const field = this.fields[at] as Field;
+        bytes += 32 + field.name.length + field.value.length;
+      }
+      this.#listBytes = bytes;
+    }
+    return this.#listBytes;
   }
 
   get(name: string): string | undefined {

@@ -39,7 +39,7 @@ export interface RequestHead {
   readonly lengthBytes: number | undefined;
 }
 
-/** What a request takes before any of its body has come. */
+/** What a request takes before any of its body has come, beside the fields of its head. */
 export const requestOverheadBytes = 2048;
 
 /** Answers up to here are sent whatever their caller holds: they need no more than the request did. */
@@ -73,6 +73,7 @@ export abstract class WireExchange implements RequestHead, MemoryHolder {
   #isFlowing: boolean = false;
   #isEndTold: boolean = false;
   #unsentBytes = 0;
+  #isMemorySettled: boolean = false;
   #memoryListeners: (() => void)[] | undefined = undefined;
 
   constructor(head: RequestHead, peer: Peer, memory: ConnectionMemory) {
@@ -86,7 +87,7 @@ export abstract class WireExchange implements RequestHead, MemoryHolder {
     this.peer = peer;
     this.isBodyDue = head.lengthBytes !== undefined || head.version !== '2';
     this.memory = memory.lease(this);
-    this.#follow(this.memory.hold(requestOverheadBytes));
+    this.#follow(this.memory.hold(requestOverheadBytes + head.headers.listBytes));
   }
 
   /** Sends an interim (1xx) response. */
@@ -124,7 +125,7 @@ export abstract class WireExchange implements RequestHead, MemoryHolder {
 
   /** Nobody waits for what it asks any more. */
   get isGivenUp(): boolean {
-    return this.isRefused || this.abortReason !== undefined;
+    return this.#isMemorySettled || this.isRefused || this.abortReason !== undefined;
   }
 
   get isFlowing(): boolean {
@@ -161,7 +162,8 @@ export abstract class WireExchange implements RequestHead, MemoryHolder {
 
   /** For the connection: a piece arrived. */
   acceptData(piece: Uint8Array): void {
-    if (this.isRefused) {
+    // Nobody will read it: the request has been answered or refused.
+    if (this.isRefused || this.#isMemorySettled) {
       this.onBodyDropped(piece.length);
       return;
     }
@@ -204,6 +206,7 @@ export abstract class WireExchange implements RequestHead, MemoryHolder {
 
   /** More is held for the request than its body. False: it cannot be; the request is refused. */
   holdMore(bytes: number): boolean {
+    if (this.#isMemorySettled) return false;
     this.#follow(this.memory.hold(bytes));
     return !this.isRefused;
   }
@@ -246,7 +249,11 @@ export abstract class WireExchange implements RequestHead, MemoryHolder {
 
   /** The application has said all it will: what is left of the request is what waits to be sent. */
   settleMemory(): void {
+    this.#isMemorySettled = true;
+    this.isStarved = false;
+    this.starvedMs = -1;
     this.memory.keep(this.#unsentBytes);
+    this.#tellMemory();
   }
 
   /** For the ledger: the body may go on. */

@@ -13,6 +13,7 @@ export class MemoryHost implements ConnectionHost {
   readonly arena = new OutputArena();
   handler: WireHandler;
   readonly memory: ServerMemory;
+  requestsPerTurn: number = Number.POSITIVE_INFINITY;
   readonly ownerOf: OwnerOf | undefined;
   #nowMs = 1_000_000;
   #waiting: Connection[] = [];

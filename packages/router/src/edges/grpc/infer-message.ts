@@ -71,14 +71,25 @@ export const messageFieldsMax = 262_144;
 export const joinedContentsBytesMax = 1024 * 1024;
 
 /** A message that comes twice counts as one whose encodings are joined. */
-function joined(before: Uint8Array, contents: Uint8Array): Uint8Array {
-  if (before.length + contents.length > joinedContentsBytesMax) {
-    throw new InferenceError(
-      'request-too-large',
-      `the contents of an input come in several parts of more than ${joinedContentsBytesMax} bytes; send them as one`,
-    );
+class ContentParts {
+  readonly #parts: Uint8Array[] = [];
+  #bytes = 0;
+
+  add(part: Uint8Array): void {
+    if (part.length === 0) return;
+    this.#parts.push(part);
+    this.#bytes += part.length;
+    if (this.#parts.length > 1 && this.#bytes > joinedContentsBytesMax) {
+      throw new InferenceError(
+        'request-too-large',
+        `the contents of an input come in several parts of more than ${joinedContentsBytesMax} bytes; send them as one`,
+      );
+    }
   }
-  return Buffer.concat([before, contents]);
+
+  joined(): Uint8Array {
+    return Buffer.concat(this.#parts, this.#bytes);
+  }
 }
 
 export class InferMessageReader {
@@ -160,6 +171,7 @@ export class InferMessageReader {
       contents: undefined,
       data: undefined,
     };
+    let parts: ContentParts | undefined;
     for (let tag = cursor.nextTag(); tag !== 0; tag = cursor.nextTag()) {
       if (tag === delimited(1)) input.name = this.#text();
       else if (tag === delimited(2)) input.datatype = this.#text();
@@ -167,9 +179,17 @@ export class InferMessageReader {
       else if (tag === parametersTag) input.parameters = this.#parameter(input.parameters);
       else if (tag === delimited(5)) {
         const contents = cursor.readBytes();
-        input.contents = input.contents === undefined ? contents : joined(input.contents, contents);
+        if (input.contents === undefined) input.contents = contents;
+        else {
+          if (parts === undefined) {
+            parts = new ContentParts();
+            parts.add(input.contents);
+          }
+          parts.add(contents);
+        }
       } else cursor.skip(tag);
     }
+    if (parts !== undefined) input.contents = parts.joined();
     cursor.end = outer;
     return input;
   }

@@ -15,11 +15,16 @@ const utf8Encoder = new TextEncoder();
 /** What a caller may have added is of no use to us, and keeping it would cost memory. */
 const readOptions = { readUnknownFields: false };
 
+/** Messages of other calls than inference are read at once, and small: names, versions, settings. */
+const messageBytesMax = 64 * 1024;
+
 /** Reads and writes a generated message, in protobuf's binary form and in its JSON. */
 export function codecOf<Schema extends DescMessage>(
   schema: Schema,
+  bytesMax: number = messageBytesMax,
 ): RequestCodec<MessageShape<Schema>> & ResponseCodec<MessageShape<Schema>> {
   return {
+    bytesMax,
     fromProto: (bytes) => fromBinary(schema, bytes, readOptions),
     fromJson: (bytes) => {
       checkJsonLength(bytes, jsonMessageBytesMax);

@@ -36,7 +36,7 @@ export function repositoryMethods(management: Management): readonly RpcMethod[] 
     }),
     unary({
       name: 'RepositoryModelLoad',
-      request: codecOf(RepositoryModelLoadRequestSchema),
+      request: codecOf(RepositoryModelLoadRequestSchema, Number.POSITIVE_INFINITY),
       response: codecOf(RepositoryModelLoadResponseSchema),
       handle: async ({ repositoryName, modelName, parameters }) => {
         refuseRepositoryName(repositoryName);

@@ -56,6 +56,8 @@ export interface UnpackingParts {
  * milliseconds.
  */
 const syncExpansionMax = 16;
+/** So much may come out of any body at once. */
+const syncBytesMin = 4096;
 
 /** Pieces of this size come back from the thread that unpacks. */
 const pieceBytes = 64 * 1024;
@@ -68,7 +70,7 @@ export async function decompress(
 ): Promise<Uint8Array> {
   const { packing, bytesMax, owner, signal } = unpacking;
   if (packed.byteLength <= zlibSyncBytesMax) {
-    const maxOutputLength = Math.min(bytesMax, Math.max(1, zlibSyncBytesMax * syncExpansionMax));
+    const maxOutputLength = Math.min(bytesMax, Math.max(syncBytesMin, packed.byteLength * syncExpansionMax));
     try {
       const body = unpackers[packing].now(packed, { maxOutputLength });
       memory.hold(body.byteLength);

@@ -38,7 +38,7 @@ export class ManagementService {
         }),
         unary({
           name: 'ChangeTraffic',
-          request: codecOf(v1.ChangeTrafficRequestSchema),
+          request: codecOf(v1.ChangeTrafficRequestSchema, 256 * 1024),
           response: traffic,
           handle: async (request) => {
             const expected = expectedRevisionFrom(request);
@@ -55,7 +55,7 @@ export class ManagementService {
         }),
         unary({
           name: 'RepositoryLoad',
-          request: codecOf(v1.RepositoryLoadRequestSchema),
+          request: codecOf(v1.RepositoryLoadRequestSchema, Number.POSITIVE_INFINITY),
           response: codecOf(v1.RepositoryLoadResponseSchema),
           handle: async ({ model, config, files }) => {
             await operations.load(model, config, new Map(Object.entries(files)));
