@@ -136,8 +136,10 @@ export class LargeMemory {
     const favoured = this.#favoured;
     if (favoured === undefined) return true;
     const bytes = favoured.completionBytes;
-    if (!favoured.isComplete && bytes > this.#limits.smallRequestBytesMax) return false;
-    if (!this.#isWithinShare(favoured.connection, bytes)) return false;
+    const isSmall = bytes <= this.#limits.smallRequestBytesMax;
+    if (!favoured.isComplete && !isSmall) return false;
+    // A small one gives way in any case: a stream that is idle must not keep the others from their turn.
+    if (!isSmall && !this.#isWithinShare(favoured.connection, bytes)) return false;
     this.#addCompletion(favoured, -bytes);
     this.#addShared(favoured, bytes);
     this.#favoured = undefined;

@@ -187,6 +187,7 @@ export class LiveDataPlane implements DataPlane, Runner {
         goOn(afterWaiting(request, this.#clock.now() - cameAt));
       },
       refuse,
+      request.caller,
     );
     stopListening = signal.onCancel((reason) => {
       stop();

@@ -88,10 +88,11 @@ export class CachingRunner implements Runner {
       const hashing = (function* () {
         key = yield* slices;
       })();
-      const stop = sliced.run(hashing, () => {
+      const found = (): void => {
         settle(waiting);
         this.#lookUp(key, request, signal, startedAt).then(resolve, reject);
-      });
+      };
+      const stop = sliced.run(hashing, found, undefined, request.caller);
       const leave = (reason: CancelReason): void => {
         stop();
         settle(waiting);

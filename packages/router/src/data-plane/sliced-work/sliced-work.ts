@@ -1,7 +1,9 @@
 /**
  * Work on bytes that is too long for one turn of the event loop: done a slice a turn, so that whoever sends 256 MiB
- * holds up nobody. All such work takes turns: the loop has one slice of it a turn, however much there is.
+ * holds up nobody. All such work takes turns: the loop has one slice of it a turn, however much there is, and owners take
+ * turns, however much one of them brings.
  */
+import { OwnerRotation } from '@millrace/http';
 import type { Clock } from '../clock.ts';
 
 /** Up to here bytes are copied at once: about a millisecond where memory is warm. */
@@ -11,6 +13,7 @@ export const copySliceBytesMax: number = 4 * 1024 * 1024;
 export type Slices = Iterator<void, void>;
 
 interface Task {
+  readonly owner: string;
   readonly slices: Slices;
   readonly onDone: () => void;
   readonly onFailed: ((error: unknown) => void) | undefined;
@@ -19,7 +22,7 @@ interface Task {
 
 export class SlicedWork {
   readonly #clock: Clock;
-  readonly #tasks: Task[] = [];
+  readonly #tasks = new OwnerRotation<Task>();
   #isScheduled: boolean = false;
 
   constructor(clock: Clock) {
@@ -28,23 +31,25 @@ export class SlicedWork {
 
   /** Work that is not done yet. */
   get count(): number {
-    return this.#tasks.length;
+    return this.#tasks.size;
   }
 
-  /** Does the first slice in a later turn. What a slice throws is a defect, unless `onFailed` takes it. Returns the way to call it off: nothing is touched or called after that. */
-  run(slices: Slices, onDone: () => void, onFailed?: (error: unknown) => void): () => void {
-    const task = { slices, onDone, onFailed, isCancelled: false };
-    this.#tasks.push(task);
+  /**
+   * Does the first slice in a later turn. What a slice throws is a defect, unless `onFailed` takes it. Without an owner it is
+   * the server's own. Returns the way to call it off: nothing is touched or called after that.
+   */
+  run(slices: Slices, onDone: () => void, onFailed?: (error: unknown) => void, owner: string = ''): () => void {
+    const task: Task = { owner, slices, onDone, onFailed, isCancelled: false };
+    this.#tasks.add(owner, task);
     this.#schedule();
     return () => {
       task.isCancelled = true;
-      const at = this.#tasks.indexOf(task);
-      if (at >= 0) this.#tasks.splice(at, 1);
+      this.#tasks.remove(owner, task);
     };
   }
 
   #schedule(): void {
-    if (this.#isScheduled || this.#tasks.length === 0) return;
+    if (this.#isScheduled || this.#tasks.size === 0) return;
     this.#isScheduled = true;
     this.#clock.endOfTurn(() => {
       this.#isScheduled = false;
@@ -54,7 +59,7 @@ export class SlicedWork {
   }
 
   #step(): void {
-    const task = this.#tasks.shift();
+    const task = this.#tasks.take();
     if (task === undefined) return;
     let isDone: boolean;
     try {
@@ -64,7 +69,7 @@ export class SlicedWork {
       task.onFailed(error);
       return;
     }
-    if (!isDone) this.#tasks.push(task);
+    if (!isDone) this.#tasks.add(task.owner, task);
     else if (!task.isCancelled) task.onDone();
   }
 }

@@ -78,7 +78,7 @@ class SplitRequest {
     this.#onEnd = onEnd;
     const slices = this.#slicerSlices();
     if (this.#request.inputs.some((tensor) => tensor !== undefined && isLongTexts(tensor))) {
-      this.#sliced.run(slices, () => this.#submitParts());
+      this.#sliced.run(slices, () => this.#submitParts(), undefined, this.#request.caller);
       return;
     }
     finish(slices);
