@@ -65,8 +65,8 @@ export interface HttpRequest {
 export interface RequestMemory {
   /** So much more is held, until the request is answered. Throws `MemoryRefused` where it cannot be. */
   hold(bytes: number): void;
-  /** Resolves at once, or when the request need not wait; rejects with `MemoryRefused`, or `BodyAborted`. */
-  ready(): Promise<void>;
+  /** The owner has its share: what takes a place that others need as well should be refused instead of waiting in it. */
+  readonly isWaiting: boolean;
   /** So much is not held any more. */
   give(bytes: number): void;
   /** Whether an answer of so many bytes may be sent: a large one only where its caller reads those before it. */

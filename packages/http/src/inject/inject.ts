@@ -126,7 +126,7 @@ function requestFrom(injected: InjectedRequest, method: string, signal: CancelSi
 /** What a caller in this process hands over is its own memory. */
 const callerMemory: RequestMemory = {
   hold: () => {},
-  ready: () => Promise.resolve(),
+  isWaiting: false,
   give: () => {},
   hasRoomToAnswer: () => true,
 };

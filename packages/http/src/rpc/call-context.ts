@@ -59,7 +59,10 @@ export abstract class CallContext extends WheelEntry implements RpcCall, CallMem
 
   /** The largest message it takes. */
   get receiveBytesMax(): number {
-    return Math.min(this.host.limits.receiveBytesMax, this.bound.definition.request.bytesMax ?? Number.POSITIVE_INFINITY);
+    return Math.min(
+      this.host.limits.receiveBytesMax,
+      this.bound.definition.request.bytesMax ?? Number.POSITIVE_INFINITY,
+    );
   }
 
   get memory(): CallMemory {

@@ -14,7 +14,7 @@ const plenty: UnpackOwner = {
   holdMore: () => true,
   isStarved: false,
   isGivenUp: false,
-  whenMemory: (listener) => listener(),
+  refuse: () => {},
 };
 
 function decompressed(
@@ -95,28 +95,25 @@ test('no bytes stand for an empty message', async () => {
   expect(await decompressed(new Uint8Array(0), 'gzip')).toHaveLength(0);
 });
 
-test('what is unpacked is counted piece by piece, and waits while there is no memory', async () => {
+test('what is unpacked is counted piece by piece', async () => {
   const with_ = resolveRpcLimits({ receiveBytesMax: 1_000_000 });
   const packed = gzipSync(Buffer.alloc(1_000_000));
-  let held = 0;
-  let waits = 0;
-  const memory: UnpackOwner = {
-    ...plenty,
-    holdMore: (bytes) => {
-      held += bytes;
-      return true;
-    },
-    get isStarved() {
-      return held > 300_000 && waits === 0;
-    },
-    whenMemory: (listener) => {
-      waits += 1;
-      expect(held).toBeLessThan(300_000 + 2 * 65_536);
-      setImmediate(listener);
-    },
-  };
-  expect(await decompressed(packed, 'gzip', with_, memory)).toHaveLength(1_000_000);
-  expect([held, waits]).toEqual([1_000_000, 1]);
+  const pieces: number[] = [];
+  const owner: UnpackOwner = { ...plenty, holdMore: (bytes) => pieces.push(bytes) > 0 };
+  expect(await decompressed(packed, 'gzip', with_, owner)).toHaveLength(1_000_000);
+  expect(pieces.reduce((sum, bytes) => sum + bytes)).toBe(1_000_000);
+  expect(Math.max(...pieces)).toBeLessThanOrEqual(65_536);
+});
+
+test('a caller that has its share is refused instead of waiting in a place that others need', async () => {
+  const with_ = resolveRpcLimits({ receiveBytesMax: 10_000_000 });
+  const unpacking = new Unpacking(1);
+  const packed = gzipSync(Buffer.alloc(1_000_000));
+  await new Promise<void>((resolve) => {
+    const owner: UnpackOwner = { ...plenty, isStarved: true, refuse: resolve };
+    decompress(packed, 'gzip', with_, unpacking, owner, () => expect.unreachable());
+  });
+  expect(await decompressed(packed, 'gzip', with_, plenty, unpacking)).toHaveLength(1_000_000);
 });
 
 test('nothing more is unpacked once there is no memory', async () => {

@@ -11,11 +11,12 @@ export interface UnpackOwner {
   readonly memory: MemoryLease;
   /** So much more is held. False: there is no room, and the request has been told. */
   holdMore(bytes: number): boolean;
+  /** Its caller has its share of the memory already. */
   readonly isStarved: boolean;
+  /** Refuses the request for want of memory. */
+  refuse(): void;
   /** Nobody waits for the message any more. */
   readonly isGivenUp: boolean;
-  /** Calls back when it need not wait any more, and when it will get none. */
-  whenMemory(listener: () => void): void;
 }
 
 /** A message to be unpacked. One of the outcomes is told, or none where the request has been given up. */
@@ -84,9 +85,10 @@ export class Unpacking {
       } else if (owner.isGivenUp || !owner.holdMore(piece.length)) giveUp();
       else {
         message.push(piece);
+        // To wait in here would keep the others waiting.
         if (!owner.isStarved) return;
-        unpacker.pause();
-        owner.whenMemory(() => unpacker.resume());
+        giveUp();
+        owner.refuse();
       }
     });
     unpacker.once('end', settle);

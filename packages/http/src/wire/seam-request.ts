@@ -1,6 +1,5 @@
 import { Cancellation, type CancelSignal } from '@millrace/protocol';
 import {
-  BodyAborted,
   type HeaderFields,
   type HttpRequest,
   MemoryRefused,
@@ -65,15 +64,8 @@ export class SeamRequest implements HttpRequest, ExchangeListener, RequestMemory
     return this.exchange.hasRoomToAnswer(bytes);
   }
 
-  ready(): Promise<void> {
-    const { exchange } = this;
-    return new Promise((resolve, reject) => {
-      exchange.whenMemory(() => {
-        if (exchange.isRefused) reject(new MemoryRefused());
-        else if (exchange.abortReason !== undefined) reject(new BodyAborted(exchange.abortReason));
-        else resolve();
-      });
-    });
+  get isWaiting(): boolean {
+    return this.exchange.isStarved;
   }
 
   get body(): RequestBody {

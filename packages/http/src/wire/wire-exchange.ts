@@ -74,7 +74,6 @@ export abstract class WireExchange implements RequestHead, MemoryHolder {
   #isEndTold: boolean = false;
   #unsentBytes = 0;
   #isMemorySettled: boolean = false;
-  #memoryListeners: (() => void)[] | undefined = undefined;
 
   constructor(head: RequestHead, peer: Peer, memory: ConnectionMemory) {
     this.method = head.method;
@@ -193,7 +192,6 @@ export abstract class WireExchange implements RequestHead, MemoryHolder {
     this.abortReason = reason;
     this.#isFlowing = false;
     this.listener?.onAbort(reason);
-    this.#tellMemory();
     return unread;
   }
 
@@ -209,16 +207,6 @@ export abstract class WireExchange implements RequestHead, MemoryHolder {
     if (this.#isMemorySettled) return false;
     this.#follow(this.memory.hold(bytes));
     return !this.isRefused;
-  }
-
-  /** Calls back when the request need not wait for memory, and when it has been given up or refused. */
-  whenMemory(listener: () => void): void {
-    if (!this.isStarved) {
-      listener();
-      return;
-    }
-    this.#memoryListeners ??= [];
-    this.#memoryListeners.push(listener);
   }
 
   /**
@@ -253,7 +241,6 @@ export abstract class WireExchange implements RequestHead, MemoryHolder {
     this.isStarved = false;
     this.starvedMs = -1;
     this.memory.keep(this.#unsentBytes);
-    this.#tellMemory();
   }
 
   /** For the ledger: the body may go on. */
@@ -263,7 +250,6 @@ export abstract class WireExchange implements RequestHead, MemoryHolder {
     if (this.abortReason !== undefined || this.isRefused) return;
     if (this.#isFlowing) this.#deliver();
     else this.onBodyWanted();
-    this.#tellMemory();
   }
 
   /** The request has waited for memory for too long, or brought too much meanwhile. */
@@ -278,20 +264,12 @@ export abstract class WireExchange implements RequestHead, MemoryHolder {
     this.listener?.onRefused();
     // Whoever gathered the body has let it go.
     this.settleMemory();
-    this.#tellMemory();
   }
 
   #follow(verdict: MemoryVerdict): void {
     if (verdict === 'granted') return;
     if (verdict === 'waiting') this.isStarved = true;
     else this.refuse();
-  }
-
-  #tellMemory(): void {
-    const listeners = this.#memoryListeners;
-    if (listeners === undefined) return;
-    this.#memoryListeners = undefined;
-    for (const listener of listeners) listener();
   }
 
   #tellEnd(): void {

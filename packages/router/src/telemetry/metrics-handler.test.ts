@@ -33,7 +33,7 @@ async function call(method: string, path: string, accept?: string): Promise<Http
     trailers: headersOf({}),
     signal: neverCancelled,
     peer: { address: '127.0.0.1', port: 1, isEncrypted: false, owner: '127.0.0.1', isTrustedProxy: false },
-    memory: { hold: () => {}, ready: () => Promise.resolve(), give: () => {}, hasRoomToAnswer: () => true },
+    memory: { hold: () => {}, isWaiting: false, give: () => {}, hasRoomToAnswer: () => true },
   };
   const response = await metricsHandler(registry)(request);
   return { ...response, text: new TextDecoder().decode(response.body as Uint8Array) };

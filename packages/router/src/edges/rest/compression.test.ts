@@ -19,7 +19,7 @@ function memoryOf(bytesMax: number): CountedMemory {
       if (this.heldBytes + bytes > bytesMax) throw new MemoryRefused();
       this.heldBytes += bytes;
     },
-    ready: () => Promise.resolve(),
+    isWaiting: false,
     give: () => {},
     hasRoomToAnswer: () => true,
   };
@@ -63,21 +63,13 @@ describe('requests', () => {
     expect(memory.heldBytes).toBe(body.byteLength);
   });
 
-  test('unpacking goes on only while the request need not wait for memory', async () => {
-    const memory = memoryOf(1_000_000);
-    const waits: (() => void)[] = [];
-    const ready = () => new Promise<void>((resolve) => waits.push(resolve));
+  test('a caller that has its share is refused instead of waiting in a place that others need', async () => {
+    const memory: RequestMemory = { ...memoryOf(1_000_000), hold: () => {}, isWaiting: true };
     const packed = gzipSync(new Uint8Array(900_000));
     const unpacking = unpackingOf('gzip', { bytesMax: 1_000_000 });
-    const slowMemory = { ...memory, hold: (bytes: number) => memory.hold(bytes), ready };
-    const body = decompressInto(packed, unpacking, { ...parts, zlibSyncBytesMax: 10 }, slowMemory);
-    while (memory.heldBytes < 900_000) {
-      await new Promise(setImmediate);
-      expect(memory.heldBytes).toBeLessThanOrEqual((waits.length + 1) * 65_536);
-      waits.at(-1)?.();
-    }
-    waits.at(-1)?.();
-    expect((await body).byteLength).toBe(900_000);
+    const refused = decompressInto(packed, unpacking, { ...parts, zlibSyncBytesMax: 10 }, memory);
+    await expect(refused).rejects.toBeInstanceOf(MemoryRefused);
+    expect(parts.gate.inside).toBe(0);
   });
 
   test.each([

@@ -107,8 +107,8 @@ function unpack(packed: Uint8Array, unpacking: Unpacking, memory: RequestMemory)
         fail(error);
         return;
       }
-      unpacker.pause();
-      memory.ready().then(() => unpacker.resume(), fail);
+      // To wait in here would keep the others waiting.
+      if (memory.isWaiting) fail(new MemoryRefused());
     });
     unpacker.once('end', () => {
       stopListening();
