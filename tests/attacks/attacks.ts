@@ -29,17 +29,17 @@ import { foreignPages } from './power/foreign-pages.ts';
 import { killedWorkers } from './power/killed-workers.ts';
 import { pathTraversal } from './power/path-traversal.ts';
 import { sequencesHeld } from './power/sequences-held.ts';
-import { classifications } from './work/classifications.ts';
-import { costlyReads } from './work/costly-reads.ts';
-import { errorEcho } from './work/error-echo.ts';
-import { grpcWebText } from './work/grpc-web-text.ts';
-import { ignoredKeys } from './work/ignored-keys.ts';
-import { jsonNumbers } from './work/json-numbers.ts';
-import { largeHeaders } from './work/large-headers.ts';
-import { largeJsonAnswers } from './work/large-json-answers.ts';
-import { manySmallRequests } from './work/many-small-requests.ts';
-import { modelLookups } from './work/model-lookups.ts';
-import { oddJson } from './work/odd-json.ts';
+import { classifications } from './turns/classifications.ts';
+import { costlyReads } from './turns/costly-reads.ts';
+import { errorEcho } from './turns/error-echo.ts';
+import { grpcWebText } from './turns/grpc-web-text.ts';
+import { ignoredKeys } from './turns/ignored-keys.ts';
+import { jsonNumbers } from './turns/json-numbers.ts';
+import { largeHeaders } from './turns/large-headers.ts';
+import { largeJsonAnswers } from './turns/large-json-answers.ts';
+import { manySmallRequests } from './turns/many-small-requests.ts';
+import { modelLookups } from './turns/model-lookups.ts';
+import { oddJson } from './turns/odd-json.ts';
 
 export const attacks: readonly Attack[] = [
   announcedMessages,
