@@ -257,25 +257,8 @@ const hostPatternForm = /^(?:\*\.)?[a-z0-9_]([a-z0-9_-]{0,62})(\.[a-z0-9_]([a-z0
 /** Hosts as requests name them; in a variable or a flag they stand between commas. */
 export function hostPatterns(naming: Naming<readonly string[]>): Field<readonly string[]> {
   const takes = 'host names, addresses or `*.example.com`, without port, between commas, or `*`';
-  return {
-    ...naming,
-    takes,
-    placeholder: 'HOSTS',
-    isList: false,
-    parse(written) {
-      const list = Array.isArray(written) ? (written as unknown[]) : String(written).split(',');
-      const value: string[] = [];
-      for (const one of list) {
-        const name = typeof one === 'string' ? one.trim() : '';
-        if (name !== '*' && isIP(name) === 0 && !hostPatternForm.test(name)) {
-          return { problem: `must be ${takes}, not ${quoted(one)}` };
-        }
-        value.push(name);
-      }
-      return { value };
-    },
-    format: (value) => (value.length === 0 ? 'none' : value.join(', ')),
-  };
+  const isHost = (text: string) => text === '*' || isIP(text) !== 0 || hostPatternForm.test(text);
+  return textsBetweenCommas(naming, { takes, must: takes, placeholder: 'HOSTS', isRight: isHost });
 }
 
 /** In a variable, paths stand between colons (semicolons on Windows); a flag is repeated. */
@@ -371,44 +354,46 @@ const originForm = /^https?:\/\/[^\s/?#,]+$/;
 
 /** Origins of web pages; in a variable or a flag they stand between commas. */
 export function origins(naming: Naming<readonly string[]>): Field<readonly string[]> {
-  return {
-    ...naming,
+  return textsBetweenCommas(naming, {
     takes: 'origins like `https://app.example` between commas, or `*`',
+    must: 'origins like https://app.example between commas, or *',
     placeholder: 'ORIGINS',
-    isList: false,
-    parse(written) {
-      const list = Array.isArray(written) ? (written as unknown[]) : String(written).split(',');
-      const value: string[] = [];
-      for (const one of list) {
-        const origin = typeof one === 'string' ? one.trim() : '';
-        if (origin !== '*' && !originForm.test(origin)) {
-          return { problem: `must be origins like https://app.example between commas, or *, not ${quoted(one)}` };
-        }
-        value.push(origin);
-      }
-      return { value };
-    },
-    format: (value) => (value.length === 0 ? 'none' : value.join(', ')),
-  };
+    isRight: (text) => text === '*' || originForm.test(text),
+  });
 }
 
 /** IP addresses and CIDR ranges; in a variable or a flag they stand between commas. */
 export function addressRanges(naming: Naming<readonly string[]>): Field<readonly string[]> {
-  const takes = 'IP addresses and CIDR ranges like `10.0.0.0/8` between commas';
+  return textsBetweenCommas(naming, {
+    takes: 'IP addresses and CIDR ranges like `10.0.0.0/8` between commas',
+    must: 'IP addresses or CIDR ranges like 10.0.0.0/8 between commas',
+    placeholder: 'RANGES',
+    isRight: isAddressRange,
+  });
+}
+
+interface TextsKind {
+  readonly takes: string;
+  /** The same in a message. */
+  readonly must: string;
+  readonly placeholder: string;
+  isRight(text: string): boolean;
+}
+
+/** A list in YAML; in a variable or a flag its texts stand between commas. */
+function textsBetweenCommas(naming: Naming<readonly string[]>, kind: TextsKind): Field<readonly string[]> {
   return {
     ...naming,
-    takes,
-    placeholder: 'RANGES',
+    takes: kind.takes,
+    placeholder: kind.placeholder,
     isList: false,
     parse(written) {
       const list = Array.isArray(written) ? (written as unknown[]) : String(written).split(',');
       const value: string[] = [];
       for (const one of list) {
-        const range = typeof one === 'string' ? one.trim() : '';
-        if (!isAddressRange(range)) {
-          return { problem: `must be IP addresses or CIDR ranges like 10.0.0.0/8 between commas, not ${quoted(one)}` };
-        }
-        value.push(range);
+        const text = typeof one === 'string' ? one.trim() : '';
+        if (!kind.isRight(text)) return { problem: `must be ${kind.must}, not ${quoted(one)}` };
+        value.push(text);
       }
       return { value };
     },
