@@ -25,8 +25,8 @@ export * from './restart-policy.ts';
 export { type FailedFlight, type FlightLimits, Flights } from './result-cache/flights.ts';
 export { isFailureOfRequest } from './result-cache/shared-failure.ts';
 export { entryOverheadBytes, StoredResults, type StoredResultsLimits } from './result-cache/stored-results.ts';
-export { type BreakerPolicy, type BreakerState, defaultBreakerPolicy } from './scheduler/circuit-breaker.ts';
-export { defaultRetryPolicy, type RetryPolicy } from './scheduler/retry-policy.ts';
+export { type BreakerPolicy, type BreakerState, defaultBreakerPolicy } from './scheduler/instances/circuit-breaker.ts';
+export { defaultRetryPolicy, type RetryPolicy } from './scheduler/retries/retry-policy.ts';
 export { Scheduler, type SchedulerCounts } from './scheduler/scheduler.ts';
 export {
   defaultSchedulerConfig,

@@ -1,19 +1,19 @@
 import type { BatchId } from '../events.ts';
 import type { ActionList } from './action-list.ts';
-import { Batch } from './batch.ts';
-import { takeBatch } from './batch-formation.ts';
-import { decideHold } from './batch-hold.ts';
+import { Batch } from './batches/batch.ts';
+import { takeBatch } from './batches/batch-formation.ts';
+import { decideHold } from './batches/batch-hold.ts';
+import type { RunClock } from './batches/run-clock.ts';
 import type { Drain } from './drain.ts';
-import { chooseInstance } from './instance-choice.ts';
-import type { InstanceEntry } from './instance-entry.ts';
-import type { ModelEntry } from './model-entry.ts';
-import type { ModelTable } from './model-table.ts';
-import type { RequestEntry } from './request-entry.ts';
-import type { RequestTable } from './request-table.ts';
-import type { RunClock } from './run-clock.ts';
+import { chooseInstance } from './instances/instance-choice.ts';
+import type { InstanceEntry } from './instances/instance-entry.ts';
+import type { WorkerEntry } from './instances/worker-entry.ts';
+import type { WorkerTable } from './instances/worker-table.ts';
+import type { ModelEntry } from './models/model-entry.ts';
+import type { ModelTable } from './models/model-table.ts';
+import type { RequestEntry } from './requests/request-entry.ts';
+import type { RequestTable } from './requests/request-table.ts';
 import type { SchedulerConfig } from './scheduler-config.ts';
-import type { WorkerEntry } from './worker-entry.ts';
-import type { WorkerTable } from './worker-table.ts';
 
 /** What the dispatcher reads and writes; all of it belongs to the scheduler. */
 export interface DispatchRoom {

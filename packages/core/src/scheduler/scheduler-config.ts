@@ -1,6 +1,6 @@
 import { assert } from '../assert.ts';
-import { type BreakerPolicy, defaultBreakerPolicy } from './circuit-breaker.ts';
-import { defaultRetryPolicy, type RetryPolicy } from './retry-policy.ts';
+import { type BreakerPolicy, defaultBreakerPolicy } from './instances/circuit-breaker.ts';
+import { defaultRetryPolicy, type RetryPolicy } from './retries/retry-policy.ts';
 
 export interface SchedulerConfig {
   /** Requests that may wait in the queues of all models together. */

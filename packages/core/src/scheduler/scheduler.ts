@@ -6,24 +6,24 @@
 import { assert } from '../assert.ts';
 import type { ArrivedRequest, ModelKey, RequestId, SchedulerAction, SchedulerEvent, WorkerId } from '../events.ts';
 import { ActionList } from './action-list.ts';
-import { Admission } from './admission.ts';
-import { BatchOutcomes } from './batch-outcomes.ts';
-import { CallerCounts } from './caller-counts.ts';
+import { BatchOutcomes } from './batches/batch-outcomes.ts';
+import { overdueReason, RunClock } from './batches/run-clock.ts';
 import { Dispatcher } from './dispatcher.ts';
 import { Drain } from './drain.ts';
-import { InstanceRecords } from './instance-records.ts';
-import type { ModelEntry } from './model-entry.ts';
-import { ModelTable } from './model-table.ts';
-import { ProbationClock } from './probation-clock.ts';
-import { drainingRefusal, removedRefusal, unknownModelRefusal } from './refusals.ts';
-import { RequestEndings } from './request-endings.ts';
-import { RequestTable } from './request-table.ts';
-import { RetiredModels } from './retired-models.ts';
-import { overdueReason, RunClock } from './run-clock.ts';
+import { InstanceRecords } from './instances/instance-records.ts';
+import { ProbationClock } from './instances/probation-clock.ts';
+import { WorkerTable } from './instances/worker-table.ts';
+import type { ModelEntry } from './models/model-entry.ts';
+import { ModelTable } from './models/model-table.ts';
+import { RetiredModels } from './models/retired-models.ts';
+import { Admission } from './queues/admission.ts';
+import { CallerCounts } from './queues/caller-counts.ts';
+import { drainingRefusal, removedRefusal, unknownModelRefusal } from './requests/refusals.ts';
+import { RequestEndings } from './requests/request-endings.ts';
+import { RequestTable } from './requests/request-table.ts';
 import { resolveSchedulerConfig, type SchedulerConfig, type SchedulerOptions } from './scheduler-config.ts';
 import { type InstanceSnapshot, type QueueSnapshot, snapshotOf, snapshotOfQueue } from './snapshots.ts';
 import { WakeUp } from './wake-up.ts';
-import { WorkerTable } from './worker-table.ts';
 
 export interface SchedulerCounts {
   readonly waitingRequests: number;

@@ -1,9 +1,9 @@
 /** What the scheduler tells those who look at it from outside. */
 import type { ModelKey, WorkerId } from '../events.ts';
-import type { BreakerState } from './circuit-breaker.ts';
-import type { InstanceEntry } from './instance-entry.ts';
-import type { ModelEntry } from './model-entry.ts';
-import { estimatedWaitMs } from './wait-estimate.ts';
+import type { BreakerState } from './instances/circuit-breaker.ts';
+import type { InstanceEntry } from './instances/instance-entry.ts';
+import type { ModelEntry } from './models/model-entry.ts';
+import { estimatedWaitMs } from './queues/wait-estimate.ts';
 
 export interface InstanceSnapshot {
   readonly worker: WorkerId;

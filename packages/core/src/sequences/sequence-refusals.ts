@@ -1,6 +1,6 @@
 /** Why a step is not run. The texts follow Triton's where it has one, because its clients match on them. */
 import { quotedCharactersMax, shortened } from '@millrace/protocol';
-import type { Refusal } from '../scheduler/refusal.ts';
+import type { Refusal } from '../scheduler/requests/refusal.ts';
 import type { SequencePolicy } from './sequence-policy.ts';
 
 /** An id that is a text may be as long as its caller likes. */

@@ -4,7 +4,7 @@
  * are ordinary requests there.
  */
 import { assert } from '../assert.ts';
-import type { Refusal } from '../scheduler/refusal.ts';
+import type { Refusal } from '../scheduler/requests/refusal.ts';
 import { WakeUp } from '../scheduler/wake-up.ts';
 import { RoomMaking } from './make-room.ts';
 import { Sequence, StepEntry } from './sequence.ts';

@@ -1,4 +1,4 @@
-import { DeadlineHeap } from '../scheduler/deadline-heap.ts';
+import { DeadlineHeap } from '../scheduler/requests/deadline-heap.ts';
 import type { StepEntry } from './sequence.ts';
 
 /** Steps of all sequences that wait for their turn: how many, how large, and whose patience ends next. */

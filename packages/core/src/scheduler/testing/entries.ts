@@ -1,12 +1,12 @@
 /** Requests for tests of the scheduler's parts. */
 import type { ArrivedRequest } from '../../events.ts';
 import { type ModelPolicy, resolveModelPolicy } from '../../model-policy.ts';
-import { CallerCount } from '../caller-counts.ts';
-import { defaultBreakerPolicy } from '../circuit-breaker.ts';
-import { InstanceEntry, InstanceRecord } from '../instance-entry.ts';
-import { ModelEntry } from '../model-entry.ts';
-import { RequestEntry } from '../request-entry.ts';
-import { WorkerEntry } from '../worker-entry.ts';
+import { defaultBreakerPolicy } from '../instances/circuit-breaker.ts';
+import { InstanceEntry, InstanceRecord } from '../instances/instance-entry.ts';
+import { WorkerEntry } from '../instances/worker-entry.ts';
+import { ModelEntry } from '../models/model-entry.ts';
+import { CallerCount } from '../queues/caller-counts.ts';
+import { RequestEntry } from '../requests/request-entry.ts';
 
 export function modelWith(policy: Partial<ModelPolicy> = {}): ModelEntry {
   const bounds = { rowsMax: 8, queueRequestsMax: 1000, queueBytesMax: 1000, runMsMax: 1000 };

@@ -1,0 +1,95 @@
+import type { BatchId, RequestId } from '../../events.ts';
+import type { InstanceEntry } from '../instances/instance-entry.ts';
+import type { WorkerEntry } from '../instances/worker-entry.ts';
+import type { ModelEntry } from '../models/model-entry.ts';
+import type { RequestEntry } from '../requests/request-entry.ts';
+
+/** Requests that were sent to a worker together. It is outstanding until the worker answers, fails it or dies. */
+export class Batch {
+  readonly id: BatchId;
+  readonly instance: InstanceEntry;
+  readonly worker: WorkerEntry;
+  readonly model: ModelEntry;
+  /** As dispatched. Some may have left since: `isIn` tells. */
+  readonly entries: RequestEntry[];
+  readonly requests: readonly RequestId[];
+  readonly rows: number;
+  /** What its model was charged for it, in milliseconds of worker time. */
+  readonly chargedMs: number;
+  /** What it is expected to run; 0 when nothing is known. */
+  readonly expectedMs: number;
+  readonly dispatchedAt: number;
+  /** Its worker runs it beside others. */
+  readonly isConcurrent: boolean;
+  /** When its worker began it; Infinity while another batch is ahead of it. */
+  startedAt = Number.POSITIVE_INFINITY;
+  /** When it has run too long; Infinity before it runs. */
+  runLimitAt = Number.POSITIVE_INFINITY;
+  /** It has run too long, and its worker was to be killed for that. */
+  isOverdue: boolean = false;
+  /** Another batch ran on its worker at the same time, if only for a part of it. */
+  hadCompany: boolean = false;
+  /** How long it ran, once it has ended; 0 when it did not, or another batch was ahead of it. */
+  ranMs = 0;
+  liveCount: number;
+
+  constructor(id: BatchId, instance: InstanceEntry, entries: RequestEntry[], nowMs: number) {
+    const { worker, model } = instance;
+    this.id = id;
+    this.instance = instance;
+    this.worker = worker;
+    this.model = model;
+    this.entries = entries;
+    this.requests = entries.map((entry) => entry.request);
+    let rows = 0;
+    for (const entry of entries) {
+      entry.batch = this;
+      rows += entry.rows;
+    }
+    this.rows = rows;
+    this.chargedMs = model.share.charge(rows);
+    this.expectedMs = instance.expectedMs(rows);
+    this.dispatchedAt = nowMs;
+    this.isConcurrent = model.policy.isConcurrent;
+    this.liveCount = entries.length;
+  }
+
+  /** Whatever becomes of its worker while it runs is its one request's doing. */
+  get isSole(): boolean {
+    return this.entries.length === 1 && !this.hadCompany;
+  }
+
+  start(nowMs: number): void {
+    this.startedAt = nowMs;
+    this.runLimitAt = nowMs + this.model.policy.runMsMax;
+  }
+
+  /** A worker died of it, or of what it ran at the same time as this. */
+  get isSuspect(): boolean {
+    return this.entries.some((entry) => entry.deaths > 0);
+  }
+
+  /** Whether the request still waits for this batch. */
+  isIn(entry: RequestEntry): boolean {
+    return entry.batch === this;
+  }
+
+  leave(entry: RequestEntry): void {
+    entry.batch = undefined;
+    this.liveCount -= 1;
+  }
+
+  /** To be called when all is said of it: an array that is old when it dies keeps what it holds until the next full garbage collection. */
+  forgetEntries(): void {
+    this.entries.length = 0;
+  }
+
+  /** Leaves nobody in the batch; who still was, in row order. */
+  disband(): readonly RequestEntry[] {
+    const { entries } = this;
+    const live = this.liveCount === entries.length ? entries : entries.filter((entry) => this.isIn(entry));
+    for (const entry of live) entry.batch = undefined;
+    this.liveCount = 0;
+    return live;
+  }
+}

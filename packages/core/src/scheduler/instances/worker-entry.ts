@@ -1,0 +1,94 @@
+import { assert } from '../../assert.ts';
+import type { WorkerId } from '../../events.ts';
+import type { Batch } from '../batches/batch.ts';
+import type { InstanceEntry } from './instance-entry.ts';
+
+/** What the scheduler knows of one worker: what it serves, what it holds and how long that has run. */
+export class WorkerEntry {
+  readonly worker: WorkerId;
+  readonly instances: InstanceEntry[] = [];
+  /** In the order of dispatch; the first one is running, of concurrent ones all are. */
+  readonly outstanding: Batch[] = [];
+  /** What they are expected to run, together. */
+  #expectedMs = 0;
+  batchesMax = 0;
+  /** Kept equal to `isFree()` by the worker table, which counts the free ones. */
+  hasCredit: boolean = false;
+  idleSince: number;
+  /** When the first of what runs has run too long; Infinity when nothing runs. */
+  runLimitAt = Number.POSITIVE_INFINITY;
+  /** What it runs may be poison: alone with it, the worker's death would tell. */
+  isQuarantined: boolean = false;
+  /** The kill was asked for: it gets nothing more, whatever it still answers. */
+  isCondemned: boolean = false;
+
+  constructor(worker: WorkerId, nowMs: number) {
+    this.worker = worker;
+    this.idleSince = nowMs;
+  }
+
+  isFree(): boolean {
+    return !this.isCondemned && !this.isQuarantined && this.outstanding.length < this.batchesMax;
+  }
+
+  begin(batch: Batch, nowMs: number): void {
+    assert(this.isFree(), 'a worker is never given more batches than it asked for');
+    this.outstanding.push(batch);
+    this.#expectedMs += batch.expectedMs;
+    if (batch.isConcurrent && batch.isSuspect) this.isQuarantined = true;
+    if (this.outstanding.length === 1 || batch.isConcurrent) this.#start(batch, nowMs);
+    if (batch.isConcurrent && this.outstanding.length > 1) for (const one of this.outstanding) one.hadCompany = true;
+  }
+
+  end(batch: Batch, nowMs: number): void {
+    const index = this.outstanding.indexOf(batch);
+    assert(index >= 0, 'a batch ends on the worker that holds it');
+    this.outstanding.splice(index, 1);
+    // Sums of fractions may fall short of their parts.
+    this.#expectedMs = this.outstanding.length === 0 ? 0 : Math.max(0, this.#expectedMs - batch.expectedMs);
+    if (this.isQuarantined) this.isQuarantined = this.outstanding.some((other) => other.isSuspect);
+    if (batch.runLimitAt === this.runLimitAt) this.#resetRunLimit();
+    const next = this.outstanding[0];
+    if (next === undefined) this.idleSince = nowMs;
+    else if (next.startedAt === Number.POSITIVE_INFINITY) this.#start(next, nowMs);
+  }
+
+  /**
+   * How long it will be busy with what it holds, as far as is known. A run that is late already is expected to be late
+   * for as long again, so that one that hangs is the last to get more.
+   */
+  busyMs(nowMs: number): number {
+    const running = this.outstanding[0];
+    if (running === undefined || running.expectedMs === 0) return this.#expectedMs;
+    const behindMs = Math.max(0, this.#expectedMs - running.expectedMs);
+    return behindMs + Math.abs(running.expectedMs - (nowMs - running.startedAt));
+  }
+
+  /** How long the batch has run; 0 for one that waits its turn; its share of the time where several run at once. */
+  ranMs(batch: Batch, nowMs: number): number {
+    if (batch.isConcurrent) return (nowMs - batch.startedAt) / this.outstanding.length;
+    return batch.startedAt === Number.POSITIVE_INFINITY ? 0 : nowMs - batch.startedAt;
+  }
+
+  /** Something took too long: the worker gets nothing more. Returns what did, the oldest of several. */
+  condemn(nowMs: number): Batch {
+    const overdue = this.outstanding.filter((batch) => batch.runLimitAt <= nowMs);
+    const [first] = overdue;
+    assert(first !== undefined, 'only a worker that runs something runs too long');
+    for (const batch of overdue) batch.isOverdue = true;
+    this.isCondemned = true;
+    this.runLimitAt = Number.POSITIVE_INFINITY;
+    return first;
+  }
+
+  #start(batch: Batch, nowMs: number): void {
+    batch.start(nowMs);
+    if (batch.runLimitAt < this.runLimitAt && !this.isCondemned) this.runLimitAt = batch.runLimitAt;
+  }
+
+  #resetRunLimit(): void {
+    this.runLimitAt = Number.POSITIVE_INFINITY;
+    if (this.isCondemned) return;
+    for (const { runLimitAt } of this.outstanding) if (runLimitAt < this.runLimitAt) this.runLimitAt = runLimitAt;
+  }
+}

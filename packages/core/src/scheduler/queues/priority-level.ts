@@ -1,0 +1,62 @@
+import type { RequestEntry } from '../requests/request-entry.ts';
+import { RequestList } from '../requests/request-list.ts';
+import { type CallerQueue, CallerRing } from './caller-ring.ts';
+
+/** What waits at one priority level of a model: callers take turns, and those that waited too long come after all. */
+export class PriorityLevel {
+  readonly ring = new CallerRing();
+  /** Waited longer than their level lets requests wait, and may wait on behind the others. */
+  readonly delayed = new RequestList();
+  requestCount = 0;
+  rowCount = 0;
+  /** Those that ran on a worker when it died. */
+  suspectCount = 0;
+
+  /** Who would lead the next batch, or nearly so: finding out exactly would mean taking it. */
+  get head(): RequestEntry | undefined {
+    return this.ring.current?.oldest ?? this.delayed.oldest;
+  }
+
+  /** Rows of the caller that wait here for their turn. */
+  rowsOf(caller: string): number {
+    return this.ring.rowsOf(caller);
+  }
+
+  add(entry: RequestEntry, isComingBack: boolean): void {
+    if (entry.isDelayed) this.delayed.add(entry);
+    else this.ring.queueOf(entry.caller, isComingBack).add(entry);
+    this.requestCount += 1;
+    this.rowCount += entry.rows;
+    if (entry.deaths > 0) this.suspectCount += 1;
+  }
+
+  remove(entry: RequestEntry): void {
+    this.requestCount -= 1;
+    this.rowCount -= entry.rows;
+    if (entry.deaths > 0) this.suspectCount -= 1;
+    if (entry.isDelayed) {
+      this.delayed.remove(entry);
+      return;
+    }
+    const queue = entry.list as CallerQueue;
+    queue.remove(entry);
+    if (queue.oldest === undefined) this.ring.leave(queue);
+  }
+
+  /** Behind the others of its level, for good. */
+  delay(entry: RequestEntry): void {
+    this.remove(entry);
+    entry.isDelayed = true;
+    this.add(entry, false);
+  }
+
+  /** All that waits, in no particular order. */
+  addTo(entries: RequestEntry[]): void {
+    const first = this.ring.current;
+    for (let queue = first; queue !== undefined; ) {
+      for (let entry = queue.oldest; entry !== undefined; entry = entry.younger) entries.push(entry);
+      queue = queue.next === first ? undefined : queue.next;
+    }
+    for (let entry = this.delayed.oldest; entry !== undefined; entry = entry.younger) entries.push(entry);
+  }
+}
