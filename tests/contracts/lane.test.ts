@@ -1,4 +1,4 @@
-import { createLocalLane } from '@millrace/router';
+import { createLocalLane } from '@millrace/router/internal';
 import { createInlineLane, onnxruntimeEngine } from '@millrace/worker';
 import { pipelineEngineOf, silentEngine } from '@millrace/worker/testing';
 import callingPipeline from './calling-pipeline.ts';

@@ -4,7 +4,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { FrameWriter, type FromWorker, HeapRegion } from '@millrace/protocol';
-import { createLocalLane } from '@millrace/router';
+import { createLocalLane } from '@millrace/router/internal';
 import { describe, expect, test } from 'vitest';
 import { useLocalLanes } from './local-lanes.ts';
 import { int64 } from './tensor-bytes.ts';

@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createLocalLane, type LocalLaneOptions } from '@millrace/router';
+import { createLocalLane, type LocalLaneOptions } from '@millrace/router/internal';
 import { afterAll, afterEach, beforeAll, expect } from 'vitest';
 import { LinkProbe } from './link-probe.ts';
 import { ModelFolder } from './model-folder.ts';

@@ -2,8 +2,9 @@ import { existsSync, mkdtempSync, readdirSync, renameSync, rmSync } from 'node:f
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { neverCancelled } from '@millrace/protocol';
-import type { InferRequest, LoadOverrides, ModelLibrary } from '@millrace/router';
-import { silentLibraryListener, silentObserver } from '@millrace/router';
+import type { InferRequest, LoadOverrides } from '@millrace/router';
+import type { ModelLibrary } from '@millrace/router/internal';
+import { silentLibraryListener, silentObserver } from '@millrace/router/internal';
 import { openMemoryStore } from '@millrace/store';
 import { binaryModel, ModelRepository, onnxModelFrom } from '@millrace/worker/testing';
 import { type Options, resolveConfig } from 'millrace';

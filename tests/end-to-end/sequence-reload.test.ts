@@ -1,7 +1,7 @@
 /** A model is loaded anew while a sequence lives: the sequence goes on where its state is, new ones begin on the new one. */
 import { join } from 'node:path';
 import { copyOf, InferenceError, neverCancelled } from '@millrace/protocol';
-import { silentLibraryListener, silentObserver } from '@millrace/router';
+import { silentLibraryListener, silentObserver } from '@millrace/router/internal';
 import { openMemoryStore } from '@millrace/store';
 import { ModelRepository } from '@millrace/worker/testing';
 import { resolveConfig } from 'millrace';

@@ -4,7 +4,7 @@
  */
 import type { RequestId } from '@millrace/core';
 import { type ErrorCode, errorCatalogue } from '@millrace/protocol';
-import type { ServedModel } from '@millrace/router/registry';
+import type { ServedModel } from '@millrace/router/catalogue';
 import type { Call } from './front.ts';
 import type { LibraryReferee } from './library-referee.ts';
 import { claim, type Truth } from './truth.ts';

@@ -4,7 +4,7 @@
  */
 import type { ArrivedRequest, RequestId, WaiterId } from '@millrace/core';
 import { type ErrorCode, InferenceError } from '@millrace/protocol';
-import type { Contexts, ServedModel, ServedModels } from '@millrace/router/registry';
+import type { Contexts, ServedModel, ServedModels } from '@millrace/router/catalogue';
 import type { CallReferee } from './call-referee.ts';
 import type { Library } from './library.ts';
 import type { Router } from './router.ts';

@@ -6,7 +6,7 @@ import {
   type ResolvedModel,
   type ServedModel,
   ServedModels,
-} from '@millrace/router/registry';
+} from '@millrace/router/catalogue';
 import type { Deciders, SimulatedKeeper } from './simulation.ts';
 
 type ContextUse = ConstructorParameters<typeof Keeper>[0];

@@ -3,7 +3,7 @@
  * Shares no code with either; that nothing of a model waits or runs is known from the ledger of the scheduler's referee.
  */
 import type { ContextName, KeeperAction, KeeperEvent, ModelKey, RevisionId, WaiterId } from '@millrace/core';
-import type { ServedModel } from '@millrace/router/registry';
+import type { ServedModel } from '@millrace/router/catalogue';
 import type { SimulatedContext } from './layout.ts';
 import type { WaiterAnswer } from './stage.ts';
 import { claim } from './truth.ts';

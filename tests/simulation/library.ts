@@ -1,6 +1,6 @@
 /** What should be served: contexts are wanted, changed, kept and let go, as by an operator who changes a repository. */
 import type { ModelPolicy, RevisionId, WaiterId } from '@millrace/core';
-import { ServedModel } from '@millrace/router/registry';
+import { ServedModel } from '@millrace/router/catalogue';
 import type { Member, SimulatedContext } from './layout.ts';
 import { policyFor } from './policies.ts';
 import type { Revision, Stage, StageParts } from './stage.ts';

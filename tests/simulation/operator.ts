@@ -1,6 +1,6 @@
 /** Labels and splits as operators change them. Stands for the table in the metadata store; what may be is the router's to say. */
 import { InferenceError } from '@millrace/protocol';
-import { type ServedModels, type TrafficChange, type TrafficPolicy, trafficAfter } from '@millrace/router/registry';
+import { type ServedModels, type TrafficChange, type TrafficPolicy, trafficAfter } from '@millrace/router/catalogue';
 import type { CallReferee } from './call-referee.ts';
 import { versionsMax } from './layout.ts';
 import type { SimulatedWorld } from './simulated-worker.ts';

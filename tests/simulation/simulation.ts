@@ -5,7 +5,7 @@
  * share no code with whoever made it; at the end nothing may be left.
  */
 import { Keeper, type KeeperConfig, Scheduler, type SchedulerOptions } from '@millrace/core';
-import { Contexts, type ContextsParts, ServedModels } from '@millrace/router/registry';
+import { Contexts, type ContextsParts, ServedModels } from '@millrace/router/catalogue';
 import { CallReferee } from './call-referee.ts';
 import { Front, type FrontParts } from './front.ts';
 import { Library } from './library.ts';

@@ -3,7 +3,7 @@
  * of it. What the router's stage does, without promises.
  */
 import type { KeeperAction, KeeperEvent, ModelKey, RevisionId, WorkerId } from '@millrace/core';
-import type { ServedModel, ServedModels } from '@millrace/router/registry';
+import type { ServedModel, ServedModels } from '@millrace/router/catalogue';
 import type { SimulatedContext } from './layout.ts';
 import type { LibraryReferee } from './library-referee.ts';
 import type { Router } from './router.ts';

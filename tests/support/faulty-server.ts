@@ -2,16 +2,16 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { inject } from '@millrace/http';
+import type { ModelStatus } from '@millrace/router';
 import {
   type Clock,
   createRestEdge,
   MetricsObserver,
   MetricsRegistry,
-  type ModelStatus,
   renderMetrics,
   startSchedulerMetrics,
   systemClock,
-} from '@millrace/router';
+} from '@millrace/router/internal';
 import { type Options, resolveConfig } from 'millrace';
 import { type Assembly, assemble, createLogger, FleetWatch } from 'millrace/internal';
 import type { NamedValues } from './golden.ts';

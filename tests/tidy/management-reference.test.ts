@@ -1,4 +1,5 @@
-import { createManagementEdge, type Management, managementLimits, openApiDocument, type Route } from '@millrace/router';
+import type { Management } from '@millrace/router';
+import { createManagementEdge, managementLimits, openApiDocument, type Route } from '@millrace/router/internal';
 import { expect, test } from 'vitest';
 
 /** Nothing is called: only what the faces declare is read. */

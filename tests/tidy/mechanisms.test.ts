@@ -2,7 +2,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { errorCatalogue } from '@millrace/protocol';
-import { modelParameters, parameterFamilies, reportedParameters } from '@millrace/router';
+import { modelParameters, parameterFamilies, reportedParameters } from '@millrace/router/internal';
 import { configFields } from 'millrace';
 import { describe, expect, test } from 'vitest';
 import { root, sourceFiles } from './source-files.ts';
@@ -16,7 +16,7 @@ const metrics = namesIn(read('docs/reference/metrics.md'));
 const config = namesIn(read('docs/reference/config.md'));
 const helpTexts = join(root, 'packages/millrace/src/cli/help-texts');
 const flags = new Set(readdirSync(helpTexts).flatMap((file) => flagsIn(readFileSync(join(helpTexts, file), 'utf8'))));
-const modelFields = read('packages/router/src/registry/config-text/model-config-schema.ts');
+const modelFields = read('packages/router/src/repository/config-text/model-config-schema.ts');
 
 interface Kind {
   readonly what: string;

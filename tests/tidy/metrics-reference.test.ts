@@ -11,7 +11,7 @@ import {
   schedulerMetrics,
   serverMetrics,
   tritonMetrics,
-} from '@millrace/router';
+} from '@millrace/router/internal';
 import { expect, test } from 'vitest';
 
 function section(title: string, table: Readonly<Record<string, MetricSpec>>): string {

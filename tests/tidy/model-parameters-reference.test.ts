@@ -1,4 +1,4 @@
-import { modelParameters, type ParameterKind, parameterFamilies, reportedParameters } from '@millrace/router';
+import { modelParameters, type ParameterKind, parameterFamilies, reportedParameters } from '@millrace/router/internal';
 import { expect, test } from 'vitest';
 
 const rows = [
@@ -15,7 +15,7 @@ function takesOf({ range, words, form, takes }: ParameterKind): string {
 const reference = [
   '# Model parameters',
   '',
-  '<!-- Made from packages/router/src/registry/model-parameters.ts by `npm run reference`; a test keeps both equal. -->',
+  '<!-- Made from packages/router/src/repository/model-parameters.ts by `npm run reference`; a test keeps both equal. -->',
   '',
   "Settings of one model that Triton's configuration has no field for. They stand in `config.pbtxt`, as texts:",
   '',

@@ -12,7 +12,7 @@ import {
   scanRepository,
   silentLibraryListener,
   silentObserver,
-} from '@millrace/router';
+} from '@millrace/router/internal';
 import { resolveConfig } from 'millrace';
 import { assemble, modelDefaultsFrom } from 'millrace/internal';
 import { moveTo } from '../pinned-process.ts';

@@ -18,7 +18,7 @@ import {
   ServedModels,
   systemClock,
   WorkerFleet,
-} from '@millrace/router';
+} from '@millrace/router/internal';
 import { type MetadataStore, openMemoryStore } from '@millrace/store';
 import { createInlineLane, onnxruntimeEngine } from '@millrace/worker';
 import type { ChildProcesses } from './children/child-processes.ts';

@@ -1,6 +1,7 @@
 /** The composition root of the server: everything is made here, started in order and stopped in reverse. */
 import { MemoryLedger } from '@millrace/core';
 import { AddressRanges, createRpcHandler, type HttpHandler, wireHandlerFrom } from '@millrace/http';
+import type { Statistics } from '@millrace/router';
 import {
   CallerRule,
   createGrpcEdge,
@@ -11,13 +12,12 @@ import {
   MetricsRegistry,
   metricsHandler,
   SliceQueue,
-  type Statistics,
   startConnectionMetrics,
   startMemoryMetrics,
   startProcessMetrics,
   startSchedulerMetrics,
   statisticsFrom,
-} from '@millrace/router';
+} from '@millrace/router/internal';
 import type { MetadataStore } from '@millrace/store';
 import { type Assembly, assemble } from './assemble.ts';
 import { ChildProcesses } from './children/child-processes.ts';

@@ -1,17 +1,8 @@
 /** The embedding API: the same data plane in the caller's own process, without a socket. */
 import type { HttpHandler } from '@millrace/http';
 import { ConfigError, type ConfigProblem, cancellationFrom, neverCancelled, type Tensor } from '@millrace/protocol';
-import {
-  createManagementEdge,
-  createRestEdge,
-  type Management,
-  type ModelStatus,
-  type ModelView,
-  silentLibraryListener,
-  silentObserver,
-  type TrafficChange,
-  type TrafficPolicy,
-} from '@millrace/router';
+import type { Management, ModelStatus, ModelView, TrafficChange, TrafficPolicy } from '@millrace/router';
+import { createManagementEdge, createRestEdge, silentLibraryListener, silentObserver } from '@millrace/router/internal';
 import type { MetadataStore } from '@millrace/store';
 import { type Assembly, assemble } from './assemble.ts';
 import { ChildProcesses } from './children/child-processes.ts';

@@ -1,5 +1,5 @@
 import { resolveModelPolicy } from '@millrace/core';
-import { MetricsObserver, MetricsRegistry, renderMetrics, ServedModel } from '@millrace/router';
+import { MetricsObserver, MetricsRegistry, renderMetrics, ServedModel } from '@millrace/router/internal';
 import { beforeEach, expect, test } from 'vitest';
 import { resolveConfig } from './config/resolve-config.ts';
 import { FleetWatch } from './fleet-watch.ts';

@@ -9,7 +9,7 @@ import type {
   ModelFailure,
   ServedModel,
   WorkerState,
-} from '@millrace/router';
+} from '@millrace/router/internal';
 import type { Logger } from './logging/logger.ts';
 
 export class FleetWatch implements LibraryListener {

@@ -1,12 +1,7 @@
 /** What a caller of the embedding API may say of a request besides its inputs; checked, for not every caller writes TypeScript. */
 import { InferenceError } from '@millrace/protocol';
-import {
-  type InferRequest,
-  type SequenceStep,
-  sequenceIdMax,
-  sequenceStepFrom,
-  takeSequenceId,
-} from '@millrace/router';
+import type { InferRequest, SequenceStep } from '@millrace/router';
+import { sequenceIdMax, sequenceStepFrom, takeSequenceId } from '@millrace/router/internal';
 
 export interface InferOptions {
   readonly version?: string;

@@ -14,7 +14,7 @@ import {
   type WireHandler,
 } from '@millrace/http';
 import { ConfigError, type ConfigProblem } from '@millrace/protocol';
-import { AllowedHosts, createGate, everyHost, type GateOptions } from '@millrace/router';
+import { AllowedHosts, createGate, everyHost, type GateOptions } from '@millrace/router/internal';
 import { failureReason } from './cli/failure-reason.ts';
 import type { Config } from './config/fields.ts';
 import { managementPlaceOf, managementRefusalOf } from './management-place.ts';

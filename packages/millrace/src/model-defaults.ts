@@ -1,5 +1,5 @@
 import type { GpuSupport } from '@millrace/protocol';
-import type { ModelDefaults } from '@millrace/router';
+import type { ModelDefaults } from '@millrace/router/internal';
 import { findGpuSupport } from '@millrace/worker/gpu-support';
 import type { Config } from './config/fields.ts';
 import { workerEnvironment } from './worker-environment.ts';

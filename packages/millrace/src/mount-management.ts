@@ -6,15 +6,15 @@ import {
   type WireHandler,
   wireHandlerFrom,
 } from '@millrace/http';
+import type { Management } from '@millrace/router';
 import {
   type AddedService,
   createManagementEdge,
   createManagementPort,
-  type Management,
   type ManagementOptions,
   type Route,
   type SliceQueue,
-} from '@millrace/router';
+} from '@millrace/router/internal';
 import type { Config } from './config/fields.ts';
 import { managementPlaceOf } from './management-place.ts';
 import { version } from './version.ts';

@@ -6,7 +6,7 @@ import {
   type ShadowOutcome,
   ShadowTraffic,
   TrafficTable,
-} from '@millrace/router';
+} from '@millrace/router/internal';
 import type { MetadataStore } from '@millrace/store';
 import type { Assembly } from './assemble.ts';
 import type { Config } from './config/fields.ts';
@@ -43,8 +43,7 @@ export async function openContexts(parts: ContextParts): Promise<ContextLayer> {
   });
   const front = new ContextDataPlane({
     dataPlane,
-    contexts,
-    traffic,
+    names: contexts,
     shadows,
     takeVersionHolding: (request) => dataPlane.takeVersionHolding(request),
     random: Math.random,

@@ -1,6 +1,6 @@
 import type { spawn } from 'node:child_process';
 import { createRequire } from 'node:module';
-import { createPipelineDescriber, type DescribePipeline } from '@millrace/router';
+import { createPipelineDescriber, type DescribePipeline } from '@millrace/router/internal';
 
 const require = createRequire(import.meta.url);
 

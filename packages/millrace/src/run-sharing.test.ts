@@ -1,7 +1,8 @@
 /** Who shares a run, with a real engine: verdicts are given, graphs and requests are real. */
 import type { RowVerdict } from '@millrace/onnx';
 import { copyOf, encodeBytesElements, InferenceError, neverCancelled, type Tensor } from '@millrace/protocol';
-import { type InferAnswer, type InferRequest, silentLibraryListener, silentObserver } from '@millrace/router';
+import type { InferAnswer, InferRequest } from '@millrace/router';
+import { silentLibraryListener, silentObserver } from '@millrace/router/internal';
 import { ModelRepository, type OnnxGraph, onnxModelFrom } from '@millrace/worker/testing';
 import { afterEach, expect, test } from 'vitest';
 import { type Assembly, assemble } from './assemble.ts';

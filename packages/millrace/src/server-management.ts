@@ -1,17 +1,16 @@
 /** Management of the server as it runs: each question goes to the part that knows, and what several know is put together. */
 import type { InstanceSnapshot } from '@millrace/core';
-import {
-  type ContextStatus,
-  deviceNameOf,
-  type IndexEntry,
-  type InstanceStatus,
-  type LoadOverrides,
-  type Management,
-  type QueueStatus,
-  type TrafficChange,
-  type TrafficPolicy,
-  type TrafficTable,
+import type {
+  ContextStatus,
+  IndexEntry,
+  InstanceStatus,
+  LoadOverrides,
+  Management,
+  QueueStatus,
+  TrafficChange,
+  TrafficPolicy,
 } from '@millrace/router';
+import { deviceNameOf, type TrafficTable } from '@millrace/router/internal';
 import type { Assembly } from './assemble.ts';
 
 export interface ServerManagementParts {

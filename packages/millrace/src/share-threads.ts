@@ -1,6 +1,6 @@
 /** How the cores of the machine are divided among the workers that compute on them. */
 
-import type { ThreadShare } from '@millrace/router';
+import type { ThreadShare } from '@millrace/router/internal';
 
 /** Enough cores that a spinning engine leaves one to the router. */
 const coresToSpinMin = 4;

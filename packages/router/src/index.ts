@@ -1,81 +1,33 @@
-export type { ResultCache } from './data-plane/cache/result-cache.ts';
-export * from './data-plane/clock.ts';
-export * from './data-plane/contexts/context-data-plane.ts';
-export * from './data-plane/contexts/shadow-outcome.ts';
-export * from './data-plane/contexts/shadow-traffic.ts';
-export * from './data-plane/ensemble/ensemble-runner.ts';
-export * from './data-plane/infer.ts';
-export * from './data-plane/live-data-plane.ts';
-export * from './data-plane/runner-of.ts';
-export * from './data-plane/sequences/sequencing.ts';
-export * from './data-plane/served-model.ts';
-export * from './dispatch/local-lane/local-lane.ts';
-export * from './dispatch/worker-fleet.ts';
-export { type CallerOptions, CallerRule } from './edges/caller.ts';
-export * from './edges/gate/allowed-hosts.ts';
-export * from './edges/gate/gate.ts';
-export type { AllowedOrigins } from './edges/gate/page-caller.ts';
-export { type GrpcOptions, grpcDefaults, resolveGrpcConfig } from './edges/grpc/config.ts';
-export { type AddedService, createGrpcEdge, type GrpcEdge, type GrpcEdgeOptions } from './edges/grpc/edge.ts';
-export {
-  type ManagementConfig,
-  type ManagementOptions,
-  managementLimits,
-  resolveManagementConfig,
-} from './edges/management/config.ts';
-export { createManagementEdge, type ManagementEdge, type ManagementEdgeOptions } from './edges/management/edge.ts';
-export { createManagementPort, type ManagementPort, type ManagementPortOptions } from './edges/management/own-port.ts';
-export { type RestOptions, resolveRestConfig, restDefaults } from './edges/rest/config.ts';
-export { createRestEdge, type RestEdgeOptions } from './edges/rest/edge.ts';
-export { encodeError as encodeRestError } from './edges/rest/encode-error.ts';
-export { type RestDependencies, restRoutes } from './edges/rest/routes.ts';
-export * from './edges/routing/openapi.ts';
-export * from './edges/routing/route.ts';
-export * from './edges/routing/router.ts';
-export { sequenceIdMax, sequenceStepFrom, takeSequenceId } from './edges/schedule-parameters.ts';
-export * from './edges/server-identity.ts';
-export { SliceQueue } from './edges/slices/slice-queue.ts';
-export * from './registry/cache-choice.ts';
-export * from './registry/caller-words.ts';
-export * from './registry/catalogue.ts';
-export * from './registry/config-text/model-config-schema.ts';
-export * from './registry/config-text/read-model-config.ts';
-export * from './registry/contexts/contexts.ts';
-export * from './registry/contexts/model-address.ts';
-export * from './registry/contexts/traffic-change.ts';
-export * from './registry/contexts/traffic-table.ts';
-export * from './registry/ensemble/ensemble-states.ts';
-export * from './registry/ensemble/read-ensemble.ts';
-export * from './registry/failure-reason.ts';
-export * from './registry/group-parameters.ts';
-export * from './registry/instance-groups.ts';
-export * from './registry/instance-places.ts';
-export * from './registry/library/library-listener.ts';
-export * from './registry/library/model-library.ts';
-export { measureProcess } from './registry/library/resident-memory.ts';
-export * from './registry/load-spec-of.ts';
-export * from './registry/management.ts';
-export * from './registry/model-definition.ts';
-export * from './registry/model-parameters.ts';
-export * from './registry/pipeline/describe-pipeline.ts';
-export * from './registry/pipeline/read-pipeline.ts';
-export * from './registry/repository.ts';
-export * from './registry/run-sharing.ts';
-export * from './registry/served-models.ts';
-export * from './telemetry/connection-metrics.ts';
-export * from './telemetry/duration-tally.ts';
-export * from './telemetry/exposition.ts';
-export * from './telemetry/failure-counters.ts';
-export * from './telemetry/life-cycle-metrics.ts';
-export * from './telemetry/memory-metrics.ts';
-export * from './telemetry/metric-table.ts';
-export * from './telemetry/metrics-handler.ts';
-export * from './telemetry/metrics-observer.ts';
-export * from './telemetry/model-series.ts';
-export * from './telemetry/model-tally.ts';
-export * from './telemetry/observer.ts';
-export * from './telemetry/process-metrics.ts';
-export * from './telemetry/registry.ts';
-export * from './telemetry/scheduler-metrics.ts';
-export * from './telemetry/series.ts';
-export * from './telemetry/statistics.ts';
+/** The public door: the contracts that programs around a router speak. What puts a router together is in `internal.ts`. */
+export type { Catalogue, Health, ModelState, ModelStatus, WatchedHealth } from './catalogue/catalogue.ts';
+export type {
+  TrafficChange,
+  TrafficControl,
+  TrafficPolicy,
+  WeightedVersion,
+} from './catalogue/contexts/traffic-policy.ts';
+export type { ShadowedVersion } from './data-plane/contexts/model-names.ts';
+export type {
+  DataPlane,
+  InferAnswer,
+  InferRequest,
+  Parameters,
+  ParameterValue,
+  SequenceStep,
+} from './data-plane/infer.ts';
+export type { ContextStatus } from './life-cycle/context-statuses.ts';
+export type { LoadOverrides } from './life-cycle/load-overrides.ts';
+export type { ModelControl } from './life-cycle/model-control.ts';
+export type { IndexEntry } from './life-cycle/repository-index.ts';
+export type { BreakerState, InstanceStatus, Management, QueueStatus } from './management/management.ts';
+export type {
+  BatchStatistics,
+  Duration,
+  MemoryStatistics,
+  ModelStatistics,
+  Statistics,
+  VersionStatistics,
+} from './management/statistics.ts';
+export type { BatchShaping } from './model/batch-shaping.ts';
+export type { JsonObject, JsonValue, ModelView } from './model/model-view.ts';
+export type { RunSharing } from './model/run-sharing.ts';

@@ -2,13 +2,13 @@
 import { copyFileSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { neverCancelled, type Tensor } from '@millrace/protocol';
+import type { InferRequest } from '@millrace/router';
 import {
   type DataPlaneObserver,
-  type InferRequest,
   type ModelObserver,
   silentLibraryListener,
   silentObserver,
-} from '@millrace/router';
+} from '@millrace/router/internal';
 import { resolveConfig } from 'millrace';
 import { type Assembly, assemble } from 'millrace/internal';
 import { type Case, modelPath } from './case.ts';

@@ -1,6 +1,6 @@
 /** The seam between edges and the data plane: what an edge decodes, and what it gets back to encode. */
 import type { CancelSignal, ErrorCode, Tensor } from '@millrace/protocol';
-import type { ModelView } from '../registry/catalogue.ts';
+import type { ModelView } from '../model/model-view.ts';
 import type { ValidInferRequest } from './valid-request.ts';
 
 export type ParameterValue = string | number | bigint | boolean;

@@ -1,6 +1,6 @@
 /** What can be said of an input before its data is looked at. Messages follow Triton's, because its clients match on them. */
 import { type Datatype, formatShape, quote, shapeProblem, type TensorSpec } from '@millrace/protocol';
-import type { ModelView } from '../registry/catalogue.ts';
+import type { ModelView } from '../model/model-view.ts';
 
 export interface InputHead {
   readonly name: string;

@@ -15,14 +15,14 @@ import {
   neverCancelled,
   type WorkerLink,
 } from '@millrace/protocol';
-import type { ServedModels } from '../registry/served-models.ts';
-import type { DataPlaneObserver } from '../telemetry/observer.ts';
 import { isLongTexts } from './bytes-check.ts';
 import type { Clock } from './clock.ts';
 import { afterWaiting, bringBackAttemptsMax, type Demand } from './demand.ts';
 import { HeldByRunners } from './held-by-runners.ts';
 import type { DataPlane, FitPart, InferAnswer, InferRequest, Runner } from './infer.ts';
+import type { KnownModels } from './known-models.ts';
 import { ModelObservers } from './model-observers.ts';
+import type { DataPlaneObserver } from './observer.ts';
 import { PendingRequest, PendingRequests } from './pending-requests.ts';
 import { RetiringModels } from './retiring-models.ts';
 import type { ServedModel } from './served-model.ts';
@@ -36,7 +36,7 @@ type Reject = (error: InferenceError) => void;
 
 export interface LiveDataPlaneParts {
   readonly scheduler: Scheduler;
-  readonly models: ServedModels;
+  readonly models: KnownModels;
   readonly clock: Clock;
   readonly observer: DataPlaneObserver;
   readonly onSharingStopped?: SharingStopped;
@@ -46,7 +46,7 @@ export class LiveDataPlane implements DataPlane, Runner {
   /** For all work on bytes that is too long for one turn: it takes turns. */
   readonly sliced: SlicedWork;
   readonly #scheduler: Scheduler;
-  readonly #models: ServedModels;
+  readonly #models: KnownModels;
   readonly #clock: Clock;
   readonly #observer: DataPlaneObserver;
   readonly #pending = new PendingRequests();

@@ -1,4 +1,4 @@
-import type { DataPlaneObserver, ModelObserver } from '../telemetry/observer.ts';
+import type { DataPlaneObserver, ModelObserver } from './observer.ts';
 import type { ServedModel } from './served-model.ts';
 
 /** Who is told of a model's requests. The model keeps it: looking it up for every request would cost more than telling. */

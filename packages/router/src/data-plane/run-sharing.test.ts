@@ -1,6 +1,6 @@
 import { copyOf } from '@millrace/protocol';
 import { expect, test } from 'vitest';
-import type { RunSharing } from '../registry/run-sharing.ts';
+import type { RunSharing } from '../model/run-sharing.ts';
 import { servedModel } from './testing/models.ts';
 import { PlaneOnStage } from './testing/plane-on-stage.ts';
 import type { ScriptedLink } from './testing/scripted-lane.ts';

@@ -1,15 +1,15 @@
 /** The one place where runners are composed: what stands between a model's requests and the data plane's queue. */
 import { type FlightLimits, Flights, type StoredResultsLimits } from '@millrace/core';
-import type { CacheChoice } from '../registry/cache-choice.ts';
-import type { EnsembleDefinition } from '../registry/ensemble/read-ensemble.ts';
-import type { DataPlaneObserver } from '../telemetry/observer.ts';
+import type { EnsembleDefinition } from '../model/ensemble-definition.ts';
+import type { CacheChoice } from '../model/model-definition.ts';
+import type { Sequencing } from '../model/sequencing.ts';
 import { CachingRunner, type WaitingRequest } from './cache/caching-runner.ts';
 import { ResultCache } from './cache/result-cache.ts';
 import type { Clock } from './clock.ts';
 import { EnsembleRunner, type InferStep } from './ensemble/ensemble-runner.ts';
 import type { Runner } from './infer.ts';
+import type { DataPlaneObserver } from './observer.ts';
 import { SequenceRunner } from './sequences/sequence-runner.ts';
-import type { Sequencing } from './sequences/sequencing.ts';
 import type { ServedModel } from './served-model.ts';
 import type { SlicedWork } from './sliced-work/sliced-work.ts';
 

@@ -1,11 +1,11 @@
 /** A model version as the data plane serves it: what its clients see, plus what never changes from request to request. */
 import type { ModelKey, ModelPolicy } from '@millrace/core';
 import { type TensorSpec, takeByteSize } from '@millrace/protocol';
-import type { ModelView } from '../registry/catalogue.ts';
-import type { ModelObserver } from '../telemetry/observer.ts';
-import type { BatchShaping } from './batch-shaping/shaping.ts';
+import type { BatchShaping } from '../model/batch-shaping.ts';
+import type { ModelView } from '../model/model-view.ts';
+import type { Sequencing } from '../model/sequencing.ts';
 import type { Runner } from './infer.ts';
-import type { Sequencing } from './sequences/sequencing.ts';
+import type { ModelObserver } from './observer.ts';
 
 export class ServedModel {
   readonly key: ModelKey;

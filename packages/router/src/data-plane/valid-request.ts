@@ -13,8 +13,8 @@ import {
   type TensorSpec,
   takeByteSize,
 } from '@millrace/protocol';
-import type { ModelView } from '../registry/catalogue.ts';
-import { type BatchShaping, sizeClassOf } from './batch-shaping/shaping.ts';
+import { type BatchShaping, sizeClassOf } from '../model/batch-shaping.ts';
+import type { ModelView } from '../model/model-view.ts';
 import { bytesCheckSlices, hasManyTexts, isLongTexts } from './bytes-check.ts';
 import type { InferRequest, Parameters, SequenceStep } from './infer.ts';
 import { inputHeadProblem, namesIn, shapeFits, unknownInputProblem, withoutListOfOne } from './input-head.ts';

@@ -1,13 +1,13 @@
 import { defaultRestartPolicy, Scheduler } from '@millrace/core';
 import { type LoadSpec, MalformedFrame, neverCancelled } from '@millrace/protocol';
 import { expect, test } from 'vitest';
+import { ServedModels } from '../catalogue/served-models.ts';
 import { LiveDataPlane } from '../data-plane/live-data-plane.ts';
+import { silentObserver } from '../data-plane/observer.ts';
 import type { ServedModel } from '../data-plane/served-model.ts';
 import { HeldClock } from '../data-plane/testing/held-clock.ts';
 import { servedModel } from '../data-plane/testing/models.ts';
 import { ScriptedLane } from '../data-plane/testing/scripted-lane.ts';
-import { ServedModels } from '../registry/served-models.ts';
-import { silentObserver } from '../telemetry/observer.ts';
 import { type FleetListener, type GroupListener, type RunningGroup, WorkerFleet } from './worker-fleet.ts';
 import { reloadPauseMs, stopMsMax } from './worker-slot.ts';
 

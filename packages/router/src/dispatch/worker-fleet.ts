@@ -8,7 +8,7 @@ import type { Lane, LoadSpec } from '@millrace/protocol';
 import type { Clock } from '../data-plane/clock.ts';
 import type { LiveDataPlane } from '../data-plane/live-data-plane.ts';
 import type { ServedModel } from '../data-plane/served-model.ts';
-import type { InstancePlace } from '../registry/instance-places.ts';
+import type { InstancePlace } from '../model/instance-places.ts';
 import { stopMsMax, WorkerSlot } from './worker-slot.ts';
 
 export interface GroupedModel {

@@ -1,7 +1,7 @@
 import { cleanRestartRecord, restartAfter, type WorkerId } from '@millrace/core';
 import { type FromWorker, type LoadSpec, MalformedFrame, type WorkerLink } from '@millrace/protocol';
 import type { ServedModel } from '../data-plane/served-model.ts';
-import { loadSpecAt, takePlaceAt } from '../registry/instance-places.ts';
+import { loadSpecAt, takePlaceAt } from '../model/instance-places.ts';
 import type { GroupedModel, RunningGroup, WorkerFleetParts } from './worker-fleet.ts';
 
 /** A worker that was told to stop, and has nothing left to run, has this long to end by itself. */

@@ -1,7 +1,8 @@
 /** Checks what a large request says of its inputs against the model before their data is read. */
 import { InferenceError, quotedCharactersMax, shortened } from '@millrace/protocol';
+import type { Catalogue } from '../catalogue/catalogue.ts';
 import { type InputHead, inputHeadProblem, unknownInputProblem, withoutListOfOne } from '../data-plane/input-head.ts';
-import type { Catalogue, ModelView } from '../registry/catalogue.ts';
+import type { ModelView } from '../model/model-view.ts';
 
 /** Throws `unknown-model`, `model-not-ready`, or `invalid-request` where no version that may be asked takes the inputs. */
 export function checkInputs(

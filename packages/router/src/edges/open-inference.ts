@@ -1,8 +1,9 @@
 /** What an edge of the Open Inference Protocol stands on and offers, whatever it is spoken over. */
+
+import type { Catalogue, Health } from '../catalogue/catalogue.ts';
 import type { DataPlane } from '../data-plane/infer.ts';
-import type { Catalogue, Health } from '../registry/catalogue.ts';
-import type { Management } from '../registry/management.ts';
-import type { Statistics } from '../telemetry/statistics.ts';
+import type { Management } from '../management/management.ts';
+import type { Statistics } from '../management/statistics.ts';
 import type { ServerIdentity } from './server-identity.ts';
 
 export interface OpenInferenceParts {

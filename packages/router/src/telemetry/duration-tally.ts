@@ -1,13 +1,8 @@
-/** How often something happened and how long it took in all. */
-export interface Duration {
-  readonly count: number;
-  readonly ns: bigint;
-}
-
 /** What is added as a number stays below what a double holds exactly. */
 const looseNsMax = 2 ** 51;
 
 /** Sums times as whole nanoseconds, exactly, for as long as a server runs: 64 busy workers fill a double in two days. */
+import type { Duration } from '../management/statistics.ts';
 export class DurationTally {
   count = 0;
   #looseNs = 0;

@@ -1,7 +1,7 @@
 /** Keeps the metrics of the life of models. */
 import type { RowVerdict } from '@millrace/onnx';
 import type { ServedModel } from '../data-plane/served-model.ts';
-import type { LibraryListener } from '../registry/library/library-listener.ts';
+import type { LibraryListener } from '../life-cycle/library-listener.ts';
 import { lifeCycleMetrics, registerAll } from './metric-table.ts';
 import type { MetricsRegistry } from './registry.ts';
 

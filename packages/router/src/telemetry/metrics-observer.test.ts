@@ -1,9 +1,9 @@
 import { errorCatalogue } from '@millrace/protocol';
 import { expect, test } from 'vitest';
+import { silentObserver } from '../data-plane/observer.ts';
 import { renderMetrics } from './exposition.ts';
 import { tritonReasonOf } from './failure-counters.ts';
 import { MetricsObserver } from './metrics-observer.ts';
-import { silentObserver } from './observer.ts';
 import { MetricsRegistry } from './registry.ts';
 
 /** Codes that no request to a known model fails with. */

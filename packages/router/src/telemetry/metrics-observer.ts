@@ -1,11 +1,11 @@
 /** The data plane's observer that keeps Prometheus metrics. */
 import type { ErrorCode } from '@millrace/protocol';
 import type { ShadowOutcome } from '../data-plane/contexts/shadow-outcome.ts';
+import type { DataPlaneObserver, ModelObserver, WorkerState } from '../data-plane/observer.ts';
+import type { ModelStatistics } from '../management/statistics.ts';
 import { allFailureCodes, FailureCounters } from './failure-counters.ts';
 import { modelMetrics, registerAll, serverMetrics, tritonMetrics } from './metric-table.ts';
 import { ModelSeries } from './model-series.ts';
-import type { ModelStatistics } from './model-tally.ts';
-import type { DataPlaneObserver, ModelObserver, WorkerState } from './observer.ts';
 import type { MetricsRegistry } from './registry.ts';
 import type { Counter } from './series.ts';
 import type { StatisticsKeeper } from './statistics.ts';

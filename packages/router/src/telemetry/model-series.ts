@@ -1,12 +1,12 @@
 /** The bound series of one model version: what the data plane's calls become. */
 import type { EndReason } from '@millrace/core';
 import type { ErrorCode } from '@millrace/protocol';
+import type { BatchTiming, ModelObserver, RequestTiming } from '../data-plane/observer.ts';
+import type { Duration, ModelStatistics } from '../management/statistics.ts';
 import { CacheSeries } from './cache-series.ts';
-import type { Duration } from './duration-tally.ts';
 import { FailureCounters } from './failure-counters.ts';
 import type { Families, modelMetrics, tritonMetrics } from './metric-table.ts';
-import { type ModelStatistics, ModelTally } from './model-tally.ts';
-import type { BatchTiming, ModelObserver, RequestTiming } from './observer.ts';
+import { ModelTally } from './model-tally.ts';
 import { SequenceSeries } from './sequence-series.ts';
 import type { Counter, Gauge, Histogram } from './series.ts';
 

@@ -1,37 +1,8 @@
 /** Exact totals of one model version, for calls that ask for statistics. */
-import { type Duration, DurationTally } from './duration-tally.ts';
-import type { BatchTiming, RequestTiming } from './observer.ts';
 
-/** Totals since the version was first observed. */
-export interface ModelStatistics {
-  /** Requests from admission to answer. */
-  readonly answered: Duration;
-  /** Those refused at once took no time. */
-  readonly failed: Duration;
-  /** Of answered requests, as the three below. */
-  readonly queue: Duration;
-  readonly computeInput: Duration;
-  readonly computeInfer: Duration;
-  readonly computeOutput: Duration;
-  /** Requests answered without a run of their own: from the cache, or by the run of an identical one. */
-  readonly cacheHit: Duration;
-  /** Requests that were run because no result was kept; the time it took to know. */
-  readonly cacheMiss: Duration;
-  readonly rowsRun: number;
-  readonly batchesRun: number;
-  /** By rows, ascending. */
-  readonly batches: readonly BatchStatistics[];
-  /** Milliseconds since the Unix epoch; 0: never. */
-  readonly lastAnsweredAt: number;
-}
-
-/** The batches that had so many rows. */
-export interface BatchStatistics {
-  readonly rows: number;
-  readonly computeInput: Duration;
-  readonly computeInfer: Duration;
-  readonly computeOutput: Duration;
-}
+import type { BatchTiming, RequestTiming } from '../data-plane/observer.ts';
+import type { BatchStatistics, ModelStatistics } from '../management/statistics.ts';
+import { DurationTally } from './duration-tally.ts';
 
 interface BatchTally {
   readonly rows: number;

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { Catalogue, ModelStatus } from '../registry/catalogue.ts';
+import type { Catalogue, ModelStatus } from '../catalogue/catalogue.ts';
 import { ModelTally } from './model-tally.ts';
 import { statisticsFrom } from './statistics.ts';
 

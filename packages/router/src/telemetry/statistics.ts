@@ -1,28 +1,9 @@
 /** What edges may tell of the work that served versions have done. */
+
 import { InferenceError } from '@millrace/protocol';
-import type { Catalogue, ModelStatus } from '../registry/catalogue.ts';
-import { type ModelStatistics, ModelTally } from './model-tally.ts';
-
-export interface VersionStatistics extends ModelStatistics {
-  readonly name: string;
-  readonly version: string;
-  /** What it holds, as measured; empty when that is not known. */
-  readonly memory: readonly MemoryStatistics[];
-}
-
-export interface MemoryStatistics {
-  readonly type: 'CPU' | 'GPU';
-  readonly id: number;
-  readonly bytes: number;
-}
-
-export interface Statistics {
-  /**
-   * Of every ready version of the model, or of the named one; of all models for an empty name. Throws `invalid-request`
-   * for a model or version that is not there, as Triton does for this call alone.
-   */
-  of(model: string, version: string): readonly VersionStatistics[];
-}
+import type { Catalogue, ModelStatus } from '../catalogue/catalogue.ts';
+import type { MemoryStatistics, ModelStatistics, Statistics } from '../management/statistics.ts';
+import { ModelTally } from './model-tally.ts';
 
 /** Whoever counts: undefined for a version it has not heard of. */
 export interface StatisticsKeeper {

@@ -23,7 +23,7 @@ export async function scanModels(parsed: ParsedArguments, context: CommandContex
     throw new ConfigError([...problems, ...mistakenCommand(parsed.positionals[0] ?? '', source)]);
 
   // Reading model files needs the router; the other commands start quicker without it.
-  const { scanRepository } = await import('@millrace/router');
+  const { scanRepository } = await import('@millrace/router/internal');
   const { gpuSupportFrom } = await import('../../model-defaults.ts');
   const { pipelineDescriber } = await import('../../pipelines.ts');
   const gpu = gpuSupportFrom({ worker: { gpusMax: 'auto' } });

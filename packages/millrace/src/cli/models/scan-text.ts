@@ -1,6 +1,6 @@
 /** What a scan of model folders found, as a table for people or JSON for programs. */
 import { type ConfigProblem, formatConfigProblem } from '@millrace/protocol';
-import type { ModelDefinition, ModelVersionDefinition, RepositoryScan } from '@millrace/router';
+import type { ModelDefinition, ModelVersionDefinition, RepositoryScan } from '@millrace/router/internal';
 import { tensorsText } from '../start-screen.ts';
 import type { Paint } from '../terminal.ts';
 import { table } from '../text-layout.ts';

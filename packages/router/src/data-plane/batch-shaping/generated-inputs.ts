@@ -1,7 +1,7 @@
 /** The inputs that tell a model how the requests of a batch differ, under Triton's names. */
 import { elementCount, elementsOf, type Tensor } from '@millrace/protocol';
+import type { GeneratedInput } from '../../model/batch-shaping.ts';
 import type { BatchPart } from '../batch-layout.ts';
-import type { GeneratedInput } from './shaping.ts';
 
 export interface GeneratedTensor {
   readonly shape: readonly number[];

@@ -1,10 +1,10 @@
 import { type BatchTensor, elementsOf, type Region, type Tensor } from '@millrace/protocol';
 import { describe, expect, test } from 'vitest';
+import { type BatchShaping, type GeneratedInput, sizeClassOf } from '../../model/batch-shaping.ts';
 import { layOutBatch, splitterOf } from '../batch-layout.ts';
 import type { ServedModel } from '../served-model.ts';
 import { servedModel } from '../testing/models.ts';
 import { ValidInferRequest } from '../valid-request.ts';
-import { type BatchShaping, type GeneratedInput, sizeClassOf } from './shaping.ts';
 
 const dirty = (bytes: number): Region => ({ bytes: new Uint8Array(bytes).fill(0xee), release: () => {} });
 

@@ -10,13 +10,13 @@ import {
   type TensorSpec,
   takeBytesRowOffsets,
 } from '@millrace/protocol';
+import type { BatchShaping, Cut, InputShaping } from '../../model/batch-shaping.ts';
 import type { BatchPart, LaidOutBatch } from '../batch-layout.ts';
 import type { ServedModel } from '../served-model.ts';
 import { copySlices, finish } from '../sliced-work/copy-slices.ts';
 import { copySliceBytesMax } from '../sliced-work/sliced-work.ts';
 import { copyCornerSlices, fillSlices } from './copy-corner.ts';
 import { generatedTensor } from './generated-inputs.ts';
-import type { BatchShaping, Cut, InputShaping } from './shaping.ts';
 
 /** Every tensor begins on a cache line, so any typed view of it is aligned. */
 const alignmentBytes = 64;

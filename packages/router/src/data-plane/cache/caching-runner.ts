@@ -5,10 +5,10 @@
  */
 import { type FailedFlight, type Flights, isFailureOfRequest } from '@millrace/core';
 import { Cancellation, type CancelReason, type CancelSignal, InferenceError } from '@millrace/protocol';
-import type { CacheChoice } from '../../registry/cache-choice.ts';
-import type { ModelObserver } from '../../telemetry/observer.ts';
+import type { CacheChoice } from '../../model/model-definition.ts';
 import type { Clock } from '../clock.ts';
 import type { InferAnswer, Runner } from '../infer.ts';
+import type { ModelObserver } from '../observer.ts';
 import type { ServedModel } from '../served-model.ts';
 import { bytesOfTensors, copiesOf, finish } from '../sliced-work/copy-slices.ts';
 import { copySliceBytesMax, type SlicedWork } from '../sliced-work/sliced-work.ts';

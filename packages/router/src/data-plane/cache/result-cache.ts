@@ -1,8 +1,8 @@
 /** The results that this server keeps, of all models together. */
 import { StoredResults, type StoredResultsLimits } from '@millrace/core';
-import type { DataPlaneObserver } from '../../telemetry/observer.ts';
 import type { Clock } from '../clock.ts';
 import type { InferAnswer } from '../infer.ts';
+import type { DataPlaneObserver } from '../observer.ts';
 import type { ServedModel } from '../served-model.ts';
 import { bytesOfTensors, copiesOf, finish } from '../sliced-work/copy-slices.ts';
 

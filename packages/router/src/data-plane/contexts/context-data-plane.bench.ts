@@ -2,9 +2,9 @@
 import { neverCancelled } from '@millrace/protocol';
 import { openMemoryStore } from '@millrace/store';
 import { bench, describe } from 'vitest';
-import { Contexts } from '../../registry/contexts/contexts.ts';
-import { TrafficTable } from '../../registry/contexts/traffic-table.ts';
-import { CatalogueDouble } from '../../registry/testing/catalogue-double.ts';
+import { Contexts } from '../../catalogue/contexts/contexts.ts';
+import { TrafficTable } from '../../catalogue/contexts/traffic-table.ts';
+import { CatalogueDouble } from '../../catalogue/testing/catalogue-double.ts';
 import { systemClock } from '../clock.ts';
 import type { DataPlane, InferAnswer, InferRequest } from '../infer.ts';
 import { SlicedWork } from '../sliced-work/sliced-work.ts';
@@ -24,8 +24,7 @@ await traffic.changeTraffic('split', {
 });
 const plane = new ContextDataPlane({
   dataPlane: inner,
-  contexts: new Contexts({ catalogue, traffic }),
-  traffic,
+  names: new Contexts({ catalogue, traffic }),
   shadows: new ShadowTraffic({
     dataPlane: inner,
     sliced: new SlicedWork(systemClock),

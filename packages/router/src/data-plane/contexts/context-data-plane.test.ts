@@ -1,10 +1,10 @@
 import { type CancelSignal, InferenceError, neverCancelled, type Tensor } from '@millrace/protocol';
 import { openMemoryStore } from '@millrace/store';
 import { expect, test } from 'vitest';
-import { Contexts } from '../../registry/contexts/contexts.ts';
-import { TrafficTable } from '../../registry/contexts/traffic-table.ts';
-import type { TrafficChange } from '../../registry/management.ts';
-import { CatalogueDouble } from '../../registry/testing/catalogue-double.ts';
+import { Contexts } from '../../catalogue/contexts/contexts.ts';
+import type { TrafficChange } from '../../catalogue/contexts/traffic-policy.ts';
+import { TrafficTable } from '../../catalogue/contexts/traffic-table.ts';
+import { CatalogueDouble } from '../../catalogue/testing/catalogue-double.ts';
 import type { DataPlane, InferAnswer, InferRequest } from '../infer.ts';
 import { copySliceBytesMax, SlicedWork } from '../sliced-work/sliced-work.ts';
 import { HeldClock } from '../testing/held-clock.ts';
@@ -91,8 +91,7 @@ async function stage(change: TrafficChange, limits: Partial<ShadowLimits> = {}) 
   const holders = new Map<bigint | string, string>();
   const plane = new ContextDataPlane({
     dataPlane: inner,
-    contexts: new Contexts({ catalogue: models, traffic }),
-    traffic,
+    names: new Contexts({ catalogue: models, traffic }),
     shadows,
     takeVersionHolding: ({ sequence }) => (sequence?.isStart === false ? holders.get(sequence.id) : undefined),
     random: () => draws.shift() ?? 0,

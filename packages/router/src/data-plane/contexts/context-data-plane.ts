@@ -1,15 +1,13 @@
 /** The data plane as requests name it: finds the version that is meant, sends copies to its shadows, and hands on. */
 import { shadowsOf, stableDraw } from '@millrace/core';
 import { type CancelSignal, type ErrorCode, InferenceError } from '@millrace/protocol';
-import type { Contexts } from '../../registry/contexts/contexts.ts';
-import type { TrafficTable } from '../../registry/contexts/traffic-table.ts';
 import type { DataPlane, InferAnswer, InferRequest } from '../infer.ts';
+import type { ModelNames } from './model-names.ts';
 import type { ShadowTraffic } from './shadow-traffic.ts';
 
 export interface ContextDataPlaneParts {
   readonly dataPlane: DataPlane;
-  readonly contexts: Contexts;
-  readonly traffic: TrafficTable;
+  readonly names: ModelNames;
   readonly shadows: ShadowTraffic;
   /** The version that has the state which a request goes on with. */
   readonly takeVersionHolding: (request: InferRequest) => string | undefined;
@@ -19,23 +17,21 @@ export interface ContextDataPlaneParts {
 
 export class ContextDataPlane implements DataPlane {
   readonly #dataPlane: DataPlane;
-  readonly #contexts: Contexts;
-  readonly #traffic: TrafficTable;
+  readonly #names: ModelNames;
   readonly #shadows: ShadowTraffic;
   readonly #takeVersionHolding: ContextDataPlaneParts['takeVersionHolding'];
   readonly #random: () => number;
 
-  constructor({ dataPlane, contexts, traffic, shadows, takeVersionHolding, random }: ContextDataPlaneParts) {
+  constructor({ dataPlane, names, shadows, takeVersionHolding, random }: ContextDataPlaneParts) {
     this.#dataPlane = dataPlane;
-    this.#contexts = contexts;
-    this.#traffic = traffic;
+    this.#names = names;
     this.#shadows = shadows;
     this.#takeVersionHolding = takeVersionHolding;
     this.#random = random;
   }
 
   infer(request: InferRequest, signal: CancelSignal): Promise<InferAnswer> {
-    if (!this.#contexts.isResolvable(request.model)) return this.#dataPlane.infer(request, signal);
+    if (!this.#names.isResolvable(request.model)) return this.#dataPlane.infer(request, signal);
     try {
       return this.#inferResolved(this.resolved(request), signal);
     } catch (error) {
@@ -53,10 +49,10 @@ export class ContextDataPlane implements DataPlane {
    * has its state, though its label was moved meanwhile or the split changed.
    */
   resolved(request: InferRequest): InferRequest {
-    if (!this.#contexts.isResolvable(request.model)) return request;
+    if (!this.#names.isResolvable(request.model)) return request;
     const { sequence } = request;
     const draw = sequence === undefined ? this.#random : () => stableDraw(sequence.id);
-    const { model, version } = this.#contexts.resolve(request.model, request.version, draw);
+    const { model, version } = this.#names.resolve(request.model, request.version, draw);
     const isNamed = request.version !== '' || request.model === `${model}:${version}`;
     const holding = isNamed ? undefined : this.#takeVersionHolding({ ...request, model });
     const chosen = holding ?? version;
@@ -64,7 +60,7 @@ export class ContextDataPlane implements DataPlane {
   }
 
   #inferResolved(request: InferRequest, signal: CancelSignal): Promise<InferAnswer> {
-    const shadows = this.#traffic.take(request.model)?.shadows ?? [];
+    const shadows = this.#names.shadowsOf(request.model);
     // A copy of one step of a sequence would meet a shadow that does not have the state before it.
     if (shadows.length === 0 || request.sequence !== undefined) return this.#dataPlane.infer(request, signal);
     const versions = shadowsOf(shadows, this.#answering(request), this.#random);
@@ -74,6 +70,6 @@ export class ContextDataPlane implements DataPlane {
 
   /** The version that will answer, as far as can be told: a request nobody can answer is refused by the data plane. */
   #answering({ model, version }: InferRequest): string {
-    return version !== '' ? version : (this.#contexts.readyVersions(model).at(-1) ?? '');
+    return version !== '' ? version : (this.#names.readyVersions(model).at(-1) ?? '');
   }
 }

@@ -8,12 +8,12 @@ import {
   type Tensor,
   type TensorSpec,
 } from '@millrace/protocol';
-import type { ModelView } from '../../registry/catalogue.ts';
+import { fitBatch, shapesMeet } from '../../model/fit-batch.ts';
+import type { ModelView } from '../../model/model-view.ts';
 import type { Clock } from '../clock.ts';
 import type { InferAnswer, InferRequest } from '../infer.ts';
 import type { ValidInferRequest } from '../valid-request.ts';
 import type { InferStep } from './ensemble-runner.ts';
-import { fitBatch, shapesMeet } from './fit-batch.ts';
 
 export interface EnsembleRequestParts {
   readonly plan: EnsemblePlan;

@@ -4,9 +4,9 @@
  */
 import { type EnsemblePlan, InflightGate } from '@millrace/core';
 import { type CancelReason, type CancelSignal, InferenceError } from '@millrace/protocol';
-import type { ModelObserver } from '../../telemetry/observer.ts';
 import type { Clock } from '../clock.ts';
 import type { FitPart, InferAnswer, InferRequest, Runner } from '../infer.ts';
+import type { ModelObserver } from '../observer.ts';
 import type { ValidInferRequest } from '../valid-request.ts';
 import { EnsembleRequest } from './ensemble-request.ts';
 

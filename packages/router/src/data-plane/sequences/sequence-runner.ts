@@ -11,15 +11,15 @@ import {
   quotedCharactersMax,
   shortened,
 } from '@millrace/protocol';
-import type { ModelObserver } from '../../telemetry/observer.ts';
+import type { Sequencing } from '../../model/sequencing.ts';
 import type { Clock } from '../clock.ts';
 import type { InferAnswer, InferRequest, Runner, SequenceStep } from '../infer.ts';
+import type { ModelObserver } from '../observer.ts';
 import type { ServedModel } from '../served-model.ts';
 import { copiesOf, finish } from '../sliced-work/copy-slices.ts';
 import { copySliceBytesMax, type SlicedWork } from '../sliced-work/sliced-work.ts';
 import { ValidInferRequest } from '../valid-request.ts';
 import { SequenceStates } from './sequence-states.ts';
-import type { Sequencing } from './sequencing.ts';
 import {
   controlTensorsOf,
   idProblem,

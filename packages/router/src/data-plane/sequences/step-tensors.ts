@@ -1,7 +1,7 @@
 /** The tensors that the server adds to a step of a sequence, and what it takes back out of the answer. */
 import { encodeBytesElements, type Tensor, type TensorSpec } from '@millrace/protocol';
+import type { ControlInput, ImplicitState, Sequencing } from '../../model/sequencing.ts';
 import type { SequenceStep } from '../infer.ts';
-import type { ControlInput, ImplicitState, Sequencing } from './sequencing.ts';
 
 /** The state of a sequence between two steps, in the order of the model's states. */
 export type SequenceState = readonly Tensor[];

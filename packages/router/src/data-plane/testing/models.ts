@@ -1,7 +1,7 @@
 /** Models for the tests of the data plane. */
 import { type ModelPolicy, resolveModelPolicy } from '@millrace/core';
 import type { TensorSpec } from '@millrace/protocol';
-import type { ModelView } from '../../registry/catalogue.ts';
+import type { ModelView } from '../../model/model-view.ts';
 import { ServedModel } from '../served-model.ts';
 
 export const testPolicy = resolveModelPolicy({

@@ -1,7 +1,7 @@
 /** The live data plane with its real scheduler and metrics, between a clock held by the test and scripted workers. */
 import { type ModelPolicy, Scheduler } from '@millrace/core';
 import { Cancellation, copyOf, type FromWorker, InferenceError } from '@millrace/protocol';
-import { ServedModels } from '../../registry/served-models.ts';
+import { ServedModels } from '../../catalogue/served-models.ts';
 import { renderMetrics } from '../../telemetry/exposition.ts';
 import { MetricsObserver } from '../../telemetry/metrics-observer.ts';
 import { MetricsRegistry } from '../../telemetry/registry.ts';

@@ -8,7 +8,7 @@ import {
   quote,
   type Tensor,
 } from '@millrace/protocol';
-import type { ModelView } from '../../registry/catalogue.ts';
+import type { ModelView } from '../../model/model-view.ts';
 import type { SlicedWork } from '../slices/slice-queue.ts';
 import type { AnswerForm } from './answer-form.ts';
 import { textFromElement } from './c-number-text.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { Management } from '../../registry/management.ts';
+import type { Management } from '../../management/management.ts';
 import { GRPCInferenceService } from '../grpc/generated/inference/grpc_service_pb.ts';
 import { repositoryMethods } from '../grpc/repository-methods.ts';
 import { createManagementEdge } from '../management/edge.ts';

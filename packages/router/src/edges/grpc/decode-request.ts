@@ -8,9 +8,9 @@ import {
   shapeProblem,
   type Tensor,
 } from '@millrace/protocol';
+import type { Catalogue } from '../../catalogue/catalogue.ts';
 import type { InferRequest } from '../../data-plane/infer.ts';
 import type { InputHead } from '../../data-plane/input-head.ts';
-import type { Catalogue } from '../../registry/catalogue.ts';
 import { checkInputs } from '../check-inputs.ts';
 import { tighterMs } from '../request-deadline.ts';
 import { doAtOnce, type SlicedWork, sliceBytes } from '../slices/slice-queue.ts';

@@ -1,6 +1,6 @@
 import type { DescFile } from '@bufbuild/protobuf';
 import type { RefusedCall, RpcError, RpcService } from '@millrace/http';
-import type { WatchedHealth } from '../../registry/catalogue.ts';
+import type { WatchedHealth } from '../../catalogue/catalogue.ts';
 import { CallerRule } from '../caller.ts';
 import type { OpenInferenceParts } from '../open-inference.ts';
 import { SliceQueue } from '../slices/slice-queue.ts';

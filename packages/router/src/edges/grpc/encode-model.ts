@@ -1,7 +1,7 @@
 /** Metadata and configuration of a model as messages. */
 import { create, fromJson, type JsonValue, type MessageInitShape } from '@bufbuild/protobuf';
 import type { TensorSpec } from '@millrace/protocol';
-import type { ModelView, JsonValue as SeamJsonValue } from '../../registry/catalogue.ts';
+import type { ModelView, JsonValue as SeamJsonValue } from '../../model/model-view.ts';
 import {
   type ModelConfigResponse,
   ModelConfigResponseSchema,

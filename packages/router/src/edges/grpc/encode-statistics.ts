@@ -1,7 +1,6 @@
 /** Statistics as messages. perf_analyzer reads every member, so all of them are always there. */
 import { create, type MessageInitShape } from '@bufbuild/protobuf';
-import type { Duration } from '../../telemetry/duration-tally.ts';
-import type { VersionStatistics } from '../../telemetry/statistics.ts';
+import type { Duration, VersionStatistics } from '../../management/statistics.ts';
 import {
   type ModelStatisticsResponse,
   ModelStatisticsResponseSchema,

@@ -2,7 +2,7 @@
 import { create } from '@bufbuild/protobuf';
 import { RpcError, type RpcService, type StreamCall, serverStream, unary } from '@millrace/http';
 import { InferenceError, quote } from '@millrace/protocol';
-import type { Catalogue, WatchedHealth } from '../../registry/catalogue.ts';
+import type { Catalogue, WatchedHealth } from '../../catalogue/catalogue.ts';
 import {
   Health,
   HealthCheckRequestSchema,

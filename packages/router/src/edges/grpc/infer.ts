@@ -1,8 +1,8 @@
 /** One inference over gRPC, from the message of the request to the message of the answer. */
 import type { RequestMetadata, RpcCall, UnaryCall } from '@millrace/http';
 import { type CancelSignal, InferenceError, quotedCharactersMax, shortened, type Tensor } from '@millrace/protocol';
+import type { Catalogue } from '../../catalogue/catalogue.ts';
 import type { DataPlane, InferAnswer } from '../../data-plane/infer.ts';
-import type { Catalogue } from '../../registry/catalogue.ts';
 import type { CallerRule } from '../caller.ts';
 import { checkClassification, classifiedAtOnceBytesMax, classify } from '../classification/classify.ts';
 import { doAtOnce, type SlicedWork, type SliceQueue } from '../slices/slice-queue.ts';

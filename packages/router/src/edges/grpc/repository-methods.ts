@@ -2,7 +2,7 @@
 import { create } from '@bufbuild/protobuf';
 import { type RpcMethod, unary } from '@millrace/http';
 import { InferenceError, quote } from '@millrace/protocol';
-import type { LoadOverrides, Management } from '../../registry/management.ts';
+import type { LoadOverrides, Management } from '../../management/management.ts';
 import { loadOverridesFrom } from '../repository/load-overrides.ts';
 import { unloadIfKnown } from '../repository/unload-if-known.ts';
 import {

@@ -2,7 +2,7 @@
 import { create } from '@bufbuild/protobuf';
 import { bidi, type RpcError, type RpcMethod, type RpcService, unary } from '@millrace/http';
 import { InferenceError } from '@millrace/protocol';
-import type { Catalogue } from '../../registry/catalogue.ts';
+import type { Catalogue } from '../../catalogue/catalogue.ts';
 import type { CallerRule } from '../caller.ts';
 import { extensionsOf, type OpenInferenceParts } from '../open-inference.ts';
 import type { SliceQueue } from '../slices/slice-queue.ts';

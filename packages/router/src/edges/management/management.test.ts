@@ -1,6 +1,6 @@
 import { createRpcHandler, type HttpServer, serveWire, wireHandlerFrom } from '@millrace/http';
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
-import type { Management } from '../../registry/management.ts';
+import type { Management } from '../../management/management.ts';
 import { createManagementPort } from './own-port.ts';
 import { grpcManagement } from './testing/grpc-management.ts';
 import { managementContract } from './testing/management-contract.ts';

@@ -3,15 +3,14 @@
  * so that each refusal has the same code and the same words on all of them.
  */
 import { InferenceError, quote } from '@millrace/protocol';
+import type { TrafficChange, TrafficPolicy } from '../../catalogue/contexts/traffic-policy.ts';
 import type {
   ContextStatus,
   IndexEntry,
   InstanceStatus,
   Management,
   QueueStatus,
-  TrafficChange,
-  TrafficPolicy,
-} from '../../registry/management.ts';
+} from '../../management/management.ts';
 import { loadOverridesFrom } from '../repository/load-overrides.ts';
 import type { ManagementConfig } from './config.ts';
 

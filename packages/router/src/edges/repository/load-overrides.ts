@@ -1,6 +1,6 @@
 /** What a load may bring with it instead of what the repository has: checked once, whatever protocol it came by. */
 import { InferenceError, quote } from '@millrace/protocol';
-import type { LoadOverrides } from '../../registry/management.ts';
+import type { LoadOverrides } from '../../management/management.ts';
 
 /** A model of more files is better put into the repository. */
 export const overrideFilesMax = 1024;

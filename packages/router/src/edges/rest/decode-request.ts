@@ -1,7 +1,7 @@
 /** An inference request as the Open Inference Protocol and its binary tensor extension write it. */
 import { InferenceError, quote } from '@millrace/protocol';
+import type { Catalogue } from '../../catalogue/catalogue.ts';
 import type { InferRequest } from '../../data-plane/infer.ts';
-import type { Catalogue } from '../../registry/catalogue.ts';
 import { checkInputs } from '../check-inputs.ts';
 import { type AnswerForm, binaryForm } from '../classification/answer-form.ts';
 import { tighterMs } from '../request-deadline.ts';

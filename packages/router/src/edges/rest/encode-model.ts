@@ -1,8 +1,8 @@
 /** Metadata, configuration and readiness as the Open Inference Protocol writes them. */
 import type { HttpResponse } from '@millrace/http';
 import { type JsonValue, JsonWriter, type TensorSpec, writeJsonValue } from '@millrace/protocol';
-import type { ModelView } from '../../registry/catalogue.ts';
-import type { RunSharing } from '../../registry/run-sharing.ts';
+import type { ModelView } from '../../model/model-view.ts';
+import type { RunSharing } from '../../model/run-sharing.ts';
 
 /** `versions` are the ready ones, or the one that was asked for. */
 export function encodeModelMetadata(view: ModelView, versions: readonly string[]): HttpResponse {

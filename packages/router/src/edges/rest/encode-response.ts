@@ -11,7 +11,7 @@ import {
   writeTensorSteps,
 } from '@millrace/protocol';
 import type { InferAnswer } from '../../data-plane/infer.ts';
-import type { ModelView } from '../../registry/catalogue.ts';
+import type { ModelView } from '../../model/model-view.ts';
 import { type AnswerForm, formOf } from '../classification/answer-form.ts';
 import { type ClassificationLimits, classifiedAtOnceBytesMax, classify } from '../classification/classify.ts';
 import { doAtOnce, type SlicedWork } from '../slices/slice-queue.ts';

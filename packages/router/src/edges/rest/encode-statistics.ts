@@ -1,9 +1,7 @@
 /** Statistics as Triton's clients read them. perf_analyzer ends when a member is missing, so all of them are always there. */
 import type { HttpResponse } from '@millrace/http';
 import type { JsonValue } from '@millrace/protocol';
-import type { Duration } from '../../telemetry/duration-tally.ts';
-import type { BatchStatistics } from '../../telemetry/model-tally.ts';
-import type { VersionStatistics } from '../../telemetry/statistics.ts';
+import type { BatchStatistics, Duration, VersionStatistics } from '../../management/statistics.ts';
 import { jsonResponse } from './encode-model.ts';
 
 export function encodeStatistics(versions: readonly VersionStatistics[]): HttpResponse {

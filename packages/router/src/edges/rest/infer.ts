@@ -1,8 +1,8 @@
 /** Inferences over REST: what they share, and one of them from the body of its request to the pieces of its answer. */
 import { type BodyReceiver, BodyTooLarge, type HttpRequest, type HttpResponse, MemoryRefused } from '@millrace/http';
 import { type CancelSignal, JsonWriter } from '@millrace/protocol';
+import type { Catalogue } from '../../catalogue/catalogue.ts';
 import type { DataPlane, InferAnswer } from '../../data-plane/infer.ts';
-import type { Catalogue } from '../../registry/catalogue.ts';
 import type { CallerRule } from '../caller.ts';
 import type { AnswerForm } from '../classification/answer-form.ts';
 import { checkClassification, isClassifying } from '../classification/classify.ts';

@@ -1,6 +1,6 @@
 /** A request that is nothing but the bytes of its one input: everything else is taken from the model. */
 import { type Datatype, datatypes, encodeBytesElements, InferenceError, quote, type Tensor } from '@millrace/protocol';
-import type { ModelView } from '../../registry/catalogue.ts';
+import type { ModelView } from '../../model/model-view.ts';
 
 export function rawBinaryInput(view: ModelView, body: Uint8Array): Tensor {
   // What may be left out is left out.

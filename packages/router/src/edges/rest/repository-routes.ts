@@ -2,7 +2,7 @@
 import type { HttpRequest, HttpResponse } from '@millrace/http';
 import { InferenceError, type JsonObject, type JsonValue, quote } from '@millrace/protocol';
 import { z } from 'zod';
-import type { IndexEntry, LoadOverrides, Management } from '../../registry/management.ts';
+import type { IndexEntry, LoadOverrides, Management } from '../../management/management.ts';
 import { loadOverridesFrom } from '../repository/load-overrides.ts';
 import { type FilesOfBody, type LoadBody, readLoadBody } from '../repository/read-load-body.ts';
 import { unloadIfKnown } from '../repository/unload-if-known.ts';

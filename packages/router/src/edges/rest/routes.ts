@@ -2,7 +2,7 @@
 import type { HttpResponse } from '@millrace/http';
 import { InferenceError } from '@millrace/protocol';
 import { z } from 'zod';
-import type { Catalogue } from '../../registry/catalogue.ts';
+import type { Catalogue } from '../../catalogue/catalogue.ts';
 import type { CallerRule } from '../caller.ts';
 import { extensionsOf, type OpenInferenceParts } from '../open-inference.ts';
 import { requestTimeoutMsMax, timeoutField } from '../request-deadline.ts';

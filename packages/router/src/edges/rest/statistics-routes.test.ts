@@ -1,7 +1,7 @@
 import { InferenceError } from '@millrace/protocol';
 import { expect, test } from 'vitest';
+import type { Statistics } from '../../management/statistics.ts';
 import { ModelTally } from '../../telemetry/model-tally.ts';
-import type { Statistics } from '../../telemetry/statistics.ts';
 import { echoEdge } from './echo-double.ts';
 
 const batch = { computeInputMs: 0.25, computeInferMs: 3, computeOutputMs: 0.5 };

@@ -1,6 +1,6 @@
 /** Triton's statistics extension over REST. */
 import { z } from 'zod';
-import type { Statistics } from '../../telemetry/statistics.ts';
+import type { Statistics } from '../../management/statistics.ts';
 import type { Route } from '../routing/route.ts';
 import { encodeError } from './encode-error.ts';
 import { encodeStatistics } from './encode-statistics.ts';

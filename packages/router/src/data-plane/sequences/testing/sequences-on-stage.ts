@@ -1,13 +1,13 @@
 /** A model that sums its sequences, on a stage where workers say what the test has them say. */
 import { Cancellation, copyOf, type DispatchMessage, type TensorSpec } from '@millrace/protocol';
-import type { ModelView } from '../../../registry/catalogue.ts';
+import type { ModelView } from '../../../model/model-view.ts';
+import type { Sequencing } from '../../../model/sequencing.ts';
 import type { InferRequest, SequenceStep } from '../../infer.ts';
 import { ServedModel } from '../../served-model.ts';
 import { testPolicy } from '../../testing/models.ts';
 import { PlaneOnStage, type Sent } from '../../testing/plane-on-stage.ts';
 import type { ScriptedLink } from '../../testing/scripted-lane.ts';
 import { SequenceRunner } from '../sequence-runner.ts';
-import type { Sequencing } from '../sequencing.ts';
 
 const spec = (name: string, datatype: TensorSpec['datatype'] = 'INT32'): TensorSpec => ({
   name,

@@ -1,6 +1,6 @@
 /** The whole edge behind a socket, called as a browser would: Connect over HTTP/1.1. */
 import { createRpcHandler, type HttpServer, serveWire } from '@millrace/http';
-import type { WatchedHealth } from '../../../registry/catalogue.ts';
+import type { WatchedHealth } from '../../../catalogue/catalogue.ts';
 import { ModelTally } from '../../../telemetry/model-tally.ts';
 import { CallerRule } from '../../caller.ts';
 import { catalogueOf, EchoDataPlane, viewOf } from '../../rest/echo-double.ts';

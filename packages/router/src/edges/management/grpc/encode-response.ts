@@ -1,14 +1,14 @@
 /** What the operations tell, as messages. */
 import { create } from '@bufbuild/protobuf';
-import type { ModelState } from '../../../registry/catalogue.ts';
+import type { ModelState } from '../../../catalogue/catalogue.ts';
+import type { TrafficPolicy } from '../../../catalogue/contexts/traffic-policy.ts';
 import type {
   BreakerState,
   ContextStatus,
   IndexEntry,
   InstanceStatus,
   QueueStatus,
-  TrafficPolicy,
-} from '../../../registry/management.ts';
+} from '../../../management/management.ts';
 import * as v1 from '../../grpc/generated/millrace/v1/management_pb.ts';
 
 const contextStates: Readonly<Record<ModelState, v1.ContextState>> = {

@@ -1,13 +1,8 @@
 /** What the operations tell, as JSON. What is not known is left out. */
 import type { HttpResponse } from '@millrace/http';
 import type { JsonObject, JsonValue } from '@millrace/protocol';
-import type {
-  ContextStatus,
-  IndexEntry,
-  InstanceStatus,
-  QueueStatus,
-  TrafficPolicy,
-} from '../../../registry/management.ts';
+import type { TrafficPolicy } from '../../../catalogue/contexts/traffic-policy.ts';
+import type { ContextStatus, IndexEntry, InstanceStatus, QueueStatus } from '../../../management/management.ts';
 import { jsonResponse } from '../../rest/encode-model.ts';
 
 export function encodeContexts(contexts: readonly ContextStatus[]): HttpResponse {

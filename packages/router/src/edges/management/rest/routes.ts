@@ -1,7 +1,7 @@
 /** Management over REST. All of it is below one path, so that a proxy in front can keep it from the world by one rule. */
 import type { HttpResponse } from '@millrace/http';
 import { z } from 'zod';
-import type { TrafficChange } from '../../../registry/management.ts';
+import type { TrafficChange } from '../../../catalogue/contexts/traffic-policy.ts';
 import type { Route } from '../../routing/route.ts';
 import type { SliceQueue } from '../../slices/slice-queue.ts';
 import type { ManagementConfig } from '../config.ts';

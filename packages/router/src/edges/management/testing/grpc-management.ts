@@ -7,8 +7,8 @@ import {
   type MessageShape,
   toBinary,
 } from '@bufbuild/protobuf';
-import type { ModelState } from '../../../registry/catalogue.ts';
-import type { BreakerState, IndexEntry } from '../../../registry/management.ts';
+import type { ModelState } from '../../../catalogue/catalogue.ts';
+import type { BreakerState, IndexEntry } from '../../../management/management.ts';
 import { ErrorInfoSchema } from '../../grpc/generated/google/rpc/error_details_pb.ts';
 import * as v1 from '../../grpc/generated/millrace/v1/management_pb.ts';
 import { type RemoteManagement, RemoteRefusal } from './remote-management.ts';

@@ -1,5 +1,6 @@
 /** Management without a server: a few models in memory. It passes the contract that every implementation passes. */
 import { InferenceError } from '@millrace/protocol';
+import type { TrafficChange, TrafficPolicy } from '../../../catalogue/contexts/traffic-policy.ts';
 import type {
   BreakerState,
   ContextStatus,
@@ -8,9 +9,7 @@ import type {
   LoadOverrides,
   Management,
   QueueStatus,
-  TrafficChange,
-  TrafficPolicy,
-} from '../../../registry/management.ts';
+} from '../../../management/management.ts';
 
 interface DoubleModel {
   readonly versions: readonly string[];

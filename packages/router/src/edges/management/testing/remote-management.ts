@@ -1,5 +1,5 @@
 /** Management as somebody far away calls it: every answer is a promise, and refusals have a code and a message. */
-import type { Management } from '../../../registry/management.ts';
+import type { Management } from '../../../management/management.ts';
 
 export type RemoteManagement = {
   readonly [Name in keyof Management]: (

@@ -1,11 +1,7 @@
 /** A client of the REST face. */
-import type {
-  ContextStatus,
-  IndexEntry,
-  InstanceStatus,
-  QueueStatus,
-  TrafficPolicy,
-} from '../../../registry/management.ts';
+
+import type { TrafficPolicy } from '../../../catalogue/contexts/traffic-policy.ts';
+import type { ContextStatus, IndexEntry, InstanceStatus, QueueStatus } from '../../../management/management.ts';
 import { type RemoteManagement, RemoteRefusal } from './remote-management.ts';
 
 interface JsonTraffic extends Omit<TrafficPolicy, 'labels'> {

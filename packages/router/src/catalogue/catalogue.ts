@@ -1,0 +1,43 @@
+/** What edges and the data plane may know of the models: who is there, in which state, and what they take and give. */
+import type { ModelView } from '../model/model-view.ts';
+
+/** `evicted`: not in memory now, for the budget; the next request has it loaded, so it counts as ready. */
+export type ModelState = 'loading' | 'ready' | 'evicted' | 'unloading' | 'failed';
+
+export interface ModelStatus {
+  readonly name: string;
+  /** Empty when the model failed before it had a version. */
+  readonly version: string;
+  readonly state: ModelState;
+  /** Why it is not ready; empty when it is. */
+  readonly reason: string;
+  /** Why what was to take its place cannot be served; it is ready and serves on as it was. */
+  readonly replacementReason?: string;
+  /** It failed while the model goes on being served as it was before: no reason to call the server unready. */
+  readonly isTolerated?: boolean;
+}
+
+export interface Catalogue {
+  /**
+   * The named version, or for an empty version the one the model prefers (the highest ready one). Throws an
+   * `InferenceError`: `unknown-model`, or `model-not-ready` with the reason.
+   */
+  mustFind(name: string, version: string): ModelView;
+  /** Versions of the model that are ready, ascending. */
+  readyVersions(name: string): readonly string[];
+  statuses(): readonly ModelStatus[];
+}
+
+/** Whether the process is up, and whether it should be sent traffic: every model ready and no drain under way. */
+export interface Health {
+  readonly isLive: boolean;
+  readonly isReady: boolean;
+}
+
+/** Readiness that tells when it may have changed, of the server or of any model. */
+export interface WatchedHealth extends Health {
+  /** The server has been told to stop. */
+  readonly isEnding: boolean;
+  /** Calls back after every change; returns the way to stop listening. */
+  onChange(listener: () => void): () => void;
+}

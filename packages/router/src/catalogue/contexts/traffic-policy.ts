@@ -1,0 +1,34 @@
+import type { ShadowedVersion } from '../../data-plane/contexts/model-names.ts';
+
+export type { ShadowedVersion };
+
+/** How requests that name no version are spread, and what labels stand for. */
+export interface TrafficPolicy {
+  readonly labels: ReadonlyMap<string, string>;
+  /** Shares of the requests that name neither version nor label; empty: the highest ready version takes all. */
+  readonly split: readonly WeightedVersion[];
+  /** Versions that get a copy of that part of the requests; nobody waits for their answers. */
+  readonly shadows: readonly ShadowedVersion[];
+  /** Rises with every change; 0: never changed. */
+  readonly revision: number;
+}
+
+export interface WeightedVersion {
+  readonly version: string;
+  readonly weight: number;
+}
+
+/** What is absent stays as it is; all of it takes effect at once. */
+export interface TrafficChange {
+  /** A version for a label, or undefined to remove the label. */
+  readonly labels?: ReadonlyMap<string, string | undefined>;
+  readonly split?: readonly WeightedVersion[];
+  readonly shadows?: readonly ShadowedVersion[];
+}
+
+/** Who may see and change the traffic of a model. */
+export interface TrafficControl {
+  traffic(model: string): TrafficPolicy;
+  /** Throws `conflict` when `expectedRevision` is given and is not the present one. */
+  changeTraffic(model: string, change: TrafficChange, expectedRevision?: number): Promise<TrafficPolicy>;
+}

@@ -1,0 +1,66 @@
+/** The internal door: the parts of a router, for the composition root and for tests. No promise is made about them from version to version. */
+export { callerWordsFor } from './catalogue/caller-words.ts';
+export { Contexts } from './catalogue/contexts/contexts.ts';
+export { TrafficTable } from './catalogue/contexts/traffic-table.ts';
+export { ServedModels } from './catalogue/served-models.ts';
+export { ResultCache } from './data-plane/cache/result-cache.ts';
+export { type Clock, systemClock } from './data-plane/clock.ts';
+export { ContextDataPlane } from './data-plane/contexts/context-data-plane.ts';
+export type { ShadowOutcome } from './data-plane/contexts/shadow-outcome.ts';
+export { defaultShadowLimits, ShadowTraffic } from './data-plane/contexts/shadow-traffic.ts';
+export { LiveDataPlane } from './data-plane/live-data-plane.ts';
+export { type DataPlaneObserver, type ModelObserver, silentObserver, type WorkerState } from './data-plane/observer.ts';
+export { Runners } from './data-plane/runner-of.ts';
+export { ServedModel } from './data-plane/served-model.ts';
+export { createLocalLane, type LocalLaneOptions } from './dispatch/local-lane/local-lane.ts';
+export { WorkerFleet } from './dispatch/worker-fleet.ts';
+export { CallerRule } from './edges/caller.ts';
+export { AllowedHosts, everyHost } from './edges/gate/allowed-hosts.ts';
+export { createGate, type GateOptions } from './edges/gate/gate.ts';
+export { type AddedService, createGrpcEdge, type GrpcEdge } from './edges/grpc/edge.ts';
+export { type ManagementOptions, managementLimits } from './edges/management/config.ts';
+export { createManagementEdge } from './edges/management/edge.ts';
+export { createManagementPort } from './edges/management/own-port.ts';
+export { createRestEdge } from './edges/rest/edge.ts';
+export { openApiDocument } from './edges/routing/openapi.ts';
+export type { Route } from './edges/routing/route.ts';
+export { sequenceIdMax, sequenceStepFrom, takeSequenceId } from './edges/schedule-parameters.ts';
+export { SliceQueue } from './edges/slices/slice-queue.ts';
+export { type LibraryListener, type LoadFailure, silentLibraryListener } from './life-cycle/library-listener.ts';
+export type { ThreadShare } from './life-cycle/load-spec-of.ts';
+export { type LibraryControl, ModelLibrary } from './life-cycle/model-library.ts';
+export { measureProcess } from './life-cycle/resident-memory.ts';
+export { deviceNameOf } from './model/instance-places.ts';
+export type { ModelDefinition, ModelFailure, ModelVersionDefinition } from './model/model-definition.ts';
+export { reportedParameters } from './model/run-sharing.ts';
+export {
+  type ModelDefaults,
+  modelParameters,
+  type ParameterKind,
+  parameterFamilies,
+} from './repository/model-parameters.ts';
+export { createPipelineDescriber, type DescribePipeline } from './repository/pipeline/describe-pipeline.ts';
+export { type RepositoryScan, scanRepository } from './repository/repository.ts';
+export { startConnectionMetrics } from './telemetry/connection-metrics.ts';
+export { renderMetrics } from './telemetry/exposition.ts';
+export { LifeCycleMetrics } from './telemetry/life-cycle-metrics.ts';
+export { startMemoryMetrics } from './telemetry/memory-metrics.ts';
+export {
+  batchRowsBuckets,
+  connectionMetrics,
+  latencyBucketsSeconds,
+  lifeCycleMetrics,
+  loopDelayBucketsSeconds,
+  memoryMetrics,
+  modelMetrics,
+  processMetrics,
+  schedulerMetrics,
+  serverMetrics,
+  tritonMetrics,
+} from './telemetry/metric-table.ts';
+export { metricsHandler } from './telemetry/metrics-handler.ts';
+export { MetricsObserver } from './telemetry/metrics-observer.ts';
+export { startProcessMetrics } from './telemetry/process-metrics.ts';
+export { type MetricSpec, MetricsRegistry } from './telemetry/registry.ts';
+export { startSchedulerMetrics } from './telemetry/scheduler-metrics.ts';
+export { statisticsFrom } from './telemetry/statistics.ts';

@@ -1,0 +1,48 @@
+import type { Keeper } from '@millrace/core';
+import type { ModelState, ModelStatus } from '../catalogue/catalogue.ts';
+import type { ServedModel } from '../data-plane/served-model.ts';
+import type { Revision } from './revision.ts';
+
+export interface ContextStatusParts {
+  readonly statuses: readonly ModelStatus[];
+  readonly modelOf: (name: string, version: string) => ServedModel | undefined;
+  readonly revisionOf: (model: ServedModel) => Revision | undefined;
+  readonly keeper: Pick<Keeper, 'takeRevision'>;
+  readonly isPinned: (name: string, version: string) => boolean;
+  readonly workOf: (model: ServedModel) => { readonly waitingRequests: number; readonly runningRequests: number };
+  readonly nowMs: number;
+}
+
+/** What an operator sees of every version; labels are told by whoever keeps them. */
+export function contextStatuses(parts: ContextStatusParts): readonly ContextStatus[] {
+  return parts.statuses.map((status) => {
+    const model = parts.modelOf(status.name, status.version);
+    const revision = model && parts.revisionOf(model);
+    const kept = revision && parts.keeper.takeRevision(revision.id);
+    const work = model === undefined ? { waitingRequests: 0, runningRequests: 0 } : parts.workOf(model);
+    return {
+      ...status,
+      ...work,
+      labels: [],
+      isPinned: parts.isPinned(status.name, status.version),
+      // Models that share processes share what those hold.
+      residentBytes: kept?.isInMemory === true ? Math.round(kept.bytes / (revision?.members.length ?? 1)) : 0,
+      idleMs: model?.usedAt === undefined ? undefined : parts.nowMs - model.usedAt,
+      instances: revision?.running?.workers ?? 0,
+    };
+  });
+}
+
+/** One model version and all that belongs to it. */
+export interface ContextStatus extends ModelStatus {
+  readonly labels: readonly string[];
+  readonly isPinned: boolean;
+  /** Memory of its workers as the system measured it; 0 while it has none. */
+  readonly residentBytes: number;
+  /** Milliseconds since it last had a request; undefined: it had none yet. */
+  readonly idleMs: number | undefined;
+  readonly waitingRequests: number;
+  readonly runningRequests: number;
+  readonly instances: number;
+  readonly state: ModelState;
+}

@@ -1,0 +1,41 @@
+import type { ModelState, ModelStatus } from '../catalogue/catalogue.ts';
+
+const indexStates: Readonly<Record<ModelState, NonNullable<IndexEntry['state']>>> = {
+  loading: 'LOADING',
+  ready: 'READY',
+  // It answers requests: being in memory is the server's business.
+  evicted: 'READY',
+  unloading: 'UNLOADING',
+  failed: 'UNAVAILABLE',
+};
+
+/** The repository index: what is served or should be, what was unloaded, and what was never loaded. */
+export function indexFrom(
+  inRepository: readonly string[],
+  statuses: readonly ModelStatus[],
+  unloaded: ReadonlyMap<string, readonly string[]>,
+): readonly IndexEntry[] {
+  const entries: IndexEntry[] = statuses.map(({ name, version, state, reason }) => ({
+    name,
+    ...(version === '' ? {} : { version }),
+    state: indexStates[state],
+    // That something is not in memory is the server's business too; that a replacement failed is the reader's.
+    ...(state === 'failed' || (state === 'ready' && reason !== '') ? { reason } : {}),
+  }));
+  const listed = new Set(statuses.map(({ name }) => name));
+  for (const name of new Set([...inRepository, ...unloaded.keys()])) {
+    if (listed.has(name)) continue;
+    const versions = unloaded.get(name);
+    if (versions === undefined) entries.push({ name });
+    else for (const version of versions) entries.push({ name, version, state: 'UNAVAILABLE', reason: 'unloaded' });
+  }
+  return entries.sort((a, b) => (a.name === b.name ? Number(a.version) - Number(b.version) : a.name < b.name ? -1 : 1));
+}
+
+/** A model that was never loaded has a name only. */
+export interface IndexEntry {
+  readonly name: string;
+  readonly version?: string;
+  readonly state?: 'UNKNOWN' | 'READY' | 'UNAVAILABLE' | 'LOADING' | 'UNLOADING';
+  readonly reason?: string;
+}

@@ -1,0 +1,86 @@
+import type { ModelPolicy } from '@millrace/core';
+import type { OnnxGraph } from '@millrace/onnx';
+import type { ConfigProblem, WarmupSample } from '@millrace/protocol';
+import type { EnsembleDefinition } from './ensemble-definition.ts';
+import type { InstanceGroup } from './instance-group.ts';
+import type { InstancePlace } from './instance-places.ts';
+import type { ModelView } from './model-view.ts';
+import type { Sequencing } from './sequencing.ts';
+
+/** One version of a model, checked, with all that is needed to load and serve it. */
+export interface ModelVersionDefinition {
+  readonly version: string;
+  /** The model file itself; the configuration of an ensemble. */
+  readonly path: string;
+  /** Further files that hold its weights. */
+  readonly externalPaths: readonly string[];
+  readonly view: ModelView;
+  readonly policy: ModelPolicy;
+  /** Of a model that an engine loads from a graph. */
+  readonly graph?: OnnxGraph;
+  /** Of a model that is made of others. It needs no workers of its own. */
+  readonly ensemble?: EnsembleDefinition;
+  /** Of a model that is a module of user code. */
+  readonly pipeline?: PipelineSettings;
+  /** The rows that runs on a GPU have; undefined: any number. */
+  readonly gpuBatchSizes?: readonly number[];
+  /** Outputs that a ZipMap makes are loaded as tensors of scores. */
+  readonly cutsZipMaps?: boolean;
+  /** What each instance runs before it is said to be ready. */
+  readonly warmup?: readonly WarmupSample[];
+  /** For a model that keeps state from one request to the next. */
+  readonly sequencing?: Sequencing;
+}
+
+/** A model that can be served. */
+export interface ModelDefinition {
+  readonly name: string;
+  /** Its folder, or its file when it was given as one. */
+  readonly path: string;
+  /** Ascending, at least one. */
+  readonly versions: readonly ModelVersionDefinition[];
+  readonly lane: LaneName;
+  readonly workerGroup: string;
+  /** The group was named, so that other models may be in it. */
+  readonly isGroupShared: boolean;
+  readonly instanceGroups: readonly InstanceGroup[];
+  /** Where each instance is to run. */
+  readonly places: readonly InstancePlace[];
+  /** As many as places. */
+  readonly instanceCount: number;
+  /** Threads of one instance; 0: the server divides the machine's cores. */
+  readonly threads: number;
+  readonly isSpinning: boolean;
+  /** How its results are kept; undefined: they are not. */
+  readonly cache: CacheChoice | undefined;
+}
+
+/** A model, or one version of it, that cannot be served. */
+export interface ModelFailure {
+  readonly name: string;
+  /** Empty when no version can be served. */
+  readonly version: string;
+  readonly problems: readonly ConfigProblem[];
+}
+
+export interface ModelReading {
+  readonly definition: ModelDefinition | undefined;
+  readonly failures: readonly ModelFailure[];
+  readonly warnings: readonly ConfigProblem[];
+}
+
+/** What a model's configuration says of its results. */
+export interface CacheChoice {
+  /** A result may be given to a caller other than the one whose request brought it about. */
+  readonly isShared: boolean;
+}
+
+export interface PipelineSettings {
+  /** Requests that one worker runs at once. */
+  readonly concurrency: number;
+}
+
+/** Pipelines have a lane of their own, to workers with another program. */
+export type LaneName = LaneChoice | 'pipeline';
+
+export type LaneChoice = 'local' | 'inline';

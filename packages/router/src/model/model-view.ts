@@ -1,0 +1,33 @@
+import type { TensorSpec } from '@millrace/protocol';
+import type { BatchShaping } from './batch-shaping.ts';
+import type { RunSharing } from './run-sharing.ts';
+
+export type JsonValue = null | boolean | number | bigint | string | readonly JsonValue[] | JsonObject;
+
+export interface JsonObject {
+  readonly [key: string]: JsonValue;
+}
+
+/** One version of a model as its clients see it. */
+export interface ModelView {
+  readonly name: string;
+  readonly version: string;
+  /** As Triton names it, for instance `onnxruntime_onnx`. */
+  readonly platform: string;
+  readonly inputs: readonly TensorSpec[];
+  readonly outputs: readonly TensorSpec[];
+  /** Dimension 0 of every tensor is the batch. */
+  readonly isBatched: boolean;
+  /** The most rows one request may bring; 1 when not batched. More are split where `max_batch_size` was guessed. */
+  readonly rowsMax: number;
+  /** Who shares its runs; absent for models without a graph, whose configuration alone decides. */
+  readonly sharing?: RunSharing;
+  /** Class names by output, for answers that name classes. */
+  readonly labels: ReadonlyMap<string, readonly string[]>;
+  /** How requests of unequal shapes share a batch; absent: they do not. */
+  readonly shaping?: BatchShaping;
+  /** An operator of the graph that ends the engine's process where a tensor has no rows: such requests are refused. */
+  readonly emptyHazard?: string;
+  /** The completed model configuration in Triton's JSON form. */
+  readonly config: JsonObject;
+}

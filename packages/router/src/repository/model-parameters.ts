@@ -1,0 +1,295 @@
+/** The `parameters` of a model configuration that Millrace reads, and what they mean. */
+import type { LaneChoice } from '../model/model-definition.ts';
+import { batchParameter, reportedParameters } from '../model/run-sharing.ts';
+import { padPrefix, padRatioMaxDefault, padRatioRange, unpadPrefix } from './batch-shaping/read-padding.ts';
+import { batchChoices } from './batching-choice.ts';
+import type { Findings } from './config-text/findings.ts';
+import type { ModelConfig } from './config-text/model-config-schema.ts';
+import { suggestionFor } from './config-text/suggestion.ts';
+import { takeQueueSize } from './dynamic-batching.ts';
+import { gpuBatchSizesParameter } from './gpu-batch-sizes.ts';
+import { groupThreadsMax, reservePrefix, threadsPrefix } from './group-parameters.ts';
+
+/** What a model gets that says nothing itself. */
+export interface ModelDefaults {
+  readonly lane: LaneChoice;
+  /** Models may not ask for the inline lane: workers run as a user of their own, and it would not be that one. */
+  readonly isInlineRefused?: boolean;
+  readonly runMsMax: number;
+  readonly queueRequestsMax: number;
+  readonly queueBytesMax: number;
+  /** A request that would wait longer is refused; Infinity: none is. */
+  readonly waitMsMax: number;
+}
+
+export const modelDefaults: ModelDefaults = {
+  lane: 'local',
+  runMsMax: 60_000,
+  queueRequestsMax: 4096,
+  queueBytesMax: 256 * 1024 * 1024,
+  waitMsMax: Number.POSITIVE_INFINITY,
+};
+
+export interface ModelSettings extends ModelDefaults {
+  /** Models of one group share worker processes. */
+  readonly workerGroup: string;
+  /** The group was named, so that other models may be in it. */
+  readonly isGroupShared: boolean;
+  /** What 99 of 100 requests should not take longer than; Infinity: nothing is limited for it. */
+  readonly latencyTargetMs: number;
+  /** Share of workers that other models want too. */
+  readonly weight: number;
+  /** Threads of one instance; 0: the server divides the machine's cores. */
+  readonly threads: number;
+  readonly isSpinning: boolean;
+  /** Sequences that may wait for a slot. */
+  readonly sequenceBacklogMax: number;
+  readonly sequenceSlotWaitMsMax: number;
+  /** Of the implicit state of all sequences together. */
+  readonly sequenceStateBytesMax: number;
+  /** Requests that one worker runs at once, of a model that lets it. */
+  readonly concurrency: number;
+}
+
+const sequenceBacklogMaxDefault = 1024;
+const sequenceSlotWaitMsMaxDefault = 30_000;
+const sequenceStateBytesMaxDefault = 256 * 1024 * 1024;
+
+export interface ParameterKind {
+  readonly meaning: string;
+  /** What holds when it is not written. */
+  readonly without: string;
+  /** Range of a whole number, the allowed words, or the form of a name; none: read and checked where it is used. */
+  readonly range?: readonly [min: number, max: number];
+  readonly words?: readonly string[];
+  readonly form?: RegExp;
+  /** In words, where none of these says it. */
+  readonly takes?: string;
+}
+
+export const parameterPrefix = 'millrace.';
+export const concurrencyParameter = 'millrace.concurrency';
+const concurrencyDefault = 32;
+
+export const modelParameters = {
+  'millrace.lane': {
+    meaning: 'where the model runs: `local`, in a worker process; `inline`, in the server itself, for tiny models only',
+    without: '`worker.lane`',
+    words: ['local', 'inline'],
+  },
+  [batchParameter]: {
+    meaning:
+      'whether requests of different callers share runs: `auto`, where the rows of the graph are proven independent or the configuration says so (`dynamic_batching`, `sequence_batching`); `always`, whatever was proven; `never`',
+    without: '`auto`',
+    words: batchChoices,
+  },
+  'millrace.worker_group': {
+    meaning: 'models with the same group share worker processes',
+    without: 'processes of its own',
+    form: /^[A-Za-z0-9_.-]{1,64}$/,
+  },
+  'millrace.run_ms_max': {
+    meaning: 'a run that takes longer, in milliseconds, is ended together with its worker',
+    without: '`worker.runSecondsMax`',
+    range: [1, 86_400_000],
+  },
+  'millrace.queue_requests_max': {
+    meaning: 'requests that may wait; one more is refused',
+    without: '`queue.modelRequestsMax`',
+    range: [1, 1_000_000],
+  },
+  'millrace.queue_bytes_max': {
+    meaning: 'bytes of input that may wait; a request beyond is refused',
+    without: '`queue.modelBytesMax`',
+    range: [1, 2 ** 40],
+  },
+  'millrace.wait_ms_max': {
+    meaning: 'a request that would wait longer, in milliseconds, as far as can be told, is refused at once; 0: none is',
+    without: '`queue.waitMsMax`, or the latency target where that is less',
+    range: [0, 86_400_000],
+  },
+  'millrace.latency_target_ms': {
+    meaning:
+      'the server finds by itself the rows of a batch and the number of instances in use with which 99 of 100 requests take at most so many milliseconds',
+    without: 'nothing is limited for it',
+    range: [1, 600_000],
+  },
+  'millrace.weight': {
+    meaning:
+      'share of the time of workers that other models of the group want too: one of weight 3 gets three times as much as one of weight 1',
+    without: '1',
+    range: [1, 1000],
+  },
+  'millrace.threads': {
+    meaning: 'threads that one instance computes with; 0: the server divides the cores',
+    without: '`worker.threads`',
+    range: [0, 1024],
+  },
+  [gpuBatchSizesParameter]: {
+    meaning: 'the rows that runs on a GPU have; smaller batches are filled up. Each size takes a copy of the weights',
+    without:
+      '1 and `max_batch_size` halved down to 8, for models with convolutions and those on TensorRT; otherwise `any`',
+    takes: '`any`, or sizes with commas, the last the `max_batch_size`',
+  },
+  'millrace.concurrency': {
+    meaning: 'requests of a pipeline that one worker process runs at once',
+    without: `${concurrencyDefault}`,
+    range: [1, 256],
+  },
+  'millrace.pad_ratio_max': {
+    meaning: 'with millrace.pad.INPUT: sizes that differ by this factor or more are not padded to each other',
+    without: `${padRatioMaxDefault}`,
+    takes: `a number from ${padRatioRange.join(' to ')}`,
+  },
+  'millrace.cache_shared': {
+    meaning: 'with response_cache, whether a result may be given to a caller other than the one that brought it about',
+    without: 'false',
+    words: ['true', 'false'],
+  },
+  'millrace.spinning': {
+    meaning: 'whether waiting threads keep their core busy: quicker when alone on the machine, ruinous when not',
+    without: 'false',
+    words: ['true', 'false'],
+  },
+  'millrace.sequence_backlog_max': {
+    meaning: 'sequences that may wait for a slot; one more is refused',
+    without: `${sequenceBacklogMaxDefault}`,
+    range: [0, 1_000_000],
+  },
+  'millrace.sequence_slot_wait_ms_max': {
+    meaning: 'a sequence that has waited so long for a slot, in milliseconds, is refused',
+    without: `${sequenceSlotWaitMsMaxDefault}`,
+    range: [1, 86_400_000],
+  },
+  'millrace.sequence_state_bytes_max': {
+    meaning: 'bytes that the implicit state of all sequences may have',
+    without: `${sequenceStateBytesMaxDefault / 2 ** 20} MiB`,
+    range: [1, 2 ** 40],
+  },
+} as const satisfies Record<string, ParameterKind>;
+
+interface ParameterFamily extends Pick<ParameterKind, 'meaning' | 'without'> {
+  readonly prefix: string;
+  /** What the rest of the name is the name of. */
+  readonly of: string;
+  readonly takes: string;
+}
+
+/** Parameters whose names end in the name of a tensor or an instance group, read where those are known. */
+export const parameterFamilies: readonly ParameterFamily[] = [
+  {
+    prefix: padPrefix,
+    of: 'INPUT',
+    meaning: 'free sizes of the input are padded with this value to the longest of a batch',
+    without: 'requests of equal shapes share a batch',
+    takes: "a value of the input's datatype",
+  },
+  {
+    prefix: unpadPrefix,
+    of: 'OUTPUT',
+    meaning: 'which sizes of the output are cut back to those of a padded input',
+    without: 'it goes out as the model made it',
+    takes: '`AXIS=INPUT:AXIS`, several with commas',
+  },
+  {
+    prefix: reservePrefix,
+    of: 'GROUP',
+    meaning: 'instances of the group take requests of this priority level and more urgent ones only',
+    without: 'they take all',
+    takes: 'a level below the last of `priority_levels`',
+  },
+  {
+    prefix: threadsPrefix,
+    of: 'GROUP',
+    meaning: 'threads that one instance of the group computes with',
+    without: '`millrace.threads`',
+    takes: `a whole number from 1 to ${groupThreadsMax}`,
+  },
+];
+
+type ParameterName = keyof typeof modelParameters;
+
+/** Triton's ONNX Runtime backend knows these under other names. */
+const otherNames: Readonly<Record<string, ParameterName>> = { intra_op_thread_count: 'millrace.threads' };
+
+/** The settings of a model; what cannot be understood is a problem, what is for other servers a warning. */
+export function readModelSettings(
+  config: ModelConfig,
+  modelName: string,
+  defaults: ModelDefaults,
+  findings: Findings,
+): ModelSettings {
+  const written = new Map<ParameterName, string>();
+  for (const [key, entry] of Object.entries(config.parameters ?? {})) {
+    const path = `parameters[${JSON.stringify(key)}]`;
+    const name = Object.hasOwn(otherNames, key) ? otherNames[key] : key;
+    if (name !== undefined && Object.hasOwn(modelParameters, name)) {
+      const known = name as ParameterName;
+      const text = entry.string_value ?? '';
+      const problem = valueProblem(text, modelParameters[known]);
+      if (problem !== undefined) findings.problem(path, problem);
+      else if (key === name || !written.has(known)) written.set(known, text);
+    } else if (parameterFamilies.some(({ prefix }) => key.startsWith(prefix))) {
+      // About one tensor or group each: read where those are known.
+    } else if (Object.hasOwn(reportedParameters, key)) {
+      // The server wrote it into a configuration that comes back.
+    } else if (key.startsWith(parameterPrefix)) {
+      findings.problem(path, `there is no such parameter${suggestionFor(key, Object.keys(modelParameters))}`);
+    } else {
+      findings.warning(path, 'is not a parameter that Millrace reads; it has no effect');
+    }
+  }
+  const lane = written.get('millrace.lane') as LaneChoice | undefined;
+  const group = written.get('millrace.worker_group');
+  if (lane === 'inline' && defaults.isInlineRefused === true) {
+    const message = 'would run the model with the rights of the server, although worker.user is set; remove one';
+    findings.problem('parameters["millrace.lane"]', message);
+  }
+  if (lane === 'inline' && group !== undefined) {
+    findings.problem('parameters["millrace.worker_group"]', 'has no meaning with millrace.lane "inline"; remove one');
+  }
+  const number = (name: ParameterName, unwritten: number): number => Number(written.get(name) ?? unwritten);
+  const latencyTargetMs = number('millrace.latency_target_ms', Number.POSITIVE_INFINITY);
+  if (
+    latencyTargetMs !== Number.POSITIVE_INFINITY &&
+    (config.dynamic_batching?.max_queue_delay_microseconds ?? 0n) > 0n
+  ) {
+    const message = 'contradicts max_queue_delay_microseconds: batches for a latency are not held back; remove one';
+    findings.problem('parameters["millrace.latency_target_ms"]', message);
+  }
+  return {
+    lane: lane ?? defaults.lane,
+    // A group's name has no slash, so a model without a group can never fall into one.
+    workerGroup: group ?? `model/${modelName}`,
+    isGroupShared: group !== undefined,
+    runMsMax: number('millrace.run_ms_max', defaults.runMsMax),
+    queueRequestsMax: number('millrace.queue_requests_max', takeQueueSize(config) ?? defaults.queueRequestsMax),
+    queueBytesMax: number('millrace.queue_bytes_max', defaults.queueBytesMax),
+    // Who asks for a latency has no use for an answer that has waited longer.
+    waitMsMax:
+      number('millrace.wait_ms_max', Math.min(defaults.waitMsMax, latencyTargetMs)) || Number.POSITIVE_INFINITY,
+    latencyTargetMs,
+    weight: number('millrace.weight', 1),
+    threads: number('millrace.threads', 0),
+    isSpinning: written.get('millrace.spinning') === 'true',
+    sequenceBacklogMax: number('millrace.sequence_backlog_max', sequenceBacklogMaxDefault),
+    sequenceSlotWaitMsMax: number('millrace.sequence_slot_wait_ms_max', sequenceSlotWaitMsMaxDefault),
+    sequenceStateBytesMax: number('millrace.sequence_state_bytes_max', sequenceStateBytesMaxDefault),
+    concurrency: number(concurrencyParameter, concurrencyDefault),
+  };
+}
+
+function valueProblem(text: string, kind: ParameterKind): string | undefined {
+  if (kind.words !== undefined && !kind.words.includes(text)) {
+    return `${JSON.stringify(text)} is none of ${kind.words.join(', ')}${suggestionFor(text, kind.words)}`;
+  }
+  if (kind.form !== undefined && !kind.form.test(text)) {
+    return `${JSON.stringify(text)} is not a name; use up to 64 letters, digits, '_', '.' and '-'`;
+  }
+  if (kind.range !== undefined) {
+    const [min, max] = kind.range;
+    const value = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN;
+    if (!(value >= min && value <= max)) return `${JSON.stringify(text)} is not a whole number from ${min} to ${max}`;
+  }
+  return undefined;
+}

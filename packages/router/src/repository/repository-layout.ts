@@ -1,0 +1,150 @@
+/**
+ * Where models lie: a repository is a folder of `NAME/VERSION/model.onnx` and of `NAME.onnx`, which is version 1 of NAME;
+ * a single `.onnx` file is a model as well.
+ */
+import type { Stats } from 'node:fs';
+import { readdir, realpath, stat } from 'node:fs/promises';
+import { basename, join, resolve } from 'node:path';
+import type { ConfigProblem } from '@millrace/protocol';
+import { modelNameProblem } from '../model/model-name.ts';
+import { isVersionName } from '../model/version-name.ts';
+import { wordsFromFileError } from './file-system-words.ts';
+
+/** Entries of one folder that are looked at; a folder with more is not a model repository. */
+const folderEntriesMax = 100_000;
+export const configFilename = 'config.pbtxt';
+const fileEnding = '.onnx';
+
+/** A model that was found, not yet read. */
+export interface ModelPlace {
+  readonly name: string;
+  /** The model's folder, or the file itself. */
+  readonly path: string;
+  readonly isSingleFile: boolean;
+  readonly hasConfig: boolean;
+  /** Names of the version folders; of a single file `1`. */
+  readonly versions: readonly string[];
+  /** A configuration in its JSON form that counts instead of the file. */
+  readonly configText?: string;
+}
+
+export interface BadPlace {
+  readonly name: string;
+  readonly problem: ConfigProblem;
+}
+
+export interface Layout {
+  readonly places: readonly ModelPlace[];
+  /** Models that are there but cannot even be looked into. */
+  readonly bad: readonly BadPlace[];
+  /** What is wrong with the repository itself. */
+  readonly problems: readonly ConfigProblem[];
+  readonly warnings: readonly ConfigProblem[];
+}
+
+/** Finds the models of one repository or file; reads names only. */
+export async function findModels(givenPath: string): Promise<Layout> {
+  const path = resolve(givenPath);
+  let stats: Stats;
+  try {
+    stats = await stat(path);
+  } catch (error) {
+    return failed(path, `${wordsFromFileError(error)}; give a folder of models or a .onnx file`);
+  }
+  if (path.endsWith(fileEnding)) return findSingleFile(path);
+  if (!stats.isDirectory()) return failed(path, 'is neither a folder of models nor a .onnx file');
+  return findInRepository(path);
+}
+
+/** Two spellings of one place are one place. */
+export async function realPathOf(path: string): Promise<string> {
+  try {
+    return await realpath(path);
+  } catch {
+    return resolve(path);
+  }
+}
+
+function findSingleFile(path: string): Layout {
+  const found = singleFilePlace(path);
+  if ('problem' in found) return failed(path, found.problem.message);
+  return { places: [found], bad: [], problems: [], warnings: [] };
+}
+
+function singleFilePlace(path: string): ModelPlace | BadPlace {
+  const name = basename(path, fileEnding);
+  const problem = modelNameProblem(name);
+  if (problem === undefined) return { name, path, isSingleFile: true, hasConfig: false, versions: ['1'] };
+  return { name, problem: { source: path, message: `the model is named after its file: ${problem}` } };
+}
+
+async function findInRepository(path: string): Promise<Layout> {
+  const places: ModelPlace[] = [];
+  const bad: BadPlace[] = [];
+  const warnings: ConfigProblem[] = [];
+  let names: readonly string[];
+  try {
+    names = (await readdir(path)).sort();
+  } catch (error) {
+    return failed(path, wordsFromFileError(error));
+  }
+  if (names.length > folderEntriesMax) return failed(path, `holds more than ${folderEntriesMax} entries`);
+  if (names.includes(configFilename) || (await isModelFolder(path, names))) {
+    return failed(path, 'is a model, not a folder of models; give the folder above it');
+  }
+  for (const name of names) {
+    // Hidden entries are other tools' (.git, .DS_Store).
+    if (name.startsWith('.')) continue;
+    const found = await lookAt(join(path, name), name);
+    if (found === undefined) continue;
+    if ('versions' in found) places.push(found);
+    else if ('problem' in found) bad.push(found);
+    else warnings.push(found);
+  }
+  if (places.length === 0 && bad.length === 0) {
+    warnings.push({ source: path, message: 'holds no models; put one at NAME/1/model.onnx or NAME.onnx' });
+  }
+  return { places, bad, problems: [], warnings };
+}
+
+/** A folder whose own children are versions with a model in them is one level too deep. */
+async function isModelFolder(path: string, names: readonly string[]): Promise<boolean> {
+  for (const name of names.filter(isVersionName)) {
+    const children = await readdir(join(path, name)).catch((): string[] => []);
+    if (children.includes('model.onnx') && !children.some(isVersionName)) return true;
+  }
+  return false;
+}
+
+async function lookAt(path: string, name: string): Promise<ModelPlace | BadPlace | ConfigProblem | undefined> {
+  const bad = (message: string): BadPlace => ({ name, problem: { source: path, message } });
+  let children: readonly string[];
+  try {
+    const stats = await stat(path);
+    if (!stats.isDirectory()) return name.endsWith(fileEnding) ? singleFilePlace(path) : undefined;
+    children = await readdir(path);
+  } catch (error) {
+    return bad(wordsFromFileError(error));
+  }
+  if (children.length > folderEntriesMax) return bad(`holds more than ${folderEntriesMax} entries`);
+  const hasConfig = children.includes(configFilename);
+  const versions: string[] = [];
+  for (const child of children.filter(isVersionName)) {
+    const isFolder = await stat(join(path, child)).then(
+      (stats) => stats.isDirectory(),
+      // A link to nothing is a version whose model is missing; that is told when it is read.
+      () => true,
+    );
+    if (isFolder) versions.push(child);
+  }
+  if (!hasConfig && versions.length === 0) {
+    return { source: path, message: 'is not a model and is left out; a model lies at NAME/1/model.onnx or NAME.onnx' };
+  }
+  const problem = modelNameProblem(name);
+  if (problem !== undefined) return bad(problem);
+  return { name, path, isSingleFile: false, hasConfig, versions };
+}
+
+function failed(source: string, message: string): Layout {
+  return { places: [], bad: [], problems: [{ source, message }], warnings: [] };
+}
