@@ -75,8 +75,11 @@ def has_half(graph):
 
 
 def stacked_of(truth, answered):
-    """What one run of all requests gives, of those that could share it: each with the same rows, at least one, in all inputs."""
-    answered = [pair for pair in answered if has_rows(pair[0])]
+    """What one run of all requests gives, of those that could share it: each with the same rows, at least one, in all inputs.
+
+    A request that gives a value for a constant of the graph has the run for itself, for the value holds for all of it.
+    """
+    answered = [pair for pair in answered if has_rows(pair[0]) and not truth.overridable.intersection(pair[0])]
     groups = [[pair for pair in answered if same_kind(one, pair[0])] for one, _ in answered]
     largest = max(groups, key=len, default=[])
     return truth.stacked(largest) if len(largest) > 1 else "unlike"

@@ -85,6 +85,8 @@ class Truth:
         self.session = session_of(model_bytes)
         self.is_half = is_half
         self.names = [output.name for output in self.session.get_outputs()]
+        # Constants of the graph that a request may give another value for.
+        self.overridable = {constant.name for constant in self.session.get_overridable_initializers()}
         self.random_outputs = random_outputs
         self.limits = (RELATIVE_HALF, OF_ROW_HALF) if is_half else (RELATIVE, OF_ROW)
 
