@@ -1,5 +1,5 @@
 import { encodeBytesElements, type Tensor } from '@millrace/protocol';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { InferRequest } from './infer.ts';
 import { servedModel } from './testing/models.ts';
 import { ValidInferRequest } from './valid-request.ts';
@@ -222,4 +222,60 @@ test('a tensor without elements runs alone, and without rows is refused where an
   expect(() => ValidInferRequest.from(empty([0, 2]), hazardous)).toThrow(
     "input 'a' for model 'm' has no rows (shape [0,2]), and the operator LSTM of its graph cannot run without; send at least one row",
   );
+});
+
+describe('sizes that belong together are zero together', () => {
+  const inputs = [
+    { name: 'a', datatype: 'FP32' as const, shape: [-1, 1] },
+    { name: 'b', datatype: 'FP32' as const, shape: [-1, -1] },
+    { name: 'c', datatype: 'FP32' as const, shape: [1, -1], hasDefault: true, isOptional: true },
+  ];
+  const tensor = (name: string, shape: readonly number[]): Tensor => {
+    const elements = shape.reduce((product, size) => product * size, 1);
+    return { name, datatype: 'FP32', shape, data: new Uint8Array(4 * elements) };
+  };
+  const sharing = {
+    sharesRuns: true,
+    isGuessed: true,
+    verdict: { kind: 'independent' as const },
+    reason: '',
+    advice: '',
+  };
+  const batched = servedModel(inputs, [], { isBatched: true, rowsMax: 8, sharing });
+  const named = servedModel(inputs, [], {
+    isBatched: false,
+    rowsMax: 1,
+    sharedSizes: [
+      {
+        name: 'columns',
+        axes: [
+          { input: 1, axis: 1 },
+          { input: 2, axis: 1 },
+        ],
+      },
+    ],
+  });
+
+  test('rows of a batched model', () => {
+    expect(() => ValidInferRequest.from(request([tensor('a', [0, 1]), tensor('b', [3, 2])]), batched)).toThrow(
+      "input 'a' for model 'm' has shape [0,1] beside input 'b' of shape [3,2], but both have the rows of the batch; send 0 in both, or in neither",
+    );
+    expect(ValidInferRequest.from(request([tensor('a', [0, 1]), tensor('b', [0, 2])]), batched).isAlone).toBe(true);
+    expect(ValidInferRequest.from(request([tensor('a', [2, 1]), tensor('b', [2, 0])]), batched).isAlone).toBe(true);
+  });
+
+  test('a value that takes the place of one in the graph has no rows', () => {
+    const given = [tensor('a', [0, 1]), tensor('b', [0, 2]), tensor('c', [1, 2])];
+    expect(ValidInferRequest.from(request(given), batched).isAlone).toBe(true);
+  });
+
+  test('sizes that the graph gives one name', () => {
+    expect(() =>
+      ValidInferRequest.from(request([tensor('a', [1, 1]), tensor('b', [1, 0]), tensor('c', [1, 2])]), named),
+    ).toThrow(
+      "input 'b' for model 'm' has shape [1,0] beside input 'c' of shape [1,2], but the model gives both the size 'columns'",
+    );
+    const free = [tensor('a', [0, 1]), tensor('b', [3, 0]), tensor('c', [1, 0])];
+    expect(ValidInferRequest.from(request(free), named).isAlone).toBe(true);
+  });
 });

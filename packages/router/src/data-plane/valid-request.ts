@@ -4,7 +4,6 @@
  * because its clients match on them.
  */
 import {
-  formatShape,
   InferenceError,
   quote,
   quotedCharactersMax,
@@ -16,6 +15,7 @@ import {
 import { type BatchShaping, sizeClassOf } from '../model/batch-shaping.ts';
 import type { ModelView } from '../model/model-view.ts';
 import { bytesCheckSlices, hasManyTexts, isLongTexts } from './bytes-check.ts';
+import { emptyInputProblem } from './empty-inputs.ts';
 import type { InferRequest, Parameters, SequenceStep } from './infer.ts';
 import { inputHeadProblem, namesIn, shapeFits, unknownInputProblem, withoutListOfOne } from './input-head.ts';
 import type { ServedModel } from './served-model.ts';
@@ -130,6 +130,7 @@ export class ValidInferRequest {
     let bytes = 0;
     let areRowsKnown = false;
     let isAlone = false;
+    let hasEmpty = false;
     for (let index = 0; index < inputs.length; index++) {
       let tensor = inputs[index];
       if (tensor === undefined) continue;
@@ -139,13 +140,8 @@ export class ValidInferRequest {
         if (tensor !== given) inputs = inputs.with(index, tensor);
       }
       bytes += tensor.data.length;
-      if (tensor.data.length === 0) {
-        if (view.emptyHazard !== undefined && tensor.shape[0] === 0) {
-          throw emptyRefusal(request, tensor, view.emptyHazard);
-        }
-        // That rows are independent is proven for sizes of at least 1.
-        isAlone = true;
-      }
+      // That rows are independent is proven for sizes of at least 1.
+      if (tensor.data.length === 0) isAlone = hasEmpty = true;
       // A value that takes the place of one in the graph holds for the whole run.
       const isOverride = view.inputs[index]?.hasDefault === true;
       isAlone ||= isOverride;
@@ -163,6 +159,8 @@ export class ValidInferRequest {
       }
       areRowsKnown = true;
     }
+    const problem = hasEmpty ? emptyInputProblem(inputs, view) : undefined;
+    if (problem !== undefined) throw refusal(request, problem);
     // One with more rows than a batch may have is divided before it runs.
     if (rows <= view.rowsMax) isAlone ||= inputs.some((tensor) => tensor !== undefined && hasManyTexts(tensor));
     if (rows < 1 || rows > view.rowsMax) {
@@ -217,14 +215,6 @@ function refusal(request: InferRequest, message: string): InferenceError {
 function rowsRefusal(request: InferRequest, { name, rowsMax }: ModelView, rows: number): InferenceError {
   const bound = rows < 1 ? '>= 1' : `<= ${rowsMax}`;
   return refusal(request, `inference request batch-size must be ${bound} for '${name}'`);
-}
-
-function emptyRefusal(request: InferRequest, { name, shape }: Tensor, operator: string): InferenceError {
-  return refusal(
-    request,
-    `input ${quote(name)} for model ${quote(request.model)} has no rows (shape ${formatShape(shape)}), and the operator ${operator} of ` +
-      'its graph cannot run without; send at least one row',
-  );
 }
 
 function inputsInOrder(request: InferRequest, model: ServedModel): readonly (Tensor | undefined)[] {
