@@ -134,15 +134,26 @@ def contradiction_in(graph, feeds):
 
 def feeds_for(graph, rows, numbers):
     is_odd = not graph.is_safe and numbers.random() < 0.06
-    low = 1 if any(node.op_type in ENDS_WITHOUT_ROWS for node in graph.model.graph.node) else 0
     longer = int(numbers.integers(0, 3)) if graph.builder.has_free_sizes and numbers.random() < 0.3 else 0
     feeds = {}
+    counts = odd_counts(graph, numbers) if is_odd else {}
     for entry in graph.builder.inputs:
         if entry.default is not None and numbers.random() < 0.5:
             continue
-        count = int(numbers.integers(low, 4)) if is_odd else rows
-        feeds[entry.value.name] = data_for(entry, count, numbers, longer)
+        feeds[entry.value.name] = data_for(entry, counts.get(entry.value.name, rows), numbers, longer)
     return feeds
+
+
+def odd_counts(graph, numbers):
+    """Rows of each input, unequal. Where the graph does not name them, whether they belong together is the server's to find out: none is 0 then, or all."""
+    names = [entry.value.name for entry in graph.builder.inputs]
+    can_be_empty = not any(node.op_type in ENDS_WITHOUT_ROWS for node in graph.model.graph.node)
+    first = [given.type.tensor_type.shape.dim[:1] for given in graph.model.graph.input]
+    are_named = all(not sizes or sizes[0].dim_param or sizes[0].HasField("dim_value") for sizes in first)
+    if can_be_empty and not are_named and numbers.random() < 0.25:
+        return {name: 0 for name in names}
+    low = 0 if can_be_empty and are_named else 1
+    return {name: int(numbers.integers(low, 4)) for name in names}
 
 
 def is_telling(graph, outputs):
