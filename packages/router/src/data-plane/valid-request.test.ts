@@ -2,6 +2,7 @@ import { encodeBytesElements, type Tensor } from '@millrace/protocol';
 import { describe, expect, test } from 'vitest';
 import type { InferRequest } from './infer.ts';
 import { servedModel } from './testing/models.ts';
+import { inferRequest, type RequestWords } from './testing/requests.ts';
 import { ValidInferRequest } from './valid-request.ts';
 
 const pair = servedModel(
@@ -27,21 +28,11 @@ const b = (rows: number, width = 3): Tensor => ({
 });
 const c: Tensor = { name: 'c', datatype: 'BOOL', shape: [1, 1], data: new Uint8Array(1) };
 
-function request(inputs: readonly Tensor[], changes: Partial<InferRequest> = {}): InferRequest {
-  return {
-    model: 'm',
-    version: '',
-    id: '',
-    parameters: new Map(),
+function request(inputs: readonly Tensor[], changes: Partial<RequestWords> = {}): InferRequest {
+  return inferRequest({
     inputs,
-    outputs: [],
-    timeoutMs: undefined,
-    queueTimeoutMs: undefined,
-    priority: 0,
-    sequence: undefined,
-    caller: '',
     ...changes,
-  };
+  });
 }
 
 test('a valid request has its inputs in the order of the model, its rows and its bytes', () => {
@@ -133,7 +124,7 @@ test('sizes of zero are taken where the model has a free size', () => {
   );
 });
 
-const wrong: readonly (readonly [string, readonly Tensor[], Partial<InferRequest>, string])[] = [
+const wrong: readonly (readonly [string, readonly Tensor[], Partial<RequestWords>, string])[] = [
   ['an unknown input', [a(1), b(1), { ...c, name: 'z' }], {}, "unexpected inference input 'z' for model 'm'"],
   [
     'a missing input',
@@ -206,10 +197,11 @@ test('BYTES elements must be counted right and be UTF-8', () => {
 });
 
 test('a timeout of the queue is not a deadline', () => {
-  const limits = { timeoutMs: 9, queueTimeoutMs: 4 };
-  expect(ValidInferRequest.from(request([a(1), b(1)], limits), pair)).toMatchObject(limits);
-  expect(ValidInferRequest.from(request([a(1), b(1)], { queueTimeoutMs: 4 }), pair).timeoutMs).toBeUndefined();
-  expect(ValidInferRequest.from(request([a(1), b(1)]), pair).queueTimeoutMs).toBe(Number.POSITIVE_INFINITY);
+  const limits = { deadlineAt: 9, queueTimeoutMs: 4 };
+  const { origin } = ValidInferRequest.from(request([a(1), b(1)], limits), pair);
+  expect(origin).toMatchObject(limits);
+  const { request: detached } = ValidInferRequest.from(request([a(1), b(1)], limits), pair).detached();
+  expect(detached.origin).toMatchObject({ deadlineAt: Number.POSITIVE_INFINITY, queueTimeoutMs: 4 });
 });
 
 test('a tensor without elements runs alone, and without rows is refused where an operator of the graph cannot take it', () => {

@@ -6,8 +6,9 @@
 import type { WorkerId } from '@millrace/core';
 import type { Lane, LoadSpec } from '@millrace/protocol';
 import type { Clock } from '../data-plane/clock.ts';
-import type { LiveDataPlane } from '../data-plane/live-data-plane.ts';
+import type { ModelRoster } from '../data-plane/model-roster.ts';
 import type { ServedModel } from '../data-plane/served-model.ts';
+import type { WorkerEvents } from '../data-plane/worker-events.ts';
 import type { InstancePlace } from '../model/instance-places.ts';
 import { stopMsMax, WorkerSlot } from './worker-slot.ts';
 
@@ -62,7 +63,8 @@ export interface FleetWorker {
 }
 
 export interface WorkerFleetParts {
-  readonly dataPlane: LiveDataPlane;
+  readonly workers: WorkerEvents;
+  readonly roster: Pick<ModelRoster, 'add' | 'remove'>;
   readonly clock: Clock;
   /** In [0, 1): spreads restarts. */
   readonly random: () => number;
@@ -168,7 +170,7 @@ export class RunningGroup {
     const isShrinking = this.#slots.length > workers;
     while (this.#slots.length > workers) {
       const slot = this.#slots.pop() as WorkerSlot;
-      for (const { model } of this.group.models) this.#parts.dataPlane.workerUnserves(slot.worker, model);
+      for (const { model } of this.group.models) this.#parts.workers.workerUnserves(slot.worker, model);
       // What it holds may run as long as its models are allowed to.
       void slot.stop(stopMsMax + Math.max(...this.group.models.map(({ model }) => model.policy.runMsMax)));
     }
@@ -188,13 +190,13 @@ export class RunningGroup {
 
   workerServes(worker: WorkerId, model: ServedModel, priorityMax: number): void {
     this.#serving.set(model, (this.#serving.get(model) ?? 0) + 1);
-    const { dataPlane } = this.#parts;
+    const { workers, roster } = this.#parts;
     const isFirst = !this.#inPlane.has(model);
     if (isFirst) {
       this.#inPlane.add(model);
-      dataPlane.addModel(model);
+      roster.add(model);
     }
-    dataPlane.workerServes(worker, model, priorityMax);
+    workers.workerServes(worker, model, priorityMax);
     if (!isFirst) return;
     this.group.listener.modelServable(model);
     for (const slot of this.#slots) slot.noteServedByOther(model);
@@ -215,7 +217,7 @@ export class RunningGroup {
       this.#parts.listener.modelShortOfWorker(model, worker, reason);
       return;
     }
-    if (this.#inPlane.delete(model)) this.#parts.dataPlane.removeModel(model);
+    if (this.#inPlane.delete(model)) this.#parts.roster.remove(model);
     this.group.listener.modelUnservable(model, reason, isFinal);
   }
 
@@ -233,7 +235,7 @@ export class RunningGroup {
 
   #leave(): void {
     this.#isStopping = true;
-    for (const model of this.#inPlane) this.#parts.dataPlane.removeModel(model);
+    for (const model of this.#inPlane) this.#parts.roster.remove(model);
     this.#inPlane.clear();
   }
 }

@@ -75,7 +75,7 @@ export class WorkerSlot {
       this.#loadVerdict = `it had not loaded ${names} within worker.loadSecondsMax, ${loadMsMax / 1000} s`;
       link.kill();
     });
-    this.#parts.dataPlane.attach(this.worker, link);
+    this.#parts.workers.attach(this.worker, link);
     for (const entry of models) link.send({ kind: 'load', spec: this.#specOf(entry) });
     this.#parts.listener.workerStarted(name, this.worker, link.pid);
   }
@@ -103,10 +103,10 @@ export class WorkerSlot {
   }
 
   #receive(message: FromWorker): void {
-    const { dataPlane } = this.#parts;
+    const { workers } = this.#parts;
     switch (message.kind) {
       case 'credit':
-        dataPlane.workerCredit(this.worker, message.batchesMax);
+        workers.workerCredit(this.worker, message.batchesMax);
         break;
       case 'ready': {
         // A worker that is being stopped may still finish a load; nothing is run there.
@@ -132,16 +132,16 @@ export class WorkerSlot {
       }
       case 'answered':
         this.#batchesAnswered += 1;
-        dataPlane.batchAnswered(message);
+        workers.batchAnswered(message);
         break;
       case 'failed':
-        dataPlane.batchFailed(message);
+        workers.batchFailed(message);
         break;
       case 'call':
-        dataPlane.workerCalls(this.worker, message);
+        workers.workerCalls(this.worker, message);
         break;
       case 'call-cancelled':
-        dataPlane.callCancelled(message);
+        workers.callCancelled(message);
         break;
       case 'gone':
         this.#gone(message.reason);
@@ -204,9 +204,9 @@ export class WorkerSlot {
     this.#cancelLoadLimit?.();
     for (const model of this.#served) this.#running.workerServedUntilNow(model);
     this.#served.clear();
-    const { clock, dataPlane, listener, random } = this.#parts;
+    const { clock, workers, listener, random } = this.#parts;
     const { name, models } = this.#running.group;
-    dataPlane.workerGone(this.worker);
+    workers.workerGone(this.worker);
     if (this.#isStopping) {
       listener.workerGone(name, this.worker, reason, undefined);
       for (const listener of this.#onGone.splice(0)) listener();

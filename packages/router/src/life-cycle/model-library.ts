@@ -6,6 +6,8 @@
 import { ConfigError, type ConfigProblem, InferenceError } from '@millrace/protocol';
 import type { MetadataStore } from '@millrace/store';
 import type { ModelStatus } from '../catalogue/catalogue.ts';
+import type { Demand } from '../data-plane/demand.ts';
+import type { WorkInspection } from '../data-plane/work-inspection.ts';
 import type { ModelFailure } from '../model/model-definition.ts';
 import { warnOfSteps } from '../repository/ensemble/warn-of-steps.ts';
 import { type ReadModelOptions, readModel } from '../repository/read-model.ts';
@@ -34,6 +36,7 @@ export interface ModelLibraryParts
   readonly paths: readonly string[];
   readonly reading: ReadModelOptions;
   readonly control: LibraryControl;
+  readonly inspection: Pick<WorkInspection, 'workOf'>;
   /** Keeps explicit loads and pins. */
   readonly store: MetadataStore;
   /** Where files that came with a load are kept; undefined: they go with the server. */
@@ -101,7 +104,6 @@ export class ModelLibrary implements ModelControl {
       onUnreadable: (failures) => this.#tellRead(failures),
     });
     this.#watch = new RepositoryWatch({ paths, pollMs: control.pollMs, clock, onChange: () => this.look() });
-    parts.dataPlane.setDemand(this.#stage.demand);
   }
 
   /** Reads the repository. Rejects with a `ConfigError` when the paths that were given are no good. */
@@ -112,6 +114,11 @@ export class ModelLibrary implements ModelControl {
     else await library.#openAll();
     for (const warning of warnOfSteps(library.#contents.definitions())) parts.listener.repositoryWarned(warning);
     return library;
+  }
+
+  /** Where requests for versions that are not in memory wait. */
+  get demand(): Demand {
+    return this.#stage.demand;
   }
 
   /** What could not be read at the start, in the words of `ConfigError`. */
@@ -210,14 +217,14 @@ export class ModelLibrary implements ModelControl {
   }
 
   contexts(): readonly ContextStatus[] {
-    const { models, dataPlane, clock } = this.#parts;
+    const { models, inspection, clock } = this.#parts;
     return contextStatuses({
       statuses: this.#statusesForCallers(),
       modelOf: (name, version) => models.takeModel(name, version),
       revisionOf: (model) => this.#stage.revisionOf(model),
       keeper: this.#stage.keeper,
       isPinned: (name, version) => this.#pins.has(pinOf(name, version)),
-      workOf: (model) => dataPlane.workOf(model),
+      workOf: (model) => inspection.workOf(model),
       nowMs: clock.now(),
     });
   }

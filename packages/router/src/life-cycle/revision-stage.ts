@@ -3,7 +3,7 @@ import { Keeper, type KeeperAction, type KeeperConfig, type KeeperEvent, type Re
 import type { Lane } from '@millrace/protocol';
 import type { ServedModels } from '../catalogue/served-models.ts';
 import type { Clock } from '../data-plane/clock.ts';
-import type { LiveDataPlane } from '../data-plane/live-data-plane.ts';
+import type { ModelRoster } from '../data-plane/model-roster.ts';
 import type { ServedModel } from '../data-plane/served-model.ts';
 import type { WorkerFleet } from '../dispatch/worker-fleet.ts';
 import type { EnsembleDefinition } from '../model/ensemble-definition.ts';
@@ -16,7 +16,7 @@ import type { Revision } from './revision.ts';
 
 export interface RevisionStageParts {
   readonly lanes: Readonly<Record<LaneName, Lane>>;
-  readonly dataPlane: LiveDataPlane;
+  readonly roster: ModelRoster;
   readonly models: ServedModels;
   readonly fleet: WorkerFleet;
   readonly clock: Clock;
@@ -51,13 +51,13 @@ export class RevisionStage {
     const use = {
       usedAt: (id: RevisionId) => this.#usedAt(this.#revisions.get(id)),
       isInUse: (id: RevisionId) =>
-        this.#revisions.get(id)?.models.some((model) => parts.dataPlane.isInUse(model)) ?? false,
+        this.#revisions.get(id)?.models.some((model) => parts.roster.isInUse(model)) ?? false,
     };
     this.#keeper = new Keeper(use, parts.keeper);
     this.#ensembles = new EnsembleStates({
       models: parts.models,
       onReady: (model) => {
-        parts.dataPlane.addModel(model);
+        parts.roster.add(model);
         parts.listener.modelReady(model);
       },
       onFailed: (model, reason) => parts.listener.modelFailed(model, reason),
@@ -299,7 +299,7 @@ export class RevisionStage {
         this.#reportFailed(model, reason);
       } else {
         // It may have been about to retire.
-        this.#parts.dataPlane.addModel(model);
+        this.#parts.roster.add(model);
         this.#takeTraffic(model);
       }
     }
@@ -322,7 +322,7 @@ export class RevisionStage {
   }
 
   #retire(revision: Revision, why: 'replaced' | 'unwanted' | 'evicted'): void {
-    const { models, listener, dataPlane } = this.#parts;
+    const { models, listener, roster } = this.#parts;
     revision.isServing = false;
     revision.isOver = why !== 'evicted';
     revision.retirements += 1;
@@ -339,7 +339,7 @@ export class RevisionStage {
         listener.modelRetired(model, why);
       }
     }
-    void Promise.all(revision.models.map((model) => dataPlane.retireModel(model))).then(() => {
+    void Promise.all(revision.models.map((model) => roster.retire(model))).then(() => {
       if (revision.retirements === retirements) this.tell({ kind: 'idle', revision: revision.id });
     });
   }
@@ -348,7 +348,7 @@ export class RevisionStage {
     const { running } = revision;
     revision.running = undefined;
     if (running !== undefined) await this.#parts.fleet.remove(running);
-    else for (const model of revision.models) this.#parts.dataPlane.removeModel(model);
+    else for (const model of revision.models) this.#parts.roster.remove(model);
     this.tell({ kind: 'unloaded', revision: revision.id });
   }
 
