@@ -19,6 +19,7 @@ import {
   releaseOffsetsMax,
   type Tensor,
   textBytesMax,
+  VersionMismatch,
 } from '@millrace/protocol';
 import { inFrameBytesMax } from '@millrace/shared-memory';
 import { describe, expect, test } from 'vitest';
@@ -76,6 +77,7 @@ const examples = kinds.flatMap(examplesOf);
 describe('numbers', () => {
   test('the page describes the newest version that is spoken', () => {
     expect(page).toContain(`this page describes version ${dispatchVersions.newest};`);
+    expect(page).toContain(new VersionMismatch(dispatchVersions, { oldest: 9, newest: 9 }).message);
   });
 
   test('every kind of message has its number and its section, and nothing else has but what is reserved', () => {
