@@ -1,7 +1,7 @@
 import type { InjectedRequest } from '@millrace/http';
 import { describe, expect, test } from 'vitest';
 import { restDefaults } from './config.ts';
-import { binary, binaryRequest, bytesOf, echoEdge, input, jsonRequest } from './echo-double.ts';
+import { binary, binaryRequest, bytesOf, echoEdge, input, jsonRequest } from './testing/echo-double.ts';
 import { InferJsonReader, knownJsonBytesMax } from './infer-json.ts';
 
 const floats = (...values: number[]): Uint8Array => bytesOf(new Float32Array(values));
