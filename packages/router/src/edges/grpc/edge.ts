@@ -6,15 +6,12 @@ import type { OpenInferenceParts } from '../open-inference.ts';
 import { SliceQueue } from '../slices/slice-queue.ts';
 import { type GrpcOptions, resolveGrpcConfig } from './config.ts';
 import { createErrorEncoder } from './encode-error.ts';
-import { file_google_rpc_error_details } from './generated/google/rpc/error_details_pb.ts';
 import { file_grpc_health_v1_health } from './generated/grpc/health/v1/health_pb.ts';
-import { file_grpc_reflection_v1_reflection } from './generated/grpc/reflection/v1/reflection_pb.ts';
-import { file_grpc_reflection_v1alpha_reflection } from './generated/grpc/reflection/v1alpha/reflection_pb.ts';
 import { file_inference_grpc_service, GRPCInferenceService } from './generated/inference/grpc_service_pb.ts';
 import { HealthService } from './health-service.ts';
 import { ReflectionService } from './reflection-service.ts';
-import { refusedCallCode } from './refused-call.ts';
-import { inferenceService, inferMethodName } from './routes.ts';
+import { noteRefusedCall } from './refused-call.ts';
+import { inferenceService } from './routes.ts';
 
 export interface GrpcEdgeOptions extends OpenInferenceParts {
   readonly health: WatchedHealth;
@@ -67,23 +64,15 @@ export function createGrpcEdge(options: GrpcEdgeOptions): GrpcEdge {
     health,
     serviceNames: [GRPCInferenceService.typeName, ...added.map(({ service }) => service.name)],
   });
-  const files = [
-    file_google_rpc_error_details,
+  const reflection = new ReflectionService([
     file_inference_grpc_service,
     ...added.map(({ file }) => file),
     file_grpc_health_v1_health,
-    file_grpc_reflection_v1_reflection,
-    file_grpc_reflection_v1alpha_reflection,
-  ];
-  const serviceNames = files.flatMap((file) => file.services.map(({ typeName }) => typeName));
-  const reflection = new ReflectionService(files, serviceNames);
+  ]);
   return {
     services: [inference, ...added.map(({ service }) => service), healthService.service, ...reflection.services],
     errorFrom,
-    noteRefused: ({ service, method }, error) => {
-      const isInference = service === GRPCInferenceService.typeName && method === inferMethodName;
-      if (isInference) dataPlane.noteRefusal(refusedCallCode(error));
-    },
+    noteRefused: (call, error) => noteRefusedCall(call, error, dataPlane),
     end: () => {
       inference.end();
       healthService.end();

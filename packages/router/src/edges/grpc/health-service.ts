@@ -1,8 +1,9 @@
 /** gRPC's health checking on the readiness of the server and of each model. */
 import { create } from '@bufbuild/protobuf';
 import { RpcError, type RpcService, type StreamCall, serverStream, unary } from '@millrace/http';
-import { InferenceError, quote } from '@millrace/protocol';
+import { quote } from '@millrace/protocol';
 import type { Catalogue, WatchedHealth } from '../../catalogue/catalogue.ts';
+import { takeReadinessProblem } from '../model-readiness.ts';
 import {
   Health,
   HealthCheckRequestSchema,
@@ -13,7 +14,6 @@ import {
   HealthCheckResponse_ServingStatus as ServingStatus,
 } from './generated/grpc/health/v1/health_pb.ts';
 import { codecOf } from './message-codec.ts';
-import { isModelReady } from './routes.ts';
 
 export interface HealthDependencies {
   readonly health: WatchedHealth;
@@ -111,20 +111,14 @@ export class HealthService {
 
   #statusOf(service: string): ServingStatus {
     if (this.#serviceNames.has(service)) return statusFrom(this.#health.isReady);
-    const isModel = this.#catalogue.statuses().some(({ name }) => name === service);
-    if (!isModel && !this.#isNamed(service)) return ServingStatus.SERVICE_UNKNOWN;
-    return statusFrom(!this.#health.isEnding && isModelReady(this.#catalogue, service, ''));
-  }
-
-  /** A model with its version or a label, ready or not. */
-  #isNamed(service: string): boolean {
-    try {
-      this.#catalogue.mustFind(service, '');
-      return true;
-    } catch (error) {
-      if (!(error instanceof InferenceError)) throw error;
-      return error.code === 'model-not-ready';
-    }
+    const problem = takeReadinessProblem(this.#catalogue, service, '');
+    // A name that only a version or a label leads to is known where it is not ready.
+    const isKnown =
+      problem === undefined ||
+      problem.code === 'model-not-ready' ||
+      this.#catalogue.statuses().some(({ name }) => name === service);
+    if (!isKnown) return ServingStatus.SERVICE_UNKNOWN;
+    return statusFrom(problem === undefined && !this.#health.isEnding);
   }
 }
 

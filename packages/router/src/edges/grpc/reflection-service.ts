@@ -3,6 +3,7 @@ import { create, createRegistry, type DescFile, type Registry, toBinary } from '
 import { FileDescriptorProtoSchema } from '@bufbuild/protobuf/wkt';
 import { bidi, type RequestStream, type RpcService, type StreamCall, statusCodes } from '@millrace/http';
 import { quote } from '@millrace/protocol';
+import { file_google_rpc_error_details } from './generated/google/rpc/error_details_pb.ts';
 import * as v1 from './generated/grpc/reflection/v1/reflection_pb.ts';
 import * as v1alpha from './generated/grpc/reflection/v1alpha/reflection_pb.ts';
 import { codecOf } from './message-codec.ts';
@@ -11,18 +12,22 @@ type Request = v1.ServerReflectionRequest;
 type Response = v1.ServerReflectionResponse;
 type Answer = Response['messageResponse'];
 
+/** What errors carry as details; no method names these messages. */
+const detailFiles: readonly DescFile[] = [file_google_rpc_error_details];
+
 export class ReflectionService {
   readonly #files: ReadonlyMap<string, DescFile>;
   readonly #registry: Registry;
   readonly #serviceNames: readonly string[];
   readonly #calls = new Set<StreamCall<Response>>();
 
-  /** `files` declare the services that are served, `serviceNames` are their names. */
-  constructor(files: readonly DescFile[], serviceNames: readonly string[]) {
-    const all = withDependencies(files);
+  /** `files` declare the services that are served beside reflection itself. */
+  constructor(files: readonly DescFile[]) {
+    const served = [...files, v1.file_grpc_reflection_v1_reflection, v1alpha.file_grpc_reflection_v1alpha_reflection];
+    const all = withDependencies([...served, ...detailFiles]);
     this.#files = new Map(all.map((file) => [file.proto.name, file]));
     this.#registry = createRegistry(...all);
-    this.#serviceNames = serviceNames;
+    this.#serviceNames = served.flatMap((file) => file.services.map(({ typeName }) => typeName));
   }
 
   /** The two versions differ in nothing but their name, so one's messages are written as the other's. */
