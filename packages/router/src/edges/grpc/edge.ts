@@ -1,12 +1,12 @@
-import type { DescFile } from '@bufbuild/protobuf';
 import type { RefusedCall, RpcError, RpcService } from '@millrace/http';
 import type { WatchedHealth } from '../../catalogue/catalogue.ts';
 import { CallerRule } from '../caller.ts';
 import type { OpenInferenceParts } from '../open-inference.ts';
 import { SliceQueue } from '../slices/slice-queue.ts';
+import type { AddedService } from './added-service.ts';
+import { CallTurns } from './call-turns.ts';
 import { type GrpcOptions, resolveGrpcConfig } from './config.ts';
 import { createErrorEncoder } from './encode-error.ts';
-import { file_grpc_health_v1_health } from './generated/grpc/health/v1/health_pb.ts';
 import { file_inference_grpc_service, GRPCInferenceService } from './generated/inference/grpc_service_pb.ts';
 import { HealthService } from './health-service.ts';
 import { ReflectionService } from './reflection-service.ts';
@@ -24,14 +24,6 @@ export interface GrpcEdgeOptions extends OpenInferenceParts {
   readonly slices?: SliceQueue;
   /** Hears of defects; clients are told only that there was one. */
   readonly onError?: (error: unknown) => void;
-}
-
-export interface AddedService {
-  readonly service: RpcService;
-  /** Declares it. */
-  readonly file: DescFile;
-  /** Ends the calls that would last as long as the server. */
-  end(): void;
 }
 
 /** To be given to `createRpcHandler`. */
@@ -58,26 +50,24 @@ export function createGrpcEdge(options: GrpcEdgeOptions): GrpcEdge {
   const config = resolveGrpcConfig(limits);
   const { retryAfterSeconds } = config;
   const errorFrom = createErrorEncoder({ retryAfterSeconds, onError });
-  const inference = inferenceService({ ...parts, config, callers, slices, errorFrom });
+  const turns = new CallTurns(slices, callers);
+  const inference = inferenceService({ ...parts, config, callers, slices, turns, errorFrom });
   const healthService = new HealthService({
     catalogue,
     health,
+    turns,
     serviceNames: [GRPCInferenceService.typeName, ...added.map(({ service }) => service.name)],
   });
-  const reflection = new ReflectionService([
-    file_inference_grpc_service,
-    ...added.map(({ file }) => file),
-    file_grpc_health_v1_health,
-  ]);
+  const beside: readonly AddedService[] = [...added, healthService];
+  const reflection = new ReflectionService([file_inference_grpc_service, ...beside.map(({ file }) => file)], turns);
   return {
-    services: [inference, ...added.map(({ service }) => service), healthService.service, ...reflection.services],
+    services: [inference, ...beside.map(({ service }) => service), ...reflection.services],
     errorFrom,
     noteRefused: (call, error) => noteRefusedCall(call, error, dataPlane),
     end: () => {
       inference.end();
-      healthService.end();
       reflection.end();
-      for (const one of added) one.end();
+      for (const one of beside) one.end();
     },
   };
 }

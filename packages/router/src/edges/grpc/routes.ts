@@ -3,6 +3,7 @@ import type { RpcError, RpcService } from '@millrace/http';
 import type { CallerRule } from '../caller.ts';
 import type { OpenInferenceParts } from '../open-inference.ts';
 import type { SliceQueue } from '../slices/slice-queue.ts';
+import type { CallTurns } from './call-turns.ts';
 import type { GrpcConfig } from './config.ts';
 import { GRPCInferenceService } from './generated/inference/grpc_service_pb.ts';
 import { InferOperation } from './infer.ts';
@@ -17,6 +18,7 @@ export interface GrpcDependencies extends OpenInferenceParts {
   readonly config: GrpcConfig;
   readonly callers: CallerRule;
   readonly slices: SliceQueue;
+  readonly turns: CallTurns;
   readonly errorFrom: (error: unknown) => RpcError;
 }
 
@@ -43,7 +45,7 @@ export function inferenceService(dependencies: GrpcDependencies): InferenceServi
     methods: [
       ...serverMethods(dependencies),
       ...modelMethods(catalogue),
-      ...(statistics === undefined ? [] : statisticsMethods(statistics)),
+      ...(statistics === undefined ? [] : statisticsMethods(statistics, dependencies.turns)),
       ...(management === undefined ? [] : repositoryMethods(management)),
       modelInfer(operation, config, errorFrom),
       modelStreamInfer(streams, config),

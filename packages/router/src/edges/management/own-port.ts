@@ -1,5 +1,6 @@
 /** Management alone, for a port of its own: both faces, Triton's repository calls, OpenAPI and reflection; no inference. */
 import type { HttpHandler, RpcError, RpcService } from '@millrace/http';
+import { CallTurns } from '../grpc/call-turns.ts';
 import { createErrorEncoder } from '../grpc/encode-error.ts';
 import { file_inference_grpc_service, GRPCInferenceService } from '../grpc/generated/inference/grpc_service_pb.ts';
 import { ReflectionService } from '../grpc/reflection-service.ts';
@@ -38,7 +39,7 @@ export function createManagementPort(options: ManagementPortOptions): Management
     { title: server.name, version: server.version, description: 'Management of the server' },
     routes,
   );
-  const reflection = new ReflectionService([edge.service.file, file_inference_grpc_service]);
+  const reflection = new ReflectionService([edge.service.file, file_inference_grpc_service], new CallTurns(slices));
   const repository = { name: GRPCInferenceService.typeName, methods: repositoryMethods(management) };
   return {
     rest: createRouter([...routes, document], (error) => encodeError(error, { retryAfterSeconds, onError })),
