@@ -19,10 +19,7 @@ import { joinPieces } from '../slices/join-pieces.ts';
 import { type SlicedWork, sliceBytes } from '../slices/slice-queue.ts';
 import { InferTensorContentsSchema, ModelInferRequestSchema } from './generated/inference/grpc_service_pb.ts';
 import type { InferMessage, InferMessageReader, InputMessage } from './infer-message.ts';
-import { jsonFrom } from './message-codec.ts';
-
-/** The generated code takes several times as long as ours, so less is read by it at once. */
-export const jsonAtOnceBytesMax = 32 * 1024;
+import { jsonAtOnceBytesMax, jsonFrom } from './message-codec.ts';
 
 const limits: JsonLimits = { keysMax: 256, keyBytesMax: 4096, headBytesMax: 128 * 1024 };
 const elementsPerSlice = 2048;
