@@ -1,14 +1,12 @@
 /** Answers of inferences as bytes: at once or in slices, and compressed where the caller accepts it. */
+import { AnswerPacking, type Compression } from '@millrace/http';
 import { type CancelSignal, JsonWriter } from '@millrace/protocol';
 import type { Catalogue } from '../../catalogue/catalogue.ts';
 import type { InferAnswer } from '../../data-plane/infer.ts';
 import type { AnswerForm } from '../classification/answer-form.ts';
 import { isClassifying } from '../classification/classify.ts';
 import type { SliceQueue } from '../slices/slice-queue.ts';
-import { TurnGate } from '../slices/turn-gate.ts';
-import type { Coding } from './accept-encoding.ts';
 import type { EncodedAnswer } from './answer-template.ts';
-import { compress } from './compress.ts';
 import type { RestConfig } from './config.ts';
 import type { DecodedRequest } from './decode-request.ts';
 import { type EncodeContext, encodeAnswer, encodeAnswerInSlices, isLongToEncode } from './encode-response.ts';
@@ -20,7 +18,7 @@ export class AnswerEncoder {
   readonly #catalogue: Catalogue;
   readonly #config: RestConfig;
   readonly #slices: SliceQueue;
-  readonly #packings: TurnGate;
+  readonly #packing: AnswerPacking;
   /** Shared by all answers: what it writes is taken before anything else runs. */
   readonly #writer = new JsonWriter();
 
@@ -28,7 +26,7 @@ export class AnswerEncoder {
     this.#catalogue = catalogue;
     this.#config = config;
     this.#slices = slices;
-    this.#packings = new TurnGate(config.packingsMax);
+    this.#packing = new AnswerPacking({ ...config, syncBytesMax: config.zlibSyncBytesMax });
   }
 
   /** Whether it is to be encoded in slices. */
@@ -52,11 +50,13 @@ export class AnswerEncoder {
   /** The answer compressed. */
   pack(
     { pieces, bytes }: EncodedAnswer,
-    coding: Exclude<Coding, 'identity'>,
+    compression: Compression,
     owner: string,
     signal: CancelSignal,
   ): Uint8Array | Promise<readonly Uint8Array[]> {
-    return compress(pieces, bytes, { coding, gate: this.#packings, owner, signal }, this.#config);
+    return this.#packing.isQuick(bytes)
+      ? this.#packing.packNow(pieces, bytes, compression)
+      : this.#packing.packLater(pieces, compression, { owner, signal });
   }
 
   #contextOf({ model, version }: InferAnswer, form: AnswerForm): EncodeContext {

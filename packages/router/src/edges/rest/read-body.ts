@@ -1,6 +1,5 @@
-import type { HttpRequest } from '@millrace/http';
+import { type HttpRequest, TurnGate } from '@millrace/http';
 import type { SliceQueue } from '../slices/slice-queue.ts';
-import { TurnGate } from '../slices/turn-gate.ts';
 import { decompress, type Unpacking, type UnpackingParts } from './decompress.ts';
 
 export interface UnpackingLimits {
