@@ -1,4 +1,5 @@
 import { create, type DescMessage, type MessageInitShape, toBinary } from '@bufbuild/protobuf';
+import { delimitedHead } from '@millrace/protocol';
 import { describe, expect, test } from 'vitest';
 import { overrideFilesMax } from '../repository/load-overrides.ts';
 import { RepositoryModelLoadRequestSchema } from './generated/inference/grpc_service_pb.ts';
@@ -29,10 +30,7 @@ test('a file is not looked into', () => {
 /** A field of this number around these bytes. */
 function field(number: number, ...parts: readonly Uint8Array[]): Buffer {
   const bytes = Buffer.concat(parts);
-  const length = [];
-  let rest = bytes.length;
-  for (; rest >= 128; rest >>>= 7) length.push((rest & 127) | 128);
-  return Buffer.concat([Uint8Array.of((number << 3) | 2, ...length, rest), bytes]);
+  return Buffer.concat([delimitedHead(number, bytes.length), bytes]);
 }
 
 const many = (make: () => Buffer): Buffer[] => Array.from({ length: loadFieldsMax + 1 }, make);
