@@ -46,6 +46,7 @@ export {
   writeJsonValue,
 } from './json/value.ts';
 export { JsonWriter } from './json/writer.ts';
+export * from './protobuf-fields.ts';
 export * from './quote.ts';
 export * from './tensor.ts';
 export * from './tensor-shape.ts';

@@ -1,17 +1,10 @@
 /** An inference request as gRPC clients send it, turned into what the data plane takes. */
-import {
-  type Datatype,
-  elementCount,
-  InferenceError,
-  isDatatype,
-  quote,
-  shapeProblem,
-  type Tensor,
-} from '@millrace/protocol';
+import { type Datatype, elementCount, InferenceError, quote, shapeProblem, type Tensor } from '@millrace/protocol';
 import type { Catalogue } from '../../catalogue/catalogue.ts';
 import { type DataPlane, type InferRequest, noTrail } from '../../data-plane/infer.ts';
 import type { InputHead } from '../../data-plane/input-head.ts';
 import { checkInputs } from '../check-inputs.ts';
+import { datatypeFrom } from '../datatype-from.ts';
 import { tighterMs } from '../request-deadline.ts';
 import { doAtOnce, type SlicedWork, sliceBytes } from '../slices/slice-queue.ts';
 import type { InferMessage, InferParameters, InputMessage } from './infer-message.ts';
@@ -125,13 +118,6 @@ function dataOf(input: InputMessage, datatype: Datatype, raw: Uint8Array | undef
     throw invalid(`unable to find data for input tensor ${quote(input.name)} for model ${quote(model)} in request.`);
   }
   return input.data ?? doAtOnce(tensorDataFrom(input.contents, { input: input.name, model, datatype }));
-}
-
-function datatypeFrom(text: string, input: string): Datatype {
-  if (isDatatype(text)) return text;
-  throw invalid(
-    `invalid datatype ${quote(text)} for input ${quote(input)}; the datatypes are BOOL, UINT8 … FP64, BF16 and BYTES`,
-  );
 }
 
 function classesFrom({ outputs }: InferMessage): ReadonlyMap<string, number> {

@@ -1,11 +1,12 @@
 /** One inference over gRPC, from the message of the request to the message of the answer. */
-import type { RequestMetadata, RpcCall, UnaryCall } from '@millrace/http';
+import type { UnaryCall } from '@millrace/http';
 import { type CancelSignal, InferenceError, quotedCharactersMax, shortened, type Tensor } from '@millrace/protocol';
 import type { Catalogue } from '../../catalogue/catalogue.ts';
 import type { DataPlane, InferAnswer } from '../../data-plane/infer.ts';
 import type { CallerRule } from '../caller.ts';
 import { checkClassification, classifiedAtOnceBytesMax, classify } from '../classification/classify.ts';
 import { doAtOnce, type SlicedWork, type SliceQueue } from '../slices/slice-queue.ts';
+import type { CallHead } from './call-turns.ts';
 import type { GrpcConfig } from './config.ts';
 import { type DecodedRequest, decodeRequest, hasLongContents, readContents } from './decode-request.ts';
 import type { InferResponse } from './encode-response.ts';
@@ -20,9 +21,6 @@ export interface InferDependencies {
   readonly callers: CallerRule;
   readonly slices: SliceQueue;
 }
-
-/** What is looked at of a call before its messages. */
-export type CallHead = Pick<RpcCall, 'peer'> & { readonly metadata: Pick<RequestMetadata, 'get' | 'getAll'> };
 
 export type InferCall = UnaryCall<InferResponse | JsonResponse>;
 

@@ -14,6 +14,7 @@ import {
   RepositoryModelUnloadRequestSchema,
   RepositoryModelUnloadResponseSchema,
 } from './generated/inference/grpc_service_pb.ts';
+import { loadCodecOf } from './load-codec.ts';
 import { codecOf } from './message-codec.ts';
 
 type Parameters = Readonly<Record<string, ModelRepositoryParameter>>;
@@ -36,7 +37,7 @@ export function repositoryMethods(management: Management): readonly RpcMethod[] 
     }),
     unary({
       name: 'RepositoryModelLoad',
-      request: codecOf(RepositoryModelLoadRequestSchema, Number.POSITIVE_INFINITY),
+      request: loadCodecOf(RepositoryModelLoadRequestSchema),
       response: codecOf(RepositoryModelLoadResponseSchema),
       handle: async ({ repositoryName, modelName, parameters }) => {
         refuseRepositoryName(repositoryName);

@@ -4,7 +4,7 @@ import { type CancelSignal, InferenceError } from '@millrace/protocol';
 import { afterEach, describe, expect, test } from 'vitest';
 import type { DataPlane, InferAnswer, InferRequest } from '../../data-plane/infer.ts';
 import { CallerRule } from '../caller.ts';
-import { catalogueOf, viewOf } from '../rest/echo-double.ts';
+import { catalogueOf, viewOf } from '../rest/testing/echo-double.ts';
 import { SliceQueue } from '../slices/slice-queue.ts';
 import { grpcDefaults } from './config.ts';
 import { encodeStreamResponse } from './encode-stream-response.ts';

@@ -2,7 +2,16 @@ import { gzipSync } from 'node:zlib';
 import { encodeBytesElements } from '@millrace/protocol';
 import { describe, expect, test } from 'vitest';
 import type { SequenceStep } from '../../data-plane/infer.ts';
-import { binary, binaryRequest, bytesOf, catalogueOf, echoEdge, input, jsonRequest, viewOf } from './echo-double.ts';
+import {
+  binary,
+  binaryRequest,
+  bytesOf,
+  catalogueOf,
+  echoEdge,
+  input,
+  jsonRequest,
+  viewOf,
+} from './testing/echo-double.ts';
 
 const floats = bytesOf(new Float32Array([1.5, -2]));
 const longs = bytesOf(new BigInt64Array([2n ** 62n + 1n]));

@@ -2,8 +2,8 @@ import { InferenceError } from '@millrace/protocol';
 import { describe, expect, test } from 'vitest';
 import { CallerRule } from '../caller.ts';
 import { resolveRestConfig, restDefaults } from './config.ts';
-import { catalogueOf, echoEdge, jsonRequest, viewOf } from './echo-double.ts';
 import { inferRequestSchema, inferResponseSchema } from './schemas.ts';
+import { catalogueOf, echoEdge, jsonRequest, viewOf } from './testing/echo-double.ts';
 
 const views = [viewOf('m', { version: '3' }), viewOf('m', { version: '4' }), viewOf('a b', { isBatched: false })];
 

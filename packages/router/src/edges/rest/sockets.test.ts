@@ -3,7 +3,7 @@ import { type HttpServer, serveHttp } from '@millrace/http';
 import type { CancelReason } from '@millrace/protocol';
 import { afterEach, expect, test } from 'vitest';
 import type { DataPlane, InferAnswer } from '../../data-plane/infer.ts';
-import { binary, binaryRequest, bytesOf, echoEdge, input } from './echo-double.ts';
+import { binary, binaryRequest, bytesOf, echoEdge, input } from './testing/echo-double.ts';
 
 const servers: HttpServer[] = [];
 const sockets: Socket[] = [];

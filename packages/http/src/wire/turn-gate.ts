@@ -1,5 +1,6 @@
-import { OwnerRotation } from '@millrace/http';
-import { type CancelSignal, InferenceError } from '@millrace/protocol';
+import type { CancelSignal } from '@millrace/protocol';
+import { CallerGone } from '../exchange.ts';
+import { OwnerRotation } from './owner-rotation.ts';
 
 interface Waiter {
   readonly owner: string;
@@ -24,10 +25,10 @@ export class TurnGate {
     return this.#waiting.size;
   }
 
-  /** Runs it when its turn has come; a caller that has left meanwhile never gets one. */
+  /** Runs it when its turn has come; a caller that has left meanwhile never gets one, which is a `CallerGone`. */
   async pass<Result>(owner: string, signal: CancelSignal, run: () => Promise<Result>): Promise<Result> {
     if (this.#inside < this.#insideMax) this.#inside += 1;
-    else if (!(await this.#turn(owner, signal))) throw new InferenceError('cancelled', 'the caller went away');
+    else if (!(await this.#turn(owner, signal))) throw new CallerGone();
     try {
       return await run();
     } finally {

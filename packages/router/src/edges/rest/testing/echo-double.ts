@@ -1,10 +1,10 @@
 /** Stand-ins for tests of the edge: a data plane that answers with its inputs, and a catalogue of fixed views. */
 import { type HttpHandler, type InjectedRequest, type InjectedResponse, inject } from '@millrace/http';
 import { type CancelSignal, type ErrorCode, InferenceError } from '@millrace/protocol';
-import type { Catalogue } from '../../catalogue/catalogue.ts';
-import type { DataPlane, InferAnswer, InferRequest } from '../../data-plane/infer.ts';
-import type { ModelView } from '../../model/model-view.ts';
-import { createRestEdge, type RestEdgeOptions } from './edge.ts';
+import type { Catalogue } from '../../../catalogue/catalogue.ts';
+import type { DataPlane, InferAnswer, InferRequest } from '../../../data-plane/infer.ts';
+import type { ModelView } from '../../../model/model-view.ts';
+import { createRestEdge, type RestEdgeOptions } from '../edge.ts';
 
 export class EchoDataPlane implements DataPlane {
   readonly requests: InferRequest[] = [];
