@@ -123,7 +123,7 @@ export async function assemble(parts: AssemblyParts): Promise<Assembly> {
       }),
       pipeline: createLocalLane({ workerPath: pipelineWorkerPath, ...laneOptions }),
     },
-    runnerOf: (model, { cache }, { ensemble }) => runners.runnerOf(model, { cache, ensemble }),
+    runnerOf: (model, { cache }, version) => runners.runnerOf(model, version, cache),
     dataPlane,
     models,
     fleet,

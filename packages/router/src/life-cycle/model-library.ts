@@ -7,8 +7,9 @@ import { ConfigError, type ConfigProblem, InferenceError } from '@millrace/proto
 import type { MetadataStore } from '@millrace/store';
 import type { ModelStatus } from '../catalogue/catalogue.ts';
 import type { ModelFailure } from '../model/model-definition.ts';
-import { warnOfSteps } from '../repository/ensemble/warn-of-steps.ts';
-import { type ReadModelOptions, readModel } from '../repository/read-model.ts';
+import { warnOfSteps } from '../repository/kinds/ensemble/warn-of-steps.ts';
+import { readModel } from '../repository/read-model.ts';
+import type { ReadModelOptions } from '../repository/read-model-options.ts';
 import { findAllModels } from '../repository/repository.ts';
 import type { ModelPlace } from '../repository/repository-layout.ts';
 import type { ContextStatus } from './context-statuses.ts';
