@@ -1,5 +1,4 @@
 /** Puts the router's parts together: lanes, workers, data plane, and the library of models that uses them. Both the server and the embedding API stand on it. */
-import { createRequire } from 'node:module';
 import { availableParallelism } from 'node:os';
 import { Scheduler } from '@millrace/core';
 import { type AnalyseRows, RowAnalyst } from '@millrace/onnx';
@@ -8,7 +7,6 @@ import {
   Contexts,
   callerWordsFor,
   createDataPlane,
-  createLocalLane,
   type DataPlaneObserver,
   defaultShadowLimits,
   type LibraryControl,
@@ -25,13 +23,13 @@ import {
   WorkerFleet,
 } from '@millrace/router/internal';
 import { type MetadataStore, openMemoryStore } from '@millrace/store';
-import { createInlineLane, onnxruntimeEngine } from '@millrace/worker';
 import type { ChildProcesses } from './children/child-processes.ts';
 import type { Config } from './config/fields.ts';
+import { createLanes } from './lanes.ts';
 import { gpuSupportFrom, modelDefaultsFrom } from './model-defaults.ts';
-import { pipelineDescriber, pipelineWorkerPath } from './pipelines.ts';
+import { pipelineDescriber } from './pipelines.ts';
 import { shareThreads } from './share-threads.ts';
-import { workerEnvironment } from './worker-environment.ts';
+import { workerPrograms } from './worker-programs.ts';
 
 export interface AssemblyParts {
   /** Model repositories and single files. */
@@ -125,11 +123,6 @@ export async function assemble(parts: AssemblyParts): Promise<Assembly> {
   });
   const { children } = parts;
   const starter = children && { spawn: children.spawn };
-  const laneOptions = {
-    ...starter,
-    sharedMemoryBytesMax: config.worker.sharedMemory ? config.worker.sharedMemoryBytes : 0,
-    onSharedMemoryUnavailable: parts.onSharedMemoryUnavailable,
-  };
   const library = await ModelLibrary.open({
     paths,
     reading: {
@@ -137,19 +130,16 @@ export async function assemble(parts: AssemblyParts): Promise<Assembly> {
       defaults: modelDefaultsFrom(config),
       describePipeline: pipelineDescriber(children?.spawn),
       isBatchingStrict: config.models.strictBatching,
-      analyseRows: parts.analyseRows ?? new RowAnalyst({ programPath: analystPath, ...starter }).analyse,
+      analyseRows: parts.analyseRows ?? new RowAnalyst({ programPath: workerPrograms.rowAnalyst, ...starter }).analyse,
     },
     share: (definitions) => shareThreads(definitions, availableParallelism(), config.worker.threads),
-    lanes: {
-      inline: createInlineLane({ engines: [onnxruntimeEngine] }),
-      local: createLocalLane({
-        workerPath: parts.workerPath ?? createRequire(import.meta.url).resolve('@millrace/worker/main'),
-        environment: workerEnvironment(),
-        ...laneOptions,
-      }),
-      pipeline: createLocalLane({ workerPath: pipelineWorkerPath, ...laneOptions }),
-    },
-    runnerOf: (model, { cache }, { ensemble }) => runners.runnerOf(model, { cache, ensemble }),
+    lanes: createLanes({
+      ...starter,
+      workerPath: parts.workerPath,
+      sharedMemoryBytesMax: config.worker.sharedMemory ? config.worker.sharedMemoryBytes : 0,
+      onSharedMemoryUnavailable: parts.onSharedMemoryUnavailable,
+    }),
+    runnerOf: (model, { cache }, version) => runners.runnerOf(model, version, cache),
     roster,
     inspection,
     models,
@@ -171,9 +161,6 @@ export async function assemble(parts: AssemblyParts): Promise<Assembly> {
   };
   return { models, contexts, traffic, dataPlane, library, fleet, cache: runners.cache, close };
 }
-
-/** The process that analyses graphs: a large one would hold up every request. */
-const analystPath = createRequire(import.meta.url).resolve('@millrace/worker/row-analyst');
 
 /** Often enough to see a context grow before it matters, seldom enough to cost nothing. */
 const measureMs = 5000;

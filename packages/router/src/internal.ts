@@ -32,15 +32,15 @@ export type { ThreadShare } from './life-cycle/load-spec-of.ts';
 export { type LibraryControl, ModelLibrary } from './life-cycle/model-library.ts';
 export { measureProcess } from './life-cycle/resident-memory.ts';
 export { deviceNameOf } from './model/instance-places.ts';
-export type { ModelDefinition, ModelFailure, ModelVersionDefinition } from './model/model-definition.ts';
+export type { LaneName, ModelDefinition, ModelFailure, ModelVersionDefinition } from './model/model-definition.ts';
 export { reportedParameters } from './model/run-sharing.ts';
+export { createPipelineDescriber, type DescribePipeline } from './repository/kinds/pipeline/describe-pipeline.ts';
 export {
   type ModelDefaults,
   modelParameters,
   type ParameterKind,
   parameterFamilies,
 } from './repository/model-parameters.ts';
-export { createPipelineDescriber, type DescribePipeline } from './repository/pipeline/describe-pipeline.ts';
 export { type RepositoryScan, scanRepository } from './repository/repository.ts';
 export { startConnectionMetrics } from './telemetry/connection-metrics.ts';
 export { renderMetrics } from './telemetry/exposition.ts';

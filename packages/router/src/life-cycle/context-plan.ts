@@ -52,9 +52,7 @@ export function plansFrom(read: Iterable<ReadDefinition>): ReadonlyMap<ContextNa
       gatherings.set(name, gathering);
       gathering.members.push({ definition, version });
       gathering.identities.push(`${key} ${identityOf(one, version)}`);
-      // An ensemble needs none.
-      const instances = version.ensemble === undefined ? definition.instanceCount : 0;
-      gathering.workers = Math.max(gathering.workers, instances);
+      gathering.workers = Math.max(gathering.workers, definition.instanceCount);
       gathering.bytes += print.versions.get(version.version)?.bytes ?? 0;
     }
   }

@@ -192,10 +192,9 @@ export class ExplicitLoads {
     if (contents.revisionsOf(name).some((revision) => stage.hasFailed(revision))) contents.renew(name);
     contents.apply();
     const reasons = await Promise.all(contents.revisionsOf(name).map((revision) => stage.outcomeOf(revision)));
-    // An ensemble needs no worker: whether it can be served is in its state.
+    // No load fails of a model without instances: whether it can be served is in its state.
     const failed = models.statuses().filter((status) => status.name === name && status.state === 'failed');
-    const isEnsemble = read?.definition.versions.some(({ ensemble }) => ensemble !== undefined) === true;
-    const all = isEnsemble ? [...reasons, ...failed.map((status) => status.reason)] : reasons;
+    const all = read?.definition.instanceCount === 0 ? [...reasons, ...failed.map((status) => status.reason)] : reasons;
     const reason = all.filter((one) => one !== '').join('; ');
     if (reason === '') return;
     throw new InferenceError('model-not-ready', models.callerWords(`load failed for model ${quote(name)}: ${reason}`));

@@ -9,19 +9,21 @@ export interface ThreadShare {
   readonly isSpinning: boolean;
 }
 
-/** How a worker is told to load one version of a model. */
+/** How a worker is told to load one version of a model; undefined: no worker does, as its model has no engine. */
 export function loadSpecOf(
   model: ServedModel,
   definition: ModelDefinition,
   version: ModelVersionDefinition,
   share: ThreadShare,
-): LoadSpec {
+): LoadSpec | undefined {
+  const { engine } = definition;
+  if (engine === undefined) return undefined;
   const { name, inputs, outputs, isBatched } = model.engineView;
   return {
     model: model.handle,
     name,
     version: version.version,
-    engine: version.pipeline === undefined ? 'onnxruntime' : 'pipeline',
+    engine,
     path: version.path,
     inputs,
     outputs,
@@ -29,7 +31,7 @@ export function loadSpecOf(
     threads: definition.threads > 0 ? definition.threads : share.threads,
     isSpinning: definition.isSpinning || share.isSpinning,
     ...(version.gpuBatchSizes === undefined ? {} : { batchSizes: version.gpuBatchSizes }),
-    ...(version.pipeline === undefined ? {} : { concurrency: version.pipeline.concurrency }),
+    ...version.pipeline,
     ...(version.cutsZipMaps === undefined ? {} : { cutsZipMaps: version.cutsZipMaps }),
     ...(version.warmup === undefined ? {} : { warmup: version.warmup }),
   };

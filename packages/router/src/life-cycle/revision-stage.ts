@@ -209,9 +209,9 @@ export class RevisionStage {
     }
   }
 
-  /** Under a budget models come when they are asked for, the first time too. An ensemble waits for others, not for a load. */
+  /** Under a budget models come when they are asked for, the first time too; one without workers is there at once. */
   #isAwaited(revision: Revision): boolean {
-    return this.#keeper.budgetBytes !== Number.POSITIVE_INFINITY && revision.ensemble === undefined;
+    return this.#keeper.budgetBytes !== Number.POSITIVE_INFINITY && revision.loads.length > 0;
   }
 
   #tellOutcome(revision: Revision, reason: string): void {
@@ -228,7 +228,7 @@ export class RevisionStage {
     revision.misfits.clear();
     listener.loadStarted(name);
     for (const model of revision.models) models.announce(model, this.#isAwaited(revision));
-    if (revision.ensemble !== undefined) {
+    if (revision.loads.length === 0) {
       this.tell({ kind: 'loaded', revision: revision.id, residentBytes: 0 });
       return;
     }
@@ -236,7 +236,7 @@ export class RevisionStage {
       name,
       lane: lanes[lane],
       workers,
-      models: revision.members,
+      models: revision.loads,
       listener: {
         modelServable: (model) => this.#servable(revision, model),
         modelUnservable: (model, reason, isFinal) => this.#unservable(revision, model, reason, isFinal),
@@ -289,8 +289,9 @@ export class RevisionStage {
 
   #serve(revision: Revision): void {
     revision.isServing = true;
-    if (revision.ensemble !== undefined) {
-      this.#serveEnsemble(revision.models[0] as ServedModel, revision.ensemble);
+    const { ensemble } = revision;
+    if (ensemble !== undefined) {
+      this.#serveEnsemble(revision.models[0] as ServedModel, ensemble);
       return;
     }
     for (const model of revision.models) {

@@ -1,4 +1,5 @@
 import type { ModelKey, RevisionId } from '@millrace/core';
+import type { LoadSpec } from '@millrace/protocol';
 import type { Runner } from '../data-plane/infer.ts';
 import { modelKeyFrom, ServedModel } from '../data-plane/served-model.ts';
 import type { GroupedModel, RunningGroup } from '../dispatch/worker-fleet.ts';
@@ -14,10 +15,17 @@ export type RunnerOf = (
   version: ModelVersionDefinition,
 ) => Runner | undefined;
 
+/** A version of a revision. Without a spec no worker loads it. */
+export interface RevisionMember extends Omit<GroupedModel, 'spec'> {
+  readonly spec: LoadSpec | undefined;
+}
+
 /** A context as it was read at one time, with the processes that hold it while it is in memory. */
 export class Revision {
   readonly id: RevisionId;
-  readonly members: readonly GroupedModel[];
+  readonly members: readonly RevisionMember[];
+  /** What its workers load; empty when it needs none, as an ensemble. */
+  readonly loads: readonly GroupedModel[];
   /** Replaced when no more than the number of workers or what clients see of the configuration changed. */
   plan: ContextPlan;
   running: RunningGroup | undefined = undefined;
@@ -37,16 +45,17 @@ export class Revision {
   constructor(
     id: RevisionId,
     plan: ContextPlan,
-    members: readonly GroupedModel[],
+    members: readonly RevisionMember[],
     onForgotten: (revision: Revision) => void,
   ) {
     this.id = id;
     this.plan = plan;
     this.members = members;
+    this.loads = members.flatMap(({ spec, ...member }) => (spec === undefined ? [] : [{ ...member, spec }]));
     this.#onForgotten = onForgotten;
   }
 
-  /** Of one that is made of other models, and needs no workers: it is alone in its context. */
+  /** Of one that is made of other models: it is alone in its context. */
   get ensemble(): EnsembleDefinition | undefined {
     return this.plan.members[0]?.version.ensemble;
   }
@@ -92,7 +101,7 @@ export class RevisionMaker {
     });
   }
 
-  #member({ definition, version }: PlannedVersion, share: ThreadShare): GroupedModel {
+  #member({ definition, version }: PlannedVersion, share: ThreadShare): RevisionMember {
     this.#lastHandle += 1;
     const isTaken = this.#keys.has(modelKeyFrom(definition.name, version.version));
     const model = new ServedModel(

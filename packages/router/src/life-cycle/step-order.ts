@@ -1,6 +1,6 @@
 /** Which models an ensemble needs, from configurations alone: graphs are read when the models are loaded. */
-import { isEnsembleConfig } from '../repository/ensemble/read-ensemble.ts';
-import { readConfig } from '../repository/read-model.ts';
+import { kindOf } from '../repository/kinds/kind-table.ts';
+import { readConfig } from '../repository/read-config.ts';
 import type { ModelPlace } from '../repository/repository-layout.ts';
 
 export interface StepOrder {
@@ -34,9 +34,7 @@ export async function stepOrderOf(
 }
 
 /** Undefined: the model is not an ensemble. */
-async function stepNamesIn(place: ModelPlace): Promise<ReadonlySet<string> | undefined> {
+async function stepNamesIn(place: ModelPlace): Promise<readonly string[] | undefined> {
   const { config } = await readConfig(place);
-  if (!isEnsembleConfig(config)) return undefined;
-  const names = (config.ensemble_scheduling?.step ?? []).map(({ model_name: name = '' }) => name);
-  return new Set(names.filter((name) => name !== ''));
+  return (await kindOf(config, place)).stepNames?.(config);
 }

@@ -4,8 +4,8 @@
  */
 import { readdir } from 'node:fs/promises';
 import { InferenceError } from '@millrace/protocol';
-import { isPipelineModel } from '../repository/pipeline/read-pipeline.ts';
-import { readConfig } from '../repository/read-model.ts';
+import { kindOf } from '../repository/kinds/kind-table.ts';
+import { readConfig } from '../repository/read-config.ts';
 import type { ModelPlace } from '../repository/repository-layout.ts';
 import type { LoadOverrides } from './load-overrides.ts';
 import { type Places, placeOfRequest, takePlace } from './load-place.ts';
@@ -56,11 +56,12 @@ function fileProblem(paths: Iterable<string>): string | undefined {
 /** Whether it has something run that the operator did not put there to be run. Without `own` all files came with the load. */
 async function configProblem(place: ModelPlace, own: ModelPlace | undefined): Promise<string | undefined> {
   const { config } = await readConfig(place);
-  if (!(await isPipelineModel(config, place))) return undefined;
-  if (own === undefined) return `its files would be run as a pipeline, and a load may not bring code; ${advice}`;
+  const kind = await kindOf(config, place);
+  if (!kind.runsCode) return undefined;
+  if (own === undefined) return `its files would be run as a ${kind.name}, and a load may not bring code; ${advice}`;
   const { config: ownConfig } = await readConfig(own);
-  if (!(await isPipelineModel(ownConfig, own))) {
-    return `its configuration makes a pipeline of a model that is none in the repository; ${advice}`;
+  if ((await kindOf(ownConfig, own)) !== kind) {
+    return `its configuration makes a ${kind.name} of a model that is none in the repository; ${advice}`;
   }
   if (config.default_model_filename !== ownConfig.default_model_filename) {
     return `its configuration has another file run than in the repository (default_model_filename); ${advice}`;

@@ -32,6 +32,8 @@ export interface ModelView {
   readonly labels: ReadonlyMap<string, readonly string[]>;
   /** How requests of unequal shapes share a batch; absent: they do not. */
   readonly shaping?: BatchShaping;
+  /** Its engine takes text where others take bytes: elements of BYTES inputs must be UTF-8. Absent: any bytes. */
+  readonly takesTextOnly?: boolean;
   /** An operator of the graph that ends the engine's process where a tensor has no rows: such requests are refused. */
   readonly emptyHazard?: string;
   /** Sizes that the graph says are equal; absent: it says so of none. */

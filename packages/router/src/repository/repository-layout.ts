@@ -13,6 +13,8 @@ import { wordsFromFileError } from './file-system-words.ts';
 /** Entries of one folder that are looked at; a folder with more is not a model repository. */
 const folderEntriesMax = 100_000;
 export const configFilename = 'config.pbtxt';
+/** Of a version whose configuration names no other and whose kind has no file of its own. */
+export const modelFilenameDefault = 'model.onnx';
 const fileEnding = '.onnx';
 
 /** A model that was found, not yet read. */
@@ -111,7 +113,7 @@ async function findInRepository(path: string): Promise<Layout> {
 async function isModelFolder(path: string, names: readonly string[]): Promise<boolean> {
   for (const name of names.filter(isVersionName)) {
     const children = await readdir(join(path, name)).catch((): string[] => []);
-    if (children.includes('model.onnx') && !children.some(isVersionName)) return true;
+    if (children.includes(modelFilenameDefault) && !children.some(isVersionName)) return true;
   }
   return false;
 }

@@ -1,8 +1,9 @@
 import { type ConfigProblem, noGpuSupport } from '@millrace/protocol';
 import type { ModelDefinition, ModelFailure } from '../model/model-definition.ts';
-import { warnOfSteps } from './ensemble/warn-of-steps.ts';
+import { warnOfSteps } from './kinds/ensemble/warn-of-steps.ts';
 import { modelDefaults } from './model-parameters.ts';
-import { type ReadModelOptions, readModel } from './read-model.ts';
+import { readModel } from './read-model.ts';
+import type { ReadModelOptions } from './read-model-options.ts';
 import { findModels, type ModelPlace, realPathOf } from './repository-layout.ts';
 
 export interface RepositoryScan {

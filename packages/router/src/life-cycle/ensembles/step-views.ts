@@ -4,7 +4,7 @@ import type { ServedModels } from '../../catalogue/served-models.ts';
 import type { EnsembleDefinition } from '../../model/ensemble-definition.ts';
 import type { ModelDefinition, ModelFailure } from '../../model/model-definition.ts';
 import type { ModelView } from '../../model/model-view.ts';
-import { stepProblems } from '../../repository/ensemble/check-steps.ts';
+import { stepProblems } from '../../repository/kinds/ensemble/check-steps.ts';
 
 /** The models of an ensemble's steps as they are served now, or what keeps the ensemble from being served. */
 export type StepsFound =

@@ -1,7 +1,7 @@
 import { modelBytes } from '@millrace/onnx/testing';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { scanRepository } from '../repository.ts';
-import { TestRepository } from '../testing/test-repository.ts';
+import { scanRepository } from '../../repository.ts';
+import { TestRepository } from '../../testing/test-repository.ts';
 import { createPipelineDescriber, type Described } from './describe-pipeline.ts';
 
 let repository: TestRepository;

@@ -1,19 +1,19 @@
 import type { OnnxGraph, OnnxTensor } from '@millrace/onnx';
 import type { TensorSpec } from '@millrace/protocol';
-import type { InstanceGroup } from '../model/instance-group.ts';
-import { withReport } from '../model/run-sharing.ts';
-import type { BatchingChoice } from './batching-choice.ts';
-import { carryingProblem, type TensorRole } from './carrying-problem.ts';
-import type { Findings } from './config-text/findings.ts';
-import type { ModelConfig, ModelConfigInput, ModelConfigOutput } from './config-text/model-config-schema.ts';
-import { suggestionFor } from './config-text/suggestion.ts';
+import type { InstanceGroup } from '../../../model/instance-group.ts';
+import { withReport } from '../../../model/run-sharing.ts';
+import type { BatchingChoice } from '../../batching-choice.ts';
+import { carryingProblem, type TensorRole } from '../../carrying-problem.ts';
+import type { Findings } from '../../config-text/findings.ts';
+import type { ModelConfig, ModelConfigInput, ModelConfigOutput } from '../../config-text/model-config-schema.ts';
+import { suggestionFor } from '../../config-text/suggestion.ts';
+import { modelFilenameDefault } from '../../repository-layout.ts';
+import { completeSequences } from '../../sequence-batching/read-sequencing.ts';
+import { defaultedSpecFrom, specFrom, type WrittenTensor } from '../../tensor-config.ts';
 import { overridableInputs, type PlainTensor, plainDefaultedInputs, plainTensorFrom } from './plain-tensor.ts';
-import { completeSequences } from './sequence-batching/read-sequencing.ts';
-import { defaultedSpecFrom, specFrom, type WrittenTensor } from './tensor-config.ts';
 
-export const platformName = 'onnxruntime_onnx';
-export const backendName = 'onnxruntime';
-export const modelFilenameDefault = 'model.onnx';
+export const onnxPlatformName = 'onnxruntime_onnx';
+export const onnxBackendName = 'onnxruntime';
 
 export interface CompletedConfig {
   readonly config: ModelConfig;
@@ -43,8 +43,8 @@ export function completeConfig(
   const completed: ModelConfig = {
     ...config,
     name: modelName,
-    platform: platformName,
-    backend: backendName,
+    platform: onnxPlatformName,
+    backend: onnxBackendName,
     version_policy: config.version_policy ?? { latest: { num_versions: 1 } },
     max_batch_size: rowsMax,
     input,

@@ -1,10 +1,10 @@
 /** Whether an ensemble and the models of its steps fit together; asked whenever one of them is new. */
 import { type EnsembleProblem, stepField, type TensorSource } from '@millrace/core';
 import type { TensorSpec } from '@millrace/protocol';
-import type { EnsembleDefinition } from '../../model/ensemble-definition.ts';
-import { shapesMeet } from '../../model/fit-batch.ts';
-import type { ModelView } from '../../model/model-view.ts';
-import { suggestionFor } from '../config-text/suggestion.ts';
+import type { EnsembleDefinition } from '../../../model/ensemble-definition.ts';
+import { shapesMeet } from '../../../model/fit-batch.ts';
+import type { ModelView } from '../../../model/model-view.ts';
+import { suggestionFor } from '../../config-text/suggestion.ts';
 
 /** One end of a mapping: the shape between the models, and how messages name it. */
 interface TensorEnd {

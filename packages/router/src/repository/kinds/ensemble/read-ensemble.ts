@@ -1,54 +1,16 @@
-/** An ensemble: a model that is made of others, and is nothing but its configuration. */
+/** Reads a version of an ensemble: its tensors and the plan of its steps. */
 import { join } from 'node:path';
 import { type EnsemblePlan, type EnsembleStep, planEnsemble, resolveModelPolicy, stepField } from '@millrace/core';
-import type { Findings } from '../config-text/findings.ts';
-import type { ModelConfig } from '../config-text/model-config-schema.ts';
-import { jsonFromModelConfig } from '../config-text/read-model-config.ts';
-import { declaredSpecs } from '../declared-tensor.ts';
-import { readAllLabels } from '../label-file.ts';
-import { parameterPrefix } from '../model-parameters.ts';
-import type { ModelParts, VersionReading } from '../read-model.ts';
-import { configFilename } from '../repository-layout.ts';
+import type { ModelVersionDefinition } from '../../../model/model-definition.ts';
+import type { Findings } from '../../config-text/findings.ts';
+import type { ModelConfig } from '../../config-text/model-config-schema.ts';
+import { jsonFromModelConfig } from '../../config-text/read-model-config.ts';
+import { declaredSpecs } from '../../declared-tensor.ts';
+import { readAllLabels } from '../../label-file.ts';
+import { configFilename } from '../../repository-layout.ts';
+import type { ModelParts, VersionReading } from '../model-kind.ts';
 
 export const ensemblePlatformName = 'ensemble';
-
-export function isEnsembleConfig(config: ModelConfig): boolean {
-  return config.platform === ensemblePlatformName || config.ensemble_scheduling !== undefined;
-}
-
-/** Parameters that mean something to an ensemble. */
-const ownParameters = new Set(['millrace.queue_requests_max', 'millrace.queue_bytes_max']);
-
-/** What an ensemble's configuration may not ask for, because only models with instances have it. */
-export function checkEnsembleHead(config: ModelConfig, findings: Findings): void {
-  const { platform = '', backend = '' } = config;
-  if (platform !== '' && platform !== ensemblePlatformName) {
-    findings.problem('platform', `is ${JSON.stringify(platform)}, but ensemble_scheduling needs "ensemble"`);
-  }
-  if (backend !== '') findings.problem('backend', 'an ensemble has none; remove it and write platform: "ensemble"');
-  if ((config.instance_group ?? []).length > 0) {
-    findings.problem('instance_group', 'an ensemble has no instances of its own; set them for the models of its steps');
-  }
-  if (config.response_cache?.enable === true) {
-    findings.problem('response_cache.enable', 'results change with the models of the steps; enable it for those');
-  }
-  if ((config.model_warmup ?? []).length > 0) {
-    findings.problem('model_warmup', 'an ensemble has no instances to warm up; write it for the models of its steps');
-  }
-  for (const field of ['batch_input', 'batch_output'] as const) {
-    if ((config[field] ?? []).length > 0) findings.problem(field, 'belongs to the models of the steps; remove it');
-  }
-  const isGated = (config.ensemble_scheduling?.max_inflight_requests ?? 0) > 0;
-  for (const key of Object.keys(config.parameters ?? {})) {
-    if (!key.startsWith(parameterPrefix)) continue;
-    const field = `parameters[${JSON.stringify(key)}]`;
-    if (!ownParameters.has(key)) {
-      findings.problem(field, 'means nothing to an ensemble; set it for the models of its steps');
-    } else if (!isGated) {
-      findings.warning(field, 'has no effect without max_inflight_requests: the steps have queues of their own');
-    }
-  }
-}
 
 export async function readEnsembleVersion(parts: ModelParts, version: string): Promise<VersionReading> {
   const { place, config, settings } = parts;
@@ -73,7 +35,7 @@ export async function readEnsembleVersion(parts: ModelParts, version: string): P
     version_policy: config.version_policy ?? { latest: { num_versions: 1 } },
     max_batch_size: rowsMax,
   };
-  const definition = {
+  const definition: ModelVersionDefinition = {
     version,
     path: join(place.path, configFilename),
     externalPaths: [],
@@ -95,6 +57,7 @@ export async function readEnsembleVersion(parts: ModelParts, version: string): P
       // Its steps have limits of their own.
       runMsMax: Number.POSITIVE_INFINITY,
     }),
+    runner: 'ensemble',
     ensemble: {
       plan,
       inflightMax: inflight === 0 ? Number.POSITIVE_INFINITY : inflight,

@@ -2,8 +2,9 @@ import { constants } from 'node:fs';
 import { access, readdir, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { OnnxFileError, type OnnxGraph, readOnnxFile, type ZipMap } from '@millrace/onnx';
-import { wordsFromFileError } from './file-system-words.ts';
-import { staysInside } from './label-file.ts';
+import { wordsFromFileError } from '../../file-system-words.ts';
+import { staysInside } from '../../label-file.ts';
+import { modelFilenameDefault } from '../../repository-layout.ts';
 import { graphWithScores, zipMapsOf } from './zip-maps.ts';
 
 export interface ModelFile {
@@ -22,7 +23,7 @@ export async function readModelFile(path: string): Promise<ModelFileResult> {
   let file = path;
   try {
     if ((await stat(file)).isDirectory()) {
-      file = join(path, 'model.onnx');
+      file = join(path, modelFilenameDefault);
       await stat(file);
     }
     const graph = await readOnnxFile(file);

@@ -1,10 +1,10 @@
 /** Inputs and outputs that no configuration declares: served in the graph's own shapes, whatever Triton would make of them. */
 import { datatypeFromElementType, type OnnxGraph, type OnnxTensor } from '@millrace/onnx';
 import { type Datatype, datatypes, type TensorSpec } from '@millrace/protocol';
-import { carryingProblem } from './carrying-problem.ts';
-import type { Findings } from './config-text/findings.ts';
-import type { ModelConfigInput } from './config-text/model-config-schema.ts';
-import { freeShape, type WrittenTensor } from './tensor-config.ts';
+import { carryingProblem } from '../../carrying-problem.ts';
+import type { Findings } from '../../config-text/findings.ts';
+import type { ModelConfigInput } from '../../config-text/model-config-schema.ts';
+import { freeShape, type WrittenTensor } from '../../tensor-config.ts';
 
 /**
  * Inputs with a default that are listed without a configuration. A graph with more was exported with all of its weights

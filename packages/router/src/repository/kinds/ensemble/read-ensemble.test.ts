@@ -1,8 +1,8 @@
 import { modelBytes } from '@millrace/onnx/testing';
 import { formatConfigProblem } from '@millrace/protocol';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { scanRepository } from '../repository.ts';
-import { TestRepository } from '../testing/test-repository.ts';
+import { scanRepository } from '../../repository.ts';
+import { TestRepository } from '../../testing/test-repository.ts';
 
 let repository: TestRepository;
 beforeEach(async () => {

@@ -1,17 +1,17 @@
-/** A pipeline: a module beside the model's configuration, or in place of one. */
+/** Reads a version of a pipeline: its module, and what it takes and gives. */
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { resolveModelPolicy } from '@millrace/core';
 import { datatypes, type TensorSpec } from '@millrace/protocol';
-import { modelFilenameDefault } from '../complete-config.ts';
-import type { Findings } from '../config-text/findings.ts';
-import type { ModelConfig } from '../config-text/model-config-schema.ts';
-import { jsonFromModelConfig } from '../config-text/read-model-config.ts';
-import { declaredSpecs } from '../declared-tensor.ts';
-import { readAllLabels } from '../label-file.ts';
-import { concurrencyParameter } from '../model-parameters.ts';
-import type { ModelParts, VersionReading } from '../read-model.ts';
-import type { ModelPlace } from '../repository-layout.ts';
+import type { ModelVersionDefinition } from '../../../model/model-definition.ts';
+import type { Findings } from '../../config-text/findings.ts';
+import type { ModelConfig } from '../../config-text/model-config-schema.ts';
+import { jsonFromModelConfig } from '../../config-text/read-model-config.ts';
+import { declaredSpecs } from '../../declared-tensor.ts';
+import { readAllLabels } from '../../label-file.ts';
+import type { ReadModelOptions } from '../../read-model-options.ts';
+import type { ModelPlace } from '../../repository-layout.ts';
+import type { ModelParts, VersionReading } from '../model-kind.ts';
 import type { DescribePipeline, PipelineDescription } from './describe-pipeline.ts';
 
 export const pipelinePlatformName = 'millrace_pipeline';
@@ -19,69 +19,16 @@ export const pipelineBackendName = 'pipeline';
 /** The first that is there. */
 export const pipelineFilenames = ['pipeline.ts', 'pipeline.mts', 'pipeline.js', 'pipeline.mjs'];
 
-/** By what the configuration says, or by the file when it says nothing. */
-export async function isPipelineModel(config: ModelConfig, place: ModelPlace): Promise<boolean> {
-  const { backend = '', platform = '' } = config;
-  if (backend === pipelineBackendName || platform === pipelinePlatformName) return true;
-  if (backend !== '' || platform !== '' || place.isSingleFile) return false;
-  for (const version of place.versions) {
-    const names = await readdir(join(place.path, version)).catch((): string[] => []);
-    if (names.includes(modelFilenameDefault)) return false;
-    if (names.some((name) => pipelineFilenames.includes(name))) return true;
-  }
-  return false;
-}
-
-/** What means nothing to a pipeline, because user code does not compute by threads of an engine. */
-const foreignParameters: readonly string[] = [
-  'millrace.batch',
-  'millrace.lane',
-  'millrace.worker_group',
-  'millrace.threads',
-  'millrace.spinning',
-  'millrace.latency_target_ms',
-  'millrace.pad_ratio_max',
-];
-
-export function checkPipelineHead(config: ModelConfig, findings: Findings): void {
-  for (const name of foreignParameters) {
-    if (config.parameters?.[name] === undefined) continue;
-    const why = 'means nothing to a pipeline, which has worker processes of its own';
-    findings.problem(`parameters[${JSON.stringify(name)}]`, `${why}; remove it`);
-  }
-  if ((config.model_warmup ?? []).length > 0) {
-    findings.problem('model_warmup', 'a pipeline is loaded when its module is; remove it');
-  }
-  if (config.response_cache?.enable === true) {
-    findings.problem('response_cache.enable', 'results change with the models that are called; enable it for those');
-  }
-  if (config.sequence_batching !== undefined) {
-    findings.problem('sequence_batching', 'a pipeline keeps no state between requests; let it call a model that does');
-  }
-  for (const field of ['batch_input', 'batch_output'] as const) {
-    if ((config[field] ?? []).length > 0) findings.problem(field, 'is for graphs; a pipeline lays its rows itself');
-  }
-}
-
-/** Of a model that is none. */
-export function refuseConcurrency(config: ModelConfig, findings: Findings): void {
-  if (config.parameters?.[concurrencyParameter] === undefined) return;
-  findings.problem(
-    `parameters[${JSON.stringify(concurrencyParameter)}]`,
-    'only pipelines run several requests at once',
-  );
-}
-
 export async function readPipelineVersion(
   parts: ModelParts,
   version: string,
-  describe: DescribePipeline | undefined,
+  { describePipeline }: ReadModelOptions,
 ): Promise<VersionReading> {
   const { place, config, settings, groups, batching } = parts;
   const findings = parts.findings.fork();
   const path = await takePath(place, version, config, findings);
   const needsModule = (config.input ?? []).length === 0 || (config.output ?? []).length === 0;
-  const description = path !== undefined && needsModule ? await takeDescription(path, describe, findings) : {};
+  const description = path !== undefined && needsModule ? await takeDescription(path, describePipeline, findings) : {};
   const labels = await readAllLabels(place.path, config, findings);
   const rowsMax = rowsMaxOf(config, description, findings);
   const isBatched = rowsMax > 0;
@@ -100,7 +47,7 @@ export async function readPipelineVersion(
     output: outputs.map((spec, index) => ({ ...config.output?.[index], ...entryFrom(spec, isBatched) })),
     instance_group: groups.map(({ name, count }) => ({ name, kind: 'KIND_CPU' as const, count })),
   };
-  const definition = {
+  const definition: ModelVersionDefinition = {
     version,
     path,
     externalPaths: [],
@@ -124,6 +71,7 @@ export async function readPipelineVersion(
       runMsMax: settings.runMsMax,
       isConcurrent: true,
     }),
+    runner: 'queue',
     pipeline: { concurrency: settings.concurrency },
   };
   return { definition, problems, warnings };

@@ -1,8 +1,8 @@
 import { type EnsembleProblem, stepField } from '@millrace/core';
 import type { ConfigProblem } from '@millrace/protocol';
-import type { ModelDefinition } from '../../model/model-definition.ts';
-import type { ModelView } from '../../model/model-view.ts';
-import { suggestionFor } from '../config-text/suggestion.ts';
+import type { ModelDefinition } from '../../../model/model-definition.ts';
+import type { ModelView } from '../../../model/model-view.ts';
+import { suggestionFor } from '../../config-text/suggestion.ts';
 import { stepProblems } from './check-steps.ts';
 
 /**
