@@ -3,14 +3,13 @@ import type { HttpHandler } from '@millrace/http';
 import { ConfigError, type ConfigProblem, cancellationFrom, neverCancelled, type Tensor } from '@millrace/protocol';
 import type { Management, ModelStatus, ModelView, TrafficChange, TrafficPolicy } from '@millrace/router';
 import { createManagementEdge, createRestEdge, silentLibraryListener, silentObserver } from '@millrace/router/internal';
-import type { MetadataStore } from '@millrace/store';
-import { type Assembly, assemble } from './assemble.ts';
-import { ChildProcesses } from './children/child-processes.ts';
+import type { Assembly } from './assemble.ts';
+import { Components } from './components.ts';
 import type { Config, Options } from './config/fields.ts';
 import { resolveConfig } from './config/resolve-config.ts';
 import { type InferOptions, schedulingFrom } from './infer-options.ts';
-import { type ContextLayer, openContexts } from './open-contexts.ts';
-import { openStore, stateFolderIn } from './open-store.ts';
+import type { ContextLayer } from './open-contexts.ts';
+import { openServing, type Serving } from './open-serving.ts';
 import { isReadyFor } from './readiness.ts';
 import { ServerManagement } from './server-management.ts';
 import { type InputValue, type OutputValue, outputValueFrom, tensorFrom } from './tensor-values.ts';
@@ -71,30 +70,19 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
     cwd: process.cwd(),
   });
   const paths = typeof options.models === 'string' ? [options.models] : options.models;
-  const children = await ChildProcesses.open({ worker: config.worker, onFolderUnavailable: () => {} });
-  let opened: MetadataStore | undefined;
-  try {
-    opened = await openStore(config.store, children.folder);
-    await children.checkReach(paths, config.store.path);
-    return await createOn({ children, store: opened, paths }, config, options);
-  } catch (error) {
-    await opened?.close();
-    await children.close();
-    throw error;
-  }
+  return Components.start((components) => createOn(components, { config, paths, options }));
 }
 
-interface EngineGround {
-  readonly children: ChildProcesses;
-  readonly store: MetadataStore;
+interface EngineParts {
+  readonly config: Config;
   readonly paths: readonly string[];
+  readonly options: EngineOptions;
 }
 
-async function createOn(ground: EngineGround, config: Config, options: EngineOptions): Promise<Engine> {
-  const { children, store, paths } = ground;
+async function createOn(components: Components, { config, paths, options }: EngineParts): Promise<Engine> {
   const failures: ConfigProblem[] = [];
   let isStarting: boolean = true;
-  const assembly = await assemble({
+  const serving = await openServing(components, {
     paths,
     config,
     observer: silentObserver,
@@ -104,39 +92,33 @@ async function createOn(ground: EngineGround, config: Config, options: EngineOpt
         if (isStarting) failures.push({ source: `${view.name}/${view.version}`, message: reason });
       },
     },
-    store,
-    children,
-    ...stateFolderIn(config.store.path),
+    onFolderUnavailable: () => {},
     onSharedMemoryUnavailable: () => {},
+    onShadow: () => {},
+    onUnreadable: () => {},
   });
-  const { library, fleet } = assembly;
+  const { library } = serving.assembly;
   library.start();
   await library.settled();
   isStarting = false;
   const problems = [...library.problems, ...failures];
-  if (problems.length > 0 && options.allowFailures !== true) {
-    library.close();
-    await fleet.stop();
-    await library.removeFiles();
-    throw new ConfigError(problems);
-  }
-  const layer = await openContexts({ assembly, store, config, onShadow: () => {}, onUnreadable: () => {} });
-  return new EmbeddedEngine(assembly, layer, ground, options.serveManagement === true);
+  if (problems.length > 0 && options.allowFailures !== true) throw new ConfigError(problems);
+  return new EmbeddedEngine(components, serving, options.serveManagement === true);
 }
 
 class EmbeddedEngine implements Engine {
   readonly handler: HttpHandler;
   readonly library: Engine['library'];
   readonly management: Management;
+  readonly #components: Components;
   readonly #assembly: Assembly;
   readonly #layer: ContextLayer;
-  readonly #ground: EngineGround;
   #closed: Promise<void> | undefined;
 
-  constructor(assembly: Assembly, layer: ContextLayer, ground: EngineGround, servesManagement: boolean) {
+  constructor(components: Components, { assembly, layer }: Serving, servesManagement: boolean) {
+    this.#components = components;
     this.#assembly = assembly;
     this.#layer = layer;
-    this.#ground = ground;
     const { models } = assembly;
     const { dataPlane, contexts } = layer;
     this.library = assembly.library;
@@ -219,13 +201,7 @@ class EmbeddedEngine implements Engine {
   }
 
   async #close(): Promise<void> {
-    this.#layer.endShadows();
-    this.#assembly.library.close();
-    await this.#assembly.dataPlane.drain();
-    await this.#assembly.fleet.stop();
-    await this.#assembly.library.removeFiles();
-    this.#layer.close();
-    await this.#ground.store.close();
-    await this.#ground.children.close();
+    await this.#components.drain();
+    await this.#components.close();
   }
 }

@@ -14,6 +14,7 @@ export * from './dispatch/warm-up.ts';
 export * from './elements.ts';
 export * from './engine-shape.ts';
 export * from './errors.ts';
+export * from './file-error-words.ts';
 export * from './float16.ts';
 export * from './host-name.ts';
 export { LongValues, longValueBytesMin } from './json/long-values.ts';
@@ -45,6 +46,7 @@ export {
   writeJsonValue,
 } from './json/value.ts';
 export { JsonWriter } from './json/writer.ts';
+export * from './nearest-name.ts';
 export * from './quote.ts';
 export * from './tensor.ts';
 export * from './tensor-shape.ts';

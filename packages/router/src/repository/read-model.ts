@@ -8,6 +8,7 @@ import {
   type GpuProvider,
   type GpuSupport,
   noGpuSupport,
+  wordsFromFileError,
 } from '@millrace/protocol';
 import type { InstanceGroup } from '../model/instance-group.ts';
 import { instancePlacesFrom } from '../model/instance-places.ts';
@@ -35,7 +36,6 @@ import {
   isEnsembleConfig,
   readEnsembleVersion,
 } from './ensemble/read-ensemble.ts';
-import { wordsFromFileError } from './file-system-words.ts';
 import { readGpuBatchSizes } from './gpu-batch-sizes.ts';
 import { readInstanceGroups } from './instance-groups.ts';
 import { readAllLabels, staysInside } from './label-file.ts';
