@@ -6,7 +6,7 @@ import {
   ModelStatisticsResponseSchema,
   type ModelStatisticsSchema,
   type StatisticDurationSchema,
-} from './generated/inference/grpc_service_pb.ts';
+} from '../../proto/generated/inference/grpc_service_pb.ts';
 
 export function encodeStatistics(versions: readonly VersionStatistics[]): ModelStatisticsResponse {
   return create(ModelStatisticsResponseSchema, { modelStats: versions.map(versionStatistics) });

@@ -11,7 +11,7 @@ import {
   HealthListRequestSchema,
   HealthListResponseSchema,
   HealthCheckResponse_ServingStatus as ServingStatus,
-} from './generated/grpc/health/v1/health_pb.ts';
+} from '../../proto/generated/grpc/health/v1/health_pb.ts';
 import { codecOf } from './message-codec.ts';
 import { isModelReady } from './routes.ts';
 

@@ -3,8 +3,8 @@ import { create, createRegistry, type DescFile, type Registry, toBinary } from '
 import { FileDescriptorProtoSchema } from '@bufbuild/protobuf/wkt';
 import { bidi, type RequestStream, type RpcService, type StreamCall, statusCodes } from '@millrace/http';
 import { quote } from '@millrace/protocol';
-import * as v1 from './generated/grpc/reflection/v1/reflection_pb.ts';
-import * as v1alpha from './generated/grpc/reflection/v1alpha/reflection_pb.ts';
+import * as v1 from '../../proto/generated/grpc/reflection/v1/reflection_pb.ts';
+import * as v1alpha from '../../proto/generated/grpc/reflection/v1alpha/reflection_pb.ts';
 import { codecOf } from './message-codec.ts';
 
 type Request = v1.ServerReflectionRequest;

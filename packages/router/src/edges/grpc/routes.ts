@@ -3,14 +3,6 @@ import { create } from '@bufbuild/protobuf';
 import { bidi, type RpcError, type RpcMethod, type RpcService, unary } from '@millrace/http';
 import { InferenceError } from '@millrace/protocol';
 import type { Catalogue } from '../../catalogue/catalogue.ts';
-import type { CallerRule } from '../caller.ts';
-import { extensionsOf, type OpenInferenceParts } from '../open-inference.ts';
-import type { SliceQueue } from '../slices/slice-queue.ts';
-import type { GrpcConfig } from './config.ts';
-import { encodeModelConfig, encodeModelMetadata } from './encode-model.ts';
-import type { InferResponse } from './encode-response.ts';
-import { encodeStatistics } from './encode-statistics.ts';
-import type { StreamResponse } from './encode-stream-response.ts';
 import {
   GRPCInferenceService,
   ModelConfigRequestSchema,
@@ -27,7 +19,15 @@ import {
   ServerMetadataResponseSchema,
   ServerReadyRequestSchema,
   ServerReadyResponseSchema,
-} from './generated/inference/grpc_service_pb.ts';
+} from '../../proto/generated/inference/grpc_service_pb.ts';
+import type { CallerRule } from '../caller.ts';
+import { extensionsOf, type OpenInferenceParts } from '../open-inference.ts';
+import type { SliceQueue } from '../slices/slice-queue.ts';
+import type { GrpcConfig } from './config.ts';
+import { encodeModelConfig, encodeModelMetadata } from './encode-model.ts';
+import type { InferResponse } from './encode-response.ts';
+import { encodeStatistics } from './encode-statistics.ts';
+import type { StreamResponse } from './encode-stream-response.ts';
 import { InferOperation } from './infer.ts';
 import { inferRequestCodec, inferResponseCodec, streamRequestCodec, streamResponseCodec } from './infer-codec.ts';
 import type { InferMessage } from './infer-message.ts';
