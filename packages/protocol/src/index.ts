@@ -1,3 +1,4 @@
+export * from './alignment.ts';
 export * from './bytes-elements.ts';
 export * from './cancellation.ts';
 export * from './copy-of.ts';
