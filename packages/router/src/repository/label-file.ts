@@ -5,7 +5,7 @@ import type { Findings } from './config-text/findings.ts';
 import type { ModelConfig } from './config-text/model-config-schema.ts';
 
 export const labelFileBytesMax = 16 * 1024 * 1024;
-export const labelsMax = 1_000_000;
+const labelsMax = 1_000_000;
 
 export type Labels = { readonly labels: readonly string[] } | { readonly problem: string };
 

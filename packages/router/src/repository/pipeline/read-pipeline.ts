@@ -17,7 +17,7 @@ import type { DescribePipeline, PipelineDescription } from './describe-pipeline.
 export const pipelinePlatformName = 'millrace_pipeline';
 export const pipelineBackendName = 'pipeline';
 /** The first that is there. */
-export const pipelineFilenames = ['pipeline.ts', 'pipeline.mts', 'pipeline.js', 'pipeline.mjs'];
+const pipelineFilenames = ['pipeline.ts', 'pipeline.mts', 'pipeline.js', 'pipeline.mjs'];
 
 /** By what the configuration says, or by the file when it says nothing. */
 export async function isPipelineModel(config: ModelConfig, place: ModelPlace): Promise<boolean> {
