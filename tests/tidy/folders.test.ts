@@ -4,14 +4,15 @@ import { type SourceFile, sourceFiles } from './source-files.ts';
 
 /** Which folders of the router a folder may import; none of them may import one that stands below itself. */
 const folderArrows: Readonly<Record<string, readonly string[]>> = {
+  proto: [],
   model: [],
-  repository: ['model'],
+  repository: ['proto', 'model'],
   'data-plane': ['model'],
   dispatch: ['model', 'data-plane'],
   catalogue: ['model', 'data-plane'],
   'life-cycle': ['model', 'repository', 'data-plane', 'dispatch', 'catalogue'],
   management: ['model', 'catalogue', 'life-cycle'],
-  edges: ['model', 'data-plane', 'catalogue', 'management'],
+  edges: ['proto', 'model', 'data-plane', 'catalogue', 'management'],
   telemetry: ['model', 'data-plane', 'catalogue', 'life-cycle', 'management'],
 };
 

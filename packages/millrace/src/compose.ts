@@ -18,15 +18,12 @@ import {
   startSchedulerMetrics,
   statisticsFrom,
 } from '@millrace/router/internal';
-import type { MetadataStore } from '@millrace/store';
-import { type Assembly, assemble } from './assemble.ts';
-import { ChildProcesses } from './children/child-processes.ts';
-import type { ExposureNotice, RunningServer, ServedModel, StartServer } from './cli/running-server.ts';
-import { serverUrl } from './cli/server-url.ts';
+import type { Assembly } from './assemble.ts';
+import { Components } from './components.ts';
 import type { Config } from './config/fields.ts';
 import { exposureNoticesOf } from './exposure-notices.ts';
 import { FleetWatch } from './fleet-watch.ts';
-import { type Listeners, openListeners } from './listeners.ts';
+import { closeListeners, drainListeners, type Listeners, openListeners } from './listeners.ts';
 import { acceptErrorLog } from './logging/accept-error-log.ts';
 import { rpcAccessLog, withAccessLog } from './logging/access-log.ts';
 import { forbiddenLog } from './logging/forbidden-log.ts';
@@ -34,49 +31,29 @@ import type { Logger } from './logging/logger.ts';
 import { memoryLimitsOf } from './memory-limits.ts';
 import { mountManagement, type SharedManagement } from './mount-management.ts';
 import { openDoor } from './open-door.ts';
-import { openStore, stateFolderIn } from './open-store.ts';
+import { openServing } from './open-serving.ts';
 import { Readiness } from './readiness.ts';
+import type { ExposureNotice, RunningServer, ServedModel, StartServer } from './running-server.ts';
 import { ServerManagement } from './server-management.ts';
+import { serverUrl } from './server-url.ts';
 import { version } from './version.ts';
 
-export const startServer: StartServer = async (config, logger) => {
-  const children = await ChildProcesses.open({
-    worker: config.worker,
-    onFolderUnavailable: (reason) => logger.warn({ reason }, 'no private folder for temporary files'),
-  });
-  let store: MetadataStore | undefined;
-  try {
-    store = await openStore(config.store, children.folder);
-    await children.checkReach(config.models.paths, config.store.path);
-    return await startOn({ children, store, config, logger });
-  } catch (error) {
-    await store?.close();
-    await children.close();
-    throw error;
-  }
-};
+export const startServer: StartServer = (config, logger) =>
+  Components.start((components) => startOn(components, config, logger));
 
-interface StartParts {
-  readonly children: ChildProcesses;
-  readonly store: MetadataStore;
-  readonly config: Config;
-  readonly logger: Logger;
-}
-
-async function startOn({ children, store, config, logger }: StartParts): Promise<RunningServer> {
+async function startOn(components: Components, config: Config, logger: Logger): Promise<RunningServer> {
   const metrics = new MetricsRegistry();
   const observer = new MetricsObserver(metrics, { version, node: process.version });
   const processMetrics = startProcessMetrics(metrics, Date.now() - process.uptime() * 1000);
+  components.add({ close: () => processMetrics.stop() });
   const budgetBytes = config.models.memoryBudget === 0 ? Number.POSITIVE_INFINITY : config.models.memoryBudget;
   const watch = new FleetWatch(logger, observer, new LifeCycleMetrics(metrics, budgetBytes));
-  const assembly = await assemble({
+  const assembly = await openServing(components, {
     paths: config.models.paths,
     config,
     observer,
     listener: watch,
-    store,
-    children,
-    ...stateFolderIn(config.store.path),
+    onFolderUnavailable: (reason) => logger.warn({ reason }, 'no private folder for temporary files'),
     onSharedMemoryUnavailable: (reason) =>
       logger.warn({ reason }, 'tensors are copied to workers through their socket'),
     onShadow: (model, modelVersion, outcome) => observer.shadowEnded(model, modelVersion, outcome),
@@ -117,49 +94,47 @@ async function startOn({ children, store, config, logger }: StartParts): Promise
     onError,
   };
   const grpc = grpcEdge(edgeParts);
-  let listeners: Listeners;
-  try {
-    const door = openDoor({ config, trustedProxies, workers: () => assembly.fleet.workerCount, logger });
-    startConnectionMetrics(metrics, door);
-    listeners = await openListeners({
-      config,
-      memory,
-      // Asked only of requests whose header fields have a say.
-      ownerOf: callers.isByConnection
-        ? undefined
-        : (headers, peer) => (callers.readsHeaders(peer) ? callers.callerOf(headers, peer) : undefined),
-      door,
-      onAcceptError: acceptErrorLog(logger, () => performance.now()),
-      onForbidden: forbiddenLog(logger, () => performance.now()),
-      api: createRpcHandler(grpc.services, {
-        errorFrom: (error) => grpc.errorFrom(error),
-        onRefused: (call, error) => grpc.noteRefused(call, error),
-        onError,
-        receiveBytesMax: config.http.bodyBytesMax,
-        cors: config.http.corsOrigins.length === 0 ? undefined : { origins: originsFrom(config.http.corsOrigins) },
-        ...rpc,
-        next: wireHandlerFrom(withLog(restHandler(edgeParts), config, logger), onError),
-      }),
-      management: mount.own?.handler,
-      metrics: wireHandlerFrom(metricsHandler(metrics), onError),
-    });
-  } catch (error) {
-    processMetrics.stop();
-    throw error;
-  }
+  const door = openDoor({ config, trustedProxies, workers: () => assembly.fleet.workerCount, logger });
+  startConnectionMetrics(metrics, door);
+  const listeners = await openListeners({
+    config,
+    memory,
+    // Asked only of requests whose header fields have a say.
+    ownerOf: callers.isByConnection
+      ? undefined
+      : (headers, peer) => (callers.readsHeaders(peer) ? callers.callerOf(headers, peer) : undefined),
+    door,
+    onAcceptError: acceptErrorLog(logger, () => performance.now()),
+    onForbidden: forbiddenLog(logger, () => performance.now()),
+    api: createRpcHandler(grpc.services, {
+      errorFrom: (error) => grpc.errorFrom(error),
+      onRefused: (call, error) => grpc.noteRefused(call, error),
+      onError,
+      receiveBytesMax: config.http.bodyBytesMax,
+      cors: config.http.corsOrigins.length === 0 ? undefined : { origins: originsFrom(config.http.corsOrigins) },
+      ...rpc,
+      next: wireHandlerFrom(withLog(restHandler(edgeParts), config, logger), onError),
+    }),
+    management: mount.own?.handler,
+    metrics: wireHandlerFrom(metricsHandler(metrics), onError),
+  });
+  components.add({
+    drain: async () => {
+      grpc.end();
+      mount.own?.end();
+      await drainListeners(listeners);
+    },
+    close: () => closeListeners(listeners),
+  });
   assembly.library.start();
   return new ComposedServer({
-    assembly,
-    store,
-    children,
+    components,
+    models: assembly.models,
     watch,
     readiness,
-    grpc,
-    endManagement: () => mount.own?.end(),
     listeners,
     scheme: config.tls.certificateFile === '' ? 'http' : 'https',
     notices: exposureNoticesOf(config),
-    stopMetrics: () => processMetrics.stop(),
   });
 }
 
@@ -216,17 +191,13 @@ function originsFrom(origins: readonly string[]): '*' | readonly string[] {
 }
 
 interface ServerParts {
-  readonly assembly: Assembly;
-  readonly store: MetadataStore;
-  readonly children: ChildProcesses;
+  readonly components: Components;
+  readonly models: Assembly['models'];
   readonly watch: FleetWatch;
   readonly readiness: Readiness;
-  readonly grpc: GrpcEdge;
-  readonly endManagement: () => void;
   readonly listeners: Listeners;
   readonly scheme: 'http' | 'https';
   readonly notices: readonly ExposureNotice[];
-  readonly stopMetrics: () => void;
 }
 
 class ComposedServer implements RunningServer {
@@ -236,7 +207,6 @@ class ComposedServer implements RunningServer {
   readonly managementUrl: string | undefined;
   readonly notices: readonly ExposureNotice[];
   readonly #parts: ServerParts;
-  #closed: Promise<void> | undefined;
 
   constructor(parts: ServerParts) {
     this.#parts = parts;
@@ -249,9 +219,9 @@ class ComposedServer implements RunningServer {
   }
 
   models(): readonly ServedModel[] {
-    const { assembly, watch } = this.#parts;
-    return assembly.models.statuses().map((status) => {
-      const model = assembly.models.takeModel(status.name, status.version);
+    const { models, watch } = this.#parts;
+    return models.statuses().map((status) => {
+      const model = models.takeModel(status.name, status.version);
       return {
         ...status,
         loadMs: model === undefined ? undefined : watch.loadMsOf(model),
@@ -273,33 +243,11 @@ class ComposedServer implements RunningServer {
    * The listeners finish their exchanges, and what was on its way to them is still served; then the data plane has
    * nothing left but what its callers have given up. Workers end last.
    */
-  async drain(): Promise<void> {
-    const { listeners, grpc, assembly, endManagement } = this.#parts;
-    grpc.end();
-    endManagement();
-    await Promise.all([listeners.http.drain(), listeners.grpc.drain(), listeners.management?.drain()]);
-    assembly.dataPlane.endShadows();
-    assembly.library.close();
-    await assembly.dataPlane.drain();
-    await assembly.fleet.stop();
-    await assembly.library.removeFiles();
+  drain(): Promise<void> {
+    return this.#parts.components.drain();
   }
 
   close(): Promise<void> {
-    this.#closed ??= this.#close();
-    return this.#closed;
-  }
-
-  async #close(): Promise<void> {
-    const { listeners, assembly, store, children, stopMetrics } = this.#parts;
-    const { http, grpc, metrics, management } = listeners;
-    stopMetrics();
-    assembly.dataPlane.endShadows();
-    assembly.close();
-    assembly.library.close();
-    await Promise.all([http.close(), grpc.close(), metrics.close(), management?.close(), assembly.fleet.kill()]);
-    await assembly.library.removeFiles();
-    await store.close();
-    await children.close();
+    return this.#parts.components.close();
   }
 }

@@ -9,13 +9,12 @@ import {
   silentLibraryListener,
   silentObserver,
 } from '@millrace/router/internal';
-import type { MetadataStore } from '@millrace/store';
-import { type Assembly, assemble } from './assemble.ts';
-import { ChildProcesses } from './children/child-processes.ts';
+import type { Assembly } from './assemble.ts';
+import { Components } from './components.ts';
 import type { Config, Options } from './config/fields.ts';
 import { resolveConfig } from './config/resolve-config.ts';
 import { type InferOptions, schedulingFrom } from './infer-options.ts';
-import { openStore, stateFolderIn } from './open-store.ts';
+import { openServing } from './open-serving.ts';
 import { isReadyFor } from './readiness.ts';
 import { ServerManagement } from './server-management.ts';
 import { type InputValue, type OutputValue, outputValueFrom, tensorFrom } from './tensor-values.ts';
@@ -76,30 +75,19 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
     cwd: process.cwd(),
   });
   const paths = typeof options.models === 'string' ? [options.models] : options.models;
-  const children = await ChildProcesses.open({ worker: config.worker, onFolderUnavailable: () => {} });
-  let opened: MetadataStore | undefined;
-  try {
-    opened = await openStore(config.store, children.folder);
-    await children.checkReach(paths, config.store.path);
-    return await createOn({ children, store: opened, paths }, config, options);
-  } catch (error) {
-    await opened?.close();
-    await children.close();
-    throw error;
-  }
+  return Components.start((components) => createOn(components, { config, paths, options }));
 }
 
-interface EngineGround {
-  readonly children: ChildProcesses;
-  readonly store: MetadataStore;
+interface EngineParts {
+  readonly config: Config;
   readonly paths: readonly string[];
+  readonly options: EngineOptions;
 }
 
-async function createOn(ground: EngineGround, config: Config, options: EngineOptions): Promise<Engine> {
-  const { children, store, paths } = ground;
+async function createOn(components: Components, { config, paths, options }: EngineParts): Promise<Engine> {
   const failures: ConfigProblem[] = [];
   let isStarting: boolean = true;
-  const assembly = await assemble({
+  const assembly = await openServing(components, {
     paths,
     config,
     observer: silentObserver,
@@ -109,36 +97,29 @@ async function createOn(ground: EngineGround, config: Config, options: EngineOpt
         if (isStarting) failures.push({ source: `${view.name}/${view.version}`, message: reason });
       },
     },
-    store,
-    children,
-    ...stateFolderIn(config.store.path),
+    onFolderUnavailable: () => {},
     onSharedMemoryUnavailable: () => {},
   });
-  const { library, fleet } = assembly;
+  const { library } = assembly;
   library.start();
   await library.settled();
   isStarting = false;
   const problems = [...library.problems, ...failures];
-  if (problems.length > 0 && options.allowFailures !== true) {
-    library.close();
-    await fleet.stop();
-    await library.removeFiles();
-    throw new ConfigError(problems);
-  }
-  return new EmbeddedEngine(assembly, ground, options.serveManagement === true);
+  if (problems.length > 0 && options.allowFailures !== true) throw new ConfigError(problems);
+  return new EmbeddedEngine(components, assembly, options.serveManagement === true);
 }
 
 class EmbeddedEngine implements Engine {
   readonly handler: HttpHandler;
   readonly library: Engine['library'];
   readonly management: Management;
+  readonly #components: Components;
   readonly #assembly: Assembly;
-  readonly #ground: EngineGround;
   #closed: Promise<void> | undefined;
 
-  constructor(assembly: Assembly, ground: EngineGround, servesManagement: boolean) {
+  constructor(components: Components, assembly: Assembly, servesManagement: boolean) {
+    this.#components = components;
     this.#assembly = assembly;
-    this.#ground = ground;
     const { models, contexts, dataPlane } = assembly;
     this.library = assembly.library;
     const engine = this;
@@ -225,13 +206,7 @@ class EmbeddedEngine implements Engine {
   }
 
   async #close(): Promise<void> {
-    this.#assembly.dataPlane.endShadows();
-    this.#assembly.library.close();
-    await this.#assembly.dataPlane.drain();
-    await this.#assembly.fleet.stop();
-    await this.#assembly.library.removeFiles();
-    this.#assembly.close();
-    await this.#ground.store.close();
-    await this.#ground.children.close();
+    await this.#components.drain();
+    await this.#components.close();
   }
 }

@@ -8,8 +8,9 @@ import { byteSourceFromBytes } from './byte-source.ts';
 import { OnnxFileError } from './onnx-file-error.ts';
 import { readOnnxGraph } from './read-onnx-graph.ts';
 import { nameBytesMax } from './read-value-info.ts';
+import { zipMapLabelBytesMax, zipMapLabelsMax } from './read-zip-map.ts';
 import { field, modelBytes, tensorInfo } from './testing/model-bytes.ts';
-import { cutZipMaps, findZipMaps, zipMapLabelBytesMax, zipMapLabelsMax, zipMapsMax } from './zip-map.ts';
+import { cutZipMaps, findZipMaps, zipMapsMax } from './zip-map.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'millrace-zip-map-'));
 afterAll(() => rmSync(folder, { recursive: true }));

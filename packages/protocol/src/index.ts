@@ -1,3 +1,4 @@
+export * from './alignment.ts';
 export * from './bytes-elements.ts';
 export * from './cancellation.ts';
 export * from './copy-of.ts';
@@ -15,6 +16,7 @@ export * from './dispatch/warm-up.ts';
 export * from './elements.ts';
 export * from './engine-shape.ts';
 export * from './errors.ts';
+export * from './file-error-words.ts';
 export * from './float16.ts';
 export * from './host-name.ts';
 export { LongValues, longValueBytesMin } from './json/long-values.ts';
@@ -46,6 +48,7 @@ export {
   writeJsonValue,
 } from './json/value.ts';
 export { JsonWriter } from './json/writer.ts';
+export * from './nearest-name.ts';
 export * from './protobuf-fields.ts';
 export * from './quote.ts';
 export * from './tensor.ts';

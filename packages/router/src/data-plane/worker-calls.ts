@@ -4,6 +4,7 @@
  */
 import type { BatchId } from '@millrace/core';
 import {
+  alignedToElement,
   type CallCancelledMessage,
   type CallMessage,
   Cancellation,
@@ -23,8 +24,6 @@ import type { ValidInferRequest } from './valid-request.ts';
 export const callDepthMax = 8;
 /** Calls of one batch, over its whole run; the next one is refused. */
 export const callsPerBatchMax = 1024;
-
-const alignmentBytes = 8;
 
 /** A batch that calls, as far as its calls need to know it. */
 export interface CallingBatch {
@@ -107,14 +106,14 @@ export class WorkerCalls {
 
   #answer(answer: InferAnswer, call: number, batch: BatchId, calls: BatchCalls, link: WorkerLink): void {
     let bytes = 0;
-    for (const { data } of answer.outputs) bytes += aligned(data.byteLength);
+    for (const { data } of answer.outputs) bytes += alignedToElement(data.byteLength);
     const region: Region = link.lend(bytes);
     const copies: Copy[] = [];
     let offset = 0;
     const outputs = answer.outputs.map((tensor): Tensor => {
       const target = region.bytes.subarray(offset, offset + tensor.data.byteLength);
       copies.push({ source: tensor.data, target });
-      offset += aligned(tensor.data.byteLength);
+      offset += alignedToElement(tensor.data.byteLength);
       return { ...tensor, data: target };
     });
     const send = (): void => {
@@ -176,10 +175,6 @@ function refusalOf(model: string, trail: readonly string[], count: number): Infe
 function priorityOf(requests: readonly ValidInferRequest[]): number {
   const stated = requests.map(({ origin }) => origin.priority).filter((priority) => priority > 0);
   return stated.length === 0 ? 0 : Math.min(...stated);
-}
-
-function aligned(bytes: number): number {
-  return Math.ceil(bytes / alignmentBytes) * alignmentBytes;
 }
 
 function failureFrom(error: unknown) {

@@ -7,7 +7,7 @@ import { isVersionName } from '../model/version-name.ts';
 /** Changes that come close together are looked at together. */
 const debounceMs = 100;
 /** Folders that are watched; changes in others are seen by the next poll. */
-export const watchersMax = 4096;
+const watchersMax = 4096;
 
 export interface RepositoryWatchParts {
   readonly paths: readonly string[];

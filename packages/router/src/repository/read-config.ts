@@ -1,5 +1,6 @@
 import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { wordsFromFileError } from '@millrace/protocol';
 import { Findings } from './config-text/findings.ts';
 import {
   configBytesMax,
@@ -7,7 +8,6 @@ import {
   readModelConfig,
   readModelConfigJson,
 } from './config-text/read-model-config.ts';
-import { wordsFromFileError } from './file-system-words.ts';
 import { configFilename, type ModelPlace } from './repository-layout.ts';
 
 /** The configuration of a model: what came with its load, else its file, else nothing. */

@@ -5,10 +5,9 @@
 import type { Stats } from 'node:fs';
 import { readdir, realpath, stat } from 'node:fs/promises';
 import { basename, join, resolve } from 'node:path';
-import type { ConfigProblem } from '@millrace/protocol';
+import { type ConfigProblem, wordsFromFileError } from '@millrace/protocol';
 import { modelNameProblem } from '../model/model-name.ts';
 import { isVersionName } from '../model/version-name.ts';
-import { wordsFromFileError } from './file-system-words.ts';
 
 /** Entries of one folder that are looked at; a folder with more is not a model repository. */
 const folderEntriesMax = 100_000;

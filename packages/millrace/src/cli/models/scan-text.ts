@@ -1,8 +1,8 @@
 /** What a scan of model folders found, as a table for people or JSON for programs. */
 import { type ConfigProblem, formatConfigProblem } from '@millrace/protocol';
 import type { ModelDefinition, ModelVersionDefinition, RepositoryScan } from '@millrace/router/internal';
+import type { Paint } from '../../terminal.ts';
 import { tensorsText } from '../start-screen.ts';
-import type { Paint } from '../terminal.ts';
 import { table } from '../text-layout.ts';
 
 export function scanText(scan: RepositoryScan, paint: Paint): string {

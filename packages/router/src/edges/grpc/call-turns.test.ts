@@ -3,17 +3,17 @@ import type { RequestListener, RpcMethod } from '@millrace/http';
 import { neverCancelled } from '@millrace/protocol';
 import { expect, test } from 'vitest';
 import type { Statistics } from '../../management/statistics.ts';
-import { ModelTally } from '../../telemetry/model-tally.ts';
-import { catalogueOf, viewOf } from '../rest/testing/echo-double.ts';
-import { SliceQueue } from '../slices/slice-queue.ts';
-import { CallTurns } from './call-turns.ts';
-import { HealthListRequestSchema, HealthListResponseSchema } from './generated/grpc/health/v1/health_pb.ts';
-import { ServerReflectionRequestSchema } from './generated/grpc/reflection/v1/reflection_pb.ts';
+import { HealthListRequestSchema, HealthListResponseSchema } from '../../proto/generated/grpc/health/v1/health_pb.ts';
+import { ServerReflectionRequestSchema } from '../../proto/generated/grpc/reflection/v1/reflection_pb.ts';
 import {
   file_inference_grpc_service,
   ModelStatisticsRequestSchema,
   ModelStatisticsResponseSchema,
-} from './generated/inference/grpc_service_pb.ts';
+} from '../../proto/generated/inference/grpc_service_pb.ts';
+import { ModelTally } from '../../telemetry/model-tally.ts';
+import { catalogueOf, viewOf } from '../rest/testing/echo-double.ts';
+import { SliceQueue } from '../slices/slice-queue.ts';
+import { CallTurns } from './call-turns.ts';
 import { HealthService, healthsPerTurn } from './health-service.ts';
 import type { MessageParts } from './message-parts.ts';
 import { ReflectionService } from './reflection-service.ts';

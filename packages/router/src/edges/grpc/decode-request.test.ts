@@ -1,9 +1,9 @@
 import { create, type MessageInitShape, toBinary } from '@bufbuild/protobuf';
 import { expect, test } from 'vitest';
 import type { SequenceStep } from '../../data-plane/infer.ts';
+import { ModelInferRequestSchema } from '../../proto/generated/inference/grpc_service_pb.ts';
 import { grpcDefaults, resolveGrpcConfig } from './config.ts';
 import { type DecodedRequest, decodeRequest } from './decode-request.ts';
-import { ModelInferRequestSchema } from './generated/inference/grpc_service_pb.ts';
 import { InferMessageReader } from './infer-message.ts';
 
 const reader = new InferMessageReader(grpcDefaults);

@@ -1,8 +1,8 @@
 import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
 import { InferenceError } from '@millrace/protocol';
 import { afterEach, expect, test } from 'vitest';
-import { ErrorInfoSchema } from './generated/google/rpc/error_details_pb.ts';
-import { ModelInferRequestSchema, ModelInferResponseSchema } from './generated/inference/grpc_service_pb.ts';
+import { ErrorInfoSchema } from '../../proto/generated/google/rpc/error_details_pb.ts';
+import { ModelInferRequestSchema, ModelInferResponseSchema } from '../../proto/generated/inference/grpc_service_pb.ts';
 import { type Served, serveEdge } from './testing/served-edge.ts';
 
 let open: Served | undefined;

@@ -1,5 +1,6 @@
 import type { RefusedCall, RpcError, RpcService } from '@millrace/http';
 import type { WatchedHealth } from '../../catalogue/catalogue.ts';
+import { file_inference_grpc_service, GRPCInferenceService } from '../../proto/generated/inference/grpc_service_pb.ts';
 import { CallerRule } from '../caller.ts';
 import type { OpenInferenceParts } from '../open-inference.ts';
 import { SliceQueue } from '../slices/slice-queue.ts';
@@ -7,7 +8,6 @@ import type { AddedService } from './added-service.ts';
 import { CallTurns } from './call-turns.ts';
 import { type GrpcOptions, resolveGrpcConfig } from './config.ts';
 import { createErrorEncoder } from './encode-error.ts';
-import { file_inference_grpc_service, GRPCInferenceService } from './generated/inference/grpc_service_pb.ts';
 import { HealthService } from './health-service.ts';
 import { ReflectionService } from './reflection-service.ts';
 import { noteRefusedCall } from './refused-call.ts';

@@ -1,7 +1,10 @@
 /** Statistics as messages. perf_analyzer reads every member, so all of them are always there. */
 import type { MessageInitShape } from '@bufbuild/protobuf';
 import type { Duration, VersionStatistics } from '../../management/statistics.ts';
-import type { ModelStatisticsSchema, StatisticDurationSchema } from './generated/inference/grpc_service_pb.ts';
+import type {
+  ModelStatisticsSchema,
+  StatisticDurationSchema,
+} from '../../proto/generated/inference/grpc_service_pb.ts';
 
 export function versionStatistics(counted: VersionStatistics): MessageInitShape<typeof ModelStatisticsSchema> {
   return {

@@ -3,10 +3,6 @@ import { create } from '@bufbuild/protobuf';
 import { RpcError, type RpcService, type StreamCall, serverStream, unary } from '@millrace/http';
 import { quote } from '@millrace/protocol';
 import type { Catalogue, WatchedHealth } from '../../catalogue/catalogue.ts';
-import { takeReadinessProblem } from '../model-readiness.ts';
-import type { SlicedWork } from '../slices/slice-queue.ts';
-import type { AddedService } from './added-service.ts';
-import type { CallTurns } from './call-turns.ts';
 import {
   file_grpc_health_v1_health,
   Health,
@@ -16,7 +12,11 @@ import {
   HealthListRequestSchema,
   HealthListResponseSchema,
   HealthCheckResponse_ServingStatus as ServingStatus,
-} from './generated/grpc/health/v1/health_pb.ts';
+} from '../../proto/generated/grpc/health/v1/health_pb.ts';
+import { takeReadinessProblem } from '../model-readiness.ts';
+import type { SlicedWork } from '../slices/slice-queue.ts';
+import type { AddedService } from './added-service.ts';
+import type { CallTurns } from './call-turns.ts';
 import { codecOf } from './message-codec.ts';
 import { encodeInParts, type MessageParts, partsCodec } from './message-parts.ts';
 

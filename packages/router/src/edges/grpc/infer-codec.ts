@@ -2,14 +2,14 @@
 import { fromBinary, fromJson, toBinary, toJson } from '@bufbuild/protobuf';
 import type { RequestCodec, ResponseCodec, RpcError } from '@millrace/http';
 import { InferenceError } from '@millrace/protocol';
-import { doAtOnce } from '../slices/slice-queue.ts';
-import { encodeResponse, type InferResponse } from './encode-response.ts';
-import { encodeStreamResponse, type StreamResponse } from './encode-stream-response.ts';
 import {
   type ModelInferRequest,
   ModelInferRequestSchema,
   ModelStreamInferResponseSchema,
-} from './generated/inference/grpc_service_pb.ts';
+} from '../../proto/generated/inference/grpc_service_pb.ts';
+import { doAtOnce } from '../slices/slice-queue.ts';
+import { encodeResponse, type InferResponse } from './encode-response.ts';
+import { encodeStreamResponse, type StreamResponse } from './encode-stream-response.ts';
 import { type InferMessage, type InferMessageLimits, InferMessageReader } from './infer-message.ts';
 import { JsonRequest } from './json-request.ts';
 import { encodeJson, JsonResponse } from './json-response.ts';

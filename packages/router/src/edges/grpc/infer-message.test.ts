@@ -10,7 +10,7 @@ import {
   InferTensorContentsSchema,
   type ModelInferRequest,
   ModelInferRequestSchema,
-} from './generated/inference/grpc_service_pb.ts';
+} from '../../proto/generated/inference/grpc_service_pb.ts';
 import {
   type InferMessage,
   InferMessageReader,

@@ -2,11 +2,11 @@
 import { create, fromBinary, fromJson, type MessageInitShape, toBinary, toJson } from '@bufbuild/protobuf';
 import { encodeBytesElements, type Tensor } from '@millrace/protocol';
 import { describe, expect, test } from 'vitest';
+import { ModelInferRequestSchema, ModelInferResponseSchema } from '../../proto/generated/inference/grpc_service_pb.ts';
 import { doAtOnce } from '../slices/slice-queue.ts';
 import { grpcDefaults } from './config.ts';
 import { decodeRequest } from './decode-request.ts';
 import { encodeResponse } from './encode-response.ts';
-import { ModelInferRequestSchema, ModelInferResponseSchema } from './generated/inference/grpc_service_pb.ts';
 import { inferResponseCodec, streamRequestCodec } from './infer-codec.ts';
 import { InferMessageReader } from './infer-message.ts';
 import { JsonRequest } from './json-request.ts';

@@ -15,10 +15,10 @@ import {
   LongValues,
   readJsonValue,
 } from '@millrace/protocol';
+import { InferTensorContentsSchema, ModelInferRequestSchema } from '../../proto/generated/inference/grpc_service_pb.ts';
 import { bytesInSlices } from '../repository/base64-file.ts';
 import { joinPieces } from '../slices/join-pieces.ts';
 import { type SlicedWork, sliceBytes } from '../slices/slice-queue.ts';
-import { InferTensorContentsSchema, ModelInferRequestSchema } from './generated/inference/grpc_service_pb.ts';
 import type { InferMessage, InferMessageReader, InputMessage } from './infer-message.ts';
 import { jsonAtOnceBytesMax, jsonFrom } from './message-codec.ts';
 

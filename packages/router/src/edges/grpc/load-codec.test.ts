@@ -1,9 +1,9 @@
 import { create, type DescMessage, type MessageInitShape, toBinary } from '@bufbuild/protobuf';
 import { delimitedHead } from '@millrace/protocol';
 import { describe, expect, test } from 'vitest';
+import { RepositoryModelLoadRequestSchema } from '../../proto/generated/inference/grpc_service_pb.ts';
+import { RepositoryLoadRequestSchema } from '../../proto/generated/millrace/v1/management_pb.ts';
 import { overrideFilesMax } from '../repository/load-overrides.ts';
-import { RepositoryModelLoadRequestSchema } from './generated/inference/grpc_service_pb.ts';
-import { RepositoryLoadRequestSchema } from './generated/millrace/v1/management_pb.ts';
 import { loadCodecOf, loadFieldsMax } from './load-codec.ts';
 
 const content = new Uint8Array([1, 2, 3]);

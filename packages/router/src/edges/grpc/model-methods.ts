@@ -2,8 +2,6 @@
 import { create } from '@bufbuild/protobuf';
 import { type RpcMethod, unary } from '@millrace/http';
 import type { Catalogue } from '../../catalogue/catalogue.ts';
-import { takeReadinessProblem } from '../model-readiness.ts';
-import { encodeModelConfig, encodeModelMetadata } from './encode-model.ts';
 import {
   ModelConfigRequestSchema,
   ModelConfigResponseSchema,
@@ -11,7 +9,9 @@ import {
   ModelMetadataResponseSchema,
   ModelReadyRequestSchema,
   ModelReadyResponseSchema,
-} from './generated/inference/grpc_service_pb.ts';
+} from '../../proto/generated/inference/grpc_service_pb.ts';
+import { takeReadinessProblem } from '../model-readiness.ts';
+import { encodeModelConfig, encodeModelMetadata } from './encode-model.ts';
 import { codecOf } from './message-codec.ts';
 
 export function modelMethods(catalogue: Catalogue): readonly RpcMethod[] {

@@ -1,7 +1,7 @@
 import { create, fromBinary, toJson } from '@bufbuild/protobuf';
 import { describe, expect, test } from 'vitest';
-import * as v1 from './generated/grpc/reflection/v1/reflection_pb.ts';
-import { file_inference_grpc_service } from './generated/inference/grpc_service_pb.ts';
+import * as v1 from '../../proto/generated/grpc/reflection/v1/reflection_pb.ts';
+import { file_inference_grpc_service } from '../../proto/generated/inference/grpc_service_pb.ts';
 import { ReflectionAnswers, reflectionAnswerCodec } from './reflection-answers.ts';
 
 const answers = new ReflectionAnswers([file_inference_grpc_service]);

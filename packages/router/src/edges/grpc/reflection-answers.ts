@@ -11,9 +11,9 @@ import {
 import { FileDescriptorProtoSchema } from '@bufbuild/protobuf/wkt';
 import { type ResponseCodec, statusCodes } from '@millrace/http';
 import { quote } from '@millrace/protocol';
-import { file_google_rpc_error_details } from './generated/google/rpc/error_details_pb.ts';
-import * as v1 from './generated/grpc/reflection/v1/reflection_pb.ts';
-import { file_grpc_reflection_v1alpha_reflection } from './generated/grpc/reflection/v1alpha/reflection_pb.ts';
+import { file_google_rpc_error_details } from '../../proto/generated/google/rpc/error_details_pb.ts';
+import * as v1 from '../../proto/generated/grpc/reflection/v1/reflection_pb.ts';
+import { file_grpc_reflection_v1alpha_reflection } from '../../proto/generated/grpc/reflection/v1alpha/reflection_pb.ts';
 
 type Request = v1.ServerReflectionRequest;
 type Response = v1.ServerReflectionResponse;

@@ -1,10 +1,10 @@
 /** gRPC's server reflection: the descriptors of everything served, for tools that have no files of their own. */
 import type { DescFile } from '@bufbuild/protobuf';
 import { bidi, type RequestStream, type RpcService, type StreamCall } from '@millrace/http';
+import * as v1 from '../../proto/generated/grpc/reflection/v1/reflection_pb.ts';
+import { ServerReflection as ServerReflectionV1alpha } from '../../proto/generated/grpc/reflection/v1alpha/reflection_pb.ts';
 import type { SlicedWork } from '../slices/slice-queue.ts';
 import type { CallTurns } from './call-turns.ts';
-import * as v1 from './generated/grpc/reflection/v1/reflection_pb.ts';
-import { ServerReflection as ServerReflectionV1alpha } from './generated/grpc/reflection/v1alpha/reflection_pb.ts';
 import { codecOf } from './message-codec.ts';
 import { type ReflectionAnswer, ReflectionAnswers, reflectionAnswerCodec } from './reflection-answers.ts';
 

@@ -2,7 +2,7 @@
 import type { RefusedCall, RpcCode, RpcError } from '@millrace/http';
 import { type ErrorCode, InferenceError } from '@millrace/protocol';
 import type { DataPlane } from '../../data-plane/infer.ts';
-import { GRPCInferenceService } from './generated/inference/grpc_service_pb.ts';
+import { GRPCInferenceService } from '../../proto/generated/inference/grpc_service_pb.ts';
 import { inferMethodName } from './infer-methods.ts';
 
 const codes: Readonly<Partial<Record<RpcCode, ErrorCode>>> = {

@@ -3,8 +3,6 @@ import { create } from '@bufbuild/protobuf';
 import { type RpcMethod, unary } from '@millrace/http';
 import { InferenceError, quote } from '@millrace/protocol';
 import type { LoadOverrides, Management } from '../../management/management.ts';
-import { loadOverridesFrom } from '../repository/load-overrides.ts';
-import { unloadIfKnown } from '../repository/unload-if-known.ts';
 import {
   type ModelRepositoryParameter,
   RepositoryIndexRequestSchema,
@@ -13,7 +11,9 @@ import {
   RepositoryModelLoadResponseSchema,
   RepositoryModelUnloadRequestSchema,
   RepositoryModelUnloadResponseSchema,
-} from './generated/inference/grpc_service_pb.ts';
+} from '../../proto/generated/inference/grpc_service_pb.ts';
+import { loadOverridesFrom } from '../repository/load-overrides.ts';
+import { unloadIfKnown } from '../repository/unload-if-known.ts';
 import { loadCodecOf } from './load-codec.ts';
 import { codecOf } from './message-codec.ts';
 

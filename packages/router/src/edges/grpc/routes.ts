@@ -1,11 +1,11 @@
 /** The operations of the Open Inference Protocol over gRPC. */
 import type { RpcError, RpcService } from '@millrace/http';
+import { GRPCInferenceService } from '../../proto/generated/inference/grpc_service_pb.ts';
 import type { CallerRule } from '../caller.ts';
 import type { OpenInferenceParts } from '../open-inference.ts';
 import type { SliceQueue } from '../slices/slice-queue.ts';
 import type { CallTurns } from './call-turns.ts';
 import type { GrpcConfig } from './config.ts';
-import { GRPCInferenceService } from './generated/inference/grpc_service_pb.ts';
 import { InferOperation } from './infer.ts';
 import { modelInfer, modelStreamInfer } from './infer-methods.ts';
 import { modelMethods } from './model-methods.ts';

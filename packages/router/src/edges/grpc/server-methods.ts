@@ -1,7 +1,6 @@
 /** The server itself: whether it is up and ready, and what it offers. */
 import { create } from '@bufbuild/protobuf';
 import { type RpcMethod, unary } from '@millrace/http';
-import { extensionsOf, type OpenInferenceParts } from '../open-inference.ts';
 import {
   ServerLiveRequestSchema,
   ServerLiveResponseSchema,
@@ -9,7 +8,8 @@ import {
   ServerMetadataResponseSchema,
   ServerReadyRequestSchema,
   ServerReadyResponseSchema,
-} from './generated/inference/grpc_service_pb.ts';
+} from '../../proto/generated/inference/grpc_service_pb.ts';
+import { extensionsOf, type OpenInferenceParts } from '../open-inference.ts';
 import { codecOf } from './message-codec.ts';
 
 export function serverMethods(dependencies: OpenInferenceParts): readonly RpcMethod[] {

@@ -1,10 +1,13 @@
 /** Triton's statistics extension over gRPC. */
 import { type RpcMethod, unary } from '@millrace/http';
 import type { Statistics } from '../../management/statistics.ts';
+import {
+  ModelStatisticsRequestSchema,
+  ModelStatisticsResponseSchema,
+} from '../../proto/generated/inference/grpc_service_pb.ts';
 import type { SlicedWork } from '../slices/slice-queue.ts';
 import type { CallTurns } from './call-turns.ts';
 import { versionStatistics } from './encode-statistics.ts';
-import { ModelStatisticsRequestSchema, ModelStatisticsResponseSchema } from './generated/inference/grpc_service_pb.ts';
 import { codecOf } from './message-codec.ts';
 import { encodeInParts, type MessageParts, partsCodec } from './message-parts.ts';
 

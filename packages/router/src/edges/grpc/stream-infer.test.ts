@@ -3,12 +3,15 @@ import { RpcError } from '@millrace/http';
 import { type CancelSignal, InferenceError } from '@millrace/protocol';
 import { afterEach, describe, expect, test } from 'vitest';
 import type { DataPlane, InferAnswer, InferRequest } from '../../data-plane/infer.ts';
+import {
+  ModelInferRequestSchema,
+  ModelStreamInferResponseSchema,
+} from '../../proto/generated/inference/grpc_service_pb.ts';
 import { CallerRule } from '../caller.ts';
 import { catalogueOf, viewOf } from '../rest/testing/echo-double.ts';
 import { SliceQueue } from '../slices/slice-queue.ts';
 import { grpcDefaults } from './config.ts';
 import { encodeStreamResponse } from './encode-stream-response.ts';
-import { ModelInferRequestSchema, ModelStreamInferResponseSchema } from './generated/inference/grpc_service_pb.ts';
 import { InferOperation } from './infer.ts';
 import { type InferMessage, InferMessageReader } from './infer-message.ts';
 import { StreamInferOperation } from './stream-infer.ts';

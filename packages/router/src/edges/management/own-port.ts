@@ -1,8 +1,8 @@
 /** Management alone, for a port of its own: both faces, Triton's repository calls, OpenAPI and reflection; no inference. */
 import type { HttpHandler, RpcError, RpcService } from '@millrace/http';
+import { file_inference_grpc_service, GRPCInferenceService } from '../../proto/generated/inference/grpc_service_pb.ts';
 import { CallTurns } from '../grpc/call-turns.ts';
 import { createErrorEncoder } from '../grpc/encode-error.ts';
-import { file_inference_grpc_service, GRPCInferenceService } from '../grpc/generated/inference/grpc_service_pb.ts';
 import { ReflectionService } from '../grpc/reflection-service.ts';
 import { repositoryMethods } from '../grpc/repository-methods.ts';
 import { type RestOptions, resolveRestConfig } from '../rest/config.ts';

@@ -1,7 +1,7 @@
 /** Management over gRPC, gRPC-Web and Connect. */
 import { create } from '@bufbuild/protobuf';
 import { RpcError, type RpcService, type StreamCall, serverStream, unary } from '@millrace/http';
-import * as v1 from '../../grpc/generated/millrace/v1/management_pb.ts';
+import * as v1 from '../../../proto/generated/millrace/v1/management_pb.ts';
 import { loadCodecOf } from '../../grpc/load-codec.ts';
 import { codecOf } from '../../grpc/message-codec.ts';
 import type { ManagementOperations } from '../operations.ts';

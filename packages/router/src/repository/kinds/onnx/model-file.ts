@@ -2,7 +2,7 @@ import { constants } from 'node:fs';
 import { access, readdir, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { OnnxFileError, type OnnxGraph, readOnnxFile, type ZipMap } from '@millrace/onnx';
-import { wordsFromFileError } from '../../file-system-words.ts';
+import { wordsFromFileError } from '@millrace/protocol';
 import { staysInside } from '../../label-file.ts';
 import { modelFilenameDefault } from '../../repository-layout.ts';
 import { graphWithScores, zipMapsOf } from './zip-maps.ts';

@@ -10,7 +10,7 @@ import { freeShape, type WrittenTensor } from '../../tensor-config.ts';
  * Inputs with a default that are listed without a configuration. A graph with more was exported with all of its weights
  * as inputs, and clients that look at the list could make nothing of it.
  */
-export const defaultedInputsMax = 16;
+const defaultedInputsMax = 16;
 
 /** The IR version since which a run may be given another value for an initializer that is also an input. */
 const overridableIrVersion = 4;

@@ -4,9 +4,9 @@ import type { Readable } from 'node:stream';
 import { isDatatype, type TensorSpec } from '@millrace/protocol';
 
 /** A module that takes longer to load is not waited for. */
-export const describeMsMax = 20_000;
+const describeMsMax = 20_000;
 /** More than any declaration needs. */
-export const descriptionBytesMax = 1024 * 1024;
+const descriptionBytesMax = 1024 * 1024;
 
 const answerPosition = 3;
 const reasonCharactersMax = 1000;

@@ -1,7 +1,6 @@
+/** What the operating system says of a file, as a predicate about the path. */
 const words: Readonly<Record<string, string>> = {
   ENOENT: 'does not exist',
-  EACCES: 'cannot be read: permission denied; check its owner and mode',
-  EPERM: 'cannot be read: not permitted; check its owner and mode',
   ELOOP: 'is a symbolic link that leads back to itself; remove or correct it',
   ENOTDIR: 'leads through something that is not a folder',
   EISDIR: 'is a folder, not a file',
@@ -9,8 +8,15 @@ const words: Readonly<Record<string, string>> = {
   EMFILE: 'cannot be opened: too many open files; raise the limit (ulimit -n)',
 };
 
+/** Said after what was tried. */
+const refusals: Readonly<Record<string, string>> = {
+  EACCES: 'permission denied; check its owner and mode',
+  EPERM: 'not permitted; check its owner and mode',
+};
+
 /** A file system error as a predicate about the path it happened on, for instance `does not exist`. */
-export function wordsFromFileError(error: unknown): string {
+export function wordsFromFileError(error: unknown, attempt: 'read' | 'written' = 'read'): string {
   const code = error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : '';
-  return words[code] ?? `cannot be read: ${error instanceof Error ? error.message : String(error)}`;
+  const reason = refusals[code] ?? (error instanceof Error ? error.message : String(error));
+  return words[code] ?? `cannot be ${attempt}: ${reason}`;
 }

@@ -2,7 +2,7 @@
  * A model under full load for the controller's tests and its plot: instances that run one batch after the other, each
  * with the next one waiting behind it, on a machine with so many cores. Time is virtual.
  */
-import type { AdaptiveBatching } from './adaptive-batching.ts';
+import type { AdaptiveBatching } from '../adaptive/adaptive-batching.ts';
 
 export interface SimulatedModel {
   /** Milliseconds of a run with one core to itself. */

@@ -1,9 +1,9 @@
-/** The seam between the command and the composition root: what `serve` needs of a server that has begun to listen. */
+/** The seam between the command line and the composition root: what `serve` needs of a server that has begun to listen. */
 
 import type { TensorSpec } from '@millrace/protocol';
 import type { ModelStatus } from '@millrace/router';
-import type { Config } from '../config/fields.ts';
-import type { Logger } from '../logging/logger.ts';
+import type { Config } from './config/fields.ts';
+import type { Logger } from './logging/logger.ts';
 
 /** One version of a model, as far as it is known by now. */
 export interface ServedModel extends ModelStatus {
