@@ -41,6 +41,8 @@ export class Call
   #stage = 0;
   #isHandled: boolean = false;
   #isHeld: boolean = false;
+  /** Its answer is being compressed. */
+  #isPacking: boolean = false;
 
   constructor(exchange: WireExchange, host: RpcHost, bound: BoundMethod, dialect: Dialect) {
     super(exchange, host, bound, dialect);
@@ -251,22 +253,22 @@ export class Call
   }
 
   answer(message: unknown, release?: () => void): void {
-    if (this.isEnded) {
+    if (this.isEnded || this.#isPacking) {
       release?.();
-      this.#letExchangeGo();
+      if (this.isEnded) this.#letExchangeGo();
       return;
     }
     const encoded = this.#takeEncoded(message, release);
     if (encoded === undefined) return;
     const { compression } = this;
     const bytes = compression === undefined ? 0 : byteLengthOf(encoded);
-    if (compression === undefined || !isWorthCompressing(bytes, this.host.limits))
-      this.#answer(encoded, false, release);
-    else if (this.host.packing.isQuick(bytes)) {
-      const packed = this.host.packing.packNow(piecesOf(encoded), bytes, compression);
+    const { limits, packing } = this.host;
+    if (compression === undefined || !isWorthCompressing(bytes, limits)) this.#answer(encoded, false, release);
+    else if (packing.isQuick(bytes)) {
+      const packed = packing.packNow(piecesOf(encoded), bytes, compression);
       release?.();
       this.#answer(packed, true, undefined);
-    } else this.#answerPackedLater(encoded, bytes, compression, release);
+    } else this.#packLater(encoded, bytes, compression, release);
   }
 
   #answer(bytes: MessageBytes, isCompressed: boolean, release: (() => void) | undefined): void {
@@ -279,24 +281,22 @@ export class Call
     this.#finish(undefined);
   }
 
-  #answerPackedLater(
-    encoded: MessageBytes,
-    bytes: number,
-    compression: Compression,
-    release: (() => void) | undefined,
-  ): void {
+  /** Compresses a large answer off the event loop; meanwhile it is kept beside the request. */
+  #packLater(answer: MessageBytes, bytes: number, compression: Compression, release: (() => void) | undefined): void {
     if (!this.exchange.hasRoomToKeep(bytes)) {
       release?.();
       this.onRefused();
       return;
     }
+    this.#isPacking = true;
     this.count(bytes);
-    const packedFor = { owner: this.peer.owner, signal: this.signal };
     const done = (): void => {
-      release?.();
+      this.#isPacking = false;
       this.give(bytes);
+      release?.();
     };
-    this.host.packing.packLater(piecesOf(encoded), compression, packedFor).then(
+    const packedFor = { owner: this.peer.owner, signal: this.signal };
+    this.host.packing.packLater(piecesOf(answer), compression, packedFor).then(
       (packed) => {
         done();
         if (this.isEnded) this.#letExchangeGo();

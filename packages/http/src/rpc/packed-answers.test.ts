@@ -44,6 +44,21 @@ test('a larger one is compressed off the event loop, and its memory is given bac
   expect([exchange.trailer('grpc-status'), released]).toEqual(['0', 1]);
 });
 
+test('a second answer while the first is compressed is dropped', async () => {
+  const released: string[] = [];
+  const exchange = asked(0, {
+    unary: (_, call) => {
+      call.answer('a'.repeat(2000), () => released.push('first'));
+      call.answer('b', () => released.push('second'));
+      return undefined;
+    },
+  });
+  expect(released).toEqual(['second']);
+  await exchange.whenDone();
+  expect(plainOf(exchange)).toBe('a'.repeat(2000));
+  expect(exchange.envelopes()).toHaveLength(1);
+});
+
 test('one over compressBytesMax is sent as it is', () => {
   const exchange = asked(100_001);
   expect(exchange.envelopes()[0]).toMatchObject({ flags: 0 });
