@@ -51,7 +51,7 @@ import {
   refuseConcurrency,
 } from './pipeline/read-pipeline.ts';
 import { readWarmup } from './read-warmup.ts';
-import { configFilename, type ModelPlace } from './repository-layout.ts';
+import { configFilename, type ModelLocation } from './repository-layout.ts';
 import { clientGraphOf, readSequencing, sequenceQueuePolicy } from './sequence-batching/read-sequencing.ts';
 import { checkUnservedFields } from './unserved-fields.ts';
 import { chooseVersions } from './version-policy.ts';
@@ -70,7 +70,7 @@ export interface ReadModelOptions {
 }
 
 /** Reads one model: its configuration, the versions its policy chooses, their graphs, labels and weights' files. */
-export async function readModel(place: ModelPlace, options: ReadModelOptions): Promise<ModelReading> {
+export async function readModel(place: ModelLocation, options: ReadModelOptions): Promise<ModelReading> {
   const { config, findings } = await readConfig(place);
   const isEnsemble = isEnsembleConfig(config);
   const isPipeline = !isEnsemble && (await isPipelineModel(config, place));
@@ -126,7 +126,7 @@ export async function readModel(place: ModelPlace, options: ReadModelOptions): P
 }
 
 /** The configuration of a model: what came with its load, else its file, else nothing. */
-export async function readConfig(place: ModelPlace): Promise<ReadModelConfig> {
+export async function readConfig(place: ModelLocation): Promise<ReadModelConfig> {
   const path = join(place.path, configFilename);
   if (place.configText !== undefined) return readModelConfigJson(place.configText, `config of ${place.name}`);
   if (!place.hasConfig) return { config: {}, findings: new Findings(place.path) };
@@ -149,7 +149,7 @@ function listOf(words: readonly string[]): string {
   return `${words.slice(0, -1).join(', ')} and ${words.at(-1)}`;
 }
 
-function checkHead(config: ModelConfig, place: ModelPlace, findings: Findings): void {
+function checkHead(config: ModelConfig, place: ModelLocation, findings: Findings): void {
   const { name = '', platform = '', backend = '' } = config;
   if (name !== '' && name !== place.name) {
     findings.problem(
@@ -173,7 +173,7 @@ function checkHead(config: ModelConfig, place: ModelPlace, findings: Findings): 
 
 /** What the versions of a model have in common. */
 export interface ModelParts {
-  readonly place: ModelPlace;
+  readonly place: ModelLocation;
   readonly config: ModelConfig;
   readonly settings: ModelSettings;
   readonly groups: readonly InstanceGroup[];
@@ -288,7 +288,7 @@ function failedModel(name: string, { problems, warnings }: Findings): ModelReadi
 
 /** Versions that the policy names and that have no folder are left out, as Triton leaves them out; one must be there. */
 function noteMissingVersions(
-  place: ModelPlace,
+  place: ModelLocation,
   versions: readonly string[],
   missing: readonly string[],
   findings: Findings,

@@ -11,7 +11,7 @@ import { declaredSpecs } from '../declared-tensor.ts';
 import { readAllLabels } from '../label-file.ts';
 import { concurrencyParameter } from '../model-parameters.ts';
 import type { ModelParts, VersionReading } from '../read-model.ts';
-import type { ModelPlace } from '../repository-layout.ts';
+import type { ModelLocation } from '../repository-layout.ts';
 import type { DescribePipeline, PipelineDescription } from './describe-pipeline.ts';
 
 export const pipelinePlatformName = 'millrace_pipeline';
@@ -20,7 +20,7 @@ export const pipelineBackendName = 'pipeline';
 export const pipelineFilenames = ['pipeline.ts', 'pipeline.mts', 'pipeline.js', 'pipeline.mjs'];
 
 /** By what the configuration says, or by the file when it says nothing. */
-export async function isPipelineModel(config: ModelConfig, place: ModelPlace): Promise<boolean> {
+export async function isPipelineModel(config: ModelConfig, place: ModelLocation): Promise<boolean> {
   const { backend = '', platform = '' } = config;
   if (backend === pipelineBackendName || platform === pipelinePlatformName) return true;
   if (backend !== '' || platform !== '' || place.isSingleFile) return false;
@@ -130,7 +130,7 @@ export async function readPipelineVersion(
 }
 
 async function takePath(
-  place: ModelPlace,
+  place: ModelLocation,
   version: string,
   config: ModelConfig,
   findings: Findings,
