@@ -8,8 +8,12 @@ import type { ServedModel } from '../data-plane/served-model.ts';
 import { HeldClock } from '../data-plane/testing/held-clock.ts';
 import { servedModel } from '../data-plane/testing/models.ts';
 import { ScriptedLane } from '../data-plane/testing/scripted-lane.ts';
-import { type FleetListener, type GroupListener, type RunningGroup, WorkerFleet } from './worker-fleet.ts';
-import { reloadPauseMs, stopMsMax } from './worker-slot.ts';
+import type { FleetListener } from './fleet-listener.ts';
+import type { RunningGroup } from './running-group.ts';
+import { reloadPauseMs } from './slot-loads.ts';
+import { WorkerFleet } from './worker-fleet.ts';
+import type { GroupListener } from './worker-group.ts';
+import { stopMsMax } from './worker-slot.ts';
 
 const loadMsMax = 300_000;
 const { pauseMs, stableMs, crashLoopDeaths } = defaultRestartPolicy;

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import type { RunningGroup } from '../../dispatch/worker-fleet.ts';
+import type { RunningGroup } from '../../dispatch/running-group.ts';
 import type { ContextPlan } from './context-plan.ts';
 import { bytesOf, measureProcess } from './resident-memory.ts';
 import { Revision } from './revision.ts';

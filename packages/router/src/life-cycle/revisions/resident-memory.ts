@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import type { RunningGroup } from '../../dispatch/worker-fleet.ts';
+import type { RunningGroup } from '../../dispatch/running-group.ts';
 import type { Revision } from './revision.ts';
 
 /** What `/proc/PID/statm` counts in, on every Linux that Node.js runs on by default. */

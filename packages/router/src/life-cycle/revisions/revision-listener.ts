@@ -1,5 +1,5 @@
 import type { ServedModel } from '../../data-plane/served-model.ts';
-import type { FleetListener } from '../../dispatch/worker-fleet.ts';
+import type { FleetListener } from '../../dispatch/fleet-listener.ts';
 
 export interface LoadFailure {
   readonly context: string;

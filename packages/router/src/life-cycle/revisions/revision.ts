@@ -1,7 +1,8 @@
 import type { ModelKey, RevisionId } from '@millrace/core';
 import type { Runner } from '../../data-plane/infer.ts';
 import { modelKeyFrom, ServedModel } from '../../data-plane/served-model.ts';
-import type { GroupedModel, RunningGroup } from '../../dispatch/worker-fleet.ts';
+import type { RunningGroup } from '../../dispatch/running-group.ts';
+import type { GroupedModel } from '../../dispatch/worker-group.ts';
 import type { EnsembleDefinition } from '../../model/ensemble-definition.ts';
 import type { ModelDefinition, ModelVersionDefinition } from '../../model/model-definition.ts';
 import type { ContextPlan, PlannedVersion } from './context-plan.ts';
