@@ -32,7 +32,7 @@ export { ModelLibrary } from './life-cycle/model-library.ts';
 export type { ThreadShare } from './life-cycle/revisions/load-spec-of.ts';
 export { measureProcess } from './life-cycle/revisions/resident-memory.ts';
 export type { LoadFailure } from './life-cycle/revisions/revision-listener.ts';
-export { deviceNameOf } from './model/instance-places.ts';
+export { deviceNameOf } from './model/instance-placements.ts';
 export type { ModelDefinition, ModelFailure, ModelVersionDefinition } from './model/model-definition.ts';
 export { reportedParameters } from './model/run-sharing.ts';
 export {

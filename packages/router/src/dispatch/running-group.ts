@@ -4,7 +4,7 @@
  */
 import type { WorkerId } from '@millrace/core';
 import type { ServedModel } from '../data-plane/served-model.ts';
-import type { InstancePlace } from '../model/instance-places.ts';
+import type { InstancePlacement } from '../model/instance-placements.ts';
 import type { SlotGroup } from './slot-loads.ts';
 import type { WorkerGroup } from './worker-group.ts';
 import { stopMsMax, type WorkerParts, WorkerSlot } from './worker-slot.ts';
@@ -15,7 +15,7 @@ export interface FleetWorker {
   /** Undefined where it has no process of its own, or none at the moment. */
   readonly pid: number | undefined;
   /** Those of its group, each with where it runs; it may still be loading them. */
-  readonly models: readonly { readonly model: ServedModel; readonly place: InstancePlace | undefined }[];
+  readonly models: readonly { readonly model: ServedModel; readonly placement: InstancePlacement | undefined }[];
 }
 
 export class RunningGroup implements SlotGroup {
@@ -53,7 +53,10 @@ export class RunningGroup implements SlotGroup {
     return this.#slots.map(({ worker, pid }, position) => ({
       worker,
       pid,
-      models: this.group.models.map(({ model, places }) => ({ model, place: places[position % places.length] })),
+      models: this.group.models.map(({ model, placements }) => ({
+        model,
+        placement: placements[position % placements.length],
+      })),
     }));
   }
 

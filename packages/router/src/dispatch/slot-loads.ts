@@ -3,7 +3,7 @@ import type { WorkerId } from '@millrace/core';
 import { type FromWorker, type LoadSpec, MalformedFrame, type WorkerLink } from '@millrace/protocol';
 import type { Clock } from '../data-plane/clock.ts';
 import type { ServedModel } from '../data-plane/served-model.ts';
-import { loadSpecAt, takePlaceAt } from '../model/instance-places.ts';
+import { loadSpecAt, takePlacementAt } from '../model/instance-placements.ts';
 import type { FleetListener } from './fleet-listener.ts';
 import type { GroupedModel, WorkerGroup } from './worker-group.ts';
 
@@ -162,13 +162,13 @@ export class SlotLoads {
     });
   }
 
-  #specOf({ spec, places }: GroupedModel): LoadSpec {
-    return loadSpecAt(spec, places, this.#position);
+  #specOf({ spec, placements }: GroupedModel): LoadSpec {
+    return loadSpecAt(spec, placements, this.#position);
   }
 
   #priorityMaxOf(model: ServedModel): number {
-    const places = this.#slotGroup.group.models.find((entry) => entry.model === model)?.places ?? [];
-    return takePlaceAt(places, this.#position)?.priorityMax ?? Number.POSITIVE_INFINITY;
+    const placements = this.#slotGroup.group.models.find((entry) => entry.model === model)?.placements ?? [];
+    return takePlacementAt(placements, this.#position)?.priorityMax ?? Number.POSITIVE_INFINITY;
   }
 
   #modelOf(handle: number): ServedModel {

@@ -48,7 +48,7 @@ class FleetOnStage {
         handle += 1;
         const model = modelNamed(name, handle);
         this.models.announce(model);
-        return { model, spec: specOf(model), places: [cpuPlace, gpuPlace] };
+        return { model, spec: specOf(model), placements: [cpuPlacement, gpuPlacement] };
       });
       const name = `group${index + 1}`;
       this.groups.push(this.fleet.add({ name, lane: this.lane, workers, models, listener: this.#groupListener(name) }));
@@ -133,13 +133,13 @@ function specOf({ view, handle }: ServedModel): LoadSpec {
 }
 
 const everyone = { priorityMax: Infinity, threads: 0 };
-const cpuPlace = { group: 'spare', gpu: undefined, ...everyone };
-const gpuPlace = { group: 'quick', gpu: { id: 1, provider: 'cuda' as const }, ...everyone };
+const cpuPlacement = { group: 'spare', gpu: undefined, ...everyone };
+const gpuPlacement = { group: 'quick', gpu: { id: 1, provider: 'cuda' as const }, ...everyone };
 
 test('each worker is told to load the model on its own device', () => {
   const stage = new FleetOnStage(3, ['a']);
   const devices = stage.lane.links.map(({ sent }) => (sent[0]?.kind === 'load' ? sent[0].spec.gpu : 'no load'));
-  expect(devices).toEqual([undefined, gpuPlace.gpu, undefined]);
+  expect(devices).toEqual([undefined, gpuPlacement.gpu, undefined]);
 });
 
 test('a worker is told to load its models, each is ready when loaded, and the worker when all are', () => {
@@ -396,7 +396,7 @@ test('a group that is added later has workers of its own, under ids that were ne
     name: 'late',
     lane: stage.lane,
     workers: 1,
-    models: [{ model, spec: specOf(model), places: [cpuPlace] }],
+    models: [{ model, spec: specOf(model), placements: [cpuPlacement] }],
     listener: { modelServable: () => {}, modelUnservable: () => {}, settled: () => {} },
   });
   expect(stage.takeTold()).toContain('late worker 2 started as 2');

@@ -1,13 +1,13 @@
 /** What is asked of the fleet: models that are to be held by workers of their own, and who hears how it goes. */
 import type { Lane, LoadSpec } from '@millrace/protocol';
 import type { ServedModel } from '../data-plane/served-model.ts';
-import type { InstancePlace } from '../model/instance-places.ts';
+import type { InstancePlacement } from '../model/instance-placements.ts';
 
 export interface GroupedModel {
   readonly model: ServedModel;
   readonly spec: LoadSpec;
   /** Where its instances run, worker by worker. */
-  readonly places: readonly InstancePlace[];
+  readonly placements: readonly InstancePlacement[];
 }
 
 /** Models that share worker processes: usually one model, or several small ones in a named group. */

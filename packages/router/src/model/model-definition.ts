@@ -3,7 +3,7 @@ import type { OnnxGraph } from '@millrace/onnx';
 import type { ConfigProblem, WarmupSample } from '@millrace/protocol';
 import type { EnsembleDefinition } from './ensemble-definition.ts';
 import type { InstanceGroup } from './instance-group.ts';
-import type { InstancePlace } from './instance-places.ts';
+import type { InstancePlacement } from './instance-placements.ts';
 import type { ModelView } from './model-view.ts';
 import type { Sequencing } from './sequencing.ts';
 
@@ -45,8 +45,8 @@ export interface ModelDefinition {
   readonly isGroupShared: boolean;
   readonly instanceGroups: readonly InstanceGroup[];
   /** Where each instance is to run. */
-  readonly places: readonly InstancePlace[];
-  /** As many as places. */
+  readonly placements: readonly InstancePlacement[];
+  /** As many as placements. */
   readonly instanceCount: number;
   /** Threads of one instance; 0: the server divides the machine's cores. */
   readonly threads: number;

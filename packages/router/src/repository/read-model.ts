@@ -10,7 +10,7 @@ import {
   noGpuSupport,
 } from '@millrace/protocol';
 import type { InstanceGroup } from '../model/instance-group.ts';
-import { instancePlacesFrom } from '../model/instance-places.ts';
+import { instancePlacementsFrom } from '../model/instance-placements.ts';
 import type { ModelFailure, ModelReading, ModelVersionDefinition } from '../model/model-definition.ts';
 import type { ModelView } from '../model/model-view.ts';
 import { compareVersions } from '../model/version-name.ts';
@@ -85,7 +85,7 @@ export async function readModel(place: ModelLocation, options: ReadModelOptions)
   const gpu = isPipeline ? noGpuSupport : options.gpu;
   const groups = isEnsemble ? [] : readInstanceGroups(config, place.name, gpu, findings);
   const provider = readGpuProvider(config, gpu, findings);
-  const places = instancePlacesFrom(groups, provider);
+  const placements = instancePlacementsFrom(groups, provider);
   const cache = readCacheChoice(config, findings);
   // A folder that would be empty is hard to keep in version control, so that an ensemble needs none.
   const present = isEnsemble && place.versions.length === 0 ? ['1'] : place.versions;
@@ -116,8 +116,8 @@ export async function readModel(place: ModelLocation, options: ReadModelOptions)
     workerGroup: settings.workerGroup,
     isGroupShared: settings.isGroupShared,
     instanceGroups: groups,
-    places,
-    instanceCount: places.length,
+    placements,
+    instanceCount: placements.length,
     threads: settings.threads,
     isSpinning: settings.isSpinning,
     cache,

@@ -84,8 +84,8 @@ function identityOf({ definition, fingerprint, generation }: ReadDefinition, ver
 }
 
 /** More or fewer instances of one kind come and go; where there are several kinds, each worker has its own. */
-function devicesOf({ places }: ModelDefinition): readonly string[] {
-  const kinds = places.map((place) => JSON.stringify(place));
+function devicesOf({ placements }: ModelDefinition): readonly string[] {
+  const kinds = placements.map((placement) => JSON.stringify(placement));
   return new Set(kinds).size === 1 ? kinds.slice(0, 1) : kinds;
 }
 

@@ -105,6 +105,6 @@ export class RevisionMaker {
     );
     this.#keys.add(model.key);
     model.runner = this.#runnerOf(model, definition, version);
-    return { model, spec: loadSpecOf(model, definition, version, share), places: definition.places };
+    return { model, spec: loadSpecOf(model, definition, version, share), placements: definition.placements };
   }
 }

@@ -2,7 +2,7 @@
 import type { GpuProvider, GpuSpec, LoadSpec } from '@millrace/protocol';
 import type { InstanceGroup } from './instance-group.ts';
 
-export interface InstancePlace {
+export interface InstancePlacement {
   /** The name of its instance group. */
   readonly group: string;
   /** Undefined: the CPU. */
@@ -14,30 +14,33 @@ export interface InstancePlace {
 }
 
 /** In the order of the groups; the GPUs of a group take turns, so that a few instances spread over all of them. */
-export function instancePlacesFrom(groups: readonly InstanceGroup[], provider: GpuProvider): readonly InstancePlace[] {
-  const places: InstancePlace[] = [];
+export function instancePlacementsFrom(
+  groups: readonly InstanceGroup[],
+  provider: GpuProvider,
+): readonly InstancePlacement[] {
+  const placements: InstancePlacement[] = [];
   for (const { name: group, device, count, gpus, priorityMax, threads } of groups) {
     for (let round = 0; round < count; round++) {
-      if (device === 'cpu') places.push({ group, gpu: undefined, priorityMax, threads });
-      else for (const id of gpus) places.push({ group, gpu: { id, provider }, priorityMax, threads });
+      if (device === 'cpu') placements.push({ group, gpu: undefined, priorityMax, threads });
+      else for (const id of gpus) placements.push({ group, gpu: { id, provider }, priorityMax, threads });
     }
   }
-  return places;
+  return placements;
 }
 
 /** As operators read it. */
-export function deviceNameOf({ gpu }: InstancePlace): string {
+export function deviceNameOf({ gpu }: InstancePlacement): string {
   return gpu === undefined ? 'cpu' : `gpu:${gpu.id}`;
 }
 
 /**
  * How the worker at a position is told to load a model. A worker that holds several models has as many positions as
- * the one with the most instances; the others go through their places again.
+ * the one with the most instances; the others go through their placements again.
  */
-export function loadSpecAt(spec: LoadSpec, places: readonly InstancePlace[], position: number): LoadSpec {
-  const place = takePlaceAt(places, position);
-  if (place === undefined) return spec;
-  const { gpu, threads } = place;
+export function loadSpecAt(spec: LoadSpec, placements: readonly InstancePlacement[], position: number): LoadSpec {
+  const placement = takePlacementAt(placements, position);
+  if (placement === undefined) return spec;
+  const { gpu, threads } = placement;
   const { batchSizes, ...anywhere } = spec;
   // The CPU runs one size as well as another.
   const onGpu = gpu && { gpu, ...(batchSizes && { batchSizes }) };
@@ -45,6 +48,9 @@ export function loadSpecAt(spec: LoadSpec, places: readonly InstancePlace[], pos
 }
 
 /** Undefined for a model without instances of its own. */
-export function takePlaceAt(places: readonly InstancePlace[], position: number): InstancePlace | undefined {
-  return places[position % places.length];
+export function takePlacementAt(
+  placements: readonly InstancePlacement[],
+  position: number,
+): InstancePlacement | undefined {
+  return placements[position % placements.length];
 }

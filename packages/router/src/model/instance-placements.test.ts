@@ -2,15 +2,15 @@ import { field } from '@millrace/onnx/testing';
 import type { LoadSpec } from '@millrace/protocol';
 import { describe, expect, test } from 'vitest';
 import { readTestModel, serveTestModel, testConfig, testEntries } from '../repository/testing/test-model.ts';
-import { deviceNameOf, loadSpecAt } from './instance-places.ts';
+import { deviceNameOf, loadSpecAt } from './instance-placements.ts';
 
 const twoGpus = { hasCuda: true, hasTensorrt: false, devices: 2 };
 const withTensorrt = { ...twoGpus, hasTensorrt: true };
 
 async function placesOf(config: string, gpu?: typeof twoGpus): Promise<readonly string[]> {
   const { definition } = await serveTestModel({ config: `${testConfig} ${config}`, ...(gpu && { gpu }) });
-  expect(definition.instanceCount).toBe(definition.places.length);
-  return definition.places.map((place) => `${place.group} ${deviceNameOf(place)}`);
+  expect(definition.instanceCount).toBe(definition.placements.length);
+  return definition.placements.map((placement) => `${placement.group} ${deviceNameOf(placement)}`);
 }
 
 describe('instances', () => {
@@ -42,14 +42,14 @@ describe('instances', () => {
         parameters { key: "millrace.threads.slow" value { string_value: "1" } }
         parameters { key: "millrace.threads" value { string_value: "4" } }`,
     });
-    const { places } = definition;
-    expect(places.map(({ group, priorityMax, threads }) => [group, priorityMax, threads])).toEqual([
+    const { placements } = definition;
+    expect(placements.map(({ group, priorityMax, threads }) => [group, priorityMax, threads])).toEqual([
       ['fast', 2, 0],
       ['slow', Infinity, 1],
       ['slow', Infinity, 1],
     ]);
     const spec = { threads: definition.threads } as LoadSpec;
-    expect([0, 1, 2].map((position) => loadSpecAt(spec, places, position).threads)).toEqual([4, 1, 1]);
+    expect([0, 1, 2].map((position) => loadSpecAt(spec, placements, position).threads)).toEqual([4, 1, 1]);
   });
 
   test('on a GPU are driven by CUDA, or by TensorRT where it is asked for and there', async () => {
@@ -57,7 +57,10 @@ describe('instances', () => {
       gpu_execution_accelerator { name: "tensorrt" parameters { key: "precision_mode" value: "FP16" } } } }`;
     const providersOf = async (config: string, gpu: typeof twoGpus) => {
       const { definition, warnings } = await serveTestModel({ config, gpu });
-      return { providers: definition.places.map((place) => place.gpu?.provider), warnings: JSON.stringify(warnings) };
+      return {
+        providers: definition.placements.map((placement) => placement.gpu?.provider),
+        warnings: JSON.stringify(warnings),
+      };
     };
     expect((await providersOf(testConfig, withTensorrt)).providers).toEqual(['cuda', 'cuda']);
     const there = await providersOf(accelerated, withTensorrt);
@@ -73,7 +76,7 @@ describe('instances', () => {
     const specOf = async (config: string, graphFields: readonly Uint8Array[]) => {
       const { definition } = await serveTestModel({ config: `${testConfig} ${config}`, gpu: twoGpus, graphFields });
       const spec = { threads: 1, batchSizes: definition.versions[0]?.gpuBatchSizes } as LoadSpec;
-      return definition.places.map((_, position) => loadSpecAt(spec, definition.places, position).batchSizes);
+      return definition.placements.map((_, position) => loadSpecAt(spec, definition.placements, position).batchSizes);
     };
     const both = 'instance_group { name: "a" kind: KIND_GPU gpus: [ 0 ] } instance_group { name: "b" kind: KIND_CPU }';
     const written = (sizes: string) =>
