@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { FrameWriter, type FromWorker, HeapRegion } from '@millrace/protocol';
 import { createLocalLane } from '@millrace/router/internal';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { useLocalLanes } from './local-lanes.ts';
 import { int64 } from './tensor-bytes.ts';
 import { mustFindWorker } from './worker-path.ts';
@@ -156,7 +156,8 @@ describe('the worker process', () => {
   });
 
   test('has its own name and none of the router’s environment', async () => {
-    process.env.MILLRACE_LANE_TEST = 'secret';
+    vi.stubEnv('MILLRACE_LANE_TEST', 'secret');
+    onTestFinished(() => void vi.unstubAllEnvs());
     const probe = open({ environment: { TZ: 'UTC' } });
     await probe.until('credit');
     const environment = readFileSync(`/proc/${probe.link.pid}/environ`, 'utf8').split('\0');
@@ -193,7 +194,7 @@ describe('the worker process', () => {
   test.each(['while it is idle', 'in the middle of a run'])('ends when its router is killed %s', async (when) => {
     const isRunning = when !== 'while it is idle';
     const script = `
-      import { createLocalLane } from ${JSON.stringify(new URL('../../packages/router/dist/index.js', import.meta.url).href)};
+      import { createLocalLane } from ${JSON.stringify(new URL('../../packages/router/dist/internal.js', import.meta.url).href)};
       const lane = createLocalLane({ workerPath: ${JSON.stringify(mustFindWorker())}, sharedMemoryBytesMax: 1048576 });
       const link = lane.open((message) => {
         if (message.kind === 'gone') throw new Error(message.reason);

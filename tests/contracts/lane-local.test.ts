@@ -1,16 +1,6 @@
 import { createLocalLane } from '@millrace/router/internal';
-import { createInlineLane, onnxruntimeEngine } from '@millrace/worker';
-import { pipelineEngineOf, silentEngine } from '@millrace/worker/testing';
-import callingPipeline from './calling-pipeline.ts';
 import { describeLane } from './lane.ts';
 import { mustFindEventWorker, mustFindPipelineWorker, mustFindSilentWorker, mustFindWorker } from './worker-path.ts';
-
-describeLane('inline', {
-  createLane: () => createInlineLane({ engines: [onnxruntimeEngine] }),
-  createCallingLane: () => createInlineLane({ engines: [pipelineEngineOf(callingPipeline)] }),
-  createSilentLane: () => createInlineLane({ engines: [silentEngine] }),
-  hasProcess: false,
-});
 
 describeLane('local', {
   createLane: () => createLocalLane({ workerPath: mustFindWorker(), sharedMemoryBytesMax: 2 ** 26 }),
