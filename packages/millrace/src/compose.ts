@@ -33,7 +33,6 @@ import { forbiddenLog } from './logging/forbidden-log.ts';
 import type { Logger } from './logging/logger.ts';
 import { memoryLimitsOf } from './memory-limits.ts';
 import { mountManagement, type SharedManagement } from './mount-management.ts';
-import { type ContextLayer, openContexts } from './open-contexts.ts';
 import { openDoor } from './open-door.ts';
 import { openStore, stateFolderIn } from './open-store.ts';
 import { Readiness } from './readiness.ts';
@@ -80,30 +79,25 @@ async function startOn({ children, store, config, logger }: StartParts): Promise
     ...stateFolderIn(config.store.path),
     onSharedMemoryUnavailable: (reason) =>
       logger.warn({ reason }, 'tensors are copied to workers through their socket'),
+    onShadow: (model, modelVersion, outcome) => observer.shadowEnded(model, modelVersion, outcome),
+    onUnreadable: (key) => logger.warn({ key }, 'traffic that cannot be read was left out'),
   });
-  startSchedulerMetrics(metrics, assembly.dataPlane);
+  startSchedulerMetrics(metrics, assembly.dataPlane.inspection);
   const memory = new MemoryLedger(memoryLimitsOf(config));
   startMemoryMetrics(metrics, memory);
   metrics.onCollect(() => assembly.library.measure());
   const readiness = new Readiness(assembly.models, config.models.strictReadiness);
   const onError = (error: unknown): void => logger.error({ error }, 'a request met a defect of the server');
-  const layer = await openContexts({
-    assembly,
-    store,
-    config,
-    onShadow: (model, modelVersion, outcome) => observer.shadowEnded(model, modelVersion, outcome),
-    onUnreadable: (key) => logger.warn({ key }, 'traffic that cannot be read was left out'),
-  });
   const statistics = statisticsFrom(
     assembly.models,
     observer,
     () => assembly.library.contexts(),
-    (name, modelVersion) => layer.contexts.named(name, modelVersion),
+    (name, modelVersion) => assembly.contexts.named(name, modelVersion),
   );
   const rpc = { interceptors: config.log.requests ? [rpcAccessLog(logger, () => performance.now())] : [] };
   const slices = new SliceQueue();
   const mount = mountManagement({
-    management: new ServerManagement({ assembly, traffic: layer.traffic }),
+    management: new ServerManagement({ assembly, traffic: assembly.traffic }),
     config,
     rpc,
     withLog: (handler) => withLog(handler, config, logger),
@@ -115,7 +109,7 @@ async function startOn({ children, store, config, logger }: StartParts): Promise
   const edgeParts: EdgeParts = {
     config,
     callers,
-    layer,
+    assembly,
     readiness,
     statistics,
     management: mount.shared,
@@ -156,7 +150,6 @@ async function startOn({ children, store, config, logger }: StartParts): Promise
   assembly.library.start();
   return new ComposedServer({
     assembly,
-    layer,
     store,
     children,
     watch,
@@ -173,7 +166,7 @@ async function startOn({ children, store, config, logger }: StartParts): Promise
 interface EdgeParts {
   readonly config: Config;
   readonly callers: CallerRule;
-  readonly layer: ContextLayer;
+  readonly assembly: Assembly;
   readonly readiness: Readiness;
   readonly statistics: Statistics;
   readonly management: SharedManagement | undefined;
@@ -183,10 +176,10 @@ interface EdgeParts {
 }
 
 /** What every edge of the Open Inference Protocol is given alike. */
-function edgeBase({ config, callers, layer, readiness, statistics, management, slices, onError }: EdgeParts) {
+function edgeBase({ config, callers, assembly, readiness, statistics, management, slices, onError }: EdgeParts) {
   return {
-    dataPlane: layer.dataPlane,
-    catalogue: layer.contexts,
+    dataPlane: assembly.dataPlane.inference,
+    catalogue: assembly.contexts,
     health: readiness,
     statistics,
     management: management?.management,
@@ -224,7 +217,6 @@ function originsFrom(origins: readonly string[]): '*' | readonly string[] {
 
 interface ServerParts {
   readonly assembly: Assembly;
-  readonly layer: ContextLayer;
   readonly store: MetadataStore;
   readonly children: ChildProcesses;
   readonly watch: FleetWatch;
@@ -282,11 +274,11 @@ class ComposedServer implements RunningServer {
    * nothing left but what its callers have given up. Workers end last.
    */
   async drain(): Promise<void> {
-    const { listeners, grpc, assembly, layer, endManagement } = this.#parts;
+    const { listeners, grpc, assembly, endManagement } = this.#parts;
     grpc.end();
     endManagement();
     await Promise.all([listeners.http.drain(), listeners.grpc.drain(), listeners.management?.drain()]);
-    layer.endShadows();
+    assembly.dataPlane.endShadows();
     assembly.library.close();
     await assembly.dataPlane.drain();
     await assembly.fleet.stop();
@@ -299,10 +291,11 @@ class ComposedServer implements RunningServer {
   }
 
   async #close(): Promise<void> {
-    const { listeners, assembly, layer, store, children, stopMetrics } = this.#parts;
+    const { listeners, assembly, store, children, stopMetrics } = this.#parts;
     const { http, grpc, metrics, management } = listeners;
     stopMetrics();
-    layer.close();
+    assembly.dataPlane.endShadows();
+    assembly.close();
     assembly.library.close();
     await Promise.all([http.close(), grpc.close(), metrics.close(), management?.close(), assembly.fleet.kill()]);
     await assembly.library.removeFiles();

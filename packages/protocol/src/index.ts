@@ -10,6 +10,7 @@ export * from './dispatch/gpu.ts';
 export * from './dispatch/heap-region.ts';
 export * from './dispatch/lane.ts';
 export * from './dispatch/messages.ts';
+export * from './dispatch/versions.ts';
 export * from './dispatch/warm-up.ts';
 export * from './elements.ts';
 export * from './engine-shape.ts';

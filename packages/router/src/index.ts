@@ -11,6 +11,8 @@ export type {
   DataPlane,
   InferAnswer,
   InferRequest,
+  InferTarget,
+  Origin,
   Parameters,
   ParameterValue,
   SequenceStep,

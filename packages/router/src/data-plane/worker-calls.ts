@@ -71,22 +71,25 @@ export class WorkerCalls {
     }
     const cancellation = new Cancellation();
     calls.open.set(call, cancellation);
-    const leftMs = Math.max(0, Math.min(message.timeoutMs, deadlineAt - this.#clock.now()));
     const [first] = requests as readonly [ValidInferRequest];
     this.#infer(
       {
-        model: message.model,
-        version: message.version,
-        id: first.id,
-        parameters: new Map(),
+        target: {
+          model: message.model,
+          version: message.version,
+          id: first.id,
+          parameters: new Map(),
+          outputs: message.outputs,
+          sequence: undefined,
+        },
         inputs: message.inputs,
-        outputs: message.outputs,
-        timeoutMs: Number.isFinite(leftMs) ? leftMs : undefined,
-        queueTimeoutMs: undefined,
-        priority: priorityOf(requests),
-        sequence: undefined,
-        caller: requests.every(({ caller }) => caller === first.caller) ? first.caller : '',
-        trail,
+        origin: {
+          caller: requests.every(({ caller }) => caller === first.caller) ? first.caller : '',
+          deadlineAt: Math.min(deadlineAt, this.#clock.now() + message.timeoutMs),
+          queueTimeoutMs: Number.POSITIVE_INFINITY,
+          priority: priorityOf(requests),
+          trail,
+        },
       },
       cancellation,
     ).then(
@@ -147,8 +150,10 @@ export class WorkerCalls {
 
 /** The names of the models on whose behalf the call is made, the outermost first. */
 function trailOf(requests: readonly ValidInferRequest[]): readonly string[] {
-  const deepest = requests.reduce((deep, request) => (request.trail.length > deep.trail.length ? request : deep));
-  return [...deepest.trail, deepest.model.view.name];
+  const deepest = requests.reduce((deep, request) =>
+    request.origin.trail.length > deep.origin.trail.length ? request : deep,
+  );
+  return [...deepest.origin.trail, deepest.model.view.name];
 }
 
 function refusalOf(model: string, trail: readonly string[], count: number): InferenceError | undefined {
@@ -169,7 +174,7 @@ function refusalOf(model: string, trail: readonly string[], count: number): Infe
 
 /** The most urgent of those that say one. */
 function priorityOf(requests: readonly ValidInferRequest[]): number {
-  const stated = requests.map(({ priority }) => priority).filter((priority) => priority > 0);
+  const stated = requests.map(({ origin }) => origin.priority).filter((priority) => priority > 0);
   return stated.length === 0 ? 0 : Math.min(...stated);
 }
 

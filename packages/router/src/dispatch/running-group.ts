@@ -66,7 +66,7 @@ export class RunningGroup implements SlotGroup {
     const isShrinking = this.#slots.length > workers;
     while (this.#slots.length > workers) {
       const slot = this.#slots.pop() as WorkerSlot;
-      for (const { model } of this.group.models) this.#parts.dataPlane.workerUnserves(slot.worker, model);
+      for (const { model } of this.group.models) this.#parts.workers.workerUnserves(slot.worker, model);
       // What it holds may run as long as its models are allowed to.
       void slot.stop(stopMsMax + Math.max(...this.group.models.map(({ model }) => model.policy.runMsMax)));
     }
@@ -86,13 +86,13 @@ export class RunningGroup implements SlotGroup {
 
   workerServes(worker: WorkerId, model: ServedModel, priorityMax: number): void {
     this.#serving.set(model, (this.#serving.get(model) ?? 0) + 1);
-    const { dataPlane } = this.#parts;
+    const { workers, roster } = this.#parts;
     const isFirst = !this.#inPlane.has(model);
     if (isFirst) {
       this.#inPlane.add(model);
-      dataPlane.addModel(model);
+      roster.add(model);
     }
-    dataPlane.workerServes(worker, model, priorityMax);
+    workers.workerServes(worker, model, priorityMax);
     if (!isFirst) return;
     this.group.listener.modelServable(model);
     for (const slot of this.#slots) slot.noteServedByOther(model);
@@ -113,7 +113,7 @@ export class RunningGroup implements SlotGroup {
       this.#parts.listener.modelShortOfWorker(model, worker, reason);
       return;
     }
-    if (this.#inPlane.delete(model)) this.#parts.dataPlane.removeModel(model);
+    if (this.#inPlane.delete(model)) this.#parts.roster.remove(model);
     this.group.listener.modelUnservable(model, reason, isFinal);
   }
 
@@ -131,7 +131,7 @@ export class RunningGroup implements SlotGroup {
 
   #leave(): void {
     this.#isStopping = true;
-    for (const model of this.#inPlane) this.#parts.dataPlane.removeModel(model);
+    for (const model of this.#inPlane) this.#parts.roster.remove(model);
     this.#inPlane.clear();
   }
 }

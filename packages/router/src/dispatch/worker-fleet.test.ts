@@ -2,11 +2,12 @@ import { defaultRestartPolicy, Scheduler } from '@millrace/core';
 import { type LoadSpec, MalformedFrame, neverCancelled } from '@millrace/protocol';
 import { expect, test } from 'vitest';
 import { ServedModels } from '../catalogue/served-models.ts';
-import { LiveDataPlane } from '../data-plane/live-data-plane.ts';
+import { createDataPlane, type LiveDataPlane } from '../data-plane/live-data-plane.ts';
 import { silentObserver } from '../data-plane/observer.ts';
 import type { ServedModel } from '../data-plane/served-model.ts';
 import { HeldClock } from '../data-plane/testing/held-clock.ts';
 import { servedModel } from '../data-plane/testing/models.ts';
+import { inferRequest } from '../data-plane/testing/requests.ts';
 import { ScriptedLane } from '../data-plane/testing/scripted-lane.ts';
 import type { FleetListener } from './fleet-listener.ts';
 import type { RunningGroup } from './running-group.ts';
@@ -29,14 +30,17 @@ class FleetOnStage {
   readonly fleet: WorkerFleet;
 
   constructor(workers: number, ...groups: readonly (readonly string[])[]) {
-    this.plane = new LiveDataPlane({
+    this.plane = createDataPlane({
       scheduler: new Scheduler(),
       models: this.models,
       clock: this.clock,
       observer: silentObserver,
+      demand: { bringBack: () => Promise.reject(new Error('nothing is loaded on demand here')) },
+      random: () => 0,
     });
     this.fleet = new WorkerFleet({
-      dataPlane: this.plane,
+      workers: this.plane.workers,
+      roster: this.plane.roster,
       clock: this.clock,
       random: () => 0,
       loadMsMax,
@@ -67,21 +71,12 @@ class FleetOnStage {
   async infer(model: string): Promise<string> {
     const data = new Uint8Array(Int32Array.of(5).buffer);
     const inputs = [{ name: 'x', datatype: 'INT32' as const, shape: [1, 1], data }];
-    const request = {
+    const request = inferRequest({
       model,
-      version: '',
-      id: '',
-      parameters: new Map(),
       inputs,
-      outputs: [],
-      timeoutMs: undefined,
-      queueTimeoutMs: undefined,
-      priority: 0,
-      sequence: undefined,
-      caller: '',
-    };
+    });
     try {
-      const answer = await this.plane.infer(request, neverCancelled);
+      const answer = await this.plane.inference.infer(request, neverCancelled);
       answer.release();
       return 'answered';
     } catch (error) {

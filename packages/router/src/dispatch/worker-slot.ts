@@ -4,15 +4,17 @@
  */
 import { cleanRestartRecord, restartAfter, type WorkerId } from '@millrace/core';
 import type { FromWorker, WorkerLink } from '@millrace/protocol';
-import type { LiveDataPlane } from '../data-plane/live-data-plane.ts';
+import type { ModelRoster } from '../data-plane/model-roster.ts';
 import type { ServedModel } from '../data-plane/served-model.ts';
+import type { WorkerEvents } from '../data-plane/worker-events.ts';
 import { type SlotGroup, SlotLoads, type SlotLoadsParts } from './slot-loads.ts';
 
 /** A worker that was told to stop, and has nothing left to run, has this long to end by itself. */
 export const stopMsMax = 5000;
 
 export interface WorkerParts extends SlotLoadsParts {
-  readonly dataPlane: LiveDataPlane;
+  readonly workers: WorkerEvents;
+  readonly roster: Pick<ModelRoster, 'add' | 'remove'>;
   /** In [0, 1): spreads restarts. */
   readonly random: () => number;
 }
@@ -56,7 +58,7 @@ export class WorkerSlot {
     const link = lane.open((message) => this.#receive(message));
     this.#link = link;
     this.#batchesAnswered = 0;
-    this.#parts.dataPlane.attach(this.worker, link);
+    this.#parts.workers.attach(this.worker, link);
     this.#loads.begin(link);
     this.#parts.listener.workerStarted(name, this.worker, link.pid);
   }
@@ -90,10 +92,10 @@ export class WorkerSlot {
   }
 
   #receive(message: FromWorker): void {
-    const { dataPlane } = this.#parts;
+    const { workers } = this.#parts;
     switch (message.kind) {
       case 'credit':
-        dataPlane.workerCredit(this.worker, message.batchesMax);
+        workers.workerCredit(this.worker, message.batchesMax);
         break;
       // A worker that is being stopped may still finish a load; nothing is run there.
       case 'ready':
@@ -104,16 +106,16 @@ export class WorkerSlot {
         break;
       case 'answered':
         this.#batchesAnswered += 1;
-        dataPlane.batchAnswered(message);
+        workers.batchAnswered(message);
         break;
       case 'failed':
-        dataPlane.batchFailed(message);
+        workers.batchFailed(message);
         break;
       case 'call':
-        dataPlane.workerCalls(this.worker, message);
+        workers.workerCalls(this.worker, message);
         break;
       case 'call-cancelled':
-        dataPlane.callCancelled(message);
+        workers.callCancelled(message);
         break;
       case 'gone':
         this.#gone(message.reason);
@@ -125,8 +127,8 @@ export class WorkerSlot {
     this.#link = undefined;
     const limitReason = this.#loads.end();
     const reason = limitReason === undefined ? lastWords : `${limitReason}, and was killed; ${lastWords}`;
-    const { dataPlane, listener } = this.#parts;
-    dataPlane.workerGone(this.worker);
+    const { workers, listener } = this.#parts;
+    workers.workerGone(this.worker);
     if (this.#isStopping) {
       listener.workerGone(this.#slotGroup.group.name, this.worker, reason, undefined);
       for (const resolve of this.#onGone.splice(0)) resolve();

@@ -1,5 +1,6 @@
 /** What a library is made from: its collaborators and its configuration. */
 import type { MetadataStore } from '@millrace/store';
+import type { WorkInspection } from '../data-plane/work-inspection.ts';
 import type { ReadModelOptions } from '../repository/read-model.ts';
 import type { OverrideFilesOptions } from './explicit/override-files.ts';
 import type { LibraryListener } from './library-listener.ts';
@@ -17,6 +18,7 @@ export interface ModelLibraryParts
   readonly paths: readonly string[];
   readonly reading: ReadModelOptions;
   readonly control: LibraryControl;
+  readonly inspection: Pick<WorkInspection, 'workOf'>;
   /** Keeps explicit loads and pins. */
   readonly store: MetadataStore;
   readonly stateFolder: string | undefined;

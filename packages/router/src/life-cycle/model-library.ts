@@ -57,7 +57,6 @@ export class ModelLibrary implements ModelControl {
       onUnreadable: onRead,
     });
     this.#follower = new RepositoryFollower({ ...shared, onRead });
-    parts.dataPlane.setDemand(this.#loader.demand);
   }
 
   /** Reads the repository. Rejects with a `ConfigError` when the paths that were given cannot be used. */
@@ -69,6 +68,11 @@ export class ModelLibrary implements ModelControl {
     library.#problems.push(...failures.flatMap(({ problems }) => problems));
     for (const warning of warnOfSteps(library.#contents.definitions())) parts.listener.repositoryWarned(warning);
     return library;
+  }
+
+  /** Where requests for versions that are not in memory wait. */
+  get demand(): RevisionLoader['demand'] {
+    return this.#loader.demand;
   }
 
   /** What could not be read at the start, in the words of `ConfigError`. */
@@ -143,14 +147,14 @@ export class ModelLibrary implements ModelControl {
   }
 
   contexts(): readonly ContextStatus[] {
-    const { models, dataPlane, clock } = this.#parts;
+    const { models, inspection, clock } = this.#parts;
     return contextStatuses({
       statuses: statusesForCallers(models),
       modelOf: (name, version) => models.takeModel(name, version),
       revisionOf: (model) => this.#loader.revisionOf(model),
       keeper: this.#loader.keeper,
       isPinned: (name, version) => this.#pins.has(name, version),
-      workOf: (model) => dataPlane.workOf(model),
+      workOf: (model) => inspection.workOf(model),
       nowMs: clock.now(),
     });
   }

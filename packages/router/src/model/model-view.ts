@@ -8,6 +8,12 @@ export interface JsonObject {
   readonly [key: string]: JsonValue;
 }
 
+/** A free size that several axes of the inputs share, because the graph gives them one name. */
+export interface SharedSize {
+  readonly name: string;
+  readonly axes: readonly { readonly input: number; readonly axis: number }[];
+}
+
 /** One version of a model as its clients see it. */
 export interface ModelView {
   readonly name: string;
@@ -28,6 +34,8 @@ export interface ModelView {
   readonly shaping?: BatchShaping;
   /** An operator of the graph that ends the engine's process where a tensor has no rows: such requests are refused. */
   readonly emptyHazard?: string;
+  /** Sizes that the graph says are equal; absent: it says so of none. */
+  readonly sharedSizes?: readonly SharedSize[];
   /** The completed model configuration in Triton's JSON form. */
   readonly config: JsonObject;
 }

@@ -53,6 +53,7 @@ import {
 import { readWarmup } from './read-warmup.ts';
 import { configFilename, type ModelLocation } from './repository-layout.ts';
 import { clientGraphOf, readSequencing, sequenceQueuePolicy } from './sequence-batching/read-sequencing.ts';
+import { sharedSizesOf } from './shared-sizes.ts';
 import { checkUnservedFields } from './unserved-fields.ts';
 import { chooseVersions } from './version-policy.ts';
 import { withZipMapLabels } from './zip-maps.ts';
@@ -211,6 +212,7 @@ async function readVersion(parts: ModelParts, version: string, options: ReadMode
   const completed = completeConfig(config, graph, place.name, groups, choice, findings);
   const labels = withZipMapLabels(await readAllLabels(place.path, config, findings), file.zipMaps);
   const rowsMax = Math.max(1, batchSizeMax);
+  const sharedSizes = sharedSizesOf(file.graph, completed.inputs);
   const plainView: ModelView = {
     name: place.name,
     version,
@@ -221,6 +223,7 @@ async function readVersion(parts: ModelParts, version: string, options: ReadMode
     rowsMax,
     sharing,
     labels,
+    ...(sharedSizes.length === 0 ? {} : { sharedSizes }),
     ...(file.graph.emptyHazard === undefined ? {} : { emptyHazard: file.graph.emptyHazard }),
     config: jsonFromModelConfig(completed.config),
   };

@@ -9,7 +9,7 @@ import {
   type Tensor,
 } from '@millrace/protocol';
 import type { Catalogue } from '../../catalogue/catalogue.ts';
-import type { InferRequest } from '../../data-plane/infer.ts';
+import { type DataPlane, type InferRequest, noTrail } from '../../data-plane/infer.ts';
 import type { InputHead } from '../../data-plane/input-head.ts';
 import { checkInputs } from '../check-inputs.ts';
 import { tighterMs } from '../request-deadline.ts';
@@ -28,8 +28,15 @@ const noNames: readonly string[] = [];
 const noData = new Uint8Array();
 const noClasses: ReadonlyMap<string, number> = new Map();
 
-/** `timeoutMs` is what the call itself allows. */
-export function decodeRequest(message: InferMessage, timeoutMs: number | undefined, caller: string): DecodedRequest {
+/** Of the call that brings a request. */
+export interface CallConditions {
+  readonly caller: string;
+  /** What the call itself allows. */
+  readonly timeoutMs: number | undefined;
+  readonly deadlineAfter: DataPlane['deadlineAfter'];
+}
+
+export function decodeRequest(message: InferMessage, call: CallConditions): DecodedRequest {
   const { modelName, modelVersion, id } = message;
   const parameters = message.parameters.size === 0 ? noRequestParameters : requestParametersFrom(message.parameters);
   let outputs = noNames;
@@ -40,17 +47,22 @@ export function decodeRequest(message: InferMessage, timeoutMs: number | undefin
   }
   return {
     request: {
-      model: modelName,
-      version: modelVersion,
-      id,
-      parameters: parameters.forModel,
+      target: {
+        model: modelName,
+        version: modelVersion,
+        id,
+        parameters: parameters.forModel,
+        outputs,
+        sequence: parameters.sequence,
+      },
       inputs: inputsFrom(message),
-      outputs,
-      timeoutMs: tighterMs(timeoutMs, parameters.timeoutMs),
-      queueTimeoutMs: parameters.queueTimeoutMs,
-      priority: parameters.priority,
-      sequence: parameters.sequence,
-      caller,
+      origin: {
+        caller: call.caller,
+        deadlineAt: call.deadlineAfter(tighterMs(call.timeoutMs, parameters.timeoutMs)),
+        queueTimeoutMs: parameters.queueTimeoutMs,
+        priority: parameters.priority,
+        trail: noTrail,
+      },
     },
     classes,
   };

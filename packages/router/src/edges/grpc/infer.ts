@@ -38,6 +38,7 @@ export class InferOperation {
   readonly #config: GrpcConfig;
   readonly #callers: CallerRule;
   readonly #slices: SliceQueue;
+  readonly #deadlineAfter: DataPlane['deadlineAfter'];
 
   constructor({ dataPlane, catalogue, config, callers, slices }: InferDependencies) {
     this.#dataPlane = dataPlane;
@@ -45,6 +46,7 @@ export class InferOperation {
     this.#config = config;
     this.#callers = callers;
     this.#slices = slices;
+    this.#deadlineAfter = (timeoutMs) => dataPlane.deadlineAfter(timeoutMs);
   }
 
   /** Answers or fails the call when the data plane has; throws what is wrong with the request itself. */
@@ -136,9 +138,10 @@ export class InferOperation {
     onSlotWait: (() => void) | undefined,
   ): Promise<ReleasableResponse> {
     const { request, classes } = this.#decode(message, undefined, caller);
-    const { sequence } = request;
+    const { target } = request;
+    const { sequence } = target;
     const isHeard = sequence !== undefined && onSlotWait !== undefined;
-    const heard = isHeard ? { ...request, sequence: { ...sequence, onSlotWait } } : request;
+    const heard = isHeard ? { ...request, target: { ...target, sequence: { ...sequence, onSlotWait } } } : request;
     const answer = await this.#dataPlane.infer(heard, signal);
     const release = (): void => answer.release();
     if (classes.size === 0) return { response: answer, release };
@@ -152,9 +155,10 @@ export class InferOperation {
 
   #decode(message: InferMessage, timeoutMs: number | undefined, caller: string): DecodedRequest {
     try {
-      const decoded = decodeRequest(message, timeoutMs, caller);
-      const { request, classes } = decoded;
-      if (classes.size > 0) this.#checkClasses(request.model, request.version, classes);
+      const decoded = decodeRequest(message, { caller, timeoutMs, deadlineAfter: this.#deadlineAfter });
+      const { classes } = decoded;
+      const { model, version } = decoded.request.target;
+      if (classes.size > 0) this.#checkClasses(model, version, classes);
       return decoded;
     } catch (error) {
       this.#dataPlane.noteRefusal(error instanceof InferenceError ? error.code : 'internal');

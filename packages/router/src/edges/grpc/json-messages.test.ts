@@ -13,6 +13,7 @@ import { JsonRequest, jsonAtOnceBytesMax } from './json-request.ts';
 import { codecOf } from './message-codec.ts';
 
 const reader = new InferMessageReader(grpcDefaults);
+const anybody = { caller: '', timeoutMs: undefined, deadlineAfter: () => Number.POSITIVE_INFINITY };
 type Init = MessageInitShape<typeof ModelInferRequestSchema>;
 
 function jsonOf(init: Init): string {
@@ -25,9 +26,9 @@ function bothWays(json: string): readonly [ours: readonly Tensor[], generated: r
   expect(bytes.length).toBeGreaterThan(jsonAtOnceBytesMax);
   const request = new JsonRequest(bytes, reader);
   expect(request.message).toBeUndefined();
-  const ours = decodeRequest(doAtOnce(request.readInSlices()), undefined, '').request;
+  const ours = decodeRequest(doAtOnce(request.readInSlices()), anybody).request;
   const message = fromJson(ModelInferRequestSchema, JSON.parse(json));
-  const generated = decodeRequest(reader.read(toBinary(ModelInferRequestSchema, message)), undefined, '').request;
+  const generated = decodeRequest(reader.read(toBinary(ModelInferRequestSchema, message)), anybody).request;
   expect({ ...ours, inputs: [] }).toEqual({ ...generated, inputs: [] });
   return [ours.inputs, generated.inputs];
 }

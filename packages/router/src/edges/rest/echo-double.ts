@@ -12,6 +12,11 @@ export class EchoDataPlane implements DataPlane {
   answers = 0;
   releases = 0;
 
+  /** As if the clock stood at 0. */
+  deadlineAfter(timeoutMs: number | undefined): number {
+    return timeoutMs ?? Number.POSITIVE_INFINITY;
+  }
+
   noteRefusal(code: ErrorCode): void {
     this.refusals.push(code);
   }
@@ -19,7 +24,8 @@ export class EchoDataPlane implements DataPlane {
   infer(request: InferRequest, _signal: CancelSignal): Promise<InferAnswer> {
     this.requests.push(request);
     const byName = new Map(request.inputs.map((input) => [input.name, input]));
-    const wanted = request.outputs.length === 0 ? [...byName.keys()] : request.outputs;
+    const { target } = request;
+    const wanted = target.outputs.length === 0 ? [...byName.keys()] : target.outputs;
     const outputs = wanted.map((name) => {
       const output = byName.get(name);
       if (output === undefined) throw new InferenceError('invalid-request', `unexpected inference output '${name}'`);
@@ -27,9 +33,9 @@ export class EchoDataPlane implements DataPlane {
     });
     this.answers += 1;
     return Promise.resolve({
-      model: request.model,
-      version: request.version === '' ? '1' : request.version,
-      id: request.id,
+      model: target.model,
+      version: target.version === '' ? '1' : target.version,
+      id: target.id,
       outputs,
       release: () => {
         this.releases += 1;

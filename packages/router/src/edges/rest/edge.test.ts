@@ -255,8 +255,8 @@ test('a caller is told by its address, or by the field that the operator trusts'
   const headers = [...(request.headers ?? []), ['millrace-caller', 'team-a'] as const];
   const plain = echoEdge();
   await plain.call({ ...request, headers });
-  expect(plain.dataPlane.requests[0]?.caller).toBe('10.0.0.9');
+  expect(plain.dataPlane.requests[0]?.origin.caller).toBe('10.0.0.9');
   const trusting = echoEdge({ callers: new CallerRule({ header: 'millrace-caller' }) });
   await trusting.call({ ...request, headers });
-  expect(trusting.dataPlane.requests[0]?.caller).toBe('team-a');
+  expect(trusting.dataPlane.requests[0]?.origin.caller).toBe('team-a');
 });

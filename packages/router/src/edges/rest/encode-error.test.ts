@@ -6,7 +6,7 @@ describe('failures', () => {
   const request = jsonRequest({ inputs: [] });
   const failing = (error: unknown, retryAfterSeconds = 1) =>
     echoEdge({
-      dataPlane: { noteRefusal: () => {}, infer: () => Promise.reject(error) },
+      dataPlane: { noteRefusal: () => {}, deadlineAfter: () => 0, infer: () => Promise.reject(error) },
       limits: { retryAfterSeconds },
     });
 

@@ -40,6 +40,7 @@ export class InferOperation {
   readonly config: RestConfig;
   readonly callers: CallerRule;
   readonly decoder: RequestDecoder;
+  readonly deadlineAfter: DataPlane['deadlineAfter'];
   readonly slices: SliceQueue;
   readonly unpackingParts: UnpackingParts;
   readonly packings: TurnGate;
@@ -54,6 +55,7 @@ export class InferOperation {
     this.callers = callers;
     this.decoder = new RequestDecoder(catalogue, config);
     this.slices = slices;
+    this.deadlineAfter = (timeoutMs) => dataPlane.deadlineAfter(timeoutMs);
     const { zlibSyncBytesMax, unpackingsMax } = config;
     this.unpackingParts = { zlibSyncBytesMax, gate: new TurnGate(unpackingsMax), slices };
     this.packings = new TurnGate(config.packingsMax);
@@ -143,10 +145,17 @@ class InferCall implements BodyReceiver {
   }
 
   onBody(body: Uint8Array): void {
-    const { decoder, slices } = this.#operation;
+    const { decoder, deadlineAfter, slices } = this.#operation;
     const { jsonBytes, timeoutMs } = this.#fields as InferFields;
     try {
-      const frame = { model: this.#model, version: this.#version, jsonBytes, timeoutMs, caller: this.#caller };
+      const frame = {
+        model: this.#model,
+        version: this.#version,
+        jsonBytes,
+        timeoutMs,
+        caller: this.#caller,
+        deadlineAfter,
+      };
       if (!decoder.isLong(frame, body)) {
         this.#onDecoded(decoder.decode(frame, body));
         return;

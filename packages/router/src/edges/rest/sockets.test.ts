@@ -66,6 +66,7 @@ test('a client that hangs up while the model runs cancels the inference, and its
   let releases = 0;
   const { socket } = await dial({
     noteRefusal: () => {},
+    deadlineAfter: () => Number.POSITIVE_INFINITY,
     infer: (inference, signal) =>
       new Promise<InferAnswer>((resolve) => {
         signal.onCancel((why) => {
@@ -96,6 +97,7 @@ test('a client that hangs up in the middle of a large answer releases it, once',
   let releases = 0;
   const { socket } = await dial({
     noteRefusal: () => {},
+    deadlineAfter: () => Number.POSITIVE_INFINITY,
     infer: () =>
       Promise.resolve({
         model: 'm',

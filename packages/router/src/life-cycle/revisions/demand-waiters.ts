@@ -34,7 +34,7 @@ export class DemandWaiters implements Demand {
     this.#parts = parts;
   }
 
-  bringBack(model: ServedModel, timeoutMs: number | undefined, signal: CancelSignal): Promise<void> {
+  bringBack(model: ServedModel, deadlineAt: number, signal: CancelSignal): Promise<void> {
     const { clock, contextOf, tell } = this.#parts;
     const context = contextOf(model);
     return new Promise((resolve, reject) => {
@@ -47,7 +47,6 @@ export class DemandWaiters implements Demand {
       const cameAt = clock.now();
       const waiting: Waiting = { context, cameAt, resolve, reject, stopListening: () => {} };
       this.#waiting.set(waiter, waiting);
-      const deadlineAt = timeoutMs === undefined ? Number.POSITIVE_INFINITY : cameAt + timeoutMs;
       tell({ kind: 'demanded', context, waiter, deadlineAt });
       if (!this.#waiting.has(waiter)) return;
       waiting.stopListening = signal.onCancel((reason) => {

@@ -34,14 +34,14 @@ export class RevisionLoader {
   readonly #workers: RevisionWorkers;
 
   constructor(parts: RevisionLoaderParts) {
-    const { clock, dataPlane, listener, models } = parts;
+    const { clock, roster, listener, models } = parts;
     const revisions = this.#revisions;
     const loop = new KeeperLoop({
       clock,
       config: parts.keeper,
       use: {
         usedAt: (id) => revisions.usedAt(id),
-        isInUse: (id) => revisions.take(id)?.models.some((model) => dataPlane.isInUse(model)) ?? false,
+        isInUse: (id) => revisions.take(id)?.models.some((model) => roster.isInUse(model)) ?? false,
       },
       perform: (task) => this.#perform(task),
     });

@@ -4,7 +4,7 @@
  */
 import type { KeeperAction } from '@millrace/core';
 import type { ServedModels } from '../../catalogue/served-models.ts';
-import type { LiveDataPlane } from '../../data-plane/live-data-plane.ts';
+import type { ModelRoster } from '../../data-plane/model-roster.ts';
 import type { ServedModel } from '../../data-plane/served-model.ts';
 import type { EnsembleDefinition } from '../../model/ensemble-definition.ts';
 import { EnsembleStates } from './ensembles/ensemble-states.ts';
@@ -14,7 +14,7 @@ import type { RevisionListener } from './revision-listener.ts';
 
 export interface RevisionTrafficParts {
   readonly models: ServedModels;
-  readonly dataPlane: LiveDataPlane;
+  readonly roster: ModelRoster;
   readonly listener: RevisionListener;
   readonly loop: KeeperLoop;
 }
@@ -25,11 +25,11 @@ export class RevisionTraffic {
 
   constructor(parts: RevisionTrafficParts) {
     this.#parts = parts;
-    const { models, dataPlane, listener } = parts;
+    const { models, roster, listener } = parts;
     this.#ensembles = new EnsembleStates({
       models,
       onReady: (model) => {
-        dataPlane.addModel(model);
+        roster.add(model);
         listener.modelReady(model);
       },
       onFailed: (model, reason) => listener.modelFailed(model, reason),
@@ -57,7 +57,7 @@ export class RevisionTraffic {
         this.reportFailed(model, reason);
       } else {
         // It may have been about to retire.
-        this.#parts.dataPlane.addModel(model);
+        this.#parts.roster.add(model);
         this.serveModel(model);
       }
     }
@@ -75,7 +75,7 @@ export class RevisionTraffic {
 
   /** It takes no new requests. The keeper is told when those that it has are answered. */
   retire(revision: Revision, why: 'replaced' | 'unwanted' | 'evicted'): void {
-    const { dataPlane, loop } = this.#parts;
+    const { roster, loop } = this.#parts;
     revision.isServing = false;
     revision.isOver = why !== 'evicted';
     revision.retirements += 1;
@@ -84,7 +84,7 @@ export class RevisionTraffic {
       this.#ensembles.remove(model);
       this.#reportRetired(model, why);
     }
-    void Promise.all(revision.models.map((model) => dataPlane.retireModel(model))).then(() => {
+    void Promise.all(revision.models.map((model) => roster.retire(model))).then(() => {
       if (revision.retirements === retirements) loop.tell({ kind: 'idle', revision: revision.id });
     });
   }

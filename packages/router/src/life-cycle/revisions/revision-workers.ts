@@ -1,7 +1,7 @@
 /** Has workers load and unload revisions, and tells the keeper how each load went. */
 import type { Lane } from '@millrace/protocol';
 import type { ServedModels } from '../../catalogue/served-models.ts';
-import type { LiveDataPlane } from '../../data-plane/live-data-plane.ts';
+import type { ModelRoster } from '../../data-plane/model-roster.ts';
 import type { ServedModel } from '../../data-plane/served-model.ts';
 import type { WorkerFleet } from '../../dispatch/worker-fleet.ts';
 import type { LaneName } from '../../model/model-definition.ts';
@@ -15,7 +15,7 @@ export interface RevisionWorkersParts {
   readonly lanes: Readonly<Record<LaneName, Lane>>;
   readonly fleet: WorkerFleet;
   readonly models: ServedModels;
-  readonly dataPlane: LiveDataPlane;
+  readonly roster: ModelRoster;
   /** In [0, 1): spreads attempts. */
   readonly random: () => number;
   readonly measure: MeasureProcess;
@@ -56,11 +56,11 @@ export class RevisionWorkers {
   }
 
   async unload(revision: Revision): Promise<void> {
-    const { fleet, dataPlane, loop } = this.#parts;
+    const { fleet, roster, loop } = this.#parts;
     const { running } = revision;
     revision.running = undefined;
     if (running !== undefined) await fleet.remove(running);
-    else for (const model of revision.models) dataPlane.removeModel(model);
+    else for (const model of revision.models) roster.remove(model);
     loop.tell({ kind: 'unloaded', revision: revision.id });
   }
 

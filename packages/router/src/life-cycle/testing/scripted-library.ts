@@ -1,7 +1,7 @@
 /** A library whose workers say what the test has them say: everything real but files, processes and time. */
 import { type KeeperConfig, Scheduler } from '@millrace/core';
 import { ServedModels } from '../../catalogue/served-models.ts';
-import { LiveDataPlane } from '../../data-plane/live-data-plane.ts';
+import { createDataPlane } from '../../data-plane/live-data-plane.ts';
 import { silentObserver } from '../../data-plane/observer.ts';
 import { HeldClock } from '../../data-plane/testing/held-clock.ts';
 import { ScriptedLane } from '../../data-plane/testing/scripted-lane.ts';
@@ -20,10 +20,18 @@ export class ScriptedLibrary {
 
   constructor(keeper: Partial<KeeperConfig> = {}, isRetried = false) {
     const { clock, lane, models } = this;
-    const dataPlane = new LiveDataPlane({ scheduler: new Scheduler(), models, clock, observer: silentObserver });
     const random = (): number => 0;
+    const { workers, roster } = createDataPlane({
+      scheduler: new Scheduler(),
+      models,
+      clock,
+      observer: silentObserver,
+      demand: { bringBack: (model, deadlineAt, signal) => this.loader.demand.bringBack(model, deadlineAt, signal) },
+      random,
+    });
     const fleet = new WorkerFleet({
-      dataPlane,
+      workers,
+      roster,
       clock,
       random,
       loadMsMax: 300_000,
@@ -31,7 +39,7 @@ export class ScriptedLibrary {
     });
     this.loader = new RevisionLoader({
       lanes: { inline: lane, local: lane, pipeline: lane },
-      dataPlane,
+      roster,
       models,
       fleet,
       clock,

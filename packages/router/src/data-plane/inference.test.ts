@@ -1,49 +1,50 @@
-import { type CancelSignal, InferenceError, neverCancelled, type Tensor } from '@millrace/protocol';
+import { InferenceError, neverCancelled, type Tensor } from '@millrace/protocol';
 import { openMemoryStore } from '@millrace/store';
 import { expect, test } from 'vitest';
-import { Contexts } from '../../catalogue/contexts/contexts.ts';
-import type { TrafficChange } from '../../catalogue/contexts/traffic-policy.ts';
-import { TrafficTable } from '../../catalogue/contexts/traffic-table.ts';
-import { CatalogueDouble } from '../../catalogue/testing/catalogue-double.ts';
-import type { DataPlane, InferAnswer, InferRequest } from '../infer.ts';
-import { copySliceBytesMax, SlicedWork } from '../sliced-work/sliced-work.ts';
-import { HeldClock } from '../testing/held-clock.ts';
-import { ContextDataPlane } from './context-data-plane.ts';
-import { type ShadowLimits, ShadowTraffic, shadowCaller } from './shadow-traffic.ts';
+import { Contexts } from '../catalogue/contexts/contexts.ts';
+import type { TrafficChange } from '../catalogue/contexts/traffic-policy.ts';
+import { TrafficTable } from '../catalogue/contexts/traffic-table.ts';
+import { CatalogueDouble } from '../catalogue/testing/catalogue-double.ts';
+import { NameResolution } from './contexts/name-resolution.ts';
+import { type ShadowLimits, ShadowTraffic, shadowCaller } from './contexts/shadow-traffic.ts';
+import type { InferRequest } from './infer.ts';
+import { Inference } from './inference.ts';
+import type { KnownModels } from './known-models.ts';
+import { silentObserver } from './observer.ts';
+import { RetiringModels } from './retiring-models.ts';
+import type { ServedModel } from './served-model.ts';
+import { copySliceBytesMax, SlicedWork } from './sliced-work/sliced-work.ts';
+import { HeldClock } from './testing/held-clock.ts';
+import { inferRequest, type RequestWords } from './testing/requests.ts';
+import type { Waiter } from './waiter.ts';
 
-/** A data plane whose answers the test gives, and that counts what was given back. */
-class PlaneDouble implements DataPlane {
+/** Where requests go whose name is resolved: the test gives their answers, and what is given back is counted. */
+class RoutingDouble {
   readonly calls: {
     readonly request: InferRequest;
-    readonly signal: CancelSignal;
+    readonly signal: Waiter['signal'];
     answer(...values: number[]): void;
     fail(error: InferenceError): void;
   }[] = [];
   readonly refusals: string[] = [];
   released = 0;
 
-  infer(request: InferRequest, signal: CancelSignal): Promise<InferAnswer> {
-    return new Promise((resolve, reject) => {
-      this.calls.push({
-        request,
-        signal,
-        answer: (...values) => {
-          const outputs = [tensor('y', ...values)];
-          const { model, version, id } = request;
-          const release = (): void => {
-            // The memory is used again.
-            for (const { data } of outputs) data.fill(0);
-            this.released += 1;
-          };
-          resolve({ model, version, id, outputs, release });
-        },
-        fail: reject,
-      });
+  begin(request: InferRequest, { signal, resolve, reject }: Waiter): void {
+    this.calls.push({
+      request,
+      signal,
+      answer: (...values) => {
+        const outputs = [tensor('y', ...values)];
+        const { model, version, id } = request.target;
+        const release = (): void => {
+          // The memory is used again.
+          for (const { data } of outputs) data.fill(0);
+          this.released += 1;
+        };
+        resolve({ model, version, id, outputs, release });
+      },
+      fail: reject,
     });
-  }
-
-  noteRefusal(code: string): void {
-    this.refusals.push(code);
   }
 }
 
@@ -52,20 +53,8 @@ function tensor(name: string, ...values: number[]): Tensor {
   return { name, datatype: 'FP32', shape: [values.length], data };
 }
 
-const request = (overrides: Partial<InferRequest> = {}): InferRequest => ({
-  model: 'm',
-  version: '',
-  id: 'id-1',
-  parameters: new Map(),
-  inputs: [tensor('x', 1, 2)],
-  outputs: [],
-  timeoutMs: undefined,
-  queueTimeoutMs: undefined,
-  priority: 0,
-  sequence: undefined,
-  caller: 'somebody',
-  ...overrides,
-});
+const request = (overrides: Partial<RequestWords> = {}): InferRequest =>
+  inferRequest({ id: 'id-1', inputs: [tensor('x', 1, 2)], caller: 'somebody', ...overrides });
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
@@ -77,11 +66,12 @@ async function stage(change: TrafficChange, limits: Partial<ShadowLimits> = {}) 
     onUnreadable: () => {},
   });
   if (Object.keys(change).length > 0) await traffic.changeTraffic('m', change);
-  const inner = new PlaneDouble();
+  const inner = new RoutingDouble();
   const outcomes: string[] = [];
   const clock = new HeldClock();
   const shadows = new ShadowTraffic({
-    dataPlane: inner,
+    infer: (copy, signal) => plane.inferResolved(copy, signal),
+    deadlineAfter: (timeoutMs) => plane.deadlineAfter(timeoutMs),
     sliced: new SlicedWork(clock),
     limits: { requestsMax: 4, bytesMax: 1e6, comparedBytesMax: 1000, timeoutMs: 5000, ...limits },
     lowestPriority: () => 7,
@@ -89,12 +79,26 @@ async function stage(change: TrafficChange, limits: Partial<ShadowLimits> = {}) 
   });
   const draws: number[] = [];
   const holders = new Map<bigint | string, string>();
-  const plane = new ContextDataPlane({
-    dataPlane: inner,
-    names: new Contexts({ catalogue: models, traffic }),
+  const known = {
+    readyVersions: (name: string) => models.readyVersions(name),
+    takeModel: (name: string, version: string) =>
+      ({
+        view: { name, version },
+        runner: { holds: ({ target }: InferRequest) => holders.get(target.sequence?.id ?? '') === version },
+      }) as unknown as ServedModel,
+  } as unknown as KnownModels;
+  const plane: Inference = new Inference({
+    names: new NameResolution({
+      names: new Contexts({ catalogue: models, traffic }),
+      models: known,
+      retiring: new RetiringModels(),
+      random: () => draws.shift() ?? 0,
+    }),
     shadows,
-    takeVersionHolding: ({ sequence }) => (sequence?.isStart === false ? holders.get(sequence.id) : undefined),
-    random: () => draws.shift() ?? 0,
+    models: known,
+    routing: inner,
+    observer: { ...silentObserver, requestRefused: (code) => inner.refusals.push(code) },
+    clock,
   });
   return { plane, inner, outcomes, shadows, draws, holders, traffic, clock };
 }
@@ -113,7 +117,11 @@ test('a version or a label in the name becomes the version of the request', asyn
   for (const model of ['m@stable', 'm:2']) void plane.infer(request({ model }), neverCancelled);
   const plain = request();
   void plane.infer(plain, neverCancelled);
-  expect(inner.calls.map((call) => `${call.request.model} ${call.request.version}`)).toEqual(['m 1', 'm 2', 'm ']);
+  expect(inner.calls.map((call) => `${call.request.target.model} ${call.request.target.version}`)).toEqual([
+    'm 1',
+    'm 2',
+    'm ',
+  ]);
   expect(inner.calls[2]?.request).toBe(plain);
 });
 
@@ -139,7 +147,7 @@ test('requests are split by draws, steps of a sequence by their id', async () =>
   draws.push(0.4, 0.6);
   void plane.infer(request(), neverCancelled);
   void plane.infer(request(), neverCancelled);
-  expect(inner.calls.map((call) => call.request.version)).toEqual(['1', '2']);
+  expect(inner.calls.map((call) => call.request.target.version)).toEqual(['1', '2']);
   const versionsOf = (id: bigint): Set<string> => {
     const before = inner.calls.length;
     for (let step = 0; step < 5; step++) {
@@ -147,7 +155,7 @@ test('requests are split by draws, steps of a sequence by their id', async () =>
       const sequence = { id, isStart: step === 0, isEnd: step === 4 };
       void plane.infer(request({ sequence }), neverCancelled);
     }
-    return new Set(inner.calls.slice(before).map((call) => call.request.version));
+    return new Set(inner.calls.slice(before).map((call) => call.request.target.version));
   };
   const all = Array.from({ length: 20 }, (_, id) => versionsOf(BigInt(id)));
   for (const versions of all) expect(versions.size).toBe(1);
@@ -158,7 +166,7 @@ test('a sequence goes on where its state is, though its label was moved, unless 
   const { plane, inner, holders, traffic } = await stage({ labels: new Map([['stable', '1']]) });
   const step = (model: string, isStart: boolean, version = ''): string => {
     void plane.infer(request({ model, version, sequence: { id: 5n, isStart, isEnd: false } }), neverCancelled);
-    return inner.calls.at(-1)?.request.version ?? '';
+    return inner.calls.at(-1)?.request.target.version ?? '';
   };
   expect(step('m@stable', true)).toBe('1');
   holders.set(5n, '1');
@@ -169,22 +177,18 @@ test('a sequence goes on where its state is, though its label was moved, unless 
 });
 
 test('a copy is sent when its original has been answered, apart from all that waits', async () => {
-  const { plane, inner, outcomes } = await stage(toShadow());
+  const { plane, inner, outcomes, clock } = await stage(toShadow());
   const inputs = [tensor('x', 1, 2)];
-  const asked = plane.infer(request({ version: '1', inputs, timeoutMs: 50, priority: 1 }), neverCancelled);
+  const asked = plane.infer(request({ version: '1', inputs, deadlineAt: 50, priority: 1 }), neverCancelled);
   expect(inner.calls).toHaveLength(1);
   inner.calls[0]?.answer(5);
   const answer = await asked;
   answer.release();
   for (const { data } of inputs) data.fill(0);
   expect(inner.calls[1]?.request).toMatchObject({
-    model: 'm',
-    version: '3',
-    id: '',
+    target: { model: 'm', version: '3', id: '' },
     inputs: [tensor('x', 1, 2)],
-    timeoutMs: 5000,
-    priority: 7,
-    caller: shadowCaller,
+    origin: { deadlineAt: clock.now() + 5000, priority: 7, caller: shadowCaller },
   });
   expect(outcomes).toEqual([]);
   inner.calls[1]?.answer(5);
