@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { dispatchVersions, FrameWriter, type FromWorker, frameBytesMaxDefault, HeapRegion } from '@millrace/protocol';
 import { createLocalLane } from '@millrace/router/internal';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { useLocalLanes } from './local-lanes.ts';
 import { int64 } from './tensor-bytes.ts';
 import { mustFindVersionedWorker, mustFindWorker } from './worker-path.ts';
@@ -192,7 +192,8 @@ describe('the worker process', () => {
   });
 
   test('has its own name and none of the router’s environment', async () => {
-    process.env.MILLRACE_LANE_TEST = 'secret';
+    vi.stubEnv('MILLRACE_LANE_TEST', 'secret');
+    onTestFinished(() => void vi.unstubAllEnvs());
     const probe = open({ environment: { TZ: 'UTC' } });
     await probe.until('credit');
     const environment = readFileSync(`/proc/${probe.link.pid}/environ`, 'utf8').split('\0');

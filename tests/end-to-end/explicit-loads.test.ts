@@ -10,7 +10,7 @@ import { openMemoryStore } from '@millrace/store';
 import { binaryModel, ModelRepository, onnxModelFrom } from '@millrace/worker/testing';
 import { type Options, resolveConfig } from 'millrace';
 import { type Assembly, assemble } from 'millrace/internal';
-import { afterAll, afterEach, beforeEach, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest';
 import { eventually } from '../support/eventually.ts';
 
 type MemoryStore = Awaited<ReturnType<typeof openMemoryStore>>;
@@ -21,8 +21,11 @@ const running: Assembly[] = [];
 
 // What is left behind in the folder for temporary files is looked at: others' files must not come and go there.
 const temporary = mkdtempSync(join(tmpdir(), 'millrace-explicit-'));
-process.env.TMPDIR = temporary;
-afterAll(() => rmSync(temporary, { recursive: true }));
+beforeAll(() => void vi.stubEnv('TMPDIR', temporary));
+afterAll(() => {
+  vi.unstubAllEnvs();
+  rmSync(temporary, { recursive: true });
+});
 
 beforeEach(async () => {
   models = new ModelRepository()

@@ -53,12 +53,12 @@ export class ServerManagement implements Management {
     const { dataPlane, fleet } = this.#assembly;
     const snapshots = new Map(dataPlane.inspection.instances().map((one) => [instanceKey(one.worker, one.model), one]));
     return fleet.workers().flatMap(({ worker, pid, models }) =>
-      models.flatMap(({ model, place }): InstanceStatus[] => {
+      models.flatMap(({ model, placement }): InstanceStatus[] => {
         const snapshot = snapshots.get(instanceKey(worker, model.key));
         if (snapshot === undefined) return [];
         const { name, version } = model.view;
-        const group = place?.group ?? name;
-        const device = place === undefined ? 'cpu' : deviceNameOf(place);
+        const group = placement?.group ?? name;
+        const device = placement === undefined ? 'cpu' : deviceNameOf(placement);
         return [{ worker, pid, model: name, version, group, device, ...stateOf(snapshot) }];
       }),
     );

@@ -9,8 +9,12 @@ import { HeldClock } from '../data-plane/testing/held-clock.ts';
 import { servedModel } from '../data-plane/testing/models.ts';
 import { inferRequest } from '../data-plane/testing/requests.ts';
 import { ScriptedLane } from '../data-plane/testing/scripted-lane.ts';
-import { type FleetListener, type GroupListener, type RunningGroup, WorkerFleet } from './worker-fleet.ts';
-import { reloadPauseMs, stopMsMax } from './worker-slot.ts';
+import type { FleetListener } from './fleet-listener.ts';
+import type { RunningGroup } from './running-group.ts';
+import { reloadPauseMs } from './slot-loads.ts';
+import { WorkerFleet } from './worker-fleet.ts';
+import type { GroupListener } from './worker-group.ts';
+import { stopMsMax } from './worker-slot.ts';
 
 const loadMsMax = 300_000;
 const { pauseMs, stableMs, crashLoopDeaths } = defaultRestartPolicy;
@@ -48,7 +52,7 @@ class FleetOnStage {
         handle += 1;
         const model = modelNamed(name, handle);
         this.models.announce(model);
-        return { model, spec: specOf(model), places: [cpuPlace, gpuPlace] };
+        return { model, spec: specOf(model), placements: [cpuPlacement, gpuPlacement] };
       });
       const name = `group${index + 1}`;
       this.groups.push(this.fleet.add({ name, lane: this.lane, workers, models, listener: this.#groupListener(name) }));
@@ -124,13 +128,13 @@ function specOf({ view, handle }: ServedModel): LoadSpec {
 }
 
 const everyone = { priorityMax: Infinity, threads: 0 };
-const cpuPlace = { group: 'spare', gpu: undefined, ...everyone };
-const gpuPlace = { group: 'quick', gpu: { id: 1, provider: 'cuda' as const }, ...everyone };
+const cpuPlacement = { group: 'spare', gpu: undefined, ...everyone };
+const gpuPlacement = { group: 'quick', gpu: { id: 1, provider: 'cuda' as const }, ...everyone };
 
 test('each worker is told to load the model on its own device', () => {
   const stage = new FleetOnStage(3, ['a']);
   const devices = stage.lane.links.map(({ sent }) => (sent[0]?.kind === 'load' ? sent[0].spec.gpu : 'no load'));
-  expect(devices).toEqual([undefined, gpuPlace.gpu, undefined]);
+  expect(devices).toEqual([undefined, gpuPlacement.gpu, undefined]);
 });
 
 test('a worker is told to load its models, each is ready when loaded, and the worker when all are', () => {
@@ -387,7 +391,7 @@ test('a group that is added later has workers of its own, under ids that were ne
     name: 'late',
     lane: stage.lane,
     workers: 1,
-    models: [{ model, spec: specOf(model), places: [cpuPlace] }],
+    models: [{ model, spec: specOf(model), placements: [cpuPlacement] }],
     listener: { modelServable: () => {}, modelUnservable: () => {}, settled: () => {} },
   });
   expect(stage.takeTold()).toContain('late worker 2 started as 2');

@@ -2,7 +2,7 @@ import type { ModelPolicy } from '@millrace/core';
 import type { OnnxGraph } from '@millrace/onnx';
 import type { ConfigProblem, EngineName, LoadSpec, WarmupSample } from '@millrace/protocol';
 import type { InstanceGroup } from './instance-group.ts';
-import type { InstancePlace } from './instance-places.ts';
+import type { InstancePlacement } from './instance-placements.ts';
 import type { ModelView } from './model-view.ts';
 import type { RunnerSpec } from './runner-spec.ts';
 import type { Sequencing } from './sequencing.ts';
@@ -47,8 +47,8 @@ export interface ModelDefinition {
   readonly isGroupShared: boolean;
   readonly instanceGroups: readonly InstanceGroup[];
   /** Where each instance is to run. */
-  readonly places: readonly InstancePlace[];
-  /** As many as places. */
+  readonly placements: readonly InstancePlacement[];
+  /** As many as placements. */
   readonly instanceCount: number;
   /** Threads of one instance; 0: the server divides the machine's cores. */
   readonly threads: number;

@@ -3,7 +3,7 @@ import type { Findings } from './config-text/findings.ts';
 import type { ModelConfig } from './config-text/model-config-schema.ts';
 import { modelKinds } from './kinds/kind-table.ts';
 import { staysInside } from './label-file.ts';
-import type { ModelPlace } from './repository-layout.ts';
+import type { ModelLocation } from './repository-layout.ts';
 
 const platforms = modelKinds.map(({ platform }) => platform);
 const backends = modelKinds.flatMap(({ backend }) => backend ?? []);
@@ -12,7 +12,7 @@ function listOf(words: readonly string[]): string {
   return `${words.slice(0, -1).join(', ')} and ${words.at(-1)}`;
 }
 
-export function checkHead(config: ModelConfig, place: ModelPlace, findings: Findings): void {
+export function checkHead(config: ModelConfig, place: ModelLocation, findings: Findings): void {
   const { name = '', platform = '', backend = '' } = config;
   if (name !== '' && name !== place.name) {
     findings.problem(

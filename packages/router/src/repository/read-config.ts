@@ -8,10 +8,10 @@ import {
   readModelConfig,
   readModelConfigJson,
 } from './config-text/read-model-config.ts';
-import { configFilename, type ModelPlace } from './repository-layout.ts';
+import { configFilename, type ModelLocation } from './repository-layout.ts';
 
 /** The configuration of a model: what came with its load, else its file, else nothing. */
-export async function readConfig(place: ModelPlace): Promise<ReadModelConfig> {
+export async function readConfig(place: ModelLocation): Promise<ReadModelConfig> {
   const path = join(place.path, configFilename);
   if (place.configText !== undefined) return readModelConfigJson(place.configText, `config of ${place.name}`);
   if (!place.hasConfig) return { config: {}, findings: new Findings(place.path) };

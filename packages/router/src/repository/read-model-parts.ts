@@ -7,13 +7,13 @@ import { readInstanceGroups } from './instance-groups.ts';
 import type { ModelKind, ModelParts } from './kinds/model-kind.ts';
 import { readModelSettings } from './model-parameters.ts';
 import type { ReadModelOptions } from './read-model-options.ts';
-import type { ModelPlace } from './repository-layout.ts';
+import type { ModelLocation } from './repository-layout.ts';
 import { checkUnservedFields } from './unserved-fields.ts';
 
 /** What the versions of a model have in common: all that stands in its configuration and depends on no file of a version. */
 export function readModelParts(
   kind: ModelKind,
-  place: ModelPlace,
+  place: ModelLocation,
   { config, findings }: ReadModelConfig,
   options: ReadModelOptions,
 ): ModelParts {

@@ -1,5 +1,5 @@
 import { formatConfigProblem } from '@millrace/protocol';
-import { instancePlacesFrom } from '../model/instance-places.ts';
+import { instancePlacementsFrom } from '../model/instance-placements.ts';
 import type { ModelFailure, ModelReading, ModelVersionDefinition } from '../model/model-definition.ts';
 import { readCacheChoice } from './cache-choice.ts';
 import type { Findings } from './config-text/findings.ts';
@@ -7,11 +7,11 @@ import { kindOf } from './kinds/kind-table.ts';
 import { readConfig } from './read-config.ts';
 import type { ReadModelOptions } from './read-model-options.ts';
 import { readModelParts } from './read-model-parts.ts';
-import type { ModelPlace } from './repository-layout.ts';
+import type { ModelLocation } from './repository-layout.ts';
 import { chooseVersions, noteMissingVersions } from './version-policy.ts';
 
 /** Reads one model: its configuration, the versions its policy chooses, their graphs, labels and weights' files. */
-export async function readModel(place: ModelPlace, options: ReadModelOptions): Promise<ModelReading> {
+export async function readModel(place: ModelLocation, options: ReadModelOptions): Promise<ModelReading> {
   const written = await readConfig(place);
   const { config, findings } = written;
   const kind = await kindOf(config, place);
@@ -34,7 +34,7 @@ export async function readModel(place: ModelPlace, options: ReadModelOptions): P
     else failures.push({ name: place.name, version, problems: read.problems });
   }
   if (served.length === 0) return { definition: undefined, failures, warnings: [...warnings.values()] };
-  const places = instancePlacesFrom(groups, provider);
+  const placements = instancePlacementsFrom(groups, provider);
   const definition = {
     name: place.name,
     path: place.path,
@@ -44,8 +44,8 @@ export async function readModel(place: ModelPlace, options: ReadModelOptions): P
     workerGroup: settings.workerGroup,
     isGroupShared: settings.isGroupShared,
     instanceGroups: groups,
-    places,
-    instanceCount: places.length,
+    placements,
+    instanceCount: placements.length,
     threads: settings.threads,
     isSpinning: settings.isSpinning,
     cache,

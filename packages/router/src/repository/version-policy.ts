@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { compareVersions, isVersionName } from '../model/version-name.ts';
 import type { Findings } from './config-text/findings.ts';
 import type { ModelConfig } from './config-text/model-config-schema.ts';
-import { type ModelPlace, modelFilenameDefault } from './repository-layout.ts';
+import { type ModelLocation, modelFilenameDefault } from './repository-layout.ts';
 
 export interface ChosenVersions {
   /** Ascending. */
@@ -37,7 +37,7 @@ export function chooseVersions(config: ModelConfig, present: readonly string[], 
 
 /** Versions that the policy names and that have no folder are left out, as Triton leaves them out; one must be there. */
 export function noteMissingVersions(
-  place: ModelPlace,
+  place: ModelLocation,
   { versions, missing }: ChosenVersions,
   findings: Findings,
 ): void {

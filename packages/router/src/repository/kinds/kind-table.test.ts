@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
-import type { ModelPlace } from '../repository-layout.ts';
+import type { ModelLocation } from '../repository-layout.ts';
 import { TestRepository } from '../testing/test-repository.ts';
 import { kindOf, modelKinds } from './kind-table.ts';
 
-const nowhere: ModelPlace = { name: 'm', path: '/nowhere', isSingleFile: false, hasConfig: true, versions: ['1'] };
+const nowhere: ModelLocation = { name: 'm', path: '/nowhere', isSingleFile: false, hasConfig: true, versions: ['1'] };
 
 test.each(modelKinds)('$platform is what its platform and its backend say', async (kind) => {
   expect(await kindOf({ platform: kind.platform }, nowhere)).toBe(kind);

@@ -1,6 +1,6 @@
 /** The kinds of models there are. Whoever adds one adds a folder beside this file and a line here. */
 import type { ModelConfig } from '../config-text/model-config-schema.ts';
-import type { ModelPlace } from '../repository-layout.ts';
+import type { ModelLocation } from '../repository-layout.ts';
 import { ensembleKind } from './ensemble/ensemble-kind.ts';
 import type { ModelKind, RecognisedKind } from './model-kind.ts';
 import { onnxKind } from './onnx/onnx-kind.ts';
@@ -13,7 +13,7 @@ const defaultKind: ModelKind = onnxKind;
 
 export const modelKinds: readonly ModelKind[] = [defaultKind, ...recognisedKinds];
 
-export async function kindOf(config: ModelConfig, place: ModelPlace): Promise<ModelKind> {
+export async function kindOf(config: ModelConfig, place: ModelLocation): Promise<ModelKind> {
   for (const kind of recognisedKinds) if (await kind.recognises(config, place)) return kind;
   return defaultKind;
 }

@@ -7,7 +7,7 @@ import type { ModelConfig } from '../config-text/model-config-schema.ts';
 import type { BatchingPolicy } from '../dynamic-batching.ts';
 import type { ModelSettings } from '../model-parameters.ts';
 import type { ReadModelOptions } from '../read-model-options.ts';
-import type { ModelPlace } from '../repository-layout.ts';
+import type { ModelLocation } from '../repository-layout.ts';
 
 export interface ModelKind {
   /** In error texts, after "a". */
@@ -37,12 +37,12 @@ export interface ModelKind {
 /** Any kind but the one that models are of that no other recognises. */
 export interface RecognisedKind extends ModelKind {
   /** By what the configuration says, or by the files when it says nothing. */
-  recognises(config: ModelConfig, place: ModelPlace): boolean | Promise<boolean>;
+  recognises(config: ModelConfig, place: ModelLocation): boolean | Promise<boolean>;
 }
 
 /** What the versions of a model have in common. */
 export interface ModelParts {
-  readonly place: ModelPlace;
+  readonly place: ModelLocation;
   readonly config: ModelConfig;
   readonly settings: ModelSettings;
   readonly groups: readonly InstanceGroup[];

@@ -3,7 +3,7 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Findings } from '../../config-text/findings.ts';
 import type { ModelConfig } from '../../config-text/model-config-schema.ts';
-import { type ModelPlace, modelFilenameDefault } from '../../repository-layout.ts';
+import { type ModelLocation, modelFilenameDefault } from '../../repository-layout.ts';
 import type { RecognisedKind } from '../model-kind.ts';
 import { pipelineBackendName, pipelineFilenames, pipelinePlatformName, readPipelineVersion } from './read-pipeline.ts';
 
@@ -22,7 +22,7 @@ export const pipelineKind: RecognisedKind = {
   readVersion: readPipelineVersion,
 };
 
-async function isPipeline(config: ModelConfig, place: ModelPlace): Promise<boolean> {
+async function isPipeline(config: ModelConfig, place: ModelLocation): Promise<boolean> {
   const { backend = '', platform = '' } = config;
   if (backend === pipelineBackendName || platform === pipelinePlatformName) return true;
   if (backend !== '' || platform !== '' || place.isSingleFile) return false;

@@ -10,7 +10,7 @@ import { jsonFromModelConfig } from '../../config-text/read-model-config.ts';
 import { declaredSpecs } from '../../declared-tensor.ts';
 import { readAllLabels } from '../../label-file.ts';
 import type { ReadModelOptions } from '../../read-model-options.ts';
-import type { ModelPlace } from '../../repository-layout.ts';
+import type { ModelLocation } from '../../repository-layout.ts';
 import type { ModelParts, VersionReading } from '../model-kind.ts';
 import type { DescribePipeline, PipelineDescription } from './describe-pipeline.ts';
 
@@ -78,7 +78,7 @@ export async function readPipelineVersion(
 }
 
 async function takePath(
-  place: ModelPlace,
+  place: ModelLocation,
   version: string,
   config: ModelConfig,
   findings: Findings,
