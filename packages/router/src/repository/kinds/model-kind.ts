@@ -10,7 +10,7 @@ import type { ReadModelOptions } from '../read-model-options.ts';
 import type { ModelLocation } from '../repository-layout.ts';
 
 export interface ModelKind {
-  /** In error texts, after "a". */
+  /** As error texts name it. */
   readonly name: string;
   /** What `platform` says in a configuration, and to clients. */
   readonly platform: string;
