@@ -19,7 +19,7 @@ export default defineConfig({
         ...shared,
         test: {
           name: 'unit',
-          include: ['{packages/*,bench}/src/**/*.test.ts'],
+          include: ['{packages/*,bench}/src/**/*.test.ts', 'scripts/**/*.test.mjs'],
           exclude: [processWide],
           isolate: false,
           testTimeout: 30_000,

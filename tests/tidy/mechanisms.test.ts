@@ -1,4 +1,4 @@
-/** Holds the names in README.md, docs/operating and docs/mechanisms to what they name: settings, metrics, errors, model parameters, log lines. */
+/** Holds the names in README.md, SECURITY.md, docs/operating/store.md and docs/mechanisms to what they name: settings, metrics, errors, model parameters, log lines. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { errorCatalogue } from '@millrace/protocol';
@@ -94,7 +94,8 @@ test('there is a page for each mechanism', () => {
   ]);
 });
 
-const otherPages = ['README.md', 'docs/operating/store.md', 'docs/reference/model-parameters.md'];
+const operatingPages = readdirSync(join(root, 'docs/operating')).map((page) => `docs/operating/${page}`);
+const otherPages = ['README.md', 'SECURITY.md', 'docs/operating/store.md', 'docs/reference/model-parameters.md'];
 
 test.each([...pages.map((page) => `docs/mechanisms/${page}`), ...otherPages])(
   '%s names only settings, metrics, errors and log lines that exist',
@@ -113,11 +114,12 @@ test.each([...pages.map((page) => `docs/mechanisms/${page}`), ...otherPages])(
   },
 );
 
-test.each(
-  ['README.md', 'ARCHITECTURE.md', 'CONTRIBUTING.md', 'docs/README.md', 'docs/adr/README.md', 'docs/models.md'].concat(
-    pages.map((page) => `docs/mechanisms/${page}`),
-  ),
-)('%s links only to files that exist', (page) => {
+test.each([
+  ...readdirSync(root).filter((file) => file.endsWith('.md')),
+  ...['docs/README.md', 'docs/adr/README.md', 'docs/models.md', 'docs/migrating-from-triton.md'],
+  ...operatingPages,
+  ...pages.map((page) => `docs/mechanisms/${page}`),
+])('%s links only to files that exist', (page) => {
   const links = [...read(page).matchAll(/\]\((?!https?:|#)([^)#\s]+)/g)].map(([, link]) => link as string);
   expect(links.filter((link) => !existsSync(join(root, dirname(page), link)))).toEqual([]);
 });

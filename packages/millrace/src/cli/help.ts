@@ -14,7 +14,7 @@ const exitCodeHelp = [
 export function generalHelp(): string {
   const nameWidth = Math.max(...commands.map((command) => command.name.length));
   return [
-    'Millrace, the inference server whose streams do not break.',
+    'Millrace, an inference server for ONNX models.',
     '',
     'Usage: millrace COMMAND [flags]',
     '',
