@@ -13,7 +13,7 @@ import { file_grpc_reflection_v1alpha_reflection } from './generated/grpc/reflec
 import { file_inference_grpc_service, GRPCInferenceService } from './generated/inference/grpc_service_pb.ts';
 import { HealthService } from './health-service.ts';
 import { ReflectionService } from './reflection-service.ts';
-import { refusedCallCode } from './refused-call.ts';
+import { takeRefusedCallCode } from './refused-call.ts';
 import { inferenceService, inferMethodName } from './routes.ts';
 
 export interface GrpcEdgeOptions extends OpenInferenceParts {
@@ -82,7 +82,7 @@ export function createGrpcEdge(options: GrpcEdgeOptions): GrpcEdge {
     errorFrom,
     noteRefused: ({ service, method }, error) => {
       const isInference = service === GRPCInferenceService.typeName && method === inferMethodName;
-      if (isInference) dataPlane.noteRefusal(refusedCallCode(error));
+      if (isInference) dataPlane.noteRefusal(takeRefusedCallCode(error) ?? 'internal');
     },
     end: () => {
       inference.end();

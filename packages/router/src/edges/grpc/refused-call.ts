@@ -1,5 +1,5 @@
-/** What the catalogue calls the refusal of a call that never reached its handler, so that it is counted with the others. */
-import type { RpcCode, RpcError } from '@millrace/http';
+/** What the catalogue calls the refusal of a call that never reached its handler, so that it is told and counted like the others. */
+import { MemoryRefused, type RpcCode, type RpcError } from '@millrace/http';
 import { type ErrorCode, InferenceError } from '@millrace/protocol';
 
 const codes: Readonly<Partial<Record<RpcCode, ErrorCode>>> = {
@@ -11,7 +11,8 @@ const codes: Readonly<Partial<Record<RpcCode, ErrorCode>>> = {
   unavailable: 'server-full',
 };
 
-export function refusedCallCode(error: RpcError): ErrorCode {
-  const { cause } = error;
-  return cause instanceof InferenceError ? cause.code : (codes[error.code] ?? 'internal');
+/** Undefined: the catalogue has no code for it. */
+export function takeRefusedCallCode({ cause, code }: RpcError): ErrorCode | undefined {
+  if (cause instanceof InferenceError) return cause.code;
+  return cause instanceof MemoryRefused ? 'caller-full' : codes[code];
 }
