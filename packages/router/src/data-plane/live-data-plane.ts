@@ -158,11 +158,12 @@ export class LiveDataPlane implements DataPlane, Runner {
     // A concurrent model asks others while it runs: what it needs comes as further requests, like a runner's.
     const runner = model.runner ?? (model.policy.isConcurrent || valid.isSplit ? this : undefined);
     if (!isServed) void this.#bringBack(request, valid, signal, resolve, reject, isPart, attempts);
-    else if (runner === undefined) this.#submit(valid, signal, resolve, reject);
+    // The scheduler takes requests until no runner holds any, for they ask it for parts.
     else if (this.#isDraining && !isPart) {
       this.#observers.of(model).requestRefused('draining');
       reject(new InferenceError('draining', 'the server is shutting down; send the request to another one'));
-    } else this.#heldByRunners.run(runner, valid, signal).then(resolve, reject);
+    } else if (runner === undefined) this.#submit(valid, signal, resolve, reject);
+    else this.#heldByRunners.run(runner, valid, signal).then(resolve, reject);
   }
 
   /** Looks at long BYTES tensors in slices; whoever goes away meanwhile is told, and the rest is not read. */
