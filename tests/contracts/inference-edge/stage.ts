@@ -1,0 +1,61 @@
+/** What stands behind the faces: one real server, and the same models in an engine of this process. */
+import { connect } from 'node:net';
+import { createEngine, type Engine } from 'millrace';
+import { ServerProcess } from '../../support/server-process.ts';
+
+export const bodyBytesMax = 256 * 1024;
+
+/** What can be seen of it from outside of the calls. */
+export interface Backstage {
+  /** Requests of the model that wait for a batch. */
+  waiting(model: string): Promise<number>;
+  /** Requests of the model that failed with the code, since the start. */
+  failures(model: string, code: string): Promise<number>;
+  setLabel(model: string, label: string, version: string): Promise<void>;
+}
+
+const limits = ['--body-bytes-max', String(bodyBytesMax), '--json-bytes-max', String(bodyBytesMax)];
+
+export async function startServer(models: string): Promise<ServerProcess> {
+  return ServerProcess.start([models, '--no-strict-readiness', ...limits]);
+}
+
+export function serverBackstage(server: ServerProcess): Backstage {
+  return {
+    waiting: (model) => server.metric('millrace_queue_requests', { model }),
+    failures: (model, code) => server.metric('millrace_failures_total', { model, code }),
+    setLabel: async (model, label, version) => {
+      const path = `/v1/management/models/${model}/labels/${label}`;
+      const headers = { 'content-type': 'application/json' };
+      const answer = await fetch(`${server.url}${path}`, { method: 'PUT', headers, body: JSON.stringify({ version }) });
+      if (!answer.ok) throw new Error(`the label was not set: ${await answer.text()}`);
+    },
+  };
+}
+
+export async function startEngine(models: string): Promise<Engine> {
+  return createEngine({ models, allowFailures: true });
+}
+
+export function engineBackstage(engine: Engine): Backstage {
+  return {
+    waiting: async (model) =>
+      engine.management.queues().models.find((queue) => queue.model === model)?.waitingRequests ?? 0,
+    failures: () => Promise.reject(new Error('an engine has no metrics')),
+    setLabel: async (model, label, version) => {
+      await engine.changeTraffic(model, { labels: new Map([[label, version]]) });
+    },
+  };
+}
+
+/** Whether nobody listens there. */
+export function isRefused(url: string): Promise<boolean> {
+  const { hostname, port } = new URL(url);
+  return new Promise((resolve) => {
+    const socket = connect(Number(port), hostname, () => {
+      socket.destroy();
+      resolve(false);
+    });
+    socket.on('error', (error) => resolve((error as NodeJS.ErrnoException).code === 'ECONNREFUSED'));
+  });
+}
