@@ -3,12 +3,12 @@ import type { Datatype } from '@millrace/protocol';
 import { describe, expect, test } from 'vitest';
 import type { FaceTools } from './contract.ts';
 import { passedModelOf } from './served-models.ts';
-import { tensorOf, type Value } from './tensors.ts';
+import { exactTensor, type TensorValue } from './tensors.ts';
 
 const floatValues = [0, -0, 1, -2.5, Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
 
 /** The edges of every range, among them what a double cannot hold. */
-const valuesByDatatype: Readonly<Record<Datatype, readonly Value[]>> = {
+const valuesByDatatype: Readonly<Record<Datatype, readonly TensorValue[]>> = {
   BOOL: [true, false, true],
   UINT8: [0, 1, 2 ** 8 - 1],
   UINT16: [0, 1, 2 ** 16 - 1],
@@ -26,18 +26,18 @@ const valuesByDatatype: Readonly<Record<Datatype, readonly Value[]>> = {
 };
 
 export function testAnswers({ infer, testWith }: FaceTools): void {
-  const row = (name: string, ...values: readonly number[]) => tensorOf(name, 'FP32', [values.length / 2, 2], values);
+  const row = (name: string, ...values: readonly number[]) => exactTensor(name, 'FP32', [values.length / 2, 2], values);
 
   describe('answers', () => {
-    for (const [datatype, values] of Object.entries(valuesByDatatype) as [Datatype, readonly Value[]][]) {
+    for (const [datatype, values] of Object.entries(valuesByDatatype) as [Datatype, readonly TensorValue[]][]) {
       const ability = datatype === 'FP16' || datatype === 'BF16' ? '16-bit floats' : undefined;
       testWith(ability, `${datatype} comes back bit for bit`, async () => {
-        const inputs = [tensorOf('given', datatype, [values.length], values)];
+        const inputs = [exactTensor('given', datatype, [values.length], values)];
         expect(await infer({ model: passedModelOf(datatype), inputs })).toEqual({
           model: passedModelOf(datatype),
           version: '1',
           id: '',
-          outputs: [tensorOf('passed', datatype, [values.length], values)],
+          outputs: [exactTensor('passed', datatype, [values.length], values)],
         });
       });
     }
@@ -45,21 +45,21 @@ export function testAnswers({ infer, testWith }: FaceTools): void {
     testWith('bytes that are not text', 'BYTES may be any bytes', async () => {
       // By a pipeline: ONNX Runtime takes texts only.
       const bytes = Uint8Array.of(0xff, 0, 0xfe, 0xc3);
-      const inputs = [tensorOf('say', 'BYTES', [1], [Buffer.concat([Buffer.from('pass '), bytes])])];
+      const inputs = [exactTensor('say', 'BYTES', [1], [Buffer.concat([Buffer.from('pass '), bytes])])];
       expect(await infer({ model: 'held', inputs })).toMatchObject({
-        outputs: [tensorOf('said', 'BYTES', [1], [bytes])],
+        outputs: [exactTensor('said', 'BYTES', [1], [bytes])],
       });
     });
 
     test('a scalar has no dimensions', async () => {
-      expect(await infer({ model: 'single_value', inputs: [tensorOf('x', 'FP32', [], [1.5])] })).toMatchObject({
-        outputs: [tensorOf('y', 'FP32', [], [3])],
+      expect(await infer({ model: 'single_value', inputs: [exactTensor('x', 'FP32', [], [1.5])] })).toMatchObject({
+        outputs: [exactTensor('y', 'FP32', [], [3])],
       });
     });
 
     test.each([[[0, 3]], [[2, 0]]])('a tensor of shape %j has no elements', async (shape) => {
-      expect(await infer({ model: 'free_sizes', inputs: [tensorOf('x', 'FP32', shape, [])] })).toMatchObject({
-        outputs: [tensorOf('y', 'FP32', shape, [])],
+      expect(await infer({ model: 'free_sizes', inputs: [exactTensor('x', 'FP32', shape, [])] })).toMatchObject({
+        outputs: [exactTensor('y', 'FP32', shape, [])],
       });
     });
 
@@ -87,10 +87,10 @@ export function testAnswers({ infer, testWith }: FaceTools): void {
 
     test('more rows than a batch holds are answered as one tensor', async () => {
       const numbers = Array.from({ length: 1000 }, (_, index) => index + 1);
-      const inputs = [tensorOf('input', 'FP32', [numbers.length, 1], numbers)];
+      const inputs = [exactTensor('input', 'FP32', [numbers.length, 1], numbers)];
       expect(await infer({ model: 'any_rows', inputs })).toMatchObject({
         outputs: [
-          tensorOf(
+          exactTensor(
             'output',
             'FP32',
             [numbers.length, 1],
@@ -104,7 +104,7 @@ export function testAnswers({ infer, testWith }: FaceTools): void {
       const inputs = [row('left', 1, 5), row('right', 2, 2)];
       const outputs = [{ name: 'sum', classes: 1 }, { name: 'product' }];
       expect(await infer({ model: 'arithmetic', inputs, outputs })).toMatchObject({
-        outputs: [tensorOf('sum', 'BYTES', [1, 1], ['7.000000:1']), row('product', 2, 10)],
+        outputs: [exactTensor('sum', 'BYTES', [1, 1], ['7.000000:1']), row('product', 2, 10)],
       });
     });
   });

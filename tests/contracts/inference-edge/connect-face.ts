@@ -1,14 +1,14 @@
 /** Connect's unary calls, in protobuf and in its JSON. */
 import { HttpCalls, type HttpQuestion, type HttpReply } from './http-calls.ts';
 import {
-  answerFrom,
   codeFromErrorInfo,
-  inferPath,
+  inferAnswerFrom,
   malformedMessage,
+  modelInferPath,
   requestBytes,
   requestFields,
 } from './infer-messages.ts';
-import { type FaceRequest, type InferenceFace, type Outcome, refusalFrom } from './inference-face.ts';
+import { type FaceOutcome, type FaceRequest, type InferenceFace, refusalFrom } from './inference-face.ts';
 
 export type ConnectCodec = 'json' | 'proto';
 
@@ -28,7 +28,7 @@ export function openConnectFace(url: string, codec: ConnectCodec): InferenceFace
 
 function questionOf(body: Uint8Array, codec: ConnectCodec, timeoutMs: number | undefined): HttpQuestion {
   return {
-    path: inferPath,
+    path: modelInferPath,
     headers: {
       'content-type': `application/${codec}`,
       'connect-protocol-version': '1',
@@ -46,9 +46,9 @@ interface JsonAnswer {
   readonly rawOutputContents: readonly string[];
 }
 
-function outcomeFrom({ status, body }: HttpReply, codec: ConnectCodec): Outcome {
+function outcomeFrom({ status, body }: HttpReply, codec: ConnectCodec): FaceOutcome {
   if (status !== 200) return refusalOf(body);
-  if (codec === 'proto') return answerFrom(body);
+  if (codec === 'proto') return inferAnswerFrom(body);
   const { modelName, modelVersion, id = '', outputs, rawOutputContents } = JSON.parse(String(body)) as JsonAnswer;
   return {
     model: modelName,
@@ -63,9 +63,9 @@ function outcomeFrom({ status, body }: HttpReply, codec: ConnectCodec): Outcome 
   };
 }
 
-type Outputs = ReturnType<typeof answerFrom>['outputs'][number];
+type Outputs = ReturnType<typeof inferAnswerFrom>['outputs'][number];
 
-function refusalOf(body: Buffer): Outcome {
+function refusalOf(body: Buffer): FaceOutcome {
   const { code, message, details } = JSON.parse(String(body)) as {
     code: string;
     message: string;

@@ -5,7 +5,7 @@
 import { afterAll, afterEach, beforeAll, describe, test } from 'vitest';
 import { testAnswers } from './answers.ts';
 import { testGivingUp } from './giving-up.ts';
-import type { FaceRequest, InferenceFace, Outcome } from './inference-face.ts';
+import type { FaceOutcome, FaceRequest, InferenceFace } from './inference-face.ts';
 import { testLoad } from './load.ts';
 import { testNames } from './names.ts';
 import { testRefusals } from './refusals.ts';
@@ -36,7 +36,7 @@ export interface FaceTools {
   readonly script: Script;
   readonly face: InferenceFace;
   readonly backstage: Backstage;
-  infer(request: FaceRequest): Promise<Outcome>;
+  infer(request: FaceRequest): Promise<FaceOutcome>;
   /** A test that is left out where the face lacks something. */
   testWith(ability: Ability | undefined, title: string, run: () => Promise<void>): void;
   readonly lacks: FaceUnderTest['lacks'];

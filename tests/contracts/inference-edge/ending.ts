@@ -4,9 +4,9 @@ import { eventually } from '../../support/eventually.ts';
 import type { FaceUnderTest } from './contract.ts';
 import { type Script, said, saying } from './scripted-model.ts';
 import type { Backstage } from './stage.ts';
-import { tensorOf } from './tensors.ts';
+import { exactTensor } from './tensors.ts';
 
-export interface Ending {
+export interface FaceEnding {
   /** Resolves when nothing new is taken any more. */
   begin(): Promise<void>;
   /** Resolves when everything is over. */
@@ -17,12 +17,12 @@ export interface Ending {
 }
 
 /** To be the last that is asked of these faces. All of them have one thing behind them. */
-export function endingContract(subjects: readonly FaceUnderTest[], script: Script, ending: Ending): void {
+export function endingContract(subjects: readonly FaceUnderTest[], script: Script, ending: FaceEnding): void {
   describe(`ending: ${subjects.map(({ name }) => name).join(', ')}`, () => {
     afterEach(() => script.releaseAll());
 
     test(`requests in progress are answered, and new ones are told: ${ending.code}`, async () => {
-      const pair = [tensorOf('left', 'FP32', [1, 2], [3, 5]), tensorOf('right', 'FP32', [1, 2], [4, 6])];
+      const pair = [exactTensor('left', 'FP32', [1, 2], [3, 5]), exactTensor('right', 'FP32', [1, 2], [4, 6])];
       const calls = subjects.map((subject) => {
         const name = script.name('held');
         const face = subject.open();

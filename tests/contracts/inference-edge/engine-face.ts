@@ -1,8 +1,8 @@
 /** The embedding API, in this process. */
 import { type Datatype, InferenceError } from '@millrace/protocol';
 import type { Engine, InferOptions, InferResult, InputValue } from 'millrace';
-import type { FaceRequest, InferenceFace, Outcome } from './inference-face.ts';
-import { tensorOf, type Value, valuesIn } from './tensors.ts';
+import type { FaceOutcome, FaceRequest, InferenceFace } from './inference-face.ts';
+import { exactTensor, type TensorValue, valuesIn } from './tensors.ts';
 
 export function openEngineFace(engine: Engine): InferenceFace {
   return {
@@ -40,7 +40,7 @@ function optionsFrom(request: FaceRequest, signal: AbortSignal): InferOptions {
   };
 }
 
-async function outcomeOf(answer: Promise<InferResult>): Promise<Outcome> {
+async function outcomeOf(answer: Promise<InferResult>): Promise<FaceOutcome> {
   try {
     const { model, version, id, outputs } = await answer;
     return {
@@ -48,7 +48,7 @@ async function outcomeOf(answer: Promise<InferResult>): Promise<Outcome> {
       version,
       id,
       outputs: Object.entries(outputs).map(([name, { datatype, shape, data }]) =>
-        tensorOf(name, datatype, shape, valuesFrom(datatype, data)),
+        exactTensor(name, datatype, shape, valuesFrom(datatype, data)),
       ),
     };
   } catch (error) {
@@ -57,7 +57,7 @@ async function outcomeOf(answer: Promise<InferResult>): Promise<Outcome> {
   }
 }
 
-function valuesFrom(datatype: Datatype, data: ArrayLike<Value>): readonly Value[] {
+function valuesFrom(datatype: Datatype, data: ArrayLike<TensorValue>): readonly TensorValue[] {
   const values = Array.from(data);
   return datatype === 'BOOL' ? values.map((value) => value === 1) : values;
 }

@@ -2,8 +2,8 @@
 import { once } from 'node:events';
 import { connect } from 'node:http2';
 import * as grpc from '@grpc/grpc-js';
-import { answerFrom, grpcRefusal, inferPath, malformedMessage, requestBytes } from './infer-messages.ts';
-import { type FaceCall, type FaceRequest, type InferenceFace, noAnswer, type Outcome } from './inference-face.ts';
+import { grpcRefusal, inferAnswerFrom, malformedMessage, modelInferPath, requestBytes } from './infer-messages.ts';
+import { type FaceCall, type FaceOutcome, type FaceRequest, type InferenceFace, noAnswer } from './inference-face.ts';
 
 const detailsField = 'grpc-status-details-bin';
 const asItIs = (bytes: Uint8Array): Buffer => Buffer.from(bytes);
@@ -35,10 +35,10 @@ function send(client: grpc.Client, message: Uint8Array, timeoutMs: number | unde
   // Not by the library's own option: it would end the call by itself, and what the server says would not be seen.
   if (timeoutMs !== undefined) metadata.set('grpc-timeout', `${timeoutMs}m`);
   let hangUp = (): void => {};
-  const outcome = new Promise<Outcome>((resolve, reject) => {
-    const call = client.makeUnaryRequest(inferPath, asItIs, asItIs, message, metadata, (error, answer) => {
+  const outcome = new Promise<FaceOutcome>((resolve, reject) => {
+    const call = client.makeUnaryRequest(modelInferPath, asItIs, asItIs, message, metadata, (error, answer) => {
       try {
-        resolve(error === null ? answerFrom(answer as Buffer) : outcomeFrom(error));
+        resolve(error === null ? inferAnswerFrom(answer as Buffer) : outcomeFrom(error));
       } catch (problem) {
         reject(problem as Error);
       }
@@ -48,7 +48,7 @@ function send(client: grpc.Client, message: Uint8Array, timeoutMs: number | unde
   return { outcome, hangUp: () => hangUp() };
 }
 
-function outcomeFrom({ code, details, metadata }: grpc.ServiceError): Outcome {
+function outcomeFrom({ code, details, metadata }: grpc.ServiceError): FaceOutcome {
   const [status] = metadata.get(detailsField);
   const isLocal = metadata.get('content-type').length === 0 && status === undefined;
   if (isLocal) return { code: noAnswer, message: details };
@@ -59,11 +59,11 @@ function outcomeFrom({ code, details, metadata }: grpc.ServiceError): Outcome {
 async function beginUnread(
   url: string,
   request: FaceRequest,
-): Promise<{ read: () => Promise<Outcome>; close: () => void }> {
+): Promise<{ read: () => Promise<FaceOutcome>; close: () => void }> {
   const session = connect(url);
   const stream = session.request({
     ':method': 'POST',
-    ':path': inferPath,
+    ':path': modelInferPath,
     'content-type': 'application/grpc',
     te: 'trailers',
   });
@@ -72,10 +72,10 @@ async function beginUnread(
   prefix.writeUInt32BE(message.length, 1);
   stream.end(Buffer.concat([prefix, message]));
   await once(stream, 'response');
-  const read = async (): Promise<Outcome> => {
+  const read = async (): Promise<FaceOutcome> => {
     const pieces: Buffer[] = [];
     for await (const piece of stream) pieces.push(piece as Buffer);
-    return answerFrom(Buffer.concat(pieces).subarray(prefix.length));
+    return inferAnswerFrom(Buffer.concat(pieces).subarray(prefix.length));
   };
   return { read, close: () => session.destroy() };
 }

@@ -1,7 +1,7 @@
 /** gRPC-Web as a browser sends it: one envelope over HTTP/1.1, trailers as the last envelope of the answer. */
 import { HttpCalls, type HttpQuestion, type HttpReply } from './http-calls.ts';
-import { answerFrom, grpcRefusal, inferPath, malformedMessage, requestBytes } from './infer-messages.ts';
-import type { InferenceFace, Outcome } from './inference-face.ts';
+import { grpcRefusal, inferAnswerFrom, malformedMessage, modelInferPath, requestBytes } from './infer-messages.ts';
+import type { FaceOutcome, InferenceFace } from './inference-face.ts';
 
 const prefixBytes = 5;
 const trailersFlag = 0x80;
@@ -20,7 +20,7 @@ function questionOf(message: Uint8Array, timeoutMs: number | undefined): HttpQue
   const prefix = Buffer.alloc(prefixBytes);
   prefix.writeUInt32BE(message.length, 1);
   return {
-    path: inferPath,
+    path: modelInferPath,
     headers: {
       'content-type': 'application/grpc-web+proto',
       'x-grpc-web': '1',
@@ -30,7 +30,7 @@ function questionOf(message: Uint8Array, timeoutMs: number | undefined): HttpQue
   };
 }
 
-function outcomeFrom({ status, headers, body }: HttpReply): Outcome {
+function outcomeFrom({ status, headers, body }: HttpReply): FaceOutcome {
   if (status !== 200) throw new Error(`gRPC-Web answered with the HTTP status ${status}`);
   // An answer without a message has its trailers in the head.
   const trailers = new Map(Object.entries(headers).map(([name, value]) => [name, String(value)]));
@@ -48,7 +48,7 @@ function outcomeFrom({ status, headers, body }: HttpReply): Outcome {
     at += prefixBytes + length;
   }
   const grpcStatus = Number(trailers.get('grpc-status'));
-  if (grpcStatus === 0 && message !== undefined) return answerFrom(message);
+  if (grpcStatus === 0 && message !== undefined) return inferAnswerFrom(message);
   const details = trailers.get('grpc-status-details-bin');
   return grpcRefusal(
     grpcStatus,

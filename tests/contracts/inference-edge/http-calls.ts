@@ -1,6 +1,6 @@
 /** Requests over HTTP/1.1 on kept connections, that a caller may abandon or leave unread. */
 import { Agent, type IncomingHttpHeaders, type IncomingMessage, request } from 'node:http';
-import { type FaceCall, noAnswer, type Outcome, type UnreadAnswer } from './inference-face.ts';
+import { type FaceCall, type FaceOutcome, noAnswer, type UnreadAnswer } from './inference-face.ts';
 
 export interface HttpQuestion {
   readonly path: string;
@@ -17,9 +17,9 @@ export interface HttpReply {
 export class HttpCalls {
   readonly #agent = new Agent({ keepAlive: true });
   readonly #url: string;
-  readonly #outcomeFrom: (reply: HttpReply) => Outcome;
+  readonly #outcomeFrom: (reply: HttpReply) => FaceOutcome;
 
-  constructor(url: string, outcomeFrom: (reply: HttpReply) => Outcome) {
+  constructor(url: string, outcomeFrom: (reply: HttpReply) => FaceOutcome) {
     this.#url = url;
     this.#outcomeFrom = outcomeFrom;
   }
@@ -56,7 +56,7 @@ export class HttpCalls {
     return { response, hangUp: () => sent.destroy() };
   }
 
-  async #read(message: IncomingMessage): Promise<Outcome> {
+  async #read(message: IncomingMessage): Promise<FaceOutcome> {
     const pieces: Buffer[] = [];
     try {
       for await (const piece of message) pieces.push(piece as Buffer);

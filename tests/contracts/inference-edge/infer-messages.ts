@@ -3,10 +3,10 @@ import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { type Datatype, grpcStatus, type Tensor } from '@millrace/protocol';
 import { repositoryRoot } from '../../support/repository-root.ts';
-import { type Answer, type FaceRequest, type Refusal, refusalFrom } from './inference-face.ts';
-import { type Value, valuesIn } from './tensors.ts';
+import { type FaceAnswer, type FaceRefusal, type FaceRequest, refusalFrom } from './inference-face.ts';
+import { type TensorValue, valuesIn } from './tensors.ts';
 
-export const inferPath = '/inference.GRPCInferenceService/ModelInfer';
+export const modelInferPath = '/inference.GRPCInferenceService/ModelInfer';
 
 /** No message of any kind: a field that says it is longer than all there is. */
 export const malformedMessage = Uint8Array.of(0x0a, 0x7f, 0x61);
@@ -80,7 +80,7 @@ export function requestFields(request: FaceRequest, form: ContentsForm): object 
   };
 }
 
-function fieldFrom(value: Value): unknown {
+function fieldFrom(value: TensorValue): unknown {
   if (value instanceof Uint8Array) return base64From(value);
   if (typeof value === 'bigint') return String(value);
   // JSON has no such numbers, and `JSON.stringify` drops a sign.
@@ -106,7 +106,7 @@ function parametersOf({ parameters, priority, queueTimeoutMs, sequence }: FaceRe
   return written;
 }
 
-export function answerFrom(bytes: Uint8Array): Answer {
+export function inferAnswerFrom(bytes: Uint8Array): FaceAnswer {
   const options = { defaults: true, longs: Number };
   const answer = responseType.toObject(responseType.decode(bytes), options) as {
     model_name: string;
@@ -124,7 +124,7 @@ export function answerFrom(bytes: Uint8Array): Answer {
 }
 
 /** Of a call that ended with a status: `details` is the google.rpc.Status beside it. */
-export function grpcRefusal(status: number, message: string, details: Uint8Array | undefined): Refusal {
+export function grpcRefusal(status: number, message: string, details: Uint8Array | undefined): FaceRefusal {
   const name = Object.entries(grpcStatus).find(([, number]) => number === status)?.[0] ?? String(status);
   const told =
     details === undefined ? [] : (statusType.toObject(statusType.decode(details), {}) as StatusFields).details;

@@ -1,6 +1,7 @@
 import type { Engine } from 'millrace';
 import { afterAll, beforeAll, expect } from 'vitest';
 import { eventually } from '../../support/eventually.ts';
+import { isConnectionRefused } from '../../support/raw-call.ts';
 import type { ServerProcess } from '../../support/server-process.ts';
 import { openConnectFace } from './connect-face.ts';
 import { type FaceUnderTest, inferenceContract } from './contract.ts';
@@ -11,8 +12,8 @@ import { openGrpcWebFace } from './grpc-web-face.ts';
 import { type InferenceFace, noAnswer } from './inference-face.ts';
 import { openRestFace } from './rest-face.ts';
 import { Script } from './scripted-model.ts';
-import { writeModels } from './served-models.ts';
-import { engineBackstage, isRefused, serverBackstage, startEngine, startServer } from './stage.ts';
+import { writeContractModels } from './served-models.ts';
+import { engineBackstage, serverBackstage, startContractEngine, startContractServer } from './stage.ts';
 
 let server: ServerProcess;
 let engine: Engine;
@@ -52,10 +53,10 @@ const embedded: FaceUnderTest = {
 
 const script = new Script();
 const faces = [...servedFaces, embedded];
-const models = writeModels(script);
+const models = writeContractModels(script);
 
 beforeAll(async () => {
-  [server, engine] = await Promise.all([startServer(models.path), startEngine(models.path)]);
+  [server, engine] = await Promise.all([startContractServer(models.path), startContractEngine(models.path)]);
 });
 afterAll(async () => {
   server?.child.kill('SIGKILL');
@@ -71,7 +72,8 @@ endingContract(servedFaces, script, {
   backstage: () => serverBackstage(server),
   begin: async () => {
     server.child.kill('SIGTERM');
-    for (const url of [server.url, server.grpcUrl]) await eventually('it refuses connections', () => isRefused(url));
+    for (const url of [server.url, server.grpcUrl])
+      await eventually('it refuses connections', () => isConnectionRefused(url));
   },
   over: async () => expect(await server.exit).toBe(0),
 });

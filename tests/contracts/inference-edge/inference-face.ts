@@ -4,7 +4,7 @@ import { type ErrorCode, errorCatalogue, type Tensor } from '@millrace/protocol'
 export interface InferenceFace {
   call(request: FaceRequest): FaceCall;
   /** Sends what no reader of this protocol can make a request of. */
-  callMalformed(): Promise<Outcome>;
+  callMalformed(): Promise<FaceOutcome>;
   /** Resolves when the answer has begun to come; nothing of it is read before `read`. */
   callUnread(request: FaceRequest): Promise<UnreadAnswer>;
   /** Ends its connections. */
@@ -34,24 +34,24 @@ export interface WantedOutput {
 
 export interface FaceCall {
   /** Never rejects. */
-  readonly outcome: Promise<Outcome>;
+  readonly outcome: Promise<FaceOutcome>;
   hangUp(): void;
 }
 
 export interface UnreadAnswer {
-  read(): Promise<Outcome>;
+  read(): Promise<FaceOutcome>;
 }
 
-export type Outcome = Answer | Refusal;
+export type FaceOutcome = FaceAnswer | FaceRefusal;
 
-export interface Answer {
+export interface FaceAnswer {
   readonly model: string;
   readonly version: string;
   readonly id: string;
   readonly outputs: readonly Tensor[];
 }
 
-export interface Refusal {
+export interface FaceRefusal {
   /** Of the catalogue, from where the protocol carries it; `noAnswer` when the caller was told nothing. */
   readonly code: string;
   readonly message: string;
@@ -61,7 +61,12 @@ export interface Refusal {
 export const noAnswer = 'no answer';
 
 /** A refusal whose status must be the one that the catalogue has for its code. */
-export function refusalFrom(code: string, message: string, column: 'grpc' | 'http', status: string | number): Refusal {
+export function refusalFrom(
+  code: string,
+  message: string,
+  column: 'grpc' | 'http',
+  status: string | number,
+): FaceRefusal {
   const kind = errorCatalogue[code as ErrorCode];
   if (kind === undefined)
     throw new Error(`status ${status} came without a code of the catalogue: '${code}' ${message}`);

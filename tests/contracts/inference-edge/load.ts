@@ -4,7 +4,7 @@ import { eventually } from '../../support/eventually.ts';
 import type { FaceTools } from './contract.ts';
 import { said, saying } from './scripted-model.ts';
 import { queueRequestsMax } from './served-models.ts';
-import { tensorOf } from './tensors.ts';
+import { exactTensor } from './tensors.ts';
 
 const callers = 64;
 const unreadAnswers = 2;
@@ -13,7 +13,7 @@ const unreadElements = 2 ** 20;
 
 export function testLoad(tools: FaceTools): void {
   const { infer, script, testWith } = tools;
-  const row = (name: string, first: number, second: number) => tensorOf(name, 'FP32', [1, 2], [first, second]);
+  const row = (name: string, first: number, second: number) => exactTensor(name, 'FP32', [1, 2], [first, second]);
   const ask = (caller: number) =>
     infer({ model: 'arithmetic', inputs: [row('left', caller, -caller), row('right', 1000, 0.5)] });
   const own = (caller: number) => ({
@@ -53,7 +53,7 @@ export function testLoad(tools: FaceTools): void {
 
     testWith('answers left unread', 'callers that do not read stop nobody, and lose nothing', async () => {
       const { face } = tools;
-      const inputs = [tensorOf('count', 'INT64', [1], [BigInt(unreadElements)])];
+      const inputs = [exactTensor('count', 'INT64', [1], [BigInt(unreadElements)])];
       const unread = await Promise.all(
         Array.from({ length: unreadAnswers }, () => face.callUnread({ model: 'zeros', inputs })),
       );

@@ -3,13 +3,13 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { eventually } from '../../support/eventually.ts';
 import type { FaceTools } from './contract.ts';
 import { said, saying } from './scripted-model.ts';
-import { tensorOf } from './tensors.ts';
+import { exactTensor } from './tensors.ts';
 
 export function testNames(tools: FaceTools): void {
   const { infer, script, testWith } = tools;
-  const pair = [tensorOf('left', 'FP32', [1, 2], [3, 5]), tensorOf('right', 'FP32', [1, 2], [4, 6])];
-  const sum = tensorOf('output', 'FP32', [1, 2], [7, 11]);
-  const product = tensorOf('output', 'FP32', [1, 2], [12, 30]);
+  const pair = [exactTensor('left', 'FP32', [1, 2], [3, 5]), exactTensor('right', 'FP32', [1, 2], [4, 6])];
+  const sum = exactTensor('output', 'FP32', [1, 2], [7, 11]);
+  const product = exactTensor('output', 'FP32', [1, 2], [12, 30]);
 
   describe('names', () => {
     beforeAll(() => tools.backstage.setLabel('calculator', 'stable', '1'));
@@ -106,9 +106,9 @@ export function testNames(tools: FaceTools): void {
         infer({
           model: 'sequence_sum',
           sequence: { id, ...flags },
-          inputs: [tensorOf('INPUT', 'INT32', [1, 1], [value])],
+          inputs: [exactTensor('INPUT', 'INT32', [1, 1], [value])],
         });
-      const total = (value: number) => ({ outputs: [tensorOf('OUTPUT', 'INT32', [1, 1], [value])] });
+      const total = (value: number) => ({ outputs: [exactTensor('OUTPUT', 'INT32', [1, 1], [value])] });
       expect(await step(1)).toMatchObject({ code: 'invalid-request', message: expect.stringContaining('START') });
       expect(await step(1, { isStart: true })).toMatchObject(total(1));
       expect(await step(20)).toMatchObject(total(21));

@@ -3,12 +3,12 @@ import { describe, expect, test } from 'vitest';
 import type { FaceTools } from './contract.ts';
 import { said, saying } from './scripted-model.ts';
 import { bodyBytesMax } from './stage.ts';
-import { tensorOf } from './tensors.ts';
+import { exactTensor } from './tensors.ts';
 
 export function testRefusals(tools: FaceTools): void {
   const { infer, script, testWith } = tools;
-  const left = tensorOf('left', 'FP32', [1, 2], [3, 5]);
-  const right = tensorOf('right', 'FP32', [1, 2], [4, 6]);
+  const left = exactTensor('left', 'FP32', [1, 2], [3, 5]);
+  const right = exactTensor('right', 'FP32', [1, 2], [4, 6]);
   const refusal = (code: string, text: string) => ({ code, message: expect.stringContaining(text) });
 
   describe('refusals', () => {
@@ -24,10 +24,10 @@ export function testRefusals(tools: FaceTools): void {
     test.each([
       ['an input that the model does not have', [left, { ...right, name: 'middle' }], 'middle'],
       ['an input that is missing', [left], 'right'],
-      ['another datatype than the model takes', [left, tensorOf('right', 'INT32', [1, 2], [4, 6])], 'INT32'],
-      ['another shape than the model takes', [left, tensorOf('right', 'FP32', [1, 3], [4, 6, 8])], 'right'],
+      ['another datatype than the model takes', [left, exactTensor('right', 'INT32', [1, 2], [4, 6])], 'INT32'],
+      ['another shape than the model takes', [left, exactTensor('right', 'FP32', [1, 3], [4, 6, 8])], 'right'],
       ['more elements than the shape has', [left, { ...right, shape: [1, 1] }], 'right'],
-      ['rows that do not match', [left, tensorOf('right', 'FP32', [2, 2], [4, 6, 8, 9])], 'batch'],
+      ['rows that do not match', [left, exactTensor('right', 'FP32', [2, 2], [4, 6, 8, 9])], 'batch'],
     ])('%s', async (_, inputs, text) => {
       expect(await infer({ model: 'arithmetic', inputs })).toEqual(refusal('invalid-request', text));
     });
@@ -46,16 +46,16 @@ export function testRefusals(tools: FaceTools): void {
 
     testWith('a limit on messages', 'a message over the limit', async () => {
       const count = bodyBytesMax / 4 + 1;
-      const inputs = [tensorOf('given', 'FP32', [count], new Float32Array(count).fill(0.5))];
+      const inputs = [exactTensor('given', 'FP32', [count], new Float32Array(count).fill(0.5))];
       expect(await infer({ model: 'passed_fp32', inputs })).toEqual(refusal('request-too-large', String(bodyBytesMax)));
     });
 
     test('a run that fails', async () => {
-      const items = tensorOf('items', 'FP32', [2], [7, 8]);
+      const items = exactTensor('items', 'FP32', [2], [7, 8]);
       const ask = (index: bigint) =>
-        infer({ model: 'gather', inputs: [items, tensorOf('index', 'INT64', [1], [index])] });
+        infer({ model: 'gather', inputs: [items, exactTensor('index', 'INT64', [1], [index])] });
       expect(await ask(9n)).toEqual(refusal('inference-failed', 'indices'));
-      expect(await ask(1n)).toMatchObject({ outputs: [tensorOf('item', 'FP32', [1], [8])] });
+      expect(await ask(1n)).toMatchObject({ outputs: [exactTensor('item', 'FP32', [1], [8])] });
     });
 
     test('a request that killed two workers', async () => {

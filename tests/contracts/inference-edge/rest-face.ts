@@ -2,8 +2,8 @@
 import type { Tensor } from '@millrace/protocol';
 import type { Form } from '../../support/inference-call.ts';
 import { HttpCalls, type HttpQuestion, type HttpReply } from './http-calls.ts';
-import { type FaceRequest, type InferenceFace, type Outcome, refusalFrom } from './inference-face.ts';
-import { tensorOf, type Value, valuesIn } from './tensors.ts';
+import { type FaceOutcome, type FaceRequest, type InferenceFace, refusalFrom } from './inference-face.ts';
+import { exactTensor, type TensorValue, valuesIn } from './tensors.ts';
 
 const headerLengthField = 'inference-header-content-length';
 
@@ -52,7 +52,7 @@ function questionFrom(request: FaceRequest, form: Form): HttpQuestion {
 }
 
 function parametersText({ parameters, sequence, priority, queueTimeoutMs }: FaceRequest, isBinary: boolean): string {
-  const written: Record<string, Value | undefined> = {
+  const written: Record<string, TensorValue | undefined> = {
     ...parameters,
     priority,
     timeout: queueTimeoutMs === undefined ? undefined : queueTimeoutMs * 1000,
@@ -68,7 +68,7 @@ function parametersText({ parameters, sequence, priority, queueTimeoutMs }: Face
 }
 
 /** JSON with the words for numbers that JSON does not have, as Triton writes them. */
-function jsonText(value: Value): string {
+function jsonText(value: TensorValue): string {
   if (value instanceof Uint8Array) return JSON.stringify(new TextDecoder('utf-8', { fatal: true }).decode(value));
   if (typeof value === 'string') return JSON.stringify(value);
   return Object.is(value, -0) ? '-0' : String(value);
@@ -90,13 +90,13 @@ interface JsonAnswer {
   })[];
 }
 
-function outcomeFrom({ status, headers, body }: HttpReply): Outcome {
+function outcomeFrom({ status, headers, body }: HttpReply): FaceOutcome {
   let at = Number(headers[headerLengthField] ?? body.length);
   const json = JSON.parse(inPlainJson(body.toString('utf8', 0, at))) as JsonAnswer;
   if (status !== 200) return refusalFrom(String(headers['millrace-error-code']), String(json.error), 'http', status);
   const outputs = json.outputs.map(({ name, datatype, shape, data, parameters }) => {
     if (data !== undefined)
-      return tensorOf(
+      return exactTensor(
         name,
         datatype,
         shape,
@@ -112,10 +112,12 @@ function outcomeFrom({ status, headers, body }: HttpReply): Outcome {
 
 /** Numbers that `JSON.parse` would refuse or round, as texts. */
 function inPlainJson(text: string): string {
+  // Large answers have none of them, and are searched quickly.
+  if (!/NaN|Infinity|\d{16}/.test(text)) return text;
   return text.replace(/(?<=[[,])(-?\d{16,}|NaN|-?Infinity)(?=[,\]])/g, '"$1"');
 }
 
-function valueFrom(datatype: Tensor['datatype'], value: string | number | boolean): Value {
+function valueFrom(datatype: Tensor['datatype'], value: string | number | boolean): TensorValue {
   if (datatype === 'INT64' || datatype === 'UINT64') return BigInt(value);
   return datatype === 'BYTES' || typeof value === 'boolean' ? value : Number(value);
 }

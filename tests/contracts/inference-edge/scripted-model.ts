@@ -1,14 +1,14 @@
 /**
  * A model that does what its input says, so that a test decides when a run ends: `pass NAME`, `hold NAME` until the test
- * releases it, `decline NAME` likewise but with a refusal, `listen NAME` until nobody waits for it, `die NAME` by the end of
- * its worker process. It notes what it begins.
+ * releases it, `decline NAME` likewise but with a refusal, `listen NAME` likewise or until nobody waits for it, `die NAME` by
+ * the end of its worker process. It notes what it begins.
  */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Tensor } from '@millrace/protocol';
 import { eventually } from '../../support/eventually.ts';
-import { tensorOf } from './tensors.ts';
+import { exactTensor } from './tensors.ts';
 
 export type Verb = 'pass' | 'hold' | 'decline' | 'listen' | 'die';
 
@@ -76,9 +76,9 @@ export default definePipeline({
     const [verb, name] = new TextDecoder().decode(bytes).split(' ');
     note(name + ' begins');
     signal.addEventListener('abort', () => note(name + ' is told'));
-    if (verb === 'hold' || verb === 'decline') while (!existsSync(${JSON.stringify(`${this.#folder}/`)} + name)) await pause(5);
+    const isReleased = () => existsSync(${JSON.stringify(`${this.#folder}/`)} + name);
+    if (verb !== 'pass' && verb !== 'die') while (!isReleased() && !(verb === 'listen' && signal.aborted)) await pause(5);
     if (verb === 'decline') throw invalid(name + ' is declined');
-    if (verb === 'listen') await new Promise((resolve) => signal.addEventListener('abort', resolve));
     if (verb === 'die') process.kill(process.pid, 'SIGKILL');
     return { said: { data: [bytes.subarray(verb.length + 1)] } };
   },
@@ -87,9 +87,9 @@ export default definePipeline({
 }
 
 export function saying(verb: Verb, name: string): readonly Tensor[] {
-  return [tensorOf('say', 'BYTES', [1], [`${verb} ${name}`])];
+  return [exactTensor('say', 'BYTES', [1], [`${verb} ${name}`])];
 }
 
 export function said(name: string): readonly Tensor[] {
-  return [tensorOf('said', 'BYTES', [1], [name])];
+  return [exactTensor('said', 'BYTES', [1], [name])];
 }

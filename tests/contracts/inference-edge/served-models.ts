@@ -24,7 +24,7 @@ const together = parameter('worker_group', 'small') + parameter('threads', 1);
  */
 export const decliningModel = 'declining';
 
-export function writeModels(script: Script): ModelRepository {
+export function writeContractModels(script: Script): ModelRepository {
   const models = new ModelRepository()
     .write('arithmetic/1/model.onnx', arithmeticModel(2))
     .write('arithmetic/config.pbtxt', `max_batch_size: 8\n${together}`)

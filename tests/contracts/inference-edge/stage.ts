@@ -1,5 +1,4 @@
 /** What stands behind the faces: one real server, and the same models in an engine of this process. */
-import { connect } from 'node:net';
 import { createEngine, type Engine } from 'millrace';
 import { ServerProcess } from '../../support/server-process.ts';
 
@@ -9,21 +8,22 @@ export const bodyBytesMax = 256 * 1024;
 export interface Backstage {
   /** Requests of the model that wait for a batch. */
   waiting(model: string): Promise<number>;
-  /** Requests of the model that failed with the code, since the start. */
-  failures(model: string, code: string): Promise<number>;
+  /** Requests that failed with the code, since the start: of all models, or of one. */
+  failures(code: string, model?: string): Promise<number>;
   setLabel(model: string, label: string, version: string): Promise<void>;
 }
 
 const limits = ['--body-bytes-max', String(bodyBytesMax), '--json-bytes-max', String(bodyBytesMax)];
 
-export async function startServer(models: string): Promise<ServerProcess> {
+export async function startContractServer(models: string): Promise<ServerProcess> {
   return ServerProcess.start([models, '--no-strict-readiness', ...limits]);
 }
 
 export function serverBackstage(server: ServerProcess): Backstage {
   return {
     waiting: (model) => server.metric('millrace_queue_requests', { model }),
-    failures: (model, code) => server.metric('millrace_failures_total', { model, code }),
+    failures: (code, model) =>
+      server.metric('millrace_failures_total', { code, ...(model === undefined ? {} : { model }) }),
     setLabel: async (model, label, version) => {
       const path = `/v1/management/models/${model}/labels/${label}`;
       const headers = { 'content-type': 'application/json' };
@@ -33,7 +33,7 @@ export function serverBackstage(server: ServerProcess): Backstage {
   };
 }
 
-export async function startEngine(models: string): Promise<Engine> {
+export async function startContractEngine(models: string): Promise<Engine> {
   return createEngine({ models, allowFailures: true });
 }
 
@@ -46,16 +46,4 @@ export function engineBackstage(engine: Engine): Backstage {
       await engine.changeTraffic(model, { labels: new Map([[label, version]]) });
     },
   };
-}
-
-/** Whether nobody listens there. */
-export function isRefused(url: string): Promise<boolean> {
-  const { hostname, port } = new URL(url);
-  return new Promise((resolve) => {
-    const socket = connect(Number(port), hostname, () => {
-      socket.destroy();
-      resolve(false);
-    });
-    socket.on('error', (error) => resolve((error as NodeJS.ErrnoException).code === 'ECONNREFUSED'));
-  });
 }

@@ -3,13 +3,13 @@ import { type Datatype, encodeBytesElements, type Tensor, takeBytesElements } fr
 import type { Element } from '../../support/golden.ts';
 import { bytesOfValues, valuesOfBytes } from '../../support/inference-call.ts';
 
-export type Value = Element | Uint8Array;
+export type TensorValue = Element | Uint8Array;
 
-export function tensorOf(
+export function exactTensor(
   name: string,
   datatype: Datatype,
   shape: readonly number[],
-  values: readonly Value[] | Float32Array,
+  values: readonly TensorValue[] | Float32Array,
 ): Tensor {
   const list = [...values];
   const bytes =
@@ -20,6 +20,6 @@ export function tensorOf(
 }
 
 /** BYTES as they are, everything else as numbers, bigints and booleans. */
-export function valuesIn({ datatype, data }: Tensor): readonly Value[] {
+export function valuesIn({ datatype, data }: Tensor): readonly TensorValue[] {
   return datatype === 'BYTES' ? (takeBytesElements(data) ?? []) : valuesOfBytes(datatype, Uint8Array.from(data));
 }
