@@ -1,9 +1,9 @@
 /** How a server ends: in order, at once, or by force; and that nothing of it is left behind. */
-import { connect } from 'node:net';
 import { ModelRepository } from '@millrace/worker/testing';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { eventually, isAlive } from '../support/eventually.ts';
 import { infer } from '../support/inference-call.ts';
+import { isConnectionRefused } from '../support/raw-call.ts';
 import { ServerProcess } from '../support/server-process.ts';
 import { addSlowModel, steps } from '../support/slow-model.ts';
 
@@ -28,17 +28,6 @@ function workersOf(server: ServerProcess): readonly number[] {
   return pids;
 }
 
-function isRefused(url: string): Promise<boolean> {
-  const { hostname, port } = new URL(url);
-  return new Promise((resolve) => {
-    const socket = connect(Number(port), hostname, () => {
-      socket.destroy();
-      resolve(false);
-    });
-    socket.on('error', (error) => resolve((error as NodeJS.ErrnoException).code === 'ECONNREFUSED'));
-  });
-}
-
 test('SIGTERM under load: what is in progress is answered, new connections are refused, and all ends with 0', async () => {
   const server = await start();
   let answered = 0;
@@ -50,7 +39,7 @@ test('SIGTERM under load: what is in progress is answered, new connections are r
   await eventually('three requests are in progress', async () => (await outstanding(server)) === 3);
   const workers = workersOf(server);
   server.child.kill('SIGTERM');
-  await eventually('new connections are refused', () => isRefused(server.url));
+  await eventually('new connections are refused', () => isConnectionRefused(server.url));
   expect(answered).toBeLessThan(3);
   expect(await Promise.all(calls)).toEqual([200, 200, 200]);
   expect(await server.exit).toBe(0);

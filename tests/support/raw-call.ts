@@ -53,3 +53,15 @@ export async function rawRpc(port: number, headers: OutgoingHttpHeaders, message
     session.close();
   }
 }
+
+/** Whether nobody listens there. */
+export function isConnectionRefused(url: string): Promise<boolean> {
+  const { hostname, port } = new URL(url);
+  return new Promise((resolve) => {
+    const socket = connect(Number(port), hostname, () => {
+      socket.destroy();
+      resolve(false);
+    });
+    socket.on('error', (error) => resolve((error as NodeJS.ErrnoException).code === 'ECONNREFUSED'));
+  });
+}

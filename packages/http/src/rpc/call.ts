@@ -397,7 +397,8 @@ export class Call
   }
 
   onRefused(): void {
-    this.fail(new RpcError('resource_exhausted', new MemoryRefused().message));
+    const cause = new MemoryRefused();
+    this.fail(new RpcError('resource_exhausted', cause.message, [], { cause }));
   }
 
   onAbort(): void {

@@ -244,6 +244,35 @@ test('a drain and a retirement let a runner finish what it holds, parts that beg
   expect(new Set(ended)).toEqual(new Set(['retired', 'drained']));
 });
 
+test('a drain that waits for a runner refuses requests without one too', async () => {
+  const stage = new PlaneOnStage();
+  const link = stage.worker(1);
+  let begin: () => void = () => {};
+  stage.model.runner = {
+    async run(request, signal) {
+      await new Promise<void>((resolve) => {
+        begin = resolve;
+      });
+      return stage.plane.queue.run(request, signal);
+    },
+  };
+  const sent = stage.send([1]);
+  const drained = stage.plane.drain();
+  stage.model.runner = undefined;
+  const late = stage.send([2]);
+  await stage.turn();
+  expect(late.result).toBe('draining');
+  begin();
+  await stage.turn();
+  await stage.turn();
+  link.answers();
+  expect(await sent.outcome).toBe('answered 1');
+  sent.answer?.release();
+  await stage.turn();
+  await drained;
+  expectAllSettled(stage);
+});
+
 test('a drain refuses what comes after it and ends with the last answer', async () => {
   const stage = new PlaneOnStage();
   const link = stage.worker(1);

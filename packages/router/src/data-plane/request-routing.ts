@@ -53,7 +53,7 @@ export class RequestRouting {
     this.#parts = parts;
   }
 
-  /** Refuses new requests of models with runners. Undefined when runners hold none; otherwise resolves then. Parts are still answered. */
+  /** Refuses new requests. Undefined when runners hold none; otherwise resolves then. Parts are still answered. */
   drain(): Promise<void> | undefined {
     this.#isDraining = true;
     const { heldByRunners } = this.#parts;
@@ -85,11 +85,12 @@ export class RequestRouting {
     // A concurrent model asks others while it runs: what it needs comes as further requests, like a runner's.
     const runner = model.runner ?? (model.policy.isConcurrent || valid.isSplit ? queue : undefined);
     if (!isServed) void this.#bringBack(request, model, waiter, progress);
-    else if (runner === undefined) loop.submit(valid, waiter);
+    // The scheduler takes requests until no runner holds any, for they ask it for parts.
     else if (this.#isDraining && !progress.isPart) {
       observers.of(model).requestRefused('draining');
       waiter.reject(new InferenceError('draining', 'the server is shutting down; send the request to another one'));
-    } else heldByRunners.run(runner, valid, waiter.signal).then(waiter.resolve, waiter.reject);
+    } else if (runner === undefined) loop.submit(valid, waiter);
+    else heldByRunners.run(runner, valid, waiter.signal).then(waiter.resolve, waiter.reject);
   }
 
   /** Looks at long BYTES tensors in slices; whoever goes away meanwhile is told, and the rest is not read. */

@@ -1,5 +1,5 @@
 import { fromBinary } from '@bufbuild/protobuf';
-import { RpcError } from '@millrace/http';
+import { MemoryRefused, RpcError } from '@millrace/http';
 import { type ErrorCode, errorCatalogue, grpcStatus, InferenceError } from '@millrace/protocol';
 import { expect, test } from 'vitest';
 import {
@@ -38,6 +38,25 @@ test('an error that knows when to come again says so to the millisecond', () => 
   expect(fromBinary(RetryInfoSchema, retry).retryDelay).toMatchObject({ seconds: 2n, nanos: 346_000_000 });
   const final = encode(new InferenceError('deadline-exceeded', 'words', { retryAfterMs: 5 }));
   expect(final.details.map(({ type }) => type)).toEqual(['google.rpc.ErrorInfo']);
+});
+
+test.each([
+  ['a message that is too large', new RpcError('resource_exhausted', 'words'), 'REQUEST_TOO_LARGE'],
+  ['a message that cannot be read', new RpcError('invalid_argument', 'words'), 'INVALID_REQUEST'],
+  ['a deadline that has passed', new RpcError('deadline_exceeded', 'words'), 'DEADLINE_EXCEEDED'],
+  [
+    'a caller that has its share of the memory',
+    new RpcError('resource_exhausted', 'words', [], { cause: new MemoryRefused() }),
+    'CALLER_FULL',
+  ],
+])('%s is refused by the protocol with the code of the catalogue', (_, refused, reason) => {
+  const encode = createErrorEncoder({ retryAfterSeconds: 7, onError: () => {} });
+  const error = encode(refused);
+  expect(error).toMatchObject({ code: refused.code, message: 'words' });
+  const info = error.details.find(({ type }) => type === 'google.rpc.ErrorInfo')?.value as Uint8Array;
+  expect(fromBinary(ErrorInfoSchema, info)).toMatchObject({ reason, domain: 'millrace' });
+  // Encoded once more, as on its way through two layers, it stays as it is.
+  expect(encode(error)).toBe(error);
 });
 
 test('a defect is told to the operator alone', () => {

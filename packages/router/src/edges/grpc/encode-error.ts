@@ -7,6 +7,7 @@ import {
   ErrorInfoSchema,
   RetryInfoSchema,
 } from '../../proto/generated/google/rpc/error_details_pb.ts';
+import { takeRefusedCallCode } from './refused-call.ts';
 
 /** Who coined the reasons that `ErrorInfo` gives. */
 const errorDomain = 'millrace';
@@ -30,16 +31,24 @@ export function createErrorEncoder({ retryAfterSeconds, onError }: EncodeErrorOp
     }
     return details;
   };
+  const detailsFor = (code: ErrorCode, message: string): readonly ErrorDetail[] =>
+    code === 'invalid-request' ? [...detailsOf(code), badRequest(message)] : detailsOf(code);
   return (error) => {
-    if (error instanceof RpcError) return error;
+    if (error instanceof RpcError) {
+      // What the protocol itself refuses (a message that is too large, a deadline) has no details of the catalogue yet.
+      const told = error.details.length > 0 ? undefined : takeRefusedCallCode(error);
+      if (told === undefined) return error;
+      return new RpcError(error.code, error.message, detailsFor(told, error.message), { cause: error.cause });
+    }
     if (!(error instanceof InferenceError)) onError(error);
     const { code, kind, message, retryAfterMs } =
       error instanceof InferenceError
         ? error
         : new InferenceError('internal', 'the server failed on this request; its log says why');
-    let details = detailsOf(code);
-    if (code === 'invalid-request') details = [...details, badRequest(message)];
-    else if (retryAfterMs !== undefined && isRepeatable(code)) details = [errorInfo(code), retryInfo(retryAfterMs)];
+    const details =
+      retryAfterMs !== undefined && isRepeatable(code)
+        ? [errorInfo(code), retryInfo(retryAfterMs)]
+        : detailsFor(code, message);
     return new RpcError(rpcCodeFrom(grpcStatus[kind.grpc]), message, details, { cause: error });
   };
 }

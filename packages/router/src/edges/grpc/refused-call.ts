@@ -1,5 +1,5 @@
-/** Calls that never reached their handler: what the catalogue calls their refusal, so that it is counted with the others. */
-import type { RefusedCall, RpcCode, RpcError } from '@millrace/http';
+/** What the catalogue calls the refusal of a call that never reached its handler, so that it is told and counted like the others. */
+import { MemoryRefused, type RefusedCall, type RpcCode, type RpcError } from '@millrace/http';
 import { type ErrorCode, InferenceError } from '@millrace/protocol';
 import type { DataPlane } from '../../data-plane/infer.ts';
 import { GRPCInferenceService } from '../../proto/generated/inference/grpc_service_pb.ts';
@@ -14,8 +14,14 @@ const codes: Readonly<Partial<Record<RpcCode, ErrorCode>>> = {
   unavailable: 'server-full',
 };
 
+/** Undefined: the catalogue has no code for it. */
+export function takeRefusedCallCode({ cause, code }: RpcError): ErrorCode | undefined {
+  if (cause instanceof InferenceError) return cause.code;
+  return cause instanceof MemoryRefused ? 'caller-full' : codes[code];
+}
+
 /** Counts an inference as refused; other calls are not counted. */
 export function noteRefusedCall({ service, method }: RefusedCall, error: RpcError, dataPlane: DataPlane): void {
   if (service !== GRPCInferenceService.typeName || method !== inferMethodName) return;
-  dataPlane.noteRefusal(error.cause instanceof InferenceError ? error.cause.code : (codes[error.code] ?? 'internal'));
+  dataPlane.noteRefusal(takeRefusedCallCode(error) ?? 'internal');
 }
