@@ -1,9 +1,16 @@
 /** Random configurations, seed by seed: whatever is written, reading it ends in a definition or in problems that name their field. */
 
+import { fromJsonString, toJsonString } from '@bufbuild/protobuf';
+import { fromText } from '@bufbuild/protobuf/txtpb';
 import { modelBytes, tensorInfo } from '@millrace/onnx/testing';
 import { noGpuSupport } from '@millrace/protocol';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import {
+  type ModelConfig as ModelConfigMessage,
+  ModelConfigSchema,
+} from '../proto/generated/inference/model_config_pb.ts';
 import { modelConfigSchema } from './config-text/model-config-schema.ts';
+import { jsonFromModelConfig, readModelConfig } from './config-text/read-model-config.ts';
 import type { Field, MessageSchema } from './config-text/schema.ts';
 import { modelDefaults, modelParameters } from './model-parameters.ts';
 import { readModel } from './read-model.ts';
@@ -239,4 +246,38 @@ test('random configurations are read, or refused with the field that is wrong', 
   }
   expect(wrong).toEqual([]);
   expect(servedCount).toBeGreaterThan(seedCount / 50);
+});
+
+/** The message that a text means to protobuf-es, which has a reader of its own; undefined: it refuses the text. */
+function takeMessage(text: string): ModelConfigMessage | undefined {
+  try {
+    return fromText(ModelConfigSchema, text);
+  } catch {
+    return undefined;
+  }
+}
+
+test('random configurations are taken and mean the same as in another reader of the text format', () => {
+  const different: string[] = [];
+  let takenCount = 0;
+  for (let seed = 1; seed <= seedCount; seed++) {
+    const { text } = configText(seed);
+    const { config, findings } = readModelConfig(Buffer.from(text), 'config.pbtxt');
+    const expected = takeMessage(text);
+    if (findings.problems.length > 0 || expected === undefined) {
+      if (findings.problems.length === 0) different.push(`seed ${seed}: only taken here: ${text}`);
+      if (expected !== undefined) different.push(`seed ${seed}: only refused here: ${text}`);
+      continue;
+    }
+    takenCount += 1;
+    // Protobuf's JSON takes 64-bit integers as text.
+    const json = JSON.stringify(jsonFromModelConfig(config), (_, value) =>
+      typeof value === 'bigint' ? String(value) : value,
+    );
+    const read = fromJsonString(ModelConfigSchema, json);
+    const isSame = toJsonString(ModelConfigSchema, read) === toJsonString(ModelConfigSchema, expected);
+    if (!isSame) different.push(`seed ${seed}: ${text}`);
+  }
+  expect(different).toEqual([]);
+  expect(takenCount).toBeGreaterThan(seedCount / 10);
 });
