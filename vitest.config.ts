@@ -5,8 +5,8 @@ const shared = {
   ssr: { resolve: { conditions: ['millrace-source', 'node'] } },
 };
 
-/** Signals, standard streams, the environment, databases that a process opens once. */
-const processWide = 'packages/{millrace,store}/src/**/*.test.ts';
+/** Databases that a process opens once. */
+const processWide = 'packages/store/src/lmdb/*.test.ts';
 
 export default defineConfig({
   test: {
@@ -30,12 +30,14 @@ export default defineConfig({
         ...shared,
         test: { name: 'process', include: [processWide], testTimeout: 30_000, hookTimeout: 30_000 },
       },
-      { ...shared, test: { name: 'tidy', include: ['tests/tidy/**/*.test.ts'] } },
+      { ...shared, test: { name: 'tidy', include: ['tests/tidy/**/*.test.ts'], isolate: false } },
       {
         ...shared,
         test: {
           name: 'integration',
           include: ['tests/{attacks,contracts,end-to-end,simulation,chaos}/**/*.test.ts'],
+          // What they try to break are processes of their own; to import the whole server for each file takes longer than most tests.
+          isolate: false,
           testTimeout: 60_000,
           hookTimeout: 60_000,
         },

@@ -7,7 +7,7 @@ cache="${CACHE:-$PWD/../.cache/ci}"
 [ -x "$cache/buf/node_modules/.bin/buf" ] ||
   npm install --silent --no-save --prefix "$cache/buf" @bufbuild/buf@1.74.0 @bufbuild/protoc-gen-es@2.13.0
 export PATH="$cache/buf/node_modules/.bin:$PATH"
-committed=../packages/router/src/edges/grpc/generated
+committed=../packages/router/src/proto/generated
 if [ "${1:-}" != --check ]; then
   buf generate
   exit

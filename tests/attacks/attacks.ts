@@ -30,6 +30,8 @@ import { killedWorkers } from './power/killed-workers.ts';
 import { pathTraversal } from './power/path-traversal.ts';
 import { sequencesHeld } from './power/sequences-held.ts';
 import { classifications } from './turns/classifications.ts';
+import { compressedAnswers } from './turns/compressed-answers.ts';
+import { connectStreamJson } from './turns/connect-stream-json.ts';
 import { costlyReads } from './turns/costly-reads.ts';
 import { errorEcho } from './turns/error-echo.ts';
 import { grpcWebText } from './turns/grpc-web-text.ts';
@@ -40,6 +42,7 @@ import { largeJsonAnswers } from './turns/large-json-answers.ts';
 import { manySmallRequests } from './turns/many-small-requests.ts';
 import { modelLookups } from './turns/model-lookups.ts';
 import { oddJson } from './turns/odd-json.ts';
+import { serviceLists } from './turns/service-lists.ts';
 
 export const attacks: readonly Attack[] = [
   announcedMessages,
@@ -65,6 +68,9 @@ export const attacks: readonly Attack[] = [
   largeHeaders,
   manySmallRequests,
   grpcWebText,
+  serviceLists,
+  connectStreamJson,
+  compressedAnswers,
   idleConnections,
   slowHeads,
   slowBodies,

@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { ModelRepository } from '@millrace/worker/testing';
 import { expect, test } from 'vitest';
 import { repositoryRoot } from '../support/repository-root.ts';
 import { ServerProcess } from '../support/server-process.ts';
@@ -8,7 +9,8 @@ const answersPerKill = 400;
 const killsWanted = 6;
 
 test('workers killed under the load of 64 connections cost no request its answer', async () => {
-  const server = await ServerProcess.start([join(repositoryRoot, 'models')]);
+  const models = new ModelRepository().copy(join(repositoryRoot, 'models/add_sub'), 'add_sub');
+  const server = await ServerProcess.start([models.path]);
   try {
     const killed = new Set<number>();
     const report = await loadWhile(server, {
@@ -31,5 +33,6 @@ test('workers killed under the load of 64 connections cost no request its answer
     expect(metrics).toMatch(new RegExp(`^millrace_worker_restarts_total ${killsWanted}$`, 'm'));
   } finally {
     expect(await server.stop()).toBe(0);
+    models.remove();
   }
 });

@@ -10,9 +10,9 @@ const right = { index: 1, shape: [2, 4], data: floats(10, 10, 10, 10, 2, 2, 2, 2
 const rows = (first: number) => [{ index: 0, shape: [2, 4], data: floats(first, 2, 3, 4, 5, 6, 7, 8) }, right];
 const turns = (count: bigint) => [{ index: 0, shape: [1], data: int64(count) }];
 
-export function testBatches({ models, open }: LaneTools): void {
+export function testBatches({ models, open, share }: LaneTools): void {
   test('runs a batch and answers with the outputs asked for, in that order', async () => {
-    const probe = open();
+    const probe = share();
     await probe.load(models.arithmetic(1));
     const both = await probe.answered(probe.dispatch(1, rows(1), [1, 0]));
     expect(both.outputs.map(({ index }) => index)).toEqual([1, 0]);
@@ -40,7 +40,7 @@ export function testBatches({ models, open }: LaneTools): void {
   });
 
   test('answers in dispatch order, failures among them', async () => {
-    const probe = open();
+    const probe = share();
     await probe.load(models.counting(1));
     const slow = probe.dispatch(1, turns(20_000n), [0]);
     const unknown = probe.dispatch(99, [], [0]);
@@ -50,7 +50,7 @@ export function testBatches({ models, open }: LaneTools): void {
   });
 
   test('carries every datatype unchanged both ways', async () => {
-    const probe = open();
+    const probe = share();
     await probe.load(models.everyDatatype(1));
     const inputs: BatchTensor[] = numericDatatypes.map((datatype, index) => {
       const bytes = new Uint8Array(6 * (datatypes[datatype].bytes ?? 0));
@@ -70,7 +70,7 @@ export function testBatches({ models, open }: LaneTools): void {
   });
 
   test('refuses strings that the engine would change, and goes on', async () => {
-    const probe = open();
+    const probe = share();
     await probe.load(models.everyDatatype(1));
     const withStrings = (data: Uint8Array) => [
       ...numericDatatypes.map((datatype, index) => ({
@@ -95,7 +95,7 @@ export function testBatches({ models, open }: LaneTools): void {
   });
 
   test('carries tensors of every size, aligned and intact', async () => {
-    const probe = open();
+    const probe = share();
     const sizes = [1, 16, 1000, 2048, 2049, 16_384, 150_000, 1_000_000];
     for (const [position, columns] of sizes.entries()) {
       await probe.load(models.identity(position, columns));
@@ -109,7 +109,7 @@ export function testBatches({ models, open }: LaneTools): void {
   });
 
   test('an answer stays intact while it is held, whatever comes after it', async () => {
-    const probe = open();
+    const probe = share();
     await probe.load(models.identity(1, 5000));
     const held: { fill: number; data: Uint8Array; release: () => void }[] = [];
     for (let fill = 1; fill <= 40; fill++) {
@@ -130,7 +130,7 @@ export function testBatches({ models, open }: LaneTools): void {
   });
 
   test('carries outputs whose size only the run knows, also empty ones', async () => {
-    const probe = open();
+    const probe = share();
     await probe.load(models.positions(1));
     const some = await probe.answered(probe.dispatch(1, [{ index: 0, shape: [5], data: floats(0, 1, 0, 1, 1) }], [0]));
     expect(some.outputs[0]?.shape).toEqual([1, 3]);
@@ -141,7 +141,7 @@ export function testBatches({ models, open }: LaneTools): void {
   });
 
   test('a batch the model fails on is told so, and the next one runs', async () => {
-    const probe = open();
+    const probe = share();
     await probe.load(models.gather(1));
     const at = (index: bigint) => [
       { index: 0, shape: [3], data: floats(5, 6, 7) },
@@ -155,7 +155,7 @@ export function testBatches({ models, open }: LaneTools): void {
   });
 
   test('a batch that contradicts its model fails, and the next one runs', async () => {
-    const probe = open();
+    const probe = share();
     await probe.load(models.arithmetic(1));
     const left = { index: 0, shape: [2, 4], data: floats(1, 2, 3, 4, 5, 6, 7, 8) };
     const wrong: [Parameters<LinkProbe['dispatch']>[1], number[], RegExp][] = [

@@ -31,10 +31,18 @@ const spec: LoadSpec = {
 
 const large = 300_000;
 
-export function testCalls({ openCalling }: LaneTools): void {
+export function testCalls({ openCalling, shareCalling }: LaneTools): void {
   const begin = async (): Promise<LinkProbe> => {
     const probe = openCalling();
     await probe.load(spec);
+    return probe;
+  };
+  const loaded = new WeakSet<LinkProbe>();
+  /** On a worker that has the model already, unless it is the first time. */
+  const beginShared = async (): Promise<LinkProbe> => {
+    const probe = shareCalling();
+    if (!loaded.has(probe)) await probe.load(spec);
+    loaded.add(probe);
     return probe;
   };
   const say = (probe: LinkProbe, what: string, x: Uint8Array = floats(1, 2), onRelease = () => {}): number =>
@@ -57,7 +65,7 @@ export function testCalls({ openCalling }: LaneTools): void {
   });
 
   test('a batch calls a model by name and is answered when its call is', async () => {
-    const probe = await begin();
+    const probe = await beginShared();
     const batch = say(probe, 'call');
     const call = await callOf(probe, batch);
     expect(call).toMatchObject({ model: 'double', version: '3', outputs: ['y'], timeoutMs: 1234 });
@@ -73,7 +81,7 @@ export function testCalls({ openCalling }: LaneTools): void {
   });
 
   test('tensors of any size pass both ways, and the memory of each answer is released once, with its batch', async () => {
-    const probe = await begin();
+    const probe = await beginShared();
     const released: string[] = [];
     const x = new Uint8Array(4 * large).fill(7);
     const batch = say(probe, 'call', x, () => released.push('inputs'));
@@ -90,7 +98,7 @@ export function testCalls({ openCalling }: LaneTools): void {
   });
 
   test('batches are answered as they end, whatever the order of their dispatch', async () => {
-    const probe = await begin();
+    const probe = await beginShared();
     const waiting = say(probe, 'call');
     const call = await callOf(probe, waiting);
     const quick = say(probe, 'echo', floats(5));
@@ -103,7 +111,7 @@ export function testCalls({ openCalling }: LaneTools): void {
   });
 
   test('a batch has several calls open at once, answered in any order', async () => {
-    const probe = await begin();
+    const probe = await beginShared();
     const batch = say(probe, 'call two');
     const [one, two] = [await callOf(probe, batch, 'one'), await callOf(probe, batch, 'two')];
     for (const call of [two, one]) {
@@ -115,7 +123,7 @@ export function testCalls({ openCalling }: LaneTools): void {
   });
 
   test('a call that fails is told with its code, and fails the batch with it when nobody catches it', async () => {
-    const probe = await begin();
+    const probe = await beginShared();
     for (const [what, told] of [
       ['catch', 'model-full: too many'],
       ['call', undefined],
@@ -133,7 +141,7 @@ export function testCalls({ openCalling }: LaneTools): void {
   });
 
   test('what user code throws is told without a stack, with its place or with the code it asks for', async () => {
-    const probe = await begin();
+    const probe = await beginShared();
     const thrown = await probe.failed(say(probe, 'throw'));
     expect(thrown.code).toBe('inference-failed');
     expect(thrown.message).toMatch(/^out of luck( \(calling-pipeline\.ts:\d+\))?$/);
@@ -144,7 +152,7 @@ export function testCalls({ openCalling }: LaneTools): void {
   });
 
   test('a batch that is cancelled while it runs ends, and so do its calls', async () => {
-    const probe = await begin();
+    const probe = await beginShared();
     const [waiting, calling] = [say(probe, 'wait'), say(probe, 'call')];
     const call = await callOf(probe, calling);
     call.region.release();
@@ -154,7 +162,7 @@ export function testCalls({ openCalling }: LaneTools): void {
   });
 
   test('a call that its batch gives up is said, and one that it forgets may be answered late without harm', async () => {
-    const probe = await begin();
+    const probe = await beginShared();
     const batch = say(probe, 'give up');
     const call = await callOf(probe, batch);
     call.region.release();

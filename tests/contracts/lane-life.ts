@@ -7,7 +7,7 @@ const right = { index: 1, shape: [2, 4], data: floats(10, 10, 10, 10, 2, 2, 2, 2
 const rows = (first: number) => [{ index: 0, shape: [2, 4], data: floats(first, 2, 3, 4, 5, 6, 7, 8) }, right];
 const turns = (count: bigint) => [{ index: 0, shape: [1], data: int64(count) }];
 
-export function testLife({ name, models, open, createLane, hasProcess }: LaneTools): void {
+export function testLife({ name, models, open, share, createLane, hasProcess }: LaneTools): void {
   test('says its name, and its process where it has one', () => {
     const probe = open();
     expect(createLane().name).toBe(name.split(',')[0]);
@@ -31,7 +31,7 @@ export function testLife({ name, models, open, createLane, hasProcess }: LaneToo
   });
 
   test('says why a model could not be loaded, and takes another', async () => {
-    const probe = open();
+    const probe = share();
     const missing = { ...models.arithmetic(1), path: '/nowhere/model.onnx' };
     probe.call((link) => link.send({ kind: 'load', spec: missing }));
     expect((await probe.until('load-failed')).message).toMatch(/"arithmetic" version 1 could not be loaded: .*exist/);
@@ -43,7 +43,7 @@ export function testLife({ name, models, open, createLane, hasProcess }: LaneToo
   });
 
   test('holds several models, and forgets the one that is unloaded', async () => {
-    const probe = open();
+    const probe = share();
     await probe.load(models.arithmetic(1));
     await probe.load(models.counting(2));
     await probe.answered(probe.dispatch(1, rows(1), [0]));
@@ -56,7 +56,7 @@ export function testLife({ name, models, open, createLane, hasProcess }: LaneToo
   });
 
   test('skips a batch that was cancelled while it waited, and answers it in its turn', async () => {
-    const probe = open();
+    const probe = share();
     await probe.load(models.counting(1));
     const running = probe.dispatch(1, turns(20_000n), [0]);
     const waiting = probe.dispatch(1, turns(300_000n), [0]);

@@ -8,7 +8,7 @@ import { floats } from './tensor-bytes.ts';
 /** In the message, and in shared memory where there is any. */
 const columnCounts = [4, 40_000];
 
-export function testOutputMemory({ models, open, openSilent }: LaneTools): void {
+export function testOutputMemory({ models, share, openSilent }: LaneTools): void {
   test.each(columnCounts)(
     'an output of %i numbers that the engine leaves unwritten is never answered',
     async (columns) => {
@@ -27,7 +27,7 @@ export function testOutputMemory({ models, open, openSilent }: LaneTools): void 
   );
 
   test.each(columnCounts)('outputs that the engine does not compute are answered: %i numbers', async (columns) => {
-    const probe = open();
+    const probe = share();
     await probe.load(models.identity(1, columns));
     await probe.load(models.passing(2, columns));
     const secret = new Uint8Array(4 * columns).fill(7);
@@ -47,7 +47,7 @@ export function testOutputMemory({ models, open, openSilent }: LaneTools): void 
   });
 
   test('tensors with a dimension of zero pass both ways, numbers and strings', async () => {
-    const probe = open();
+    const probe = share();
     await probe.load(models.everyDatatype(1));
     const empty: BatchTensor[] = [...numericDatatypes, 'BYTES' as const].map((_, index) => ({
       index,

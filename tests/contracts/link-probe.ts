@@ -20,6 +20,9 @@ export class LinkProbe {
   readonly link: WorkerLink;
   readonly received: FromWorker[] = [];
   readonly violations: string[] = [];
+  readonly #loaded = new Set<number>();
+  /** Memory of answers and calls that the test has not released. */
+  readonly #held = new Set<Region>();
   #isInsideCall: boolean = true;
   #waiting: { isAwaited: (message: FromWorker) => boolean; resolve: (message: FromWorker) => void }[] = [];
   #nextBatch = 1;
@@ -43,6 +46,7 @@ export class LinkProbe {
   }
 
   async load(spec: LoadSpec): Promise<void> {
+    this.#loaded.add(spec.model);
     this.call((link) => link.send({ kind: 'load', spec }));
     const message = await this.#untilAny(
       (message) => (message.kind === 'ready' || message.kind === 'load-failed') && message.model === spec.model,
@@ -124,6 +128,18 @@ export class LinkProbe {
     await new Promise((resolve) => setImmediate(resolve));
   }
 
+  /** Unloads the models that were loaded by `load`. */
+  unloadAll(): void {
+    for (const model of this.#loaded) this.call((link) => link.send({ kind: 'unload', model }));
+    this.#loaded.clear();
+  }
+
+  /** Gives back what the test left: the next one finds the link as after its start, but with no word of its beginning. */
+  clear(): void {
+    for (const region of [...this.#held]) region.release();
+    this.forget();
+  }
+
   /** Forgets what was received, for tests of very many batches. */
   forget(): void {
     this.received.length = 0;
@@ -140,12 +156,18 @@ export class LinkProbe {
     if (this.#isInsideCall) this.violations.push(`${message.kind} was received from inside a call`);
     if (this.received.some(({ kind }) => kind === 'gone')) this.violations.push(`${message.kind} came after gone`);
     this.received.push(message);
+    if (message.kind === 'answered' || message.kind === 'call') this.#hold(message.region);
     const waiting = this.#waiting;
     this.#waiting = [];
     for (const waiter of waiting) {
       if (waiter.isAwaited(message) || message.kind === 'gone') waiter.resolve(message);
       else this.#waiting.push(waiter);
     }
+  }
+
+  #hold(region: Region): void {
+    this.#held.add(region);
+    watchRelease(region, () => this.#held.delete(region));
   }
 }
 

@@ -3,18 +3,24 @@ import { spawn } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { FrameWriter, type FromWorker, HeapRegion } from '@millrace/protocol';
+import { dispatchVersions, FrameWriter, type FromWorker, frameBytesMaxDefault, HeapRegion } from '@millrace/protocol';
 import { createLocalLane } from '@millrace/router/internal';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { useLocalLanes } from './local-lanes.ts';
 import { int64 } from './tensor-bytes.ts';
-import { mustFindWorker } from './worker-path.ts';
+import { mustFindVersionedWorker, mustFindWorker } from './worker-path.ts';
 
 const lanes = useLocalLanes();
 const { models, open } = lanes;
 const columns = 25_000;
 const input = (fill: number) => [{ index: 0, shape: [1, columns], data: new Uint8Array(4 * columns).fill(fill) }];
-const hello = { kind: 'hello', toWorkerBytes: 0, toRouterBytes: 0, frameBytesMax: 16_384 } as const;
+const hello = {
+  kind: 'hello',
+  versions: dispatchVersions,
+  toWorkerBytes: 0,
+  toRouterBytes: 0,
+  frameBytesMax: frameBytesMaxDefault,
+} as const;
 
 /** A program in the place of the worker, with `socket` and `write(frames as hexadecimal)` at hand. */
 function impostor(name: string, body: string): string {
@@ -85,7 +91,8 @@ describe('a worker that breaks the protocol is killed and gone', () => {
     ['garbage', 'ff'.repeat(64), /a frame of \d+ bytes is over the maximum|multiple of 8/],
     ['no hello', hexadecimal({ kind: 'credit', batchesMax: 1 }), /the first frame is a credit, not a hello/],
     ['two hellos', hexadecimal(hello, hello), /a second hello/],
-    ['another version', hexadecimal(hello).replace(/(?<=4d494c4c)../, 'ff'), /speaks version 255 of the dispatch/],
+    ['an unknown kind', `${hexadecimal(hello)}08000000fa000000`, /no frame of kind 250 comes from a worker/],
+    ['a limit too low', hexadecimal({ ...hello, frameBytesMax: 2 ** 20 }), /takes frames of 1048576 .* of 1073741824/],
     ['an answer to nothing', hexadecimal(hello, answer), /an answer to batch 5 where none was due/],
   ])('by sending %s', async (name, bytes, message) => {
     const path = impostor(name.replaceAll(' ', '-'), `write('${bytes}'); setInterval(() => {}, 1000);`);
@@ -114,6 +121,35 @@ describe('a worker that breaks the protocol is killed and gone', () => {
   test('by closing its socket while it lives on', async () => {
     const path = impostor('closes', `socket.destroy(); setInterval(() => {}, 1000);`);
     expect((await open({ workerPath: path }).until('gone')).reason).toMatch(/was ended by SIGKILL/);
+  });
+});
+
+describe('a worker that speaks other versions of the protocol', () => {
+  const { oldest, newest } = dispatchVersions;
+  const openVersioned = (versions: string) =>
+    open({ workerPath: mustFindVersionedWorker(), environment: { DISPATCH_VERSIONS: versions } });
+  const load = { kind: 'load', spec: models.identity(1, columns) } as const;
+
+  test.each([
+    [`${newest + 1}-${newest + 5}`, `versions ${newest + 1} to ${newest + 5}`],
+    [`${oldest - 1}-${oldest - 1}`, `version ${oldest - 1}`],
+  ])('only %s, is refused, with both ranges named', async (versions, text) => {
+    const probe = openVersioned(versions);
+    probe.call((link) => link.send(load));
+    const { reason } = await probe.until('gone');
+    expect(reason).toMatch(/was ended by SIGKILL; it was refused: the worker speaks /);
+    expect(reason).toContain(
+      `the worker speaks ${text} of the dispatch protocol and the router speaks version ${newest}`,
+    );
+    expect(reason).toContain(`run the worker of the router’s release, or another one that speaks version ${newest}`);
+    // It was sent nothing but a greeting: it would have granted credit.
+    expect(probe.received.map(({ kind }) => kind)).toEqual(['gone']);
+  });
+
+  test('this one among them, is sent what waited for its greeting', async () => {
+    const probe = openVersioned(`${oldest - 1}-${newest + 5}`);
+    probe.call((link) => link.send(load));
+    await probe.until('credit');
   });
 });
 
@@ -156,7 +192,8 @@ describe('the worker process', () => {
   });
 
   test('has its own name and none of the router’s environment', async () => {
-    process.env.MILLRACE_LANE_TEST = 'secret';
+    vi.stubEnv('MILLRACE_LANE_TEST', 'secret');
+    onTestFinished(() => void vi.unstubAllEnvs());
     const probe = open({ environment: { TZ: 'UTC' } });
     await probe.until('credit');
     const environment = readFileSync(`/proc/${probe.link.pid}/environ`, 'utf8').split('\0');
@@ -193,7 +230,7 @@ describe('the worker process', () => {
   test.each(['while it is idle', 'in the middle of a run'])('ends when its router is killed %s', async (when) => {
     const isRunning = when !== 'while it is idle';
     const script = `
-      import { createLocalLane } from ${JSON.stringify(new URL('../../packages/router/dist/index.js', import.meta.url).href)};
+      import { createLocalLane } from ${JSON.stringify(new URL('../../packages/router/dist/internal.js', import.meta.url).href)};
       const lane = createLocalLane({ workerPath: ${JSON.stringify(mustFindWorker())}, sharedMemoryBytesMax: 1048576 });
       const link = lane.open((message) => {
         if (message.kind === 'gone') throw new Error(message.reason);

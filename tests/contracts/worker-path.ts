@@ -21,6 +21,11 @@ export function mustFindSilentWorker(): string {
   return mustFindBuilt('tests/dist/support/silent-worker.js');
 }
 
+/** The one that speaks the versions its environment names. */
+export function mustFindVersionedWorker(): string {
+  return mustFindBuilt('tests/dist/support/versioned-worker.js');
+}
+
 function mustFindBuilt(path: string): string {
   // Tests run from source and from dist, which lies one folder deeper.
   for (const root of ['../../', '../../../']) {

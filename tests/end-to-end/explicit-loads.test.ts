@@ -5,11 +5,12 @@ import { neverCancelled } from '@millrace/protocol';
 import type { InferRequest, LoadOverrides } from '@millrace/router';
 import type { ModelLibrary } from '@millrace/router/internal';
 import { silentLibraryListener, silentObserver } from '@millrace/router/internal';
+import { inferRequest } from '@millrace/router/testing';
 import { openMemoryStore } from '@millrace/store';
 import { binaryModel, ModelRepository, onnxModelFrom } from '@millrace/worker/testing';
 import { type Options, resolveConfig } from 'millrace';
 import { type Assembly, assemble } from 'millrace/internal';
-import { afterAll, afterEach, beforeEach, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest';
 import { eventually } from '../support/eventually.ts';
 
 type MemoryStore = Awaited<ReturnType<typeof openMemoryStore>>;
@@ -20,8 +21,11 @@ const running: Assembly[] = [];
 
 // What is left behind in the folder for temporary files is looked at: others' files must not come and go there.
 const temporary = mkdtempSync(join(tmpdir(), 'millrace-explicit-'));
-process.env.TMPDIR = temporary;
-afterAll(() => rmSync(temporary, { recursive: true }));
+beforeAll(() => void vi.stubEnv('TMPDIR', temporary));
+afterAll(() => {
+  vi.unstubAllEnvs();
+  rmSync(temporary, { recursive: true });
+});
 
 beforeEach(async () => {
   models = new ModelRepository()
@@ -72,21 +76,13 @@ async function answer({ dataPlane }: Assembly, model: string, version = ''): Pro
     const data = new Uint8Array(Float32Array.of(value, value).buffer);
     return { name, datatype: 'FP32' as const, shape: [1, 2], data };
   };
-  const request: InferRequest = {
+  const request: InferRequest = inferRequest({
     model,
     version,
-    id: '',
-    parameters: new Map(),
     inputs: [tensor('left', 3), tensor('right', 4)],
-    outputs: [],
-    timeoutMs: undefined,
-    queueTimeoutMs: undefined,
-    priority: 0,
-    sequence: undefined,
-    caller: '',
-  };
+  });
   try {
-    const { version: answered, outputs, release } = await dataPlane.infer(request, neverCancelled);
+    const { version: answered, outputs, release } = await dataPlane.inference.infer(request, neverCancelled);
     const bytes = outputs[0]?.data ?? new Uint8Array(4);
     const value = new DataView(bytes.buffer, bytes.byteOffset).getFloat32(0, true);
     release();

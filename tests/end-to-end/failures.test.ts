@@ -2,6 +2,7 @@
 import { ModelRepository } from '@millrace/worker/testing';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { eventually, isAlive } from '../support/eventually.ts';
+import { holdWorker } from '../support/hold-worker.ts';
 import { type Answer, infer } from '../support/inference-call.ts';
 import { ServerProcess } from '../support/server-process.ts';
 import { addSlowModel, steps } from '../support/slow-model.ts';
@@ -71,12 +72,14 @@ test('a run over its time limit is refused as such and costs the worker its life
 });
 
 test('a request beyond the queue\u2019s limit is refused at once with when to come back, and those in it are answered', async () => {
-  const held = [...(await occupy('narrow', 500))];
+  const goOn = holdWorker(server, 'narrow:1');
+  const held = [...(await occupy('narrow', 1))];
   held.push(infer(server.url, 'narrow', steps(1)), infer(server.url, 'narrow', steps(1)));
   await eventually('the queue is full', async () => (await waiting('narrow')) === 2);
   const refused = await infer(server.url, 'narrow', steps(1));
   expect([refused.status, refused.code]).toEqual([503, 'model-full']);
   expect(Number(refused.headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
+  goOn();
   expect((await Promise.all(held)).map(({ status }) => status)).toEqual([200, 200, 200, 200]);
   expect(await failures('narrow', 'model-full')).toBe(1);
   expect(await batchesRun('narrow')).toBe(4);
@@ -86,9 +89,11 @@ test.each([
   ['deadline_header', { headers: { 'millrace-timeout-ms': '30' } }],
   ['deadline_parameter', { parameters: { millrace_timeout_ms: 30 } }],
 ] as const)('a request whose %s passes while it waits is refused with 504 and never runs', async (model, options) => {
-  const held = await occupy(model, 250);
+  const goOn = holdWorker(server, `${model}:1`);
+  const held = await occupy(model, 1);
   const late = await infer(server.url, model, steps(1), options);
   expect([late.status, late.code]).toEqual([504, 'deadline-exceeded']);
+  goOn();
   expect((await Promise.all(held)).map(({ status }) => status)).toEqual([200, 200]);
   expect(await waiting(model)).toBe(0);
   // One more answer: whatever had been queued before it would have run by then.

@@ -1,6 +1,7 @@
 /** Pipelines as users write them, in a real server: a JPEG in gives a label out, over REST and gRPC. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { delimitedHead } from '@millrace/protocol';
 import { ModelRepository, pngFile } from '@millrace/worker/testing';
 import sharp from 'sharp';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -116,8 +117,7 @@ describe('photo_digit', () => {
   test('answers over gRPC alike', async () => {
     const photo = element(await photoOf(1, 'jpeg'));
     // ModelInferRequest by hand: model_name = 1, inputs = 5 { name = 1, datatype = 2, shape = 3 }, raw_input_contents = 7.
-    const field = (tag: number, bytes: Uint8Array) =>
-      Buffer.concat([varint((tag << 3) | 2), varint(bytes.length), bytes]);
+    const field = (tag: number, bytes: Uint8Array) => Buffer.concat([delimitedHead(tag, bytes.length), bytes]);
     const input = Buffer.concat([
       field(1, Buffer.from('image')),
       field(2, Buffer.from('BYTES')),
@@ -196,10 +196,3 @@ describe('user code', () => {
     expect(await inferNumber('stuck', -1)).toMatchObject({ status: 200 });
   });
 });
-
-function varint(value: number): Uint8Array {
-  const bytes: number[] = [];
-  let rest = value;
-  for (; rest > 127; rest = Math.floor(rest / 128)) bytes.push((rest % 128) | 128);
-  return Uint8Array.of(...bytes, rest);
-}

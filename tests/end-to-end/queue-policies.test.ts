@@ -3,6 +3,7 @@ import { binaryModel, ModelRepository } from '@millrace/worker/testing';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type InferClient, openInferClient } from '../support/callers.ts';
 import { eventually } from '../support/eventually.ts';
+import { holdWorker } from '../support/hold-worker.ts';
 import { infer } from '../support/inference-call.ts';
 import { ServerProcess } from '../support/server-process.ts';
 import { addSlowModel, steps } from '../support/slow-model.ts';
@@ -60,14 +61,23 @@ const waiting = (model: string) => server.metric('millrace_queue_requests', { mo
 const dispatched = async (model: string) =>
   (await server.metric('millrace_outstanding_requests', { model })) - (await waiting(model));
 
-/** Gives the model's worker the two batches that it holds: what comes now waits. */
-async function occupy(model: string): Promise<readonly Promise<unknown>[]> {
-  const long = infer(server.url, model, steps(1500));
-  // Sent together, the short one might come first, and be over before anybody looks.
-  await eventually('the long one runs', async () => (await dispatched(model)) === 1);
-  const short = infer(server.url, model, steps(1));
+/** Holds the model's worker, with the two batches that it takes: what comes now waits until `release`. */
+async function occupy(
+  model: string,
+): Promise<{ readonly held: Promise<unknown>; readonly release: () => Promise<void> }> {
+  const goOn = holdWorker(server, `${model}:1`);
+  const first = infer(server.url, model, steps(1));
+  await eventually('the worker has one', async () => (await dispatched(model)) === 1);
+  const second = infer(server.url, model, steps(1));
   await eventually('the worker is occupied', async () => (await dispatched(model)) === 2);
-  return [long, short];
+  const held = Promise.all([first, second]);
+  return {
+    held,
+    async release() {
+      goOn();
+      await held;
+    },
+  };
 }
 
 test('requests that make a preferred size run as one batch, long before the delay is over', async () => {
@@ -85,15 +95,15 @@ test('Triton: a batch at or over the largest preferred size runs at once', async
 });
 
 test('a timeout refuses with Triton’s words while the worker is busy', async () => {
-  const long = await occupy('timed');
+  const { held, release } = await occupy('timed');
   let isBusy = true;
-  void long[0]?.then(() => {
+  void held.then(() => {
     isBusy = false;
   });
   const late = await infer(server.url, 'timed', steps(1), { parameters: { timeout: 20_000 } });
   expect([late.status, late.code, isBusy]).toEqual([503, 'queue-timeout', true]);
   expect(late.error).toContain('Request timeout expired');
-  await Promise.all(long);
+  await release();
 });
 
 /** The code and text of a refusal over gRPC; code 0 when it was answered. */
@@ -111,7 +121,7 @@ function inferGrpc(model: string, parameters: Record<string, number>): Promise<{
 }
 
 test('Triton: a queue timeout through an ensemble is refused as it is by the model itself', async () => {
-  const long = await occupy('timed');
+  const { release } = await occupy('timed');
   const parameters = { timeout: 20_000 };
   const [direct, through, grpcDirect, grpcThrough] = await Promise.all([
     infer(server.url, 'timed', steps(1), { parameters }),
@@ -124,13 +134,13 @@ test('Triton: a queue timeout through an ensemble is refused as it is by the mod
   expect(direct.error).toMatch(/^Request timeout expired/);
   expect(grpcDirect).toEqual({ code: 14, text: direct.error });
   expect(grpcThrough).toEqual(grpcDirect);
-  await Promise.all(long);
+  await release();
 });
 
 test.each(['levels', 'override_only'])(
   'Triton: the timeout of a request is ignored by %s, which has no default timeout; millrace_timeout_ms is a deadline',
   async (model) => {
-    const long = await occupy(model);
+    const { release } = await occupy(model);
     const ignored = [
       infer(server.url, model, steps(1), { parameters: { timeout: 1 } }).then(({ status }) => status),
       inferGrpc(model, { timeout: 1 }).then(({ code }) => code),
@@ -139,37 +149,38 @@ test.each(['levels', 'override_only'])(
     const late = await infer(server.url, model, steps(1), { parameters });
     expect([late.status, late.code]).toEqual([504, 'deadline-exceeded']);
     expect((await inferGrpc(model, parameters)).code).toBe(4);
-    await Promise.all(long);
+    await release();
     expect(await Promise.all(ignored)).toEqual([200, 0]);
   },
 );
 
 test('a full queue refuses with Triton’s words', async () => {
-  const long = await occupy('full');
+  const { release } = await occupy('full');
   const waits = infer(server.url, 'full', steps(1));
   await eventually('one waits', async () => (await waiting('full')) === 1);
   const refused = await infer(server.url, 'full', steps(1));
   expect([refused.status, refused.code]).toEqual([503, 'model-full']);
   expect(refused.error).toContain('Exceeds maximum queue size');
+  await release();
   expect((await waits).status).toBe(200);
-  await Promise.all(long);
 });
 
 test('an urgent request is answered before others that came earlier', async () => {
-  const long = await occupy('levels');
+  const { release } = await occupy('levels');
   const order: number[] = [];
   const calls: Promise<unknown>[] = [];
   for (const priority of [3, 0, 1]) {
     calls.push(infer(server.url, 'levels', steps(20), { parameters: { priority } }).then(() => order.push(priority)));
     await eventually('it waits', async () => (await waiting('levels')) === calls.length);
   }
-  await Promise.all([...long, ...calls]);
+  await release();
+  await Promise.all(calls);
   expect(order).toEqual([1, 0, 3]);
 });
 
 test('answers leave in the order of arrival, although another instance was quicker', async () => {
   const order: string[] = [];
-  const long = infer(server.url, 'ordered', steps(1500)).then(() => order.push('long'));
+  const long = infer(server.url, 'ordered', steps(400)).then(() => order.push('long'));
   await eventually('it runs', async () => (await dispatched('ordered')) === 1);
   const short = infer(server.url, 'ordered', steps(1)).then(() => order.push('short'));
   await Promise.all([long, short]);

@@ -2,6 +2,7 @@
 import { ModelRepository } from '@millrace/worker/testing';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { eventually } from '../support/eventually.ts';
+import { holdWorker } from '../support/hold-worker.ts';
 import { infer } from '../support/inference-call.ts';
 import { ServerProcess } from '../support/server-process.ts';
 import { addSlowModel, steps } from '../support/slow-model.ts';
@@ -59,9 +60,10 @@ test('low-priority work goes to the instances for all, though the one kept for u
 
 test('who cannot be answered in time is told so at once, and when to come again; so is a caller over its limit', async () => {
   const call = (team: string, deadline: Readonly<Record<string, string>> = {}) =>
-    infer(server.url, 'queued', steps(400), { headers: { 'x-team': team, ...deadline } });
+    infer(server.url, 'queued', steps(150), { headers: { 'x-team': team, ...deadline } });
   expect((await call('a')).status).toBe(200);
   // Two that the worker holds, two that wait.
+  const goOn = holdWorker(server, 'queued:1');
   const held = [call('a'), call('b')];
   await eventually('2 requests are in', async () => (await outstanding('queued')) === 2);
   const waiting = [call('a'), call('a')];
@@ -76,6 +78,7 @@ test('who cannot be answered in time is told so at once, and when to come again;
   expect(await server.metric('millrace_queue_wait_seconds', { model: 'queued' })).toBeGreaterThan(0);
 
   const patient = call('c');
+  goOn();
   for (const answer of await Promise.all([...held, ...waiting, patient])) expect(answer.status).toBe(200);
   const failures = (code: string) => server.metric('millrace_failures_total', { model: 'queued', code });
   expect([await failures('wait-too-long'), await failures('caller-full')]).toEqual([1, 1]);

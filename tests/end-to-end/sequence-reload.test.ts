@@ -1,7 +1,9 @@
 /** A model is loaded anew while a sequence lives: the sequence goes on where its state is, new ones begin on the new one. */
+
 import { join } from 'node:path';
 import { copyOf, InferenceError, neverCancelled } from '@millrace/protocol';
 import { silentLibraryListener, silentObserver } from '@millrace/router/internal';
+import { inferRequest } from '@millrace/router/testing';
 import { openMemoryStore } from '@millrace/store';
 import { ModelRepository } from '@millrace/worker/testing';
 import { resolveConfig } from 'millrace';
@@ -38,23 +40,15 @@ afterEach(async () => {
 });
 
 async function step(id: bigint, value: number, flag: '' | 'start' | 'end' = ''): Promise<number | string> {
-  const request = {
+  const request = inferRequest({
     model: 'sequence_sum',
-    version: '',
-    id: '',
-    parameters: new Map(),
     inputs: [
       { name: 'INPUT', datatype: 'INT32', shape: [1, 1], data: new Uint8Array(Int32Array.of(value).buffer) },
     ] as const,
-    outputs: [],
-    timeoutMs: undefined,
-    queueTimeoutMs: undefined,
-    priority: 0,
     sequence: { id, isStart: flag === 'start', isEnd: flag === 'end' },
-    caller: '',
-  };
+  });
   try {
-    const answer = await assembly.dataPlane.infer(request, neverCancelled);
+    const answer = await assembly.dataPlane.inference.infer(request, neverCancelled);
     const [total] = new Int32Array(copyOf(answer.outputs[0]?.data ?? new Uint8Array()).buffer);
     answer.release();
     return total ?? Number.NaN;

@@ -2,6 +2,7 @@ import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
+import { ModelRepository } from '@millrace/worker/testing';
 import { expect, test } from 'vitest';
 import { eventually } from '../support/eventually.ts';
 import { repositoryRoot } from '../support/repository-root.ts';
@@ -20,7 +21,12 @@ function mustHave(command: string): void {
 test('the command on the start-up screen, pasted into a shell, is answered; Ctrl-C then ends the server', async () => {
   mustHave('python3');
   mustHave('curl');
-  const serve = [process.execPath, millrace, 'serve', join(repositoryRoot, 'models')];
+  const models = new ModelRepository();
+  // Of the demo models some small ones of each kind: what the screen proposes is chosen among them.
+  for (const name of ['accumulator', 'add_sub', 'identity_bytes', 'identity_int8', 'slow']) {
+    models.copy(join(repositoryRoot, 'models', name), name);
+  }
+  const serve = [process.execPath, millrace, 'serve', models.path];
   const ports = ['--http-port', '0', '--metrics-port', '0'];
   const child = spawn('python3', ['-c', inTerminal, ...serve, ...ports], { stdio: ['pipe', 'pipe', 'inherit'] });
   const closed = once(child, 'close') as Promise<[number | null]>;
@@ -44,5 +50,6 @@ test('the command on the start-up screen, pasted into a shell, is answered; Ctrl
     expect((await closed)[0]).toBe(0);
   } finally {
     if (child.exitCode === null) child.kill('SIGKILL');
+    models.remove();
   }
 });

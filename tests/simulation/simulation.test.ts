@@ -1,4 +1,4 @@
-import { runScenario } from '@millrace/core/scenarios';
+import { runScenario } from '@millrace/core/testing';
 import { expect, test } from 'vitest';
 import { libraryBugs } from './library-bugs.ts';
 import { schedulerBugs } from './scheduler-bugs.ts';

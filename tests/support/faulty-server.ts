@@ -32,7 +32,12 @@ export class FaultyServer {
     this.#registry = registry;
     const { dataPlane, models } = assembly;
     const health = { isLive: true, isReady: true };
-    this.#handler = createRestEdge({ dataPlane, catalogue: models, health, server: { name: 'faulty', version: '0' } });
+    this.#handler = createRestEdge({
+      dataPlane: dataPlane.inference,
+      catalogue: models,
+      health,
+      server: { name: 'faulty', version: '0' },
+    });
   }
 
   static async start(path: string, worker: Options['worker'] = {}, clock: Clock = systemClock): Promise<FaultyServer> {
@@ -50,7 +55,7 @@ export class FaultyServer {
       clock,
       onSharedMemoryUnavailable: () => {},
     });
-    startSchedulerMetrics(registry, assembly.dataPlane);
+    startSchedulerMetrics(registry, assembly.dataPlane.inspection);
     assembly.library.start();
     return new FaultyServer(assembly, registry);
   }
@@ -61,7 +66,7 @@ export class FaultyServer {
 
   /** The workers that take requests, in the order of their ids. */
   workers(): readonly { readonly worker: number; readonly pid: number }[] {
-    const serving = new Set(this.#assembly.dataPlane.instances().map(({ worker }) => worker));
+    const serving = new Set(this.#assembly.dataPlane.inspection.instances().map(({ worker }) => worker));
     return this.#assembly.fleet
       .workers()
       .filter(({ worker }) => serving.has(worker))

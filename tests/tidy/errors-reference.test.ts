@@ -14,7 +14,7 @@ function entry(code: string, kind: ErrorKind): string {
     '',
     kind.meaning,
     '',
-    `- HTTP ${kind.http}, gRPC ${kind.grpc} (${grpcStatus[kind.grpc]})`,
+    `- Number ${kind.number}, HTTP ${kind.http}, gRPC ${kind.grpc} (${grpcStatus[kind.grpc]})`,
     `- ${advice[kind.retry]} (\`${kind.retry}\`)`,
     '',
   ].join('\n');
@@ -31,9 +31,13 @@ const reference = [
   '`millrace_failures_total` and the heading here. The message of an error says more than its code; programs should',
   'decide by the code.',
   '',
-  '| Code | HTTP | gRPC | Retry |',
-  '|---|---|---|---|',
-  ...kinds.map(([code, kind]) => `| [\`${code}\`](#${code}) | ${kind.http} | ${kind.grpc} | ${kind.retry} |`),
+  'The number is what a worker sends for the code: see [dispatch.md](dispatch.md#errors). It never changes.',
+  '',
+  '| Code | Number | HTTP | gRPC | Retry |',
+  '|---|---|---|---|---|',
+  ...kinds.map(
+    ([code, kind]) => `| [\`${code}\`](#${code}) | ${kind.number} | ${kind.http} | ${kind.grpc} | ${kind.retry} |`,
+  ),
   '',
   ...kinds.map(([code, kind]) => entry(code, kind)),
 ].join('\n');

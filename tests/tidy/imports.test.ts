@@ -130,6 +130,24 @@ test('an edge of inference knows no other edge', () => {
   expect(problems.map((file) => file.path)).toEqual([]);
 });
 
+// A server runs without the command: what both need lies beside them, and the command knows the server by that contract.
+test('only the program knows the command line, and the command line does not know how the server is made', () => {
+  const commandLine = 'packages/millrace/src/cli/';
+  const program = 'packages/millrace/src/main.ts';
+  const makers = ['compose', 'engine', 'assemble', 'open-serving'].map((name) => `packages/millrace/src/${name}.ts`);
+  const problems: string[] = [];
+  for (const file of shipped) {
+    const isCommandLine = file.path.startsWith(commandLine);
+    for (const { file: target } of file.imports) {
+      if (target === undefined || file.path === program) continue;
+      const isAllowed = isCommandLine ? !makers.includes(target) : !target.startsWith(commandLine);
+      if (!isAllowed) problems.push(`${file.path} may not import ${target}`);
+    }
+  }
+  expect(problems).toEqual([]);
+  for (const path of [program, ...makers]) expect(shipped.map((file) => file.path)).toContain(path);
+});
+
 test('no unfinished marks stand in the sources', () => {
   const marks = files.filter((file) => /\b(TODO|FIXME|XXX)\b/.test(file.text)).map((file) => file.path);
   expect(marks).toEqual([]);

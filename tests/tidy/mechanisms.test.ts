@@ -16,7 +16,7 @@ const metrics = namesIn(read('docs/reference/metrics.md'));
 const config = namesIn(read('docs/reference/config.md'));
 const helpTexts = join(root, 'packages/millrace/src/cli/help-texts');
 const flags = new Set(readdirSync(helpTexts).flatMap((file) => flagsIn(readFileSync(join(helpTexts, file), 'utf8'))));
-const modelFields = read('packages/router/src/repository/config-text/model-config-schema.ts');
+const modelFields = read('proto/inference/model_config.proto');
 
 interface Kind {
   readonly what: string;
@@ -51,7 +51,7 @@ const kinds: readonly Kind[] = [
     exists: (name) => Object.hasOwn(errorCatalogue, name),
   },
   { what: 'a log line', form: /^"/, exists: (name) => isInSources(`'${name.slice(1, -1)}'`) },
-  { what: 'a field of a model', form: /^[a-z]+(_[a-z]+)+$/, exists: (name) => modelFields.includes(`${name}:`) },
+  { what: 'a field of a model', form: /^[a-z]+(_[a-z]+)+$/, exists: (name) => modelFields.includes(` ${name} = `) },
 ];
 
 function isModelParameter(name: string): boolean {

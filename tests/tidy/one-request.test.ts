@@ -45,7 +45,7 @@ test.each(steps.filter(({ caller, across }) => caller !== undefined && across ==
   'step $number: $definition is called by step $caller',
   ({ definition, caller }) => {
     expect(textOf(stepOf(caller as number))).toMatch(
-      new RegExp(`\\b${definition}\\b[(.]|new ${definition}\\b|: ${definition}\\b`),
+      new RegExp(`\\b${definition}\\b[(.]|new ${definition}\\b|[:<] ?${definition}\\b`),
     );
   },
 );

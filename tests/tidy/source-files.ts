@@ -45,7 +45,8 @@ function sourceFileFrom(absolute: string): SourceFile {
   return { path, package: path.split('/')[1] as string, isTest, text, imports };
 }
 
-function listFiles(folder: string): string[] {
+/** Every file below a folder, without what is installed or built. */
+export function listFiles(folder: string): string[] {
   const files: string[] = [];
   for (const entry of readdirSync(folder, { withFileTypes: true })) {
     const path = join(folder, entry.name);

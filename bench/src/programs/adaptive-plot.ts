@@ -5,7 +5,7 @@
 import { writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { AdaptiveBatching, serviceShare } from '@millrace/core';
-import { bestFixed, FullLoad, type SimulatedBatch, type SimulatedModel } from '@millrace/core/simulated-model';
+import { bestFixed, FullLoad, type SimulatedBatch, type SimulatedModel } from '@millrace/core/testing';
 import { seededRandom } from '../queueing.ts';
 
 const targetMs = 60;

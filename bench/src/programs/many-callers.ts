@@ -2,6 +2,7 @@
  * Many calls in flight through the data plane, without a socket; then, where asked, a bare loop that writes batches of
  * the same mean size to the same kind of worker over the local lane. Prints one JSON line.
  */
+
 import { readFileSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { parseArgs } from 'node:util';
@@ -13,6 +14,7 @@ import {
   silentLibraryListener,
   silentObserver,
 } from '@millrace/router/internal';
+import { inferRequest } from '@millrace/router/testing';
 import { resolveConfig } from 'millrace';
 import { assemble, modelDefaultsFrom } from 'millrace/internal';
 import { moveTo } from '../pinned-process.ts';
@@ -94,25 +96,16 @@ async function throughDataPlane(): Promise<{ rowsPerSecond: number; meanBatchRow
     shape: [rowsPerCall, ...subject.rowShape],
     data: new Uint8Array(rowsOf(subject, rowsPerCall).buffer),
   };
-  const request = {
+  const request = inferRequest({
     model: subject.name,
-    version: '',
-    id: '',
-    parameters: new Map(),
     inputs: [input],
-    outputs: [],
-    timeoutMs: undefined,
-    queueTimeoutMs: undefined,
-    priority: 0,
-    sequence: undefined,
-    caller: '',
-  };
+  });
   let calls = 0;
   let isOver = false;
   let batchesMax = Number.POSITIVE_INFINITY;
   const caller = async (): Promise<void> => {
     while (!isOver && batches < batchesMax) {
-      const answer = await dataPlane.infer(request, neverCancelled);
+      const answer = await dataPlane.inference.infer(request, neverCancelled);
       answer.release();
       calls += 1;
     }

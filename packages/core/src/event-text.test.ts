@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { formatEvent } from './event-text.ts';
 import type { SchedulerEvent } from './events.ts';
 import { resolveModelPolicy } from './model-policy.ts';
-import { mustParseEvent } from './scenarios/parse-event.ts';
+import { mustParseEvent } from './testing/parse-event.ts';
 
 const id = fc.nat();
 const name = fc.constantFrom('mlp:1', 'resnet-50:2', 'bert');

@@ -118,6 +118,14 @@ export class BodyAborted extends Error {
   }
 }
 
+/** Nobody waits for what was being done. */
+export class CallerGone extends Error {
+  constructor() {
+    super('the caller went away');
+    this.name = 'CallerGone';
+  }
+}
+
 /** A listening server, whatever it speaks. */
 export interface HttpServer {
   readonly host: string;

@@ -1,4 +1,5 @@
 export * from './answer.ts';
+export { AnswerPacking, type Compression } from './answer-packing.ts';
 export * from './exchange.ts';
 export * from './inject/inject.ts';
 export * from './raw-header-fields.ts';
@@ -27,4 +28,5 @@ export { OwnerRotation } from './wire/owner-rotation.ts';
 export type { RequestGate } from './wire/request-gate.ts';
 export { wireHandlerFrom } from './wire/seam-handler.ts';
 export { type HttpServerOptions, type HttpTlsOptions, type OnUpgrade, serveHttp, serveWire } from './wire/serve.ts';
+export { TurnGate } from './wire/turn-gate.ts';
 export { type AnswerBody, type ExchangeListener, WireExchange, type WireHandler } from './wire/wire-exchange.ts';

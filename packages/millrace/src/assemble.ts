@@ -1,37 +1,40 @@
 /** Puts the router's parts together: lanes, workers, data plane, and the library of models that uses them. Both the server and the embedding API stand on it. */
-import { createRequire } from 'node:module';
 import { availableParallelism } from 'node:os';
 import { Scheduler } from '@millrace/core';
 import { type AnalyseRows, RowAnalyst } from '@millrace/onnx';
 import {
   type Clock,
+  Contexts,
   callerWordsFor,
-  createLocalLane,
+  createDataPlane,
   type DataPlaneObserver,
+  defaultShadowLimits,
   type LibraryControl,
   type LibraryListener,
-  LiveDataPlane,
+  type LiveDataPlane,
   ModelLibrary,
   measureProcess,
   type ResultCache,
   Runners,
   ServedModels,
+  type ShadowOutcome,
   systemClock,
+  TrafficTable,
   WorkerFleet,
 } from '@millrace/router/internal';
 import { type MetadataStore, openMemoryStore } from '@millrace/store';
-import { createInlineLane, onnxruntimeEngine } from '@millrace/worker';
 import type { ChildProcesses } from './children/child-processes.ts';
 import type { Config } from './config/fields.ts';
+import { createLanes } from './lanes.ts';
 import { gpuSupportFrom, modelDefaultsFrom } from './model-defaults.ts';
-import { pipelineDescriber, pipelineWorkerPath } from './pipelines.ts';
+import { pipelineDescriber } from './pipelines.ts';
 import { shareThreads } from './share-threads.ts';
-import { workerEnvironment } from './worker-environment.ts';
+import { workerPrograms } from './worker-programs.ts';
 
 export interface AssemblyParts {
   /** Model repositories and single files. */
   readonly paths: readonly string[];
-  readonly config: Pick<Config, 'cache' | 'models' | 'queue' | 'worker'>;
+  readonly config: Pick<Config, 'cache' | 'models' | 'queue' | 'shadow' | 'worker'>;
   /** Keeps explicit loads and pins; without it they go with the process. */
   readonly store?: MetadataStore;
   /** Where model files that came with a load are kept; without it they go with the server. */
@@ -48,14 +51,22 @@ export interface AssemblyParts {
   readonly analyseRows?: AnalyseRows;
   /** Told why workers copy tensors through their socket although shared memory was asked for. */
   readonly onSharedMemoryUnavailable: (reason: string) => void;
+  readonly onShadow?: (model: string, version: string, outcome: ShadowOutcome) => void;
+  /** Told of traffic in the store that cannot be read and was left out. */
+  readonly onUnreadable?: (key: string) => void;
 }
 
 export interface Assembly {
   readonly models: ServedModels;
+  /** The same as requests name them: by version, label or neither. */
+  readonly contexts: Contexts;
+  readonly traffic: TrafficTable;
   readonly dataPlane: LiveDataPlane;
   readonly library: ModelLibrary;
   readonly fleet: WorkerFleet;
   readonly cache: ResultCache;
+  /** Stops following the store; the rest has ways of its own to end. */
+  close(): void;
 }
 
 /** Rejects with a `ConfigError` when the paths are no good. Nothing is loaded before the library is started. */
@@ -69,16 +80,27 @@ export async function assemble(parts: AssemblyParts): Promise<Assembly> {
   });
   const clock = parts.clock ?? systemClock;
   const random = Math.random;
-  const dataPlane = new LiveDataPlane({
+  const store = parts.store ?? (await openMemoryStore());
+  const traffic = await TrafficTable.open({ store, catalogue: models, onUnreadable: parts.onUnreadable ?? (() => {}) });
+  const contexts = new Contexts({ catalogue: models, traffic });
+  const dataPlane = createDataPlane({
     scheduler,
     models,
     clock,
     observer,
+    demand: { bringBack: (model, deadlineAt, signal) => library.demand.bringBack(model, deadlineAt, signal) },
+    names: contexts,
+    shadows: {
+      limits: { ...defaultShadowLimits, ...config.shadow },
+      lowestPriority: (model, version) => models.takeModel(model, version)?.policy.queues.length ?? 1,
+      onOutcome: parts.onShadow ?? (() => {}),
+    },
+    random,
     onSharingStopped: (model, reason) => listener.sharingStopped(model, reason),
   });
   const runners = new Runners({
-    queue: dataPlane,
-    inferPart: (request, signal, fit) => dataPlane.inferPart(request, signal, fit),
+    queue: dataPlane.queue,
+    inferPart: (request, signal, fit) => dataPlane.inference.inferPart(request, signal, fit),
     clock,
     observer,
     cacheLimits: {
@@ -90,8 +112,10 @@ export async function assemble(parts: AssemblyParts): Promise<Assembly> {
     // What may wait in the queues may also wait for the run of another.
     followerLimits: { followersMax: config.queue.serverRequestsMax, followerBytesMax: config.queue.serverBytesMax },
   });
+  const { workers, roster, inspection } = dataPlane;
   const fleet = new WorkerFleet({
-    dataPlane,
+    workers,
+    roster,
     clock,
     random,
     loadMsMax: Math.ceil(config.worker.loadSecondsMax * 1000),
@@ -99,11 +123,6 @@ export async function assemble(parts: AssemblyParts): Promise<Assembly> {
   });
   const { children } = parts;
   const starter = children && { spawn: children.spawn };
-  const laneOptions = {
-    ...starter,
-    sharedMemoryBytesMax: config.worker.sharedMemory ? config.worker.sharedMemoryBytes : 0,
-    onSharedMemoryUnavailable: parts.onSharedMemoryUnavailable,
-  };
   const library = await ModelLibrary.open({
     paths,
     reading: {
@@ -111,20 +130,18 @@ export async function assemble(parts: AssemblyParts): Promise<Assembly> {
       defaults: modelDefaultsFrom(config),
       describePipeline: pipelineDescriber(children?.spawn),
       isBatchingStrict: config.models.strictBatching,
-      analyseRows: parts.analyseRows ?? new RowAnalyst({ programPath: analystPath, ...starter }).analyse,
+      analyseRows: parts.analyseRows ?? new RowAnalyst({ programPath: workerPrograms.rowAnalyst, ...starter }).analyse,
     },
     share: (definitions) => shareThreads(definitions, availableParallelism(), config.worker.threads),
-    lanes: {
-      inline: createInlineLane({ engines: [onnxruntimeEngine] }),
-      local: createLocalLane({
-        workerPath: parts.workerPath ?? createRequire(import.meta.url).resolve('@millrace/worker/main'),
-        environment: workerEnvironment(),
-        ...laneOptions,
-      }),
-      pipeline: createLocalLane({ workerPath: pipelineWorkerPath, ...laneOptions }),
-    },
-    runnerOf: (model, { cache }, { ensemble }) => runners.runnerOf(model, { cache, ensemble }),
-    dataPlane,
+    lanes: createLanes({
+      ...starter,
+      workerPath: parts.workerPath,
+      sharedMemoryBytesMax: config.worker.sharedMemory ? config.worker.sharedMemoryBytes : 0,
+      onSharedMemoryUnavailable: parts.onSharedMemoryUnavailable,
+    }),
+    runnerOf: (model, { cache }, version) => runners.runnerOf(model, version, cache),
+    roster,
+    inspection,
     models,
     fleet,
     clock,
@@ -133,16 +150,17 @@ export async function assemble(parts: AssemblyParts): Promise<Assembly> {
     listener,
     keeper: { loadsMax: config.models.loadsMax, demandWaitersMax: config.models.demandWaitersMax },
     control: controlFrom(config.models),
-    store: parts.store ?? (await openMemoryStore()),
+    store,
     stateFolder: parts.stateFolder,
     temporaryFolder: children?.folder,
     readerGroup: children?.user?.gid,
   });
-  return { models, dataPlane, library, fleet, cache: runners.cache };
+  const close = (): void => {
+    contexts.close();
+    traffic.close();
+  };
+  return { models, contexts, traffic, dataPlane, library, fleet, cache: runners.cache, close };
 }
-
-/** The process that analyses graphs: a large one would hold up every request. */
-const analystPath = createRequire(import.meta.url).resolve('@millrace/worker/row-analyst');
 
 /** Often enough to see a context grow before it matters, seldom enough to cost nothing. */
 const measureMs = 5000;

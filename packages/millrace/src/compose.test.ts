@@ -9,11 +9,11 @@ import { testAuthority, testCertificate } from '@millrace/http/testing';
 import { ConfigError } from '@millrace/protocol';
 import { ModelRepository } from '@millrace/worker/testing';
 import { afterAll, afterEach, describe, expect, test } from 'vitest';
-import type { RunningServer } from './cli/running-server.ts';
 import { startServer } from './compose.ts';
 import type { Options } from './config/fields.ts';
 import { resolveConfig } from './config/resolve-config.ts';
 import { createLogger } from './logging/logger.ts';
+import type { RunningServer } from './running-server.ts';
 
 const demoModels = fileURLToPath(new URL('../../../models', import.meta.url));
 const repositories: ModelRepository[] = [];
@@ -241,7 +241,7 @@ describe('TLS', () => {
     const path = repositoryOf('add_sub').path;
     const missing = join(folder, 'nowhere.pem');
     await expect(start(path, { tls: { certificateFile: missing, keyFile } })).rejects.toThrow(
-      /nowhere\.pem: tls\.certificateFile: cannot be read/,
+      /nowhere\.pem: tls\.certificateFile: does not exist/,
     );
     const other = write('other-key.pem', testAuthority('other').key);
     await expect(start(path, { tls: { certificateFile, keyFile: other } })).rejects.toThrow(/cannot be used together/);

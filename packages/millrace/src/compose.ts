@@ -18,92 +18,63 @@ import {
   startSchedulerMetrics,
   statisticsFrom,
 } from '@millrace/router/internal';
-import type { MetadataStore } from '@millrace/store';
-import { type Assembly, assemble } from './assemble.ts';
-import { ChildProcesses } from './children/child-processes.ts';
-import type { ExposureNotice, RunningServer, ServedModel, StartServer } from './cli/running-server.ts';
-import { serverUrl } from './cli/server-url.ts';
+import type { Assembly } from './assemble.ts';
+import { Components } from './components.ts';
 import type { Config } from './config/fields.ts';
 import { exposureNoticesOf } from './exposure-notices.ts';
 import { FleetWatch } from './fleet-watch.ts';
-import { type Listeners, openListeners } from './listeners.ts';
+import { closeListeners, drainListeners, type Listeners, openListeners } from './listeners.ts';
 import { acceptErrorLog } from './logging/accept-error-log.ts';
 import { rpcAccessLog, withAccessLog } from './logging/access-log.ts';
 import { forbiddenLog } from './logging/forbidden-log.ts';
 import type { Logger } from './logging/logger.ts';
 import { memoryLimitsOf } from './memory-limits.ts';
 import { mountManagement, type SharedManagement } from './mount-management.ts';
-import { type ContextLayer, openContexts } from './open-contexts.ts';
 import { openDoor } from './open-door.ts';
-import { openStore, stateFolderIn } from './open-store.ts';
+import { openServing } from './open-serving.ts';
 import { Readiness } from './readiness.ts';
+import type { ExposureNotice, RunningServer, ServedModel, StartServer } from './running-server.ts';
 import { ServerManagement } from './server-management.ts';
+import { serverUrl } from './server-url.ts';
 import { version } from './version.ts';
 
-export const startServer: StartServer = async (config, logger) => {
-  const children = await ChildProcesses.open({
-    worker: config.worker,
-    onFolderUnavailable: (reason) => logger.warn({ reason }, 'no private folder for temporary files'),
-  });
-  let store: MetadataStore | undefined;
-  try {
-    store = await openStore(config.store, children.folder);
-    await children.checkReach(config.models.paths, config.store.path);
-    return await startOn({ children, store, config, logger });
-  } catch (error) {
-    await store?.close();
-    await children.close();
-    throw error;
-  }
-};
+export const startServer: StartServer = (config, logger) =>
+  Components.start((components) => startOn(components, config, logger));
 
-interface StartParts {
-  readonly children: ChildProcesses;
-  readonly store: MetadataStore;
-  readonly config: Config;
-  readonly logger: Logger;
-}
-
-async function startOn({ children, store, config, logger }: StartParts): Promise<RunningServer> {
+async function startOn(components: Components, config: Config, logger: Logger): Promise<RunningServer> {
   const metrics = new MetricsRegistry();
   const observer = new MetricsObserver(metrics, { version, node: process.version });
   const processMetrics = startProcessMetrics(metrics, Date.now() - process.uptime() * 1000);
+  components.add({ close: () => processMetrics.stop() });
   const budgetBytes = config.models.memoryBudget === 0 ? Number.POSITIVE_INFINITY : config.models.memoryBudget;
   const watch = new FleetWatch(logger, observer, new LifeCycleMetrics(metrics, budgetBytes));
-  const assembly = await assemble({
+  const assembly = await openServing(components, {
     paths: config.models.paths,
     config,
     observer,
     listener: watch,
-    store,
-    children,
-    ...stateFolderIn(config.store.path),
+    onFolderUnavailable: (reason) => logger.warn({ reason }, 'no private folder for temporary files'),
     onSharedMemoryUnavailable: (reason) =>
       logger.warn({ reason }, 'tensors are copied to workers through their socket'),
+    onShadow: (model, modelVersion, outcome) => observer.shadowEnded(model, modelVersion, outcome),
+    onUnreadable: (key) => logger.warn({ key }, 'traffic that cannot be read was left out'),
   });
-  startSchedulerMetrics(metrics, assembly.dataPlane);
+  startSchedulerMetrics(metrics, assembly.dataPlane.inspection);
   const memory = new MemoryLedger(memoryLimitsOf(config));
   startMemoryMetrics(metrics, memory);
   metrics.onCollect(() => assembly.library.measure());
   const readiness = new Readiness(assembly.models, config.models.strictReadiness);
   const onError = (error: unknown): void => logger.error({ error }, 'a request met a defect of the server');
-  const layer = await openContexts({
-    assembly,
-    store,
-    config,
-    onShadow: (model, modelVersion, outcome) => observer.shadowEnded(model, modelVersion, outcome),
-    onUnreadable: (key) => logger.warn({ key }, 'traffic that cannot be read was left out'),
-  });
   const statistics = statisticsFrom(
     assembly.models,
     observer,
     () => assembly.library.contexts(),
-    (name, modelVersion) => layer.contexts.named(name, modelVersion),
+    (name, modelVersion) => assembly.contexts.named(name, modelVersion),
   );
   const rpc = { interceptors: config.log.requests ? [rpcAccessLog(logger, () => performance.now())] : [] };
   const slices = new SliceQueue();
   const mount = mountManagement({
-    management: new ServerManagement({ assembly, traffic: layer.traffic }),
+    management: new ServerManagement({ assembly, traffic: assembly.traffic }),
     config,
     rpc,
     withLog: (handler) => withLog(handler, config, logger),
@@ -115,7 +86,7 @@ async function startOn({ children, store, config, logger }: StartParts): Promise
   const edgeParts: EdgeParts = {
     config,
     callers,
-    layer,
+    assembly,
     readiness,
     statistics,
     management: mount.shared,
@@ -123,57 +94,54 @@ async function startOn({ children, store, config, logger }: StartParts): Promise
     onError,
   };
   const grpc = grpcEdge(edgeParts);
-  let listeners: Listeners;
-  try {
-    const door = openDoor({ config, trustedProxies, workers: () => assembly.fleet.workerCount, logger });
-    startConnectionMetrics(metrics, door);
-    listeners = await openListeners({
-      config,
-      memory,
-      // Asked only of requests whose header fields have a say.
-      ownerOf: callers.isByConnection
-        ? undefined
-        : (headers, peer) => (callers.readsHeaders(peer) ? callers.callerOf(headers, peer) : undefined),
-      door,
-      onAcceptError: acceptErrorLog(logger, () => performance.now()),
-      onForbidden: forbiddenLog(logger, () => performance.now()),
-      api: createRpcHandler(grpc.services, {
-        errorFrom: (error) => grpc.errorFrom(error),
-        onRefused: (call, error) => grpc.noteRefused(call, error),
-        onError,
-        receiveBytesMax: config.http.bodyBytesMax,
-        cors: config.http.corsOrigins.length === 0 ? undefined : { origins: originsFrom(config.http.corsOrigins) },
-        ...rpc,
-        next: wireHandlerFrom(withLog(restHandler(edgeParts), config, logger), onError),
-      }),
-      management: mount.own?.handler,
-      metrics: wireHandlerFrom(metricsHandler(metrics), onError),
-    });
-  } catch (error) {
-    processMetrics.stop();
-    throw error;
-  }
+  const door = openDoor({ config, trustedProxies, workers: () => assembly.fleet.workerCount, logger });
+  startConnectionMetrics(metrics, door);
+  const listeners = await openListeners({
+    config,
+    memory,
+    // Asked only of requests whose header fields have a say.
+    ownerOf: callers.isByConnection
+      ? undefined
+      : (headers, peer) => (callers.readsHeaders(peer) ? callers.callerOf(headers, peer) : undefined),
+    door,
+    onAcceptError: acceptErrorLog(logger, () => performance.now()),
+    onForbidden: forbiddenLog(logger, () => performance.now()),
+    api: createRpcHandler(grpc.services, {
+      errorFrom: (error) => grpc.errorFrom(error),
+      onRefused: (call, error) => grpc.noteRefused(call, error),
+      onError,
+      receiveBytesMax: config.http.bodyBytesMax,
+      cors: config.http.corsOrigins.length === 0 ? undefined : { origins: originsFrom(config.http.corsOrigins) },
+      ...rpc,
+      next: wireHandlerFrom(withLog(restHandler(edgeParts), config, logger), onError),
+    }),
+    management: mount.own?.handler,
+    metrics: wireHandlerFrom(metricsHandler(metrics), onError),
+  });
+  components.add({
+    drain: async () => {
+      grpc.end();
+      mount.own?.end();
+      await drainListeners(listeners);
+    },
+    close: () => closeListeners(listeners),
+  });
   assembly.library.start();
   return new ComposedServer({
-    assembly,
-    layer,
-    store,
-    children,
+    components,
+    models: assembly.models,
     watch,
     readiness,
-    grpc,
-    endManagement: () => mount.own?.end(),
     listeners,
     scheme: config.tls.certificateFile === '' ? 'http' : 'https',
     notices: exposureNoticesOf(config),
-    stopMetrics: () => processMetrics.stop(),
   });
 }
 
 interface EdgeParts {
   readonly config: Config;
   readonly callers: CallerRule;
-  readonly layer: ContextLayer;
+  readonly assembly: Assembly;
   readonly readiness: Readiness;
   readonly statistics: Statistics;
   readonly management: SharedManagement | undefined;
@@ -183,10 +151,10 @@ interface EdgeParts {
 }
 
 /** What every edge of the Open Inference Protocol is given alike. */
-function edgeBase({ config, callers, layer, readiness, statistics, management, slices, onError }: EdgeParts) {
+function edgeBase({ config, callers, assembly, readiness, statistics, management, slices, onError }: EdgeParts) {
   return {
-    dataPlane: layer.dataPlane,
-    catalogue: layer.contexts,
+    dataPlane: assembly.dataPlane.inference,
+    catalogue: assembly.contexts,
     health: readiness,
     statistics,
     management: management?.management,
@@ -223,18 +191,13 @@ function originsFrom(origins: readonly string[]): '*' | readonly string[] {
 }
 
 interface ServerParts {
-  readonly assembly: Assembly;
-  readonly layer: ContextLayer;
-  readonly store: MetadataStore;
-  readonly children: ChildProcesses;
+  readonly components: Components;
+  readonly models: Assembly['models'];
   readonly watch: FleetWatch;
   readonly readiness: Readiness;
-  readonly grpc: GrpcEdge;
-  readonly endManagement: () => void;
   readonly listeners: Listeners;
   readonly scheme: 'http' | 'https';
   readonly notices: readonly ExposureNotice[];
-  readonly stopMetrics: () => void;
 }
 
 class ComposedServer implements RunningServer {
@@ -244,7 +207,6 @@ class ComposedServer implements RunningServer {
   readonly managementUrl: string | undefined;
   readonly notices: readonly ExposureNotice[];
   readonly #parts: ServerParts;
-  #closed: Promise<void> | undefined;
 
   constructor(parts: ServerParts) {
     this.#parts = parts;
@@ -257,9 +219,9 @@ class ComposedServer implements RunningServer {
   }
 
   models(): readonly ServedModel[] {
-    const { assembly, watch } = this.#parts;
-    return assembly.models.statuses().map((status) => {
-      const model = assembly.models.takeModel(status.name, status.version);
+    const { models, watch } = this.#parts;
+    return models.statuses().map((status) => {
+      const model = models.takeModel(status.name, status.version);
       return {
         ...status,
         loadMs: model === undefined ? undefined : watch.loadMsOf(model),
@@ -281,32 +243,11 @@ class ComposedServer implements RunningServer {
    * The listeners finish their exchanges, and what was on its way to them is still served; then the data plane has
    * nothing left but what its callers have given up. Workers end last.
    */
-  async drain(): Promise<void> {
-    const { listeners, grpc, assembly, layer, endManagement } = this.#parts;
-    grpc.end();
-    endManagement();
-    await Promise.all([listeners.http.drain(), listeners.grpc.drain(), listeners.management?.drain()]);
-    layer.endShadows();
-    assembly.library.close();
-    await assembly.dataPlane.drain();
-    await assembly.fleet.stop();
-    await assembly.library.removeFiles();
+  drain(): Promise<void> {
+    return this.#parts.components.drain();
   }
 
   close(): Promise<void> {
-    this.#closed ??= this.#close();
-    return this.#closed;
-  }
-
-  async #close(): Promise<void> {
-    const { listeners, assembly, layer, store, children, stopMetrics } = this.#parts;
-    const { http, grpc, metrics, management } = listeners;
-    stopMetrics();
-    layer.close();
-    assembly.library.close();
-    await Promise.all([http.close(), grpc.close(), metrics.close(), management?.close(), assembly.fleet.kill()]);
-    await assembly.library.removeFiles();
-    await store.close();
-    await children.close();
+    return this.#parts.components.close();
   }
 }

@@ -2,15 +2,19 @@
 import type { HttpHandler } from '@millrace/http';
 import { ConfigError, type ConfigProblem, cancellationFrom, neverCancelled, type Tensor } from '@millrace/protocol';
 import type { Management, ModelStatus, ModelView, TrafficChange, TrafficPolicy } from '@millrace/router';
-import { createManagementEdge, createRestEdge, silentLibraryListener, silentObserver } from '@millrace/router/internal';
-import type { MetadataStore } from '@millrace/store';
-import { type Assembly, assemble } from './assemble.ts';
-import { ChildProcesses } from './children/child-processes.ts';
+import {
+  createManagementEdge,
+  createRestEdge,
+  noTrail,
+  silentLibraryListener,
+  silentObserver,
+} from '@millrace/router/internal';
+import type { Assembly } from './assemble.ts';
+import { Components } from './components.ts';
 import type { Config, Options } from './config/fields.ts';
 import { resolveConfig } from './config/resolve-config.ts';
 import { type InferOptions, schedulingFrom } from './infer-options.ts';
-import { type ContextLayer, openContexts } from './open-contexts.ts';
-import { openStore, stateFolderIn } from './open-store.ts';
+import { openServing } from './open-serving.ts';
 import { isReadyFor } from './readiness.ts';
 import { ServerManagement } from './server-management.ts';
 import { type InputValue, type OutputValue, outputValueFrom, tensorFrom } from './tensor-values.ts';
@@ -71,30 +75,19 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
     cwd: process.cwd(),
   });
   const paths = typeof options.models === 'string' ? [options.models] : options.models;
-  const children = await ChildProcesses.open({ worker: config.worker, onFolderUnavailable: () => {} });
-  let opened: MetadataStore | undefined;
-  try {
-    opened = await openStore(config.store, children.folder);
-    await children.checkReach(paths, config.store.path);
-    return await createOn({ children, store: opened, paths }, config, options);
-  } catch (error) {
-    await opened?.close();
-    await children.close();
-    throw error;
-  }
+  return Components.start((components) => createOn(components, { config, paths, options }));
 }
 
-interface EngineGround {
-  readonly children: ChildProcesses;
-  readonly store: MetadataStore;
+interface EngineParts {
+  readonly config: Config;
   readonly paths: readonly string[];
+  readonly options: EngineOptions;
 }
 
-async function createOn(ground: EngineGround, config: Config, options: EngineOptions): Promise<Engine> {
-  const { children, store, paths } = ground;
+async function createOn(components: Components, { config, paths, options }: EngineParts): Promise<Engine> {
   const failures: ConfigProblem[] = [];
   let isStarting: boolean = true;
-  const assembly = await assemble({
+  const assembly = await openServing(components, {
     paths,
     config,
     observer: silentObserver,
@@ -104,41 +97,30 @@ async function createOn(ground: EngineGround, config: Config, options: EngineOpt
         if (isStarting) failures.push({ source: `${view.name}/${view.version}`, message: reason });
       },
     },
-    store,
-    children,
-    ...stateFolderIn(config.store.path),
+    onFolderUnavailable: () => {},
     onSharedMemoryUnavailable: () => {},
   });
-  const { library, fleet } = assembly;
+  const { library } = assembly;
   library.start();
   await library.settled();
   isStarting = false;
   const problems = [...library.problems, ...failures];
-  if (problems.length > 0 && options.allowFailures !== true) {
-    library.close();
-    await fleet.stop();
-    await library.removeFiles();
-    throw new ConfigError(problems);
-  }
-  const layer = await openContexts({ assembly, store, config, onShadow: () => {}, onUnreadable: () => {} });
-  return new EmbeddedEngine(assembly, layer, ground, options.serveManagement === true);
+  if (problems.length > 0 && options.allowFailures !== true) throw new ConfigError(problems);
+  return new EmbeddedEngine(components, assembly, options.serveManagement === true);
 }
 
 class EmbeddedEngine implements Engine {
   readonly handler: HttpHandler;
   readonly library: Engine['library'];
   readonly management: Management;
+  readonly #components: Components;
   readonly #assembly: Assembly;
-  readonly #layer: ContextLayer;
-  readonly #ground: EngineGround;
   #closed: Promise<void> | undefined;
 
-  constructor(assembly: Assembly, layer: ContextLayer, ground: EngineGround, servesManagement: boolean) {
+  constructor(components: Components, assembly: Assembly, servesManagement: boolean) {
+    this.#components = components;
     this.#assembly = assembly;
-    this.#layer = layer;
-    this.#ground = ground;
-    const { models } = assembly;
-    const { dataPlane, contexts } = layer;
+    const { models, contexts, dataPlane } = assembly;
     this.library = assembly.library;
     const engine = this;
     const health = {
@@ -147,10 +129,10 @@ class EmbeddedEngine implements Engine {
         return engine.#closed === undefined && models.statuses().every(isReadyFor);
       },
     };
-    const management = new ServerManagement({ assembly, traffic: layer.traffic });
+    const management = new ServerManagement({ assembly, traffic: assembly.traffic });
     this.management = management;
     this.handler = createRestEdge({
-      dataPlane,
+      dataPlane: dataPlane.inference,
       catalogue: contexts,
       health,
       server: { name: 'millrace', version },
@@ -163,25 +145,30 @@ class EmbeddedEngine implements Engine {
     inputs: Readonly<Record<string, InputValue>>,
     options: InferOptions = {},
   ): Promise<InferResult> {
-    const { dataPlane, contexts } = this.#layer;
-    const request = dataPlane.resolved({
-      model,
-      version: options.version ?? '',
-      id: options.id ?? '',
-      parameters: new Map(),
+    const { contexts } = this.#assembly;
+    const { inference } = this.#assembly.dataPlane;
+    const { timeoutMs, sequence, ...conditions } = schedulingFrom(options);
+    const request = inference.resolved({
+      target: {
+        model,
+        version: options.version ?? '',
+        id: options.id ?? '',
+        parameters: new Map(),
+        outputs: options.outputs ?? [],
+        sequence,
+      },
       inputs: [],
-      outputs: options.outputs ?? [],
-      ...schedulingFrom(options),
+      origin: { ...conditions, deadlineAt: inference.deadlineAfter(timeoutMs), trail: noTrail },
     });
     // Inputs are read as the version wants them that will answer.
-    const view = contexts.mustFind(request.model, request.version);
+    const view = contexts.mustFind(request.target.model, request.target.version);
     const tensors = Object.entries(inputs).map(([name, value]): Tensor => {
       const datatype = value.datatype ?? view.inputs.find((input) => input.name === name)?.datatype;
       // An input the model does not have is refused by its name, whatever its values are.
       if (datatype === undefined) return { name, datatype: 'BYTES', shape: [], data: new Uint8Array() };
       return tensorFrom(name, value, datatype);
     });
-    const answer = await dataPlane.infer(
+    const answer = await inference.infer(
       { ...request, inputs: tensors },
       options.signal === undefined ? neverCancelled : cancellationFrom(options.signal),
     );
@@ -194,7 +181,7 @@ class EmbeddedEngine implements Engine {
   }
 
   model(name: string, modelVersion = ''): ModelView {
-    return this.#layer.contexts.mustFind(name, modelVersion);
+    return this.#assembly.contexts.mustFind(name, modelVersion);
   }
 
   statuses(): readonly ModelStatus[] {
@@ -202,11 +189,11 @@ class EmbeddedEngine implements Engine {
   }
 
   traffic(model: string): TrafficPolicy {
-    return this.#layer.traffic.traffic(model);
+    return this.#assembly.traffic.traffic(model);
   }
 
   changeTraffic(model: string, change: TrafficChange, expectedRevision?: number): Promise<TrafficPolicy> {
-    return this.#layer.traffic.changeTraffic(model, change, expectedRevision);
+    return this.#assembly.traffic.changeTraffic(model, change, expectedRevision);
   }
 
   flushCache(model?: string): number {
@@ -219,13 +206,7 @@ class EmbeddedEngine implements Engine {
   }
 
   async #close(): Promise<void> {
-    this.#layer.endShadows();
-    this.#assembly.library.close();
-    await this.#assembly.dataPlane.drain();
-    await this.#assembly.fleet.stop();
-    await this.#assembly.library.removeFiles();
-    this.#layer.close();
-    await this.#ground.store.close();
-    await this.#ground.children.close();
+    await this.#components.drain();
+    await this.#components.close();
   }
 }

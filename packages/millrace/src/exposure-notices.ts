@@ -1,8 +1,8 @@
 /** What an operator must know about who can reach the server, said once at the start. */
 import { isLoopbackName } from '@millrace/protocol';
-import type { ExposureNotice } from './cli/running-server.ts';
 import type { Config } from './config/fields.ts';
 import { managementPlaceOf } from './management-place.ts';
+import type { ExposureNotice } from './running-server.ts';
 
 export function exposureNoticesOf(config: Pick<Config, 'management' | 'server' | 'tls'>): readonly ExposureNotice[] {
   // Whoever calls then shows a certificate first.

@@ -4,7 +4,7 @@ import { type InferOptions, schedulingFrom } from './infer-options.ts';
 test('nothing said is no limit, no priority and no sequence', () => {
   expect(schedulingFrom({})).toEqual({
     timeoutMs: undefined,
-    queueTimeoutMs: undefined,
+    queueTimeoutMs: Number.POSITIVE_INFINITY,
     priority: 0,
     sequence: undefined,
     caller: '',

@@ -1,6 +1,6 @@
 /** What a caller of the embedding API may say of a request besides its inputs; checked, for not every caller writes TypeScript. */
 import { InferenceError } from '@millrace/protocol';
-import type { InferRequest, SequenceStep } from '@millrace/router';
+import type { Origin, SequenceStep } from '@millrace/router';
 import { sequenceIdMax, sequenceStepFrom, takeSequenceId } from '@millrace/router/internal';
 
 export interface InferOptions {
@@ -30,7 +30,10 @@ export interface SequenceOptions {
   readonly isEnd?: boolean;
 }
 
-type Scheduling = Pick<InferRequest, 'timeoutMs' | 'queueTimeoutMs' | 'priority' | 'sequence' | 'caller'>;
+interface Scheduling extends Pick<Origin, 'queueTimeoutMs' | 'priority' | 'caller'> {
+  readonly timeoutMs: number | undefined;
+  readonly sequence: SequenceStep | undefined;
+}
 
 /** Throws `invalid-request` with the first thing that is wrong. */
 export function schedulingFrom(options: InferOptions): Scheduling {
@@ -46,7 +49,13 @@ export function schedulingFrom(options: InferOptions): Scheduling {
   if (typeof caller !== 'string') {
     throw new InferenceError('invalid-request', `caller is ${String(caller)}; it must be a string`);
   }
-  return { timeoutMs, queueTimeoutMs, priority, sequence: sequenceFrom(options.sequence), caller };
+  return {
+    timeoutMs,
+    queueTimeoutMs: queueTimeoutMs ?? Number.POSITIVE_INFINITY,
+    priority,
+    sequence: sequenceFrom(options.sequence),
+    caller,
+  };
 }
 
 function sequenceFrom(sequence: SequenceOptions | undefined): SequenceStep | undefined {

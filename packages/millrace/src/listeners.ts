@@ -13,9 +13,8 @@ import {
   serveWire,
   type WireHandler,
 } from '@millrace/http';
-import { ConfigError, type ConfigProblem } from '@millrace/protocol';
+import { ConfigError, type ConfigProblem, wordsFromFileError } from '@millrace/protocol';
 import { AllowedHosts, createGate, everyHost, type GateOptions } from '@millrace/router/internal';
-import { failureReason } from './cli/failure-reason.ts';
 import type { Config } from './config/fields.ts';
 import { managementPlaceOf, managementRefusalOf } from './management-place.ts';
 import { openManagementSocket } from './management-socket.ts';
@@ -97,6 +96,15 @@ export async function openListeners(parts: ListenerParts): Promise<Listeners> {
   }
 }
 
+/** Resolves when every call of the API and of management has been answered. Metrics can be read until the close. */
+export async function drainListeners({ http, grpc, management }: Listeners): Promise<void> {
+  await Promise.all([http.drain(), grpc.drain(), management?.drain()]);
+}
+
+export async function closeListeners({ http, grpc, metrics, management }: Listeners): Promise<void> {
+  await Promise.all([http.close(), grpc.close(), metrics.close(), management?.close()]);
+}
+
 type PagesRule = Pick<GateOptions, 'origins' | 'managementRefusal'>;
 
 /** What operators use is for no page of another origin, whatever pages may infer. */
@@ -138,7 +146,7 @@ function tlsFrom({ tls }: Config): HttpTlsOptions | undefined {
     try {
       return readFileSync(file);
     } catch (error) {
-      problems.push({ source: file, field, message: `cannot be read: ${failureReason(error)}` });
+      problems.push({ source: file, field, message: wordsFromFileError(error) });
       return undefined;
     }
   };
@@ -151,7 +159,7 @@ function tlsFrom({ tls }: Config): HttpTlsOptions | undefined {
     try {
       createSecureContext(options);
     } catch (error) {
-      const message = `and tls.keyFile cannot be used together: ${failureReason(error)}`;
+      const message = `and tls.keyFile cannot be used together: ${(error as Error).message}`;
       problems.push({ source: tls.certificateFile, field: 'tls.certificateFile', message });
     }
   }

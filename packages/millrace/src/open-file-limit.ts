@@ -15,10 +15,10 @@ export interface OpenFiles {
  * Three of them stay open. All workers may be restarted at the same time, and connections may have taken the descriptors
  * of the dead workers by then, so this number is kept free for each worker.
  */
-export const descriptorsPerWorkerStart = 8;
+const descriptorsPerWorkerStart = 8;
 const descriptorsPerWorker = 3;
 /** For model files, the store, the graph analysis process, reads of /proc, and descriptors that Node opens on its own. */
-export const descriptorsForFiles = 32;
+const descriptorsForFiles = 32;
 /** Workers that the check at the start leaves room for. For further ones the door admits fewer connections as they are added. */
 const workersAtStart = 4;
 const advice = 'raise it (ulimit -n, LimitNOFILE= in systemd, --ulimit nofile= in Docker)';

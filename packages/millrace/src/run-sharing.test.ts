@@ -1,8 +1,10 @@
 /** Who shares a run, with a real engine: verdicts are given, graphs and requests are real. */
+
 import type { RowVerdict } from '@millrace/onnx';
 import { copyOf, encodeBytesElements, InferenceError, neverCancelled, type Tensor } from '@millrace/protocol';
 import type { InferAnswer, InferRequest } from '@millrace/router';
 import { silentLibraryListener, silentObserver } from '@millrace/router/internal';
+import { inferRequest } from '@millrace/router/testing';
 import { ModelRepository, type OnnxGraph, onnxModelFrom } from '@millrace/worker/testing';
 import { afterEach, expect, test } from 'vitest';
 import { type Assembly, assemble } from './assemble.ts';
@@ -88,20 +90,10 @@ function int64(name: string, ...values: readonly number[]): Tensor {
 }
 
 function infer({ dataPlane }: Assembly, ...inputs: readonly Tensor[]): Promise<InferAnswer> {
-  const request: InferRequest = {
-    model: 'm',
-    version: '',
-    id: '',
-    parameters: new Map(),
+  const request: InferRequest = inferRequest({
     inputs,
-    outputs: [],
-    timeoutMs: undefined,
-    queueTimeoutMs: undefined,
-    priority: 0,
-    sequence: undefined,
-    caller: '',
-  };
-  return dataPlane.infer(request, neverCancelled);
+  });
+  return dataPlane.inference.infer(request, neverCancelled);
 }
 
 async function valuesOf(answer: Promise<InferAnswer>): Promise<readonly number[]> {

@@ -51,14 +51,14 @@ export class ServerManagement implements Management {
   /** Of every worker that serves something; those that still load are not asked for anything. */
   instances(): readonly InstanceStatus[] {
     const { dataPlane, fleet } = this.#assembly;
-    const snapshots = new Map(dataPlane.instances().map((one) => [instanceKey(one.worker, one.model), one]));
+    const snapshots = new Map(dataPlane.inspection.instances().map((one) => [instanceKey(one.worker, one.model), one]));
     return fleet.workers().flatMap(({ worker, pid, models }) =>
-      models.flatMap(({ model, place }): InstanceStatus[] => {
+      models.flatMap(({ model, placement }): InstanceStatus[] => {
         const snapshot = snapshots.get(instanceKey(worker, model.key));
         if (snapshot === undefined) return [];
         const { name, version } = model.view;
-        const group = place?.group ?? name;
-        const device = place === undefined ? 'cpu' : deviceNameOf(place);
+        const group = placement?.group ?? name;
+        const device = placement === undefined ? 'cpu' : deviceNameOf(placement);
         return [{ worker, pid, model: name, version, group, device, ...stateOf(snapshot) }];
       }),
     );
@@ -66,7 +66,7 @@ export class ServerManagement implements Management {
 
   queues(): QueueStatus {
     const contexts = this.#assembly.library.contexts();
-    const byKey = new Map(this.#assembly.dataPlane.queues().map((queue) => [queue.model, queue]));
+    const byKey = new Map(this.#assembly.dataPlane.inspection.queues().map((queue) => [queue.model, queue]));
     const models = contexts.flatMap(({ name, version }) => {
       const model = this.#assembly.models.takeModel(name, version);
       const queue = model && byKey.get(model.key);
@@ -83,7 +83,7 @@ export class ServerManagement implements Management {
   }
 
   closeBreaker(worker: number): void {
-    this.#assembly.dataPlane.closeBreaker(worker);
+    this.#assembly.dataPlane.inspection.closeBreaker(worker);
   }
 
   flushCache(model?: string): number {

@@ -3,13 +3,14 @@ import { mkdtemp, open, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { varint } from '@millrace/protocol';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type ByteSource, byteSourceFromBytes } from './byte-source.ts';
 import { OnnxFileError } from './onnx-file-error.ts';
 import { initializersMax, metadataBytesMax, readOnnxFile, readOnnxGraph, tensorsMax } from './read-onnx-graph.ts';
 import { dimensionsMax, nameBytesMax } from './read-value-info.ts';
-import { field, modelBytes, tensorInfo, varint } from './testing/model-bytes.ts';
+import { field, modelBytes, tensorInfo } from './testing/model-bytes.ts';
 import { windowBytes } from './wire-reader.ts';
 
 const read = (bytes: Uint8Array) => readOnnxGraph(byteSourceFromBytes(bytes));

@@ -9,11 +9,11 @@ import type { AnalystAnswer, AnalystQuestion } from './row-analyst-main.ts';
 import type { AnalyseRows, RowVerdict } from './row-verdict.ts';
 
 /** A graph that takes longer is unknown. */
-export const analysisMsMax = 20_000;
+const analysisMsMax = 20_000;
 /** Memory of the process; a graph that needs more is unknown. */
-export const analysisHeapMbMax = 512;
+const analysisHeapMbMax = 512;
 /** Verdicts kept; the oldest goes first. */
-export const verdictsMax = 4096;
+const verdictsMax = 4096;
 /** A process that was not asked for this long is ended. */
 const idleMs = 2_000;
 

@@ -1,10 +1,11 @@
 /** Protobuf wire format on its way out, in chunks: what is copied from a file stays a view of it until all is joined. */
+import { delimitedHead, varint } from '@millrace/protocol';
 
 export type Chunks = readonly Uint8Array[];
 
 /** A length-delimited field whose content is the chunks one after the other. */
 export function delimitedField(number: number, content: Chunks): Uint8Array[] {
-  return [varint((number << 3) | 2), varint(chunksBytes(content)), ...content];
+  return [delimitedHead(number, chunksBytes(content)), ...content];
 }
 
 export function textField(number: number, text: string): Uint8Array[] {
@@ -29,16 +30,4 @@ function chunksBytes(chunks: Chunks): number {
   let bytes = 0;
   for (const chunk of chunks) bytes += chunk.length;
   return bytes;
-}
-
-/** Of a natural number that a length or a field number can be. */
-function varint(value: number): Uint8Array {
-  const bytes: number[] = [];
-  let rest = value;
-  while (rest >= 0x80) {
-    bytes.push((rest % 0x80) | 0x80);
-    rest = Math.floor(rest / 0x80);
-  }
-  bytes.push(rest);
-  return Uint8Array.from(bytes);
 }

@@ -1,14 +1,16 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { varint } from '@millrace/protocol';
 import fc from 'fast-check';
 import { afterAll, expect, test } from 'vitest';
 import { byteSourceFromBytes } from './byte-source.ts';
 import { OnnxFileError } from './onnx-file-error.ts';
 import { readOnnxGraph } from './read-onnx-graph.ts';
 import { nameBytesMax } from './read-value-info.ts';
-import { field, modelBytes, tensorInfo, varint } from './testing/model-bytes.ts';
-import { cutZipMaps, findZipMaps, zipMapLabelBytesMax, zipMapLabelsMax, zipMapsMax } from './zip-map.ts';
+import { zipMapLabelBytesMax, zipMapLabelsMax } from './read-zip-map.ts';
+import { field, modelBytes, tensorInfo } from './testing/model-bytes.ts';
+import { cutZipMaps, findZipMaps, zipMapsMax } from './zip-map.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'millrace-zip-map-'));
 afterAll(() => rmSync(folder, { recursive: true }));

@@ -8,7 +8,7 @@ import { graphFields, modelFields, rewriteGraph } from './rewrite-graph.ts';
 import { type WireField, WireReader } from './wire-reader.ts';
 import { delimitedField, joinChunks, numberField, textField } from './wire-writer.ts';
 
-export { type ZipMap, zipMapLabelBytesMax, zipMapLabelsMax } from './read-zip-map.ts';
+export type { ZipMap } from './read-zip-map.ts';
 
 export const zipMapsMax = 256;
 const elementTypeFloat = 1;

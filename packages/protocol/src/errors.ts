@@ -29,6 +29,8 @@ export type GrpcStatusName = keyof typeof grpcStatus;
 export type RetryAdvice = 'never' | 'after-backoff' | 'other-worker' | 'resume';
 
 export interface ErrorKind {
+  /** What stands for the code in the dispatch protocol: permanent, from 1, never given to another code. errors.test.ts lists them all. */
+  readonly number: number;
   readonly grpc: GrpcStatusName;
   readonly http: number;
   readonly retry: RetryAdvice;
@@ -38,36 +40,42 @@ export interface ErrorKind {
 
 export const errorCatalogue = {
   'invalid-request': {
+    number: 1,
     grpc: 'INVALID_ARGUMENT',
     http: 400,
     retry: 'never',
     meaning: 'The request is malformed, or contradicts itself or the model; the message names the field.',
   },
   'request-too-large': {
+    number: 2,
     grpc: 'RESOURCE_EXHAUSTED',
     http: 413,
     retry: 'never',
     meaning: 'The request, or a part of it, is over a named size limit.',
   },
   'unsupported-media': {
+    number: 3,
     grpc: 'UNIMPLEMENTED',
     http: 415,
     retry: 'never',
     meaning: 'The content type or content encoding of the request is not one the server reads.',
   },
   'not-found': {
+    number: 4,
     grpc: 'UNIMPLEMENTED',
     http: 404,
     retry: 'never',
     meaning: 'No such path or method exists on this server.',
   },
   'method-not-allowed': {
+    number: 5,
     grpc: 'UNIMPLEMENTED',
     http: 405,
     retry: 'never',
     meaning: 'The path exists, but not with this HTTP method.',
   },
   forbidden: {
+    number: 6,
     grpc: 'PERMISSION_DENIED',
     http: 403,
     retry: 'never',
@@ -75,12 +83,14 @@ export const errorCatalogue = {
       'A web page of another origin sent the request, it names a host that the server does not answer for, or a load brings code; the message names the setting that allows it.',
   },
   'unknown-model': {
+    number: 7,
     grpc: 'NOT_FOUND',
     http: 404,
     retry: 'never',
     meaning: 'No model, or no version of it, has the requested name.',
   },
   'model-not-ready': {
+    number: 8,
     grpc: 'UNAVAILABLE',
     http: 503,
     retry: 'after-backoff',
@@ -88,18 +98,21 @@ export const errorCatalogue = {
       'The model exists but is still loading, is being unloaded or failed to load; the message says why, with files by their paths in the repository.',
   },
   'model-full': {
+    number: 9,
     grpc: 'UNAVAILABLE',
     http: 503,
     retry: 'after-backoff',
     meaning: 'The queue of this model is at its maximum.',
   },
   'server-full': {
+    number: 10,
     grpc: 'UNAVAILABLE',
     http: 503,
     retry: 'after-backoff',
     meaning: 'The queues of all models together are at the maximum of this server.',
   },
   'wait-too-long': {
+    number: 11,
     grpc: 'UNAVAILABLE',
     http: 503,
     retry: 'after-backoff',
@@ -107,78 +120,91 @@ export const errorCatalogue = {
       'The request would wait longer than its deadline, or than the model lets requests wait; it was refused at once.',
   },
   'queue-timeout': {
+    number: 12,
     grpc: 'UNAVAILABLE',
     http: 503,
     retry: 'after-backoff',
     meaning: 'The request waited as long as the queue of its priority level lets requests wait.',
   },
   'caller-full': {
+    number: 13,
     grpc: 'RESOURCE_EXHAUSTED',
     http: 429,
     retry: 'after-backoff',
     meaning: 'This caller has as many requests waiting as one caller may; others are still served.',
   },
   'load-not-allowed': {
+    number: 14,
     grpc: 'UNAVAILABLE',
     http: 503,
     retry: 'never',
     meaning: 'Models are loaded and unloaded by request only where `models.controlMode` is `explicit`.',
   },
   conflict: {
+    number: 15,
     grpc: 'ABORTED',
     http: 409,
     retry: 'after-backoff',
     meaning: 'Someone else changed the same thing meanwhile; read it again and decide anew.',
   },
   draining: {
+    number: 16,
     grpc: 'UNAVAILABLE',
     http: 503,
     retry: 'after-backoff',
     meaning: 'The server is shutting down and takes no new requests.',
   },
   cancelled: {
+    number: 17,
     grpc: 'CANCELLED',
     http: 499,
     retry: 'never',
     meaning: 'The caller went away or cancelled the request.',
   },
   'deadline-exceeded': {
+    number: 18,
     grpc: 'DEADLINE_EXCEEDED',
     http: 504,
     retry: 'never',
     meaning: 'The deadline of the request passed before it was answered.',
   },
   'worker-lost': {
+    number: 19,
     grpc: 'UNAVAILABLE',
     http: 503,
     retry: 'after-backoff',
     meaning: 'The worker that ran the request died, and so did every further attempt the retry policy allows.',
   },
   'poison-request': {
+    number: 20,
     grpc: 'INTERNAL',
     http: 500,
     retry: 'never',
     meaning: 'Two workers died while they ran this request; it is not tried a third time.',
   },
   'run-time-limit': {
+    number: 21,
     grpc: 'DEADLINE_EXCEEDED',
     http: 504,
     retry: 'never',
     meaning: 'The model ran longer than its time limit and its worker was stopped.',
   },
   'inference-failed': {
+    number: 22,
     grpc: 'INTERNAL',
     http: 500,
     retry: 'never',
     meaning: 'The model itself failed on this request; the message is the engine\u2019s.',
   },
   unsupported: {
+    number: 23,
     grpc: 'UNIMPLEMENTED',
     http: 501,
     retry: 'never',
     meaning: 'The request asks for something this server, or this model, does not offer.',
   },
   internal: {
+    number: 24,
     grpc: 'INTERNAL',
     http: 500,
     retry: 'after-backoff',
@@ -187,6 +213,15 @@ export const errorCatalogue = {
 } as const satisfies Record<string, ErrorKind>;
 
 export type ErrorCode = keyof typeof errorCatalogue;
+
+/** The code that has this number; undefined when none has. */
+export function takeErrorCode(number: number): ErrorCode | undefined {
+  return codeByNumber.get(number);
+}
+
+const codeByNumber = new Map<number, ErrorCode>(
+  (Object.keys(errorCatalogue) as ErrorCode[]).map((code) => [errorCatalogue[code].number, code]),
+);
 
 /** The longest message of an error: it is sent as a header field over gRPC, twice with its details. */
 export const messageCharactersMax = 2048;

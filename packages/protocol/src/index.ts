@@ -1,3 +1,4 @@
+export * from './alignment.ts';
 export * from './bytes-elements.ts';
 export * from './cancellation.ts';
 export * from './copy-of.ts';
@@ -10,10 +11,12 @@ export * from './dispatch/gpu.ts';
 export * from './dispatch/heap-region.ts';
 export * from './dispatch/lane.ts';
 export * from './dispatch/messages.ts';
+export * from './dispatch/versions.ts';
 export * from './dispatch/warm-up.ts';
 export * from './elements.ts';
 export * from './engine-shape.ts';
 export * from './errors.ts';
+export * from './file-error-words.ts';
 export * from './float16.ts';
 export * from './host-name.ts';
 export { LongValues, longValueBytesMin } from './json/long-values.ts';
@@ -45,6 +48,8 @@ export {
   writeJsonValue,
 } from './json/value.ts';
 export { JsonWriter } from './json/writer.ts';
+export * from './nearest-name.ts';
+export * from './protobuf-fields.ts';
 export * from './quote.ts';
 export * from './tensor.ts';
 export * from './tensor-shape.ts';

@@ -11,12 +11,14 @@ export type {
   DataPlane,
   InferAnswer,
   InferRequest,
+  InferTarget,
+  Origin,
   Parameters,
   ParameterValue,
   SequenceStep,
 } from './data-plane/infer.ts';
 export type { ContextStatus } from './life-cycle/context-statuses.ts';
-export type { LoadOverrides } from './life-cycle/load-overrides.ts';
+export type { LoadOverrides } from './life-cycle/explicit/load-overrides.ts';
 export type { ModelControl } from './life-cycle/model-control.ts';
 export type { IndexEntry } from './life-cycle/repository-index.ts';
 export type { BreakerState, InstanceStatus, Management, QueueStatus } from './management/management.ts';

@@ -5,10 +5,10 @@ export { TrafficTable } from './catalogue/contexts/traffic-table.ts';
 export { ServedModels } from './catalogue/served-models.ts';
 export { ResultCache } from './data-plane/cache/result-cache.ts';
 export { type Clock, systemClock } from './data-plane/clock.ts';
-export { ContextDataPlane } from './data-plane/contexts/context-data-plane.ts';
 export type { ShadowOutcome } from './data-plane/contexts/shadow-outcome.ts';
-export { defaultShadowLimits, ShadowTraffic } from './data-plane/contexts/shadow-traffic.ts';
-export { LiveDataPlane } from './data-plane/live-data-plane.ts';
+export { defaultShadowLimits } from './data-plane/contexts/shadow-traffic.ts';
+export { noTrail } from './data-plane/infer.ts';
+export { createDataPlane, type LiveDataPlane } from './data-plane/live-data-plane.ts';
 export { type DataPlaneObserver, type ModelObserver, silentObserver, type WorkerState } from './data-plane/observer.ts';
 export { Runners } from './data-plane/runner-of.ts';
 export { ServedModel } from './data-plane/served-model.ts';
@@ -17,7 +17,8 @@ export { WorkerFleet } from './dispatch/worker-fleet.ts';
 export { CallerRule } from './edges/caller.ts';
 export { AllowedHosts, everyHost } from './edges/gate/allowed-hosts.ts';
 export { createGate, type GateOptions } from './edges/gate/gate.ts';
-export { type AddedService, createGrpcEdge, type GrpcEdge } from './edges/grpc/edge.ts';
+export type { AddedService } from './edges/grpc/added-service.ts';
+export { createGrpcEdge, type GrpcEdge } from './edges/grpc/edge.ts';
 export { type ManagementOptions, managementLimits } from './edges/management/config.ts';
 export { createManagementEdge } from './edges/management/edge.ts';
 export { createManagementPort } from './edges/management/own-port.ts';
@@ -26,20 +27,22 @@ export { openApiDocument } from './edges/routing/openapi.ts';
 export type { Route } from './edges/routing/route.ts';
 export { sequenceIdMax, sequenceStepFrom, takeSequenceId } from './edges/schedule-parameters.ts';
 export { SliceQueue } from './edges/slices/slice-queue.ts';
-export { type LibraryListener, type LoadFailure, silentLibraryListener } from './life-cycle/library-listener.ts';
-export type { ThreadShare } from './life-cycle/load-spec-of.ts';
-export { type LibraryControl, ModelLibrary } from './life-cycle/model-library.ts';
-export { measureProcess } from './life-cycle/resident-memory.ts';
-export { deviceNameOf } from './model/instance-places.ts';
-export type { ModelDefinition, ModelFailure, ModelVersionDefinition } from './model/model-definition.ts';
+export { type LibraryListener, silentLibraryListener } from './life-cycle/library-listener.ts';
+export type { LibraryControl } from './life-cycle/library-parts.ts';
+export { ModelLibrary } from './life-cycle/model-library.ts';
+export type { ThreadShare } from './life-cycle/revisions/load-spec-of.ts';
+export { measureProcess } from './life-cycle/revisions/resident-memory.ts';
+export type { LoadFailure } from './life-cycle/revisions/revision-listener.ts';
+export { deviceNameOf } from './model/instance-placements.ts';
+export type { LaneName, ModelDefinition, ModelFailure, ModelVersionDefinition } from './model/model-definition.ts';
 export { reportedParameters } from './model/run-sharing.ts';
+export { createPipelineDescriber, type DescribePipeline } from './repository/kinds/pipeline/describe-pipeline.ts';
 export {
   type ModelDefaults,
   modelParameters,
   type ParameterKind,
   parameterFamilies,
 } from './repository/model-parameters.ts';
-export { createPipelineDescriber, type DescribePipeline } from './repository/pipeline/describe-pipeline.ts';
 export { type RepositoryScan, scanRepository } from './repository/repository.ts';
 export { startConnectionMetrics } from './telemetry/connection-metrics.ts';
 export { renderMetrics } from './telemetry/exposition.ts';

@@ -1,5 +1,12 @@
 /** The seam between the worker host and whatever computes: an engine loads a model into a session that runs batches. */
-import { type BatchTensor, type CancelSignal, InferenceError, type LoadSpec, type Tensor } from '@millrace/protocol';
+import {
+  type BatchTensor,
+  type CancelSignal,
+  type EngineName,
+  InferenceError,
+  type LoadSpec,
+  type Tensor,
+} from '@millrace/protocol';
 
 export interface RunRequest {
   /** A shape is as callers see it (`TensorSpec.shape`). An input that may be left out may not be among them. */
@@ -72,7 +79,7 @@ export interface Session {
 }
 
 export interface Engine {
-  readonly name: LoadSpec['engine'];
+  readonly name: EngineName;
   /**
    * Its runs wait for something but the processor, so that messages must be heard meanwhile. A worker program that has
    * such an engine hears by the event loop, which costs every batch: give it a program of its own, beside main.ts.

@@ -1,7 +1,6 @@
-import { type BatchTensor, InferenceError, type Region } from '@millrace/protocol';
+import { alignedToElement, type BatchTensor, InferenceError, type Region } from '@millrace/protocol';
 import type { OutputMemory } from './engine.ts';
 
-const alignmentBytes = 8;
 const sentinelBytes = 8;
 const noParts: readonly Uint8Array[] = [];
 
@@ -29,7 +28,7 @@ export class GuardedOutputMemory implements OutputMemory {
   layOut(sizes: readonly number[]): readonly Uint8Array[] {
     if (this.#region !== undefined) this.release();
     let bytes = 0;
-    for (const size of sizes) bytes = aligned(bytes) + size;
+    for (const size of sizes) bytes = alignedToElement(bytes) + size;
     const region = this.#lend(bytes);
     const low = this.#random();
     const high = this.#random();
@@ -39,7 +38,7 @@ export class GuardedOutputMemory implements OutputMemory {
     const parts: Uint8Array[] = [];
     let end = 0;
     for (const size of sizes) {
-      const begin = aligned(end);
+      const begin = alignedToElement(end);
       // What lies between two parts is handed out with them.
       while (end < begin) region.bytes[end++] = 0;
       end = begin + size;
@@ -135,8 +134,4 @@ function isStartOf(data: Uint8Array, part: Uint8Array): boolean {
 
 function wrong(what: string): InferenceError {
   return new InferenceError('inference-failed', `the engine did not answer the run as it should: ${what}`);
-}
-
-function aligned(bytes: number): number {
-  return Math.ceil(bytes / alignmentBytes) * alignmentBytes;
 }

@@ -1,4 +1,6 @@
 /** `ModelInferRequest` as bytes, written by hand: large ones without a copy of a library in between. */
+import { delimitedHead, varint } from '@millrace/protocol';
+
 export interface InferMessage {
   readonly model: string;
   readonly version?: string;
@@ -13,18 +15,10 @@ export interface InferMessage {
 export const inferMethod = '/inference.GRPCInferenceService/ModelInfer';
 export const streamMethod = '/inference.GRPCInferenceService/ModelStreamInfer';
 
-export function varint(value: number): Buffer {
-  const bytes: number[] = [];
-  let rest = value;
-  for (; rest >= 128; rest = Math.floor(rest / 128)) bytes.push((rest % 128) | 128);
-  bytes.push(rest);
-  return Buffer.from(bytes);
-}
-
 /** A field of bytes, text or a message. */
 export function field(number: number, value: string | Uint8Array): Buffer {
   const bytes = Buffer.from(value as string);
-  return Buffer.concat([varint((number << 3) | 2), varint(bytes.length), bytes]);
+  return Buffer.concat([delimitedHead(number, bytes.length), bytes]);
 }
 
 export const integerField = (number: number, value: number): Buffer =>

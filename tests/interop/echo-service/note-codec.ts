@@ -1,4 +1,5 @@
 import type { RequestCodec, ResponseCodec } from '@millrace/http';
+import { delimitedHead } from '@millrace/protocol';
 
 /** `Note` by hand: one text in field 1. */
 export const noteCodec: RequestCodec<string> & ResponseCodec<string> = {
@@ -25,11 +26,6 @@ export const noteCodec: RequestCodec<string> & ResponseCodec<string> = {
   toProto: (text) => {
     if (text === '') return [];
     const bytes = Buffer.from(text);
-    const prefix = [0x0a];
-    for (let rest = bytes.length; ; rest >>>= 7) {
-      prefix.push(rest > 127 ? (rest & 127) | 128 : rest);
-      if (rest <= 127) break;
-    }
-    return [Uint8Array.from(prefix), bytes];
+    return [delimitedHead(1, bytes.length), bytes];
   },
 };

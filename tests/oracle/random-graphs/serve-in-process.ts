@@ -1,4 +1,5 @@
 /** Serves a chunk's graphs with the server's own parts in this process: most on the inline lane, the others in a worker process. */
+
 import { copyFileSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { neverCancelled, type Tensor } from '@millrace/protocol';
@@ -9,6 +10,7 @@ import {
   silentLibraryListener,
   silentObserver,
 } from '@millrace/router/internal';
+import { inferRequest } from '@millrace/router/testing';
 import { resolveConfig } from 'millrace';
 import { type Assembly, assemble } from 'millrace/internal';
 import { type Case, modelPath } from './case.ts';
@@ -118,7 +120,7 @@ async function ask({ dataPlane }: Assembly, graph: Case, failedBecause: string |
         const request = graph.requests[index];
         if (request === undefined) return;
         try {
-          const answer = await dataPlane.infer(requestFor(graph.name, request.inputs), neverCancelled);
+          const answer = await dataPlane.inference.infer(requestFor(graph.name, request.inputs), neverCancelled);
           judge.answered(request, answer.outputs);
           answer.release();
         } catch (error) {
@@ -131,19 +133,10 @@ async function ask({ dataPlane }: Assembly, graph: Case, failedBecause: string |
 }
 
 function requestFor(model: string, inputs: readonly Tensor[]): InferRequest {
-  return {
+  return inferRequest({
     model,
-    version: '',
-    id: '',
-    parameters: new Map(),
     inputs,
-    outputs: [],
-    timeoutMs: undefined,
-    queueTimeoutMs: undefined,
-    priority: 0,
-    sequence: undefined,
-    caller: '',
-  };
+  });
 }
 
 async function stop({ library, fleet, dataPlane }: Assembly): Promise<void> {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
+import { bestFixed, FullLoad, type SimulatedBatch, type SimulatedModel } from '../testing/simulated-model.ts';
 import { AdaptiveBatching, adaptivePace, serviceShare } from './adaptive-batching.ts';
-import { bestFixed, FullLoad, type SimulatedBatch, type SimulatedModel } from './simulated-model.ts';
 
 function seededRandom(seed: number): () => number {
   let state = seed;

@@ -18,7 +18,7 @@ export interface StoredResultsLimits {
 }
 
 /** So many of the least recently used are looked at for one whose owner has more than its share. */
-export const evictionLookMax = 64;
+const evictionLookMax = 64;
 
 /** What is kept for one owner. */
 class OwnerResults {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { ScriptedMemory } from '../wire/testing/scripted-memory.ts';
 import { requestOverheadBytes, type WireExchange, type WireHandler } from '../wire/wire-exchange.ts';
-import { converse, echo, post } from './testing/conversation.ts';
+import { converse, echo, get, post } from './testing/conversation.ts';
 
 /** Grants this much beside what every request takes, and as much again to one that waits. */
 const memoryOf = (bytes: number, overdraft = Number.POSITIVE_INFINITY) =>
@@ -16,6 +16,17 @@ const frugalEcho: WireHandler = (exchange) => {
   if (listener !== undefined) {
     listener.onRefused = () => exchange.answer(429, [], Buffer.from('no memory'), undefined, undefined);
   }
+};
+
+/** Never answers. */
+const unanswered: WireHandler = (exchange) => {
+  exchange.listener = {
+    onData: () => {},
+    onEnd: () => {},
+    onAbort: () => exchange.end(),
+    onDrain: () => {},
+    onRefused: () => {},
+  };
 };
 
 describe('the memory of a request over HTTP/1.1', () => {
@@ -85,6 +96,32 @@ describe('the memory of a request over HTTP/1.1', () => {
       host.pass(1000);
     }
     expect(said()).toContain('408 Request Timeout');
+  });
+
+  test('what is pipelined behind a request is counted until its turn comes', () => {
+    const memory = memoryOf(1e6);
+    const waiting: WireExchange[] = [];
+    const { receive } = converse((exchange) => waiting.push(exchange), {}, undefined, { memory });
+    receive(get('/1'));
+    const ofOneRequest = memory.usedBytes;
+    receive(get('/2').repeat(10));
+    receive(get('/2').repeat(10));
+    expect(memory.usedBytes).toBe(ofOneRequest + 20 * get('/2').length);
+    waiting[0]?.answer(200, [], undefined, undefined, undefined);
+    expect(memory.usedBytes).toBe(ofOneRequest + 19 * get('/2').length);
+    for (let at = 1; at <= 20; at++) waiting[at]?.answer(200, [], undefined, undefined, undefined);
+    expect([waiting.length, memory.usedBytes]).toEqual([21, 0]);
+  });
+
+  test('what was pipelined counts no more when the connection is gone', () => {
+    const memory = memoryOf(1e6);
+    const { receive, connection } = converse(unanswered, {}, undefined, { memory });
+    receive(get('/1'));
+    const ofOneRequest = memory.usedBytes;
+    receive(get('/2').repeat(10));
+    expect(memory.usedBytes).toBe(ofOneRequest + 10 * get('/2').length);
+    connection.onClosed();
+    expect(memory.usedBytes).toBe(0);
   });
 
   test('the memory of a connection is closed with it', () => {

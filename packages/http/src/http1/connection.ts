@@ -6,7 +6,7 @@ import type { HeaderList, HttpRequest } from '../exchange.ts';
 import { type ConnectionHost, memoryFor } from '../wire/connection-host.ts';
 import { type FieldList, noFields } from '../wire/field-list.ts';
 import { LateBytes } from '../wire/late-bytes.ts';
-import type { ConnectionMemory } from '../wire/memory.ts';
+import type { ConnectionMemory, MemoryHolder, MemoryLease } from '../wire/memory.ts';
 import { Output } from '../wire/output.ts';
 import { SeamRequest } from '../wire/seam-request.ts';
 import type { Connection, Transport } from '../wire/transport.ts';
@@ -21,6 +21,9 @@ import { type ConnectionOption, type Framing, ResponseHeads, responseHead } from
 /** Offers the connection to another protocol; false when it stays. */
 export type OfferUpgrade = (request: HttpRequest, head: Uint8Array) => boolean;
 
+/** What has arrived is counted in any case. */
+const waitsForNothing: MemoryHolder = { onMemory: () => {} };
+
 export class Http1Connection implements Connection, RequestSink, YieldingConnection {
   readonly host: ConnectionHost;
   readonly transport: Transport;
@@ -31,6 +34,8 @@ export class Http1Connection implements Connection, RequestSink, YieldingConnect
   readonly #late = new LateBytes();
   readonly #offerUpgrade: OfferUpgrade | undefined;
   readonly #memory: ConnectionMemory;
+  /** Of bytes behind the request that is being answered; undefined until there were any. */
+  #pipelined: MemoryLease | undefined = undefined;
   #exchange: Http1Exchange | undefined = undefined;
   /** Body bytes read over since the answer went out. */
   #discardedBytes = 0;
@@ -146,8 +151,11 @@ export class Http1Connection implements Connection, RequestSink, YieldingConnect
     else this.#next();
   }
 
-  onHeldFull(): void {
-    this.#pause();
+  /** What is pipelined is counted for the owner of the connection, and beyond the bytes of a head not read. */
+  onHeld(bytes: number): void {
+    this.#pipelined ??= this.#memory.lease(waitsForNothing);
+    this.#pipelined.keep(bytes);
+    if (bytes > this.host.limits.headBytesMax) this.#pause();
   }
 
   /** For the exchange: the answer is complete. */

@@ -1,4 +1,5 @@
 /** The reading half of an HTTP/1.1 connection: bytes into heads, bodies and trailers, one request at a time. */
+import { unpinned } from '../wire/byte-gatherer.ts';
 import type { HttpLimits } from '../wire/config.ts';
 import { type Field, fieldKind } from '../wire/field.ts';
 import { FieldList, noFields } from '../wire/field-list.ts';
@@ -19,8 +20,8 @@ export interface RequestSink {
   onData(piece: Buffer): void;
   onBodyEnd(trailers: FieldList): void;
   onRefusal(refusal: Refusal): void;
-  /** More is pipelined than one request may hold. */
-  onHeldFull(): void;
+  /** So many bytes are held behind the request that is being answered, whatever it was before. */
+  onHeld(bytes: number): void;
 }
 
 export class RequestReader {
@@ -60,15 +61,22 @@ export class RequestReader {
 
   stop(): void {
     this.#reading = 'nothing';
-    this.#held = undefined;
+    this.#takeHeld();
   }
 
   /** The request has been answered: reads the next, beginning with what was held. */
   next(): void {
     this.#reading = 'head';
-    const held = this.#held;
-    this.#held = undefined;
+    const held = this.#takeHeld();
     if (held !== undefined) this.read(held);
+  }
+
+  #takeHeld(): Buffer | undefined {
+    const held = this.#held;
+    if (held === undefined) return undefined;
+    this.#held = undefined;
+    this.#sink.onHeld(0);
+    return held;
   }
 
   read(chunk: Buffer): void {
@@ -186,8 +194,8 @@ export class RequestReader {
   }
 
   #hold(bytes: Buffer): void {
-    this.#held = this.#held === undefined ? bytes : Buffer.concat([this.#held, bytes]);
-    if (this.#held.length > this.#limits.headBytesMax) this.#sink.onHeldFull();
+    this.#held = this.#held === undefined ? unpinned(bytes) : Buffer.concat([this.#held, bytes]);
+    this.#sink.onHeld(this.#held.length);
   }
 }
 

@@ -2,18 +2,26 @@
  * One call from its first byte to its end, whatever the protocol. A unary call goes from the last byte of its request
  * to the answer without a promise when the handler does.
  */
+import type { Compression } from '../answer-packing.ts';
 import { MemoryRefused } from '../exchange.ts';
 import type { ExchangeListener, WireExchange } from '../wire/wire-exchange.ts';
 import { type BoundMethod, CallContext } from './call-context.ts';
-import { answerCompression, byteLengthOf, type Compression, decompress, mustReadCompression } from './compression.ts';
+import {
+  answerCompression,
+  byteLengthOf,
+  decompress,
+  isWorthCompressing,
+  mustReadCompression,
+  piecesOf,
+} from './compression.ts';
 import type { Dialect } from './dialect.ts';
 import { envelopePrefixBytes, type MessageReader, type MessageSink } from './envelope.ts';
-import { decodeMessage, type EncodedMessage, encodeMessage } from './message-coding.ts';
+import { decodeMessage, encodeMessage } from './message-coding.ts';
 import { pump } from './pump.ts';
 import { type RequestFlow, RequestStream } from './request-stream.ts';
 import { RpcError } from './rpc-error.ts';
 import type { RpcHost } from './rpc-host.ts';
-import type { StreamCall, StreamResult, UnaryCall } from './service.ts';
+import type { MessageBytes, StreamCall, StreamResult, UnaryCall } from './service.ts';
 
 const callerGone = new RpcError('canceled', 'the caller went away');
 const callOver = new RpcError('canceled', 'the call has ended');
@@ -33,6 +41,8 @@ export class Call
   #stage = 0;
   #isHandled: boolean = false;
   #isHeld: boolean = false;
+  /** Its answer is being compressed. */
+  #isPacking: boolean = false;
 
   constructor(exchange: WireExchange, host: RpcHost, bound: BoundMethod, dialect: Dialect) {
     super(exchange, host, bound, dialect);
@@ -243,20 +253,60 @@ export class Call
   }
 
   answer(message: unknown, release?: () => void): void {
-    if (this.isEnded) {
+    if (this.isEnded || this.#isPacking) {
       release?.();
-      this.#letExchangeGo();
+      if (this.isEnded) this.#letExchangeGo();
       return;
     }
     const encoded = this.#takeEncoded(message, release);
     if (encoded === undefined) return;
-    if (!this.exchange.hasRoomToAnswer(byteLengthOf(encoded.bytes))) {
-      if (!encoded.isCompressed) release?.();
+    const { compression } = this;
+    const bytes = compression === undefined ? 0 : byteLengthOf(encoded);
+    const { limits, packing } = this.host;
+    if (compression === undefined || !isWorthCompressing(bytes, limits)) this.#answer(encoded, false, release);
+    else if (packing.isQuick(bytes)) {
+      const packed = packing.packNow(piecesOf(encoded), bytes, compression);
+      release?.();
+      this.#answer(packed, true, undefined);
+    } else this.#packLater(encoded, bytes, compression, release);
+  }
+
+  #answer(bytes: MessageBytes, isCompressed: boolean, release: (() => void) | undefined): void {
+    if (!this.exchange.hasRoomToAnswer(byteLengthOf(bytes))) {
+      release?.();
       this.onRefused();
       return;
     }
-    this.dialect.answer(this, encoded.bytes, encoded.isCompressed, encoded.isCompressed ? undefined : release);
+    this.dialect.answer(this, bytes, isCompressed, release);
     this.#finish(undefined);
+  }
+
+  /** Compresses a large answer off the event loop; meanwhile it is kept beside the request. */
+  #packLater(answer: MessageBytes, bytes: number, compression: Compression, release: (() => void) | undefined): void {
+    if (!this.exchange.hasRoomToKeep(bytes)) {
+      release?.();
+      this.onRefused();
+      return;
+    }
+    this.#isPacking = true;
+    this.count(bytes);
+    const done = (): void => {
+      this.#isPacking = false;
+      this.give(bytes);
+      release?.();
+    };
+    const packedFor = { owner: this.peer.owner, signal: this.signal };
+    this.host.packing.packLater(piecesOf(answer), compression, packedFor).then(
+      (packed) => {
+        done();
+        if (this.isEnded) this.#letExchangeGo();
+        else this.#answer(packed, true, undefined);
+      },
+      (error: unknown) => {
+        done();
+        this.fail(error);
+      },
+    );
   }
 
   send(message: unknown, release?: () => void): boolean {
@@ -267,18 +317,23 @@ export class Call
     const encoded = this.#takeEncoded(message, release);
     if (encoded === undefined) return true;
     this.start();
-    return this.dialect.send(this, encoded.bytes, encoded.isCompressed, encoded.isCompressed ? undefined : release);
+    const { compression } = this;
+    const bytes = compression === undefined ? 0 : byteLengthOf(encoded);
+    const { limits, packing } = this.host;
+    if (compression === undefined || !isWorthCompressing(bytes, limits) || !packing.isQuick(bytes)) {
+      return this.dialect.send(this, encoded, false, release);
+    }
+    const packed = packing.packNow(piecesOf(encoded), bytes, compression);
+    release?.();
+    return this.dialect.send(this, packed, true, undefined);
   }
 
   /** A message that cannot be sent ends the call. */
-  #takeEncoded(message: unknown, release: (() => void) | undefined): EncodedMessage | undefined {
+  #takeEncoded(message: unknown, release: (() => void) | undefined): MessageBytes | undefined {
     const { codec, sendBytesMax = Number.POSITIVE_INFINITY } = this.dialect;
     try {
-      const limits =
-        this.host.limits.sendBytesMax <= sendBytesMax ? this.host.limits : { ...this.host.limits, sendBytesMax };
-      const encoded = encodeMessage(this.bound.definition, codec, message, this.compression, limits);
-      if (encoded.isCompressed) release?.();
-      return encoded;
+      const bytesMax = Math.min(this.host.limits.sendBytesMax, sendBytesMax);
+      return encodeMessage(this.bound.definition, codec, message, bytesMax);
     } catch (error) {
       release?.();
       this.fail(error);

@@ -1,11 +1,10 @@
 /** Compressions of messages: negotiation, and the work itself within limits. */
-import { deflateSync, gunzipSync, gzipSync, inflateSync } from 'node:zlib';
+import { gunzipSync, inflateSync } from 'node:zlib';
+import type { Compression } from '../answer-packing.ts';
 import type { RpcLimits } from './config.ts';
 import { RpcError } from './rpc-error.ts';
 import type { MessageBytes } from './service.ts';
 import type { Unpacking, UnpackOwner } from './unpacking.ts';
-
-export type Compression = 'gzip' | 'deflate';
 
 export const acceptedCompressions = 'gzip,deflate,identity';
 
@@ -47,13 +46,9 @@ export function answerCompression(
   return accepted === undefined || accepts(accepted, requested) ? requested : undefined;
 }
 
-/** The bytes compressed, or undefined where that is not worth it or would take too long. */
-export function compress(message: MessageBytes, compression: Compression, limits: RpcLimits): Uint8Array | undefined {
-  const bytes = byteLengthOf(message);
-  if (bytes < limits.compressBytesMin || bytes > limits.compressBytesMax) return undefined;
-  const whole = wholeOf(message, bytes);
-  const options = { level: limits.compressionLevel };
-  return compression === 'gzip' ? gzipSync(whole, options) : deflateSync(whole, options);
+/** Whether compressing a message of so many bytes is worth it. */
+export function isWorthCompressing(bytes: number, limits: RpcLimits): boolean {
+  return bytes >= limits.compressBytesMin && bytes <= limits.compressBytesMax;
 }
 
 /**
@@ -142,7 +137,6 @@ export function byteLengthOf(message: MessageBytes): number {
   return bytes;
 }
 
-function wholeOf(message: MessageBytes, bytes: number): Uint8Array {
-  if (message instanceof Uint8Array) return message;
-  return message.length === 1 ? (message[0] as Uint8Array) : Buffer.concat(message, bytes);
+export function piecesOf(message: MessageBytes): readonly Uint8Array[] {
+  return message instanceof Uint8Array ? [message] : message;
 }

@@ -25,8 +25,15 @@ export const rpcLimits = {
   unpackingsMax: { default: 2, min: 1, max: 1024 },
   /** Messages smaller than this are sent uncompressed: they would hardly shrink. */
   compressBytesMin: { default: 512, min: 0, max: messageBytesMaxMax },
-  /** Messages larger than this are sent uncompressed: compressing them would hold up everybody else. */
+  /** Messages larger than this are sent uncompressed: compressing them takes longer than sending them. */
   compressBytesMax: { default: mebibyte, min: 0, max: messageBytesMaxMax },
+  /**
+   * Up to this size a message is compressed at once. A larger answer is compressed off the event loop, a larger message of a
+   * stream, which others may follow, is sent uncompressed.
+   */
+  compressSyncBytesMax: { default: 64 * 1024, min: 0, max: 16 * mebibyte },
+  /** Larger answers that are compressed at the same time; others wait, and their callers take turns. */
+  packingsMax: { default: 2, min: 1, max: 1024 },
   /** Of sent messages: 1 is fastest, 9 smallest. */
   compressionLevel: { default: 1, min: 1, max: 9 },
 } as const satisfies Record<string, LimitRule>;

@@ -1,7 +1,9 @@
 /** Connect's unary calls by GET, for methods without side effects: the message stands in the query. */
+
+import type { Compression } from '../answer-packing.ts';
 import type { HeaderFields } from '../exchange.ts';
 import type { Call } from './call.ts';
-import { type Compression, tooLarge } from './compression.ts';
+import { tooLarge } from './compression.ts';
 import { ConnectUnaryDialect } from './connect-unary-dialect.ts';
 import type { MessageReader } from './envelope.ts';
 import { RpcError } from './rpc-error.ts';

@@ -1,8 +1,10 @@
 /** Connect's unary calls: plain HTTP, the body is the message, the status is the HTTP status. */
+
+import type { Compression } from '../answer-packing.ts';
 import type { HeaderFields, HeaderList } from '../exchange.ts';
 import { answerHead } from './answer-head.ts';
 import type { Call } from './call.ts';
-import { acceptedCompressions, type Compression } from './compression.ts';
+import { acceptedCompressions } from './compression.ts';
 import { connectErrorFrom } from './connect-error.ts';
 import { connectHeadProblem } from './connect-head.ts';
 import type { Dialect } from './dialect.ts';

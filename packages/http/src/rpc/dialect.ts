@@ -1,6 +1,6 @@
+import type { Compression } from '../answer-packing.ts';
 import type { HeaderFields } from '../exchange.ts';
 import type { Call } from './call.ts';
-import type { Compression } from './compression.ts';
 import type { RpcError } from './rpc-error.ts';
 import type { MessageBytes } from './service.ts';
 

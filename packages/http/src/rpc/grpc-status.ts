@@ -1,4 +1,5 @@
 /** The end of a gRPC call as fields: what trailers, or a head without a body, carry. */
+import { delimitedHead } from '@millrace/protocol';
 import type { HeaderList } from '../exchange.ts';
 import { unpaddedBase64From } from './metadata.ts';
 import type { ErrorDetail, RpcError } from './rpc-error.ts';
@@ -44,12 +45,5 @@ function encodeAny({ type, value }: ErrorDetail): Uint8Array {
 }
 
 function delimited(field: number, bytes: Uint8Array): Uint8Array {
-  const prefix = [(field << 3) | 2];
-  let rest = bytes.length;
-  while (rest > 127) {
-    prefix.push((rest & 127) | 128);
-    rest >>>= 7;
-  }
-  prefix.push(rest);
-  return Buffer.concat([Uint8Array.from(prefix), bytes]);
+  return Buffer.concat([delimitedHead(field, bytes.length), bytes]);
 }

@@ -1,4 +1,5 @@
 /** Serves services to every client that speaks gRPC, gRPC-Web or Connect, told apart by what they send. */
+import { AnswerPacking } from '../answer-packing.ts';
 import type { HeaderList } from '../exchange.ts';
 import type { WireExchange, WireHandler } from '../wire/wire-exchange.ts';
 import { Call } from './call.ts';
@@ -42,6 +43,7 @@ export function createRpcHandler(services: readonly RpcService[], options: RpcHa
   const host: RpcHost = {
     limits,
     unpacking: new Unpacking(limits.unpackingsMax),
+    packing: new AnswerPacking({ ...limits, syncBytesMax: limits.compressSyncBytesMax }),
     deadlines: new Deadlines(),
     interceptors: options.interceptors ?? [],
     compression: options.compression ?? 'as-request',

@@ -1,6 +1,5 @@
 /** Messages to bytes and back, with what callers are told when that fails. */
-import { byteLengthOf, type Compression, compress, tooLarge } from './compression.ts';
-import type { RpcLimits } from './config.ts';
+import { byteLengthOf, tooLarge } from './compression.ts';
 import { RpcError } from './rpc-error.ts';
 import type { MessageBytes, RpcMethod } from './service.ts';
 
@@ -16,25 +15,16 @@ export function decodeMessage({ name, request }: RpcMethod, codec: 'proto' | 'js
   throw new RpcError('unimplemented', `${name} cannot be called with JSON; use protobuf`);
 }
 
-/** A message as it goes out. */
-export interface EncodedMessage {
-  readonly bytes: MessageBytes;
-  /** Then nothing of the original is referred to any more. */
-  readonly isCompressed: boolean;
-}
-
 export function encodeMessage(
   { name, response }: RpcMethod,
   codec: 'proto' | 'json',
   message: unknown,
-  compression: Compression | undefined,
-  limits: RpcLimits,
-): EncodedMessage {
+  bytesMax: number,
+): MessageBytes {
   let bytes: MessageBytes;
   if (codec === 'proto') bytes = response.toProto(message);
   else if (response.toJson !== undefined) bytes = response.toJson(message);
   else throw new RpcError('unimplemented', `${name} cannot be answered with JSON; use protobuf`);
-  if (byteLengthOf(bytes) > limits.sendBytesMax) throw tooLarge('the answer', limits.sendBytesMax);
-  const packed = compression === undefined ? undefined : compress(bytes, compression, limits);
-  return packed === undefined ? { bytes, isCompressed: false } : { bytes: packed, isCompressed: true };
+  if (byteLengthOf(bytes) > bytesMax) throw tooLarge('the answer', bytesMax);
+  return bytes;
 }

@@ -1,3 +1,4 @@
+import type { AnswerPacking } from '../answer-packing.ts';
 import type { AnswerCompression } from './compression.ts';
 import type { RpcLimits } from './config.ts';
 import type { Cors } from './cors.ts';
@@ -16,6 +17,7 @@ export interface RefusedCall {
 export interface RpcHost {
   readonly limits: RpcLimits;
   readonly unpacking: Unpacking;
+  readonly packing: AnswerPacking;
   readonly deadlines: Deadlines;
   readonly interceptors: readonly Interceptor[];
   readonly compression: AnswerCompression;

@@ -1,9 +1,9 @@
 /** Compressed messages, unpacked on threads of the system: a few at a time, and no more than there is memory for. */
 import { createGunzip, createInflate } from 'node:zlib';
+import type { Compression } from '../answer-packing.ts';
 import { ByteGatherer } from '../wire/byte-gatherer.ts';
 import type { MemoryLease } from '../wire/memory.ts';
 import { OwnerRotation } from '../wire/owner-rotation.ts';
-import type { Compression } from './compression.ts';
 
 /** The request a message belongs to. What is unpacked counts as held by it. */
 export interface UnpackOwner {

@@ -114,7 +114,7 @@ export class ByteGatherer {
 }
 
 /** The bytes, copied if they would keep a much larger buffer alive. */
-export function unpinned(piece: Uint8Array): Uint8Array {
+export function unpinned<Bytes extends Uint8Array>(piece: Bytes): Bytes | Buffer {
   const pinned = piece.buffer.byteLength;
   if (pinned <= pinnedBytesMax || piece.length * pinnedShareMin >= pinned) return piece;
   const copy = Buffer.allocUnsafeSlow(piece.length);

@@ -35,7 +35,7 @@ export class DoorGuest {
 /** How many connections of one address are looked at to find an idle one. */
 const looksMax = 64;
 
-export class GuestList {
+class GuestList {
   count = 0;
   #head: DoorGuest | undefined = undefined;
   #tail: DoorGuest | undefined = undefined;

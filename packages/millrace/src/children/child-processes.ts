@@ -4,11 +4,11 @@
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { chmod, chown, readdir, stat } from 'node:fs/promises';
-import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Config } from '../config/fields.ts';
 import { openPrivateFolder, type PrivateFolder } from '../private-folder/private-folder.ts';
+import { workerPrograms } from '../worker-programs.ts';
 import { offerToOomKiller } from './oom-score.ts';
 import { checkReach } from './reach-check.ts';
 import { resolveWorkerUser, type WorkerUser } from './worker-user.ts';
@@ -65,8 +65,11 @@ export class ChildProcesses {
   async checkReach(paths: readonly string[], storePath: string): Promise<void> {
     if (this.user === undefined) return;
     if (storePath !== '') await letThrough(storePath, this.user.gid);
-    const program = createRequire(import.meta.url).resolve('@millrace/worker/main');
-    await checkReach(this.user, [program, ...paths, ...(this.#folder === undefined ? [] : [this.#folder.children])]);
+    await checkReach(this.user, [
+      workerPrograms.main,
+      ...paths,
+      ...(this.#folder === undefined ? [] : [this.#folder.children]),
+    ]);
   }
 
   /** When no child process is left. */

@@ -4,7 +4,7 @@ import { writeFileSync } from 'node:fs';
  * The most there is. The kernel ends the process with the highest sum of this and its share of memory in thousandths: with
  * anything less, a router that holds much would go before a small worker.
  */
-export const childOomScore = 1000;
+const childOomScore = 1000;
 
 /** When memory runs out the kernel is to end this process, which is replaced, and not the router. */
 export function offerToOomKiller(pid: number): void {

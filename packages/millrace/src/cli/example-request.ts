@@ -3,7 +3,7 @@
  * something other than what it was given is more fun to try.
  */
 import type { Datatype, TensorSpec } from '@millrace/protocol';
-import type { ServedModel } from './running-server.ts';
+import type { ServedModel } from '../running-server.ts';
 
 /** More numbers than this are nothing to paste. */
 const exampleElementsMax = 128;

@@ -1,13 +1,12 @@
 /** The configuration of one run of the command: flags, variables and file brought together, all problems at once. */
 import { accessSync, constants, readFileSync, statSync } from 'node:fs';
 import path from 'node:path';
-import { ConfigError, type ConfigProblem } from '@millrace/protocol';
+import { ConfigError, type ConfigProblem, wordsFromFileError } from '@millrace/protocol';
 import type { Environment } from '../config/environment-layer.ts';
 import { type Config, configFields, configFlag, configVariable } from '../config/fields.ts';
 import { resolveConfig } from '../config/resolve-config.ts';
 import type { WrittenValue } from '../config/written-value.ts';
 import { type ConfigFile, configFileBytesMax } from '../config/yaml-layer.ts';
-import { failureReason } from './failure-reason.ts';
 import type { ParsedArguments } from './parse-arguments.ts';
 
 /** The arguments of `serve` are model paths; they count as flags. */
@@ -56,7 +55,7 @@ function takeConfigFile(
       message: `${name} is larger than ${configFileBytesMax} bytes; is it a configuration file?`,
     });
   } catch (error) {
-    problems.push({ source, message: `cannot read ${name}: ${failureReason(error)}` });
+    problems.push({ source, message: `${name} ${wordsFromFileError(error)}` });
   }
   return undefined;
 }
@@ -86,6 +85,6 @@ export function pathProblem(modelPath: string): string | undefined {
     accessSync(modelPath, isFolder ? constants.R_OK | constants.X_OK : constants.R_OK);
     return undefined;
   } catch (error) {
-    return `cannot read ${modelPath}: ${failureReason(error)}`;
+    return `${modelPath} ${wordsFromFileError(error)}`;
   }
 }

@@ -1,5 +1,5 @@
 import type { Logger } from '../logging/logger.ts';
-import type { RunningServer, ServedModel } from './running-server.ts';
+import type { RunningServer, ServedModel } from '../running-server.ts';
 
 /** What the screen shows, as log lines. */
 export class LogTeller {

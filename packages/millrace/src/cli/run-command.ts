@@ -2,6 +2,8 @@
 import { ConfigError, formatConfigProblem } from '@millrace/protocol';
 import type { Environment } from '../config/environment-layer.ts';
 import { didYouMean } from '../config/suggest.ts';
+import type { StartServer } from '../running-server.ts';
+import { type OutputStream, terminalOf } from '../terminal.ts';
 import { CommandFailure } from './command-failure.ts';
 import { type CommandSpec, commands, type Shell, shells, subcommandsOf } from './command-table.ts';
 import { completionScript } from './completion.ts';
@@ -12,9 +14,7 @@ import { loadConfig } from './load-config.ts';
 import { manage } from './models/manage-command.ts';
 import { scanModels } from './models/scan-command.ts';
 import { type ParsedArguments, parseArguments } from './parse-arguments.ts';
-import type { StartServer } from './running-server.ts';
 import { type Delay, type SignalSource, serve } from './serve.ts';
-import { type OutputStream, terminalOf } from './terminal.ts';
 
 export interface CommandContext {
   /** The words after `millrace`. */

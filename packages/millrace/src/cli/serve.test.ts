@@ -3,8 +3,8 @@ import { ConfigError } from '@millrace/protocol';
 import { expect, test } from 'vitest';
 import type { Options } from '../config/fields.ts';
 import { resolveConfig } from '../config/resolve-config.ts';
+import type { StartServer } from '../running-server.ts';
 import { ServerDouble, servedModel } from '../testing/server-double.ts';
-import type { StartServer } from './running-server.ts';
 import { type ServeContext, serve } from './serve.ts';
 
 interface Setup {

@@ -2,12 +2,12 @@
 import { ConfigError } from '@millrace/protocol';
 import type { Config } from '../config/fields.ts';
 import { createLogger, isPretty, type Logger } from '../logging/logger.ts';
+import type { RunningServer, ServedModel, StartServer } from '../running-server.ts';
+import { paintOf, type Terminal } from '../terminal.ts';
 import { exitCodes } from './exit-codes.ts';
 import { LogTeller } from './log-teller.ts';
-import type { RunningServer, ServedModel, StartServer } from './running-server.ts';
 import { startFailureText } from './start-failure.ts';
 import { StartScreen } from './start-screen.ts';
-import { paintOf, type Terminal } from './terminal.ts';
 
 export type StopSignal = 'SIGINT' | 'SIGTERM';
 

@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest';
 import { resolveConfig } from '../config/resolve-config.ts';
-import { failureReason } from './failure-reason.ts';
-import { serverUrl } from './server-url.ts';
+import { serverUrl } from '../server-url.ts';
 import { startFailureText } from './start-failure.ts';
 
 const config = resolveConfig({ cwd: '/' });
@@ -46,19 +45,6 @@ test('a management port or socket that cannot be had is told with its own settin
   const socket = resolveConfig({ options: { management: { socket: '/run/m.sock' } }, cwd: '/' });
   const error = { code: 'EADDRINUSE', path: '/run/m.sock', message: 'cannot listen on /run/m.sock: why' };
   expect(startFailureText(error, socket)).toBe('cannot listen on /run/m.sock: why');
-});
-
-test('what the operating system says is told in words', () => {
-  const words = ['ENOENT', 'EACCES', 'EPERM', 'ENOTDIR', 'EISDIR'].map((code) => failureReason({ code }));
-  expect(words).toEqual([
-    'it does not exist; check the path',
-    'permission denied; make it readable for this user',
-    'permission denied; make it readable for this user',
-    'a part of the path is a file, not a folder',
-    'it is a folder; name a file',
-  ]);
-  expect(failureReason(new Error('else'))).toBe('else');
-  expect(failureReason(7)).toBe('7');
 });
 
 test.each([

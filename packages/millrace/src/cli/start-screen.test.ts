@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
+import { terminalOf } from '../terminal.ts';
 import { ServerDouble, servedModel } from '../testing/server-double.ts';
 import { StartScreen, tensorsText } from './start-screen.ts';
-import { terminalOf } from './terminal.ts';
 
 type ControlMode = 'none' | 'poll' | 'explicit';
 

@@ -4,9 +4,9 @@
  */
 import type { TensorSpec } from '@millrace/protocol';
 import type { Config } from '../config/fields.ts';
+import type { RunningServer, ServedModel } from '../running-server.ts';
+import { type Paint, paintOf, type Terminal } from '../terminal.ts';
 import { exampleCommand } from './example-request.ts';
-import type { RunningServer, ServedModel } from './running-server.ts';
-import { type Paint, paintOf, type Terminal } from './terminal.ts';
 
 const tensorsShownMax = 4;
 const namesShownMax = 6;

@@ -331,7 +331,7 @@ export function folder(naming: Naming<string>): Field<string> {
 }
 
 /** Systems take 104 to 108 bytes, and for a moment the socket has another, longer name beside its own. */
-export const socketPathBytesMax = 92;
+const socketPathBytesMax = 92;
 
 /** Where a Unix socket is made; empty: none. */
 export function socketPath(naming: Naming<string>): Field<string> {
@@ -404,7 +404,7 @@ function textsBetweenCommas(naming: Naming<readonly string[]>, kind: TextsKind):
 const quotedCharsMax = 60;
 
 /** What was written, short enough to stand in a message. */
-export function quoted(written: unknown): string {
+function quoted(written: unknown): string {
   const text =
     typeof written === 'string' ? JSON.stringify(written) : inspect(written, { depth: 1, breakLength: Infinity });
   return text.length > quotedCharsMax ? `${text.slice(0, quotedCharsMax)}…` : text;

@@ -1,50 +1,7 @@
-/** The known name a misspelt one most likely meant, if any is close enough to be worth saying. */
-export function suggestionFor(written: string, known: Iterable<string>): string | undefined {
-  const wanted = comparable(written);
-  let best: string | undefined;
-  // A third of the letters may be wrong, but never more than three: beyond that a guess is noise.
-  let bestDistance = Math.min(3, Math.floor(wanted.length / 3)) + 1;
-  for (const name of known) {
-    const distance = editDistance(wanted, comparable(name), bestDistance);
-    if (distance < bestDistance) {
-      best = name;
-      bestDistance = distance;
-    }
-  }
-  return best;
-}
+import { nearestName } from '@millrace/protocol';
 
 /** ` Did you mean NAME?`, or nothing. */
 export function didYouMean(written: string, known: Iterable<string>, show = (name: string) => name): string {
-  const name = suggestionFor(written, known);
+  const name = nearestName(written, known);
   return name === undefined ? '' : ` Did you mean ${show(name)}?`;
-}
-
-function comparable(name: string): string {
-  return name.toLowerCase().replaceAll(/[-_.]/g, '');
-}
-
-/** Insertions, deletions, replacements and swaps of neighbours between two words, or `atMost` when there are as many. */
-function editDistance(left: string, right: string, atMost: number): number {
-  if (Math.abs(left.length - right.length) >= atMost) return atMost;
-  let beforeLast: number[] = [];
-  let last = Array.from({ length: right.length + 1 }, (_, index) => index);
-  for (let row = 1; row <= left.length; row += 1) {
-    const current = [row];
-    for (let column = 1; column <= right.length; column += 1) {
-      const isSame = left[row - 1] === right[column - 1];
-      let distance = Math.min(
-        (last[column] as number) + 1,
-        (current[column - 1] as number) + 1,
-        (last[column - 1] as number) + (isSame ? 0 : 1),
-      );
-      const isSwap =
-        row > 1 && column > 1 && left[row - 1] === right[column - 2] && left[row - 2] === right[column - 1];
-      if (isSwap) distance = Math.min(distance, (beforeLast[column - 2] as number) + 1);
-      current.push(distance);
-    }
-    beforeLast = last;
-    last = current;
-  }
-  return Math.min(last[right.length] as number, atMost);
 }

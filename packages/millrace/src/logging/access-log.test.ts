@@ -1,7 +1,7 @@
 import type { HttpHandler, HttpRequest } from '@millrace/http';
 import { expect, test } from 'vitest';
-import { paintOf } from '../cli/terminal.ts';
 import { resolveConfig } from '../config/resolve-config.ts';
+import { paintOf } from '../terminal.ts';
 import { withAccessLog } from './access-log.ts';
 import { createLogger } from './logger.ts';
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { type Paint, paintOf } from '../cli/terminal.ts';
 import type { Options } from '../config/fields.ts';
 import { resolveConfig } from '../config/resolve-config.ts';
+import { type Paint, paintOf } from '../terminal.ts';
 import { createLogger } from './logger.ts';
 import { prettyLine } from './pretty-line.ts';
 

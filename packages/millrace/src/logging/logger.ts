@@ -1,7 +1,7 @@
 /** The server's log: JSON lines for machines, or short lines for a person at a terminal. */
 import { type DestinationStream, type Logger as PinoLogger, pino, stdTimeFunctions } from 'pino';
-import type { Paint } from '../cli/terminal.ts';
 import type { Config } from '../config/fields.ts';
+import type { Paint } from '../terminal.ts';
 import { prettyLine } from './pretty-line.ts';
 
 export type Logger = PinoLogger;

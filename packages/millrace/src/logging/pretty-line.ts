@@ -1,5 +1,5 @@
 /** One JSON log line as a person wants to read it: time, level, message, then what else is known. */
-import type { Paint } from '../cli/terminal.ts';
+import type { Paint } from '../terminal.ts';
 
 const levelStyles: Readonly<Record<string, Parameters<Paint>[0]>> = {
   trace: 'dim',

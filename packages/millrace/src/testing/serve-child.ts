@@ -2,8 +2,8 @@
 import { createServer } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { runCommand } from '../cli/run-command.ts';
-import type { StartServer } from '../cli/running-server.ts';
-import { serverUrl } from '../cli/server-url.ts';
+import type { StartServer } from '../running-server.ts';
+import { serverUrl } from '../server-url.ts';
 import { ServerDouble, servedModel } from './server-double.ts';
 
 /** `hangs` as the first argument: a request that never ends. */

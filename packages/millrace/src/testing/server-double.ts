@@ -1,6 +1,6 @@
 /** A server for tests of the command: listens to nobody, and does what the test tells it. */
 import type { TensorSpec } from '@millrace/protocol';
-import type { ExposureNotice, RunningServer, ServedModel } from '../cli/running-server.ts';
+import type { ExposureNotice, RunningServer, ServedModel } from '../running-server.ts';
 
 export function servedModel(changes: Partial<ServedModel> = {}): ServedModel {
   const input: TensorSpec = { name: 'x', datatype: 'FP32', shape: [-1, 4] };

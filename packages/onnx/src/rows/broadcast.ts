@@ -26,7 +26,7 @@ export function broadcast(values: readonly Value[], symbols: Symbols): PlainValu
 }
 
 /** The axis, of a result with `rank` axes, on which all inputs with rows have them; undefined when none has rows. */
-export function alignedRowAxis(values: readonly Value[], rank: number): number | undefined {
+function alignedRowAxis(values: readonly Value[], rank: number): number | undefined {
   let axis: number | undefined;
   let size: Size | undefined;
   for (const value of values) {

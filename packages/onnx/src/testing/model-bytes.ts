@@ -1,14 +1,5 @@
 /** Writes model files for tests, field by field, so that each test can say exactly what is in them. */
-
-export function varint(value: number | bigint): Uint8Array {
-  const bytes: number[] = [];
-  let rest = BigInt.asUintN(64, BigInt(value));
-  do {
-    bytes.push(Number(rest & 0x7fn) | (rest > 0x7fn ? 0x80 : 0));
-    rest >>= 7n;
-  } while (rest > 0n);
-  return Uint8Array.from(bytes);
-}
+import { delimitedHead, varint } from '@millrace/protocol';
 
 /** A field: a number as a varint, text or bytes or further fields with their length. */
 export function field(
@@ -19,7 +10,7 @@ export function field(
     return Buffer.concat([varint(number << 3), varint(value)]);
   const content =
     typeof value === 'string' ? Buffer.from(value) : value instanceof Uint8Array ? value : Buffer.concat(value);
-  return Buffer.concat([varint((number << 3) | 2), varint(content.length), content]);
+  return Buffer.concat([delimitedHead(number, content.length), content]);
 }
 
 export type TestShape = readonly (number | string)[];

@@ -1,4 +1,8 @@
-/** Frames back into messages, one function each way, so that a frame going the wrong way is refused like any other. */
+/**
+ * Frames back into messages, one function each way, so that a frame going the wrong way is refused like any other. Bytes
+ * behind the last known field are ignored: a newer release may have appended fields.
+ */
+import { type ErrorCode, takeErrorCode } from '../errors.ts';
 import type { Tensor } from '../tensor.ts';
 import { callHeadFrom, headersFrom, type TensorHeader } from './call-head.ts';
 import { FrameCursor } from './frame-cursor.ts';
@@ -7,16 +11,15 @@ import {
   type FindShared,
   type FrameFromWorker,
   type FrameToWorker,
-  failureCodes,
   frameBytesMaxLeast,
   frameHeaderBytes,
   frameKinds,
   frameMagic,
-  frameVersion,
   type HelloFrame,
   MalformedFrame,
   placementInFrame,
   placementShared,
+  UnknownFrameKind,
 } from './frame-layout.ts';
 import { HeapRegion } from './heap-region.ts';
 import { loadSpecFrom } from './load-spec.ts';
@@ -34,97 +37,79 @@ const tensorFieldsBytes = 24;
 
 export function decodeToWorker(frame: Uint8Array, findShared: FindShared): FrameToWorker {
   const cursor = new FrameCursor(frame, frameHeaderBytes);
-  const kind = frame[4];
+  const kind = frame[4] as number;
   switch (kind) {
     case frameKinds.dispatch:
       return dispatchFrom(cursor, findShared);
     case frameKinds.cancel:
-      return ended(cursor, { kind: 'cancel', batch: cursor.u53() });
+      return { kind: 'cancel', batch: cursor.u53() };
     case frameKinds['call-answered']:
       return callAnsweredFrom(cursor, findShared);
     case frameKinds['call-failed']:
       return callFailedFrom(cursor);
     case frameKinds.release:
-      return ended(cursor, { kind: 'release', offsets: offsetsFrom(cursor) });
+      return { kind: 'release', offsets: offsetsFrom(cursor) };
     case frameKinds.load: {
       cursor.skip(4);
-      return { kind: 'load', spec: loadSpecFrom(cursor.lastText(cursor.u32())) };
+      return { kind: 'load', spec: loadSpecFrom(cursor.text(cursor.u32())) };
     }
-    case frameKinds.unload: {
-      const model = cursor.u32();
-      cursor.skip(4);
-      return ended(cursor, { kind: 'unload', model });
-    }
+    case frameKinds.unload:
+      return { kind: 'unload', model: cursor.u32() };
     case frameKinds.stop:
-      return ended(cursor, { kind: 'stop' });
+      return { kind: 'stop' };
     case frameKinds.hello:
       return helloFrom(cursor);
     default:
-      throw new MalformedFrame(`no frame of kind ${kind} goes to a worker`);
+      throw new UnknownFrameKind(kind, 'goes to a worker');
   }
 }
 
 export function decodeFromWorker(frame: Uint8Array, findShared: FindShared): FrameFromWorker {
   const cursor = new FrameCursor(frame, frameHeaderBytes);
-  const kind = frame[4];
+  const kind = frame[4] as number;
   switch (kind) {
     case frameKinds.answered:
       return answeredFrom(cursor, findShared);
     case frameKinds.failed: {
       const batch = cursor.u53();
-      const code = failureCodes[cursor.u32()];
-      if (code === undefined) throw new MalformedFrame('a batch failed with an unknown code');
-      return { kind: 'failed', batch, code, message: cursor.lastText(cursor.u32()) };
+      return { kind: 'failed', batch, ...failureFrom(cursor) };
     }
     case frameKinds.call:
       return callFrom(cursor, findShared);
     case frameKinds['call-cancelled']:
-      return ended(cursor, { kind: 'call-cancelled', call: cursor.u53(), batch: cursor.u53() });
-    case frameKinds.credit: {
-      const batchesMax = cursor.u32();
-      cursor.skip(4);
-      return ended(cursor, { kind: 'credit', batchesMax });
-    }
+      return { kind: 'call-cancelled', call: cursor.u53(), batch: cursor.u53() };
+    case frameKinds.credit:
+      return { kind: 'credit', batchesMax: cursor.u32() };
     case frameKinds.ready: {
       const model = cursor.u32();
       cursor.skip(4);
-      return ended(cursor, { kind: 'ready', model, loadMs: cursor.f64(), residentBytes: cursor.u53() });
+      return { kind: 'ready', model, loadMs: cursor.f64(), residentBytes: cursor.u53() };
     }
     case frameKinds['load-failed']: {
       const model = cursor.u32();
-      return { kind: 'load-failed', model, message: cursor.lastText(cursor.u32()) };
+      return { kind: 'load-failed', model, message: cursor.text(cursor.u32()) };
     }
     case frameKinds['load-refused']: {
       const model = cursor.u32();
-      return { kind: 'load-failed', model, message: cursor.lastText(cursor.u32()), isFinal: true };
+      return { kind: 'load-failed', model, message: cursor.text(cursor.u32()), isFinal: true };
     }
     case frameKinds.hello:
       return helloFrom(cursor);
     default:
-      throw new MalformedFrame(`no frame of kind ${kind} comes from a worker`);
+      throw new UnknownFrameKind(kind, 'comes from a worker');
   }
-}
-
-function ended<Frame>(cursor: FrameCursor, frame: Frame): Frame {
-  cursor.mustEnd();
-  return frame;
 }
 
 function helloFrom(cursor: FrameCursor): HelloFrame {
   if (cursor.u32() !== frameMagic) throw new MalformedFrame('the other side does not speak the dispatch protocol');
-  const version = cursor.u32();
-  if (version !== frameVersion) {
-    throw new MalformedFrame(
-      `the other side speaks version ${version} of the dispatch protocol, this one ${frameVersion}: ` +
-        'run router and workers of the same release',
-    );
-  }
+  const range = cursor.u32();
+  const versions = { oldest: range & 0xffff, newest: range >>> 16 };
   const toWorkerBytes = cursor.u53();
   const toRouterBytes = cursor.u53();
   const frameBytesMax = cursor.u53();
   if (frameBytesMax < frameBytesMaxLeast)
     throw new MalformedFrame(`the other side takes frames of ${frameBytesMax} bytes at most`);
-  return ended(cursor, { kind: 'hello', toWorkerBytes, toRouterBytes, frameBytesMax });
+  return { kind: 'hello', versions, toWorkerBytes, toRouterBytes, frameBytesMax };
 }
 
 function offsetsFrom(cursor: FrameCursor): number[] {
@@ -179,11 +164,17 @@ function callAnsweredFrom(cursor: FrameCursor, findShared: FindShared): CallAnsw
 function callFailedFrom(cursor: FrameCursor): CallFailedMessage {
   const call = cursor.u53();
   const retryAfterMs = cursor.f64();
-  const code = failureCodes[cursor.u32()];
-  if (code === undefined) throw new MalformedFrame('a call failed with an unknown code');
-  const message = cursor.lastText(cursor.u32());
-  const failure = { kind: 'call-failed', call, code, message } as const;
+  const failure = { kind: 'call-failed', call, ...failureFrom(cursor) } as const;
   return retryAfterMs >= 0 ? { ...failure, retryAfterMs } : failure;
+}
+
+/** A number that this release does not know, as a newer one may send, is a failure that nobody should repeat. */
+function failureFrom(cursor: FrameCursor): { readonly code: ErrorCode; readonly message: string } {
+  const number = cursor.u32();
+  const message = cursor.text(cursor.u32());
+  const code = takeErrorCode(number);
+  if (code !== undefined) return { code, message };
+  return { code: 'inference-failed', message: `unknown error number ${number}: ${message}` };
 }
 
 function namedTensorsFrom(cursor: FrameCursor, region: Region, headers: readonly TensorHeader[]): Tensor[] {
@@ -231,6 +222,5 @@ function tensorsFrom(cursor: FrameCursor, region: Region): BatchTensor[] {
     if (firstOffset < cursor.at) throw new MalformedFrame('a tensor lies on top of the fields of its frame');
     cursor.skip(dataBytes);
   }
-  cursor.mustEnd();
   return tensors;
 }

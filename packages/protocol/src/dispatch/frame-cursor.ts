@@ -4,7 +4,7 @@ const uint32Range = 2 ** 32;
 const safeHighMax = 2 ** 21 - 1;
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-/** Reads the fields of one frame in order and never beyond its end. */
+/** Reads the fields of one frame in order and never beyond its end; what is left behind the last is ignored. */
 export class FrameCursor {
   readonly frame: Uint8Array;
   readonly #view: DataView;
@@ -39,13 +39,6 @@ export class FrameCursor {
     return this.#view.getFloat64(this.#advance(8), true);
   }
 
-  /** A text that must be the frame's last field. */
-  lastText(bytes: number): string {
-    const text = this.text(bytes);
-    this.mustEnd();
-    return text;
-  }
-
   /** UTF-8 of so many bytes, and the fill up to a multiple of 8. */
   text(bytes: number): string {
     const start = this.#advance(bytes);
@@ -65,12 +58,6 @@ export class FrameCursor {
   mustHold(count: number, elementBytes: number): void {
     if (count * elementBytes > this.frame.length - this.#at) {
       throw new MalformedFrame(`a frame of ${this.frame.length} bytes cannot hold ${count} elements`);
-    }
-  }
-
-  mustEnd(): void {
-    if (this.#at !== this.frame.length) {
-      throw new MalformedFrame(`a frame of ${this.frame.length} bytes has its last field end at ${this.#at}`);
     }
   }
 

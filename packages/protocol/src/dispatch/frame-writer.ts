@@ -1,15 +1,14 @@
+import { errorCatalogue } from '../errors.ts';
 import type { Tensor } from '../tensor.ts';
 import {
   alignedLength,
   type FrameFromWorker,
   type FrameToWorker,
-  failureCodes,
   frameBytesMaxDefault,
   frameBytesMaxLeast,
   frameHeaderBytes,
   frameKinds,
   frameMagic,
-  frameVersion,
   placementInFrame,
   placementShared,
   releaseOffsetsMax,
@@ -74,7 +73,7 @@ export class FrameWriter {
       case 'answered':
         return this.#appendAnswered(frame, sharedOffset);
       case 'failed':
-        return this.#appendFailed(frame.batch, failureCodes.indexOf(frame.code), cut(frame.message));
+        return this.#appendFailed(frame.batch, errorCatalogue[frame.code].number, cut(frame.message));
       case 'call':
         return this.#appendCall(frame, sharedOffset);
       case 'call-answered':
@@ -82,7 +81,7 @@ export class FrameWriter {
       case 'call-failed':
         return this.#appendCallFailed(
           frame.call,
-          failureCodes.indexOf(frame.code),
+          errorCatalogue[frame.code].number,
           cut(frame.message),
           frame.retryAfterMs ?? -1,
         );
@@ -133,7 +132,7 @@ export class FrameWriter {
       case 'hello':
         this.#begin(frameKinds.hello, 40);
         this.#u32(frameMagic);
-        this.#u32(frameVersion);
+        this.#u32(frame.versions.oldest | (frame.versions.newest << 16));
         this.#u53(frame.toWorkerBytes);
         this.#u53(frame.toRouterBytes);
         this.#u53(frame.frameBytesMax);

@@ -2,7 +2,7 @@ import { isDatatype } from '../datatypes.ts';
 import type { TensorSpec } from '../tensor.ts';
 import { MalformedFrame } from './frame-layout.ts';
 import type { GpuSpec } from './gpu.ts';
-import type { LoadSpec } from './messages.ts';
+import { type EngineName, engineNames, type LoadSpec } from './messages.ts';
 import type { WarmupFill, WarmupInput, WarmupSample } from './warm-up.ts';
 
 /** The JSON of a load frame, checked field by field: what comes out is a `LoadSpec` and nothing more. */
@@ -14,13 +14,12 @@ export function loadSpecFrom(json: string): LoadSpec {
     throw new MalformedFrame('a load frame does not hold JSON');
   }
   const spec = objectFrom(value, 'the model');
-  if (spec.engine !== 'onnxruntime' && spec.engine !== 'pipeline')
-    throw new MalformedFrame(`there is no engine ${JSON.stringify(spec.engine)}`);
+  const engine = engineFrom(spec.engine);
   return {
     model: countFrom(spec.model, 'model'),
     name: textFrom(spec.name, 'name'),
     version: textFrom(spec.version, 'version'),
-    engine: spec.engine,
+    engine,
     path: textFrom(spec.path, 'path'),
     inputs: listFrom(spec.inputs, 'inputs').map(tensorSpecFrom),
     outputs: listFrom(spec.outputs, 'outputs').map(tensorSpecFrom),
@@ -35,6 +34,12 @@ export function loadSpecFrom(json: string): LoadSpec {
     ...(spec.concurrency === undefined ? {} : { concurrency: countFrom(spec.concurrency, 'concurrency') }),
     ...(spec.cutsZipMaps === undefined ? {} : { cutsZipMaps: flagFrom(spec.cutsZipMaps, 'cutsZipMaps') }),
   };
+}
+
+function engineFrom(value: unknown): EngineName {
+  const name = engineNames.find((candidate) => candidate === value);
+  if (name === undefined) throw new MalformedFrame(`there is no engine ${JSON.stringify(value)}`);
+  return name;
 }
 
 function gpuFrom({ id, provider }: Record<string, unknown>): GpuSpec {

@@ -7,13 +7,17 @@ import type { Tensor, TensorSpec } from '../tensor.ts';
 import type { GpuSpec } from './gpu.ts';
 import type { WarmupSample } from './warm-up.ts';
 
+/** What loads and runs a model in a worker. */
+export const engineNames = ['onnxruntime', 'pipeline'] as const;
+export type EngineName = (typeof engineNames)[number];
+
 /** How a model is loaded. Small and rare, so it travels as JSON inside its envelope. */
 export interface LoadSpec {
   /** Chosen by the router, unique on this link; dispatches name the model by it. */
   readonly model: number;
   readonly name: string;
   readonly version: string;
-  readonly engine: 'onnxruntime' | 'pipeline';
+  readonly engine: EngineName;
   readonly path: string;
   readonly inputs: readonly TensorSpec[];
   readonly outputs: readonly TensorSpec[];

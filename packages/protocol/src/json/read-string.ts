@@ -25,11 +25,6 @@ export class StringScan {
   isAscii: boolean = false;
 }
 
-/** Checks the string whose opening quote is at `start`. */
-export function scanString(bytes: Uint8Array, start: number, end: number, into: StringScan): void {
-  if (!scanStringPart(bytes, start + 1, end, end, into)) throw unclosedString(bytes, start);
-}
-
 /**
  * Checks a string from `from` on, to its closing quote or to the first character at or after `stop`; says whether that
  * was the quote.

@@ -10,6 +10,7 @@ import { expect, test } from 'vitest';
 import { AnswerSplitter, layOutBatch, splitterOf } from './batch-layout.ts';
 import type { ServedModel } from './served-model.ts';
 import { servedModel } from './testing/models.ts';
+import { inferRequest } from './testing/requests.ts';
 import { ValidInferRequest } from './valid-request.ts';
 
 const heap = (bytes: number): Region => ({ bytes: new Uint8Array(bytes).fill(0xee), release: () => {} });
@@ -20,19 +21,10 @@ function tensor(name: string, shape: readonly number[], values: Float32Array | I
 }
 
 function valid(model: ServedModel, inputs: readonly Tensor[], outputs: readonly string[] = []): ValidInferRequest {
-  const request = {
-    model: 'm',
-    version: '',
-    id: '',
-    parameters: new Map(),
+  const request = inferRequest({
     inputs,
     outputs,
-    timeoutMs: undefined,
-    queueTimeoutMs: undefined,
-    priority: 0,
-    sequence: undefined,
-    caller: '',
-  };
+  });
   return ValidInferRequest.from(request, model);
 }
 

@@ -4,6 +4,7 @@
  */
 import {
   type AnsweredMessage,
+  alignedToCacheLine,
   type BatchTensor,
   elementCount,
   InferenceError,
@@ -17,9 +18,6 @@ import type { ServedModel } from './served-model.ts';
 import { type Copy, copySlices } from './sliced-work/copy-slices.ts';
 import { copySliceBytesMax, type Slices } from './sliced-work/sliced-work.ts';
 import type { ValidInferRequest } from './valid-request.ts';
-
-/** Every tensor begins on a cache line, so any typed view of it is aligned. */
-const alignmentBytes = 64;
 
 export interface LaidOutBatch {
   readonly region: Region;
@@ -52,7 +50,7 @@ export function layOutBatch(
     if (first.inputs[index] === undefined) continue;
     let inputBytes = 0;
     for (const request of requests) inputBytes += (request.inputs[index] as Tensor).data.length;
-    regionBytes += Math.ceil(inputBytes / alignmentBytes) * alignmentBytes;
+    regionBytes += alignedToCacheLine(inputBytes);
   }
   const region = lend(regionBytes);
   const rows = totalRows(requests);

@@ -6,7 +6,7 @@ import { BytesCursor, BytesElementsCheck, elementCount, quote, shapeProblem, typ
 export const bytesCheckBytesMax: number = 256 * 1024;
 
 /** With more texts a request shares no run: finding each request's rows in an answer takes a look at every text. */
-export const sharedTextsMax = 16 * 1024;
+const sharedTextsMax = 16 * 1024;
 
 /** Elements and bytes of a slice: a few milliseconds. */
 export const sliceElementsMax: number = 128 * 1024;

@@ -6,33 +6,46 @@ import type { ValidInferRequest } from './valid-request.ts';
 export type ParameterValue = string | number | bigint | boolean;
 export type Parameters = ReadonlyMap<string, ParameterValue>;
 
-/** A request as an edge decoded it: well-formed, but not yet checked against any model. */
-export interface InferRequest {
+/** What is asked. */
+export interface InferTarget {
   readonly model: string;
   /** Empty: the version the model's policy prefers. */
   readonly version: string;
   /** The caller's own id, echoed in the answer; empty when there is none. */
   readonly id: string;
   readonly parameters: Parameters;
-  readonly inputs: readonly Tensor[];
   /** Names of the wanted outputs in the wanted order; empty: all, in the model's order. */
   readonly outputs: readonly string[];
-  /** Milliseconds from now; undefined when the caller set none. */
-  readonly timeoutMs: number | undefined;
-  /**
-   * Milliseconds that the request may wait, as its `timeout` parameter says: it shortens the queue timeout of a model that
-   * has one and allows that, or the wait of a sequence for a slot. Elsewhere it is ignored. Undefined: not set.
-   */
-  readonly queueTimeoutMs: number | undefined;
-  /** From 1, the most urgent; 0: the model's default. */
-  readonly priority: number;
   /** Its place in a sequence of requests that share state; undefined when it stands alone. */
   readonly sequence: SequenceStep | undefined;
+}
+
+/** Who asks, and under what conditions. Whatever is done on behalf of a request (steps of an ensemble, calls of a pipeline, parts) inherits it. */
+export interface Origin {
   /** Whose request it is, as far as the edge can tell: for fairness, limits and what may be shared; empty: nobody's. */
   readonly caller: string;
+  /** Milliseconds of the data plane's clock, from `DataPlane.deadlineAfter`; Infinity: the caller set none. */
+  readonly deadlineAt: number;
+  /**
+   * Milliseconds that the request may wait, as its `timeout` parameter says: it shortens the queue timeout of a model that
+   * has one and allows that, or the wait of a sequence for a slot. Elsewhere it is ignored. Infinity: not set.
+   */
+  readonly queueTimeoutMs: number;
+  /** From 1, the most urgent; 0: the model's default. */
+  readonly priority: number;
   /** Names of the models on whose behalf it is made, the outermost first; none for what comes from outside. */
-  readonly trail?: readonly string[];
+  readonly trail: readonly string[];
 }
+
+/** A request as an edge decoded it: well-formed, but not yet checked against any model. */
+export interface InferRequest {
+  readonly target: InferTarget;
+  readonly inputs: readonly Tensor[];
+  readonly origin: Origin;
+}
+
+/** Of what comes from outside. */
+export const noTrail: readonly string[] = [];
 
 /** Adapts a part of a request to the version of the model that it goes to. */
 export type FitPart = (request: InferRequest, view: ModelView) => InferRequest;
@@ -79,6 +92,8 @@ export interface Runner {
 export interface DataPlane {
   /** Validates, queues, batches, runs. Rejects with an `InferenceError` only. */
   infer(request: InferRequest, signal: CancelSignal): Promise<InferAnswer>;
+  /** When a limit that a caller sets now is reached, as `Origin.deadlineAt`; undefined: it sets none. */
+  deadlineAfter(timeoutMs: number | undefined): number;
   /** An edge could not make a request of what it was sent: told here, so that it is counted with the others. */
   noteRefusal(code: ErrorCode): void;
 }

@@ -223,12 +223,12 @@ test('a drain and a retirement let a runner finish what it holds, parts that beg
       await new Promise<void>((resolve) => {
         begin = resolve;
       });
-      return stage.plane.run(request, signal);
+      return stage.plane.queue.run(request, signal);
     },
   };
   const sent = stage.send([1]);
   const ended: string[] = [];
-  void stage.plane.retireModel(stage.model).then(() => ended.push('retired'));
+  void stage.plane.roster.retire(stage.model).then(() => ended.push('retired'));
   void stage.plane.drain().then(() => ended.push('drained'));
   const late = stage.send([2]);
   await stage.turn();
@@ -271,7 +271,7 @@ test('a removed model refuses what waits and answers what runs', async () => {
   const running = stage.send([1]);
   await stage.turn();
   const waiting = stage.send([2]);
-  stage.plane.removeModel(stage.model);
+  stage.plane.roster.remove(stage.model);
   await stage.turn();
   expect(await waiting.outcome).toBe('model-not-ready');
   link.answers();
@@ -404,15 +404,15 @@ test('a request for a version that is not in memory waits until it is brought ba
   const worker = stage.worker(1);
   stage.models.setAside(stage.model);
   let bring: () => void = () => {};
-  const timeouts: (number | undefined)[] = [];
-  stage.plane.setDemand({
-    bringBack: (_model, timeoutMs) => {
-      timeouts.push(timeoutMs);
+  const leftMs: number[] = [];
+  stage.demand = {
+    bringBack: (_model, deadlineAt) => {
+      leftMs.push(deadlineAt - stage.clock.now());
       return new Promise((resolve) => {
         bring = resolve;
       });
     },
-  });
+  };
   const sent = stage.send([5], 1000);
   await stage.turn();
   expect([sent.result, worker.inFlight.length]).toEqual([undefined, 0]);
@@ -433,18 +433,18 @@ test('a request for a version that is not in memory waits until it is brought ba
   await stage.turn();
   await stage.turn();
   expect(await waiting.outcome).toBe('deadline-exceeded');
-  expect(timeouts).toEqual([1000, 1000]);
+  expect(leftMs).toEqual([1000, 1000]);
 });
 
 test('a request that is malformed, or whose version cannot stay, is refused without waiting for ever', async () => {
   const stage = new PlaneOnStage();
   stage.models.setAside(stage.model);
   let times = 0;
-  stage.plane.setDemand({
+  stage.demand = {
     bringBack: async () => {
       times += 1;
     },
-  });
+  };
   const malformed = stage.send([]);
   expect([await malformed.outcome, times]).toEqual(['invalid-request', 0]);
   expect(await stage.send([1]).outcome).toBe('model-not-ready');
@@ -457,14 +457,14 @@ test('a model that is taken back before it is idle goes on, and was not idle', a
   const first = stage.send([1]);
   await stage.turn();
   let isIdle = false;
-  void stage.plane.retireModel(stage.model).then(() => {
+  void stage.plane.roster.retire(stage.model).then(() => {
     isIdle = true;
   });
-  expect(stage.plane.isInUse(stage.model)).toBe(true);
-  stage.plane.addModel(stage.model);
+  expect(stage.plane.roster.isInUse(stage.model)).toBe(true);
+  stage.plane.roster.add(stage.model);
   worker.answers();
   expect(await first.outcome).toBe('answered 1');
   await stage.turn();
-  expect([isIdle, stage.plane.isInUse(stage.model)]).toEqual([false, false]);
-  await Promise.all([stage.plane.retireModel(stage.model), stage.turn()]);
+  expect([isIdle, stage.plane.roster.isInUse(stage.model)]).toEqual([false, false]);
+  await Promise.all([stage.plane.roster.retire(stage.model), stage.turn()]);
 });

@@ -1,14 +1,12 @@
 /** The requests that are not answered yet, and what their callers wait on. */
 import type { ArrivedRequest, ModelKey, RequestId } from '@millrace/core';
-import type { InferenceError } from '@millrace/protocol';
-import type { InferAnswer } from './infer.ts';
 import type { ValidInferRequest } from './valid-request.ts';
+import type { Waiter } from './waiter.ts';
 
 /** A request in the queue or in a batch. The scheduler and the batch read it as it is: one object a request serves all. */
 export class PendingRequest implements ArrivedRequest {
   readonly valid: ValidInferRequest;
-  readonly resolve: (answer: InferAnswer) => void;
-  readonly reject: (error: InferenceError) => void;
+  readonly waiter: Waiter;
   readonly arrivedAt: number;
   /** Its id while it is not answered, given by `PendingRequests`. */
   request: RequestId = -1;
@@ -19,15 +17,9 @@ export class PendingRequest implements ArrivedRequest {
   hasEnded: boolean = false;
   stopListening: (() => void) | undefined = undefined;
 
-  constructor(
-    valid: ValidInferRequest,
-    resolve: (answer: InferAnswer) => void,
-    reject: (error: InferenceError) => void,
-    arrivedAt: number,
-  ) {
+  constructor(valid: ValidInferRequest, waiter: Waiter, arrivedAt: number) {
     this.valid = valid;
-    this.resolve = resolve;
-    this.reject = reject;
+    this.waiter = waiter;
     this.arrivedAt = arrivedAt;
   }
 
@@ -65,20 +57,19 @@ export class PendingRequest implements ArrivedRequest {
   }
 
   get deadlineAt(): number {
-    const { timeoutMs } = this.valid;
-    return timeoutMs === undefined ? Number.POSITIVE_INFINITY : this.arrivedAt + timeoutMs;
+    return this.valid.origin.deadlineAt;
   }
 
   get caller(): string {
-    return this.valid.caller;
+    return this.valid.origin.caller;
   }
 
   get priority(): number {
-    return this.valid.priority;
+    return this.valid.origin.priority;
   }
 
   get queueTimeoutMs(): number {
-    return this.valid.queueTimeoutMs;
+    return this.valid.origin.queueTimeoutMs;
   }
 }
 

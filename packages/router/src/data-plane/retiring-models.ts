@@ -54,7 +54,8 @@ export class RetiringModels {
     if (this.#closing.size === 0) return undefined;
     for (const model of this.#closing) {
       const { name, version } = model.view;
-      const isNamed = name === request.model && (request.version === '' || request.version === version);
+      const { target } = request;
+      const isNamed = name === target.model && (target.version === '' || target.version === version);
       if (isNamed && model.runner?.holds?.(request) === true) return model;
     }
     return undefined;

@@ -2,6 +2,7 @@
 import { type FlightLimits, Flights, type StoredResultsLimits } from '@millrace/core';
 import type { EnsembleDefinition } from '../model/ensemble-definition.ts';
 import type { CacheChoice } from '../model/model-definition.ts';
+import type { RunnerSpec } from '../model/runner-spec.ts';
 import type { Sequencing } from '../model/sequencing.ts';
 import { CachingRunner, type WaitingRequest } from './cache/caching-runner.ts';
 import { ResultCache } from './cache/result-cache.ts';
@@ -26,12 +27,6 @@ export interface RunnersParts {
   readonly sliced: SlicedWork;
 }
 
-/** What a model's configuration asks of its runner. */
-export interface RunnerChoices {
-  readonly cache: CacheChoice | undefined;
-  readonly ensemble: EnsembleDefinition | undefined;
-}
-
 export class Runners {
   readonly cache: ResultCache;
   readonly #parts: RunnersParts;
@@ -44,14 +39,22 @@ export class Runners {
   }
 
   /** The runner of a model, to be set before the model is served; undefined: the queue itself. */
-  runnerOf(model: ServedModel, choices: RunnerChoices): Runner | undefined {
+  runnerOf(model: ServedModel, spec: RunnerSpec, cache: CacheChoice | undefined): Runner | undefined {
+    switch (spec.runner) {
+      case 'ensemble':
+        return this.#ensembleRunnerOf(model, spec.ensemble);
+      case 'queue':
+        if (model.sequencing !== undefined) return this.#sequenceRunnerOf(model, model.sequencing);
+        return cache && this.#cachingRunnerOf(model, cache);
+    }
+  }
+
+  #cachingRunnerOf(model: ServedModel, choice: CacheChoice): Runner | undefined {
     const { queue, clock, observer, cacheLimits, sliced } = this.#parts;
-    if (choices.ensemble !== undefined) return this.#ensembleRunnerOf(model, choices.ensemble);
-    if (model.sequencing !== undefined) return this.#sequenceRunnerOf(model, model.sequencing);
-    if (choices.cache === undefined || cacheLimits.bytesMax === 0) return undefined;
+    if (cacheLimits.bytesMax === 0) return undefined;
     return new CachingRunner({
       model,
-      choice: choices.cache,
+      choice,
       inner: queue,
       cache: this.cache,
       flights: this.#flights,
@@ -73,6 +76,7 @@ export class Runners {
       observer: observer.observerFor(model.view.name, model.view.version),
     });
   }
+
   #sequenceRunnerOf(model: ServedModel, sequencing: Sequencing): Runner {
     const { clock, observer, queue, sliced } = this.#parts;
     const { name, version } = model.view;

@@ -54,7 +54,7 @@ export class ServedModel {
     this.requiredInputs = view.inputs.filter((input) => input.isOptional !== true).length;
     this.isUniform =
       this.requiredInputs === view.inputs.length && view.inputs.every((input) => !hasFreeRowDimension(input, view));
-    this.takesTextOnly = view.platform === 'onnxruntime_onnx';
+    this.takesTextOnly = view.takesTextOnly === true;
     this.allOutputs = view.outputs.map((_, index) => index);
     this.inputRowBytes = view.inputs.map((input) => takeByteSize(input.datatype, rowShapeOf(input, view)));
   }

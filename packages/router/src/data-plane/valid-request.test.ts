@@ -1,7 +1,8 @@
 import { encodeBytesElements, type Tensor } from '@millrace/protocol';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { InferRequest } from './infer.ts';
 import { servedModel } from './testing/models.ts';
+import { inferRequest, type RequestWords } from './testing/requests.ts';
 import { ValidInferRequest } from './valid-request.ts';
 
 const pair = servedModel(
@@ -27,21 +28,11 @@ const b = (rows: number, width = 3): Tensor => ({
 });
 const c: Tensor = { name: 'c', datatype: 'BOOL', shape: [1, 1], data: new Uint8Array(1) };
 
-function request(inputs: readonly Tensor[], changes: Partial<InferRequest> = {}): InferRequest {
-  return {
-    model: 'm',
-    version: '',
-    id: '',
-    parameters: new Map(),
+function request(inputs: readonly Tensor[], changes: Partial<RequestWords> = {}): InferRequest {
+  return inferRequest({
     inputs,
-    outputs: [],
-    timeoutMs: undefined,
-    queueTimeoutMs: undefined,
-    priority: 0,
-    sequence: undefined,
-    caller: '',
     ...changes,
-  };
+  });
 }
 
 test('a valid request has its inputs in the order of the model, its rows and its bytes', () => {
@@ -133,7 +124,7 @@ test('sizes of zero are taken where the model has a free size', () => {
   );
 });
 
-const wrong: readonly (readonly [string, readonly Tensor[], Partial<InferRequest>, string])[] = [
+const wrong: readonly (readonly [string, readonly Tensor[], Partial<RequestWords>, string])[] = [
   ['an unknown input', [a(1), b(1), { ...c, name: 'z' }], {}, "unexpected inference input 'z' for model 'm'"],
   [
     'a missing input',
@@ -206,10 +197,11 @@ test('BYTES elements must be counted right and be UTF-8', () => {
 });
 
 test('a timeout of the queue is not a deadline', () => {
-  const limits = { timeoutMs: 9, queueTimeoutMs: 4 };
-  expect(ValidInferRequest.from(request([a(1), b(1)], limits), pair)).toMatchObject(limits);
-  expect(ValidInferRequest.from(request([a(1), b(1)], { queueTimeoutMs: 4 }), pair).timeoutMs).toBeUndefined();
-  expect(ValidInferRequest.from(request([a(1), b(1)]), pair).queueTimeoutMs).toBe(Number.POSITIVE_INFINITY);
+  const limits = { deadlineAt: 9, queueTimeoutMs: 4 };
+  const { origin } = ValidInferRequest.from(request([a(1), b(1)], limits), pair);
+  expect(origin).toMatchObject(limits);
+  const { request: detached } = ValidInferRequest.from(request([a(1), b(1)], limits), pair).detached();
+  expect(detached.origin).toMatchObject({ deadlineAt: Number.POSITIVE_INFINITY, queueTimeoutMs: 4 });
 });
 
 test('a tensor without elements runs alone, and without rows is refused where an operator of the graph cannot take it', () => {
@@ -222,4 +214,60 @@ test('a tensor without elements runs alone, and without rows is refused where an
   expect(() => ValidInferRequest.from(empty([0, 2]), hazardous)).toThrow(
     "input 'a' for model 'm' has no rows (shape [0,2]), and the operator LSTM of its graph cannot run without; send at least one row",
   );
+});
+
+describe('sizes that belong together are zero together', () => {
+  const inputs = [
+    { name: 'a', datatype: 'FP32' as const, shape: [-1, 1] },
+    { name: 'b', datatype: 'FP32' as const, shape: [-1, -1] },
+    { name: 'c', datatype: 'FP32' as const, shape: [1, -1], hasDefault: true, isOptional: true },
+  ];
+  const tensor = (name: string, shape: readonly number[]): Tensor => {
+    const elements = shape.reduce((product, size) => product * size, 1);
+    return { name, datatype: 'FP32', shape, data: new Uint8Array(4 * elements) };
+  };
+  const sharing = {
+    sharesRuns: true,
+    isGuessed: true,
+    verdict: { kind: 'independent' as const },
+    reason: '',
+    advice: '',
+  };
+  const batched = servedModel(inputs, [], { isBatched: true, rowsMax: 8, sharing });
+  const named = servedModel(inputs, [], {
+    isBatched: false,
+    rowsMax: 1,
+    sharedSizes: [
+      {
+        name: 'columns',
+        axes: [
+          { input: 1, axis: 1 },
+          { input: 2, axis: 1 },
+        ],
+      },
+    ],
+  });
+
+  test('rows of a batched model', () => {
+    expect(() => ValidInferRequest.from(request([tensor('a', [0, 1]), tensor('b', [3, 2])]), batched)).toThrow(
+      "input 'a' for model 'm' has shape [0,1] beside input 'b' of shape [3,2], but both have the rows of the batch; send 0 in both, or in neither",
+    );
+    expect(ValidInferRequest.from(request([tensor('a', [0, 1]), tensor('b', [0, 2])]), batched).isAlone).toBe(true);
+    expect(ValidInferRequest.from(request([tensor('a', [2, 1]), tensor('b', [2, 0])]), batched).isAlone).toBe(true);
+  });
+
+  test('a value that takes the place of one in the graph has no rows', () => {
+    const given = [tensor('a', [0, 1]), tensor('b', [0, 2]), tensor('c', [1, 2])];
+    expect(ValidInferRequest.from(request(given), batched).isAlone).toBe(true);
+  });
+
+  test('sizes that the graph gives one name', () => {
+    expect(() =>
+      ValidInferRequest.from(request([tensor('a', [1, 1]), tensor('b', [1, 0]), tensor('c', [1, 2])]), named),
+    ).toThrow(
+      "input 'b' for model 'm' has shape [1,0] beside input 'c' of shape [1,2], but the model gives both the size 'columns'",
+    );
+    const free = [tensor('a', [0, 1]), tensor('b', [3, 0]), tensor('c', [1, 0])];
+    expect(ValidInferRequest.from(request(free), named).isAlone).toBe(true);
+  });
 });

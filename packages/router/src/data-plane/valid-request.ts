@@ -4,7 +4,6 @@
  * because its clients match on them.
  */
 import {
-  formatShape,
   InferenceError,
   quote,
   quotedCharactersMax,
@@ -16,18 +15,17 @@ import {
 import { type BatchShaping, sizeClassOf } from '../model/batch-shaping.ts';
 import type { ModelView } from '../model/model-view.ts';
 import { bytesCheckSlices, hasManyTexts, isLongTexts } from './bytes-check.ts';
-import type { InferRequest, Parameters, SequenceStep } from './infer.ts';
+import { emptyInputProblem } from './empty-inputs.ts';
+import type { InferRequest, InferTarget, Origin, Parameters, SequenceStep } from './infer.ts';
 import { inputHeadProblem, namesIn, shapeFits, unknownInputProblem, withoutListOfOne } from './input-head.ts';
 import type { ServedModel } from './served-model.ts';
 import { copiesOf } from './sliced-work/copy-slices.ts';
 import type { Slices } from './sliced-work/sliced-work.ts';
 
-/** What of a request is not about its model. */
-type RequestDetails = Omit<InferRequest, 'model' | 'version' | 'inputs' | 'outputs'>;
-
 export class ValidInferRequest {
   readonly model: ServedModel;
-  readonly #details: RequestDetails;
+  readonly target: InferTarget;
+  readonly origin: Origin;
   /** In the model's order; an optional input that was not given is undefined. */
   readonly inputs: readonly (Tensor | undefined)[];
   /** Positions of the wanted outputs, in the order they were asked for. */
@@ -42,7 +40,8 @@ export class ValidInferRequest {
 
   private constructor(
     model: ServedModel,
-    details: RequestDetails,
+    target: InferTarget,
+    origin: Origin,
     inputs: readonly (Tensor | undefined)[],
     outputs: readonly number[],
     rows: number,
@@ -50,7 +49,8 @@ export class ValidInferRequest {
     isAlone: boolean,
   ) {
     this.model = model;
-    this.#details = details;
+    this.target = target;
+    this.origin = origin;
     this.inputs = inputs;
     this.outputs = outputs;
     this.rows = rows;
@@ -60,28 +60,19 @@ export class ValidInferRequest {
   }
 
   get id(): string {
-    return this.#details.id;
+    return this.target.id;
   }
 
-  get timeoutMs(): number | undefined {
-    return this.#details.timeoutMs;
-  }
-
-  /** Infinity: nothing was asked of the queue. */
-  get queueTimeoutMs(): number {
-    return this.#details.queueTimeoutMs ?? Number.POSITIVE_INFINITY;
-  }
-
-  get priority(): number {
-    return this.#details.priority;
+  get parameters(): Parameters {
+    return this.target.parameters;
   }
 
   get sequence(): SequenceStep | undefined {
-    return this.#details.sequence;
+    return this.target.sequence;
   }
 
   get caller(): string {
-    return this.#details.caller;
+    return this.origin.caller;
   }
 
   /** It has more rows than a batch may, and is run in several. */
@@ -89,34 +80,17 @@ export class ValidInferRequest {
     return this.rows > this.model.view.rowsMax && !this.isAlone;
   }
 
-  get trail(): readonly string[] {
-    return this.#details.trail ?? noTrail;
-  }
-
-  get parameters(): Parameters {
-    return this.#details.parameters;
-  }
-
   /**
    * The same request, to be run for others than its caller: without the caller's deadline, and with inputs in memory of
    * their own, for the caller's may be used again once it has gone away. They are there when the slices are done.
    */
   detached(): { readonly request: ValidInferRequest; readonly slices: Slices } {
-    const details = { ...this.#details, timeoutMs: undefined };
+    const origin = { ...this.origin, deadlineAt: Number.POSITIVE_INFINITY };
     const { tensors, slices } = copiesOf(this.inputs.filter((tensor) => tensor !== undefined));
     let position = 0;
     const inputs = this.inputs.map((tensor) => tensor && tensors[position++]);
-    const { model, outputs, rows, bytes, isAlone } = this;
-    return { request: new ValidInferRequest(model, details, inputs, outputs, rows, bytes, isAlone), slices };
-  }
-
-  /** The same request after some of its time has passed. */
-  after(passedMs: number): ValidInferRequest {
-    const { timeoutMs } = this.#details;
-    if (timeoutMs === undefined) return this;
-    const details = { ...this.#details, timeoutMs: Math.max(0, timeoutMs - passedMs) };
-    const { model, inputs, outputs, rows, bytes, isAlone } = this;
-    return new ValidInferRequest(model, details, inputs, outputs, rows, bytes, isAlone);
+    const { model, target, outputs, rows, bytes, isAlone } = this;
+    return { request: new ValidInferRequest(model, target, origin, inputs, outputs, rows, bytes, isAlone), slices };
   }
 
   /**
@@ -130,6 +104,7 @@ export class ValidInferRequest {
     let bytes = 0;
     let areRowsKnown = false;
     let isAlone = false;
+    let hasEmpty = false;
     for (let index = 0; index < inputs.length; index++) {
       let tensor = inputs[index];
       if (tensor === undefined) continue;
@@ -139,13 +114,8 @@ export class ValidInferRequest {
         if (tensor !== given) inputs = inputs.with(index, tensor);
       }
       bytes += tensor.data.length;
-      if (tensor.data.length === 0) {
-        if (view.emptyHazard !== undefined && tensor.shape[0] === 0) {
-          throw emptyRefusal(request, tensor, view.emptyHazard);
-        }
-        // That rows are independent is proven for sizes of at least 1.
-        isAlone = true;
-      }
+      // That rows are independent is proven for sizes of at least 1.
+      if (tensor.data.length === 0) isAlone = hasEmpty = true;
       // A value that takes the place of one in the graph holds for the whole run.
       const isOverride = view.inputs[index]?.hasDefault === true;
       isAlone ||= isOverride;
@@ -163,6 +133,8 @@ export class ValidInferRequest {
       }
       areRowsKnown = true;
     }
+    const problem = hasEmpty ? emptyInputProblem(inputs, view) : undefined;
+    if (problem !== undefined) throw refusal(request, problem);
     // One with more rows than a batch may have is divided before it runs.
     if (rows <= view.rowsMax) isAlone ||= inputs.some((tensor) => tensor !== undefined && hasManyTexts(tensor));
     if (rows < 1 || rows > view.rowsMax) {
@@ -170,30 +142,27 @@ export class ValidInferRequest {
       // Nothing to divide, answers that must keep their order, or more bytes than the queue takes of any request.
       if (rows < 1 || model.policy.isOrdered || bytes > model.policy.queueBytesMax) isAlone = true;
     }
-    return new ValidInferRequest(model, request, inputs, outputsFrom(request, model), rows, bytes, isAlone);
+    const { target, origin } = request;
+    return new ValidInferRequest(model, target, origin, inputs, outputsFrom(request, model), rows, bytes, isAlone);
   }
 
   /** A valid request of a client with what the server adds to it, for the same model as its workers see it. */
-  static extended(request: ValidInferRequest, { model, inputs, outputs, timeoutMs }: Extension): ValidInferRequest {
+  static extended(request: ValidInferRequest, { model, inputs, outputs }: Extension): ValidInferRequest {
     let bytes = 0;
     for (const input of inputs) bytes += input?.data.length ?? 0;
-    const waitless = { ...request.#details, timeoutMs, queueTimeoutMs: undefined };
-    return new ValidInferRequest(model, waitless, inputs, outputs, request.rows, bytes, request.isAlone);
+    // Its wait was for a slot, and is over.
+    const origin = { ...request.origin, queueTimeoutMs: Number.POSITIVE_INFINITY };
+    return new ValidInferRequest(model, request.target, origin, inputs, outputs, request.rows, bytes, request.isAlone);
   }
 
-  /** Some rows of a valid request, with what is left of its time. */
-  static part(
-    request: ValidInferRequest,
-    inputs: readonly (Tensor | undefined)[],
-    rows: number,
-    timeoutMs: number | undefined,
-  ): ValidInferRequest {
-    const { model, outputs } = request;
+  /** Some rows of a valid request. */
+  static part(request: ValidInferRequest, inputs: readonly (Tensor | undefined)[], rows: number): ValidInferRequest {
+    const { model, target, origin, outputs } = request;
     let bytes = 0;
     for (const input of inputs) bytes += input?.data.length ?? 0;
     const hasTexts = inputs.some((tensor) => tensor !== undefined && hasManyTexts(tensor));
     const isAlone = hasTexts || rows > model.view.rowsMax;
-    return new ValidInferRequest(model, { ...request.#details, timeoutMs }, inputs, outputs, rows, bytes, isAlone);
+    return new ValidInferRequest(model, target, origin, inputs, outputs, rows, bytes, isAlone);
   }
 }
 
@@ -202,29 +171,18 @@ export interface Extension {
   /** In the order of `model`'s inputs. */
   readonly inputs: readonly (Tensor | undefined)[];
   readonly outputs: readonly number[];
-  readonly timeoutMs: number | undefined;
 }
-
-const noTrail: readonly string[] = [];
 
 function refusal(request: InferRequest, message: string): InferenceError {
   return new InferenceError(
     'invalid-request',
-    `[request id: ${shortened(request.id, quotedCharactersMax) || '<id_unknown>'}] ${message}`,
+    `[request id: ${shortened(request.target.id, quotedCharactersMax) || '<id_unknown>'}] ${message}`,
   );
 }
 
 function rowsRefusal(request: InferRequest, { name, rowsMax }: ModelView, rows: number): InferenceError {
   const bound = rows < 1 ? '>= 1' : `<= ${rowsMax}`;
   return refusal(request, `inference request batch-size must be ${bound} for '${name}'`);
-}
-
-function emptyRefusal(request: InferRequest, { name, shape }: Tensor, operator: string): InferenceError {
-  return refusal(
-    request,
-    `input ${quote(name)} for model ${quote(request.model)} has no rows (shape ${formatShape(shape)}), and the operator ${operator} of ` +
-      'its graph cannot run without; send at least one row',
-  );
 }
 
 function inputsInOrder(request: InferRequest, model: ServedModel): readonly (Tensor | undefined)[] {
@@ -275,7 +233,7 @@ function checkedTensor(
   index: number,
   areTextsChecked: boolean,
 ): Tensor {
-  const { model } = request;
+  const { model } = request.target;
   const spec = served.view.inputs[index] as TensorSpec;
   const tensor = withoutListOfOne(given, spec, served.view.isBatched);
   const problem = inputHeadProblem(tensor, spec, model);
@@ -293,7 +251,7 @@ function checkedTensor(
 }
 
 function checkBytesTensor(request: InferRequest, tensor: Tensor, mustBeText: boolean): void {
-  const slices = bytesCheckSlices(tensor, request.model, mustBeText);
+  const slices = bytesCheckSlices(tensor, request.target.model, mustBeText);
   let step = slices.next();
   while (step.done !== true) step = slices.next();
   if (step.value !== undefined) throw refusal(request, step.value);
@@ -303,15 +261,15 @@ function checkBytesTensor(request: InferRequest, tensor: Tensor, mustBeText: boo
 export function* longTextSlices(request: InferRequest, { takesTextOnly }: ServedModel): Generator<void, void> {
   for (const tensor of request.inputs) {
     if (!isLongTexts(tensor)) continue;
-    const problem = yield* bytesCheckSlices(tensor, request.model, takesTextOnly);
+    const problem = yield* bytesCheckSlices(tensor, request.target.model, takesTextOnly);
     if (problem !== undefined) throw refusal(request, problem);
   }
 }
 
 function outputsFrom(request: InferRequest, model: ServedModel): readonly number[] {
-  if (request.outputs.length === 0) return model.allOutputs;
+  if (request.target.outputs.length === 0) return model.allOutputs;
   const outputs: number[] = [];
-  for (const name of request.outputs) {
+  for (const name of request.target.outputs) {
     const index = model.outputIndex.get(name);
     if (index === undefined) {
       const unexpected = `unexpected inference output ${quote(name)} for model ${quote(model.view.name)}`;

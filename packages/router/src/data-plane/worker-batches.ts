@@ -210,7 +210,7 @@ export class WorkerBatches {
       timing.queueMs = batch.dispatchedAt - arrivedAt;
       timing.totalMs = now - arrivedAt;
       observer.requestAnswered(timing, outputBytes);
-      pending.resolve({ model: name, version, id: valid.id, outputs, release });
+      pending.waiter.resolve({ model: name, version, id: valid.id, outputs, release });
     }
   }
 
@@ -219,7 +219,7 @@ export class WorkerBatches {
     const pending = this.#pending.remove(id);
     const { valid, arrivedAt, isWaiting } = pending;
     this.#observers.of(valid.model).requestFailed(error.code, this.#clock.now() - arrivedAt, isWaiting, valid.rows);
-    if (!this.#sending.waitForCopy(pending, () => pending.reject(error))) pending.reject(error);
+    if (!this.#sending.waitForCopy(pending, () => pending.waiter.reject(error))) pending.waiter.reject(error);
   }
 
   failed({ batch, code }: FailedMessage): void {

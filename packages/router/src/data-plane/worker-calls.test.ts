@@ -4,6 +4,7 @@ import type { InferAnswer, InferRequest } from './infer.ts';
 import { SlicedWork } from './sliced-work/sliced-work.ts';
 import { HeldClock } from './testing/held-clock.ts';
 import { servedModel } from './testing/models.ts';
+import { inferRequest, type RequestWords } from './testing/requests.ts';
 import { CountedRegion, ScriptedLane } from './testing/scripted-lane.ts';
 import { ValidInferRequest } from './valid-request.ts';
 import { callDepthMax, callsPerBatchMax, WorkerCalls } from './worker-calls.ts';
@@ -15,22 +16,10 @@ const tensor = (name: string, value: number): Tensor => ({
   data: new Uint8Array(Int32Array.of(value).buffer),
 });
 
-function requestOf(overrides: Partial<InferRequest> = {}): ValidInferRequest {
+function requestOf(overrides: Partial<RequestWords> = {}): ValidInferRequest {
   const model = servedModel([{ name: 'x', datatype: 'INT32', shape: [-1, 1] }], [], { name: 'flow' });
-  const plain: InferRequest = {
-    model: 'flow',
-    version: '',
-    id: 'r',
-    parameters: new Map(),
-    inputs: [tensor('x', 1)],
-    outputs: [],
-    timeoutMs: undefined,
-    queueTimeoutMs: undefined,
-    priority: 0,
-    sequence: undefined,
-    caller: '',
-  };
-  return ValidInferRequest.from({ ...plain, ...overrides }, model);
+  const given = { model: 'flow', id: 'r', inputs: [tensor('x', 1)], ...overrides };
+  return ValidInferRequest.from(inferRequest(given), model);
 }
 
 interface Inner {
@@ -87,13 +76,8 @@ describe('WorkerCalls', () => {
     const { begin, inner, turn, said, clock } = onStage();
     const { region } = begin([requestOf({ caller: 'ann', priority: 2 })], { timeoutMs: 500 }, clock.now() + 80);
     expect(inner[0]?.request).toMatchObject({
-      model: 'inner',
-      version: '2',
-      outputs: ['y'],
-      caller: 'ann',
-      priority: 2,
-      timeoutMs: 80,
-      trail: ['flow'],
+      target: { model: 'inner', version: '2', outputs: ['y'] },
+      origin: { caller: 'ann', priority: 2, deadlineAt: clock.now() + 80, trail: ['flow'] },
     });
     let releases = 0;
     const release = () => {
@@ -111,7 +95,9 @@ describe('WorkerCalls', () => {
   test('a batch of several callers speaks for nobody in particular, as urgently as its most urgent request', () => {
     const { begin, inner } = onStage();
     begin([requestOf({ caller: 'ann', priority: 3 }), requestOf({ caller: 'bob', priority: 2 }), requestOf()]);
-    expect(inner[0]?.request).toMatchObject({ caller: '', priority: 2, timeoutMs: undefined });
+    expect(inner[0]?.request).toMatchObject({
+      origin: { caller: '', priority: 2, deadlineAt: Number.POSITIVE_INFINITY },
+    });
   });
 
   test('a failure is told with its code and advice', async () => {

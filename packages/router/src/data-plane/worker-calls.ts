@@ -4,6 +4,7 @@
  */
 import type { BatchId } from '@millrace/core';
 import {
+  alignedToElement,
   type CallCancelledMessage,
   type CallMessage,
   Cancellation,
@@ -23,8 +24,6 @@ import type { ValidInferRequest } from './valid-request.ts';
 export const callDepthMax = 8;
 /** Calls of one batch, over its whole run; the next one is refused. */
 export const callsPerBatchMax = 1024;
-
-const alignmentBytes = 8;
 
 /** A batch that calls, as far as its calls need to know it. */
 export interface CallingBatch {
@@ -71,22 +70,25 @@ export class WorkerCalls {
     }
     const cancellation = new Cancellation();
     calls.open.set(call, cancellation);
-    const leftMs = Math.max(0, Math.min(message.timeoutMs, deadlineAt - this.#clock.now()));
     const [first] = requests as readonly [ValidInferRequest];
     this.#infer(
       {
-        model: message.model,
-        version: message.version,
-        id: first.id,
-        parameters: new Map(),
+        target: {
+          model: message.model,
+          version: message.version,
+          id: first.id,
+          parameters: new Map(),
+          outputs: message.outputs,
+          sequence: undefined,
+        },
         inputs: message.inputs,
-        outputs: message.outputs,
-        timeoutMs: Number.isFinite(leftMs) ? leftMs : undefined,
-        queueTimeoutMs: undefined,
-        priority: priorityOf(requests),
-        sequence: undefined,
-        caller: requests.every(({ caller }) => caller === first.caller) ? first.caller : '',
-        trail,
+        origin: {
+          caller: requests.every(({ caller }) => caller === first.caller) ? first.caller : '',
+          deadlineAt: Math.min(deadlineAt, this.#clock.now() + message.timeoutMs),
+          queueTimeoutMs: Number.POSITIVE_INFINITY,
+          priority: priorityOf(requests),
+          trail,
+        },
       },
       cancellation,
     ).then(
@@ -104,14 +106,14 @@ export class WorkerCalls {
 
   #answer(answer: InferAnswer, call: number, batch: BatchId, calls: BatchCalls, link: WorkerLink): void {
     let bytes = 0;
-    for (const { data } of answer.outputs) bytes += aligned(data.byteLength);
+    for (const { data } of answer.outputs) bytes += alignedToElement(data.byteLength);
     const region: Region = link.lend(bytes);
     const copies: Copy[] = [];
     let offset = 0;
     const outputs = answer.outputs.map((tensor): Tensor => {
       const target = region.bytes.subarray(offset, offset + tensor.data.byteLength);
       copies.push({ source: tensor.data, target });
-      offset += aligned(tensor.data.byteLength);
+      offset += alignedToElement(tensor.data.byteLength);
       return { ...tensor, data: target };
     });
     const send = (): void => {
@@ -147,8 +149,10 @@ export class WorkerCalls {
 
 /** The names of the models on whose behalf the call is made, the outermost first. */
 function trailOf(requests: readonly ValidInferRequest[]): readonly string[] {
-  const deepest = requests.reduce((deep, request) => (request.trail.length > deep.trail.length ? request : deep));
-  return [...deepest.trail, deepest.model.view.name];
+  const deepest = requests.reduce((deep, request) =>
+    request.origin.trail.length > deep.origin.trail.length ? request : deep,
+  );
+  return [...deepest.origin.trail, deepest.model.view.name];
 }
 
 function refusalOf(model: string, trail: readonly string[], count: number): InferenceError | undefined {
@@ -169,12 +173,8 @@ function refusalOf(model: string, trail: readonly string[], count: number): Infe
 
 /** The most urgent of those that say one. */
 function priorityOf(requests: readonly ValidInferRequest[]): number {
-  const stated = requests.map(({ priority }) => priority).filter((priority) => priority > 0);
+  const stated = requests.map(({ origin }) => origin.priority).filter((priority) => priority > 0);
   return stated.length === 0 ? 0 : Math.min(...stated);
-}
-
-function aligned(bytes: number): number {
-  return Math.ceil(bytes / alignmentBytes) * alignmentBytes;
 }
 
 function failureFrom(error: unknown) {

@@ -2,14 +2,19 @@ import { defaultRestartPolicy, Scheduler } from '@millrace/core';
 import { type LoadSpec, MalformedFrame, neverCancelled } from '@millrace/protocol';
 import { expect, test } from 'vitest';
 import { ServedModels } from '../catalogue/served-models.ts';
-import { LiveDataPlane } from '../data-plane/live-data-plane.ts';
+import { createDataPlane, type LiveDataPlane } from '../data-plane/live-data-plane.ts';
 import { silentObserver } from '../data-plane/observer.ts';
 import type { ServedModel } from '../data-plane/served-model.ts';
 import { HeldClock } from '../data-plane/testing/held-clock.ts';
 import { servedModel } from '../data-plane/testing/models.ts';
+import { inferRequest } from '../data-plane/testing/requests.ts';
 import { ScriptedLane } from '../data-plane/testing/scripted-lane.ts';
-import { type FleetListener, type GroupListener, type RunningGroup, WorkerFleet } from './worker-fleet.ts';
-import { reloadPauseMs, stopMsMax } from './worker-slot.ts';
+import type { FleetListener } from './fleet-listener.ts';
+import type { RunningGroup } from './running-group.ts';
+import { reloadPauseMs } from './slot-loads.ts';
+import { WorkerFleet } from './worker-fleet.ts';
+import type { GroupListener } from './worker-group.ts';
+import { stopMsMax } from './worker-slot.ts';
 
 const loadMsMax = 300_000;
 const { pauseMs, stableMs, crashLoopDeaths } = defaultRestartPolicy;
@@ -25,14 +30,17 @@ class FleetOnStage {
   readonly fleet: WorkerFleet;
 
   constructor(workers: number, ...groups: readonly (readonly string[])[]) {
-    this.plane = new LiveDataPlane({
+    this.plane = createDataPlane({
       scheduler: new Scheduler(),
       models: this.models,
       clock: this.clock,
       observer: silentObserver,
+      demand: { bringBack: () => Promise.reject(new Error('nothing is loaded on demand here')) },
+      random: () => 0,
     });
     this.fleet = new WorkerFleet({
-      dataPlane: this.plane,
+      workers: this.plane.workers,
+      roster: this.plane.roster,
       clock: this.clock,
       random: () => 0,
       loadMsMax,
@@ -44,7 +52,7 @@ class FleetOnStage {
         handle += 1;
         const model = modelNamed(name, handle);
         this.models.announce(model);
-        return { model, spec: specOf(model), places: [cpuPlace, gpuPlace] };
+        return { model, spec: specOf(model), placements: [cpuPlacement, gpuPlacement] };
       });
       const name = `group${index + 1}`;
       this.groups.push(this.fleet.add({ name, lane: this.lane, workers, models, listener: this.#groupListener(name) }));
@@ -63,21 +71,12 @@ class FleetOnStage {
   async infer(model: string): Promise<string> {
     const data = new Uint8Array(Int32Array.of(5).buffer);
     const inputs = [{ name: 'x', datatype: 'INT32' as const, shape: [1, 1], data }];
-    const request = {
+    const request = inferRequest({
       model,
-      version: '',
-      id: '',
-      parameters: new Map(),
       inputs,
-      outputs: [],
-      timeoutMs: undefined,
-      queueTimeoutMs: undefined,
-      priority: 0,
-      sequence: undefined,
-      caller: '',
-    };
+    });
     try {
-      const answer = await this.plane.infer(request, neverCancelled);
+      const answer = await this.plane.inference.infer(request, neverCancelled);
       answer.release();
       return 'answered';
     } catch (error) {
@@ -129,13 +128,13 @@ function specOf({ view, handle }: ServedModel): LoadSpec {
 }
 
 const everyone = { priorityMax: Infinity, threads: 0 };
-const cpuPlace = { group: 'spare', gpu: undefined, ...everyone };
-const gpuPlace = { group: 'quick', gpu: { id: 1, provider: 'cuda' as const }, ...everyone };
+const cpuPlacement = { group: 'spare', gpu: undefined, ...everyone };
+const gpuPlacement = { group: 'quick', gpu: { id: 1, provider: 'cuda' as const }, ...everyone };
 
 test('each worker is told to load the model on its own device', () => {
   const stage = new FleetOnStage(3, ['a']);
   const devices = stage.lane.links.map(({ sent }) => (sent[0]?.kind === 'load' ? sent[0].spec.gpu : 'no load'));
-  expect(devices).toEqual([undefined, gpuPlace.gpu, undefined]);
+  expect(devices).toEqual([undefined, gpuPlacement.gpu, undefined]);
 });
 
 test('a worker is told to load its models, each is ready when loaded, and the worker when all are', () => {
@@ -392,7 +391,7 @@ test('a group that is added later has workers of its own, under ids that were ne
     name: 'late',
     lane: stage.lane,
     workers: 1,
-    models: [{ model, spec: specOf(model), places: [cpuPlace] }],
+    models: [{ model, spec: specOf(model), placements: [cpuPlacement] }],
     listener: { modelServable: () => {}, modelUnservable: () => {}, settled: () => {} },
   });
   expect(stage.takeTold()).toContain('late worker 2 started as 2');

@@ -1,7 +1,9 @@
+/** The states of models as operators and the repository index show them. */
 import type { Keeper } from '@millrace/core';
 import type { ModelState, ModelStatus } from '../catalogue/catalogue.ts';
+import type { ServedModels } from '../catalogue/served-models.ts';
 import type { ServedModel } from '../data-plane/served-model.ts';
-import type { Revision } from './revision.ts';
+import type { Revision } from './revisions/revision.ts';
 
 export interface ContextStatusParts {
   readonly statuses: readonly ModelStatus[];
@@ -11,6 +13,17 @@ export interface ContextStatusParts {
   readonly isPinned: (name: string, version: string) => boolean;
   readonly workOf: (model: ServedModel) => { readonly waitingRequests: number; readonly runningRequests: number };
   readonly nowMs: number;
+}
+
+/** Of a version that is ready although it should have been replaced. */
+const servesOnText = 'it serves as it was before; what was to take its place cannot be served';
+
+/** The state of every version in words that callers may read. */
+export function statusesForCallers(models: ServedModels): readonly ModelStatus[] {
+  return models.statuses().map(({ replacementReason, ...status }) => {
+    const reason = replacementReason === undefined ? status.reason : `${servesOnText}: ${replacementReason}`;
+    return { ...status, reason: models.callerWords(reason) };
+  });
 }
 
 /** What an operator sees of every version; labels are told by whoever keeps them. */

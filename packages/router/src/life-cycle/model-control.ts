@@ -1,6 +1,6 @@
 /** Which models are loaded, for whoever may see and change it. Rejects with an `InferenceError` only. */
 import type { ContextStatus } from './context-statuses.ts';
-import type { LoadOverrides } from './load-overrides.ts';
+import type { LoadOverrides } from './explicit/load-overrides.ts';
 import type { IndexEntry } from './repository-index.ts';
 
 export interface ModelControl {

@@ -5,7 +5,7 @@
 
 import type { TrafficControl } from '../catalogue/contexts/traffic-policy.ts';
 import type { ContextStatus } from '../life-cycle/context-statuses.ts';
-import type { LoadOverrides } from '../life-cycle/load-overrides.ts';
+import type { LoadOverrides } from '../life-cycle/explicit/load-overrides.ts';
 import type { ModelControl } from '../life-cycle/model-control.ts';
 import type { IndexEntry } from '../life-cycle/repository-index.ts';
 

@@ -1,14 +1,16 @@
 import type { ModelPolicy } from '@millrace/core';
 import type { OnnxGraph } from '@millrace/onnx';
-import type { ConfigProblem, WarmupSample } from '@millrace/protocol';
-import type { EnsembleDefinition } from './ensemble-definition.ts';
+import type { ConfigProblem, EngineName, LoadSpec, WarmupSample } from '@millrace/protocol';
 import type { InstanceGroup } from './instance-group.ts';
-import type { InstancePlace } from './instance-places.ts';
+import type { InstancePlacement } from './instance-placements.ts';
 import type { ModelView } from './model-view.ts';
+import type { RunnerSpec } from './runner-spec.ts';
 import type { Sequencing } from './sequencing.ts';
 
 /** One version of a model, checked, with all that is needed to load and serve it. */
-export interface ModelVersionDefinition {
+export type ModelVersionDefinition = VersionParts & RunnerSpec;
+
+interface VersionParts {
   readonly version: string;
   /** The model file itself; the configuration of an ensemble. */
   readonly path: string;
@@ -18,8 +20,6 @@ export interface ModelVersionDefinition {
   readonly policy: ModelPolicy;
   /** Of a model that an engine loads from a graph. */
   readonly graph?: OnnxGraph;
-  /** Of a model that is made of others. It needs no workers of its own. */
-  readonly ensemble?: EnsembleDefinition;
   /** Of a model that is a module of user code. */
   readonly pipeline?: PipelineSettings;
   /** The rows that runs on a GPU have; undefined: any number. */
@@ -39,14 +39,16 @@ export interface ModelDefinition {
   readonly path: string;
   /** Ascending, at least one. */
   readonly versions: readonly ModelVersionDefinition[];
+  /** What loads it in workers; undefined: it has no instances. */
+  readonly engine: EngineName | undefined;
   readonly lane: LaneName;
   readonly workerGroup: string;
   /** The group was named, so that other models may be in it. */
   readonly isGroupShared: boolean;
   readonly instanceGroups: readonly InstanceGroup[];
   /** Where each instance is to run. */
-  readonly places: readonly InstancePlace[];
-  /** As many as places. */
+  readonly placements: readonly InstancePlacement[];
+  /** As many as placements. */
   readonly instanceCount: number;
   /** Threads of one instance; 0: the server divides the machine's cores. */
   readonly threads: number;
@@ -75,12 +77,10 @@ export interface CacheChoice {
   readonly isShared: boolean;
 }
 
-export interface PipelineSettings {
-  /** Requests that one worker runs at once. */
-  readonly concurrency: number;
-}
+/** What a load says of a pipeline alone. */
+export type PipelineSettings = Required<Pick<LoadSpec, 'concurrency'>>;
 
-/** Pipelines have a lane of their own, to workers with another program. */
+/** A lane leads to workers of one program, or to this process; pipelines have a program and so a lane of their own. */
 export type LaneName = LaneChoice | 'pipeline';
 
 export type LaneChoice = 'local' | 'inline';

@@ -8,6 +8,12 @@ export interface JsonObject {
   readonly [key: string]: JsonValue;
 }
 
+/** A free size that several axes of the inputs share, because the graph gives them one name. */
+export interface SharedSize {
+  readonly name: string;
+  readonly axes: readonly { readonly input: number; readonly axis: number }[];
+}
+
 /** One version of a model as its clients see it. */
 export interface ModelView {
   readonly name: string;
@@ -26,8 +32,12 @@ export interface ModelView {
   readonly labels: ReadonlyMap<string, readonly string[]>;
   /** How requests of unequal shapes share a batch; absent: they do not. */
   readonly shaping?: BatchShaping;
+  /** Its engine takes text where others take bytes: elements of BYTES inputs must be UTF-8. Absent: any bytes. */
+  readonly takesTextOnly?: boolean;
   /** An operator of the graph that ends the engine's process where a tensor has no rows: such requests are refused. */
   readonly emptyHazard?: string;
+  /** Sizes that the graph says are equal; absent: it says so of none. */
+  readonly sharedSizes?: readonly SharedSize[];
   /** The completed model configuration in Triton's JSON form. */
   readonly config: JsonObject;
 }

@@ -11,7 +11,7 @@ import { freeShape } from './tensor-config.ts';
  * back to fill a batch. Batches here form only from what already waits while every instance is busy, so a large limit
  * delays nobody, and it lets throughput rise with the load.
  */
-export const rowsMaxDefault = 64;
+const rowsMaxDefault = 64;
 
 /** `auto`: share where it is proven safe or the configuration says so; `always` and `never`: whatever was proven. */
 export const batchChoices = ['auto', 'always', 'never'] as const;

@@ -2,7 +2,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import type { TensorSpec } from '@millrace/protocol';
 import { expect, test } from 'vitest';
-import { createPipelineDescriber } from './pipeline/describe-pipeline.ts';
+import { createPipelineDescriber } from './kinds/pipeline/describe-pipeline.ts';
 import { scanRepository } from './repository.ts';
 
 const root = new URL('../../../../', import.meta.url);

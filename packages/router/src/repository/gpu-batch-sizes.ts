@@ -11,7 +11,7 @@ import type { ModelConfig } from './config-text/model-config-schema.ts';
 export const gpuBatchSizesParameter = 'millrace.gpu_batch_sizes';
 const parameterPath = `parameters[${JSON.stringify(gpuBatchSizesParameter)}]`;
 /** Each has its own copy of the weights. */
-export const gpuBatchSizesMax = 16;
+const gpuBatchSizesMax = 16;
 /** Below this many rows a GPU takes hardly less time for fewer. */
 const rowsWorthHalving = 8;
 

@@ -5,9 +5,9 @@ import type { ModelConfig } from './config-text/model-config-schema.ts';
 import { type GroupChoice, readGroupChoices } from './group-parameters.ts';
 
 /** An instance is a process with the whole model in it: one, until the operator asks for more. */
-export const instanceCountDefault = 1;
+const instanceCountDefault = 1;
 /** Of all groups of a model together. */
-export const instanceCountMax = 256;
+const instanceCountMax = 256;
 
 /** The instances a configuration asks for. Where there are GPUs, they are what a model runs on that does not say. */
 export function readInstanceGroups(

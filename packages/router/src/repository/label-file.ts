@@ -1,11 +1,11 @@
 import { readFile, stat } from 'node:fs/promises';
 import { isAbsolute, join, normalize } from 'node:path';
+import { wordsFromFileError } from '@millrace/protocol';
 import type { Findings } from './config-text/findings.ts';
 import type { ModelConfig } from './config-text/model-config-schema.ts';
-import { wordsFromFileError } from './file-system-words.ts';
 
 export const labelFileBytesMax = 16 * 1024 * 1024;
-export const labelsMax = 1_000_000;
+const labelsMax = 1_000_000;
 
 export type Labels = { readonly labels: readonly string[] } | { readonly problem: string };
 

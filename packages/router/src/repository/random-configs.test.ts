@@ -137,10 +137,22 @@ function messageText(random: Random, schema: MessageSchema, depth: number): stri
   return parts.join(' ');
 }
 
+function mustField(schema: MessageSchema, name: string): Field {
+  const field = schema[name];
+  if (field === undefined) throw new Error(`there is no field ${name}`);
+  return field;
+}
+
+/** The message that a field of the configuration holds, or holds many of. */
+function blockOf(name: string): MessageSchema {
+  const field = mustField(modelConfigSchema, name);
+  const block = field.kind === 'list' ? field.element : field;
+  if (block.kind !== 'message') throw new Error(`${name} is no block`);
+  return block.message;
+}
+
 /** The parts that belong together, drawn so that many configurations are right, or nearly so. */
 function likelyText(random: Random): string {
-  const { dynamic_batching, sequence_batching, instance_group, model_warmup, batch_input, batch_output } =
-    modelConfigSchema;
   const parts: string[] = [];
   const add = (share: number, text: () => string): void => {
     if (random.chance(share)) parts.push(text());
@@ -157,8 +169,9 @@ function likelyText(random: Random): string {
     () =>
       `output { name: "y" data_type: TYPE_FP32 dims: [ ${free} ] } output { name: "z" data_type: TYPE_INT32 dims: [ 1 ] }`,
   );
-  if (random.chance(0.5)) parts.push(`dynamic_batching { ${messageText(random, dynamic_batching.message, 1)} }`);
-  else if (random.chance(0.3)) parts.push(`sequence_batching { ${messageText(random, sequence_batching.message, 1)} }`);
+  if (random.chance(0.5)) parts.push(`dynamic_batching { ${messageText(random, blockOf('dynamic_batching'), 1)} }`);
+  else if (random.chance(0.3))
+    parts.push(`sequence_batching { ${messageText(random, blockOf('sequence_batching'), 1)} }`);
   else if (random.chance(0.4)) {
     const initial = random.of(['', '1', '4', '-1', '1000000000', '1000000000000']);
     const begin =
@@ -172,20 +185,20 @@ function likelyText(random: Random): string {
     ]);
     parts.push(`sequence_batching { ${strategy} ${state} }`);
   }
-  add(0.2, () => `instance_group { ${messageText(random, instance_group.element.message, 1)} }`);
-  add(0.2, () => `model_warmup { ${messageText(random, model_warmup.element.message, 1)} }`);
+  add(0.2, () => `instance_group { ${messageText(random, blockOf('instance_group'), 1)} }`);
+  add(0.2, () => `model_warmup { ${messageText(random, blockOf('model_warmup'), 1)} }`);
   add(
     0.2,
     () =>
       `model_warmup { name: "w" batch_size: ${random.of(['1', '2', '8'])} inputs { key: "x" value { data_type: TYPE_FP32 dims: [ 4 ] zero_data: true } } inputs { key: "n" value { data_type: TYPE_INT32 dims: [ 1 ] random_data: true } } }`,
   );
-  add(0.2, () => `batch_input { ${messageText(random, batch_input.element.message, 1)} }`);
+  add(0.2, () => `batch_input { ${messageText(random, blockOf('batch_input'), 1)} }`);
   add(
     0.2,
     () =>
-      `batch_input { kind: ${random.of(batch_input.element.message.kind.names)} target_name: "n" data_type: TYPE_INT32 source_input: "x" }`,
+      `batch_input { kind: ${valueText(random, mustField(blockOf('batch_input'), 'kind'), 'kind', 1)} target_name: "n" data_type: TYPE_INT32 source_input: "x" }`,
   );
-  add(0.1, () => `batch_output { ${messageText(random, batch_output.element.message, 1)} }`);
+  add(0.1, () => `batch_output { ${messageText(random, blockOf('batch_output'), 1)} }`);
   add(0.15, () => 'batch_output { target_name: "y" kind: BATCH_SCATTER_WITH_INPUT_SHAPE source_input: "x" }');
   add(0.2, () => `response_cache { enable: ${random.of(['true', 'false'])} }`);
   while (random.chance(0.25)) {

@@ -9,11 +9,11 @@ import {
   type WarmupFill,
   type WarmupInput,
   type WarmupSample,
+  wordsFromFileError,
 } from '@millrace/protocol';
 import type { Findings } from './config-text/findings.ts';
 import type { ModelConfig } from './config-text/model-config-schema.ts';
 import { suggestionFor } from './config-text/suggestion.ts';
-import { wordsFromFileError } from './file-system-words.ts';
 import { staysInside } from './label-file.ts';
 
 /** Beside the versions, as in Triton's repositories. */

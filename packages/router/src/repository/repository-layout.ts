@@ -5,18 +5,19 @@
 import type { Stats } from 'node:fs';
 import { readdir, realpath, stat } from 'node:fs/promises';
 import { basename, join, resolve } from 'node:path';
-import type { ConfigProblem } from '@millrace/protocol';
+import { type ConfigProblem, wordsFromFileError } from '@millrace/protocol';
 import { modelNameProblem } from '../model/model-name.ts';
 import { isVersionName } from '../model/version-name.ts';
-import { wordsFromFileError } from './file-system-words.ts';
 
-/** Entries of one folder that are looked at; a folder with more is not a model repository. */
+/** Entries of one folder that are read; a folder with more is not a model repository. */
 const folderEntriesMax = 100_000;
 export const configFilename = 'config.pbtxt';
+/** Of a version whose configuration names no other and whose kind has no file of its own. */
+export const modelFilenameDefault = 'model.onnx';
 const fileEnding = '.onnx';
 
 /** A model that was found, not yet read. */
-export interface ModelPlace {
+export interface ModelLocation {
   readonly name: string;
   /** The model's folder, or the file itself. */
   readonly path: string;
@@ -28,15 +29,15 @@ export interface ModelPlace {
   readonly configText?: string;
 }
 
-export interface BadPlace {
+export interface BrokenModel {
   readonly name: string;
   readonly problem: ConfigProblem;
 }
 
 export interface Layout {
-  readonly places: readonly ModelPlace[];
-  /** Models that are there but cannot even be looked into. */
-  readonly bad: readonly BadPlace[];
+  readonly locations: readonly ModelLocation[];
+  /** Models that are there but cannot even be opened. */
+  readonly broken: readonly BrokenModel[];
   /** What is wrong with the repository itself. */
   readonly problems: readonly ConfigProblem[];
   readonly warnings: readonly ConfigProblem[];
@@ -56,7 +57,7 @@ export async function findModels(givenPath: string): Promise<Layout> {
   return findInRepository(path);
 }
 
-/** Two spellings of one place are one place. */
+/** Two spellings of one path give one path. */
 export async function realPathOf(path: string): Promise<string> {
   try {
     return await realpath(path);
@@ -66,12 +67,12 @@ export async function realPathOf(path: string): Promise<string> {
 }
 
 function findSingleFile(path: string): Layout {
-  const found = singleFilePlace(path);
+  const found = singleFileLocation(path);
   if ('problem' in found) return failed(path, found.problem.message);
-  return { places: [found], bad: [], problems: [], warnings: [] };
+  return { locations: [found], broken: [], problems: [], warnings: [] };
 }
 
-function singleFilePlace(path: string): ModelPlace | BadPlace {
+function singleFileLocation(path: string): ModelLocation | BrokenModel {
   const name = basename(path, fileEnding);
   const problem = modelNameProblem(name);
   if (problem === undefined) return { name, path, isSingleFile: true, hasConfig: false, versions: ['1'] };
@@ -79,8 +80,8 @@ function singleFilePlace(path: string): ModelPlace | BadPlace {
 }
 
 async function findInRepository(path: string): Promise<Layout> {
-  const places: ModelPlace[] = [];
-  const bad: BadPlace[] = [];
+  const locations: ModelLocation[] = [];
+  const broken: BrokenModel[] = [];
   const warnings: ConfigProblem[] = [];
   let names: readonly string[];
   try {
@@ -95,38 +96,38 @@ async function findInRepository(path: string): Promise<Layout> {
   for (const name of names) {
     // Hidden entries are other tools' (.git, .DS_Store).
     if (name.startsWith('.')) continue;
-    const found = await lookAt(join(path, name), name);
+    const found = await inspect(join(path, name), name);
     if (found === undefined) continue;
-    if ('versions' in found) places.push(found);
-    else if ('problem' in found) bad.push(found);
+    if ('versions' in found) locations.push(found);
+    else if ('problem' in found) broken.push(found);
     else warnings.push(found);
   }
-  if (places.length === 0 && bad.length === 0) {
+  if (locations.length === 0 && broken.length === 0) {
     warnings.push({ source: path, message: 'holds no models; put one at NAME/1/model.onnx or NAME.onnx' });
   }
-  return { places, bad, problems: [], warnings };
+  return { locations, broken, problems: [], warnings };
 }
 
 /** A folder whose own children are versions with a model in them is one level too deep. */
 async function isModelFolder(path: string, names: readonly string[]): Promise<boolean> {
   for (const name of names.filter(isVersionName)) {
     const children = await readdir(join(path, name)).catch((): string[] => []);
-    if (children.includes('model.onnx') && !children.some(isVersionName)) return true;
+    if (children.includes(modelFilenameDefault) && !children.some(isVersionName)) return true;
   }
   return false;
 }
 
-async function lookAt(path: string, name: string): Promise<ModelPlace | BadPlace | ConfigProblem | undefined> {
-  const bad = (message: string): BadPlace => ({ name, problem: { source: path, message } });
+async function inspect(path: string, name: string): Promise<ModelLocation | BrokenModel | ConfigProblem | undefined> {
+  const broken = (message: string): BrokenModel => ({ name, problem: { source: path, message } });
   let children: readonly string[];
   try {
     const stats = await stat(path);
-    if (!stats.isDirectory()) return name.endsWith(fileEnding) ? singleFilePlace(path) : undefined;
+    if (!stats.isDirectory()) return name.endsWith(fileEnding) ? singleFileLocation(path) : undefined;
     children = await readdir(path);
   } catch (error) {
-    return bad(wordsFromFileError(error));
+    return broken(wordsFromFileError(error));
   }
-  if (children.length > folderEntriesMax) return bad(`holds more than ${folderEntriesMax} entries`);
+  if (children.length > folderEntriesMax) return broken(`holds more than ${folderEntriesMax} entries`);
   const hasConfig = children.includes(configFilename);
   const versions: string[] = [];
   for (const child of children.filter(isVersionName)) {
@@ -141,10 +142,10 @@ async function lookAt(path: string, name: string): Promise<ModelPlace | BadPlace
     return { source: path, message: 'is not a model and is left out; a model lies at NAME/1/model.onnx or NAME.onnx' };
   }
   const problem = modelNameProblem(name);
-  if (problem !== undefined) return bad(problem);
+  if (problem !== undefined) return broken(problem);
   return { name, path, isSingleFile: false, hasConfig, versions };
 }
 
 function failed(source: string, message: string): Layout {
-  return { places: [], bad: [], problems: [{ source, message }], warnings: [] };
+  return { locations: [], broken: [], problems: [{ source, message }], warnings: [] };
 }

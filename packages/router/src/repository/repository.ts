@@ -1,9 +1,10 @@
 import { type ConfigProblem, noGpuSupport } from '@millrace/protocol';
 import type { ModelDefinition, ModelFailure } from '../model/model-definition.ts';
-import { warnOfSteps } from './ensemble/warn-of-steps.ts';
+import { warnOfSteps } from './kinds/ensemble/warn-of-steps.ts';
 import { modelDefaults } from './model-parameters.ts';
-import { type ReadModelOptions, readModel } from './read-model.ts';
-import { findModels, type ModelPlace, realPathOf } from './repository-layout.ts';
+import { readModel } from './read-model.ts';
+import type { ReadModelOptions } from './read-model-options.ts';
+import { findModels, type ModelLocation, realPathOf } from './repository-layout.ts';
 
 export interface RepositoryScan {
   /** Models with at least one version that can be served, by name. */
@@ -17,8 +18,8 @@ export interface RepositoryScan {
 
 /** The models of all `paths`, found and not yet read. */
 export interface FoundModels {
-  readonly places: readonly ModelPlace[];
-  /** By name: models that cannot even be looked into, or that are there twice. */
+  readonly locations: readonly ModelLocation[];
+  /** By name: models that cannot even be opened, or that are there twice. */
   readonly failures: readonly ModelFailure[];
   readonly problems: readonly ConfigProblem[];
   readonly warnings: readonly ConfigProblem[];
@@ -28,24 +29,25 @@ export async function findAllModels(paths: readonly string[]): Promise<FoundMode
   const problems: ConfigProblem[] = [];
   const warnings: ConfigProblem[] = [];
   const failures: ModelFailure[] = [];
-  const placesByName = new Map<string, ModelPlace[]>();
+  const locationsByName = new Map<string, ModelLocation[]>();
   for (const path of await distinctPaths(paths)) {
     const layout = await findModels(path);
     problems.push(...layout.problems);
     warnings.push(...layout.warnings);
-    for (const { name, problem } of layout.bad) failures.push({ name, version: '', problems: [problem] });
-    for (const place of layout.places) {
-      const found = placesByName.get(place.name) ?? [];
+    for (const { name, problem } of layout.broken) failures.push({ name, version: '', problems: [problem] });
+    for (const location of layout.locations) {
+      const found = locationsByName.get(location.name) ?? [];
       // A file that is given beside the folder it lies in is one model.
-      if (!found.some(({ path: known }) => known === place.path)) placesByName.set(place.name, [...found, place]);
+      if (!found.some(({ path: known }) => known === location.path))
+        locationsByName.set(location.name, [...found, location]);
     }
   }
-  const places: ModelPlace[] = [];
-  for (const [name, found] of placesByName) {
-    if (found.length === 1) places.push(...found);
+  const locations: ModelLocation[] = [];
+  for (const [name, found] of locationsByName) {
+    if (found.length === 1) locations.push(...found);
     else failures.push(namedTwice(name, found));
   }
-  return { places, failures, problems, warnings };
+  return { locations, failures, problems, warnings };
 }
 
 /**
@@ -60,8 +62,8 @@ export async function scanRepository(
   const warnings = [...found.warnings];
   const failures = [...found.failures];
   const models: ModelDefinition[] = [];
-  for (const place of found.places) {
-    const reading = await readModel(place, { gpu: noGpuSupport, defaults: modelDefaults, ...options });
+  for (const location of found.locations) {
+    const reading = await readModel(location, { gpu: noGpuSupport, defaults: modelDefaults, ...options });
     if (reading.definition !== undefined) models.push(reading.definition);
     failures.push(...reading.failures);
     warnings.push(...reading.warnings);
@@ -80,8 +82,8 @@ async function distinctPaths(paths: readonly string[]): Promise<readonly string[
 }
 
 /** Which of them a caller would get must not depend on the order of the paths, so none is served. */
-function namedTwice(name: string, places: readonly ModelPlace[]): ModelFailure {
-  const all = places.map(({ path }) => path);
+function namedTwice(name: string, locations: readonly ModelLocation[]): ModelFailure {
+  const all = locations.map(({ path }) => path);
   const message = `the name ${JSON.stringify(name)} is used by several models (${all.join(', ')}); rename all but one`;
   return { name, version: '', problems: [{ source: all[0] ?? '', message }] };
 }

@@ -1,6 +1,8 @@
+import { join } from 'node:path';
 import { compareVersions, isVersionName } from '../model/version-name.ts';
 import type { Findings } from './config-text/findings.ts';
 import type { ModelConfig } from './config-text/model-config-schema.ts';
+import { type ModelLocation, modelFilenameDefault } from './repository-layout.ts';
 
 export interface ChosenVersions {
   /** Ascending. */
@@ -31,4 +33,25 @@ export function chooseVersions(config: ModelConfig, present: readonly string[], 
   const count = policy.latest?.num_versions ?? (policy.latest === undefined ? 1 : 0);
   if (count < 1) findings.problem('version_policy.latest.num_versions', 'must be at least 1');
   return { versions: count < 1 ? [] : ascending.slice(-count), missing: [] };
+}
+
+/** Versions that the policy names and that have no folder are left out, as Triton leaves them out; one must be there. */
+export function noteMissingVersions(
+  place: ModelLocation,
+  { versions, missing }: ChosenVersions,
+  findings: Findings,
+): void {
+  const field = 'version_policy.specific.versions';
+  if (versions.length > 0) {
+    for (const version of missing) {
+      findings.warning(field, `names version ${version}, but there is no folder ${join(place.path, version)}`);
+    }
+  } else if (missing.length > 0) {
+    const present = [...place.versions].sort(compareVersions).join(', ');
+    const there = present === '' ? 'there is no version folder' : `the version folders are ${present}`;
+    findings.problem(field, `names ${missing.join(', ')}, and none of them exists; ${there}`);
+  } else if (!findings.hasProblems) {
+    const example = `${place.name}/1/${modelFilenameDefault}`;
+    findings.problem('', `no version of ${place.name} can be served; put one at ${example}`);
+  }
 }

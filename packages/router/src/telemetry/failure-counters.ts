@@ -13,7 +13,7 @@ const codesWithoutModel: ReadonlySet<ErrorCode> = new Set([
 ]);
 
 export const allFailureCodes = Object.keys(errorCatalogue) as readonly ErrorCode[];
-export const modelFailureCodes: readonly ErrorCode[] = allFailureCodes.filter((code) => !codesWithoutModel.has(code));
+const modelFailureCodes: readonly ErrorCode[] = allFailureCodes.filter((code) => !codesWithoutModel.has(code));
 
 export type TritonFailureReason = 'REJECTED' | 'CANCELED' | 'BACKEND' | 'OTHER';
 

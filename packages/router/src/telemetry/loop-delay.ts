@@ -5,7 +5,7 @@
 import { createHistogram } from 'node:perf_hooks';
 import type { Histogram } from './series.ts';
 
-export const loopDelaySampleMs = 10;
+const loopDelaySampleMs = 10;
 
 export interface LoopDelay {
   readonly meanSeconds: number;

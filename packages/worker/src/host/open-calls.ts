@@ -1,5 +1,6 @@
 /** The calls of running batches that have no answer yet. */
 import {
+  alignedToElement,
   type CallAnsweredMessage,
   type CallCancelledMessage,
   type CallFailedMessage,
@@ -10,8 +11,6 @@ import {
   type Tensor,
 } from '@millrace/protocol';
 import type { ModelCall } from '../engine.ts';
-
-const alignmentBytes = 8;
 
 interface OpenCall {
   readonly batch: number;
@@ -88,7 +87,7 @@ function layOut(tensors: readonly Tensor[], lend: (bytes: number) => Region): { 
   let bytes = 0;
   const offsets = tensors.map(({ data }) => {
     const offset = bytes;
-    bytes += Math.ceil(data.byteLength / alignmentBytes) * alignmentBytes;
+    bytes += alignedToElement(data.byteLength);
     return offset;
   });
   const region = lend(bytes);

@@ -1,6 +1,7 @@
 import { randomInt } from 'node:crypto';
 import {
   decodeToWorker,
+  dispatchVersions,
   type FindShared,
   FrameReader,
   FrameWriter,
@@ -9,6 +10,7 @@ import {
   type HelloFrame,
   MalformedFrame,
   type Region,
+  takeCommonVersion,
   type WorkerMessage,
 } from '@millrace/protocol';
 import { Arena, heapBytes, inFrameBytesMax, type Mapping } from '@millrace/shared-memory';
@@ -87,13 +89,18 @@ export class RouterLink {
     }
   }
 
-  #onHello({ toWorkerBytes, toRouterBytes, frameBytesMax }: HelloFrame): void {
+  #onHello({ versions, toWorkerBytes, toRouterBytes, frameBytesMax }: HelloFrame): void {
     this.#writer = new FrameWriter(Math.min(frameBytesMax, frameBytesMaxDefault));
+    // The router refuses a worker with which it has no version in common, and needs its greeting to say why.
+    if (takeCommonVersion(dispatchVersions, versions) === undefined) {
+      this.#greet(0, 0);
+      return;
+    }
     const bytes = toWorkerBytes + toRouterBytes;
     const mapping = bytes === 0 ? undefined : this.#options.takeMapping(bytes);
     if (mapping === undefined) {
       this.#findShared = findNothing;
-      this.#append({ kind: 'hello', toWorkerBytes: 0, toRouterBytes: 0, frameBytesMax: frameBytesMaxDefault });
+      this.#greet(0, 0);
     } else {
       const inputs = mapping.bytes.subarray(0, toWorkerBytes);
       this.#findShared = (offset, bytes) =>
@@ -101,9 +108,14 @@ export class RouterLink {
           ? { bytes: inputs.subarray(offset, offset + bytes), release: ignoreRelease }
           : undefined;
       this.#outputs = new Arena(mapping.bytes.subarray(toWorkerBytes));
-      this.#append({ kind: 'hello', toWorkerBytes, toRouterBytes, frameBytesMax: frameBytesMaxDefault });
+      this.#greet(toWorkerBytes, toRouterBytes);
     }
     this.#host.start();
+  }
+
+  #greet(toWorkerBytes: number, toRouterBytes: number): void {
+    const sizes = { toWorkerBytes, toRouterBytes, frameBytesMax: frameBytesMaxDefault };
+    this.#append({ kind: 'hello', versions: dispatchVersions, ...sizes });
   }
 
   #lend(bytes: number): Region {

@@ -50,7 +50,7 @@ function codeOf(thrown: unknown): ErrorCode | undefined {
 }
 
 /** `pipeline.ts:12`: the innermost frame in the folder of the pipeline. */
-export function placeOf(error: unknown, modulePath: string): string | undefined {
+function placeOf(error: unknown, modulePath: string): string | undefined {
   const folder = pathToFileURL(dirname(modulePath)).href;
   for (const line of stackOf(error).split('\n')) {
     const start = line.indexOf(`${folder}/`);

@@ -1,10 +1,11 @@
 /** As much of the protobuf wire format as an ONNX model needs: varints, strings, bytes and nested messages. */
+import { delimitedHead, varint } from '@millrace/protocol';
+
 export class ProtobufWriter {
   readonly #bytes: number[] = [];
 
   integer(field: number, value: number | bigint): this {
-    this.#varint((field << 3) | 0);
-    this.#varint(value);
+    this.#bytes.push(...varint(field << 3), ...varint(value));
     return this;
   }
 
@@ -17,22 +18,12 @@ export class ProtobufWriter {
   }
 
   raw(field: number, bytes: Uint8Array): this {
-    this.#varint((field << 3) | 2);
-    this.#varint(bytes.length);
+    this.#bytes.push(...delimitedHead(field, bytes.length));
     for (const byte of bytes) this.#bytes.push(byte);
     return this;
   }
 
   finish(): Uint8Array {
     return Uint8Array.from(this.#bytes);
-  }
-
-  #varint(value: number | bigint): void {
-    let rest = BigInt.asUintN(64, BigInt(value));
-    while (rest >= 0x80n) {
-      this.#bytes.push(Number(rest & 0x7fn) | 0x80);
-      rest >>= 7n;
-    }
-    this.#bytes.push(Number(rest));
   }
 }

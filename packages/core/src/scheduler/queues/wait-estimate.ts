@@ -4,7 +4,7 @@ import type { ModelEntry } from '../models/model-entry.ts';
 import type { Refusal } from '../requests/refusal.ts';
 
 /** An estimate has to be over a limit by this factor before a request is refused for it. */
-export const doubtFactor = 1.25;
+const doubtFactor = 1.25;
 
 /** Callers are not told to come again sooner or later than this. */
 export const retryAfterMsMin = 10;

@@ -228,11 +228,7 @@ test.each<[string, string[], RegExp]>([
     ['echo', '--random', '--shape', 'x=100000,100000'],
     /more than 67108864; give a smaller --shape\n$/,
   ],
-  [
-    'a file that is not there',
-    ['echo', '--data', 'no.json'],
-    /cannot read no\.json: it does not exist; check the path\n$/,
-  ],
+  ['a file that is not there', ['echo', '--data', 'no.json'], /no\.json does not exist\n$/],
 ])('%s ends with 1 and one line', async (_title, words, stderr) => {
   const result = await infer(...words);
   expect(result.code).toBe(1);

@@ -1,14 +1,13 @@
 /** `millrace infer`: one request to a running server, its answer on the screen. */
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
-import { ConfigError, type ConfigProblem } from '@millrace/protocol';
+import { ConfigError, type ConfigProblem, wordsFromFileError } from '@millrace/protocol';
+import { paintOf, terminalOf } from '../../terminal.ts';
 import { CommandFailure } from '../command-failure.ts';
 import { exitCodes } from '../exit-codes.ts';
-import { failureReason } from '../failure-reason.ts';
 import type { FlagValues, ParsedArguments } from '../parse-arguments.ts';
 import type { CommandContext } from '../run-command.ts';
 import { timeoutMsFrom, urlFrom } from '../server-call.ts';
-import { paintOf, terminalOf } from '../terminal.ts';
 import { buildInputs, type WantedInputs } from './build-inputs.ts';
 import { decodeInferAnswer, encodeInferRequest } from './infer-messages.ts';
 import { type EncodedRequest, InferenceClient } from './inference-client.ts';
@@ -54,7 +53,7 @@ async function readData(file: string, context: CommandContext): Promise<Uint8Arr
     try {
       return readFileSync(path.resolve(context.cwd, file));
     } catch (error) {
-      throw new CommandFailure(`cannot read ${file}: ${failureReason(error)}`);
+      throw new CommandFailure(`${file} ${wordsFromFileError(error)}`);
     }
   }
   const chunks: Uint8Array[] = [];

@@ -1,6 +1,6 @@
 import { encodeBytesElements, type Tensor } from '@millrace/protocol';
 import { expect, test } from 'vitest';
-import { paintOf } from '../terminal.ts';
+import { paintOf } from '../../terminal.ts';
 import { answerJson, answerText } from './print-answer.ts';
 
 const paint = paintOf({ hasColours: false });

@@ -1,7 +1,7 @@
 /** An answer as a person reads it: every output with its shape and, of large ones, the beginning. */
 import { type JsonValue, stringifyJson, type Tensor, takeBytesElements } from '@millrace/protocol';
+import type { Paint } from '../../terminal.ts';
 import { tensorText } from '../start-screen.ts';
-import type { Paint } from '../terminal.ts';
 import { type DecodedAnswer, jsonDataOf } from './infer-messages.ts';
 
 const rowsShownMax = 8;

@@ -1,6 +1,6 @@
 /** Who shares the runs of each model that a scan found, why, and what to change. */
 import type { ModelDefinition, ModelVersionDefinition, RepositoryScan } from '@millrace/router/internal';
-import type { Paint } from '../terminal.ts';
+import type { Paint } from '../../terminal.ts';
 import { table, wrapped } from '../text-layout.ts';
 
 const width = 100;
@@ -28,15 +28,23 @@ interface Explanation {
 
 function explanationOf(
   { name }: ModelDefinition,
-  { version, view, policy, ensemble }: ModelVersionDefinition,
+  definition: ModelVersionDefinition,
   scan: RepositoryScan,
 ): Explanation {
-  const rowsMax = view.isBatched ? view.rowsMax : 0;
-  if (ensemble !== undefined) {
-    const steps = [...new Set(ensemble.plan.steps.map((step) => step.model))];
-    const reason = `ensemble: shares where its steps do: ${steps.map((step) => `${step} ${stepShares(step, scan)}`).join(', ')}`;
-    return { cells: [name, version, `${rowsMax}`, 'by step', '-', '-'], reason, advice: '' };
+  switch (definition.runner) {
+    case 'ensemble': {
+      const { version, view, ensemble } = definition;
+      const steps = [...new Set(ensemble.plan.steps.map((step) => step.model))];
+      const reason = `ensemble: shares where its steps do: ${steps.map((step) => `${step} ${stepShares(step, scan)}`).join(', ')}`;
+      return { cells: [name, version, `${rowsMaxOf(view)}`, 'by step', '-', '-'], reason, advice: '' };
+    }
+    case 'queue':
+      return ofQueue(name, definition);
   }
+}
+
+function ofQueue(name: string, { version, view, policy }: ModelVersionDefinition): Explanation {
+  const rowsMax = rowsMaxOf(view);
   const { sharing } = view;
   if (sharing === undefined) {
     const isShared = policy.rowsMax > 1;
@@ -47,6 +55,10 @@ function explanationOf(
   const guess = isGuessed ? ' (guessed)' : '';
   const node = verdict.kind === 'independent' || verdict.node === '' ? '-' : verdict.node;
   return { cells: [name, version, `${rowsMax}${guess}`, yesOrNo(sharesRuns), verdict.kind, node], reason, advice };
+}
+
+function rowsMaxOf({ isBatched, rowsMax }: ModelVersionDefinition['view']): number {
+  return isBatched ? rowsMax : 0;
 }
 
 /** What a step runs is the version that the scan would serve, the highest of several. */

@@ -1,9 +1,8 @@
 /** What `millrace models load` sends: files of this machine, read whole. */
 import { readFileSync, statSync } from 'node:fs';
 import path from 'node:path';
-import { type ConfigProblem, type JsonObject, parseJson } from '@millrace/protocol';
+import { type ConfigProblem, type JsonObject, parseJson, wordsFromFileError } from '@millrace/protocol';
 import { CommandFailure } from '../command-failure.ts';
-import { failureReason } from '../failure-reason.ts';
 import type { FlagValues } from '../parse-arguments.ts';
 
 export function loadBodyFrom(flags: FlagValues, cwd: string, problems: ConfigProblem[]): JsonObject {
@@ -14,7 +13,7 @@ export function loadBodyFrom(flags: FlagValues, cwd: string, problems: ConfigPro
       body.config = parseJson(readNamed(config, cwd));
     } catch (error) {
       if (error instanceof CommandFailure) throw error;
-      problems.push({ source: '--config', message: `${config} is not JSON: ${failureReason(error)}` });
+      problems.push({ source: '--config', message: `${config} is not JSON: ${(error as Error).message}` });
     }
   }
   const files: JsonObject = {};
@@ -45,6 +44,6 @@ function readNamed(file: string, cwd: string): Buffer {
     return readFileSync(fullPath);
   } catch (error) {
     if (error instanceof CommandFailure) throw error;
-    throw new CommandFailure(`cannot read ${file}: ${failureReason(error)}`);
+    throw new CommandFailure(`${file} ${wordsFromFileError(error)}`);
   }
 }

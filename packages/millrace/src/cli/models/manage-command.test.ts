@@ -206,7 +206,7 @@ describe('what it says when something is wrong', () => {
 
   test('a file that is not there ends with 1', async () => {
     const { code, stderr } = await models(['load', 'mlp', '--config', 'nope.json']);
-    expect([code, stderr]).toEqual([1, 'millrace: cannot read nope.json: it does not exist; check the path\n']);
+    expect([code, stderr]).toEqual([1, 'millrace: nope.json does not exist\n']);
   });
 
   const refusing = (status: number, code: string, error: string): { fetch: typeof fetch } => ({

@@ -1,12 +1,12 @@
 /** `millrace models …` over a running server: one call or two, a table or JSON. */
 import { ConfigError, type ConfigProblem, type JsonObject, type JsonValue, stringifyJson } from '@millrace/protocol';
 import { takeSeconds } from '../../config/units.ts';
+import { type Paint, paintOf, terminalOf } from '../../terminal.ts';
 import type { CommandSpec } from '../command-table.ts';
 import { exitCodes } from '../exit-codes.ts';
 import type { FlagValues, ParsedArguments } from '../parse-arguments.ts';
 import type { CommandContext } from '../run-command.ts';
 import { managedFrom, timeoutMsFrom } from '../server-call.ts';
-import { type Paint, paintOf, terminalOf } from '../terminal.ts';
 import { loadBodyFrom } from './load-body.ts';
 import { type ManagementCall, ManagementClient } from './management-client.ts';
 import { contextsText, instancesText, queuesText, trafficText } from './management-text.ts';

@@ -1,7 +1,7 @@
 /** What a server tells of itself, as tables for people. Members that are missing are shown as a dash. */
 import type { JsonObject, JsonValue } from '@millrace/protocol';
+import type { Paint } from '../../terminal.ts';
 import { isObject } from '../server-call.ts';
-import type { Paint } from '../terminal.ts';
 import { table } from '../text-layout.ts';
 
 type Column = readonly [head: string, cell: (row: JsonObject) => string];

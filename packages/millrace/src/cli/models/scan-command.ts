@@ -2,12 +2,12 @@
 import path from 'node:path';
 import { ConfigError, type ConfigProblem } from '@millrace/protocol';
 import { didYouMean } from '../../config/suggest.ts';
+import { paintOf, terminalOf } from '../../terminal.ts';
 import { modelsCommand, subcommandsOf } from '../command-table.ts';
 import { exitCodes } from '../exit-codes.ts';
 import { pathProblem } from '../load-config.ts';
 import type { ParsedArguments } from '../parse-arguments.ts';
 import type { CommandContext } from '../run-command.ts';
-import { paintOf, terminalOf } from '../terminal.ts';
 import { explainText } from './explain-text.ts';
 import { scanJson, scanText } from './scan-text.ts';
 

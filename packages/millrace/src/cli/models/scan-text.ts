@@ -1,8 +1,8 @@
 /** What a scan of model folders found, as a table for people or JSON for programs. */
 import { type ConfigProblem, formatConfigProblem } from '@millrace/protocol';
 import type { ModelDefinition, ModelVersionDefinition, RepositoryScan } from '@millrace/router/internal';
+import type { Paint } from '../../terminal.ts';
 import { tensorsText } from '../start-screen.ts';
-import type { Paint } from '../terminal.ts';
 import { table } from '../text-layout.ts';
 
 export function scanText(scan: RepositoryScan, paint: Paint): string {
@@ -25,14 +25,21 @@ export function scanText(scan: RepositoryScan, paint: Paint): string {
 }
 
 function rowOf(model: ModelDefinition, definition: ModelVersionDefinition): string[] {
-  const { version, view, policy, ensemble } = definition;
+  const { version, view, policy } = definition;
   const rows = !view.isBatched ? '-' : policy.rowsMax > 1 ? `≤ ${policy.rowsMax}` : `≤ ${view.rowsMax}, alone`;
-  const workers = model.instanceCount === 1 ? '1 worker' : `${model.instanceCount} workers`;
-  const shared = model.isGroupShared ? `, group ${model.workerGroup}` : '';
-  const alone = model.lane === 'inline' ? 'inline' : `${workers}${shared}`;
-  const runs =
-    ensemble === undefined ? alone : `by ${[...new Set(ensemble.plan.steps.map((step) => step.model))].join(', ')}`;
-  return [model.name, version, rows, runs, tensorsText(view.inputs), tensorsText(view.outputs)];
+  return [model.name, version, rows, runsText(model, definition), tensorsText(view.inputs), tensorsText(view.outputs)];
+}
+
+function runsText(model: ModelDefinition, definition: ModelVersionDefinition): string {
+  switch (definition.runner) {
+    case 'ensemble':
+      return `by ${[...new Set(definition.ensemble.plan.steps.map((step) => step.model))].join(', ')}`;
+    case 'queue': {
+      const workers = model.instanceCount === 1 ? '1 worker' : `${model.instanceCount} workers`;
+      const shared = model.isGroupShared ? `, group ${model.workerGroup}` : '';
+      return model.lane === 'inline' ? 'inline' : `${workers}${shared}`;
+    }
+  }
 }
 
 function problemLines(problems: readonly ConfigProblem[]): string[] {

@@ -36,7 +36,7 @@ function isSingle({ dims }: Value): boolean {
 }
 
 /** As numpy's matmul: the last two axes are matrices, those before them are aligned. */
-export function multiply(left: Value, right: Value, call: Call): OutputValue {
+function multiply(left: Value, right: Value, call: Call): OutputValue {
   mustNotCount([left, right]);
   const [leftDims, rightDims] = [mustHaveDims(left), mustHaveDims(right)];
   if (leftDims.length === 0 || rightDims.length === 0) throw unknown('a factor has no axes');

@@ -4,6 +4,7 @@ import { type BatchShaping, type GeneratedInput, sizeClassOf } from '../../model
 import { layOutBatch, splitterOf } from '../batch-layout.ts';
 import type { ServedModel } from '../served-model.ts';
 import { servedModel } from '../testing/models.ts';
+import { inferRequest } from '../testing/requests.ts';
 import { ValidInferRequest } from '../valid-request.ts';
 
 const dirty = (bytes: number): Region => ({ bytes: new Uint8Array(bytes).fill(0xee), release: () => {} });
@@ -28,19 +29,9 @@ function request(model: ServedModel, ...rows: readonly (readonly number[])[]): V
   const data = new Uint8Array(Int32Array.from(rows.flat()).buffer);
   const shape = [rows.length, rows[0]?.length ?? 0];
   return ValidInferRequest.from(
-    {
-      model: 'm',
-      version: '',
-      id: '',
-      parameters: new Map(),
+    inferRequest({
       inputs: [{ name: 'x', datatype: 'INT32', shape, data }],
-      outputs: [],
-      timeoutMs: undefined,
-      queueTimeoutMs: undefined,
-      priority: 0,
-      sequence: undefined,
-      caller: '',
-    },
+    }),
     model,
   );
 }

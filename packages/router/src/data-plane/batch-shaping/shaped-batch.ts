@@ -1,6 +1,7 @@
 /** Lays out a batch of unequal requests, and cuts its answer: the slower sisters of batch-layout.ts. */
 import {
   type AnsweredMessage,
+  alignedToCacheLine,
   type BatchTensor,
   datatypes,
   elementCount,
@@ -17,9 +18,6 @@ import { copySlices, finish } from '../sliced-work/copy-slices.ts';
 import { copySliceBytesMax } from '../sliced-work/sliced-work.ts';
 import { copyCornerSlices, fillSlices } from './copy-corner.ts';
 import { generatedTensor } from './generated-inputs.ts';
-
-/** Every tensor begins on a cache line, so any typed view of it is aligned. */
-const alignmentBytes = 64;
 
 interface Planned {
   readonly index: number;
@@ -46,15 +44,14 @@ export function layOutShapedInputs(
     const index = first.inputs.length + position;
     planned.push({ index, shape, bytes: data.byteLength, write: (target) => copySlices([{ source: data, target }]) });
   }
-  const aligned = (bytes: number): number => Math.ceil(bytes / alignmentBytes) * alignmentBytes;
-  const regionBytes = planned.reduce((sum, { bytes }) => sum + aligned(bytes), 0);
+  const regionBytes = planned.reduce((sum, { bytes }) => sum + alignedToCacheLine(bytes), 0);
   const region = lend(regionBytes);
   const writes: Generator<void, void>[] = [];
   let offset = 0;
   const inputs = planned.map(({ index, shape, bytes, write }) => {
     const data = region.bytes.subarray(offset, offset + bytes);
     writes.push(write(data));
-    offset += aligned(bytes);
+    offset += alignedToCacheLine(bytes);
     return { index, shape, data };
   });
   const slices = oneAfterOther(writes);

@@ -3,10 +3,11 @@ import { Cancellation, type CancelSignal, type ErrorCode, InferenceError } from 
 import { describe, expect, test } from 'vitest';
 import { MetricsObserver } from '../../telemetry/metrics-observer.ts';
 import { MetricsRegistry } from '../../telemetry/registry.ts';
-import type { InferAnswer, InferRequest } from '../infer.ts';
+import type { InferAnswer } from '../infer.ts';
 import { copySliceBytesMax, SlicedWork } from '../sliced-work/sliced-work.ts';
 import { HeldClock } from '../testing/held-clock.ts';
 import { servedModel } from '../testing/models.ts';
+import { inferRequest, type RequestWords } from '../testing/requests.ts';
 import { ValidInferRequest } from '../valid-request.ts';
 import { CachingRunner, type WaitingRequest } from './caching-runner.ts';
 import { hashSliceBytesMax } from './request-key.ts';
@@ -95,23 +96,13 @@ class Stage {
     });
   }
 
-  send(bytes: ArrayLike<number>, rest: Partial<InferRequest> = {}, signal: CancelSignal = new Cancellation()) {
+  send(bytes: ArrayLike<number>, rest: Partial<RequestWords> = {}, signal: CancelSignal = new Cancellation()) {
     const data = Uint8Array.from(bytes);
     const valid = ValidInferRequest.from(
-      {
-        model: 'm',
-        version: '',
-        id: '',
-        parameters: new Map(),
+      inferRequest({
         inputs: [{ name: 'x', datatype: 'UINT8', shape: [1, bytes.length], data }],
-        outputs: [],
-        timeoutMs: undefined,
-        queueTimeoutMs: undefined,
-        priority: 0,
-        sequence: undefined,
-        caller: '',
         ...rest,
-      },
+      }),
       this.#model,
     );
     const sent: { answer: InferAnswer | undefined; told: string | undefined; data: Uint8Array } = {
@@ -282,9 +273,9 @@ describe('identical requests on their way', () => {
 
   test('end by their own deadlines, and the run ends with the last of them', async () => {
     const stage = new Stage();
-    const soon = stage.send([1], { timeoutMs: 100 });
-    const late = stage.send([1], { timeoutMs: 200 });
-    expect(stage.run(0).request.timeoutMs).toBeUndefined();
+    const soon = stage.send([1], { deadlineAt: stage.clock.now() + 100 });
+    const late = stage.send([1], { deadlineAt: stage.clock.now() + 200 });
+    expect(stage.run(0).request.origin.deadlineAt).toBe(Number.POSITIVE_INFINITY);
     stage.clock.advance(100);
     await stage.heard();
     expect([soon.told, late.told]).toEqual(['deadline-exceeded', undefined]);
@@ -345,9 +336,9 @@ describe('identical requests on their way', () => {
     stage.send([1]);
     stage.send([1]);
     const cancellation = new Cancellation();
-    const alone = stage.send([1], { timeoutMs: 50 }, cancellation);
+    const alone = stage.send([1], { deadlineAt: stage.clock.now() + 50 }, cancellation);
     expect(stage.runs.length).toBe(2);
-    expect(stage.run(1).request.timeoutMs).toBe(50);
+    expect(stage.run(1).request.origin.deadlineAt).toBe(stage.clock.now() + 50);
     cancellation.cancel('cancelled');
     await stage.heard();
     expect(alone.told).toBe('cancelled');
@@ -382,7 +373,7 @@ describe('large requests', () => {
     async (reason) => {
       const stage = new Stage();
       const cancellation = new Cancellation();
-      const sent = stage.send(large, { timeoutMs: 50 }, cancellation);
+      const sent = stage.send(large, { deadlineAt: stage.clock.now() + 50 }, cancellation);
       stage.clock.endOneTurn();
       if (reason === 'cancelled') cancellation.cancel('cancelled');
       else stage.clock.advance(50);

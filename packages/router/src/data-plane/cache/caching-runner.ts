@@ -7,12 +7,14 @@ import { type FailedFlight, type Flights, isFailureOfRequest } from '@millrace/c
 import { Cancellation, type CancelReason, type CancelSignal, InferenceError } from '@millrace/protocol';
 import type { CacheChoice } from '../../model/model-definition.ts';
 import type { Clock } from '../clock.ts';
+import { atDeadline } from '../deadline-timer.ts';
 import type { InferAnswer, Runner } from '../infer.ts';
 import type { ModelObserver } from '../observer.ts';
 import type { ServedModel } from '../served-model.ts';
 import { bytesOfTensors, copiesOf, finish } from '../sliced-work/copy-slices.ts';
 import { copySliceBytesMax, type SlicedWork } from '../sliced-work/sliced-work.ts';
 import type { ValidInferRequest } from '../valid-request.ts';
+import { Waiter } from '../waiter.ts';
 import { hashSliceBytesMax, requestKeyFrom, requestKeySlices } from './request-key.ts';
 import type { ResultCache } from './result-cache.ts';
 
@@ -33,15 +35,11 @@ export interface CachingRunnerParts {
 /** A request that waits for a run: its own, or that of an identical one. */
 export interface WaitingRequest {
   readonly request: ValidInferRequest;
-  readonly resolve: (answer: InferAnswer) => void;
-  readonly reject: (error: InferenceError) => void;
+  readonly waiter: Waiter;
   readonly startedAt: number;
   stopListening: (() => void) | undefined;
   cancelTimer: (() => void) | undefined;
 }
-
-/** The longest delay a timer takes, 24 days: nobody waits for a deadline beyond. */
-const timerMsMax = 2 ** 31 - 1;
 
 /** The run of a flight. */
 interface Run {
@@ -100,7 +98,7 @@ export class CachingRunner implements Runner {
         reject(new InferenceError(reason, leavingMessages[reason]));
       };
       const waiting: Pick<WaitingRequest, 'stopListening' | 'cancelTimer'> = {
-        cancelTimer: afterTimeout(clock, request.timeoutMs, 0, () => leave('deadline-exceeded')),
+        cancelTimer: atDeadline(clock, request.origin.deadlineAt, () => leave('deadline-exceeded')),
         stopListening: undefined,
       };
       waiting.stopListening = signal.onCancel(leave);
@@ -119,37 +117,36 @@ export class CachingRunner implements Runner {
     startedAt: number,
     lookUpMs: number,
   ): Promise<InferAnswer> {
-    return new Promise((resolve, reject) => {
+    return Waiter.promise(signal, (waiter) => {
       const { flights, inner, clock, observer } = this.#parts;
-      const waiter: WaitingRequest = {
+      const waiting: WaitingRequest = {
         request,
-        resolve,
-        reject,
+        waiter,
         startedAt,
         stopListening: undefined,
         cancelTimer: undefined,
       };
       // Together with a less urgent request, an urgent one would wait as long as that.
-      const flight = `${key} ${request.priority}`;
-      const part = flights.join(flight, waiter, request.bytes);
+      const flight = `${key} ${request.origin.priority}`;
+      const part = flights.join(flight, waiting, request.bytes);
       if (part === 'follow') observer.requestFollows();
       else observer.cacheMissed(lookUpMs);
       if (part === 'alone') {
-        inner.run(request.after(lookUpMs), signal).then(resolve, reject);
+        inner.run(request, signal).then(waiter.resolve, waiter.reject);
         return;
       }
-      if (part === 'lead') this.#launch(key, flight, waiter);
-      const leave = (): void => this.#leave(key, flight, waiter, 'deadline-exceeded');
-      waiter.cancelTimer = afterTimeout(clock, request.timeoutMs, lookUpMs, leave);
+      if (part === 'lead') this.#launch(key, flight, waiting);
+      const leave = (): void => this.#leave(key, flight, waiting, 'deadline-exceeded');
+      waiting.cancelTimer = atDeadline(clock, request.origin.deadlineAt, leave);
       // Last: one that is cancelled already calls back at once, and then the waiter must be known.
-      waiter.stopListening = signal.onCancel((reason) => this.#leave(key, flight, waiter, reason));
+      waiting.stopListening = signal.onCancel((reason) => this.#leave(key, flight, waiting, reason));
     });
   }
 
-  #launch(key: string, flight: string, waiter: WaitingRequest): void {
+  #launch(key: string, flight: string, waiting: WaitingRequest): void {
     const run: Run = { cancellation: new Cancellation(), copying: undefined };
     this.#runs.set(flight, run);
-    const { request, slices } = waiter.request.detached();
+    const { request, slices } = waiting.request.detached();
     if (request.bytes <= copySliceBytesMax) {
       finish(slices);
       this.#start(key, flight, run, request);
@@ -159,7 +156,7 @@ export class CachingRunner implements Runner {
       run.copying = undefined;
       this.#start(key, flight, run, request);
     });
-    run.copying = { from: waiter, cancel };
+    run.copying = { from: waiting, cancel };
   }
 
   #start(key: string, flight: string, run: Run, request: ValidInferRequest): void {
@@ -177,22 +174,22 @@ export class CachingRunner implements Runner {
   #answered(key: string, flight: string, owner: string, answer: InferAnswer): void {
     const { cache, model, flights, clock, observer } = this.#parts;
     this.#runs.delete(flight);
-    const waiters = flights.answered(flight);
+    const all = flights.answered(flight);
     const bytes = bytesOfTensors(answer.outputs);
     let shared: InferAnswer;
     if (bytes > copySliceBytesMax && cache.keeps(bytes)) {
-      shared = sharedAmong(waiters.length + 1, answer);
+      shared = sharedAmong(all.length + 1, answer);
       this.#keepLarge(key, owner, shared);
     } else {
       const kept = cache.keep(key, owner, model, answer);
       if (kept !== undefined) answer.release();
-      shared = kept ?? sharedAmong(waiters.length, answer);
+      shared = kept ?? sharedAmong(all.length, answer);
     }
-    for (const [index, waiter] of waiters.entries()) {
-      settle(waiter);
+    for (const [index, waiting] of all.entries()) {
+      settle(waiting);
       // The run itself was counted as one request by whoever ran it.
-      if (index > 0) observer.requestCoalesced(clock.now() - waiter.startedAt, bytes);
-      waiter.resolve({ ...shared, id: waiter.request.id });
+      if (index > 0) observer.requestCoalesced(clock.now() - waiting.startedAt, bytes);
+      waiting.waiter.resolve({ ...shared, id: waiting.request.id });
     }
   }
 
@@ -210,22 +207,22 @@ export class CachingRunner implements Runner {
     const { flights, observer } = this.#parts;
     this.#runs.delete(flight);
     const { told, next }: FailedFlight<WaitingRequest> = flights.failed(flight, isFailureOfRequest(error.code));
-    for (const [index, waiter] of told.entries()) {
-      settle(waiter);
+    for (const [index, waiting] of told.entries()) {
+      settle(waiting);
       if (index > 0) observer.requestRefused(error.code);
-      waiter.reject(error);
+      waiting.waiter.reject(error);
     }
     if (next !== undefined) this.#launch(key, flight, next);
   }
 
-  #leave(key: string, flight: string, waiter: WaitingRequest, reason: CancelReason): void {
+  #leave(key: string, flight: string, waiting: WaitingRequest, reason: CancelReason): void {
     const { flights, observer } = this.#parts;
-    settle(waiter);
+    settle(waiting);
     const run = this.#runs.get(flight);
-    const isCopied = run?.copying?.from === waiter;
+    const isCopied = run?.copying?.from === waiting;
     // Its inputs must not be read any more once it is told.
     if (isCopied) run?.copying?.cancel();
-    if (flights.leave(flight, waiter)) {
+    if (flights.leave(flight, waiting)) {
       this.#runs.delete(flight);
       // Its end is counted where the run is; one that has not begun is counted here.
       if (isCopied) observer.requestRefused(reason);
@@ -235,7 +232,7 @@ export class CachingRunner implements Runner {
       const next = flights.takeOldest(flight);
       if (isCopied && next !== undefined) this.#launch(key, flight, next);
     }
-    waiter.reject(new InferenceError(reason, leavingMessages[reason]));
+    waiting.waiter.reject(new InferenceError(reason, leavingMessages[reason]));
   }
 }
 
@@ -244,20 +241,9 @@ const leavingMessages: Readonly<Record<CancelReason, string>> = {
   'deadline-exceeded': 'the deadline passed before the request was answered; give it more time',
 };
 
-/** Undefined where there is no limit, or one that is too far. */
-function afterTimeout(
-  clock: Clock,
-  timeoutMs: number | undefined,
-  passedMs: number,
-  callback: () => void,
-): (() => void) | undefined {
-  if (timeoutMs === undefined || timeoutMs > timerMsMax) return undefined;
-  return clock.after(Math.max(0, timeoutMs - passedMs), callback);
-}
-
-function settle(waiter: Pick<WaitingRequest, 'stopListening' | 'cancelTimer'>): void {
-  waiter.stopListening?.();
-  waiter.cancelTimer?.();
+function settle(waiting: Pick<WaitingRequest, 'stopListening' | 'cancelTimer'>): void {
+  waiting.stopListening?.();
+  waiting.cancelTimer?.();
 }
 
 /** An answer too large to keep: its memory goes back when the last of those who share it has written it. */

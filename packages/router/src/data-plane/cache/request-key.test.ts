@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import type { InferRequest, ParameterValue } from '../infer.ts';
+import type { ParameterValue } from '../infer.ts';
 import { servedModel } from '../testing/models.ts';
+import { inferRequest, type RequestWords } from '../testing/requests.ts';
 import { ValidInferRequest } from '../valid-request.ts';
 import { requestKeyFrom } from './request-key.ts';
 
@@ -22,7 +23,7 @@ interface Given {
   readonly b?: readonly number[] | undefined;
   readonly outputs?: readonly string[];
   readonly parameters?: readonly (readonly [string, ParameterValue])[];
-  readonly rest?: Partial<InferRequest>;
+  readonly rest?: Partial<RequestWords>;
 }
 
 function request(given: Given): ValidInferRequest {
@@ -32,20 +33,12 @@ function request(given: Given): ValidInferRequest {
     inputs.push({ name: 'b', datatype: 'UINT8', shape: [1, b.length], data: Uint8Array.from(b) });
   }
   return ValidInferRequest.from(
-    {
-      model: 'm',
-      version: '',
-      id: '',
+    inferRequest({
       parameters: new Map(parameters),
       inputs,
       outputs,
-      timeoutMs: undefined,
-      queueTimeoutMs: undefined,
-      priority: 0,
-      sequence: undefined,
-      caller: '',
       ...rest,
-    },
+    }),
     model,
   );
 }
@@ -78,7 +71,7 @@ test('all that can change the answer changes the key', () => {
 });
 
 test('what cannot change the answer does not change the key', () => {
-  expect(key({ rest: { id: '7', timeoutMs: 5, priority: 2 } })).toBe(key({}));
+  expect(key({ rest: { id: '7', deadlineAt: 5, priority: 2 } })).toBe(key({}));
   const parameters = [
     ['p', 1],
     ['q', 'two'],

@@ -2,8 +2,8 @@
  * Copies of requests for versions that are to be looked at under real traffic. A copy is sent when its original has been
  * answered, at the lowest priority, and nobody waits for it; what becomes of it is told to metrics alone.
  */
-import { Cancellation, type Tensor } from '@millrace/protocol';
-import type { DataPlane, InferAnswer, InferRequest } from '../infer.ts';
+import { Cancellation, type CancelSignal, type Tensor } from '@millrace/protocol';
+import { type InferAnswer, type InferRequest, noTrail } from '../infer.ts';
 import { bytesOfTensors, copiesOf, finish } from '../sliced-work/copy-slices.ts';
 import { copySliceBytesMax, type SlicedWork } from '../sliced-work/sliced-work.ts';
 import { areOutputsAlike } from './compare-outputs.ts';
@@ -22,7 +22,9 @@ export interface ShadowLimits {
 export const defaultShadowLimits = { comparedBytesMax: 1024 * 1024, timeoutMs: 60_000 };
 
 export interface ShadowTrafficParts {
-  readonly dataPlane: DataPlane;
+  /** How a copy is inferred, whose version is known. */
+  readonly infer: (request: InferRequest, signal: CancelSignal) => Promise<InferAnswer>;
+  readonly deadlineAfter: (timeoutMs: number) => number;
   /** What copies large inputs. */
   readonly sliced: SlicedWork;
   readonly limits: ShadowLimits;
@@ -52,7 +54,8 @@ export class ShadowTraffic {
   /** Runs the original and, once it is answered, its copies. The answer is the original's, whatever becomes of the copies. */
   follow(request: InferRequest, versions: readonly string[], run: () => Promise<InferAnswer>): Promise<InferAnswer> {
     const bytes = bytesOfTensors(request.inputs);
-    const taken = versions.filter((version) => this.#take(request.model, version, bytes));
+    const { model } = request.target;
+    const taken = versions.filter((version) => this.#take(model, version, bytes));
     if (taken.length === 0) return run();
     // The inputs are views of what the request came in, which is used again when the original has been answered.
     const { tensors, slices } = copiesOf(request.inputs);
@@ -72,7 +75,7 @@ export class ShadowTraffic {
         if (!isCopied) {
           // The answer does not wait for the copy, and what it was made of may be used again now.
           stopCopying();
-          for (const version of taken) this.#drop(request.model, version, bytes);
+          for (const version of taken) this.#drop(model, version, bytes);
           return;
         }
         const expected = this.#keep(answer.outputs);
@@ -126,18 +129,21 @@ export class ShadowTraffic {
     expected: readonly Tensor[] | undefined,
     bytes: number,
   ): Promise<void> {
-    const { dataPlane, limits, lowestPriority, onOutcome } = this.#parts;
+    const { infer, deadlineAfter, limits, lowestPriority, onOutcome } = this.#parts;
+    const { model } = copy.target;
     let outcome: ShadowOutcome = 'failed';
     try {
-      const answer = await dataPlane.infer(
+      const answer = await infer(
         {
-          ...copy,
-          version,
-          id: '',
-          timeoutMs: limits.timeoutMs,
-          queueTimeoutMs: undefined,
-          priority: lowestPriority(copy.model, version),
-          caller: shadowCaller,
+          target: { ...copy.target, version, id: '' },
+          inputs: copy.inputs,
+          origin: {
+            caller: shadowCaller,
+            deadlineAt: deadlineAfter(limits.timeoutMs),
+            queueTimeoutMs: Number.POSITIVE_INFINITY,
+            priority: lowestPriority(model, version),
+            trail: noTrail,
+          },
         },
         this.#ending,
       );
@@ -148,7 +154,7 @@ export class ShadowTraffic {
       // Told by its outcome, and by the failures of the version it was sent to.
     } finally {
       this.#release(bytes);
-      onOutcome(copy.model, version, outcome);
+      onOutcome(model, version, outcome);
     }
   }
 }

@@ -10,7 +10,6 @@ import {
 } from '@millrace/protocol';
 import { fitBatch, shapesMeet } from '../../model/fit-batch.ts';
 import type { ModelView } from '../../model/model-view.ts';
-import type { Clock } from '../clock.ts';
 import type { InferAnswer, InferRequest } from '../infer.ts';
 import type { ValidInferRequest } from '../valid-request.ts';
 import type { InferStep } from './ensemble-runner.ts';
@@ -18,9 +17,7 @@ import type { InferStep } from './ensemble-runner.ts';
 export interface EnsembleRequestParts {
   readonly plan: EnsemblePlan;
   readonly infer: InferStep;
-  readonly clock: Clock;
   readonly request: ValidInferRequest;
-  readonly deadlineAt: number | undefined;
 }
 
 /**
@@ -65,7 +62,7 @@ export class EnsembleRequest {
   }
 
   #inferStep(step: number): Promise<InferAnswer> {
-    const { plan, request, infer, clock, deadlineAt } = this.#parts;
+    const { plan, request, infer } = this.#parts;
     const { model, version, takes, gives } = plan.steps[step] as EnsemblePlan['steps'][number];
     const inputs: Tensor[] = [];
     for (const { name, source } of takes) {
@@ -73,22 +70,13 @@ export class EnsembleRequest {
       // An optional input that the caller left out: the step does without, too.
       if (tensor !== undefined) inputs.push({ ...tensor, name });
     }
-    const timeoutMs = deadlineAt === undefined ? undefined : Math.max(0, deadlineAt - clock.now());
-    const { queueTimeoutMs } = request;
+    const { target, origin } = request;
+    const { id, parameters, sequence } = target;
     return infer(
       {
-        model,
-        version,
-        id: request.id,
-        parameters: request.parameters,
+        target: { model, version, id, parameters, outputs: gives, sequence },
         inputs,
-        outputs: gives,
-        timeoutMs,
-        queueTimeoutMs: Number.isFinite(queueTimeoutMs) ? queueTimeoutMs : undefined,
-        priority: request.priority,
-        sequence: request.sequence,
-        caller: request.caller,
-        trail: [...request.trail, request.model.view.name],
+        origin: { ...origin, trail: [...origin.trail, request.model.view.name] },
       },
       this.#cancellation,
       (part, view) => this.#fitted(step, part, view),

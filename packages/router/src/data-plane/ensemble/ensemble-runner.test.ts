@@ -13,6 +13,7 @@ import { MetricsRegistry } from '../../telemetry/registry.ts';
 import type { InferAnswer, InferRequest } from '../infer.ts';
 import { HeldClock } from '../testing/held-clock.ts';
 import { servedModel } from '../testing/models.ts';
+import { inferRequest, type RequestWords } from '../testing/requests.ts';
 import { ValidInferRequest } from '../valid-request.ts';
 import { EnsembleRunner, type EnsembleRunnerParts } from './ensemble-runner.ts';
 
@@ -61,9 +62,9 @@ function onStage(limits: Partial<EnsembleRunnerParts> = {}) {
         request,
         cancelledFor: undefined,
         answers(value) {
-          const outputs = request.outputs.map((name) => tensorOf(name, value));
-          const release = () => released.push(`${request.model} ${value}`);
-          resolve({ model: request.model, version: '1', id: '', outputs, release });
+          const outputs = request.target.outputs.map((name) => tensorOf(name, value));
+          const release = () => released.push(`${request.target.model} ${value}`);
+          resolve({ model: request.target.model, version: '1', id: '', outputs, release });
           return settled();
         },
         fails(code) {
@@ -81,7 +82,7 @@ function onStage(limits: Partial<EnsembleRunnerParts> = {}) {
     ...limits,
   });
   const send = (
-    overrides: Partial<InferRequest> = {},
+    overrides: Partial<RequestWords> = {},
     signal: Cancellation | typeof neverCancelled = neverCancelled,
   ) => {
     const valid = ValidInferRequest.from(requestOf(overrides), model);
@@ -97,7 +98,7 @@ function onStage(limits: Partial<EnsembleRunnerParts> = {}) {
     return sent;
   };
   const step = (name: string): Step => {
-    const found = steps.findLast(({ request }) => request.model === name);
+    const found = steps.findLast(({ request }) => request.target.model === name);
     if (found === undefined) throw new Error(`${name} has not started`);
     return found;
   };
@@ -118,21 +119,14 @@ function tensorOf(name: string, value: number): Tensor {
   return { name, datatype: 'INT32', shape: [1, 1], data: new Uint8Array(Int32Array.of(value).buffer) };
 }
 
-function requestOf(overrides: Partial<InferRequest>): InferRequest {
-  return {
+function requestOf(overrides: Partial<RequestWords>): InferRequest {
+  return inferRequest({
     model: 'e',
-    version: '',
     id: 'r1',
     parameters: new Map([['tone', 'mild']]),
     inputs: [tensorOf('a', 1)],
-    outputs: [],
-    timeoutMs: undefined,
-    queueTimeoutMs: undefined,
-    priority: 0,
-    sequence: undefined,
-    caller: '',
     ...overrides,
-  };
+  });
 }
 
 const elementOf = (tensor: Tensor | undefined) => new Int32Array(copyOf(tensor?.data ?? new Uint8Array()).buffer)[0];
@@ -141,9 +135,9 @@ describe('EnsembleRunner', () => {
   test('starts a step as soon as its inputs exist and answers with the outputs in the wanted order', async () => {
     const { send, step, steps } = onStage();
     const sent = send({ outputs: ['d', 'c'] });
-    expect(steps.map(({ request }) => request.model)).toEqual(['first']);
+    expect(steps.map(({ request }) => request.target.model)).toEqual(['first']);
     await step('first').answers(10);
-    expect(steps.map(({ request }) => [request.model, request.version])).toEqual([
+    expect(steps.map(({ request }) => [request.target.model, request.target.version])).toEqual([
       ['first', ''],
       ['left', '7'],
       ['right', ''],
@@ -180,17 +174,20 @@ describe('EnsembleRunner', () => {
     expect(released).toEqual(['first 10', 'left 20', 'right 30']);
   });
 
-  test('steps inherit the caller, the priority, the parameters, the sequence and what is left of the time', async () => {
+  test('steps inherit the caller, the priority, the parameters, the sequence and the deadline', async () => {
     const { send, step, clock } = onStage();
     const sequence = { id: 4n, isStart: true, isEnd: false };
-    send({ timeoutMs: 100, priority: 2, caller: 'ann', sequence });
-    expect(step('first').request).toMatchObject({ timeoutMs: 100, priority: 2, caller: 'ann', sequence, id: 'r1' });
+    const deadlineAt = clock.now() + 100;
+    send({ deadlineAt, priority: 2, caller: 'ann', sequence, queueTimeoutMs: 7, trail: ['outer'] });
+    const inherited = {
+      target: { sequence, id: 'r1' },
+      origin: { deadlineAt, priority: 2, caller: 'ann', queueTimeoutMs: 7, trail: ['outer', 'e'] },
+    };
+    expect(step('first').request).toMatchObject(inherited);
     clock.advance(40);
     await step('first').answers(1);
-    expect(step('left').request).toMatchObject({ timeoutMs: 60, priority: 2, caller: 'ann', sequence });
-    expect(step('left').request.parameters.get('tone')).toBe('mild');
-    clock.advance(70);
-    expect(step('left').request.timeoutMs).toBe(60);
+    expect(step('left').request).toMatchObject(inherited);
+    expect(step('left').request.target.parameters.get('tone')).toBe('mild');
   });
 
   test('a failing step fails the request with its name and code; the others are cancelled and what was held is released', async () => {
@@ -255,7 +252,7 @@ describe('EnsembleRunner', () => {
     await step('first').answers(10);
     await step('left').answers(20);
     expect(first.answer).toBeDefined();
-    expect(steps.at(-1)?.request).toMatchObject({ model: 'first', id: 'r2' });
+    expect(steps.at(-1)?.request).toMatchObject({ target: { model: 'first', id: 'r2' } });
     await step('first').fails('inference-failed');
     expect(second.error?.code).toBe('inference-failed');
   });
@@ -263,7 +260,7 @@ describe('EnsembleRunner', () => {
   test('one that waits ends with its deadline or its caller, and its place is free again', async () => {
     const { send, steps, clock, settled, statistics } = onStage({ inflightMax: 1 });
     send();
-    const late = send({ timeoutMs: 50 });
+    const late = send({ deadlineAt: clock.now() + 50 });
     clock.advance(51);
     await settled();
     expect(late.error?.code).toBe('deadline-exceeded');

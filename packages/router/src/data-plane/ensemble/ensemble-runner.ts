@@ -5,9 +5,11 @@
 import { type EnsemblePlan, InflightGate } from '@millrace/core';
 import { type CancelReason, type CancelSignal, InferenceError } from '@millrace/protocol';
 import type { Clock } from '../clock.ts';
+import { atDeadline } from '../deadline-timer.ts';
 import type { FitPart, InferAnswer, InferRequest, Runner } from '../infer.ts';
 import type { ModelObserver } from '../observer.ts';
 import type { ValidInferRequest } from '../valid-request.ts';
+import { Waiter } from '../waiter.ts';
 import { EnsembleRequest } from './ensemble-request.ts';
 
 /** How the steps are inferred. */
@@ -28,10 +30,8 @@ export interface EnsembleRunnerParts {
 /** One request that has come to the gate. */
 interface Arrival {
   readonly request: ValidInferRequest;
-  readonly signal: CancelSignal;
+  readonly waiter: Waiter;
   readonly arrivedAt: number;
-  readonly resolve: (answer: InferAnswer) => void;
-  readonly reject: (error: InferenceError) => void;
   /** Ends its wait at the gate. */
   stopWaiting: () => void;
 }
@@ -46,14 +46,16 @@ export class EnsembleRunner implements Runner {
   }
 
   run(request: ValidInferRequest, signal: CancelSignal): Promise<InferAnswer> {
-    return new Promise((resolve, reject) => {
+    return Waiter.promise(signal, (waiter) => {
       const { clock, observer, inflightMax, waitingMax } = this.#parts;
-      const arrival: Arrival = { request, signal, arrivedAt: clock.now(), resolve, reject, stopWaiting: doNothing };
+      const arrival: Arrival = { request, waiter, arrivedAt: clock.now(), stopWaiting: doNothing };
       const verdict = this.#gate.enter(arrival, request.bytes);
       if (verdict === 'full') {
         observer.requestRefused('model-full');
         const text = `${request.model.key} has ${inflightMax} requests under way, its max_inflight_requests`;
-        reject(new InferenceError('model-full', `${text}, and as many more wait as may (${waitingMax}); retry later`));
+        waiter.reject(
+          new InferenceError('model-full', `${text}, and as many more wait as may (${waitingMax}); retry later`),
+        );
         return;
       }
       observer.requestAdmitted(request.bytes);
@@ -64,21 +66,20 @@ export class EnsembleRunner implements Runner {
 
   #wait(arrival: Arrival): void {
     const { clock } = this.#parts;
-    const { request, signal } = arrival;
+    const { request, waiter } = arrival;
     const giveUp = (reason: CancelReason): void => {
       if (!this.#gate.giveUp(arrival)) return;
       arrival.stopWaiting();
       this.#fail(arrival, waitEnded(reason), true);
     };
-    const stopTimer =
-      request.timeoutMs === undefined ? doNothing : clock.alarm(request.timeoutMs, () => giveUp('deadline-exceeded'));
+    const stopTimer = atDeadline(clock, request.origin.deadlineAt, () => giveUp('deadline-exceeded'));
     let stopListening = doNothing;
     arrival.stopWaiting = () => {
       stopTimer();
       stopListening();
     };
     // Last: an already cancelled signal calls back at once.
-    stopListening = signal.onCancel(giveUp);
+    stopListening = waiter.signal.onCancel(giveUp);
   }
 
   #start(arrival: Arrival): void {
@@ -86,10 +87,8 @@ export class EnsembleRunner implements Runner {
     arrival.stopWaiting();
     observer.requestsDispatched(1);
     const startedAt = clock.now();
-    const deadlineAt =
-      arrival.request.timeoutMs === undefined ? undefined : arrival.arrivedAt + arrival.request.timeoutMs;
-    const running = new EnsembleRequest({ plan, infer, clock, request: arrival.request, deadlineAt });
-    const stopListening = arrival.signal.onCancel((reason) => running.cancel(reason));
+    const running = new EnsembleRequest({ plan, infer, request: arrival.request });
+    const stopListening = arrival.waiter.signal.onCancel((reason) => running.cancel(reason));
     running.start((outcome) => {
       stopListening();
       const next = this.#gate.leave();
@@ -105,14 +104,14 @@ export class EnsembleRunner implements Runner {
       const compute = { computeInputMs: 0, computeInferMs: now - startedAt, computeOutputMs: 0 };
       observer.batchRan(arrival.request.rows, compute);
       observer.requestAnswered({ queueMs, ...compute, totalMs: now - arrival.arrivedAt }, outputBytes);
-      arrival.resolve(outcome);
+      arrival.waiter.resolve(outcome);
     });
   }
 
   #fail(arrival: Arrival, error: InferenceError, wasWaiting: boolean): void {
     const { clock, observer } = this.#parts;
     observer.requestFailed(error.code, clock.now() - arrival.arrivedAt, wasWaiting, arrival.request.rows);
-    arrival.reject(error);
+    arrival.waiter.reject(error);
   }
 }
 

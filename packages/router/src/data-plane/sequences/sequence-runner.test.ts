@@ -1,5 +1,6 @@
 import { InferenceError } from '@millrace/protocol';
 import { expect, test } from 'vitest';
+import { inferRequest } from '../testing/requests.ts';
 import { sequenceUnloadMsMax } from './sequence-runner.ts';
 import { idProblem } from './step-tensors.ts';
 import { rowsOf, SequencesOnStage, sums, testSequencing } from './testing/sequences-on-stage.ts';
@@ -91,20 +92,11 @@ async function refusalOf(promise: Promise<unknown>): Promise<string> {
 test('what is no step of a sequence is refused in the words of Triton', async () => {
   const stage = new SequencesOnStage();
   const infer = (sequence: { id: bigint; isStart: boolean; isEnd: boolean } | undefined, rows: number) =>
-    stage.plane.infer(
-      {
-        model: 'm',
-        version: '',
-        id: '',
-        parameters: new Map(),
+    stage.plane.inference.infer(
+      inferRequest({
         inputs: [{ name: 'x', datatype: 'INT32', shape: [rows, 1], data: new Uint8Array(4 * rows) }],
-        outputs: [],
-        timeoutMs: undefined,
-        queueTimeoutMs: undefined,
-        priority: 0,
         sequence,
-        caller: '',
-      },
+      }),
       stage.step(0, 'other', 'start').cancellation,
     );
   const step = { id: 7n, isStart: false, isEnd: false };
@@ -202,7 +194,7 @@ test('a deadline passes while a step waits for the one before it', async () => {
   const stage = new SequencesOnStage();
   stage.worker(1);
   const running = stage.step(1, 'a', 'start');
-  const waiting = stage.step(2, 'a', '', { timeoutMs: 20 });
+  const waiting = stage.step(2, 'a', '', { deadlineAt: stage.clock.now() + 20 });
   await stage.turn();
   stage.clock.advance(20);
   await stage.turn();
@@ -286,7 +278,7 @@ test('a model that is retired finishes the sequences that live and begins none',
   sums(link);
   await first.outcome;
   let isRetired = false;
-  const retired = stage.plane.retireModel(stage.model).then(() => {
+  const retired = stage.plane.roster.retire(stage.model).then(() => {
     isRetired = true;
   });
   const fresh = stage.step(5, 'b', 'start');
@@ -309,12 +301,12 @@ test('a model that is taken back while it closes begins sequences again', async 
   await stage.turn();
   sums(link);
   await first.outcome;
-  expect(stage.plane.isInUse(stage.model)).toBe(true);
+  expect(stage.plane.roster.isInUse(stage.model)).toBe(true);
   let isRetired = false;
-  void stage.plane.retireModel(stage.model).then(() => {
+  void stage.plane.roster.retire(stage.model).then(() => {
     isRetired = true;
   });
-  stage.plane.addModel(stage.model);
+  stage.plane.roster.add(stage.model);
   const fresh = stage.step(5, 'b', 'start');
   const last = stage.step(2, 'a', 'end');
   await stage.turn();
@@ -330,7 +322,7 @@ test('a sequence that goes on for too long is ended by the unload', async () => 
   await stage.turn();
   sums(link);
   await first.outcome;
-  const retired = stage.plane.retireModel(stage.model);
+  const retired = stage.plane.roster.retire(stage.model);
   stage.clock.advance(sequenceUnloadMsMax);
   await stage.turn();
   await stage.turn();

@@ -19,6 +19,7 @@ import type { ServedModel } from '../served-model.ts';
 import { copiesOf, finish } from '../sliced-work/copy-slices.ts';
 import { copySliceBytesMax, type SlicedWork } from '../sliced-work/sliced-work.ts';
 import { ValidInferRequest } from '../valid-request.ts';
+import { Waiter } from '../waiter.ts';
 import { SequenceStates } from './sequence-states.ts';
 import {
   controlTensorsOf,
@@ -36,10 +37,8 @@ interface Step {
   readonly id: StepId;
   readonly request: ValidInferRequest;
   readonly place: SequenceStep;
-  readonly deadlineAt: number;
   readonly cancellation: Cancellation;
-  readonly resolve: (answer: InferAnswer) => void;
-  readonly reject: (error: InferenceError) => void;
+  readonly waiter: Waiter;
   stopListening: (() => void) | undefined;
 }
 
@@ -85,12 +84,12 @@ export class SequenceRunner implements Runner {
   }
 
   run(request: ValidInferRequest, signal: CancelSignal): Promise<InferAnswer> {
-    return new Promise((resolve, reject) => {
-      const { sequence: place, timeoutMs } = request;
+    return Waiter.promise(signal, (waiter) => {
+      const { sequence: place, origin } = request;
       const problem = this.#problemOf(request);
       if (problem !== undefined || place === undefined) {
         this.#observer.requestRefused('invalid-request');
-        reject(
+        waiter.reject(
           new InferenceError('invalid-request', `inference request to model '${request.model.view.name}' ${problem}`),
         );
         return;
@@ -100,15 +99,13 @@ export class SequenceRunner implements Runner {
         id: this.#stepCount,
         request,
         place,
-        deadlineAt: timeoutMs === undefined ? Number.POSITIVE_INFINITY : this.#clock.now() + timeoutMs,
         cancellation: new Cancellation(),
-        resolve,
-        reject,
+        waiter,
         stopListening: undefined,
       };
       this.#steps.set(step.id, step);
       const { id, isStart, isEnd } = place;
-      const limits = { deadlineAt: step.deadlineAt, slotWaitMsMax: request.queueTimeoutMs };
+      const limits = { deadlineAt: origin.deadlineAt, slotWaitMsMax: origin.queueTimeoutMs };
       this.#tell({
         kind: 'step-arrived',
         step: { step: step.id, owner: request.caller, id, isStart, isEnd, bytes: request.bytes, ...limits },
@@ -126,8 +123,8 @@ export class SequenceRunner implements Runner {
   }
 
   /** Whether the request goes on with a sequence that lives here. */
-  holds({ sequence, caller }: InferRequest): boolean {
-    return sequence !== undefined && !sequence.isStart && this.#sequencer.holds(caller, sequence.id);
+  holds({ target: { sequence }, origin }: InferRequest): boolean {
+    return sequence !== undefined && !sequence.isStart && this.#sequencer.holds(origin.caller, sequence.id);
   }
 
   close(): Promise<void> {
@@ -187,12 +184,10 @@ export class SequenceRunner implements Runner {
     const step = this.#steps.get(id) as Step;
     const state = isStart ? this.#initialState : this.#states.mustGet(sequence);
     const outputs = this.#outputsOf(step.request);
-    const isLimited = step.deadlineAt !== Number.POSITIVE_INFINITY;
     const inner = ValidInferRequest.extended(step.request, {
       model: this.#engineModel,
       inputs: [...step.request.inputs, ...controlTensorsOf(this.#sequencing, step.place, isStart), ...state],
       outputs,
-      timeoutMs: isLimited ? Math.max(0, step.deadlineAt - this.#clock.now()) : undefined,
     });
     this.#queue.run(inner, step.cancellation).then(
       (answer) => this.#answered(step, sequence, answer, outputs),
@@ -236,21 +231,21 @@ export class SequenceRunner implements Runner {
     this.#settle(step);
     this.#tell({ kind: 'step-answered', step: step.id });
     const wanted = answer.outputs.slice(0, step.request.outputs.length);
-    step.resolve({ ...answer, outputs: wanted, release: () => answer.release() });
+    step.waiter.resolve({ ...answer, outputs: wanted, release: () => answer.release() });
   }
 
   /** The queue has counted what it refused itself. */
   #failed(step: Step, error: InferenceError): void {
     this.#settle(step);
     this.#tell({ kind: 'step-failed', step: step.id, code: error.code, message: error.message });
-    step.reject(error);
+    step.waiter.reject(error);
   }
 
   #refuse(id: StepId, error: InferenceError): void {
     const step = this.#steps.get(id) as Step;
     this.#settle(step);
     this.#observer.requestRefused(error.code);
-    step.reject(error);
+    step.waiter.reject(error);
   }
 
   #settle(step: Step): void {

@@ -4,6 +4,7 @@ import type { RunSharing } from '../../model/run-sharing.ts';
 import type { ServedModel } from '../served-model.ts';
 import { servedModel } from '../testing/models.ts';
 import { PlaneOnStage } from '../testing/plane-on-stage.ts';
+import { inferRequest } from '../testing/requests.ts';
 import type { ScriptedLink } from '../testing/scripted-lane.ts';
 import { splitPartsAtOnceMax, splitPartsMax } from './split-runner.ts';
 
@@ -70,7 +71,7 @@ test('a request has no more parts in the queue at once than splitPartsAtOnceMax'
   const stage = new PlaneOnStage({}, guessedModel());
   stage.send(upTo(8 * (splitPartsAtOnceMax + 5)));
   await stage.turn();
-  expect(stage.plane.workOf(stage.model).waitingRequests).toBe(splitPartsAtOnceMax);
+  expect(stage.plane.inspection.workOf(stage.model).waitingRequests).toBe(splitPartsAtOnceMax);
 });
 
 test('a request with more rows than splitPartsMax batches is cut into larger parts, which run alone', async () => {
@@ -109,7 +110,7 @@ test('one part that fails ends the request with its error, once, and the other p
   await answerAll(stage, link);
   expect(sent.result).toBe('inference-failed');
   expect(rowsOf(link).length).toBeLessThan(10);
-  expect(stage.plane.workOf(stage.model)).toEqual({ waitingRequests: 0, runningRequests: 0 });
+  expect(stage.plane.inspection.workOf(stage.model)).toEqual({ waitingRequests: 0, runningRequests: 0 });
   expect(stage.lane.releases().every((releases) => releases === 1)).toBe(true);
 });
 
@@ -121,7 +122,7 @@ test('cancelling a split request takes its parts out of the queue', async () => 
   sent.cancellation.cancel('cancelled');
   await stage.turn();
   expect(sent.result).toBe('cancelled');
-  expect(stage.plane.workOf(stage.model).waitingRequests).toBe(0);
+  expect(stage.plane.inspection.workOf(stage.model).waitingRequests).toBe(0);
   link.fails('cancelled', 'nobody waits for it');
   await stage.turn();
   expect(link.inFlight).toEqual([]);
@@ -135,7 +136,7 @@ test('the deadline of a split request holds for all of its parts', async () => {
   stage.clock.advance(60);
   await stage.turn();
   expect(sent.result).toBe('deadline-exceeded');
-  expect(stage.plane.workOf(stage.model).waitingRequests).toBe(0);
+  expect(stage.plane.inspection.workOf(stage.model).waitingRequests).toBe(0);
   expect(link.inFlight.length).toBe(1);
 });
 
@@ -193,7 +194,7 @@ test('a model that is retired finishes the parts of its split requests first', a
   await stage.turn();
   stage.models.setAside(stage.model);
   let isRetired = false;
-  void stage.plane.retireModel(stage.model).then(() => {
+  void stage.plane.roster.retire(stage.model).then(() => {
     isRetired = true;
   });
   await answerAll(stage, link);
@@ -206,20 +207,11 @@ test('a caller that never cancels is answered in parts as well', async () => {
   const stage = new PlaneOnStage({}, guessedModel());
   const link = stage.worker(1, 4);
   const data = new Uint8Array(Int32Array.from(upTo(30)).buffer);
-  const request = {
-    model: 'm',
-    version: '',
+  const request = inferRequest({
     id: 'mine',
-    parameters: new Map(),
     inputs: [{ name: 'x', datatype: 'INT32' as const, shape: [30, 1], data }],
-    outputs: [],
-    timeoutMs: undefined,
-    queueTimeoutMs: undefined,
-    priority: 0,
-    sequence: undefined,
-    caller: '',
-  };
-  const answer = stage.plane.infer(request, neverCancelled);
+  });
+  const answer = stage.plane.inference.infer(request, neverCancelled);
   await answerAll(stage, link);
   expect(await answer).toMatchObject({ id: 'mine', model: 'm', version: '1', outputs: [{ name: 'y', data }] });
 });

@@ -4,7 +4,6 @@
  */
 import { Cancellation, type CancelSignal, InferenceError, type Tensor } from '@millrace/protocol';
 import { isLongTexts } from '../bytes-check.ts';
-import type { Clock } from '../clock.ts';
 import type { InferAnswer, Runner } from '../infer.ts';
 import { type Copy, copySlices, finish } from '../sliced-work/copy-slices.ts';
 import { copySliceBytesMax, type SlicedWork } from '../sliced-work/sliced-work.ts';
@@ -20,18 +19,16 @@ type Enqueue = (request: ValidInferRequest, signal: CancelSignal) => Promise<Inf
 
 export class SplitRunner implements Runner {
   readonly #enqueue: Enqueue;
-  readonly #clock: Clock;
   readonly #sliced: SlicedWork;
 
-  constructor(enqueue: Enqueue, clock: Clock, sliced: SlicedWork) {
+  constructor(enqueue: Enqueue, sliced: SlicedWork) {
     this.#enqueue = enqueue;
-    this.#clock = clock;
     this.#sliced = sliced;
   }
 
   run(request: ValidInferRequest, signal: CancelSignal): Promise<InferAnswer> {
     return new Promise((resolve, reject) => {
-      const split = new SplitRequest(request, this.#enqueue, this.#clock, this.#sliced);
+      const split = new SplitRequest(request, this.#enqueue, this.#sliced);
       const stopListening = signal.onCancel((reason) => split.cancel(reason));
       split.start((outcome) => {
         stopListening();
@@ -45,9 +42,7 @@ export class SplitRunner implements Runner {
 class SplitRequest {
   readonly #request: ValidInferRequest;
   readonly #enqueue: Enqueue;
-  readonly #clock: Clock;
   readonly #sliced: SlicedWork;
-  readonly #deadlineAt: number;
   readonly #partRows: number;
   /** One for each input, once it is started. */
   #slicers: readonly (RowSlicer | undefined)[] = [];
@@ -61,13 +56,11 @@ class SplitRequest {
   #failure: InferenceError | undefined;
   #onEnd: (outcome: InferAnswer | InferenceError) => void = () => {};
 
-  constructor(request: ValidInferRequest, enqueue: Enqueue, clock: Clock, sliced: SlicedWork) {
-    const { rows, timeoutMs, model } = request;
+  constructor(request: ValidInferRequest, enqueue: Enqueue, sliced: SlicedWork) {
+    const { rows, model } = request;
     this.#request = request;
     this.#enqueue = enqueue;
-    this.#clock = clock;
     this.#sliced = sliced;
-    this.#deadlineAt = timeoutMs === undefined ? Number.POSITIVE_INFINITY : clock.now() + timeoutMs;
     this.#partRows = Math.max(model.view.rowsMax, Math.ceil(rows / splitPartsMax));
     for (let row = 0; row < rows; row += this.#partRows) this.#waiting.unshift(row);
     this.#atOnceMax = Math.min(splitPartsAtOnceMax, this.#waiting.length);
@@ -109,9 +102,7 @@ class SplitRequest {
   #submit(firstRow: number): void {
     const end = Math.min(firstRow + this.#partRows, this.#request.rows);
     const inputs = this.#slicers.map((slice) => slice?.(firstRow, end));
-    const leftMs = this.#deadlineAt - this.#clock.now();
-    const timeoutMs = Number.isFinite(leftMs) ? Math.max(0, leftMs) : undefined;
-    const part = ValidInferRequest.part(this.#request, inputs, end - firstRow, timeoutMs);
+    const part = ValidInferRequest.part(this.#request, inputs, end - firstRow);
     this.#enqueue(part, this.#cancellation).then(
       (answer) => this.#answered(answer, firstRow, end - firstRow),
       (error: InferenceError) => this.#refused(error, firstRow),

@@ -26,6 +26,7 @@ export function servedModel(
     isBatched: true,
     rowsMax: 8,
     labels: new Map(),
+    takesTextOnly: true,
     config: {},
     ...overrides,
   };

@@ -1,16 +1,19 @@
 /** The live data plane with its real scheduler and metrics, between a clock held by the test and scripted workers. */
+
 import { type ModelPolicy, Scheduler } from '@millrace/core';
 import { Cancellation, copyOf, type FromWorker, InferenceError } from '@millrace/protocol';
 import { ServedModels } from '../../catalogue/served-models.ts';
 import { renderMetrics } from '../../telemetry/exposition.ts';
 import { MetricsObserver } from '../../telemetry/metrics-observer.ts';
 import { MetricsRegistry } from '../../telemetry/registry.ts';
-import type { InferAnswer, InferRequest } from '../infer.ts';
-import { LiveDataPlane } from '../live-data-plane.ts';
+import type { Demand } from '../demand.ts';
+import type { InferAnswer } from '../infer.ts';
+import { createDataPlane, type LiveDataPlane } from '../live-data-plane.ts';
 import type { ServedModel } from '../served-model.ts';
 import type { SharingStopped } from '../worker-batches.ts';
 import { HeldClock } from './held-clock.ts';
 import { servedModel } from './models.ts';
+import { inferRequest, type RequestWords } from './requests.ts';
 import { ScriptedLane, type ScriptedLink } from './scripted-lane.ts';
 
 /** A request that was sent, and what became of it. */
@@ -28,6 +31,8 @@ export class PlaneOnStage {
   readonly model: ServedModel;
   readonly models = new ServedModels();
   readonly plane: LiveDataPlane;
+  /** Nothing is ever loaded for a request, unless a test has it so. */
+  demand: Demand = { bringBack: () => Promise.reject(new InferenceError('model-not-ready', 'nobody loads it')) };
   readonly #registry = new MetricsRegistry();
   readonly observer = new MetricsObserver(this.#registry, { version: '0', node: '0' });
 
@@ -41,29 +46,31 @@ export class PlaneOnStage {
         {},
         policy,
       );
-    this.plane = new LiveDataPlane({
+    this.plane = createDataPlane({
       scheduler: new Scheduler(),
       models: this.models,
       clock: this.clock,
       observer: this.observer,
+      demand: { bringBack: (...given) => this.demand.bringBack(...given) },
+      random: () => 0,
       onSharingStopped,
     });
-    this.plane.addModel(this.model);
+    this.plane.roster.add(this.model);
     this.models.serve(this.model);
   }
 
   /** A worker that serves the model and holds that many batches. */
   worker(id: number, batchesMax = 1): ScriptedLink {
     const link = this.lane.open((message) => this.#tell(id, message));
-    this.plane.attach(id, link);
-    this.plane.workerCredit(id, batchesMax);
-    this.plane.workerServes(id, this.model, Number.POSITIVE_INFINITY);
+    this.plane.workers.attach(id, link);
+    this.plane.workers.workerCredit(id, batchesMax);
+    this.plane.workers.workerServes(id, this.model, Number.POSITIVE_INFINITY);
     this.clock.endTurn();
     return link;
   }
 
   /** Sends rows with these values; they go out at the end of the turn. */
-  send(values: readonly number[], timeoutMs?: number, overrides: Partial<InferRequest> = {}): Sent {
+  send(values: readonly number[], timeoutMs?: number, overrides: Partial<RequestWords> = {}): Sent {
     const cancellation = new Cancellation();
     return this.sendWith(cancellation, values, timeoutMs, overrides);
   }
@@ -72,24 +79,15 @@ export class PlaneOnStage {
     cancellation: Cancellation,
     values: readonly number[],
     timeoutMs?: number,
-    overrides: Partial<InferRequest> = {},
+    overrides: Partial<RequestWords> = {},
   ): Sent {
     const data = new Uint8Array(Int32Array.from(values).buffer);
-    const promise = this.plane.infer(
-      {
-        model: 'm',
-        version: '',
-        id: '',
-        parameters: new Map(),
+    const promise = this.plane.inference.infer(
+      inferRequest({
         inputs: [{ name: 'x', datatype: 'INT32', shape: [values.length, 1], data }],
-        outputs: [],
-        timeoutMs,
-        queueTimeoutMs: undefined,
-        priority: 0,
-        sequence: undefined,
-        caller: '',
+        deadlineAt: this.plane.inference.deadlineAfter(timeoutMs),
         ...overrides,
-      },
+      }),
       cancellation,
     );
     const sent: { -readonly [Key in keyof Sent]: Sent[Key] } = {
@@ -126,8 +124,8 @@ export class PlaneOnStage {
   }
 
   #tell(worker: number, message: FromWorker): void {
-    if (message.kind === 'answered') this.plane.batchAnswered(message);
-    else if (message.kind === 'failed') this.plane.batchFailed(message);
-    else if (message.kind === 'gone') this.plane.workerGone(worker);
+    if (message.kind === 'answered') this.plane.workers.batchAnswered(message);
+    else if (message.kind === 'failed') this.plane.workers.batchFailed(message);
+    else if (message.kind === 'gone') this.plane.workers.workerGone(worker);
   }
 }

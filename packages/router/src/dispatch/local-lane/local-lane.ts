@@ -5,9 +5,9 @@ import { MappingPool } from '@millrace/shared-memory';
 import { LocalLink } from './local-link.ts';
 
 export interface LocalLaneOptions {
-  /** The program of the worker: what `@millrace/worker/main` resolves to. */
+  /** The program of the worker: what `@millrace/worker/main` resolves to, or any that speaks docs/reference/dispatch.md. */
   readonly workerPath: string;
-  /** The Node that runs it; the one that runs this process unless given. */
+  /** What runs the program, which is its only argument: the Node of this process unless given, otherwise any interpreter. */
   readonly execPath?: string;
   /** Starts the processes; Node's own unless given. */
   readonly spawn?: typeof spawn;

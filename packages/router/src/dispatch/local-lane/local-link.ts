@@ -3,6 +3,7 @@ import {
   type CallAnsweredMessage,
   type DispatchMessage,
   decodeFromWorker,
+  dispatchVersions,
   type FrameFromWorker,
   FrameReader,
   type FrameToWorker,
@@ -15,6 +16,8 @@ import {
   type Region,
   releaseOffsetsMax,
   type ToWorker,
+  takeCommonVersion,
+  VersionMismatch,
   type WorkerLink,
 } from '@millrace/protocol';
 import type { MappingPool } from '@millrace/shared-memory';
@@ -32,12 +35,14 @@ export class LocalLink implements WorkerLink {
   readonly #onUnavailable: (reason: string) => void;
   readonly #process: WorkerProcess;
   readonly #memory: WorkerMemory;
+  readonly #frameBytesMax: number;
   readonly #writer: FrameWriter;
   readonly #reader: FrameReader;
   readonly #batches = new BatchesInFlight();
   readonly #findOutput = (offset: number, bytes: number): Region | undefined => this.#memory.takeOutput(offset, bytes);
   #outputsReleased: number[] = [];
-  #isFlushScheduled: boolean = false;
+  /** A flush will come: with the worker's greeting at first, later at the end of the turn. */
+  #isFlushScheduled: boolean = true;
   #isReleaseScheduled: boolean = false;
   #hasGreeted: boolean = false;
   #isStopping: boolean = false;
@@ -50,6 +55,7 @@ export class LocalLink implements WorkerLink {
   constructor(options: LocalLaneOptions, memories: MappingPool, receive: (message: FromWorker) => void) {
     const frameBytesMax = options.messageBytesMax ?? frameBytesMaxDefault;
     this.#receive = receive;
+    this.#frameBytesMax = frameBytesMax;
     this.#onUnavailable = options.onSharedMemoryUnavailable ?? (() => {});
     this.#writer = new FrameWriter(frameBytesMax, referenceBytesMin);
     this.#reader = new FrameReader((frame) => this.#onFrame(frame), frameBytesMax);
@@ -69,7 +75,9 @@ export class LocalLink implements WorkerLink {
       onEnd: (reason) => this.#end(reason),
     });
     const { bytes } = this.#memory;
-    this.#append({ kind: 'hello', toWorkerBytes: bytes, toRouterBytes: bytes, frameBytesMax });
+    const sizes = { toWorkerBytes: bytes, toRouterBytes: bytes, frameBytesMax };
+    this.#writer.append({ kind: 'hello', versions: dispatchVersions, ...sizes });
+    this.#write();
   }
 
   get pid(): number | undefined {
@@ -164,6 +172,10 @@ export class LocalLink implements WorkerLink {
 
   #flush(): void {
     this.#isFlushScheduled = false;
+    this.#write();
+  }
+
+  #write(): void {
     if (this.#writer.isEmpty) return;
     if (this.#writer.hasReferences) {
       for (const piece of this.#writer.takePieces()) this.#process.write(piece);
@@ -202,8 +214,7 @@ export class LocalLink implements WorkerLink {
     try {
       this.#reader.push(chunk);
     } catch (error) {
-      if (!(error instanceof MalformedFrame)) throw error;
-      this.#verdict = `it broke the protocol and was killed: ${error.message}`;
+      this.#verdict = verdictOn(error);
       this.#process.kill();
     }
   }
@@ -215,8 +226,17 @@ export class LocalLink implements WorkerLink {
     else throw new MalformedFrame(`the first frame is a ${message.kind}, not a hello`);
   }
 
-  #onHello({ toWorkerBytes, toRouterBytes }: HelloFrame): void {
+  #onHello({ versions, toWorkerBytes, toRouterBytes, frameBytesMax }: HelloFrame): void {
+    if (takeCommonVersion(dispatchVersions, versions) === undefined) {
+      throw new VersionMismatch(dispatchVersions, versions);
+    }
+    if (frameBytesMax < this.#frameBytesMax) {
+      throw new MalformedFrame(
+        `it takes frames of ${frameBytesMax} bytes and must take those of ${this.#frameBytesMax}`,
+      );
+    }
     this.#hasGreeted = true;
+    this.#flush();
     const { bytes } = this.#memory;
     if (bytes === 0) return;
     if (toWorkerBytes === bytes && toRouterBytes === bytes) this.#memory.share();
@@ -261,4 +281,11 @@ export class LocalLink implements WorkerLink {
     const why = this.#verdict ?? this.#killedFor;
     this.#receive({ kind: 'gone', reason: why === undefined ? reason : `${reason}; ${why}` });
   }
+}
+
+/** What the protocol says of a worker that does not keep to it; anything else is a defect of this side. */
+function verdictOn(error: unknown): string {
+  if (error instanceof VersionMismatch) return `it was refused: ${error.message}`;
+  if (error instanceof MalformedFrame) return `it broke the protocol and was killed: ${error.message}`;
+  throw error;
 }

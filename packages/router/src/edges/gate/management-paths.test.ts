@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Management } from '../../management/management.ts';
-import { GRPCInferenceService } from '../grpc/generated/inference/grpc_service_pb.ts';
+import { GRPCInferenceService } from '../../proto/generated/inference/grpc_service_pb.ts';
 import { repositoryMethods } from '../grpc/repository-methods.ts';
 import { createManagementEdge } from '../management/edge.ts';
 import { resolveRestConfig } from '../rest/config.ts';

@@ -1,9 +1,9 @@
 import { create, type MessageInitShape, toBinary } from '@bufbuild/protobuf';
 import { expect, test } from 'vitest';
 import type { SequenceStep } from '../../data-plane/infer.ts';
+import { ModelInferRequestSchema } from '../../proto/generated/inference/grpc_service_pb.ts';
 import { grpcDefaults, resolveGrpcConfig } from './config.ts';
 import { type DecodedRequest, decodeRequest } from './decode-request.ts';
-import { ModelInferRequestSchema } from './generated/inference/grpc_service_pb.ts';
 import { InferMessageReader } from './infer-message.ts';
 
 const reader = new InferMessageReader(grpcDefaults);
@@ -11,7 +11,11 @@ type Init = MessageInitShape<typeof ModelInferRequestSchema>;
 
 function decode(init: Init, timeoutMs?: number): DecodedRequest {
   const bytes = toBinary(ModelInferRequestSchema, create(ModelInferRequestSchema, { modelName: 'm', ...init }));
-  return decodeRequest(reader.read(bytes), timeoutMs, '10.0.0.9');
+  return decodeRequest(reader.read(bytes), {
+    caller: '10.0.0.9',
+    timeoutMs,
+    deadlineAfter: (ms) => ms ?? Number.POSITIVE_INFINITY,
+  });
 }
 
 const x = { name: 'x', datatype: 'UINT8', shape: [2n] };
@@ -20,17 +24,15 @@ const raw = [Uint8Array.of(1, 2)];
 test('a request with raw contents', () => {
   const { request, classes } = decode({ modelVersion: '3', id: 'i', inputs: [x], rawInputContents: raw });
   expect(request).toEqual({
-    model: 'm',
-    version: '3',
-    id: 'i',
-    parameters: new Map(),
+    target: { model: 'm', version: '3', id: 'i', parameters: new Map(), outputs: [], sequence: undefined },
     inputs: [{ name: 'x', datatype: 'UINT8', shape: [2], data: expect.any(Uint8Array) }],
-    outputs: [],
-    timeoutMs: undefined,
-    queueTimeoutMs: undefined,
-    priority: 0,
-    sequence: undefined,
-    caller: '10.0.0.9',
+    origin: {
+      caller: '10.0.0.9',
+      deadlineAt: Number.POSITIVE_INFINITY,
+      queueTimeoutMs: Number.POSITIVE_INFINITY,
+      priority: 0,
+      trail: [],
+    },
   });
   expect([...(request.inputs[0]?.data ?? [])]).toEqual([1, 2]);
   expect(classes.size).toBe(0);
@@ -67,7 +69,7 @@ test('outputs keep their order, and may ask for classes', () => {
   const classification = { parameterChoice: { case: 'int64Param' as const, value: 3n } };
   const outputs = [{ name: 'b' }, { name: 'a', parameters: { classification } }];
   const { request, classes } = decode({ outputs });
-  expect(request.outputs).toEqual(['b', 'a']);
+  expect(request.target.outputs).toEqual(['b', 'a']);
   expect([...classes]).toEqual([['a', 3]]);
 });
 
@@ -82,8 +84,8 @@ test('parameters reach the model, but not those that are for the server', () => 
       large: { parameterChoice: { case: 'uint64Param', value: 2n ** 64n - 1n } },
     },
   });
-  expect(request.queueTimeoutMs).toBe(2.5);
-  expect(new Map(request.parameters)).toEqual(
+  expect(request.origin.queueTimeoutMs).toBe(2.5);
+  expect(new Map(request.target.parameters)).toEqual(
     new Map<string, unknown>([
       ['word', 's'],
       ['number', 1.5],
@@ -96,17 +98,21 @@ test('parameters reach the model, but not those that are for the server', () => 
 test('the tighter of the call and millrace_timeout_ms is the deadline', () => {
   const parameters = { millrace_timeout_ms: { parameterChoice: { case: 'int64Param' as const, value: 20n } } };
   expect([decode({ parameters }), decode({ parameters }, 30), decode({ parameters }, 3)]).toMatchObject([
-    { request: { timeoutMs: 20 } },
-    { request: { timeoutMs: 20 } },
-    { request: { timeoutMs: 3 } },
+    { request: { origin: { deadlineAt: 20 } } },
+    { request: { origin: { deadlineAt: 20 } } },
+    { request: { origin: { deadlineAt: 3 } } },
   ]);
-  expect(decode({ parameters }).request.parameters.size).toBe(0);
+  expect(decode({ parameters }).request.target.parameters.size).toBe(0);
 });
 
 test('the call limits the request, the parameter its wait', () => {
   const timeout = { parameterChoice: { case: 'int64Param' as const, value: 5000n } };
-  expect(decode({ parameters: { timeout } }, 3).request).toMatchObject({ timeoutMs: 3, queueTimeoutMs: 5 });
-  expect(decode({}, 30).request).toMatchObject({ timeoutMs: 30, queueTimeoutMs: undefined });
+  expect(decode({ parameters: { timeout } }, 3).request).toMatchObject({
+    origin: { deadlineAt: 3, queueTimeoutMs: 5 },
+  });
+  expect(decode({}, 30).request).toMatchObject({
+    origin: { deadlineAt: 30, queueTimeoutMs: Number.POSITIVE_INFINITY },
+  });
 });
 
 const word = (value: string) => ({ parameterChoice: { case: 'stringParam' as const, value } });
@@ -124,15 +130,15 @@ test.each<[string, Init['parameters'], SequenceStep | undefined]>([
   ['nothing but flags', { sequence_start: flag(true), sequence_end: flag(true) }, undefined],
 ])('the id of a sequence as %s', (_, parameters, sequence) => {
   const { request } = decode({ parameters: parameters ?? {} });
-  expect(request.sequence).toEqual(sequence);
-  expect(request.parameters.size).toBe(0);
+  expect(request.target.sequence).toEqual(sequence);
+  expect(request.target.parameters.size).toBe(0);
 });
 
 test('a priority is an int64 or a uint64, and is not for the model', () => {
   for (const priority of [signed(3n), unsigned(3n)]) {
     const { request } = decode({ parameters: { priority } });
-    expect(request.priority).toBe(3);
-    expect(request.parameters.size).toBe(0);
+    expect(request.origin.priority).toBe(3);
+    expect(request.target.parameters.size).toBe(0);
   }
 });
 

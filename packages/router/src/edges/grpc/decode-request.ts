@@ -1,17 +1,10 @@
 /** An inference request as gRPC clients send it, turned into what the data plane takes. */
-import {
-  type Datatype,
-  elementCount,
-  InferenceError,
-  isDatatype,
-  quote,
-  shapeProblem,
-  type Tensor,
-} from '@millrace/protocol';
+import { type Datatype, elementCount, InferenceError, quote, shapeProblem, type Tensor } from '@millrace/protocol';
 import type { Catalogue } from '../../catalogue/catalogue.ts';
-import type { InferRequest } from '../../data-plane/infer.ts';
+import { type DataPlane, type InferRequest, noTrail } from '../../data-plane/infer.ts';
 import type { InputHead } from '../../data-plane/input-head.ts';
 import { checkInputs } from '../check-inputs.ts';
+import { datatypeFrom } from '../datatype-from.ts';
 import { tighterMs } from '../request-deadline.ts';
 import { doAtOnce, type SlicedWork, sliceBytes } from '../slices/slice-queue.ts';
 import type { InferMessage, InferParameters, InputMessage } from './infer-message.ts';
@@ -28,8 +21,15 @@ const noNames: readonly string[] = [];
 const noData = new Uint8Array();
 const noClasses: ReadonlyMap<string, number> = new Map();
 
-/** `timeoutMs` is what the call itself allows. */
-export function decodeRequest(message: InferMessage, timeoutMs: number | undefined, caller: string): DecodedRequest {
+/** Of the call that brings a request. */
+export interface CallConditions {
+  readonly caller: string;
+  /** What the call itself allows. */
+  readonly timeoutMs: number | undefined;
+  readonly deadlineAfter: DataPlane['deadlineAfter'];
+}
+
+export function decodeRequest(message: InferMessage, call: CallConditions): DecodedRequest {
   const { modelName, modelVersion, id } = message;
   const parameters = message.parameters.size === 0 ? noRequestParameters : requestParametersFrom(message.parameters);
   let outputs = noNames;
@@ -40,17 +40,22 @@ export function decodeRequest(message: InferMessage, timeoutMs: number | undefin
   }
   return {
     request: {
-      model: modelName,
-      version: modelVersion,
-      id,
-      parameters: parameters.forModel,
+      target: {
+        model: modelName,
+        version: modelVersion,
+        id,
+        parameters: parameters.forModel,
+        outputs,
+        sequence: parameters.sequence,
+      },
       inputs: inputsFrom(message),
-      outputs,
-      timeoutMs: tighterMs(timeoutMs, parameters.timeoutMs),
-      queueTimeoutMs: parameters.queueTimeoutMs,
-      priority: parameters.priority,
-      sequence: parameters.sequence,
-      caller,
+      origin: {
+        caller: call.caller,
+        deadlineAt: call.deadlineAfter(tighterMs(call.timeoutMs, parameters.timeoutMs)),
+        queueTimeoutMs: parameters.queueTimeoutMs,
+        priority: parameters.priority,
+        trail: noTrail,
+      },
     },
     classes,
   };
@@ -113,13 +118,6 @@ function dataOf(input: InputMessage, datatype: Datatype, raw: Uint8Array | undef
     throw invalid(`unable to find data for input tensor ${quote(input.name)} for model ${quote(model)} in request.`);
   }
   return input.data ?? doAtOnce(tensorDataFrom(input.contents, { input: input.name, model, datatype }));
-}
-
-function datatypeFrom(text: string, input: string): Datatype {
-  if (isDatatype(text)) return text;
-  throw invalid(
-    `invalid datatype ${quote(text)} for input ${quote(input)}; the datatypes are BOOL, UINT8 … FP64, BF16 and BYTES`,
-  );
 }
 
 function classesFrom({ outputs }: InferMessage): ReadonlyMap<string, number> {

@@ -1,8 +1,8 @@
 import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
 import { InferenceError } from '@millrace/protocol';
 import { afterEach, expect, test } from 'vitest';
-import { ErrorInfoSchema } from './generated/google/rpc/error_details_pb.ts';
-import { ModelInferRequestSchema, ModelInferResponseSchema } from './generated/inference/grpc_service_pb.ts';
+import { ErrorInfoSchema } from '../../proto/generated/google/rpc/error_details_pb.ts';
+import { ModelInferRequestSchema, ModelInferResponseSchema } from '../../proto/generated/inference/grpc_service_pb.ts';
 import { type Served, serveEdge } from './testing/served-edge.ts';
 
 let open: Served | undefined;
@@ -104,7 +104,7 @@ test('an inference in protobuf gives its tensors and gives their memory back', a
   expect([answer.modelName, answer.modelVersion, answer.id]).toEqual(['m', '1', 'seven']);
   expect(answer.outputs[0]).toMatchObject({ name: 'x', datatype: 'FP32', shape: [1n, 2n] });
   expect(answer.rawOutputContents).toEqual([data]);
-  expect(dataPlane.requests[0]?.timeoutMs).toBe(5000);
+  expect(dataPlane.requests[0]?.origin.deadlineAt).toBe(5000);
   expect([dataPlane.answers, dataPlane.releases]).toEqual([1, 1]);
 });
 
@@ -188,5 +188,5 @@ test.each([
     headers: { 'content-type': 'application/json', 'millrace-caller': 'team-a' },
     body: JSON.stringify({ modelName: 'm' }),
   });
-  expect(dataPlane.requests[0]?.caller).toBe(caller);
+  expect(dataPlane.requests[0]?.origin.caller).toBe(caller);
 });

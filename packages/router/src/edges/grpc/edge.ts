@@ -1,20 +1,17 @@
-import type { DescFile } from '@bufbuild/protobuf';
 import type { RefusedCall, RpcError, RpcService } from '@millrace/http';
 import type { WatchedHealth } from '../../catalogue/catalogue.ts';
+import { file_inference_grpc_service, GRPCInferenceService } from '../../proto/generated/inference/grpc_service_pb.ts';
 import { CallerRule } from '../caller.ts';
 import type { OpenInferenceParts } from '../open-inference.ts';
 import { SliceQueue } from '../slices/slice-queue.ts';
+import type { AddedService } from './added-service.ts';
+import { CallTurns } from './call-turns.ts';
 import { type GrpcOptions, resolveGrpcConfig } from './config.ts';
 import { createErrorEncoder } from './encode-error.ts';
-import { file_google_rpc_error_details } from './generated/google/rpc/error_details_pb.ts';
-import { file_grpc_health_v1_health } from './generated/grpc/health/v1/health_pb.ts';
-import { file_grpc_reflection_v1_reflection } from './generated/grpc/reflection/v1/reflection_pb.ts';
-import { file_grpc_reflection_v1alpha_reflection } from './generated/grpc/reflection/v1alpha/reflection_pb.ts';
-import { file_inference_grpc_service, GRPCInferenceService } from './generated/inference/grpc_service_pb.ts';
 import { HealthService } from './health-service.ts';
 import { ReflectionService } from './reflection-service.ts';
-import { refusedCallCode } from './refused-call.ts';
-import { inferenceService, inferMethodName } from './routes.ts';
+import { noteRefusedCall } from './refused-call.ts';
+import { inferenceService } from './routes.ts';
 
 export interface GrpcEdgeOptions extends OpenInferenceParts {
   readonly health: WatchedHealth;
@@ -27,14 +24,6 @@ export interface GrpcEdgeOptions extends OpenInferenceParts {
   readonly slices?: SliceQueue;
   /** Hears of defects; clients are told only that there was one. */
   readonly onError?: (error: unknown) => void;
-}
-
-export interface AddedService {
-  readonly service: RpcService;
-  /** Declares it. */
-  readonly file: DescFile;
-  /** Ends the calls that would last as long as the server. */
-  end(): void;
 }
 
 /** To be given to `createRpcHandler`. */
@@ -61,34 +50,24 @@ export function createGrpcEdge(options: GrpcEdgeOptions): GrpcEdge {
   const config = resolveGrpcConfig(limits);
   const { retryAfterSeconds } = config;
   const errorFrom = createErrorEncoder({ retryAfterSeconds, onError });
-  const inference = inferenceService({ ...parts, config, callers, slices, errorFrom });
+  const turns = new CallTurns(slices, callers);
+  const inference = inferenceService({ ...parts, config, callers, slices, turns, errorFrom });
   const healthService = new HealthService({
     catalogue,
     health,
+    turns,
     serviceNames: [GRPCInferenceService.typeName, ...added.map(({ service }) => service.name)],
   });
-  const files = [
-    file_google_rpc_error_details,
-    file_inference_grpc_service,
-    ...added.map(({ file }) => file),
-    file_grpc_health_v1_health,
-    file_grpc_reflection_v1_reflection,
-    file_grpc_reflection_v1alpha_reflection,
-  ];
-  const serviceNames = files.flatMap((file) => file.services.map(({ typeName }) => typeName));
-  const reflection = new ReflectionService(files, serviceNames);
+  const beside: readonly AddedService[] = [...added, healthService];
+  const reflection = new ReflectionService([file_inference_grpc_service, ...beside.map(({ file }) => file)], turns);
   return {
-    services: [inference, ...added.map(({ service }) => service), healthService.service, ...reflection.services],
+    services: [inference, ...beside.map(({ service }) => service), ...reflection.services],
     errorFrom,
-    noteRefused: ({ service, method }, error) => {
-      const isInference = service === GRPCInferenceService.typeName && method === inferMethodName;
-      if (isInference) dataPlane.noteRefusal(refusedCallCode(error));
-    },
+    noteRefused: (call, error) => noteRefusedCall(call, error, dataPlane),
     end: () => {
       inference.end();
-      healthService.end();
       reflection.end();
-      for (const one of added) one.end();
+      for (const one of beside) one.end();
     },
   };
 }

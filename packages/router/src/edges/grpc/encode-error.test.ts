@@ -2,8 +2,12 @@ import { fromBinary } from '@bufbuild/protobuf';
 import { RpcError } from '@millrace/http';
 import { type ErrorCode, errorCatalogue, grpcStatus, InferenceError } from '@millrace/protocol';
 import { expect, test } from 'vitest';
+import {
+  BadRequestSchema,
+  ErrorInfoSchema,
+  RetryInfoSchema,
+} from '../../proto/generated/google/rpc/error_details_pb.ts';
 import { createErrorEncoder } from './encode-error.ts';
-import { BadRequestSchema, ErrorInfoSchema, RetryInfoSchema } from './generated/google/rpc/error_details_pb.ts';
 
 test('every code of the catalogue has its status and its details', () => {
   const heard: unknown[] = [];

@@ -2,7 +2,11 @@
 import { create, toBinary } from '@bufbuild/protobuf';
 import { type ErrorDetail, RpcError, rpcCodeFrom } from '@millrace/http';
 import { type ErrorCode, errorCatalogue, grpcStatus, InferenceError } from '@millrace/protocol';
-import { BadRequestSchema, ErrorInfoSchema, RetryInfoSchema } from './generated/google/rpc/error_details_pb.ts';
+import {
+  BadRequestSchema,
+  ErrorInfoSchema,
+  RetryInfoSchema,
+} from '../../proto/generated/google/rpc/error_details_pb.ts';
 
 /** Who coined the reasons that `ErrorInfo` gives. */
 const errorDomain = 'millrace';

@@ -8,8 +8,8 @@ import {
   type ModelMetadataResponse,
   type ModelMetadataResponse_TensorMetadataSchema,
   ModelMetadataResponseSchema,
-} from './generated/inference/grpc_service_pb.ts';
-import { ModelConfigSchema } from './generated/inference/model_config_pb.ts';
+} from '../../proto/generated/inference/grpc_service_pb.ts';
+import { ModelConfigSchema } from '../../proto/generated/inference/model_config_pb.ts';
 
 /** `versions` are the ready ones, or the one that was asked for. */
 export function encodeModelMetadata(view: ModelView, versions: readonly string[]): ModelMetadataResponse {

@@ -3,8 +3,8 @@ import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
 import type { Datatype, Tensor } from '@millrace/protocol';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { ModelInferResponseSchema } from '../../proto/generated/inference/grpc_service_pb.ts';
 import { encodeResponse, type InferResponse } from './encode-response.ts';
-import { ModelInferResponseSchema } from './generated/inference/grpc_service_pb.ts';
 
 const text = fc.string({ unit: 'grapheme', maxLength: 200 });
 const dimension = fc.oneof(fc.nat(300), fc.integer({ min: 0, max: 2 ** 40 }), fc.maxSafeNat());

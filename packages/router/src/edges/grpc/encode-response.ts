@@ -135,6 +135,7 @@ class HeadWriter {
     this.#at += data.length;
   }
 
+  /** In place: `varint` of the protocol makes an array for each number, and every answer has many. */
   #varint(value: number): void {
     let rest = value;
     while (rest >= 128) {

@@ -1,18 +1,12 @@
 /** Statistics as messages. perf_analyzer reads every member, so all of them are always there. */
-import { create, type MessageInitShape } from '@bufbuild/protobuf';
+import type { MessageInitShape } from '@bufbuild/protobuf';
 import type { Duration, VersionStatistics } from '../../management/statistics.ts';
-import {
-  type ModelStatisticsResponse,
-  ModelStatisticsResponseSchema,
-  type ModelStatisticsSchema,
-  type StatisticDurationSchema,
-} from './generated/inference/grpc_service_pb.ts';
+import type {
+  ModelStatisticsSchema,
+  StatisticDurationSchema,
+} from '../../proto/generated/inference/grpc_service_pb.ts';
 
-export function encodeStatistics(versions: readonly VersionStatistics[]): ModelStatisticsResponse {
-  return create(ModelStatisticsResponseSchema, { modelStats: versions.map(versionStatistics) });
-}
-
-function versionStatistics(counted: VersionStatistics): MessageInitShape<typeof ModelStatisticsSchema> {
+export function versionStatistics(counted: VersionStatistics): MessageInitShape<typeof ModelStatisticsSchema> {
   return {
     name: counted.name,
     version: counted.version,

@@ -1,4 +1,5 @@
 /** A ModelStreamInferResponse in protobuf's binary form: the answer as ModelInfer writes it, in a frame. */
+import { varint } from '@millrace/protocol';
 import { encodeResponse, type InferResponse } from './encode-response.ts';
 
 /** What one request of a stream comes to. */
@@ -28,14 +29,4 @@ function finalParameterBytes(key: string): Uint8Array {
   const trueParameter = [0x08, 0x01];
   const entry = [0x0a, key.length, ...Buffer.from(key), 0x12, trueParameter.length, ...trueParameter];
   return Buffer.from([parametersTag, entry.length, ...entry]);
-}
-
-function varint(value: number): readonly number[] {
-  const bytes: number[] = [];
-  let rest = value;
-  while (rest >= 128) {
-    bytes.push((rest % 128) | 128);
-    rest = Math.floor(rest / 128);
-  }
-  return [...bytes, rest];
 }

@@ -1,9 +1,10 @@
 /** gRPC's health checking on the readiness of the server and of each model. */
 import { create } from '@bufbuild/protobuf';
 import { RpcError, type RpcService, type StreamCall, serverStream, unary } from '@millrace/http';
-import { InferenceError, quote } from '@millrace/protocol';
+import { quote } from '@millrace/protocol';
 import type { Catalogue, WatchedHealth } from '../../catalogue/catalogue.ts';
 import {
+  file_grpc_health_v1_health,
   Health,
   HealthCheckRequestSchema,
   type HealthCheckResponse,
@@ -11,27 +12,38 @@ import {
   HealthListRequestSchema,
   HealthListResponseSchema,
   HealthCheckResponse_ServingStatus as ServingStatus,
-} from './generated/grpc/health/v1/health_pb.ts';
+} from '../../proto/generated/grpc/health/v1/health_pb.ts';
+import { takeReadinessProblem } from '../model-readiness.ts';
+import type { SlicedWork } from '../slices/slice-queue.ts';
+import type { AddedService } from './added-service.ts';
+import type { CallTurns } from './call-turns.ts';
 import { codecOf } from './message-codec.ts';
-import { isModelReady } from './routes.ts';
+import { encodeInParts, type MessageParts, partsCodec } from './message-parts.ts';
 
 export interface HealthDependencies {
   readonly health: WatchedHealth;
   readonly catalogue: Catalogue;
   /** Names of services, each as healthy as the server is. */
   readonly serviceNames: readonly string[];
+  readonly turns: CallTurns;
 }
 
-export class HealthService {
+/** Services and models whose health is written in one turn of the event loop: less than a millisecond. */
+export const healthsPerTurn = 64;
+
+export class HealthService implements AddedService {
+  readonly file = file_grpc_health_v1_health;
   readonly #health: WatchedHealth;
   readonly #catalogue: Catalogue;
   readonly #serviceNames: ReadonlySet<string>;
+  readonly #turns: CallTurns;
   readonly #watches = new Set<StreamCall<HealthCheckResponse>>();
 
-  constructor({ health, catalogue, serviceNames }: HealthDependencies) {
+  constructor({ health, catalogue, serviceNames, turns }: HealthDependencies) {
     this.#health = health;
     this.#catalogue = catalogue;
     this.#serviceNames = new Set(['', ...serviceNames]);
+    this.#turns = turns;
   }
 
   get service(): RpcService {
@@ -50,8 +62,8 @@ export class HealthService {
           name: 'List',
           isIdempotent: true,
           request: codecOf(HealthListRequestSchema),
-          response: codecOf(HealthListResponseSchema),
-          handle: () => this.#list(),
+          response: partsCodec(HealthListResponseSchema),
+          handle: (_, call) => this.#turns.run(call, this.#list()),
         }),
         serverStream({
           name: 'Watch',
@@ -76,10 +88,11 @@ export class HealthService {
     return create(HealthCheckResponseSchema, { status });
   }
 
-  #list() {
-    const names = [...this.#serviceNames, ...this.#catalogue.statuses().map(({ name }) => name)];
-    const statuses = Object.fromEntries(names.map((name) => [name, { status: this.#statusOf(name) }]));
-    return create(HealthListResponseSchema, { statuses });
+  *#list(): SlicedWork<MessageParts> {
+    const names = new Set([...this.#serviceNames, ...this.#catalogue.statuses().map(({ name }) => name)]);
+    return yield* encodeInParts(HealthListResponseSchema, [...names], healthsPerTurn, (some) => ({
+      statuses: Object.fromEntries(some.map((name) => [name, { status: this.#statusOf(name) }])),
+    }));
   }
 
   #watch(service: string, call: StreamCall<HealthCheckResponse>): undefined {
@@ -111,20 +124,14 @@ export class HealthService {
 
   #statusOf(service: string): ServingStatus {
     if (this.#serviceNames.has(service)) return statusFrom(this.#health.isReady);
-    const isModel = this.#catalogue.statuses().some(({ name }) => name === service);
-    if (!isModel && !this.#isNamed(service)) return ServingStatus.SERVICE_UNKNOWN;
-    return statusFrom(!this.#health.isEnding && isModelReady(this.#catalogue, service, ''));
-  }
-
-  /** A model with its version or a label, ready or not. */
-  #isNamed(service: string): boolean {
-    try {
-      this.#catalogue.mustFind(service, '');
-      return true;
-    } catch (error) {
-      if (!(error instanceof InferenceError)) throw error;
-      return error.code === 'model-not-ready';
-    }
+    const problem = takeReadinessProblem(this.#catalogue, service, '');
+    // A name that only a version or a label leads to is known where it is not ready.
+    const isKnown =
+      problem === undefined ||
+      problem.code === 'model-not-ready' ||
+      this.#catalogue.statuses().some(({ name }) => name === service);
+    if (!isKnown) return ServingStatus.SERVICE_UNKNOWN;
+    return statusFrom(problem === undefined && !this.#health.isEnding);
   }
 }
 

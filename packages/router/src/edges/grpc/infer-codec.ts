@@ -2,18 +2,18 @@
 import { fromBinary, fromJson, toBinary, toJson } from '@bufbuild/protobuf';
 import type { RequestCodec, ResponseCodec, RpcError } from '@millrace/http';
 import { InferenceError } from '@millrace/protocol';
-import { doAtOnce } from '../slices/slice-queue.ts';
-import { encodeResponse, type InferResponse } from './encode-response.ts';
-import { encodeStreamResponse, type StreamResponse } from './encode-stream-response.ts';
 import {
   type ModelInferRequest,
   ModelInferRequestSchema,
   ModelStreamInferResponseSchema,
-} from './generated/inference/grpc_service_pb.ts';
+} from '../../proto/generated/inference/grpc_service_pb.ts';
+import { doAtOnce } from '../slices/slice-queue.ts';
+import { encodeResponse, type InferResponse } from './encode-response.ts';
+import { encodeStreamResponse, type StreamResponse } from './encode-stream-response.ts';
 import { type InferMessage, type InferMessageLimits, InferMessageReader } from './infer-message.ts';
 import { JsonRequest } from './json-request.ts';
 import { encodeJson, JsonResponse } from './json-response.ts';
-import { checkJsonLength, jsonFrom, readJson } from './message-codec.ts';
+import { checkJsonLength, jsonAtOnceBytesMax, jsonFrom, readJson } from './message-codec.ts';
 import type { StreamedMessage } from './stream-infer.ts';
 
 /** Limits of messages in both forms. */
@@ -59,15 +59,13 @@ export function streamRequestCodec(limits: InferMessageLimits): RequestCodec<Str
   return {
     fromProto: read,
     fromJson: (bytes) => {
-      checkJsonLength(bytes, streamJsonBytesMax);
+      // Read at once, for the messages of a stream must stay in their order.
+      checkJsonLength(bytes, jsonAtOnceBytesMax);
       const json = (): ModelInferRequest => fromJson(ModelInferRequestSchema, jsonFrom(bytes));
       return read(toBinary(ModelInferRequestSchema, readJson(json)));
     },
   };
 }
-
-/** The messages of a stream are read at once, for they must stay in their order. */
-const streamJsonBytesMax = 256 * 1024;
 
 export const streamResponseCodec: ResponseCodec<StreamResponse> = {
   toProto: encodeStreamResponse,

@@ -2,7 +2,7 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { create, type MessageInitShape, toBinary } from '@bufbuild/protobuf';
-import { InferenceError } from '@millrace/protocol';
+import { delimitedHead, InferenceError } from '@millrace/protocol';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import {
@@ -10,7 +10,7 @@ import {
   InferTensorContentsSchema,
   type ModelInferRequest,
   ModelInferRequestSchema,
-} from './generated/inference/grpc_service_pb.ts';
+} from '../../proto/generated/inference/grpc_service_pb.ts';
 import {
   type InferMessage,
   InferMessageReader,
@@ -294,8 +294,5 @@ test('contents that come in several parts are joined up to joinedContentsBytesMa
 });
 
 function delimitedBy(field: number, payload: Uint8Array): Buffer {
-  const length: number[] = [];
-  let rest = payload.length;
-  for (; rest >= 128; rest >>>= 7) length.push((rest & 127) | 128);
-  return Buffer.concat([Buffer.from([(field << 3) | 2, ...length, rest]), payload]);
+  return Buffer.concat([delimitedHead(field, payload.length), payload]);
 }

@@ -1,11 +1,12 @@
 /** One inference over gRPC, from the message of the request to the message of the answer. */
-import type { RequestMetadata, RpcCall, UnaryCall } from '@millrace/http';
+import type { UnaryCall } from '@millrace/http';
 import { type CancelSignal, InferenceError, quotedCharactersMax, shortened, type Tensor } from '@millrace/protocol';
 import type { Catalogue } from '../../catalogue/catalogue.ts';
 import type { DataPlane, InferAnswer } from '../../data-plane/infer.ts';
 import type { CallerRule } from '../caller.ts';
 import { checkClassification, classifiedAtOnceBytesMax, classify } from '../classification/classify.ts';
 import { doAtOnce, type SlicedWork, type SliceQueue } from '../slices/slice-queue.ts';
+import type { CallHead } from './call-turns.ts';
 import type { GrpcConfig } from './config.ts';
 import { type DecodedRequest, decodeRequest, hasLongContents, readContents } from './decode-request.ts';
 import type { InferResponse } from './encode-response.ts';
@@ -21,9 +22,6 @@ export interface InferDependencies {
   readonly slices: SliceQueue;
 }
 
-/** What is looked at of a call before its messages. */
-export type CallHead = Pick<RpcCall, 'peer'> & { readonly metadata: Pick<RequestMetadata, 'get' | 'getAll'> };
-
 export type InferCall = UnaryCall<InferResponse | JsonResponse>;
 
 export interface ReleasableResponse {
@@ -38,6 +36,7 @@ export class InferOperation {
   readonly #config: GrpcConfig;
   readonly #callers: CallerRule;
   readonly #slices: SliceQueue;
+  readonly #deadlineAfter: DataPlane['deadlineAfter'];
 
   constructor({ dataPlane, catalogue, config, callers, slices }: InferDependencies) {
     this.#dataPlane = dataPlane;
@@ -45,6 +44,7 @@ export class InferOperation {
     this.#config = config;
     this.#callers = callers;
     this.#slices = slices;
+    this.#deadlineAfter = (timeoutMs) => dataPlane.deadlineAfter(timeoutMs);
   }
 
   /** Answers or fails the call when the data plane has; throws what is wrong with the request itself. */
@@ -136,9 +136,10 @@ export class InferOperation {
     onSlotWait: (() => void) | undefined,
   ): Promise<ReleasableResponse> {
     const { request, classes } = this.#decode(message, undefined, caller);
-    const { sequence } = request;
+    const { target } = request;
+    const { sequence } = target;
     const isHeard = sequence !== undefined && onSlotWait !== undefined;
-    const heard = isHeard ? { ...request, sequence: { ...sequence, onSlotWait } } : request;
+    const heard = isHeard ? { ...request, target: { ...target, sequence: { ...sequence, onSlotWait } } } : request;
     const answer = await this.#dataPlane.infer(heard, signal);
     const release = (): void => answer.release();
     if (classes.size === 0) return { response: answer, release };
@@ -152,9 +153,10 @@ export class InferOperation {
 
   #decode(message: InferMessage, timeoutMs: number | undefined, caller: string): DecodedRequest {
     try {
-      const decoded = decodeRequest(message, timeoutMs, caller);
-      const { request, classes } = decoded;
-      if (classes.size > 0) this.#checkClasses(request.model, request.version, classes);
+      const decoded = decodeRequest(message, { caller, timeoutMs, deadlineAfter: this.#deadlineAfter });
+      const { classes } = decoded;
+      const { model, version } = decoded.request.target;
+      if (classes.size > 0) this.#checkClasses(model, version, classes);
       return decoded;
     } catch (error) {
       this.#dataPlane.noteRefusal(error instanceof InferenceError ? error.code : 'internal');

@@ -2,17 +2,18 @@
 import { create, fromBinary, fromJson, type MessageInitShape, toBinary, toJson } from '@bufbuild/protobuf';
 import { encodeBytesElements, type Tensor } from '@millrace/protocol';
 import { describe, expect, test } from 'vitest';
+import { ModelInferRequestSchema, ModelInferResponseSchema } from '../../proto/generated/inference/grpc_service_pb.ts';
 import { doAtOnce } from '../slices/slice-queue.ts';
 import { grpcDefaults } from './config.ts';
 import { decodeRequest } from './decode-request.ts';
 import { encodeResponse } from './encode-response.ts';
-import { ModelInferRequestSchema, ModelInferResponseSchema } from './generated/inference/grpc_service_pb.ts';
-import { inferResponseCodec } from './infer-codec.ts';
+import { inferResponseCodec, streamRequestCodec } from './infer-codec.ts';
 import { InferMessageReader } from './infer-message.ts';
-import { JsonRequest, jsonAtOnceBytesMax } from './json-request.ts';
-import { codecOf } from './message-codec.ts';
+import { JsonRequest } from './json-request.ts';
+import { codecOf, jsonAtOnceBytesMax } from './message-codec.ts';
 
 const reader = new InferMessageReader(grpcDefaults);
+const anybody = { caller: '', timeoutMs: undefined, deadlineAfter: () => Number.POSITIVE_INFINITY };
 type Init = MessageInitShape<typeof ModelInferRequestSchema>;
 
 function jsonOf(init: Init): string {
@@ -25,9 +26,9 @@ function bothWays(json: string): readonly [ours: readonly Tensor[], generated: r
   expect(bytes.length).toBeGreaterThan(jsonAtOnceBytesMax);
   const request = new JsonRequest(bytes, reader);
   expect(request.message).toBeUndefined();
-  const ours = decodeRequest(doAtOnce(request.readInSlices()), undefined, '').request;
+  const ours = decodeRequest(doAtOnce(request.readInSlices()), anybody).request;
   const message = fromJson(ModelInferRequestSchema, JSON.parse(json));
-  const generated = decodeRequest(reader.read(toBinary(ModelInferRequestSchema, message)), undefined, '').request;
+  const generated = decodeRequest(reader.read(toBinary(ModelInferRequestSchema, message)), anybody).request;
   expect({ ...ours, inputs: [] }).toEqual({ ...generated, inputs: [] });
   return [ours.inputs, generated.inputs];
 }
@@ -130,11 +131,25 @@ test('an answer is the JSON that the generated code writes', () => {
   }
 });
 
-test('other calls take JSON up to a size that is read at once, and say little of what they cannot read', () => {
-  const codec = codecOf(ModelInferResponseSchema);
-  expect(() => codec.fromJson?.(Buffer.alloc(256 * 1024 + 1, ' '))).toThrow(
-    /more than the 262144 allowed; send it as protobuf/,
+/** JSON of this message and white space, of so many bytes. */
+const padded = (json: string, bytes: number): Buffer => Buffer.from(json.padEnd(bytes, ' '));
+
+test.each([
+  ['a message of a stream', streamRequestCodec(grpcDefaults)],
+  ['a message of another call', codecOf(ModelInferRequestSchema)],
+])('%s has no more JSON than is read at once', (_, codec) => {
+  const json = '{"modelName":"m"}';
+  expect(codec.fromJson?.(padded(json, jsonAtOnceBytesMax))).toMatchObject({ modelName: 'm' });
+  expect(() => codec.fromJson?.(padded(json, jsonAtOnceBytesMax + 1))).toThrow(
+    expect.objectContaining({
+      code: 'resource_exhausted',
+      message: 'the JSON of the message has 32769 bytes, more than the 32768 allowed; send it as protobuf',
+    }) as Error,
   );
+});
+
+test('calls say little of JSON that they cannot read', () => {
+  const codec = codecOf(ModelInferResponseSchema);
   const unknown = Buffer.from(JSON.stringify({ ['k'.repeat(10_000)]: 1 }));
   expect(() => codec.fromJson?.(unknown)).toThrow(
     expect.objectContaining({ message: expect.stringMatching(/^.{0,600}$/s) }),

@@ -6,6 +6,7 @@
 import type { JsonValue as ProtoJson } from '@bufbuild/protobuf';
 import { fromJson, toBinary } from '@bufbuild/protobuf';
 import {
+  delimitedHead,
   InferenceError,
   type JsonLimits,
   JsonReader,
@@ -14,18 +15,17 @@ import {
   LongValues,
   readJsonValue,
 } from '@millrace/protocol';
+import { InferTensorContentsSchema, ModelInferRequestSchema } from '../../proto/generated/inference/grpc_service_pb.ts';
 import { bytesInSlices } from '../repository/base64-file.ts';
 import { joinPieces } from '../slices/join-pieces.ts';
 import { type SlicedWork, sliceBytes } from '../slices/slice-queue.ts';
-import { InferTensorContentsSchema, ModelInferRequestSchema } from './generated/inference/grpc_service_pb.ts';
 import type { InferMessage, InferMessageReader, InputMessage } from './infer-message.ts';
-import { jsonFrom } from './message-codec.ts';
-
-/** The generated code takes several times as long as ours, so less is read by it at once. */
-export const jsonAtOnceBytesMax = 32 * 1024;
+import { jsonAtOnceBytesMax, jsonFrom } from './message-codec.ts';
 
 const limits: JsonLimits = { keysMax: 256, keyBytesMax: 4096, headBytesMax: 128 * 1024 };
 const elementsPerSlice = 2048;
+/** Of `bytes_contents`, the only list whose elements can be long. */
+const bytesContentsField = 8;
 const searchedBytes = 2 * sliceBytes;
 
 /** A request that came as JSON: it is answered in JSON too. */
@@ -155,7 +155,7 @@ function* contentsOf(reader: JsonReader, bytes: Uint8Array, field: string): Slic
       encode();
       if (bytes[long.start] !== 0x22) throw new InferenceError('invalid-request', `${field} must not have lists in it`);
       const element = yield* bytesInSlices(field, bytes, long);
-      parts.push(bytesElementHead(element.length), element);
+      parts.push(delimitedHead(bytesContentsField, element.length), element);
     }
     if (elements.length < elementsPerSlice && reader.position < sliceEnd) continue;
     encode();
@@ -164,13 +164,4 @@ function* contentsOf(reader: JsonReader, bytes: Uint8Array, field: string): Slic
   }
   encode();
   return parts;
-}
-
-/** What stands before an element of `bytes_contents`: its tag and length. */
-function bytesElementHead(length: number): Uint8Array {
-  const head = [(8 << 3) | 2];
-  let rest = length;
-  for (; rest >= 128; rest = Math.floor(rest / 128)) head.push((rest % 128) | 128);
-  head.push(rest);
-  return Uint8Array.from(head);
 }

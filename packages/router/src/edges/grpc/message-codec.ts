@@ -18,6 +18,12 @@ const readOptions = { readUnknownFields: false };
 /** Messages of other calls than inference are read at once, and small: names, versions, settings. */
 const messageBytesMax = 64 * 1024;
 
+/**
+ * JSON that the generated code reads at once, within about five milliseconds: of other calls than ModelInfer a message has
+ * no more, and of ModelInfer what is longer is read in slices.
+ */
+export const jsonAtOnceBytesMax = 32 * 1024;
+
 /** Reads and writes a generated message, in protobuf's binary form and in its JSON. */
 export function codecOf<Schema extends DescMessage>(
   schema: Schema,
@@ -27,7 +33,7 @@ export function codecOf<Schema extends DescMessage>(
     bytesMax,
     fromProto: (bytes) => fromBinary(schema, bytes, readOptions),
     fromJson: (bytes) => {
-      checkJsonLength(bytes, jsonMessageBytesMax);
+      checkJsonLength(bytes, jsonAtOnceBytesMax);
       return readJson(() => fromJson(schema, jsonFrom(bytes)));
     },
     toProto: (message) => toBinary(schema, message),
@@ -35,8 +41,6 @@ export function codecOf<Schema extends DescMessage>(
   };
 }
 
-/** JSON of other calls than inference is read at once. */
-const jsonMessageBytesMax = 256 * 1024;
 /** The generated code quotes what it cannot read. */
 const reasonCharactersMax = 512;
 

@@ -1,6 +1,9 @@
-/** What the catalogue calls the refusal of a call that never reached its handler, so that it is counted with the others. */
-import type { RpcCode, RpcError } from '@millrace/http';
+/** Calls that never reached their handler: what the catalogue calls their refusal, so that it is counted with the others. */
+import type { RefusedCall, RpcCode, RpcError } from '@millrace/http';
 import { type ErrorCode, InferenceError } from '@millrace/protocol';
+import type { DataPlane } from '../../data-plane/infer.ts';
+import { GRPCInferenceService } from '../../proto/generated/inference/grpc_service_pb.ts';
+import { inferMethodName } from './infer-methods.ts';
 
 const codes: Readonly<Partial<Record<RpcCode, ErrorCode>>> = {
   canceled: 'cancelled',
@@ -11,7 +14,8 @@ const codes: Readonly<Partial<Record<RpcCode, ErrorCode>>> = {
   unavailable: 'server-full',
 };
 
-export function refusedCallCode(error: RpcError): ErrorCode {
-  const { cause } = error;
-  return cause instanceof InferenceError ? cause.code : (codes[error.code] ?? 'internal');
+/** Counts an inference as refused; other calls are not counted. */
+export function noteRefusedCall({ service, method }: RefusedCall, error: RpcError, dataPlane: DataPlane): void {
+  if (service !== GRPCInferenceService.typeName || method !== inferMethodName) return;
+  dataPlane.noteRefusal(error.cause instanceof InferenceError ? error.cause.code : (codes[error.code] ?? 'internal'));
 }

@@ -1,7 +1,7 @@
 import { createRpcHandler, type HttpServer, serveWire } from '@millrace/http';
 import { afterEach, expect, test } from 'vitest';
 import { ManagementDouble } from '../management/testing/management-double.ts';
-import { catalogueOf, EchoDataPlane, viewOf } from '../rest/echo-double.ts';
+import { catalogueOf, EchoDataPlane, viewOf } from '../rest/testing/echo-double.ts';
 import { createGrpcEdge } from './edge.ts';
 import { HealthDouble } from './testing/served-edge.ts';
 

@@ -3,8 +3,6 @@ import { create } from '@bufbuild/protobuf';
 import { type RpcMethod, unary } from '@millrace/http';
 import { InferenceError, quote } from '@millrace/protocol';
 import type { LoadOverrides, Management } from '../../management/management.ts';
-import { loadOverridesFrom } from '../repository/load-overrides.ts';
-import { unloadIfKnown } from '../repository/unload-if-known.ts';
 import {
   type ModelRepositoryParameter,
   RepositoryIndexRequestSchema,
@@ -13,7 +11,10 @@ import {
   RepositoryModelLoadResponseSchema,
   RepositoryModelUnloadRequestSchema,
   RepositoryModelUnloadResponseSchema,
-} from './generated/inference/grpc_service_pb.ts';
+} from '../../proto/generated/inference/grpc_service_pb.ts';
+import { loadOverridesFrom } from '../repository/load-overrides.ts';
+import { unloadIfKnown } from '../repository/unload-if-known.ts';
+import { loadCodecOf } from './load-codec.ts';
 import { codecOf } from './message-codec.ts';
 
 type Parameters = Readonly<Record<string, ModelRepositoryParameter>>;
@@ -36,7 +37,7 @@ export function repositoryMethods(management: Management): readonly RpcMethod[] 
     }),
     unary({
       name: 'RepositoryModelLoad',
-      request: codecOf(RepositoryModelLoadRequestSchema, Number.POSITIVE_INFINITY),
+      request: loadCodecOf(RepositoryModelLoadRequestSchema),
       response: codecOf(RepositoryModelLoadResponseSchema),
       handle: async ({ repositoryName, modelName, parameters }) => {
         refuseRepositoryName(repositoryName);

@@ -7,7 +7,8 @@ import type { InferParameter, InferParameters } from './infer-message.ts';
 
 export interface RequestParameters {
   readonly timeoutMs: number | undefined;
-  readonly queueTimeoutMs: number | undefined;
+  /** Infinity: not set. */
+  readonly queueTimeoutMs: number;
   readonly priority: number;
   readonly sequence: SequenceStep | undefined;
   readonly forModel: Parameters;
@@ -15,7 +16,7 @@ export interface RequestParameters {
 
 export const noRequestParameters: RequestParameters = {
   timeoutMs: undefined,
-  queueTimeoutMs: undefined,
+  queueTimeoutMs: Number.POSITIVE_INFINITY,
   priority: 0,
   sequence: undefined,
   forModel: new Map(),
@@ -27,13 +28,13 @@ const emptyFinalResponse = 'triton_enable_empty_final_response';
 export function requestParametersFrom(parameters: InferParameters): RequestParameters {
   const forModel = new Map<string, ParameterValue>();
   let timeoutMs: number | undefined;
-  let queueTimeoutMs: number | undefined;
+  let queueTimeoutMs = Number.POSITIVE_INFINITY;
   for (const [key, parameter] of parameters) {
     if (key === 'timeout') {
       if (parameter.kind !== 'int64' || parameter.value < 0n) {
         throw invalid(`parameter 'timeout' must be an int64 of microseconds, 0 or more`);
       }
-      queueTimeoutMs = parameter.value === 0n ? undefined : Number(parameter.value) / 1000;
+      queueTimeoutMs = parameter.value === 0n ? Number.POSITIVE_INFINITY : Number(parameter.value) / 1000;
     } else if (key === timeoutParameter) timeoutMs = timeoutMsFromParameter(parameterValueFrom(key, parameter));
     else if (scheduleKeys.has(key) || (key === emptyFinalResponse && parameter.kind === 'bool')) continue;
     else if (key.startsWith('triton_')) {

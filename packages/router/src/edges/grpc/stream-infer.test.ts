@@ -3,12 +3,15 @@ import { RpcError } from '@millrace/http';
 import { type CancelSignal, InferenceError } from '@millrace/protocol';
 import { afterEach, describe, expect, test } from 'vitest';
 import type { DataPlane, InferAnswer, InferRequest } from '../../data-plane/infer.ts';
+import {
+  ModelInferRequestSchema,
+  ModelStreamInferResponseSchema,
+} from '../../proto/generated/inference/grpc_service_pb.ts';
 import { CallerRule } from '../caller.ts';
-import { catalogueOf, viewOf } from '../rest/echo-double.ts';
+import { catalogueOf, viewOf } from '../rest/testing/echo-double.ts';
 import { SliceQueue } from '../slices/slice-queue.ts';
 import { grpcDefaults } from './config.ts';
 import { encodeStreamResponse } from './encode-stream-response.ts';
-import { ModelInferRequestSchema, ModelStreamInferResponseSchema } from './generated/inference/grpc_service_pb.ts';
 import { InferOperation } from './infer.ts';
 import { type InferMessage, InferMessageReader } from './infer-message.ts';
 import { StreamInferOperation } from './stream-infer.ts';
@@ -27,10 +30,15 @@ class HeldDataPlane implements DataPlane {
   readonly held: Held[] = [];
   releases = 0;
 
+  deadlineAfter(): number {
+    return Number.POSITIVE_INFINITY;
+  }
+
   infer(request: InferRequest, signal: CancelSignal): Promise<InferAnswer> {
     return new Promise((resolve, reject) => {
       const turn = () => new Promise<void>((done) => setImmediate(done));
-      const { model, id, inputs } = request;
+      const { inputs } = request;
+      const { model, id } = request.target;
       const release = () => {
         this.releases += 1;
       };
@@ -90,7 +98,7 @@ test('answers leave in the order of the requests, whatever is ready first', asyn
   await held(0).answer();
   expect(call.texts).toEqual(['a', 'b', 'c']);
   expect(call.ending).toBeUndefined();
-  expect(held(0).request.caller).toBe('10.0.0.7');
+  expect(held(0).request.origin.caller).toBe('10.0.0.7');
 });
 
 test('a refusal is an answer in its place, with the id of its request, and the stream goes on', async () => {
@@ -175,7 +183,7 @@ describe('while a sequence waits for a slot', () => {
   test('its caller goes on sending, so that those with a slot can end', async () => {
     const { requests, call, held } = open({}, 2);
     requests.push(message('waits', 1n));
-    held(0).request.sequence?.onSlotWait?.();
+    held(0).request.target.sequence?.onSlotWait?.();
     for (const [index, id] of ['a', 'b', 'c'].entries()) {
       requests.push(message(id));
       await held(index + 1).answer();
@@ -190,14 +198,14 @@ describe('while a sequence waits for a slot', () => {
     const { requests, held } = open({}, 2);
     for (const id of ['waits', 'waits too']) requests.push(message(id, 1n));
     expect(requests.isPaused).toBe(true);
-    held(0).request.sequence?.onSlotWait?.();
+    held(0).request.target.sequence?.onSlotWait?.();
     expect(requests.isPaused).toBe(false);
   });
 
   test('it has no more on its way that could be answered than otherwise', async () => {
     const { requests, held } = open({}, 2);
     requests.push(message('waits', 1n));
-    held(0).request.sequence?.onSlotWait?.();
+    held(0).request.target.sequence?.onSlotWait?.();
     for (const id of ['a', 'b']) requests.push(message(id));
     expect(requests.isPaused).toBe(true);
     await held(1).answer();
@@ -210,7 +218,7 @@ describe('while a sequence waits for a slot', () => {
     requests.push(message('first'));
     await held(0).answer();
     requests.push(message('waits', 1n));
-    held(1).request.sequence?.onSlotWait?.();
+    held(1).request.target.sequence?.onSlotWait?.();
     requests.push(message('a'));
     expect(requests.isPaused).toBe(true);
     call.gainRoom();
@@ -221,7 +229,7 @@ describe('while a sequence waits for a slot', () => {
     const { requests, call, plane, held } = open({}, 2);
     for (const id of ['waits', 'waits too']) {
       requests.push(message(id, 1n));
-      plane.held.at(-1)?.request.sequence?.onSlotWait?.();
+      plane.held.at(-1)?.request.target.sequence?.onSlotWait?.();
     }
     for (const [index, id] of ['a', 'b', 'c'].entries()) {
       requests.push(message(id));
@@ -245,7 +253,7 @@ describe('while a sequence waits for a slot', () => {
   test('and the answers behind it take too much memory, likewise', async () => {
     const { requests, call, held } = open({}, 2, 4);
     requests.push(message('waits', 1n));
-    held(0).request.sequence?.onSlotWait?.();
+    held(0).request.target.sequence?.onSlotWait?.();
     requests.push(message('a'));
     await held(1).answer();
     requests.push(message('b'));

@@ -4,9 +4,10 @@
  */
 import { MemoryRefused, type RequestStream, RpcError, type StreamCall } from '@millrace/http';
 import { InferenceError } from '@millrace/protocol';
+import type { CallHead } from './call-turns.ts';
 import { hasLongContents } from './decode-request.ts';
 import type { StreamResponse } from './encode-stream-response.ts';
-import type { CallHead, InferOperation, ReleasableResponse } from './infer.ts';
+import type { InferOperation, ReleasableResponse } from './infer.ts';
 import type { InferMessage } from './infer-message.ts';
 import { type Place, type StreamLimits, StreamPlaces } from './stream-places.ts';
 

@@ -2,8 +2,8 @@ import { create, type MessageInitShape, toBinary } from '@bufbuild/protobuf';
 import { type Datatype, encodeBytesElements, InferenceError } from '@millrace/protocol';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { InferTensorContentsSchema } from '../../proto/generated/inference/grpc_service_pb.ts';
 import { doAtOnce } from '../slices/slice-queue.ts';
-import { InferTensorContentsSchema } from './generated/inference/grpc_service_pb.ts';
 import { tensorDataFrom } from './tensor-contents.ts';
 
 type Init = MessageInitShape<typeof InferTensorContentsSchema>;

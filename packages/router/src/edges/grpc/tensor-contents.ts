@@ -1,5 +1,13 @@
 /** Typed contents (`InferTensorContents`) as the bytes of a tensor. */
-import { bytesPrefixBytes, type Datatype, InferenceError, quote } from '@millrace/protocol';
+import {
+  bytesPrefixBytes,
+  type Datatype,
+  datatypes,
+  elementsOf,
+  type FixedSizeDatatype,
+  InferenceError,
+  quote,
+} from '@millrace/protocol';
 import { joinPieces } from '../slices/join-pieces.ts';
 import type { SlicedWork } from '../slices/slice-queue.ts';
 import { MalformedMessage, ProtoCursor, wireType } from './proto-cursor.ts';
@@ -87,7 +95,10 @@ function* fixedElements(contents: Uint8Array, field: number, size: 4 | 8): Slice
 
 function* integerElements(contents: Uint8Array, field: number, of: ContentsOf): SlicedWork<Uint8Array> {
   const cursor = new ProtoCursor(contents);
-  const elements = elementsFor(of.datatype, yield* countVarints(cursor, field));
+  // The field is of integers, so the datatype is.
+  const datatype = of.datatype as FixedSizeDatatype;
+  const count = yield* countVarints(cursor, field);
+  const elements = elementsOf({ datatype, data: new Uint8Array(count * datatypes[datatype].bytes) });
   const isWide = elements instanceof BigInt64Array || elements instanceof BigUint64Array;
   let index = 0;
   cursor.reset(contents);
@@ -138,27 +149,6 @@ function* countVarints(cursor: ProtoCursor, field: number): SlicedWork<number> {
     if (last >= 128) throw new MalformedMessage('packed numbers end within one');
   }
   return count;
-}
-
-function elementsFor(datatype: Datatype, count: number) {
-  switch (datatype) {
-    case 'INT8':
-      return new Int8Array(count);
-    case 'INT16':
-      return new Int16Array(count);
-    case 'INT32':
-      return new Int32Array(count);
-    case 'INT64':
-      return new BigInt64Array(count);
-    case 'UINT16':
-      return new Uint16Array(count);
-    case 'UINT32':
-      return new Uint32Array(count);
-    case 'UINT64':
-      return new BigUint64Array(count);
-    default:
-      return new Uint8Array(count);
-  }
 }
 
 function refuseRange(value: number, index: number, { input, datatype }: ContentsOf): never {

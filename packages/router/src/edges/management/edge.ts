@@ -1,7 +1,7 @@
 /** The management edge: one set of operations behind a REST face and a gRPC face, to be mounted on any port. */
 import type { Management } from '../../management/management.ts';
-import type { AddedService } from '../grpc/edge.ts';
-import { file_millrace_v1_management } from '../grpc/generated/millrace/v1/management_pb.ts';
+import { file_millrace_v1_management } from '../../proto/generated/millrace/v1/management_pb.ts';
+import type { AddedService } from '../grpc/added-service.ts';
 import type { Route } from '../routing/route.ts';
 import { SliceQueue } from '../slices/slice-queue.ts';
 import { type ManagementOptions, resolveManagementConfig } from './config.ts';

@@ -1,10 +1,8 @@
 /** Management alone, for a port of its own: both faces, Triton's repository calls, OpenAPI and reflection; no inference. */
 import type { HttpHandler, RpcError, RpcService } from '@millrace/http';
+import { file_inference_grpc_service, GRPCInferenceService } from '../../proto/generated/inference/grpc_service_pb.ts';
+import { CallTurns } from '../grpc/call-turns.ts';
 import { createErrorEncoder } from '../grpc/encode-error.ts';
-import { file_google_rpc_error_details } from '../grpc/generated/google/rpc/error_details_pb.ts';
-import { file_grpc_reflection_v1_reflection } from '../grpc/generated/grpc/reflection/v1/reflection_pb.ts';
-import { file_grpc_reflection_v1alpha_reflection } from '../grpc/generated/grpc/reflection/v1alpha/reflection_pb.ts';
-import { file_inference_grpc_service, GRPCInferenceService } from '../grpc/generated/inference/grpc_service_pb.ts';
 import { ReflectionService } from '../grpc/reflection-service.ts';
 import { repositoryMethods } from '../grpc/repository-methods.ts';
 import { type RestOptions, resolveRestConfig } from '../rest/config.ts';
@@ -41,15 +39,7 @@ export function createManagementPort(options: ManagementPortOptions): Management
     { title: server.name, version: server.version, description: 'Management of the server' },
     routes,
   );
-  const files = [
-    file_google_rpc_error_details,
-    edge.service.file,
-    file_inference_grpc_service,
-    file_grpc_reflection_v1_reflection,
-    file_grpc_reflection_v1alpha_reflection,
-  ];
-  const names = files.flatMap((file) => file.services.map(({ typeName }) => typeName));
-  const reflection = new ReflectionService(files, names);
+  const reflection = new ReflectionService([edge.service.file, file_inference_grpc_service], new CallTurns(slices));
   const repository = { name: GRPCInferenceService.typeName, methods: repositoryMethods(management) };
   return {
     rest: createRouter([...routes, document], (error) => encodeError(error, { retryAfterSeconds, onError })),

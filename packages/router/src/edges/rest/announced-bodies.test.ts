@@ -3,7 +3,7 @@ import { connect, type Socket } from 'node:net';
 import { MemoryLedger, resolveMemoryLimits } from '@millrace/core';
 import { type HttpServer, serveHttp } from '@millrace/http';
 import { afterEach, expect, test } from 'vitest';
-import { catalogueOf, echoEdge, input, jsonRequest, viewOf } from './echo-double.ts';
+import { catalogueOf, echoEdge, input, jsonRequest, viewOf } from './testing/echo-double.ts';
 
 const mebibyte = 1024 * 1024;
 const flat = { name: 'x', datatype: 'FP32', shape: [-1] } as const;

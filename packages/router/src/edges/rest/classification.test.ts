@@ -1,6 +1,6 @@
 import { encodeBytesElements } from '@millrace/protocol';
 import { describe, expect, test } from 'vitest';
-import { catalogueOf, echoEdge, input, jsonRequest, viewOf } from './echo-double.ts';
+import { catalogueOf, echoEdge, input, jsonRequest, viewOf } from './testing/echo-double.ts';
 
 describe('classification', () => {
   const labels = new Map([['x', ['cat', 'dog']]]);

@@ -4,7 +4,6 @@ import {
   type Datatype,
   elementCount,
   InferenceError,
-  isDatatype,
   type JsonReader,
   type JsonSpan,
   quote,
@@ -14,6 +13,7 @@ import {
   tensorProblem,
 } from '@millrace/protocol';
 import type { InputHead } from '../../data-plane/input-head.ts';
+import { datatypeFrom } from '../datatype-from.ts';
 import type { BinaryTail } from './binary-tail.ts';
 import { readParameters, refuseSharedMemory, takeNatural } from './parameters.ts';
 
@@ -139,11 +139,7 @@ function headFrom(
 }
 
 function readDatatype(reader: JsonReader, name: string | undefined, index: number, limits: InputLimits): Datatype {
-  const text = reader.readString(limits.nameBytesMax, 'the datatype of an input');
-  if (isDatatype(text)) return text;
-  throw invalid(
-    `invalid datatype ${quote(text)} for input ${shownName(name, index)}; the datatypes are BOOL, UINT8 … FP64 and BYTES`,
-  );
+  return datatypeFrom(reader.readString(limits.nameBytesMax, 'the datatype of an input'), name ?? `#${index}`);
 }
 
 function readShape(reader: JsonReader, name: string | undefined, index: number, dimensionsMax: number): number[] {

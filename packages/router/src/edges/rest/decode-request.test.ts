@@ -2,7 +2,16 @@ import { gzipSync } from 'node:zlib';
 import { encodeBytesElements } from '@millrace/protocol';
 import { describe, expect, test } from 'vitest';
 import type { SequenceStep } from '../../data-plane/infer.ts';
-import { binary, binaryRequest, bytesOf, catalogueOf, echoEdge, input, jsonRequest, viewOf } from './echo-double.ts';
+import {
+  binary,
+  binaryRequest,
+  bytesOf,
+  catalogueOf,
+  echoEdge,
+  input,
+  jsonRequest,
+  viewOf,
+} from './testing/echo-double.ts';
 
 const floats = bytesOf(new Float32Array([1.5, -2]));
 const longs = bytesOf(new BigInt64Array([2n ** 62n + 1n]));
@@ -17,7 +26,7 @@ describe('requests', () => {
       expect(request.inputs).toMatchObject([{ name: 'x', datatype: 'FP32', shape: [1, 2] }]);
       expect(Buffer.compare(request.inputs[0]?.data ?? floats.subarray(1), floats)).toBe(0);
     }
-    expect(dataPlane.requests.map(({ id }) => id)).toEqual(['r1', '']);
+    expect(dataPlane.requests.map(({ target }) => target.id)).toEqual(['r1', '']);
   });
 
   test('Triton: JSON data nested otherwise than by shape is flattened, before and after its shape', async () => {
@@ -88,16 +97,17 @@ describe('requests', () => {
     expect(reply.status).toBe(200);
     expect(dataPlane.requests).toMatchObject([
       {
-        model: 'a/b',
-        version: '7',
-        outputs: ['y', 'x'],
-        queueTimeoutMs: 2.5,
-        priority: 3,
-        sequence: { id: 2n ** 64n - 1n, isStart: false, isEnd: false },
+        target: {
+          model: 'a/b',
+          version: '7',
+          outputs: ['y', 'x'],
+          sequence: { id: 2n ** 64n - 1n, isStart: false, isEnd: false },
+        },
+        origin: { queueTimeoutMs: 2.5, priority: 3 },
         inputs: [{ shape: [] }, { shape: [0] }],
       },
     ]);
-    expect(Object.fromEntries(dataPlane.requests[0]?.parameters ?? [])).toEqual({ note: 'n', flag: true });
+    expect(Object.fromEntries(dataPlane.requests[0]?.target.parameters ?? [])).toEqual({ note: 'n', flag: true });
   });
 
   test.each<[string, SequenceStep | undefined]>([
@@ -111,8 +121,8 @@ describe('requests', () => {
     const { call, dataPlane } = echoEdge();
     const inputs = '[{"name":"x","datatype":"BOOL","shape":[1],"data":[true]}]';
     expect((await call(jsonRequest(`{"parameters":${parameters},"inputs":${inputs}}`))).status).toBe(200);
-    expect(dataPlane.requests[0]?.sequence).toEqual(sequence);
-    expect(dataPlane.requests[0]?.parameters.size).toBe(0);
+    expect(dataPlane.requests[0]?.target.sequence).toEqual(sequence);
+    expect(dataPlane.requests[0]?.target.parameters.size).toBe(0);
   });
 
   test('the tighter of header and millrace_timeout_ms is the deadline, and timeout is about the queue', async () => {
@@ -124,14 +134,14 @@ describe('requests', () => {
     await call({ ...request({ millrace_timeout_ms: 50 }), headers: [['millrace-timeout-ms', '40']] });
     await call(request({ millrace_timeout_ms: 60 }));
     await call(request({}));
-    expect(dataPlane.requests.map(({ timeoutMs, queueTimeoutMs }) => [timeoutMs, queueTimeoutMs])).toEqual([
+    expect(dataPlane.requests.map(({ origin }) => [origin.deadlineAt, origin.queueTimeoutMs])).toEqual([
       [4, 9],
-      [30, undefined],
-      [40, undefined],
-      [60, undefined],
-      [undefined, undefined],
+      [30, Number.POSITIVE_INFINITY],
+      [40, Number.POSITIVE_INFINITY],
+      [60, Number.POSITIVE_INFINITY],
+      [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY],
     ]);
-    expect(dataPlane.requests.every(({ parameters }) => parameters.size === 0)).toBe(true);
+    expect(dataPlane.requests.every(({ target }) => target.parameters.size === 0)).toBe(true);
   });
 
   test('content type does not matter', async () => {

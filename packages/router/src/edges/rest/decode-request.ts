@@ -1,7 +1,7 @@
 /** An inference request as the Open Inference Protocol and its binary tensor extension write it. */
 import { InferenceError, quote } from '@millrace/protocol';
 import type { Catalogue } from '../../catalogue/catalogue.ts';
-import type { InferRequest } from '../../data-plane/infer.ts';
+import { type DataPlane, type InferRequest, noTrail } from '../../data-plane/infer.ts';
 import { checkInputs } from '../check-inputs.ts';
 import { type AnswerForm, binaryForm } from '../classification/answer-form.ts';
 import { tighterMs } from '../request-deadline.ts';
@@ -24,6 +24,7 @@ export interface RequestFrame {
   readonly jsonBytes: number | undefined;
   readonly timeoutMs: number | undefined;
   readonly caller: string;
+  readonly deadlineAfter: DataPlane['deadlineAfter'];
 }
 
 export interface DecodedRequest {
@@ -95,17 +96,22 @@ function decodedFrom(frame: RequestFrame, body: Uint8Array, jsonBytes: number, j
   const tail = new BinaryTail(body, jsonBytes, frame.model, frame.jsonBytes !== undefined);
   return {
     request: {
-      model: frame.model,
-      version: frame.version,
-      id,
-      parameters: parameters.forModel,
+      target: {
+        model: frame.model,
+        version: frame.version,
+        id,
+        parameters: parameters.forModel,
+        outputs,
+        sequence: parameters.sequence,
+      },
       inputs: resolveInputs(inputs, tail),
-      outputs,
-      timeoutMs: tighterMs(frame.timeoutMs, parameters.timeoutMs),
-      queueTimeoutMs: parameters.queueTimeoutMs,
-      priority: parameters.priority,
-      sequence: parameters.sequence,
-      caller: frame.caller,
+      origin: {
+        caller: frame.caller,
+        deadlineAt: frame.deadlineAfter(tighterMs(frame.timeoutMs, parameters.timeoutMs)),
+        queueTimeoutMs: parameters.queueTimeoutMs,
+        priority: parameters.priority,
+        trail: noTrail,
+      },
     },
     form,
     template,
@@ -128,20 +134,12 @@ export function jsonBytesFromField(values: readonly string[]): number | undefine
 function decodeRawBinary(frame: RequestFrame, body: Uint8Array, catalogue: Catalogue): DecodedRequest {
   const { model, version, timeoutMs, caller } = frame;
   const input = rawBinaryInput(catalogue.mustFind(model, version), body);
-  const parameters = noRequestParameters.forModel;
+  const { forModel: parameters, queueTimeoutMs, priority } = noRequestParameters;
   return {
     request: {
-      model,
-      version,
-      id: '',
-      parameters,
+      target: { model, version, id: '', parameters, outputs: [], sequence: undefined },
       inputs: [input],
-      outputs: [],
-      timeoutMs,
-      queueTimeoutMs: undefined,
-      priority: 0,
-      sequence: undefined,
-      caller,
+      origin: { caller, deadlineAt: frame.deadlineAfter(timeoutMs), queueTimeoutMs, priority, trail: noTrail },
     },
     form: { listed: new Map(), unlisted: binaryForm },
     template: undefined,

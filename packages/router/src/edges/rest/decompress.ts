@@ -1,10 +1,9 @@
 /** Content codings of requests. Whatever a body claims to unpack to, no more than the limit is ever unpacked. */
 import { createGunzip, createInflate, gunzipSync, inflateSync } from 'node:zlib';
-import { MemoryRefused, type RequestMemory } from '@millrace/http';
+import { MemoryRefused, type RequestMemory, type TurnGate } from '@millrace/http';
 import { type CancelSignal, InferenceError, quote } from '@millrace/protocol';
 import { joinPieces } from '../slices/join-pieces.ts';
 import type { SliceQueue } from '../slices/slice-queue.ts';
-import type { TurnGate } from '../slices/turn-gate.ts';
 
 const unpackers = {
   gzip: { now: gunzipSync, stream: createGunzip },

@@ -2,8 +2,8 @@ import { InferenceError } from '@millrace/protocol';
 import { describe, expect, test } from 'vitest';
 import { CallerRule } from '../caller.ts';
 import { resolveRestConfig, restDefaults } from './config.ts';
-import { catalogueOf, echoEdge, jsonRequest, viewOf } from './echo-double.ts';
 import { inferRequestSchema, inferResponseSchema } from './schemas.ts';
+import { catalogueOf, echoEdge, jsonRequest, viewOf } from './testing/echo-double.ts';
 
 const views = [viewOf('m', { version: '3' }), viewOf('m', { version: '4' }), viewOf('a b', { isBatched: false })];
 
@@ -255,8 +255,8 @@ test('a caller is told by its address, or by the field that the operator trusts'
   const headers = [...(request.headers ?? []), ['millrace-caller', 'team-a'] as const];
   const plain = echoEdge();
   await plain.call({ ...request, headers });
-  expect(plain.dataPlane.requests[0]?.caller).toBe('10.0.0.9');
+  expect(plain.dataPlane.requests[0]?.origin.caller).toBe('10.0.0.9');
   const trusting = echoEdge({ callers: new CallerRule({ header: 'millrace-caller' }) });
   await trusting.call({ ...request, headers });
-  expect(trusting.dataPlane.requests[0]?.caller).toBe('team-a');
+  expect(trusting.dataPlane.requests[0]?.origin.caller).toBe('team-a');
 });

@@ -1,4 +1,11 @@
-import { BodyAborted, BodyTooLarge, type HeaderList, type HttpResponse, MemoryRefused } from '@millrace/http';
+import {
+  BodyAborted,
+  BodyTooLarge,
+  CallerGone,
+  type HeaderList,
+  type HttpResponse,
+  MemoryRefused,
+} from '@millrace/http';
 import { InferenceError } from '@millrace/protocol';
 
 /** Carries the code of the error catalogue beside the message, for programs. */
@@ -35,7 +42,7 @@ function wholeSecondsFrom(ms: number): number {
 }
 
 /** What is thrown because of what a client did. */
-const expected = [InferenceError, BodyTooLarge, BodyAborted, MemoryRefused] as const;
+const expected = [InferenceError, BodyTooLarge, BodyAborted, CallerGone, MemoryRefused] as const;
 
 function isDefect(error: unknown): boolean {
   return !expected.some((kind) => error instanceof kind);
@@ -47,7 +54,8 @@ export function inferenceErrorFrom(error: unknown): InferenceError {
   if (error instanceof BodyTooLarge) {
     return new InferenceError('request-too-large', `${error.message}; send a smaller one`);
   }
-  if (error instanceof BodyAborted) return new InferenceError('cancelled', error.message);
+  if (error instanceof BodyAborted || error instanceof CallerGone)
+    return new InferenceError('cancelled', error.message);
   if (error instanceof MemoryRefused) return new InferenceError('caller-full', error.message);
   return new InferenceError('internal', 'the server failed on this request; its log says why');
 }

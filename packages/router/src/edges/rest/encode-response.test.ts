@@ -1,7 +1,16 @@
 import { gunzipSync, inflateSync } from 'node:zlib';
 import { encodeBytesElements } from '@millrace/protocol';
 import { describe, expect, test } from 'vitest';
-import { binary, binaryRequest, bytesOf, catalogueOf, echoEdge, input, jsonRequest, viewOf } from './echo-double.ts';
+import {
+  binary,
+  binaryRequest,
+  bytesOf,
+  catalogueOf,
+  echoEdge,
+  input,
+  jsonRequest,
+  viewOf,
+} from './testing/echo-double.ts';
 
 const floats = bytesOf(new Float32Array([1.5, -2]));
 

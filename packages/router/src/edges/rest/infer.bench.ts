@@ -3,7 +3,7 @@
  * in binary, and three times as long in JSON, as JSON.parse and JSON.stringify alone take for that JSON.
  */
 import { bench, describe } from 'vitest';
-import { binary, binaryRequest, bytesOf, echoEdge, input, jsonRequest } from './echo-double.ts';
+import { binary, binaryRequest, bytesOf, echoEdge, input, jsonRequest } from './testing/echo-double.ts';
 
 const values = Array.from({ length: 64 }, (_, index) => Math.fround(Math.sin(index)));
 const floats = bytesOf(new Float32Array(values));

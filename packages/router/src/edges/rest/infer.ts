@@ -1,23 +1,18 @@
 /** Inferences over REST: what they share, and one of them from the body of its request to the pieces of its answer. */
 import { type BodyReceiver, BodyTooLarge, type HttpRequest, type HttpResponse, MemoryRefused } from '@millrace/http';
-import { type CancelSignal, JsonWriter } from '@millrace/protocol';
 import type { Catalogue } from '../../catalogue/catalogue.ts';
 import type { DataPlane, InferAnswer } from '../../data-plane/infer.ts';
 import type { CallerRule } from '../caller.ts';
-import type { AnswerForm } from '../classification/answer-form.ts';
 import { checkClassification, isClassifying } from '../classification/classify.ts';
 import { type SliceQueue, sliceBytes } from '../slices/slice-queue.ts';
-import { TurnGate } from '../slices/turn-gate.ts';
 import { chooseCoding } from './accept-encoding.ts';
+import { AnswerEncoder } from './answer-encoder.ts';
 import type { EncodedAnswer } from './answer-template.ts';
-import { compress } from './compress.ts';
 import type { RestConfig } from './config.ts';
 import { type DecodedRequest, jsonTooLarge, RequestDecoder } from './decode-request.ts';
-import type { UnpackingParts } from './decompress.ts';
 import { encodeError, inferenceErrorFrom } from './encode-error.ts';
-import { type EncodeContext, encodeAnswer, encodeAnswerInSlices, isLongToEncode } from './encode-response.ts';
 import { type InferFields, inferFieldsFrom } from './infer-fields.ts';
-import { readBody } from './read-body.ts';
+import { BodyReader } from './read-body.ts';
 
 export interface InferDependencies {
   readonly dataPlane: DataPlane;
@@ -31,8 +26,6 @@ export interface InferDependencies {
 
 /** A body of so many bytes, or of a length that is not known, is not small. */
 const bytesMaxOfSmall = sliceBytes;
-/** Room for several slices of an answer in one piece of memory. */
-const slicedWriterBytes = 256 * 1024;
 
 export class InferOperation {
   readonly dataPlane: DataPlane;
@@ -40,12 +33,11 @@ export class InferOperation {
   readonly config: RestConfig;
   readonly callers: CallerRule;
   readonly decoder: RequestDecoder;
+  readonly deadlineAfter: DataPlane['deadlineAfter'];
+  readonly encoder: AnswerEncoder;
   readonly slices: SliceQueue;
-  readonly unpackingParts: UnpackingParts;
-  readonly packings: TurnGate;
+  readonly bodies: BodyReader;
   readonly #onError: (error: unknown) => void;
-  /** Shared by all requests: what it writes is taken before anything else runs. */
-  #writer = new JsonWriter();
 
   constructor({ dataPlane, catalogue, config, callers, slices, onError }: InferDependencies) {
     this.dataPlane = dataPlane;
@@ -53,34 +45,16 @@ export class InferOperation {
     this.config = config;
     this.callers = callers;
     this.decoder = new RequestDecoder(catalogue, config);
+    this.encoder = new AnswerEncoder(catalogue, config, slices);
     this.slices = slices;
-    const { zlibSyncBytesMax, unpackingsMax } = config;
-    this.unpackingParts = { zlibSyncBytesMax, gate: new TurnGate(unpackingsMax), slices };
-    this.packings = new TurnGate(config.packingsMax);
+    this.deadlineAfter = (timeoutMs) => dataPlane.deadlineAfter(timeoutMs);
+    this.bodies = new BodyReader(config, slices);
     this.#onError = onError;
   }
 
   /** What goes wrong is an answer too. */
   run(http: HttpRequest, model: string, version: string): Promise<HttpResponse> {
     return new Promise((respond) => new InferCall(this, http, model, version, respond).begin());
-  }
-
-  encode(answer: InferAnswer, { form, template }: DecodedRequest): EncodedAnswer {
-    const known = template?.take(answer);
-    if (known !== undefined) return known;
-    const encoded = encodeAnswer(answer, this.#contextOf(answer, form), this.#writer);
-    template?.keep(answer, form, encoded);
-    return encoded;
-  }
-
-  encodeInSlices(answer: InferAnswer, form: AnswerForm, caller: string, signal: CancelSignal): Promise<EncodedAnswer> {
-    const writer = new JsonWriter(slicedWriterBytes);
-    return this.slices.run(encodeAnswerInSlices(answer, this.#contextOf(answer, form), writer), caller, signal);
-  }
-
-  #contextOf({ model, version }: InferAnswer, form: AnswerForm): EncodeContext {
-    const view = isClassifying(form) ? this.catalogue.mustFind(model, version) : undefined;
-    return { form, view, limits: this.config };
   }
 
   encodeError(error: unknown): HttpResponse {
@@ -115,7 +89,7 @@ class InferCall implements BodyReceiver {
 
   begin(): void {
     try {
-      const { config, catalogue, callers, unpackingParts } = this.#operation;
+      const { config, catalogue, callers, bodies } = this.#operation;
       const { body, headers, peer, signal } = this.#http;
       const fields = inferFieldsFrom(headers);
       this.#fields = fields;
@@ -130,7 +104,7 @@ class InferCall implements BodyReceiver {
         jsonBytes === undefined ? Math.min(config.jsonBytesMax, config.bodyBytesMax) : config.bodyBytesMax;
       if (packing !== undefined) {
         const unpacking = { packing, isJson: jsonBytes === undefined, bytesMax, owner: this.#caller, signal };
-        readBody(this.#http, bytesMax, unpacking, unpackingParts).then(
+        bodies.read(this.#http, bytesMax, unpacking).then(
           (whole) => this.onBody(whole),
           (error: unknown) => this.onBodyFailed(error),
         );
@@ -143,10 +117,17 @@ class InferCall implements BodyReceiver {
   }
 
   onBody(body: Uint8Array): void {
-    const { decoder, slices } = this.#operation;
+    const { decoder, deadlineAfter, slices } = this.#operation;
     const { jsonBytes, timeoutMs } = this.#fields as InferFields;
     try {
-      const frame = { model: this.#model, version: this.#version, jsonBytes, timeoutMs, caller: this.#caller };
+      const frame = {
+        model: this.#model,
+        version: this.#version,
+        jsonBytes,
+        timeoutMs,
+        caller: this.#caller,
+        deadlineAfter,
+      };
       if (!decoder.isLong(frame, body)) {
         this.#onDecoded(decoder.decode(frame, body));
         return;
@@ -196,15 +177,16 @@ class InferCall implements BodyReceiver {
 
   #onAnswer(answer: InferAnswer): void {
     const decoded = this.#decoded as DecodedRequest;
-    if (isLongToEncode(answer, decoded.form)) {
-      this.#operation.encodeInSlices(answer, decoded.form, this.#caller, this.#http.signal).then(
+    const { encoder } = this.#operation;
+    if (encoder.isLong(answer, decoded.form)) {
+      encoder.encodeInSlices(answer, decoded.form, this.#caller, this.#http.signal).then(
         (encoded) => this.#onEncoded(answer, encoded),
         (error: unknown) => this.#fail(answer, error),
       );
       return;
     }
     try {
-      this.#onEncoded(answer, this.#operation.encode(answer, decoded));
+      this.#onEncoded(answer, encoder.encode(answer, decoded));
     } catch (error) {
       this.#fail(answer, error);
     }
@@ -231,15 +213,13 @@ class InferCall implements BodyReceiver {
 
   async #respondPacked(answer: InferAnswer, encoded: EncodedAnswer): Promise<void> {
     const { acceptEncoding } = this.#fields as InferFields;
-    const { config, packings } = this.#operation;
     const headers: HttpResponse['headers'] = [...encoded.headers, ['vary', 'accept-encoding']];
     const coding = chooseCoding(acceptEncoding);
     if (coding === 'identity') {
       this.#respondPlain(answer, encoded, headers);
       return;
     }
-    const packing = { coding, gate: packings, owner: this.#caller, signal: this.#http.signal };
-    const body = await compress(encoded.pieces, encoded.bytes, packing, config);
+    const body = await this.#operation.encoder.pack(encoded, coding, this.#caller, this.#http.signal);
     answer.release();
     this.#respond({ status: 200, headers: [...headers, ['content-encoding', coding]], body });
   }

@@ -4,7 +4,16 @@ import { inject } from '@millrace/http';
 import { Cancellation } from '@millrace/protocol';
 import { describe, expect, test } from 'vitest';
 import { SliceQueue, sliceBytes } from '../slices/slice-queue.ts';
-import { binary, binaryRequest, bytesOf, catalogueOf, echoEdge, input, jsonRequest, viewOf } from './echo-double.ts';
+import {
+  binary,
+  binaryRequest,
+  bytesOf,
+  catalogueOf,
+  echoEdge,
+  input,
+  jsonRequest,
+  viewOf,
+} from './testing/echo-double.ts';
 
 const view = (datatype: 'BYTES' | 'FP32' | 'FP64', shape: readonly number[]) =>
   catalogueOf(viewOf('m', { inputs: [{ name: 'x', datatype, shape }], outputs: [{ name: 'x', datatype, shape }] }));

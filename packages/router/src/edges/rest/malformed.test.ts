@@ -2,14 +2,14 @@ import { request as openRequest } from 'node:http';
 import { type HttpServer, serveHttp } from '@millrace/http';
 import { errorCatalogue } from '@millrace/protocol';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { echoEdge } from './echo-double.ts';
-import { binaryCases } from './malformed/binary.ts';
-import { corpusLimits } from './malformed/case.ts';
-import { dataCases } from './malformed/data.ts';
-import { frameCases } from './malformed/frame.ts';
-import { parametersCases } from './malformed/parameters.ts';
-import { structureCases } from './malformed/structure.ts';
-import { textCases } from './malformed/text.ts';
+import { echoEdge } from './testing/echo-double.ts';
+import { binaryCases } from './testing/malformed/binary.ts';
+import { corpusLimits } from './testing/malformed/case.ts';
+import { dataCases } from './testing/malformed/data.ts';
+import { frameCases } from './testing/malformed/frame.ts';
+import { parametersCases } from './testing/malformed/parameters.ts';
+import { structureCases } from './testing/malformed/structure.ts';
+import { textCases } from './testing/malformed/text.ts';
 
 const malformedCorpus = [
   ...textCases,

@@ -1,6 +1,6 @@
 import { encodeBytesElements } from '@millrace/protocol';
 import { describe, expect, test } from 'vitest';
-import { binaryRequest, bytesOf, echoEdge } from './echo-double.ts';
+import { binaryRequest, bytesOf, echoEdge } from './testing/echo-double.ts';
 
 const valid = binaryRequest(
   {

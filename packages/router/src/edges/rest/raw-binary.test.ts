@@ -1,6 +1,6 @@
 import { encodeBytesElements } from '@millrace/protocol';
 import { describe, expect, test } from 'vitest';
-import { bytesOf, catalogueOf, echoEdge, viewOf } from './echo-double.ts';
+import { bytesOf, catalogueOf, echoEdge, viewOf } from './testing/echo-double.ts';
 
 const floats = bytesOf(new Float32Array([1.5, -2]));
 

@@ -1,13 +1,25 @@
-import type { HttpRequest } from '@millrace/http';
+import { type HttpRequest, TurnGate } from '@millrace/http';
+import type { SliceQueue } from '../slices/slice-queue.ts';
 import { decompress, type Unpacking, type UnpackingParts } from './decompress.ts';
 
-/** The body of a request, unpacked; what it takes of memory is counted as it arrives and as it is unpacked. */
-export async function readBody(
-  { body, memory }: HttpRequest,
-  bytesMax: number,
-  unpacking: Unpacking | undefined,
-  parts: UnpackingParts,
-): Promise<Uint8Array> {
-  const whole = await body.readAll(bytesMax);
-  return unpacking === undefined ? whole : decompress(whole, unpacking, parts, memory);
+export interface UnpackingLimits {
+  /** Up to this size a body is unpacked at once. */
+  readonly zlibSyncBytesMax: number;
+  /** Larger ones that are unpacked at the same time; others wait. */
+  readonly unpackingsMax: number;
+}
+
+/** Reads the bodies of one edge, whose unpackings take turns. */
+export class BodyReader {
+  readonly #parts: UnpackingParts;
+
+  constructor({ zlibSyncBytesMax, unpackingsMax }: UnpackingLimits, slices: SliceQueue) {
+    this.#parts = { zlibSyncBytesMax, gate: new TurnGate(unpackingsMax), slices };
+  }
+
+  /** The body of a request, unpacked; what it takes of memory is counted as it arrives and as it is unpacked. */
+  async read({ body, memory }: HttpRequest, bytesMax: number, unpacking: Unpacking | undefined): Promise<Uint8Array> {
+    const whole = await body.readAll(bytesMax);
+    return unpacking === undefined ? whole : decompress(whole, unpacking, this.#parts, memory);
+  }
 }

@@ -4,7 +4,7 @@ import type { InjectedRequest } from '@millrace/http';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { InferAnswer } from '../../data-plane/infer.ts';
-import { binary, catalogueOf, EchoDataPlane, echoEdge, input, viewOf } from './echo-double.ts';
+import { binary, catalogueOf, EchoDataPlane, echoEdge, input, viewOf } from './testing/echo-double.ts';
 
 const labels = new Map([['x', ['no', 'yes']]]);
 const flat = { name: 'x', datatype: 'FP32', shape: [-1] } as const;

@@ -1,8 +1,8 @@
 import type { InjectedRequest } from '@millrace/http';
 import { describe, expect, test } from 'vitest';
 import { restDefaults } from './config.ts';
-import { binary, binaryRequest, bytesOf, echoEdge, input, jsonRequest } from './echo-double.ts';
 import { InferJsonReader, knownJsonBytesMax } from './infer-json.ts';
+import { binary, binaryRequest, bytesOf, echoEdge, input, jsonRequest } from './testing/echo-double.ts';
 
 const floats = (...values: number[]): Uint8Array => bytesOf(new Float32Array(values));
 const asked = (shape: number[], more: object = {}): object => ({

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { ManagementDouble } from '../management/testing/management-double.ts';
-import { echoEdge } from './echo-double.ts';
+import { echoEdge } from './testing/echo-double.ts';
 
 function edge(limits = {}) {
   const management = new ManagementDouble();

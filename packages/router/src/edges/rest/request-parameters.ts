@@ -8,7 +8,8 @@ import { takeBoolean, takeNatural } from './parameters.ts';
 export interface RequestParameters {
   readonly isBinaryByDefault: boolean;
   readonly timeoutMs: number | undefined;
-  readonly queueTimeoutMs: number | undefined;
+  /** Infinity: not set. */
+  readonly queueTimeoutMs: number;
   readonly priority: number;
   readonly sequence: SequenceStep | undefined;
   readonly forModel: Parameters;
@@ -17,7 +18,7 @@ export interface RequestParameters {
 export const noRequestParameters: RequestParameters = {
   isBinaryByDefault: false,
   timeoutMs: undefined,
-  queueTimeoutMs: undefined,
+  queueTimeoutMs: Number.POSITIVE_INFINITY,
   priority: 0,
   sequence: undefined,
   forModel: new Map(),
@@ -45,7 +46,7 @@ export function requestParametersFrom(parameters: Map<string, ParameterValue>): 
   parameters.delete('timeout');
   parameters.delete(timeoutParameter);
   for (const key of scheduleKeys) parameters.delete(key);
-  const queueTimeoutMs = timeoutUs === 0 ? undefined : timeoutUs / 1000;
+  const queueTimeoutMs = timeoutUs === 0 ? Number.POSITIVE_INFINITY : timeoutUs / 1000;
   return { isBinaryByDefault, timeoutMs, queueTimeoutMs, priority, sequence, forModel: parameters };
 }
 

@@ -2,7 +2,7 @@ import { InferenceError } from '@millrace/protocol';
 import { expect, test } from 'vitest';
 import type { Statistics } from '../../management/statistics.ts';
 import { ModelTally } from '../../telemetry/model-tally.ts';
-import { echoEdge } from './echo-double.ts';
+import { echoEdge } from './testing/echo-double.ts';
 
 const batch = { computeInputMs: 0.25, computeInferMs: 3, computeOutputMs: 0.5 };
 const tally = new ModelTally(() => 1_700_000_000_000);

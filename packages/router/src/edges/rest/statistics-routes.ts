@@ -1,7 +1,7 @@
 /** Triton's statistics extension over REST. */
 import { z } from 'zod';
 import type { Statistics } from '../../management/statistics.ts';
-import type { Route } from '../routing/route.ts';
+import { jsonContent, type Route } from '../routing/route.ts';
 import { encodeError } from './encode-error.ts';
 import { encodeStatistics } from './encode-statistics.ts';
 import { type ModelOperationDependencies, modelOperation } from './model-operation.ts';
@@ -38,8 +38,8 @@ const statisticsSchema = z
   .meta({ id: 'ModelStatistics' });
 
 const responses: Route['responses'] = {
-  200: { description: 'The statistics', content: { 'application/json': statisticsSchema } },
-  400: { description: 'There is no such model or version', content: { 'application/json': errorSchema } },
+  200: { description: 'The statistics', content: jsonContent(statisticsSchema) },
+  400: { description: 'There is no such model or version', content: jsonContent(errorSchema) },
 };
 
 export function statisticsRoutes(dependencies: StatisticsDependencies): readonly Route[] {

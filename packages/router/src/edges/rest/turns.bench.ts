@@ -6,7 +6,7 @@
  */
 import { gzipSync } from 'node:zlib';
 import { bench, describe } from 'vitest';
-import { catalogueOf, echoEdge, jsonRequest, viewOf } from './echo-double.ts';
+import { catalogueOf, echoEdge, jsonRequest, viewOf } from './testing/echo-double.ts';
 
 type Datatype = 'BYTES' | 'FP32' | 'FP64' | 'INT64';
 

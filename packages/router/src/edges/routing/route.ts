@@ -10,6 +10,11 @@ export interface BodyDeclaration {
   readonly content?: Readonly<Record<string, z.ZodType | undefined>>;
 }
 
+/** A body that is JSON of this schema. */
+export function jsonContent(schema: z.ZodType): { readonly 'application/json': z.ZodType } {
+  return { 'application/json': schema };
+}
+
 /** A request that matched, with what the path and the query said. */
 export interface RoutedRequest {
   readonly request: HttpRequest;

@@ -1,9 +1,7 @@
-import { OwnerRotation } from '@millrace/http';
 import { Cancellation, neverCancelled } from '@millrace/protocol';
 import { describe, expect, test } from 'vitest';
 import { joinPieces } from './join-pieces.ts';
 import { doAtOnce, nextSliceBytes, type SlicedWork, SliceQueue, sliceBytes } from './slice-queue.ts';
-import { TurnGate } from './turn-gate.ts';
 
 /** A queue whose turns the test makes, and the work done in each. */
 class Turns {
@@ -95,38 +93,6 @@ test('slices grow from a small one to the largest', () => {
   expect(sizes[0]).toBe(4096);
   expect(sizes.at(-1)).toBe(sliceBytes);
   expect(sizes).toEqual(sizes.toSorted((a, b) => a - b));
-});
-
-test('owners take turns, however many items one of them has', () => {
-  const rotation = new OwnerRotation<number>();
-  for (let item = 0; item < 5; item += 1) rotation.add('a', item);
-  rotation.add('b', 10);
-  rotation.add('c', 20);
-  expect(rotation.remove('a', 3)).toBe(true);
-  expect(rotation.remove('a', 3)).toBe(false);
-  expect(rotation.size).toBe(6);
-  expect(Array.from({ length: 7 }, () => rotation.take())).toEqual([0, 10, 20, 1, 2, 4, undefined]);
-  expect(rotation.size).toBe(0);
-});
-
-test('a gate lets so many in at once, and the next owner in turn when one leaves', async () => {
-  const gate = new TurnGate(1);
-  const order: string[] = [];
-  const leave: (() => void)[] = [];
-  const enter = (owner: string, name: string): Promise<void> =>
-    gate.pass(owner, neverCancelled, () => {
-      order.push(name);
-      return new Promise((resolve) => leave.push(resolve));
-    });
-  const names = ['a1', 'a2', 'a3', 'b1'];
-  const all = names.map((name) => enter(name.slice(0, 1), name));
-  expect([gate.inside, gate.waiting]).toEqual([1, 3]);
-  for (let turn = 0; turn < names.length; turn += 1) {
-    leave[turn]?.();
-    await all[names.indexOf(order[turn] as string)];
-  }
-  expect(order).toEqual(['a1', 'a2', 'b1', 'a3']);
-  expect([gate.inside, gate.waiting]).toEqual([0, 0]);
 });
 
 test('pieces are joined in order, in slices, and given up as they are copied', () => {

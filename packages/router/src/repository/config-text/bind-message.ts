@@ -2,7 +2,7 @@ import type { JsonObject, JsonValue } from '../../model/model-view.ts';
 import type { Findings } from './findings.ts';
 import type { TextField, TextMessage, TextScalar } from './parser.ts';
 import { readEnum, readScalar } from './read-scalar.ts';
-import { type ElementField, type Field, type MapField, type MessageSchema, string, uint64 } from './schema.ts';
+import type { ElementField, Field, MapField, MessageSchema } from './schema.ts';
 import { suggestionFor } from './suggestion.ts';
 
 /**
@@ -109,7 +109,7 @@ class Binder {
       this.#problemAt(element, path, 'is a map: write { key: … value: … }');
       return;
     }
-    const keySchema = { key: field.key === 'string' ? string : uint64 };
+    const keySchema: MessageSchema = { key: { kind: field.key } };
     const keyFields = element.fields.filter(({ name }) => name !== 'value');
     const bound = bindMessage({ ...element, fields: keyFields }, keySchema, this.#findings, path);
     const key = bound.key === undefined ? '' : String(bound.key);

@@ -1,103 +1,104 @@
-/** A small description language for protobuf messages, from which both the checks and the TypeScript types follow. */
+/** What reading and printing need to know of a protobuf message, taken from its descriptor. */
+import { type DescEnum, type DescField, type DescMessage, ScalarType } from '@bufbuild/protobuf';
 
 export type IntegerKind = 'int32' | 'uint32' | 'int64' | 'uint64';
 export type ScalarKind = 'string' | 'bool' | 'float' | 'double' | IntegerKind;
 
-export interface ScalarField<Kind extends ScalarKind = ScalarKind> {
-  readonly kind: Kind;
+export interface ScalarField {
+  readonly kind: ScalarKind;
 }
-export interface EnumField<Name extends string = string> {
+export interface EnumField {
   readonly kind: 'enum';
   /** Position is the number; position 0 is the default. */
-  readonly names: readonly Name[];
+  readonly names: readonly string[];
 }
-export interface MessageField<Message extends MessageSchema = MessageSchema> {
+export interface MessageField {
   readonly kind: 'message';
-  readonly message: Message;
+  readonly message: MessageSchema;
   /** At most one member of a choice may be set. */
   readonly choice?: string;
 }
-export interface ListField<Element extends ElementField = ElementField> {
+export interface ListField {
   readonly kind: 'list';
-  readonly element: Element;
+  readonly element: ElementField;
 }
-export interface MapField<Value extends ElementField = ElementField> {
+export interface MapField {
   readonly kind: 'map';
   readonly key: 'string' | 'uint64';
-  readonly value: Value;
+  readonly value: ElementField;
 }
 /** A scalar that is one of a choice: unlike other scalars it is absent unless set. */
-export interface ChoiceField<Kind extends ScalarKind = ScalarKind> {
+export interface ChoiceField {
   readonly kind: 'choice-scalar';
-  readonly scalar: Kind;
+  readonly scalar: ScalarKind;
   readonly choice: string;
 }
 
 export type ElementField = ScalarField | EnumField | MessageField;
 export type Field = ElementField | ListField | MapField | ChoiceField;
+/** Fields by their original names, in the order of their declaration. */
 export interface MessageSchema {
   readonly [field: string]: Field;
 }
 
-/** Integers of 64 bits are numbers where exact, else bigints. */
-type ScalarOf<Kind extends ScalarKind> = Kind extends 'string'
-  ? string
-  : Kind extends 'bool'
-    ? boolean
-    : Kind extends 'int64' | 'uint64'
-      ? number | bigint
-      : number;
-
-type ElementOf<F> =
-  F extends ScalarField<infer Kind>
-    ? ScalarOf<Kind>
-    : F extends EnumField<infer Name>
-      ? Name
-      : F extends MessageField<infer Message>
-        ? MessageOf<Message>
-        : never;
-
-type ValueOf<F> =
-  F extends ListField<infer Element>
-    ? readonly ElementOf<Element>[]
-    : F extends MapField<infer Value>
-      ? { readonly [key: string]: ElementOf<Value> }
-      : F extends ChoiceField<infer Kind>
-        ? ScalarOf<Kind>
-        : ElementOf<F>;
-
-/** A message as it was written: what was not set is not there. */
-export type MessageOf<Message extends MessageSchema> = { readonly [Name in keyof Message]?: ValueOf<Message[Name]> };
-
-export const string = { kind: 'string' } as const satisfies Field;
-export const bool = { kind: 'bool' } as const satisfies Field;
-export const int32 = { kind: 'int32' } as const satisfies Field;
-export const uint32 = { kind: 'uint32' } as const satisfies Field;
-export const int64 = { kind: 'int64' } as const satisfies Field;
-export const uint64 = { kind: 'uint64' } as const satisfies Field;
-export const float = { kind: 'float' } as const satisfies Field;
-export const double = { kind: 'double' } as const satisfies Field;
-
-export function oneOfNames<const Name extends string>(...names: readonly Name[]): EnumField<Name> {
-  return { kind: 'enum', names };
+/** Throws on kinds of fields that no configuration has yet. */
+export function schemaFrom(descriptor: DescMessage): MessageSchema {
+  return Object.fromEntries(descriptor.fields.map((field) => [field.name, fieldFrom(field)]));
 }
 
-export function message<Message extends MessageSchema>(schema: Message): MessageField<Message> {
-  return { kind: 'message', message: schema };
+function fieldFrom(field: DescField): Field {
+  const choice = field.oneof?.name;
+  switch (field.fieldKind) {
+    case 'list':
+      return { kind: 'list', element: elementFrom(field) };
+    case 'map':
+      return { kind: 'map', key: keyFrom(field.mapKey), value: elementFrom(field) };
+    case 'message':
+      return { kind: 'message', message: schemaFrom(field.message), ...(choice !== undefined && { choice }) };
+    case 'scalar': {
+      const kind = scalarFrom(field.scalar);
+      return choice === undefined ? { kind } : { kind: 'choice-scalar', scalar: kind, choice };
+    }
+    case 'enum':
+      if (choice !== undefined) throw new Error(`${field.toString()}: an enumeration in a oneof cannot be read yet`);
+      return { kind: 'enum', names: namesFrom(field.enum) };
+  }
 }
 
-export function choiceMessage<Message extends MessageSchema>(choice: string, schema: Message): MessageField<Message> {
-  return { kind: 'message', message: schema, choice };
+type ElementDescriptor = Pick<DescField & { fieldKind: 'list' | 'map' }, 'scalar' | 'enum' | 'message'>;
+
+function elementFrom({ scalar, enum: names, message }: ElementDescriptor): ElementField {
+  if (message !== undefined) return { kind: 'message', message: schemaFrom(message) };
+  if (names !== undefined) return { kind: 'enum', names: namesFrom(names) };
+  return { kind: scalarFrom(scalar) };
 }
 
-export function choiceScalar<Kind extends ScalarKind>(choice: string, scalar: ScalarField<Kind>): ChoiceField<Kind> {
-  return { kind: 'choice-scalar', scalar: scalar.kind, choice };
+function namesFrom({ values, typeName }: DescEnum): readonly string[] {
+  return values.map(({ name, number }, position) => {
+    if (number !== position) throw new Error(`${typeName}: ${name} is ${number}, at position ${position}`);
+    return name;
+  });
 }
 
-export function list<Element extends ElementField>(element: Element): ListField<Element> {
-  return { kind: 'list', element };
+function keyFrom(scalar: ScalarType): MapField['key'] {
+  const kind = scalarFrom(scalar);
+  if (kind !== 'string' && kind !== 'uint64') throw new Error(`a map with keys of ${kind} cannot be read yet`);
+  return kind;
 }
 
-export function map<Value extends ElementField>(key: MapField['key'], value: Value): MapField<Value> {
-  return { kind: 'map', key, value };
+const scalarKinds: ReadonlyMap<ScalarType | undefined, ScalarKind> = new Map([
+  [ScalarType.STRING, 'string'],
+  [ScalarType.BOOL, 'bool'],
+  [ScalarType.FLOAT, 'float'],
+  [ScalarType.DOUBLE, 'double'],
+  [ScalarType.INT32, 'int32'],
+  [ScalarType.UINT32, 'uint32'],
+  [ScalarType.INT64, 'int64'],
+  [ScalarType.UINT64, 'uint64'],
+]);
+
+function scalarFrom(scalar: ScalarType | undefined): ScalarKind {
+  const kind = scalarKinds.get(scalar);
+  if (kind === undefined) throw new Error(`a scalar of type ${scalar} cannot be read yet`);
+  return kind;
 }

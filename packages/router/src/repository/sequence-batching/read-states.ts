@@ -2,11 +2,17 @@
 import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { OnnxGraph } from '@millrace/onnx';
-import { bytesElementsProblem, type Datatype, elementCount, type TensorSpec, takeByteSize } from '@millrace/protocol';
+import {
+  bytesElementsProblem,
+  type Datatype,
+  elementCount,
+  type TensorSpec,
+  takeByteSize,
+  wordsFromFileError,
+} from '@millrace/protocol';
 import type { ImplicitState } from '../../model/sequencing.ts';
 import { carryingProblem } from '../carrying-problem.ts';
 import type { Findings } from '../config-text/findings.ts';
-import { wordsFromFileError } from '../file-system-words.ts';
 import { staysInside } from '../label-file.ts';
 import { specFrom } from '../tensor-config.ts';
 import { inputOf } from './read-controls.ts';

@@ -1,11 +1,13 @@
 /** A model that sums its sequences, on a stage where workers say what the test has them say. */
+
 import { Cancellation, copyOf, type DispatchMessage, type TensorSpec } from '@millrace/protocol';
 import type { ModelView } from '../../../model/model-view.ts';
 import type { Sequencing } from '../../../model/sequencing.ts';
-import type { InferRequest, SequenceStep } from '../../infer.ts';
+import type { SequenceStep } from '../../infer.ts';
 import { ServedModel } from '../../served-model.ts';
 import { testPolicy } from '../../testing/models.ts';
 import { PlaneOnStage, type Sent } from '../../testing/plane-on-stage.ts';
+import type { RequestWords } from '../../testing/requests.ts';
 import type { ScriptedLink } from '../../testing/scripted-lane.ts';
 import { SequenceRunner } from '../sequence-runner.ts';
 
@@ -68,11 +70,11 @@ export class SequencesOnStage extends PlaneOnStage {
     super({}, new ServedModel(view, testPolicy, 1, 1, sequencing));
     const observer = this.observer.observerFor('m', '1');
     const { plane, clock } = this;
-    const parts = { queue: plane, clock, observer, sliced: plane.sliced };
+    const parts = { queue: plane.queue, clock, observer, sliced: plane.sliced };
     this.model.runner = new SequenceRunner(this.model, sequencing, parts);
   }
 
-  step(value: number, id: SequenceStep['id'], flag: '' | 'start' | 'end' = '', more: Partial<InferRequest> = {}): Sent {
+  step(value: number, id: SequenceStep['id'], flag: '' | 'start' | 'end' = '', more: Partial<RequestWords> = {}): Sent {
     const sequence = { id, isStart: flag === 'start', isEnd: flag === 'end' };
     return this.sendWith(new Cancellation(), [value], undefined, { sequence, ...more });
   }

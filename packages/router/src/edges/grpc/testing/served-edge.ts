@@ -3,7 +3,7 @@ import { createRpcHandler, type HttpServer, serveWire } from '@millrace/http';
 import type { WatchedHealth } from '../../../catalogue/catalogue.ts';
 import { ModelTally } from '../../../telemetry/model-tally.ts';
 import { CallerRule } from '../../caller.ts';
-import { catalogueOf, EchoDataPlane, viewOf } from '../../rest/echo-double.ts';
+import { catalogueOf, EchoDataPlane, viewOf } from '../../rest/testing/echo-double.ts';
 import { createGrpcEdge, type GrpcEdge } from '../edge.ts';
 
 export class HealthDouble implements WatchedHealth {

@@ -1,7 +1,7 @@
 /** Requests of the gRPC face as the operations take them. */
 import { InferenceError, quote } from '@millrace/protocol';
 import type { TrafficChange } from '../../../catalogue/contexts/traffic-policy.ts';
-import type { ChangeTrafficRequest } from '../../grpc/generated/millrace/v1/management_pb.ts';
+import type { ChangeTrafficRequest } from '../../../proto/generated/millrace/v1/management_pb.ts';
 
 /** Throws `invalid-request` for a label that is both set and removed. */
 export function trafficChangeFrom(request: ChangeTrafficRequest): TrafficChange {

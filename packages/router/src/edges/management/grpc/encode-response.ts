@@ -9,7 +9,7 @@ import type {
   InstanceStatus,
   QueueStatus,
 } from '../../../management/management.ts';
-import * as v1 from '../../grpc/generated/millrace/v1/management_pb.ts';
+import * as v1 from '../../../proto/generated/millrace/v1/management_pb.ts';
 
 const contextStates: Readonly<Record<ModelState, v1.ContextState>> = {
   loading: v1.ContextState.LOADING,

@@ -1,7 +1,8 @@
 /** Management over gRPC, gRPC-Web and Connect. */
 import { create } from '@bufbuild/protobuf';
 import { RpcError, type RpcService, type StreamCall, serverStream, unary } from '@millrace/http';
-import * as v1 from '../../grpc/generated/millrace/v1/management_pb.ts';
+import * as v1 from '../../../proto/generated/millrace/v1/management_pb.ts';
+import { loadCodecOf } from '../../grpc/load-codec.ts';
 import { codecOf } from '../../grpc/message-codec.ts';
 import type { ManagementOperations } from '../operations.ts';
 import { expectedRevisionFrom, trafficChangeFrom } from './decode-request.ts';
@@ -55,7 +56,7 @@ export class ManagementService {
         }),
         unary({
           name: 'RepositoryLoad',
-          request: codecOf(v1.RepositoryLoadRequestSchema, Number.POSITIVE_INFINITY),
+          request: loadCodecOf(v1.RepositoryLoadRequestSchema),
           response: codecOf(v1.RepositoryLoadResponseSchema),
           handle: async ({ model, config, files }) => {
             await operations.load(model, config, new Map(Object.entries(files)));

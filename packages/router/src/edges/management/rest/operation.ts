@@ -1,14 +1,11 @@
 /** One operation of the REST face: its declaration, reading its body within limits, and its errors. */
 import type { HttpResponse } from '@millrace/http';
 import type { z } from 'zod';
-import { readLoadBody } from '../../repository/read-load-body.ts';
-import { requestPackingFrom } from '../../rest/decompress.ts';
 import { encodeError } from '../../rest/encode-error.ts';
-import { readBody } from '../../rest/read-body.ts';
+import { LoadBodyReader } from '../../rest/load-body-reader.ts';
 import { errorSchema } from '../../rest/schemas.ts';
-import type { Route, RoutedRequest } from '../../routing/route.ts';
+import { jsonContent, type Route, type RoutedRequest } from '../../routing/route.ts';
 import type { SliceQueue } from '../../slices/slice-queue.ts';
-import { TurnGate } from '../../slices/turn-gate.ts';
 import type { ManagementConfig } from '../config.ts';
 import { bodyFrom } from './decode-request.ts';
 
@@ -37,13 +34,11 @@ export interface Operation<Schema extends z.ZodType>
 
 const noFiles: ReadonlyMap<string, Uint8Array> = new Map();
 
-const json = (schema: z.ZodType) => ({ 'application/json': schema });
-
 export type MakeRoute = <Schema extends z.ZodType = z.ZodUndefined>(operation: Operation<Schema>) => Route;
 
 export function routeMaker(config: ManagementConfig, slices: SliceQueue, onError: (error: unknown) => void): MakeRoute {
-  const { retryAfterSeconds, zlibSyncBytesMax, unpackingsMax } = config;
-  const unpackingParts = { zlibSyncBytesMax, gate: new TurnGate(unpackingsMax), slices };
+  const { retryAfterSeconds } = config;
+  const bodies = new LoadBodyReader(config, slices);
 
   return <Schema extends z.ZodType = z.ZodUndefined>(operation: Operation<Schema>): Route => {
     const { request, answer, run, ...declared } = operation;
@@ -55,12 +50,7 @@ export function routeMaker(config: ManagementConfig, slices: SliceQueue, onError
         let body: z.infer<Schema> = undefined as z.infer<Schema>;
         let files = noFiles;
         if (request !== undefined) {
-          const { headers, peer, signal } = routed.request;
-          const packing = requestPackingFrom(headers.getAll('content-encoding').join(', '));
-          const unpacking = packing && ({ packing, isJson: false, bytesMax, owner: peer.address, signal } as const);
-          const bytes = await readBody(routed.request, bytesMax, unpacking, unpackingParts);
-          const work = readLoadBody(bytes, filesOfBody, (more) => routed.request.memory.hold(more));
-          const read = await slices.run(work, peer.address, signal);
+          const read = await bodies.read(routed.request, bytesMax, filesOfBody);
           body = bodyFrom(read.body, request.schema);
           files = read.files;
         }
@@ -73,17 +63,17 @@ export function routeMaker(config: ManagementConfig, slices: SliceQueue, onError
       ...declared,
       ...(request === undefined
         ? {}
-        : { request: { description: request.description, content: json(request.schema) } }),
+        : { request: { description: request.description, content: jsonContent(request.schema) } }),
       responses: {
         ...(answer === undefined
           ? { 204: { description: 'Done' } }
-          : { 200: { description: answer.description, content: json(answer.schema) } }),
-        400: { description: 'Refused; the message says why', content: json(errorSchema) },
-        404: { description: 'There is no such model or version', content: json(errorSchema) },
+          : { 200: { description: answer.description, content: jsonContent(answer.schema) } }),
+        400: { description: 'Refused; the message says why', content: jsonContent(errorSchema) },
+        404: { description: 'There is no such model or version', content: jsonContent(errorSchema) },
         ...(declared.headers === undefined
           ? {}
-          : { 409: { description: 'It was changed meanwhile', content: json(errorSchema) } }),
-        503: { description: 'Not now, or not in this mode', content: json(errorSchema) },
+          : { 409: { description: 'It was changed meanwhile', content: jsonContent(errorSchema) } }),
+        503: { description: 'Not now, or not in this mode', content: jsonContent(errorSchema) },
       },
       handler,
     };

@@ -9,8 +9,8 @@ import {
 } from '@bufbuild/protobuf';
 import type { ModelState } from '../../../catalogue/catalogue.ts';
 import type { BreakerState, IndexEntry } from '../../../management/management.ts';
-import { ErrorInfoSchema } from '../../grpc/generated/google/rpc/error_details_pb.ts';
-import * as v1 from '../../grpc/generated/millrace/v1/management_pb.ts';
+import { ErrorInfoSchema } from '../../../proto/generated/google/rpc/error_details_pb.ts';
+import * as v1 from '../../../proto/generated/millrace/v1/management_pb.ts';
 import { type RemoteManagement, RemoteRefusal } from './remote-management.ts';
 
 const states: Readonly<Record<number, ModelState>> = {

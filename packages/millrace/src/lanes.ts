@@ -1,0 +1,23 @@
+/** The lanes of a server, and the one place that says which worker program is behind which of them. */
+import type { Lane } from '@millrace/protocol';
+import { createLocalLane, type LaneName, type LocalLaneOptions } from '@millrace/router/internal';
+import { createInlineLane, inlineEngines } from '@millrace/worker/inline';
+import { workerEnvironment } from './worker-environment.ts';
+import { workerPrograms } from './worker-programs.ts';
+
+export interface LanesOptions extends Omit<LocalLaneOptions, 'workerPath' | 'environment'> {
+  /** The program of the local lane; Millrace's own unless given. */
+  readonly workerPath: string | undefined;
+}
+
+export function createLanes({ workerPath, ...options }: LanesOptions): Readonly<Record<LaneName, Lane>> {
+  return {
+    inline: createInlineLane({ engines: inlineEngines }),
+    local: createLocalLane({
+      ...options,
+      workerPath: workerPath ?? workerPrograms.main,
+      environment: workerEnvironment(),
+    }),
+    pipeline: createLocalLane({ ...options, workerPath: workerPrograms.pipeline }),
+  };
+}

@@ -1,0 +1,50 @@
+/** Opens what serves models, from the private folder up to labels and splits. Both the server and the embedding API stand on it. */
+import type { DataPlaneObserver, LibraryListener } from '@millrace/router/internal';
+import { type Assembly, type AssemblyParts, assemble } from './assemble.ts';
+import { ChildProcesses } from './children/child-processes.ts';
+import type { Components } from './components.ts';
+import type { Config } from './config/fields.ts';
+import { openStore, stateFolderIn } from './open-store.ts';
+
+export interface ServingParts extends Pick<AssemblyParts, 'onShadow' | 'onUnreadable'> {
+  /** Model repositories and single files. */
+  readonly paths: readonly string[];
+  readonly config: Config;
+  readonly observer: DataPlaneObserver;
+  readonly listener: LibraryListener;
+  /** Told why there is no private folder for temporary files. */
+  readonly onFolderUnavailable: (reason: string) => void;
+  /** Told why workers copy tensors through their socket although shared memory was asked for. */
+  readonly onSharedMemoryUnavailable: (reason: string) => void;
+}
+
+/** Nothing is loaded before the library is started. What has to be stopped is added to `components`. */
+export async function openServing(components: Components, parts: ServingParts): Promise<Assembly> {
+  const { config, onFolderUnavailable, ...rest } = parts;
+  const children = await ChildProcesses.open({ worker: config.worker, onFolderUnavailable });
+  components.add({ close: () => children.close() });
+  const store = await openStore(config.store, children.folder);
+  components.add({ close: () => store.close() });
+  await children.checkReach(rest.paths, config.store.path);
+  const assembly = await assemble({ ...rest, config, store, children, ...stateFolderIn(config.store.path) });
+  addAssembly(components, assembly);
+  return assembly;
+}
+
+/**
+ * Read from the last line up: the library stops deciding first, so that nothing is loaded for requests that the data
+ * plane still finishes; workers end when it has none left; the files that they read go last.
+ */
+function addAssembly(components: Components, assembly: Assembly): void {
+  const { library, fleet, dataPlane } = assembly;
+  const removeFiles = () => library.removeFiles();
+  components.add({ drain: removeFiles, close: removeFiles });
+  components.add({ drain: () => fleet.stop(), close: () => fleet.kill() });
+  components.add({ drain: () => dataPlane.drain() });
+  const stopDeciding = () => library.close();
+  components.add({ drain: stopDeciding, close: stopDeciding });
+  // Copies for shadows must not hold up the end.
+  const endShadows = () => dataPlane.endShadows();
+  components.add({ drain: endShadows, close: endShadows });
+  components.add({ close: () => assembly.close() });
+}

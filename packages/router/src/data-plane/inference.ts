@@ -1,0 +1,81 @@
+/** The data plane as edges ask it: the name of a request is resolved, copies go to shadows, and it is routed to whoever carries it out. */
+import { type CancelSignal, type ErrorCode, InferenceError } from '@millrace/protocol';
+import type { Clock } from './clock.ts';
+import type { NameResolution } from './contexts/name-resolution.ts';
+import type { ShadowTraffic } from './contexts/shadow-traffic.ts';
+import type { DataPlane, FitPart, InferAnswer, InferRequest } from './infer.ts';
+import type { KnownModels } from './known-models.ts';
+import type { DataPlaneObserver } from './observer.ts';
+import { arrived, arrivedPart, type RequestRouting } from './request-routing.ts';
+import { Waiter } from './waiter.ts';
+
+export interface InferenceParts {
+  readonly names: NameResolution;
+  readonly shadows: ShadowTraffic | undefined;
+  readonly models: KnownModels;
+  readonly routing: Pick<RequestRouting, 'begin'>;
+  readonly observer: DataPlaneObserver;
+  readonly clock: Clock;
+}
+
+export class Inference implements DataPlane {
+  readonly #parts: InferenceParts;
+
+  constructor(parts: InferenceParts) {
+    this.#parts = parts;
+  }
+
+  infer(request: InferRequest, signal: CancelSignal): Promise<InferAnswer> {
+    const { names, shadows } = this.#parts;
+    if (!names.isNeededFor(request)) return this.inferResolved(request, signal);
+    let resolved: InferRequest;
+    try {
+      resolved = names.resolved(request);
+    } catch (error) {
+      return this.#refuseUnresolved(error);
+    }
+    const versions = shadows === undefined ? [] : names.shadowsOf(resolved);
+    if (shadows === undefined || versions.length === 0) return this.inferResolved(resolved, signal);
+    return shadows.follow(resolved, versions, () => this.inferResolved(resolved, signal));
+  }
+
+  /** One whose version is known, or to be the one its model prefers. */
+  inferResolved(request: InferRequest, signal: CancelSignal): Promise<InferAnswer> {
+    return Waiter.promise(signal, (waiter) => this.#parts.routing.begin(request, waiter, arrived));
+  }
+
+  /**
+   * A part of a request that was accepted before, asked for by its runner: answered also while the server drains. `fit`
+   * adapts it to the version that it goes to.
+   */
+  inferPart(request: InferRequest, signal: CancelSignal, fit?: FitPart): Promise<InferAnswer> {
+    const { names, models, routing } = this.#parts;
+    let resolved: InferRequest;
+    try {
+      resolved = names.resolved(request);
+      const view = fit && models.takeView(resolved.target.model, resolved.target.version);
+      if (fit !== undefined && view !== undefined) resolved = fit(resolved, view);
+    } catch (error) {
+      return this.#refuseUnresolved(error);
+    }
+    return Waiter.promise(signal, (waiter) => routing.begin(resolved, waiter, arrivedPart));
+  }
+
+  /** With the real name of its model and the version that is meant. Throws an `InferenceError`. */
+  resolved(request: InferRequest): InferRequest {
+    return this.#parts.names.resolved(request);
+  }
+
+  deadlineAfter(timeoutMs: number | undefined): number {
+    return timeoutMs === undefined ? Number.POSITIVE_INFINITY : this.#parts.clock.now() + timeoutMs;
+  }
+
+  noteRefusal(code: ErrorCode): void {
+    this.#parts.observer.requestRefused(code);
+  }
+
+  #refuseUnresolved(error: unknown): Promise<never> {
+    if (error instanceof InferenceError) this.#parts.observer.requestRefused(error.code);
+    return Promise.reject(error);
+  }
+}

@@ -1,0 +1,56 @@
+/** Which models the data plane takes requests for, for those who load and unload them. */
+import type { HeldByRunners } from './held-by-runners.ts';
+import type { RetiringModels } from './retiring-models.ts';
+import type { SchedulerLoop } from './scheduler-loop.ts';
+import type { ServedModel } from './served-model.ts';
+
+export interface ModelRoster {
+  /** Makes it known, or takes it back when it was to retire: what waits for that is not called. */
+  add(model: ServedModel): void;
+  /**
+   * Gives the model no new requests; resolves when nothing of it waits or runs any more. Its workers must stay until
+   * then. Never resolves when the model is taken back meanwhile.
+   */
+  retire(model: ServedModel): Promise<void>;
+  remove(model: ServedModel): void;
+  isInUse(model: ServedModel): boolean;
+}
+
+export class LiveModelRoster implements ModelRoster {
+  readonly #loop: SchedulerLoop;
+  readonly #retiring: RetiringModels;
+  readonly #heldByRunners: HeldByRunners;
+
+  constructor(loop: SchedulerLoop, retiring: RetiringModels, heldByRunners: HeldByRunners) {
+    this.#loop = loop;
+    this.#retiring = retiring;
+    this.#heldByRunners = heldByRunners;
+  }
+
+  add(model: ServedModel): void {
+    this.#retiring.takeBack(model);
+    this.#loop.addModel(model);
+  }
+
+  async retire(model: ServedModel): Promise<void> {
+    this.#retiring.add(model);
+    if (model.runner?.close !== undefined) await this.#retiring.close(model);
+    // What its runner holds still asks the queue for parts.
+    const isSplitting = model.answersAnyRows && this.#heldByRunners.has(model.key);
+    if (model.runner !== undefined || isSplitting) await this.#heldByRunners.idle(model.key);
+    if (!this.#retiring.has(model)) return new Promise(() => {});
+    return new Promise((resolve) => {
+      this.#retiring.whenIdle(model, resolve);
+      this.#loop.retireModel(model);
+    });
+  }
+
+  remove(model: ServedModel): void {
+    this.#loop.removeModel(model);
+  }
+
+  isInUse(model: ServedModel): boolean {
+    if (this.#heldByRunners.has(model.key) || model.runner?.isHolding === true) return true;
+    return !this.#loop.isIdle(model);
+  }
+}

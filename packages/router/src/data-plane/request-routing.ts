@@ -1,0 +1,140 @@
+/**
+ * The way of a request whose name is resolved: its version is found, or waited for until it is loaded; its tensors are checked; then it
+ * goes to the model's runner or to its queue.
+ */
+import { InferenceError } from '@millrace/protocol';
+import { isLongTexts } from './bytes-check.ts';
+import type { Clock } from './clock.ts';
+import { afterWaiting, bringBackAttemptsMax, type Demand } from './demand.ts';
+import type { HeldByRunners } from './held-by-runners.ts';
+import type { InferRequest, Runner } from './infer.ts';
+import type { KnownModels } from './known-models.ts';
+import type { ModelObservers } from './model-observers.ts';
+import type { DataPlaneObserver } from './observer.ts';
+import type { RetiringModels } from './retiring-models.ts';
+import type { SchedulerLoop } from './scheduler-loop.ts';
+import type { ServedModel } from './served-model.ts';
+import type { SlicedWork } from './sliced-work/sliced-work.ts';
+import { longTextSlices, ValidInferRequest } from './valid-request.ts';
+import type { Waiter } from './waiter.ts';
+
+export interface RequestRoutingParts {
+  readonly models: KnownModels;
+  readonly demand: Demand;
+  readonly loop: SchedulerLoop;
+  /** The same by promises, and in parts where there are more rows than a batch may have. */
+  readonly queue: Runner;
+  readonly retiring: RetiringModels;
+  readonly heldByRunners: HeldByRunners;
+  readonly observer: DataPlaneObserver;
+  readonly observers: ModelObservers;
+  readonly clock: Clock;
+  readonly sliced: SlicedWork;
+}
+
+/** How far a request has come. */
+export interface Progress {
+  /** A part of a request that was accepted before: answered also while the server drains. */
+  readonly isPart: boolean;
+  /** How often its version was loaded for it. */
+  readonly attempts: number;
+  /** The model that its long texts were checked for. */
+  readonly checkedFor: ServedModel | undefined;
+}
+
+export const arrived: Progress = { isPart: false, attempts: 0, checkedFor: undefined };
+export const arrivedPart: Progress = { isPart: true, attempts: 0, checkedFor: undefined };
+
+export class RequestRouting {
+  readonly #parts: RequestRoutingParts;
+  #isDraining: boolean = false;
+
+  constructor(parts: RequestRoutingParts) {
+    this.#parts = parts;
+  }
+
+  /** Refuses new requests of models with runners. Undefined when runners hold none; otherwise resolves then. Parts are still answered. */
+  drain(): Promise<void> | undefined {
+    this.#isDraining = true;
+    const { heldByRunners } = this.#parts;
+    return heldByRunners.isEmpty ? undefined : heldByRunners.idle();
+  }
+
+  begin(request: InferRequest, waiter: Waiter, progress: Progress): void {
+    const { models, retiring, loop, queue, heldByRunners, observers, observer } = this.#parts;
+    const { target } = request;
+    let model = retiring.takeHolder(request) ?? models.takeServed(target.model, target.version);
+    const isServed = model !== undefined;
+    let valid: ValidInferRequest;
+    try {
+      model ??= models.mustKnow(target.model, target.version);
+      const isChecked = progress.checkedFor === model;
+      if (!isChecked && request.inputs.some(isLongTexts)) {
+        this.#checkTexts(request, model, waiter, progress);
+        return;
+      }
+      valid = ValidInferRequest.from(request, model, isChecked);
+    } catch (error) {
+      if (error instanceof InferenceError) {
+        if (model === undefined) observer.requestRefused(error.code);
+        else observers.of(model).requestRefused(error.code);
+      }
+      waiter.reject(error as InferenceError);
+      return;
+    }
+    // A concurrent model asks others while it runs: what it needs comes as further requests, like a runner's.
+    const runner = model.runner ?? (model.policy.isConcurrent || valid.isSplit ? queue : undefined);
+    if (!isServed) void this.#bringBack(request, model, waiter, progress);
+    else if (runner === undefined) loop.submit(valid, waiter);
+    else if (this.#isDraining && !progress.isPart) {
+      observers.of(model).requestRefused('draining');
+      waiter.reject(new InferenceError('draining', 'the server is shutting down; send the request to another one'));
+    } else heldByRunners.run(runner, valid, waiter.signal).then(waiter.resolve, waiter.reject);
+  }
+
+  /** Looks at long BYTES tensors in slices; whoever goes away meanwhile is told, and the rest is not read. */
+  #checkTexts(request: InferRequest, model: ServedModel, waiter: Waiter, progress: Progress): void {
+    const { clock, observers, sliced } = this.#parts;
+    const cameAt = clock.now();
+    const refuse = (error: unknown): void => {
+      stopListening();
+      if (error instanceof InferenceError) observers.of(model).requestRefused(error.code);
+      waiter.reject(error as InferenceError);
+    };
+    let stopListening = (): void => {};
+    const stop = sliced.run(
+      longTextSlices(request, model),
+      () => {
+        stopListening();
+        this.begin(afterWaiting(request, clock.now() - cameAt), waiter, { ...progress, checkedFor: model });
+      },
+      refuse,
+      request.origin.caller,
+    );
+    stopListening = waiter.signal.onCancel((reason) => {
+      stop();
+      refuse(new InferenceError(reason, 'the request ended while its inputs were checked'));
+    });
+  }
+
+  /** Waits until the version is loaded for the request, then begins anew: another may stand for it by then. */
+  async #bringBack(request: InferRequest, model: ServedModel, waiter: Waiter, progress: Progress): Promise<void> {
+    const { clock, demand, observers } = this.#parts;
+    const cameAt = clock.now();
+    try {
+      if (progress.attempts >= bringBackAttemptsMax) throw cannotStay(model);
+      await demand.bringBack(model, request.origin.deadlineAt, waiter.signal);
+    } catch (error) {
+      if (error instanceof InferenceError) observers.of(model).requestRefused(error.code);
+      waiter.reject(error as InferenceError);
+      return;
+    }
+    const attempts = progress.attempts + 1;
+    this.begin(afterWaiting(request, clock.now() - cameAt), waiter, { ...progress, attempts, checkedFor: undefined });
+  }
+}
+
+function cannotStay(model: ServedModel): InferenceError {
+  const message = `${model.key} was unloaded to make room each time it was loaded; raise models.memoryBudget or retry later`;
+  return new InferenceError('model-not-ready', message, { retryAfterMs: 1000 });
+}

@@ -1,0 +1,238 @@
+/**
+ * The scheduler with what surrounds it: turns requests and worker messages into its events, and carries out the actions
+ * that come back. It decides nothing itself.
+ */
+import type { InstanceSnapshot, QueueSnapshot, Scheduler, SchedulerAction, WorkerId } from '@millrace/core';
+import {
+  type AnsweredMessage,
+  type CallCancelledMessage,
+  type CallMessage,
+  type CancelReason,
+  type FailedMessage,
+  InferenceError,
+  neverCancelled,
+  type WorkerLink,
+} from '@millrace/protocol';
+import type { Clock } from './clock.ts';
+import type { ModelObservers } from './model-observers.ts';
+import { PendingRequest, PendingRequests } from './pending-requests.ts';
+import type { RetiringModels } from './retiring-models.ts';
+import type { ServedModel } from './served-model.ts';
+import type { ValidInferRequest } from './valid-request.ts';
+import type { Waiter } from './waiter.ts';
+import type { WorkInspection } from './work-inspection.ts';
+import { WorkerBatches, type WorkerBatchesParts } from './worker-batches.ts';
+import type { WorkerEvents } from './worker-events.ts';
+
+export interface SchedulerLoopParts extends Pick<WorkerBatchesParts, 'infer' | 'onSharingStopped' | 'sliced'> {
+  readonly scheduler: Scheduler;
+  readonly clock: Clock;
+  readonly observers: ModelObservers;
+  /** Told which of them have nothing left. */
+  readonly retiring: RetiringModels;
+}
+
+export class SchedulerLoop implements WorkerEvents, WorkInspection {
+  readonly #scheduler: Scheduler;
+  readonly #clock: Clock;
+  readonly #observers: ModelObservers;
+  readonly #retiring: RetiringModels;
+  readonly #pending = new PendingRequests();
+  readonly #batches: WorkerBatches;
+  /**
+   * When something first happened in this turn: reading the clock for each request would cost more than it tells.
+   * Undefined: nothing did yet.
+   */
+  #turnAt: number | undefined;
+  #cancelWake: (() => void) | undefined;
+  #onDrained: (() => void) | undefined;
+
+  constructor({ scheduler, clock, observers, retiring, ...rest }: SchedulerLoopParts) {
+    this.#scheduler = scheduler;
+    this.#clock = clock;
+    this.#observers = observers;
+    this.#retiring = retiring;
+    const onSkipped = (message: FailedMessage): void => this.batchFailed(message);
+    this.#batches = new WorkerBatches({ ...rest, pending: this.#pending, observers, clock, onSkipped });
+  }
+
+  /** Gives the request a place in its model's queue. */
+  submit(request: ValidInferRequest, waiter: Waiter): void {
+    const now = this.#pumpSoon();
+    if (request.model.usedAt !== now) request.model.usedAt = now;
+    const pending = new PendingRequest(request, waiter, now);
+    this.#pending.add(pending);
+    this.#observers.of(request.model).requestAdmitted(request.bytes);
+    this.#scheduler.admit(pending, now);
+    const { signal } = waiter;
+    if (signal === neverCancelled) return;
+    // Listening comes last: an already cancelled signal calls back at once, and the scheduler must know the request by then.
+    pending.stopListening = signal.onCancel((reason) => {
+      this.#cancel(pending, reason);
+    });
+  }
+
+  #cancel({ request }: PendingRequest, reason: CancelReason): void {
+    this.#scheduler.handle({ kind: 'request-cancelled', request, reason }, this.#clock.now());
+    this.#pumpSoon();
+  }
+
+  attach(worker: WorkerId, link: WorkerLink): void {
+    this.#batches.attach(worker, link);
+  }
+
+  workerCredit(worker: WorkerId, batchesMax: number): void {
+    this.#scheduler.handle({ kind: 'worker-credit', worker, batchesMax }, this.#clock.now());
+    this.#pumpSoon();
+  }
+
+  workerServes(worker: WorkerId, model: ServedModel, priorityMax: number): void {
+    const now = this.#clock.now();
+    this.#scheduler.handle({ kind: 'worker-serves', worker, model: model.key, priorityMax }, now);
+    this.#pumpSoon();
+  }
+
+  workerUnserves(worker: WorkerId, model: ServedModel): void {
+    this.#scheduler.handle({ kind: 'worker-unserves', worker, model: model.key }, this.#clock.now());
+    this.#pumpSoon();
+  }
+
+  workerGone(worker: WorkerId): void {
+    // What was decided while the worker lived is carried out before its death is told: the scheduler counts on that.
+    this.#perform();
+    this.#batches.workerGone(worker);
+    this.#scheduler.handle({ kind: 'worker-gone', worker }, this.#clock.now());
+    this.#pumpSoon();
+  }
+
+  workerCalls(worker: WorkerId, message: CallMessage): void {
+    this.#batches.call(worker, message);
+  }
+
+  callCancelled(message: CallCancelledMessage): void {
+    this.#batches.callCancelled(message);
+  }
+
+  batchAnswered(message: AnsweredMessage): void {
+    const failure = this.#batches.beginAnswer(message);
+    if (failure !== undefined) {
+      this.batchFailed({ kind: 'failed', batch: message.batch, code: failure.code, message: failure.message });
+      return;
+    }
+    this.#scheduler.handle({ kind: 'batch-answered', batch: message.batch }, this.#clock.now());
+    this.#perform();
+    this.#batches.endAnswer(message);
+    this.#pumpSoon();
+  }
+
+  batchFailed(failure: FailedMessage): void {
+    const { batch, code, message } = failure;
+    this.#batches.failed(failure);
+    this.#scheduler.handle({ kind: 'batch-failed', batch, code, message }, this.#clock.now());
+    this.#pumpSoon();
+  }
+
+  instances(): readonly InstanceSnapshot[] {
+    return this.#scheduler.instances(this.#clock.now());
+  }
+
+  queues(): readonly QueueSnapshot[] {
+    return this.#scheduler.queues();
+  }
+
+  workOf({ key }: ServedModel): { readonly waitingRequests: number; readonly runningRequests: number } {
+    return { waitingRequests: this.#scheduler.waitingFor(key), runningRequests: this.#batches.requestsOf(key) };
+  }
+
+  closeBreaker(worker: WorkerId): void {
+    this.#scheduler.handle({ kind: 'breaker-closed', worker }, this.#clock.now());
+    this.#pumpSoon();
+  }
+
+  addModel({ key, policy }: ServedModel): void {
+    this.#scheduler.handle({ kind: 'model-added', model: key, policy }, this.#clock.now());
+  }
+
+  /** It gets no new requests; `RetiringModels` is told when nothing of it waits or runs any more. */
+  retireModel({ key }: ServedModel): void {
+    this.#scheduler.handle({ kind: 'model-retired', model: key }, this.#clock.now());
+    this.#pumpSoon();
+  }
+
+  removeModel({ key }: ServedModel): void {
+    this.#scheduler.handle({ kind: 'model-removed', model: key }, this.#clock.now());
+    this.#pumpSoon();
+  }
+
+  isIdle({ key }: ServedModel): boolean {
+    return this.#scheduler.isIdle(key);
+  }
+
+  /** Takes no more requests; resolves when the last one is answered. */
+  drain(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#onDrained = resolve;
+      this.#scheduler.handle({ kind: 'drain-started' }, this.#clock.now());
+      this.#pumpSoon();
+    });
+  }
+
+  /** Batches form once per turn, from everything the turn brought in. Returns the time that counts in this turn. */
+  #pumpSoon(): number {
+    if (this.#turnAt !== undefined) return this.#turnAt;
+    this.#clock.endOfTurn(() => {
+      this.#turnAt = undefined;
+      this.#scheduler.pump(this.#clock.now());
+      this.#perform();
+    });
+    this.#turnAt = this.#clock.now();
+    return this.#turnAt;
+  }
+
+  #perform(): void {
+    for (const action of this.#scheduler.takeActions()) {
+      switch (action.kind) {
+        case 'dispatch':
+          this.#batches.dispatch(action);
+          break;
+        case 'deliver':
+          this.#batches.deliver(action);
+          break;
+        case 'refuse':
+          this.#batches.refuse(action.request, refusalFrom(action));
+          break;
+        case 'cancel-batch':
+          this.#batches.cancel(action);
+          break;
+        case 'kill-worker':
+          this.#batches.kill(action);
+          break;
+        case 'wake-at':
+          this.#wakeAt(action.at);
+          break;
+        case 'model-idle':
+          this.#retiring.idle(action.model);
+          break;
+        case 'drained':
+          this.#onDrained?.();
+          break;
+      }
+    }
+    this.#batches.releaseHeld();
+  }
+
+  #wakeAt(at: number): void {
+    this.#cancelWake?.();
+    // While a request waits or runs, its worker or the restart of one keeps the process alive.
+    this.#cancelWake = this.#clock.alarm(Math.max(0, at - this.#clock.now()), () => {
+      this.#cancelWake = undefined;
+      this.#scheduler.handle({ kind: 'tick' }, this.#clock.now());
+      this.#pumpSoon();
+    });
+  }
+}
+
+function refusalFrom(action: Extract<SchedulerAction, { kind: 'refuse' }>): InferenceError {
+  const { code, message, retryAfterMs } = action;
+  return new InferenceError(code, message, retryAfterMs === undefined ? undefined : { retryAfterMs });
+}

@@ -1,0 +1,20 @@
+import type { CancelSignal, InferenceError } from '@millrace/protocol';
+import type { InferAnswer } from './infer.ts';
+
+/** Somebody who waits for an answer and may leave: told once, by one of the two. */
+export class Waiter {
+  readonly signal: CancelSignal;
+  readonly resolve: (answer: InferAnswer) => void;
+  readonly reject: (error: InferenceError) => void;
+
+  constructor(signal: CancelSignal, resolve: (answer: InferAnswer) => void, reject: (error: InferenceError) => void) {
+    this.signal = signal;
+    this.resolve = resolve;
+    this.reject = reject;
+  }
+
+  /** The promise of an answer, and who waits for it. */
+  static promise(signal: CancelSignal, begin: (waiter: Waiter) => void): Promise<InferAnswer> {
+    return new Promise((resolve, reject) => begin(new Waiter(signal, resolve, reject)));
+  }
+}

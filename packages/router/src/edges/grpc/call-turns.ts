@@ -1,0 +1,24 @@
+import type { RequestMetadata, RpcCall } from '@millrace/http';
+import { CallerRule } from '../caller.ts';
+import type { SlicedWork, SliceQueue } from '../slices/slice-queue.ts';
+
+/** What is looked at of a call before its messages. */
+export type CallHead = Pick<RpcCall, 'peer'> & { readonly metadata: Pick<RequestMetadata, 'get' | 'getAll'> };
+
+/** Work for calls that grows with what is served: a slice in each turn of the event loop, callers in rotation. */
+export class CallTurns {
+  readonly #slices: SliceQueue;
+  readonly #callers: CallerRule;
+
+  /** Left out, callers are told apart by the owners of their connections. */
+  constructor(slices: SliceQueue, callers: CallerRule = new CallerRule()) {
+    this.#slices = slices;
+    this.#callers = callers;
+  }
+
+  run<Result>(call: CallHead & Pick<RpcCall, 'signal'>, work: SlicedWork<Result>): Promise<Result> {
+    const { peer, signal } = call;
+    const caller = this.#callers.readsHeaders(peer) ? this.#callers.callerOf(call.metadata, peer) : peer.owner;
+    return this.#slices.run(work, caller, signal);
+  }
+}

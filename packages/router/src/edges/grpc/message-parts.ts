@@ -1,0 +1,33 @@
+/**
+ * Answers that grow with the number of models, made a part at a time. Protobuf messages written one behind the other are
+ * one message with the elements of all of them, so parts are never joined.
+ */
+import { create, type DescMessage, fromBinary, type MessageInitShape, toBinary, toJson } from '@bufbuild/protobuf';
+import type { ResponseCodec } from '@millrace/http';
+import type { SlicedWork } from '../slices/slice-queue.ts';
+
+/** The parts of a message, in order, each in protobuf's binary form. */
+export type MessageParts = readonly Uint8Array[];
+
+/** The message of all items: a slice of work for each so many of them. */
+export function* encodeInParts<Schema extends DescMessage, Item>(
+  schema: Schema,
+  items: readonly Item[],
+  itemsPerPart: number,
+  partOf: (items: readonly Item[]) => MessageInitShape<Schema>,
+): SlicedWork<MessageParts> {
+  const parts: Uint8Array[] = [];
+  for (let at = 0; at < items.length; at += itemsPerPart) {
+    parts.push(toBinary(schema, create(schema, partOf(items.slice(at, at + itemsPerPart)))));
+    yield;
+  }
+  return parts;
+}
+
+/** JSON cannot be written in parts: a caller that wants it has the message read back and written at once. */
+export function partsCodec(schema: DescMessage): ResponseCodec<MessageParts> {
+  return {
+    toProto: (parts) => parts,
+    toJson: (parts) => Buffer.from(JSON.stringify(toJson(schema, fromBinary(schema, Buffer.concat(parts))))),
+  };
+}

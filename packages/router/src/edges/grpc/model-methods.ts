@@ -1,0 +1,45 @@
+/** What a model is: its metadata, its configuration, and whether it is ready. */
+import { create } from '@bufbuild/protobuf';
+import { type RpcMethod, unary } from '@millrace/http';
+import type { Catalogue } from '../../catalogue/catalogue.ts';
+import {
+  ModelConfigRequestSchema,
+  ModelConfigResponseSchema,
+  ModelMetadataRequestSchema,
+  ModelMetadataResponseSchema,
+  ModelReadyRequestSchema,
+  ModelReadyResponseSchema,
+} from '../../proto/generated/inference/grpc_service_pb.ts';
+import { takeReadinessProblem } from '../model-readiness.ts';
+import { encodeModelConfig, encodeModelMetadata } from './encode-model.ts';
+import { codecOf } from './message-codec.ts';
+
+export function modelMethods(catalogue: Catalogue): readonly RpcMethod[] {
+  return [
+    unary({
+      name: 'ModelReady',
+      isIdempotent: true,
+      request: codecOf(ModelReadyRequestSchema),
+      response: codecOf(ModelReadyResponseSchema),
+      handle: ({ name, version }) =>
+        create(ModelReadyResponseSchema, { ready: takeReadinessProblem(catalogue, name, version) === undefined }),
+    }),
+    unary({
+      name: 'ModelMetadata',
+      isIdempotent: true,
+      request: codecOf(ModelMetadataRequestSchema),
+      response: codecOf(ModelMetadataResponseSchema),
+      handle: ({ name, version }) => {
+        const view = catalogue.mustFind(name, version);
+        return encodeModelMetadata(view, version === '' ? catalogue.readyVersions(name) : [view.version]);
+      },
+    }),
+    unary({
+      name: 'ModelConfig',
+      isIdempotent: true,
+      request: codecOf(ModelConfigRequestSchema),
+      response: codecOf(ModelConfigResponseSchema),
+      handle: ({ name, version }) => encodeModelConfig(catalogue.mustFind(name, version)),
+    }),
+  ];
+}

@@ -1,0 +1,66 @@
+/** Answers of inferences as bytes: at once or in slices, and compressed where the caller accepts it. */
+import { AnswerPacking, type Compression } from '@millrace/http';
+import { type CancelSignal, JsonWriter } from '@millrace/protocol';
+import type { Catalogue } from '../../catalogue/catalogue.ts';
+import type { InferAnswer } from '../../data-plane/infer.ts';
+import type { AnswerForm } from '../classification/answer-form.ts';
+import { isClassifying } from '../classification/classify.ts';
+import type { SliceQueue } from '../slices/slice-queue.ts';
+import type { EncodedAnswer } from './answer-template.ts';
+import type { RestConfig } from './config.ts';
+import type { DecodedRequest } from './decode-request.ts';
+import { type EncodeContext, encodeAnswer, encodeAnswerInSlices, isLongToEncode } from './encode-response.ts';
+
+/** Room for several slices of an answer in one piece of memory. */
+const slicedWriterBytes = 256 * 1024;
+
+export class AnswerEncoder {
+  readonly #catalogue: Catalogue;
+  readonly #config: RestConfig;
+  readonly #slices: SliceQueue;
+  readonly #packing: AnswerPacking;
+  /** Shared by all answers: what it writes is taken before anything else runs. */
+  readonly #writer = new JsonWriter();
+
+  constructor(catalogue: Catalogue, config: RestConfig, slices: SliceQueue) {
+    this.#catalogue = catalogue;
+    this.#config = config;
+    this.#slices = slices;
+    this.#packing = new AnswerPacking({ ...config, syncBytesMax: config.zlibSyncBytesMax });
+  }
+
+  /** Whether it is to be encoded in slices. */
+  isLong(answer: InferAnswer, form: AnswerForm): boolean {
+    return isLongToEncode(answer, form);
+  }
+
+  encode(answer: InferAnswer, { form, template }: DecodedRequest): EncodedAnswer {
+    const known = template?.take(answer);
+    if (known !== undefined) return known;
+    const encoded = encodeAnswer(answer, this.#contextOf(answer, form), this.#writer);
+    template?.keep(answer, form, encoded);
+    return encoded;
+  }
+
+  encodeInSlices(answer: InferAnswer, form: AnswerForm, caller: string, signal: CancelSignal): Promise<EncodedAnswer> {
+    const writer = new JsonWriter(slicedWriterBytes);
+    return this.#slices.run(encodeAnswerInSlices(answer, this.#contextOf(answer, form), writer), caller, signal);
+  }
+
+  /** The answer compressed. */
+  pack(
+    { pieces, bytes }: EncodedAnswer,
+    compression: Compression,
+    owner: string,
+    signal: CancelSignal,
+  ): Uint8Array | Promise<readonly Uint8Array[]> {
+    return this.#packing.isQuick(bytes)
+      ? this.#packing.packNow(pieces, bytes, compression)
+      : this.#packing.packLater(pieces, compression, { owner, signal });
+  }
+
+  #contextOf({ model, version }: InferAnswer, form: AnswerForm): EncodeContext {
+    const view = isClassifying(form) ? this.#catalogue.mustFind(model, version) : undefined;
+    return { form, view, limits: this.#config };
+  }
+}

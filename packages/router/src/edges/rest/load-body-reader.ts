@@ -1,0 +1,26 @@
+/** Bodies of calls that manage models: JSON, maybe packed, maybe with files; read within limits and in slices. */
+import type { HttpRequest } from '@millrace/http';
+import { type FilesOfBody, type LoadBody, readLoadBody } from '../repository/read-load-body.ts';
+import type { SliceQueue } from '../slices/slice-queue.ts';
+import { requestPackingFrom } from './decompress.ts';
+import { BodyReader, type UnpackingLimits } from './read-body.ts';
+
+export class LoadBodyReader {
+  readonly #bodies: BodyReader;
+  readonly #slices: SliceQueue;
+
+  constructor(limits: UnpackingLimits, slices: SliceQueue) {
+    this.#bodies = new BodyReader(limits, slices);
+    this.#slices = slices;
+  }
+
+  async read(request: HttpRequest, bytesMax: number, files: FilesOfBody): Promise<LoadBody> {
+    const { headers, memory, peer, signal } = request;
+    const owner = peer.address;
+    const packing = requestPackingFrom(headers.getAll('content-encoding').join(', '));
+    const unpacking = packing && { packing, isJson: false, bytesMax, owner, signal };
+    const bytes = await this.#bodies.read(request, bytesMax, unpacking);
+    const work = readLoadBody(bytes, files, (more) => memory.hold(more));
+    return this.#slices.run(work, owner, signal);
+  }
+}

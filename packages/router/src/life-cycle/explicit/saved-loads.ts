@@ -1,0 +1,49 @@
+/** The records of explicit loads in the metadata store: what an operator asked for is there after a restart. */
+import type { MetadataStore } from '@millrace/store';
+
+export interface SavedLoad {
+  /** The configuration that came with the load, in its JSON form. */
+  readonly config?: string;
+  /** What the model's files in the repository were like when that configuration came. */
+  readonly print?: string;
+  /** Where the files that came with it were written; in the store only the name of that folder. */
+  readonly folder?: string;
+}
+
+const loads = 'loads/';
+
+export class SavedLoads {
+  readonly #store: MetadataStore;
+
+  constructor(store: MetadataStore) {
+    this.#store = store;
+  }
+
+  /** By model; a record that cannot be read is a load without overrides. */
+  async loads(): Promise<ReadonlyMap<string, SavedLoad>> {
+    const saved = new Map<string, SavedLoad>();
+    for (const { key, value } of await this.#store.list(loads)) saved.set(key.slice(loads.length), savedFrom(value));
+    return saved;
+  }
+
+  async putLoad(model: string, load: SavedLoad): Promise<void> {
+    await this.#store.put(`${loads}${model}`, Buffer.from(JSON.stringify(load)));
+  }
+
+  async removeLoad(model: string): Promise<void> {
+    await this.#store.remove(`${loads}${model}`);
+  }
+}
+
+function savedFrom(value: Uint8Array): SavedLoad {
+  try {
+    const read = JSON.parse(Buffer.from(value).toString()) as { [field in keyof SavedLoad]?: unknown } | null;
+    return {
+      ...(typeof read?.config === 'string' ? { config: read.config } : {}),
+      ...(typeof read?.print === 'string' ? { print: read.print } : {}),
+      ...(typeof read?.folder === 'string' ? { folder: read.folder } : {}),
+    };
+  } catch {
+    return {};
+  }
+}

@@ -1,0 +1,42 @@
+/** What a library is made from: its collaborators and its configuration. */
+import type { MetadataStore } from '@millrace/store';
+import type { WorkInspection } from '../data-plane/work-inspection.ts';
+import type { ReadModelOptions } from '../repository/read-model-options.ts';
+import type { OverrideFilesOptions } from './explicit/override-files.ts';
+import type { LibraryListener } from './library-listener.ts';
+import type { LibraryContentsParts } from './revisions/library-contents.ts';
+import type { RevisionLoaderParts } from './revisions/revision-loader.ts';
+
+/** `none`: the repository is read once; `poll`: it is watched; `explicit`: requests decide what is loaded. */
+export type ControlMode = 'none' | 'poll' | 'explicit';
+
+export interface ModelLibraryParts
+  extends RevisionLoaderParts,
+    Omit<LibraryContentsParts, 'loader' | 'isRetried' | 'isPinned'>,
+    OverrideFilesOptions {
+  /** Model repositories and single files. */
+  readonly paths: readonly string[];
+  readonly reading: ReadModelOptions;
+  readonly control: LibraryControl;
+  readonly inspection: Pick<WorkInspection, 'workOf'>;
+  /** Keeps explicit loads and pins. */
+  readonly store: MetadataStore;
+  readonly stateFolder: string | undefined;
+  readonly listener: LibraryListener;
+}
+
+export interface LibraryControl {
+  readonly mode: ControlMode;
+  /** How often the repository is checked in poll mode, whether or not the system reports changes. */
+  readonly pollMs: number;
+  /** How long files must have stayed as they are before they are loaded in poll mode. */
+  readonly settleMs: number;
+  /** What is loaded at the start in explicit mode; `*` stands for all. */
+  readonly loads: readonly string[];
+  /** Whether loads by request may bring pipelines and other files that are executed. */
+  readonly isUploadedCodeAllowed: boolean;
+  /** How often processes are measured. */
+  readonly measureMs: number;
+  /** Infinity: no budget. */
+  readonly budgetBytes: number;
+}

@@ -1,0 +1,93 @@
+/** Compares the repository with what it held at the last check, and reports a change once the files have stopped changing. */
+import type { ConfigProblem } from '@millrace/protocol';
+import { formatConfigProblem } from '@millrace/protocol';
+import type { ModelFailure } from '../../model/model-definition.ts';
+import { findAllModels } from '../../repository/repository.ts';
+import type { ModelLocation } from '../../repository/repository-layout.ts';
+import { fingerprintOf, type ModelFingerprint } from './fingerprint.ts';
+
+export interface ChangedModel {
+  readonly location: ModelLocation;
+  readonly fingerprint: ModelFingerprint;
+}
+
+export interface DetectedChanges {
+  /** Models that are new or changed, and have not changed since the check before. */
+  readonly changed: readonly ChangedModel[];
+  /** Models that cannot even be opened, likewise. */
+  readonly broken: readonly ModelFailure[];
+  /** Models that are gone, likewise. */
+  readonly removed: readonly string[];
+  /** What is wrong with the repository, or worth knowing, and was not told before. */
+  readonly warnings: readonly ConfigProblem[];
+  /** Something changes: another check is due soon. */
+  readonly isUnsettled: boolean;
+}
+
+const gone = 'gone';
+
+export class ChangeDetector {
+  readonly #paths: readonly string[];
+  readonly #settleMs: number;
+  /** By model: what was there when it was last told. */
+  readonly #told = new Map<string, string>();
+  /** By model: what is there instead, and since when it has not changed. */
+  readonly #seen = new Map<string, { readonly text: string; readonly since: number }>();
+  #warned = new Set<string>();
+
+  /** A model is told once its files have stayed as they are for `settleMs`. */
+  constructor(paths: readonly string[], settleMs: number) {
+    this.#paths = paths;
+    this.#settleMs = settleMs;
+  }
+
+  /** The first check tells what is there as it is. */
+  async detect(nowMs: number, isFirst = false): Promise<DetectedChanges> {
+    const found = await findAllModels(this.#paths);
+    const warnings = this.#newWarnings([...found.problems, ...found.warnings]);
+    // A repository that cannot be read for a moment is no reason to unload what came from it.
+    if (found.problems.length > 0) {
+      return { changed: [], broken: [], removed: [], warnings, isUnsettled: false };
+    }
+    const present = new Set<string>();
+    const changed: ChangedModel[] = [];
+    for (const location of found.locations) {
+      const fingerprint = await fingerprintOf(location);
+      present.add(location.name);
+      if (this.#isSettledChange(location.name, fingerprint.text, nowMs, isFirst))
+        changed.push({ location, fingerprint });
+    }
+    const broken = found.failures.filter((failure) => {
+      present.add(failure.name);
+      return this.#isSettledChange(failure.name, failure.problems.map(formatConfigProblem).join(), nowMs, isFirst);
+    });
+    const removed = [...this.#told.keys()].filter(
+      (name) => !present.has(name) && this.#isSettledChange(name, gone, nowMs, false),
+    );
+    for (const name of removed) this.#told.delete(name);
+    for (const name of [...this.#seen.keys()]) if (!present.has(name) && !this.#told.has(name)) this.#seen.delete(name);
+    return { changed, broken, removed, warnings, isUnsettled: this.#seen.size > 0 };
+  }
+
+  #isSettledChange(name: string, text: string, nowMs: number, isFirst: boolean): boolean {
+    if (this.#told.get(name) === text) {
+      this.#seen.delete(name);
+      return false;
+    }
+    const seen = this.#seen.get(name);
+    const isSettled = isFirst || (seen?.text === text && nowMs - seen.since >= this.#settleMs);
+    if (!isSettled) {
+      if (seen?.text !== text) this.#seen.set(name, { text, since: nowMs });
+      return false;
+    }
+    this.#seen.delete(name);
+    this.#told.set(name, text);
+    return true;
+  }
+
+  #newWarnings(warnings: readonly ConfigProblem[]): readonly ConfigProblem[] {
+    const fresh = warnings.filter((warning) => !this.#warned.has(formatConfigProblem(warning)));
+    this.#warned = new Set(warnings.map(formatConfigProblem));
+    return fresh;
+  }
+}

@@ -1,0 +1,67 @@
+/**
+ * Reads models from the repository on request: where they lie now, and what each of them holds. Owns the paths of the
+ * repository and the options for reading; keeps nothing of what it read.
+ */
+import { ConfigError, type ConfigProblem } from '@millrace/protocol';
+import type { ModelDefinition, ModelFailure } from '../../model/model-definition.ts';
+import { readModel } from '../../repository/read-model.ts';
+import type { ReadModelOptions } from '../../repository/read-model-options.ts';
+import { type FoundModels, findAllModels } from '../../repository/repository.ts';
+import type { ModelLocation } from '../../repository/repository-layout.ts';
+import { fingerprintOf, type ModelFingerprint } from './fingerprint.ts';
+
+/** A model that was read, and what its folder was like when it was. */
+export interface ReadDefinition {
+  readonly definition: ModelDefinition;
+  readonly fingerprint: ModelFingerprint;
+  /** Rises with every load that was asked for although nothing may have changed. */
+  readonly generation: number;
+}
+
+/** A model as it was read, and what of it cannot be served. */
+export interface LibraryReading {
+  readonly failures: readonly ModelFailure[];
+  readonly read: ReadDefinition | undefined;
+}
+
+/** By name: where models lie in the repository, or what keeps one from being opened. */
+export type ModelLocations = ReadonlyMap<string, ModelLocation | ModelFailure>;
+
+export interface RepositoryReaderParts {
+  /** Model repositories and single files. */
+  readonly paths: readonly string[];
+  readonly reading: ReadModelOptions;
+  readonly onWarning: (warning: ConfigProblem) => void;
+}
+
+export class RepositoryReader {
+  readonly #parts: RepositoryReaderParts;
+
+  constructor(parts: RepositoryReaderParts) {
+    this.#parts = parts;
+  }
+
+  find(): Promise<FoundModels> {
+    return findAllModels(this.#parts.paths);
+  }
+
+  /** Rejects with a `ConfigError` when the paths that were given cannot be used. */
+  async mustFind(): Promise<FoundModels> {
+    const found = await this.find();
+    if (found.problems.length > 0) throw new ConfigError(found.problems);
+    return found;
+  }
+
+  async locations(): Promise<ModelLocations> {
+    const { locations, failures } = await this.find();
+    return new Map([...failures, ...locations].map((one) => [one.name, one]));
+  }
+
+  async read(location: ModelLocation): Promise<LibraryReading> {
+    // Taken before the files are read: a change in the meantime is seen as a change, not missed.
+    const fingerprint = await fingerprintOf(location);
+    const { definition, failures, warnings } = await readModel(location, this.#parts.reading);
+    for (const warning of warnings) this.#parts.onWarning(warning);
+    return { failures, read: definition && { definition, fingerprint, generation: 0 } };
+  }
+}

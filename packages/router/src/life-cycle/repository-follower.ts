@@ -1,0 +1,90 @@
+/**
+ * Makes what the repository holds what is to be served: everything once at the start and, in poll mode, every change
+ * that has settled. Not used in explicit mode, where requests decide (explicit/explicit-loads.ts).
+ */
+import type { Clock } from '../data-plane/clock.ts';
+import type { ModelFailure } from '../model/model-definition.ts';
+import type { ModelLocation } from '../repository/repository-layout.ts';
+import type { LibraryListener } from './library-listener.ts';
+import type { LibraryControl } from './library-parts.ts';
+import { ChangeDetector, type DetectedChanges } from './reading/change-detector.ts';
+import type { RepositoryReader } from './reading/repository-reader.ts';
+import { RepositoryWatch } from './reading/repository-watch.ts';
+import type { LibraryContents } from './revisions/library-contents.ts';
+
+export interface RepositoryFollowerParts {
+  readonly paths: readonly string[];
+  readonly control: Pick<LibraryControl, 'pollMs' | 'settleMs'>;
+  readonly clock: Clock;
+  readonly reader: RepositoryReader;
+  readonly contents: LibraryContents;
+  readonly listener: LibraryListener;
+  /** A model was read again; told what of it cannot be served. */
+  readonly onRead: (failures: readonly ModelFailure[]) => void;
+}
+
+export class RepositoryFollower {
+  readonly #parts: RepositoryFollowerParts;
+  readonly #detector: ChangeDetector;
+  readonly #watch: RepositoryWatch;
+
+  constructor(parts: RepositoryFollowerParts) {
+    this.#parts = parts;
+    const { paths, control, clock } = parts;
+    this.#detector = new ChangeDetector(paths, control.settleMs);
+    this.#watch = new RepositoryWatch({ paths, pollMs: control.pollMs, clock, onChange: () => this.#follow() });
+  }
+
+  /** Reads all that is there; returns what of it cannot be served. Rejects with a `ConfigError` when the paths cannot be used. */
+  async readAll(): Promise<readonly ModelFailure[]> {
+    const { reader, clock } = this.#parts;
+    await reader.mustFind();
+    const failures: ModelFailure[] = [];
+    await this.#take(await this.#detector.detect(clock.now(), true), (found) => failures.push(...found));
+    return failures;
+  }
+
+  /** Begins to watch for changes. */
+  start(): void {
+    this.#watch.start();
+  }
+
+  stop(): void {
+    this.#watch.stop();
+  }
+
+  /** Has what changed and settled served. Whatever happens, what serves is served on. */
+  async #follow(): Promise<void> {
+    const { clock, contents, control, listener, onRead, paths } = this.#parts;
+    try {
+      const changes = await this.#detector.detect(clock.now());
+      await this.#take(changes, onRead);
+      for (const name of changes.removed) contents.remove(name);
+      if (changes.changed.length > 0 || changes.removed.length > 0) contents.apply();
+      if (changes.isUnsettled) this.#watch.checkWithin(control.settleMs);
+    } catch (error) {
+      const message = `could not be checked for changes: ${error instanceof Error ? error.message : String(error)}`;
+      listener.repositoryWarned({ source: paths.join(', '), message });
+    }
+  }
+
+  /** Reads what is new or changed for the next `apply`; what is wrong with it is passed on, and in its status. */
+  async #take(
+    { warnings, broken, changed }: DetectedChanges,
+    onRead: (failures: readonly ModelFailure[]) => void,
+  ): Promise<void> {
+    const { contents, listener } = this.#parts;
+    for (const warning of warnings) listener.repositoryWarned(warning);
+    for (const failure of broken) {
+      contents.put(failure.name, [failure], undefined);
+      onRead([failure]);
+    }
+    for (const { location } of changed) onRead(await this.#read(location));
+  }
+
+  async #read(location: ModelLocation): Promise<readonly ModelFailure[]> {
+    const { failures, read } = await this.#parts.reader.read(location);
+    this.#parts.contents.put(location.name, failures, read);
+    return failures;
+  }
+}

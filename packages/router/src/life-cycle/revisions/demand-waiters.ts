@@ -1,0 +1,94 @@
+import type { KeeperAction, KeeperEvent, WaiterId } from '@millrace/core';
+import { type CancelSignal, InferenceError } from '@millrace/protocol';
+import type { CallerWords } from '../../catalogue/caller-words.ts';
+import type { Clock } from '../../data-plane/clock.ts';
+import type { Demand } from '../../data-plane/demand.ts';
+import type { ServedModel } from '../../data-plane/served-model.ts';
+
+interface Waiting {
+  readonly context: string;
+  readonly cameAt: number;
+  readonly resolve: () => void;
+  readonly reject: (error: InferenceError) => void;
+  stopListening: () => void;
+}
+
+export interface DemandWaitersParts {
+  readonly clock: Clock;
+  readonly contextOf: (model: ServedModel) => string | undefined;
+  readonly callerWords: CallerWords;
+  readonly tell: (event: KeeperEvent) => void;
+  /** A context came back, and the one who waited longest waited so long. */
+  readonly onLoaded: (context: string, waitMs: number) => void;
+}
+
+/** Requests that wait for a context to come back: the keeper says who goes on and who is refused. */
+export class DemandWaiters implements Demand {
+  readonly #parts: DemandWaitersParts;
+  readonly #waiting = new Map<WaiterId, Waiting>();
+  #lastWaiter: WaiterId = 0;
+  /** Contexts whose return was told in this turn: one load for many is one. */
+  readonly #told = new Set<string>();
+
+  constructor(parts: DemandWaitersParts) {
+    this.#parts = parts;
+  }
+
+  bringBack(model: ServedModel, deadlineAt: number, signal: CancelSignal): Promise<void> {
+    const { clock, contextOf, tell } = this.#parts;
+    const context = contextOf(model);
+    return new Promise((resolve, reject) => {
+      if (context === undefined) {
+        reject(new InferenceError('model-not-ready', `${model.key} is not served any more; ask for another version`));
+        return;
+      }
+      this.#lastWaiter += 1;
+      const waiter = this.#lastWaiter;
+      const cameAt = clock.now();
+      const waiting: Waiting = { context, cameAt, resolve, reject, stopListening: () => {} };
+      this.#waiting.set(waiter, waiting);
+      tell({ kind: 'demanded', context, waiter, deadlineAt });
+      if (!this.#waiting.has(waiter)) return;
+      waiting.stopListening = signal.onCancel((reason) => {
+        tell({ kind: 'demand-cancelled', waiter });
+        this.#take(waiter)?.reject(new InferenceError(reason, `nobody waits any more for ${context} to be loaded`));
+      });
+    });
+  }
+
+  goOn(waiter: WaiterId): void {
+    const waiting = this.#take(waiter);
+    if (waiting === undefined) return;
+    const { context, cameAt } = waiting;
+    if (!this.#told.has(context)) {
+      this.#told.add(context);
+      queueMicrotask(() => this.#told.clear());
+      this.#parts.onLoaded(context, this.#parts.clock.now() - cameAt);
+    }
+    waiting.resolve();
+  }
+
+  refuse({ waiter, code, message, retryAfterMs }: Extract<KeeperAction, { readonly kind: 'refuse' }>): void {
+    const options = retryAfterMs === undefined ? undefined : { retryAfterMs };
+    this.#take(waiter)?.reject(new InferenceError(code, this.#parts.callerWords(message), options));
+  }
+
+  /** The server stops: nobody is brought back any more. */
+  refuseAll(): void {
+    for (const waiter of [...this.#waiting.keys()]) {
+      this.refuse({
+        kind: 'refuse',
+        waiter,
+        code: 'draining',
+        message: 'this server is shutting down; send the request to another one',
+      });
+    }
+  }
+
+  #take(waiter: WaiterId): Waiting | undefined {
+    const waiting = this.#waiting.get(waiter);
+    this.#waiting.delete(waiter);
+    waiting?.stopListening();
+    return waiting;
+  }
+}

@@ -1,0 +1,123 @@
+import { planEnsemble } from '@millrace/core';
+import { describe, expect, test } from 'vitest';
+import type { ModelState } from '../../../catalogue/catalogue.ts';
+import { ServedModels } from '../../../catalogue/served-models.ts';
+import type { ServedModel } from '../../../data-plane/served-model.ts';
+import { servedModel } from '../../../data-plane/testing/models.ts';
+import type { EnsembleDefinition } from '../../../model/ensemble-definition.ts';
+import { EnsembleStates } from './ensemble-states.ts';
+
+const spec = (name: string, datatype: 'FP32' | 'INT8' = 'FP32') => ({ name, datatype, shape: [-1, 1] }) as const;
+
+function plainModel(name: string, datatype: 'FP32' | 'INT8' = 'FP32', version = '1'): ServedModel {
+  const labels = new Map([['y', ['no', 'yes']]]);
+  return servedModel([spec('x', datatype)], [spec('y')], { name, version, labels });
+}
+
+/** An ensemble `name` that runs these models one after the other. */
+function ensembleOf(name: string, ...steps: readonly string[]): { model: ServedModel; definition: EnsembleDefinition } {
+  const planning = planEnsemble({
+    inputs: ['t0'],
+    outputs: [`t${steps.length}`],
+    steps: steps.map((model, index) => ({
+      model,
+      version: '',
+      inputs: [{ name: 'x', tensor: `t${index}` }],
+      outputs: [{ name: 'y', tensor: `t${index + 1}` }],
+    })),
+  });
+  if ('problems' in planning) throw new Error('it is sound');
+  const labels = new Map<string, readonly string[]>();
+  const model = servedModel([spec('x')], [spec('y')], { name, platform: 'ensemble', labels });
+  const inflightMax = Number.POSITIVE_INFINITY;
+  return { model, definition: { plan: planning.plan, inflightMax, labels, ownLabels: new Set() } };
+}
+
+function onStage(models: readonly ServedModel[], ensembles: readonly ReturnType<typeof ensembleOf>[]) {
+  const served = new ServedModels();
+  for (const model of [...models, ...ensembles.map((one) => one.model)]) served.announce(model);
+  const told: string[] = [];
+  const states = new EnsembleStates({
+    models: served,
+    onReady: ({ view }) => told.push(`${view.name} ready`),
+    onFailed: ({ view }) => told.push(`${view.name} failed`),
+  });
+  for (const { model, definition } of ensembles) states.add(model, definition);
+  const stateOf = (name: string): readonly [ModelState | undefined, string | undefined] => {
+    const status = served.statuses().find((one) => one.name === name);
+    return [status?.state, status?.reason];
+  };
+  return { served, states, told, stateOf };
+}
+
+describe('EnsembleStates', () => {
+  test('an ensemble is ready when all of its steps are, and says whom it waits for until then', () => {
+    const [a, b] = [plainModel('a'), plainModel('b')];
+    const { served, stateOf, told } = onStage([a, b], [ensembleOf('e', 'a', 'b')]);
+    expect(stateOf('e')).toEqual(['loading', expect.stringMatching(/its step "a" is not ready: .*loading/)]);
+    served.setState(a, 'ready', '');
+    expect(stateOf('e')).toEqual(['loading', expect.stringMatching(/its step "b" is not ready/)]);
+    served.setState(b, 'ready', '');
+    expect(stateOf('e')).toEqual(['ready', '']);
+    expect(told).toEqual(['e ready']);
+  });
+
+  test('it fails with a step, and is ready again with it', () => {
+    const a = plainModel('a');
+    const { served, stateOf, told } = onStage([a], [ensembleOf('e', 'a')]);
+    served.setState(a, 'ready', '');
+    served.setState(a, 'failed', 'no such file');
+    expect(stateOf('e')).toEqual(['failed', expect.stringMatching(/its step "a" is not ready: .*no such file/)]);
+    served.setState(a, 'ready', '');
+    expect(stateOf('e')).toEqual(['ready', '']);
+    expect(told).toEqual(['e ready', 'e failed', 'e ready']);
+  });
+
+  test('a step that nobody has fails it at once', () => {
+    const { stateOf } = onStage([], [ensembleOf('e', 'nobody')]);
+    expect(stateOf('e')).toEqual(['failed', expect.stringMatching(/its step "nobody" is not ready: .*not found/)]);
+  });
+
+  test('a new version of a step is checked anew, and its labels are taken over', () => {
+    const [one, two] = [plainModel('a', 'FP32', '1'), plainModel('a', 'INT8', '2')];
+    const ensemble = ensembleOf('e', 'a');
+    const { served, stateOf } = onStage([one, two], [ensemble]);
+    served.setState(one, 'ready', '');
+    expect(stateOf('e')).toEqual(['ready', '']);
+    expect(ensemble.model.view.labels.get('y')).toEqual(['no', 'yes']);
+    served.setState(two, 'ready', '');
+    expect(stateOf('e')).toEqual([
+      'failed',
+      'ensemble_scheduling.step[0].input_map["x"]: input "x" of the ensemble is FP32, but this input of "a" is INT8; ' +
+        'make them equal',
+    ]);
+  });
+
+  test('an ensemble of ensembles is ready in the same moment', () => {
+    const a = plainModel('a');
+    const { served, stateOf, told } = onStage([a], [ensembleOf('outer', 'inner'), ensembleOf('inner', 'a')]);
+    served.setState(a, 'ready', '');
+    expect([stateOf('inner')[0], stateOf('outer')[0]]).toEqual(['ready', 'ready']);
+    served.setState(a, 'unloading', 'the model is being unloaded');
+    expect([stateOf('inner')[0], stateOf('outer')[0]]).toEqual(['failed', 'failed']);
+    expect(told).toEqual(['inner ready', 'outer ready', 'inner failed', 'outer failed']);
+  });
+
+  test('one that is made of itself fails with the way back', () => {
+    const { stateOf } = onStage([], [ensembleOf('e', 'f'), ensembleOf('f', 'e')]);
+    expect(stateOf('e')).toEqual([
+      'failed',
+      'it is made of itself (e, which is made of f, which is made of e); take it out of one of them',
+    ]);
+    expect(stateOf('f')[0]).toBe('failed');
+  });
+
+  test('one that was removed is left alone', () => {
+    const a = plainModel('a');
+    const ensemble = ensembleOf('e', 'a');
+    const { served, states, told } = onStage([a], [ensemble]);
+    states.remove(ensemble.model);
+    served.setState(a, 'ready', '');
+    expect(told).toEqual([]);
+  });
+});

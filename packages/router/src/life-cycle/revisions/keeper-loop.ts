@@ -1,0 +1,60 @@
+/** Passes events to the keeper, and what it decides to whoever carries it out, one action after the other. */
+import { type ContextUse, Keeper, type KeeperAction, type KeeperConfig, type KeeperEvent } from '@millrace/core';
+import type { Clock } from '../../data-plane/clock.ts';
+
+/** What may be asked of the keeper beside its loop. */
+export type KeeperView = Pick<Keeper, 'takeRevision' | 'isKnown' | 'isPinned' | 'usedBytes' | 'budgetBytes'>;
+
+/** All but `wake-at`, which the loop carries out itself. */
+export type KeeperTask = Exclude<KeeperAction, { readonly kind: 'wake-at' }>;
+
+export interface KeeperLoopParts {
+  readonly clock: Clock;
+  readonly config: Partial<KeeperConfig>;
+  readonly use: ContextUse;
+  readonly perform: (task: KeeperTask) => void;
+}
+
+export class KeeperLoop {
+  readonly #parts: KeeperLoopParts;
+  readonly #keeper: Keeper;
+  readonly #actions: KeeperAction[] = [];
+  #isPerforming: boolean = false;
+  #cancelWake: (() => void) | undefined;
+  #isClosed: boolean = false;
+
+  constructor(parts: KeeperLoopParts) {
+    this.#parts = parts;
+    this.#keeper = new Keeper(parts.use, parts.config);
+  }
+
+  get keeper(): KeeperView {
+    return this.#keeper;
+  }
+
+  /** An action may lead to further events: what follows from those is carried out after what was decided before. */
+  tell(event: KeeperEvent): void {
+    if (this.#isClosed) return;
+    this.#keeper.handle(event, this.#parts.clock.now());
+    this.#actions.push(...this.#keeper.takeActions());
+    if (this.#isPerforming) return;
+    this.#isPerforming = true;
+    for (let action = this.#actions.shift(); action !== undefined; action = this.#actions.shift()) {
+      if (action.kind === 'wake-at') this.#wakeAt(action.at);
+      else this.#parts.perform(action);
+    }
+    this.#isPerforming = false;
+  }
+
+  /** Decides nothing any more. */
+  close(): void {
+    this.#isClosed = true;
+    this.#cancelWake?.();
+  }
+
+  #wakeAt(at: number): void {
+    const { clock } = this.#parts;
+    this.#cancelWake?.();
+    this.#cancelWake = clock.alarm(Math.max(0, at - clock.now()), () => this.tell({ kind: 'tick' }));
+  }
+}

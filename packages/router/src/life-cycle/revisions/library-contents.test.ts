@@ -1,0 +1,84 @@
+import { expect, test } from 'vitest';
+import { serveTestModel } from '../../repository/testing/test-model.ts';
+import { ScriptedLibrary } from '../testing/scripted-library.ts';
+
+const { definition } = await serveTestModel({});
+
+test('what is read anew and has not changed stays as it is', async () => {
+  const library = new ScriptedLibrary();
+  library.read(definition, 'old');
+  library.lane.last.loads();
+  library.read(definition, 'old');
+  expect(library.lane.links).toHaveLength(1);
+  expect(library.states()).toEqual(['m:1 ready']);
+});
+
+test('a model that is taken away while it loads, and put back as it was, is loaded again', async () => {
+  const library = new ScriptedLibrary();
+  library.read(definition, 'old');
+  expect(library.states()).toEqual(['m:1 loading: the model is loading']);
+  const first = library.lane.last;
+  library.remove('m');
+  expect(first.calls).toEqual(['stop']);
+  // Its worker is still busy with the load.
+  library.read(definition, 'old');
+  first.dies('the worker was stopped');
+  await library.settle();
+  expect(library.lane.links).toHaveLength(2);
+  library.lane.last.loads();
+  expect(library.states()).toEqual(['m:1 ready']);
+});
+
+test('a replacement that cannot be loaded is told of what serves on, until another one can', async () => {
+  const library = new ScriptedLibrary();
+  library.read(definition, 'old');
+  library.lane.last.loads();
+  library.read(definition, 'new');
+  const doomed = library.lane.last;
+  doomed.says({ kind: 'load-failed', model: 2, message: 'no such operator' });
+  doomed.dies('the worker was stopped');
+  await library.settle();
+  const [status] = library.models.statuses();
+  expect(status).toMatchObject({ state: 'ready', reason: '', replacementReason: 'no such operator' });
+
+  library.read(definition, 'newer');
+  library.lane.last.loads();
+  await library.settle();
+  expect(library.models.statuses()).toEqual([{ name: 'm', version: '1', state: 'ready', reason: '' }]);
+});
+
+test('a key is used again once nothing of its revision is left, and never before', async () => {
+  const library = new ScriptedLibrary();
+  const keys: string[] = [];
+  for (let round = 1; round <= 6; round++) {
+    library.read(definition, `files ${round}`);
+    library.lane.last.loads();
+    keys.push(library.models.takeServed('m', '')?.key ?? 'none');
+    // What it replaces has drained by now, and its worker ends.
+    await library.settle();
+    for (const link of library.lane.links.slice(0, -1)) if (!link.isGone) link.dies('the worker was stopped');
+    await library.settle();
+  }
+  expect(keys).toEqual(['m:1', 'm:1#2', 'm:1', 'm:1#4', 'm:1', 'm:1#6']);
+});
+
+test('a load that failed is tried again, but not of a model that does not fit its configuration', async () => {
+  const library = new ScriptedLibrary({}, true);
+  library.read(definition, 'old');
+  library.lane.last.says({ kind: 'load-failed', model: 1, message: 'out of memory' });
+  library.lane.last.dies('the worker was stopped');
+  await library.settle();
+  library.clock.advance(1000);
+  expect(library.lane.links).toHaveLength(2);
+  library.lane.last.says({ kind: 'load-failed', model: 1, message: 'no input "x"', isFinal: true });
+  library.lane.last.dies('the worker was stopped');
+  await library.settle();
+  library.clock.advance(24 * 3600 * 1000);
+  expect(library.lane.links).toHaveLength(2);
+  expect(library.states()).toEqual(['m:1 failed: no input "x"']);
+
+  library.read(definition, 'mended');
+  expect(library.lane.links).toHaveLength(3);
+  library.lane.last.loads();
+  expect(library.states()).toEqual(['m:1 ready']);
+});

@@ -1,0 +1,38 @@
+import type { LoadSpec } from '@millrace/protocol';
+import type { ServedModel } from '../../data-plane/served-model.ts';
+import type { ModelDefinition, ModelVersionDefinition } from '../../model/model-definition.ts';
+
+/** What an instance computes with that says nothing itself. */
+export interface ThreadShare {
+  readonly threads: number;
+  /** Whether threads that wait keep their core busy. */
+  readonly isSpinning: boolean;
+}
+
+/** How a worker is told to load one version of a model; undefined: no worker does, as its model has no engine. */
+export function loadSpecOf(
+  model: ServedModel,
+  definition: ModelDefinition,
+  version: ModelVersionDefinition,
+  share: ThreadShare,
+): LoadSpec | undefined {
+  const { engine } = definition;
+  if (engine === undefined) return undefined;
+  const { name, inputs, outputs, isBatched } = model.engineView;
+  return {
+    model: model.handle,
+    name,
+    version: version.version,
+    engine,
+    path: version.path,
+    inputs,
+    outputs,
+    isBatched,
+    threads: definition.threads > 0 ? definition.threads : share.threads,
+    isSpinning: definition.isSpinning || share.isSpinning,
+    ...(version.gpuBatchSizes === undefined ? {} : { batchSizes: version.gpuBatchSizes }),
+    ...version.pipeline,
+    ...(version.cutsZipMaps === undefined ? {} : { cutsZipMaps: version.cutsZipMaps }),
+    ...(version.warmup === undefined ? {} : { warmup: version.warmup }),
+  };
+}

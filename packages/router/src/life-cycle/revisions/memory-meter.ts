@@ -1,0 +1,62 @@
+import type { Clock } from '../../data-plane/clock.ts';
+import type { ServedModel } from '../../data-plane/served-model.ts';
+import type { KeeperLoop } from './keeper-loop.ts';
+import type { KnownRevisions } from './known-revisions.ts';
+import { bytesOf, type MeasureProcess } from './resident-memory.ts';
+import type { RevisionListener } from './revision-listener.ts';
+
+/** However many wait for room, processes are not measured more often. */
+const measurePauseMs = 500;
+
+export interface MemoryMeterParts {
+  readonly clock: Clock;
+  readonly measure: MeasureProcess;
+  readonly listener: Pick<RevisionListener, 'memoryMeasured'>;
+  readonly revisions: KnownRevisions;
+  readonly loop: KeeperLoop;
+}
+
+/** Measures what revisions hold in memory, and tells the keeper, which sees to it that the budget holds. */
+export class MemoryMeter {
+  readonly #parts: MemoryMeterParts;
+  #measuredAt = Number.NEGATIVE_INFINITY;
+  #cancelNext: (() => void) | undefined;
+
+  constructor(parts: MemoryMeterParts) {
+    this.#parts = parts;
+  }
+
+  /** Measures every process now. */
+  measure(): void {
+    const { clock, measure, listener, revisions, loop } = this.#parts;
+    this.#measuredAt = clock.now();
+    const byModel: { model: ServedModel; bytes: number }[] = [];
+    for (const revision of revisions.all()) {
+      const { running } = revision;
+      if (running === undefined || !running.isSettled) continue;
+      const bytes = bytesOf(revision, running, measure);
+      // What processes share is divided evenly among those who share them.
+      for (const model of revision.models) byModel.push({ model, bytes: bytes / revision.members.length });
+      loop.tell({ kind: 'measured', revision: revision.id, residentBytes: bytes });
+    }
+    listener.memoryMeasured(byModel, loop.keeper.usedBytes);
+  }
+
+  /** Somebody waits for room: what there is should be measured, not remembered. */
+  measureForDemand(): void {
+    const { clock, loop } = this.#parts;
+    const isStale = clock.now() - this.#measuredAt >= measurePauseMs;
+    if (isStale && loop.keeper.budgetBytes !== Number.POSITIVE_INFINITY) this.measure();
+  }
+
+  measureEvery(pauseMs: number): void {
+    this.#cancelNext = this.#parts.clock.alarm(pauseMs, () => {
+      this.measure();
+      this.measureEvery(pauseMs);
+    });
+  }
+
+  stop(): void {
+    this.#cancelNext?.();
+  }
+}

@@ -1,0 +1,34 @@
+import type { Revision } from './revision.ts';
+
+/** Those who wait until a revision is loaded or has failed to, or until nothing of some revisions is left. */
+export class OutcomeWaiters {
+  #onOutcome: { readonly revision: Revision; readonly resolve: (reason: string) => void }[] = [];
+  #onForgotten: (() => void)[] = [];
+
+  /** Resolves with why the revision cannot be served; empty when it can. */
+  outcomeOf(revision: Revision): Promise<string> {
+    return new Promise((resolve) => {
+      this.#onOutcome.push({ revision, resolve });
+    });
+  }
+
+  tellOutcome(revision: Revision, reason: string): void {
+    const told = this.#onOutcome.filter((one) => one.revision === revision);
+    if (told.length === 0) return;
+    this.#onOutcome = this.#onOutcome.filter((one) => one.revision !== revision);
+    for (const { resolve } of told) resolve(reason);
+  }
+
+  /** Resolves when `isAnyLeft` says no; it is asked after each revision that is forgotten. */
+  async whenNoneIsLeft(isAnyLeft: () => boolean): Promise<void> {
+    while (isAnyLeft()) {
+      await new Promise<void>((resolve) => {
+        this.#onForgotten.push(resolve);
+      });
+    }
+  }
+
+  tellForgotten(): void {
+    for (const listener of this.#onForgotten.splice(0)) listener();
+  }
+}

@@ -1,0 +1,34 @@
+import { readFileSync } from 'node:fs';
+import type { RunningGroup } from '../../dispatch/running-group.ts';
+import type { Revision } from './revision.ts';
+
+/** What `/proc/PID/statm` counts in, on every Linux that Node.js runs on by default. */
+const pageBytes = 4096;
+
+/** Resident bytes of a process now; undefined where the system does not say. */
+export type MeasureProcess = (pid: number) => number | undefined;
+
+/** From `/proc`, where there is one. A read of it asks the kernel, not a disk. */
+export const measureProcess: MeasureProcess = (pid) => {
+  try {
+    const pages = Number(readFileSync(`/proc/${pid}/statm`, 'latin1').split(' ')[1]);
+    return Number.isFinite(pages) ? pages * pageBytes : undefined;
+  } catch {
+    return undefined;
+  }
+};
+
+/**
+ * What a revision holds in memory: all of its worker processes together. A worker that has not loaded yet is taken to
+ * become like the others. Inside the server's own process nothing can be told apart, so the size of the files stands
+ * for it there.
+ */
+export function bytesOf({ plan }: Revision, running: RunningGroup, measure: MeasureProcess): number {
+  if (plan.lane === 'inline') return plan.bytesExpected;
+  const each = running.memory().map(({ pid, residentBytes }) => {
+    const measured = pid === undefined ? undefined : measure(pid);
+    return residentBytes === 0 ? 0 : Math.max(measured ?? 0, measured === undefined ? residentBytes : 0);
+  });
+  const largest = Math.max(0, ...each);
+  return each.reduce((sum, bytes) => sum + (bytes === 0 ? largest : bytes), 0);
+}

@@ -1,0 +1,161 @@
+/**
+ * Carries out what the keeper decides about revisions: load, serve, retire, unload, forget. Workers are started and
+ * ended by revision-workers.ts, requests moved by revision-traffic.ts, memory measured by memory-meter.ts, and requests
+ * that wait for a model held by demand-waiters.ts.
+ */
+import type { KeeperConfig, KeeperEvent } from '@millrace/core';
+import type { ServedModel } from '../../data-plane/served-model.ts';
+import { DemandWaiters } from './demand-waiters.ts';
+import { KeeperLoop, type KeeperTask, type KeeperView } from './keeper-loop.ts';
+import { KnownRevisions } from './known-revisions.ts';
+import { MemoryMeter, type MemoryMeterParts } from './memory-meter.ts';
+import { OutcomeWaiters } from './outcome-waiters.ts';
+import type { Revision } from './revision.ts';
+import type { RevisionListener } from './revision-listener.ts';
+import { RevisionTraffic, type RevisionTrafficParts } from './revision-traffic.ts';
+import { RevisionWorkers, type RevisionWorkersParts } from './revision-workers.ts';
+
+export interface RevisionLoaderParts
+  extends Omit<MemoryMeterParts, 'revisions' | 'loop'>,
+    Omit<RevisionTrafficParts, 'loop'>,
+    Omit<RevisionWorkersParts, 'loop' | 'traffic'> {
+  readonly keeper: Partial<KeeperConfig>;
+  readonly listener: RevisionListener;
+}
+
+export class RevisionLoader {
+  /** Where requests wait for a version that is not in memory. */
+  readonly demand: DemandWaiters;
+  readonly #revisions = new KnownRevisions();
+  readonly #waiters = new OutcomeWaiters();
+  readonly #loop: KeeperLoop;
+  readonly #memory: MemoryMeter;
+  readonly #traffic: RevisionTraffic;
+  readonly #workers: RevisionWorkers;
+
+  constructor(parts: RevisionLoaderParts) {
+    const { clock, roster, listener, models } = parts;
+    const revisions = this.#revisions;
+    const loop = new KeeperLoop({
+      clock,
+      config: parts.keeper,
+      use: {
+        usedAt: (id) => revisions.usedAt(id),
+        isInUse: (id) => revisions.take(id)?.models.some((model) => roster.isInUse(model)) ?? false,
+      },
+      perform: (task) => this.#perform(task),
+    });
+    this.#loop = loop;
+    this.#memory = new MemoryMeter({ ...parts, revisions, loop });
+    this.#traffic = new RevisionTraffic({ ...parts, loop });
+    this.#workers = new RevisionWorkers({ ...parts, loop, traffic: this.#traffic });
+    this.demand = new DemandWaiters({
+      clock,
+      contextOf: (model) => revisions.takeOf(model)?.plan.name,
+      callerWords: models.callerWords,
+      tell: (event) => {
+        this.#memory.measureForDemand();
+        loop.tell(event);
+      },
+      onLoaded: (context, waitMs) => listener.demandLoaded(context, waitMs),
+    });
+  }
+
+  get keeper(): KeeperView {
+    return this.#loop.keeper;
+  }
+
+  /** Makes a revision known, before it is wanted. */
+  announce(revision: Revision): void {
+    this.#revisions.add(revision);
+    this.#traffic.announce(revision);
+  }
+
+  /** Has a revision that was announced loaded when the keeper finds room for it. */
+  want(revision: Revision, isRetried: boolean): void {
+    const { name, bytesExpected } = revision.plan;
+    this.tell({ kind: 'wanted', context: name, revision: revision.id, bytesExpected, isRetried });
+  }
+
+  tell(event: KeeperEvent): void {
+    this.#loop.tell(event);
+  }
+
+  /** Measures every process, and lets the keeper see to it that the budget holds. */
+  measure(): void {
+    this.#memory.measure();
+  }
+
+  measureEvery(pauseMs: number): void {
+    this.#memory.measureEvery(pauseMs);
+  }
+
+  revisionOf(model: ServedModel): Revision | undefined {
+    return this.#revisions.takeOf(model);
+  }
+
+  hasFailed(revision: Revision): boolean {
+    return this.keeper.takeRevision(revision.id)?.reason !== '';
+  }
+
+  /** Resolves when it is served, is ready to be on demand, or cannot be; with the reason, empty when there is none. */
+  outcomeOf(revision: Revision): Promise<string> {
+    const kept = this.keeper.takeRevision(revision.id);
+    const isUnderWay = kept?.state === 'queued' || kept?.state === 'loading';
+    return isUnderWay ? this.#waiters.outcomeOf(revision) : Promise.resolve(kept?.reason ?? '');
+  }
+
+  /** Resolves when nothing is left of such revisions. */
+  whenForgotten(isMeant: (revision: Revision) => boolean): Promise<void> {
+    return this.#waiters.whenNoneIsLeft(() => this.#revisions.all().some(isMeant));
+  }
+
+  /** Decides nothing any more: the workers are ended by whoever ends the fleet. */
+  close(): void {
+    this.#memory.stop();
+    this.#loop.close();
+    this.#traffic.stop();
+  }
+
+  #perform(task: KeeperTask): void {
+    switch (task.kind) {
+      case 'go-on':
+        this.demand.goOn(task.waiter);
+        return;
+      case 'refuse':
+        this.demand.refuse(task);
+        return;
+    }
+    const revision = this.#revisions.take(task.revision);
+    if (revision === undefined) return;
+    switch (task.kind) {
+      case 'load':
+        this.#workers.load(revision);
+        break;
+      case 'serve':
+        this.#traffic.serve(revision);
+        this.#waiters.tellOutcome(revision, '');
+        break;
+      case 'retire':
+        this.#traffic.retire(revision, task.why);
+        break;
+      case 'unload':
+        void this.#workers.unload(revision);
+        break;
+      case 'failed':
+        this.#traffic.reportLoadFailed(revision, task);
+        this.#waiters.tellOutcome(revision, task.reason);
+        break;
+      case 'set-aside':
+        this.#waiters.tellOutcome(revision, '');
+        this.#traffic.setAside(revision);
+        break;
+      case 'forget':
+        this.#revisions.remove(revision);
+        this.#traffic.forget(revision);
+        this.#waiters.tellOutcome(revision, 'another load took its place');
+        this.#waiters.tellForgotten();
+        break;
+    }
+  }
+}

@@ -1,0 +1,87 @@
+/** A library whose workers say what the test has them say: everything real but files, processes and time. */
+import { type KeeperConfig, Scheduler } from '@millrace/core';
+import { ServedModels } from '../../catalogue/served-models.ts';
+import { createDataPlane } from '../../data-plane/live-data-plane.ts';
+import { silentObserver } from '../../data-plane/observer.ts';
+import { HeldClock } from '../../data-plane/testing/held-clock.ts';
+import { ScriptedLane } from '../../data-plane/testing/scripted-lane.ts';
+import { WorkerFleet } from '../../dispatch/worker-fleet.ts';
+import type { ModelDefinition } from '../../model/model-definition.ts';
+import { silentLibraryListener } from '../library-listener.ts';
+import { LibraryContents } from '../revisions/library-contents.ts';
+import { RevisionLoader } from '../revisions/revision-loader.ts';
+
+export class ScriptedLibrary {
+  readonly clock = new HeldClock();
+  readonly lane = new ScriptedLane();
+  readonly models = new ServedModels();
+  readonly loader: RevisionLoader;
+  readonly contents: LibraryContents;
+
+  constructor(keeper: Partial<KeeperConfig> = {}, isRetried = false) {
+    const { clock, lane, models } = this;
+    const random = (): number => 0;
+    const { workers, roster } = createDataPlane({
+      scheduler: new Scheduler(),
+      models,
+      clock,
+      observer: silentObserver,
+      demand: { bringBack: (model, deadlineAt, signal) => this.loader.demand.bringBack(model, deadlineAt, signal) },
+      random,
+    });
+    const fleet = new WorkerFleet({
+      workers,
+      roster,
+      clock,
+      random,
+      loadMsMax: 300_000,
+      listener: silentLibraryListener,
+    });
+    this.loader = new RevisionLoader({
+      lanes: { inline: lane, local: lane, pipeline: lane },
+      roster,
+      models,
+      fleet,
+      clock,
+      random,
+      measure: () => 1000,
+      listener: silentLibraryListener,
+      keeper,
+    });
+    this.contents = new LibraryContents({
+      models,
+      loader: this.loader,
+      runnerOf: () => undefined,
+      share: () => ({ threads: 1, isSpinning: false }),
+      isRetried,
+      isPinned: () => false,
+    });
+  }
+
+  /** As if the model's folder had just been read; `fingerprint`: what its files are like. */
+  read(definition: ModelDefinition, fingerprint: string): void {
+    const versions = new Map(definition.versions.map(({ version }) => [version, { text: fingerprint, bytes: 10 }]));
+    const one = { definition, fingerprint: { text: fingerprint, versions }, generation: 1 };
+    this.contents.put(definition.name, [], one);
+    this.contents.apply();
+  }
+
+  /** As if its folder were gone. */
+  remove(name: string): void {
+    this.contents.remove(name);
+    this.contents.apply();
+  }
+
+  states(): readonly string[] {
+    return this.models.statuses().map(({ name, version, state, reason }) => {
+      return `${name}:${version} ${state}${reason && `: ${reason}`}`;
+    });
+  }
+
+  /** Lets promises that are due be kept. */
+  async settle(): Promise<void> {
+    for (let turn = 0; turn < 10; turn++) await Promise.resolve();
+    this.clock.endTurn();
+    for (let turn = 0; turn < 10; turn++) await Promise.resolve();
+  }
+}

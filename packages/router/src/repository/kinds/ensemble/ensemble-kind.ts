@@ -1,0 +1,63 @@
+/** An ensemble: a model that is made of others, and is nothing but its configuration. */
+import type { Findings } from '../../config-text/findings.ts';
+import type { ModelConfig } from '../../config-text/model-config-schema.ts';
+import { parameterPrefix } from '../../model-parameters.ts';
+import type { RecognisedKind } from '../model-kind.ts';
+import { refuseConcurrency } from '../refuse-concurrency.ts';
+import { ensemblePlatformName, readEnsembleVersion } from './read-ensemble.ts';
+
+export const ensembleKind: RecognisedKind = {
+  name: 'ensemble',
+  platform: ensemblePlatformName,
+  backend: undefined,
+  engine: undefined,
+  lane: undefined,
+  instances: 'none',
+  // A folder that would be empty is hard to keep in version control.
+  needsVersionFolder: false,
+  runsCode: false,
+  recognises: (config) => config.platform === ensemblePlatformName || config.ensemble_scheduling !== undefined,
+  checkHead,
+  stepNames,
+  readVersion: readEnsembleVersion,
+};
+
+function stepNames({ ensemble_scheduling: scheduling }: ModelConfig): readonly string[] {
+  const names = (scheduling?.step ?? []).map(({ model_name: name = '' }) => name);
+  return [...new Set(names.filter((name) => name !== ''))];
+}
+
+/** Parameters that mean something to an ensemble. */
+const ownParameters = new Set(['millrace.queue_requests_max', 'millrace.queue_bytes_max']);
+
+/** What an ensemble's configuration may not ask for, because only models with instances have it. */
+function checkHead(config: ModelConfig, findings: Findings): void {
+  refuseConcurrency(config, findings);
+  const { platform = '', backend = '' } = config;
+  if (platform !== '' && platform !== ensemblePlatformName) {
+    findings.problem('platform', `is ${JSON.stringify(platform)}, but ensemble_scheduling needs "ensemble"`);
+  }
+  if (backend !== '') findings.problem('backend', 'an ensemble has none; remove it and write platform: "ensemble"');
+  if ((config.instance_group ?? []).length > 0) {
+    findings.problem('instance_group', 'an ensemble has no instances of its own; set them for the models of its steps');
+  }
+  if (config.response_cache?.enable === true) {
+    findings.problem('response_cache.enable', 'results change with the models of the steps; enable it for those');
+  }
+  if ((config.model_warmup ?? []).length > 0) {
+    findings.problem('model_warmup', 'an ensemble has no instances to warm up; write it for the models of its steps');
+  }
+  for (const field of ['batch_input', 'batch_output'] as const) {
+    if ((config[field] ?? []).length > 0) findings.problem(field, 'belongs to the models of the steps; remove it');
+  }
+  const isGated = (config.ensemble_scheduling?.max_inflight_requests ?? 0) > 0;
+  for (const key of Object.keys(config.parameters ?? {})) {
+    if (!key.startsWith(parameterPrefix)) continue;
+    const field = `parameters[${JSON.stringify(key)}]`;
+    if (!ownParameters.has(key)) {
+      findings.problem(field, 'means nothing to an ensemble; set it for the models of its steps');
+    } else if (!isGated) {
+      findings.warning(field, 'has no effect without max_inflight_requests: the steps have queues of their own');
+    }
+  }
+}

@@ -1,0 +1,19 @@
+/** The kinds of models there are. Whoever adds one adds a folder beside this file and a line here. */
+import type { ModelConfig } from '../config-text/model-config-schema.ts';
+import type { ModelLocation } from '../repository-layout.ts';
+import { ensembleKind } from './ensemble/ensemble-kind.ts';
+import type { ModelKind, RecognisedKind } from './model-kind.ts';
+import { onnxKind } from './onnx/onnx-kind.ts';
+import { pipelineKind } from './pipeline/pipeline-kind.ts';
+
+/** In the order in which they are asked. */
+const recognisedKinds: readonly RecognisedKind[] = [ensembleKind, pipelineKind];
+/** Of models that none of them recognises. */
+const defaultKind: ModelKind = onnxKind;
+
+export const modelKinds: readonly ModelKind[] = [defaultKind, ...recognisedKinds];
+
+export async function kindOf(config: ModelConfig, place: ModelLocation): Promise<ModelKind> {
+  for (const kind of recognisedKinds) if (await kind.recognises(config, place)) return kind;
+  return defaultKind;
+}

@@ -1,0 +1,66 @@
+/** A pipeline: a module of user code beside the model's configuration, or in place of one. */
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Findings } from '../../config-text/findings.ts';
+import type { ModelConfig } from '../../config-text/model-config-schema.ts';
+import { type ModelLocation, modelFilenameDefault } from '../../repository-layout.ts';
+import type { RecognisedKind } from '../model-kind.ts';
+import { pipelineBackendName, pipelineFilenames, pipelinePlatformName, readPipelineVersion } from './read-pipeline.ts';
+
+export const pipelineKind: RecognisedKind = {
+  name: 'pipeline',
+  platform: pipelinePlatformName,
+  backend: pipelineBackendName,
+  engine: 'pipeline',
+  lane: 'pipeline',
+  // Whatever the models that it calls run on.
+  instances: 'on-cpu',
+  needsVersionFolder: true,
+  runsCode: true,
+  recognises: isPipeline,
+  checkHead,
+  readVersion: readPipelineVersion,
+};
+
+async function isPipeline(config: ModelConfig, place: ModelLocation): Promise<boolean> {
+  const { backend = '', platform = '' } = config;
+  if (backend === pipelineBackendName || platform === pipelinePlatformName) return true;
+  if (backend !== '' || platform !== '' || place.isSingleFile) return false;
+  for (const version of place.versions) {
+    const names = await readdir(join(place.path, version)).catch((): string[] => []);
+    if (names.includes(modelFilenameDefault)) return false;
+    if (names.some((name) => pipelineFilenames.includes(name))) return true;
+  }
+  return false;
+}
+
+/** What means nothing to a pipeline, because user code does not compute by threads of an engine. */
+const foreignParameters: readonly string[] = [
+  'millrace.batch',
+  'millrace.lane',
+  'millrace.worker_group',
+  'millrace.threads',
+  'millrace.spinning',
+  'millrace.latency_target_ms',
+  'millrace.pad_ratio_max',
+];
+
+function checkHead(config: ModelConfig, findings: Findings): void {
+  for (const name of foreignParameters) {
+    if (config.parameters?.[name] === undefined) continue;
+    const why = 'means nothing to a pipeline, which has worker processes of its own';
+    findings.problem(`parameters[${JSON.stringify(name)}]`, `${why}; remove it`);
+  }
+  if ((config.model_warmup ?? []).length > 0) {
+    findings.problem('model_warmup', 'a pipeline is loaded when its module is; remove it');
+  }
+  if (config.response_cache?.enable === true) {
+    findings.problem('response_cache.enable', 'results change with the models that are called; enable it for those');
+  }
+  if (config.sequence_batching !== undefined) {
+    findings.problem('sequence_batching', 'a pipeline keeps no state between requests; let it call a model that does');
+  }
+  for (const field of ['batch_input', 'batch_output'] as const) {
+    if ((config[field] ?? []).length > 0) findings.problem(field, 'is for graphs; a pipeline lays its rows itself');
+  }
+}

@@ -1,0 +1,142 @@
+import { modelBytes } from '@millrace/onnx/testing';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { scanRepository } from '../../repository.ts';
+import { TestRepository } from '../../testing/test-repository.ts';
+import { createPipelineDescriber, type Described } from './describe-pipeline.ts';
+
+let repository: TestRepository;
+beforeEach(async () => {
+  repository = await TestRepository.create();
+});
+afterEach(() => repository.remove());
+
+const x = { name: 'x', datatype: 'FP32', shape: [2] } as const;
+const y = { name: 'y', datatype: 'BYTES', shape: [1] } as const;
+const tensors = 'input { name: "x" data_type: TYPE_FP32 dims: 2 } output { name: "y" data_type: TYPE_STRING dims: 1 }';
+
+async function scanWith(
+  config: string | undefined,
+  described: Described = { description: { inputs: [x], outputs: [y] } },
+) {
+  await repository.write('p/1/pipeline.ts', 'export default 1;');
+  if (config !== undefined) await repository.write('p/config.pbtxt', config);
+  const asked: string[] = [];
+  const { models, failures } = await scanRepository([repository.path], {
+    describePipeline: async (path) => {
+      asked.push(path.slice(repository.path.length));
+      return described;
+    },
+  });
+  return { pipeline: models[0], problems: failures.flatMap(({ problems }) => problems), asked };
+}
+
+describe('a pipeline', () => {
+  test('is known by its file, and says itself what it takes and gives', async () => {
+    const { pipeline, problems, asked } = await scanWith(undefined);
+    expect(problems).toEqual([]);
+    expect(asked).toEqual(['/p/1/pipeline.ts']);
+    expect(pipeline).toMatchObject({ lane: 'pipeline', instanceCount: 1, isGroupShared: false });
+    expect(pipeline?.versions[0]).toMatchObject({
+      path: `${repository.path}/p/1/pipeline.ts`,
+      pipeline: { concurrency: 32 },
+      policy: { isConcurrent: true, rowsMax: 1 },
+      view: {
+        platform: 'millrace_pipeline',
+        inputs: [x],
+        outputs: [y],
+        isBatched: false,
+        config: {
+          backend: 'pipeline',
+          input: [{ name: 'x', data_type: 'TYPE_FP32', dims: [2] }],
+          output: [{ name: 'y', data_type: 'TYPE_STRING', dims: [1] }],
+        },
+      },
+    });
+  });
+
+  test('whose configuration says all is not asked', async () => {
+    const parameter = 'parameters { key: "millrace.concurrency" value { string_value: "3" } }';
+    const { pipeline, asked } = await scanWith(`backend: "pipeline" ${tensors} max_batch_size: 4 ${parameter}`);
+    expect(asked).toEqual([]);
+    expect(pipeline?.versions[0]).toMatchObject({
+      pipeline: { concurrency: 3 },
+      policy: { rowsMax: 4 },
+      view: { isBatched: true, inputs: [{ name: 'x', shape: [-1, 2] }] },
+    });
+  });
+
+  test('beside a graph is not one: the graph is served', async () => {
+    await repository.write('p/1/model.onnx', modelBytes());
+    const { pipeline } = await scanWith(undefined);
+    expect(pipeline?.lane).toBe('local');
+  });
+
+  test.each<[config: string, described: Described | undefined, field: string | undefined, message: RegExp]>([
+    ['backend: "pipeline"', { problem: 'has no default export' }, undefined, /pipeline\.ts: has no default export/],
+    ['backend: "pipeline"', { description: { inputs: [x] } }, 'output', /neither written here nor declared/],
+    ['backend: "pipeline" default_model_filename: "other.ts"', undefined, undefined, /there is no other\.ts in /],
+    [
+      'input { name: "x" data_type: TYPE_FP32 dims: 4 reshape { shape: [ 2, 2 ] } }',
+      undefined,
+      'input[0].reshape',
+      /no graph with another shape; remove it/,
+    ],
+    ['max_batch_size: 4', undefined, 'max_batch_size', /the module does not expect rows/],
+    [
+      'max_batch_size: 4',
+      { description: { inputs: [x], outputs: [y], maxBatchSize: 2 } },
+      'max_batch_size',
+      /is 4, but the module says 2/,
+    ],
+    ...(['lane', 'worker_group', 'threads', 'spinning'] as const).map((name): [string, undefined, string, RegExp] => [
+      `parameters { key: "millrace.${name}" value { string_value: "${{ lane: 'local', worker_group: 'g', threads: '1', spinning: 'true' }[name]}" } }`,
+      undefined,
+      `parameters["millrace.${name}"]`,
+      /means nothing to a pipeline/,
+    ]),
+    ['model_warmup { name: "w" batch_size: 1 }', undefined, 'model_warmup', /loaded when its module is; remove it/],
+  ])('%s is refused', async (config, described, field, message) => {
+    const { pipeline, problems } = await scanWith(config, described);
+    expect(pipeline).toBeUndefined();
+    const problem = problems.find((candidate) => message.test(candidate.message));
+    expect(problem, JSON.stringify(problems)).toBeDefined();
+    expect(problem?.field).toBe(field);
+  });
+
+  test('only a pipeline runs several requests at once', async () => {
+    await repository.write('m/1/model.onnx', modelBytes());
+    await repository.write('m/config.pbtxt', 'parameters { key: "millrace.concurrency" value { string_value: "2" } }');
+    const { failures } = await scanRepository([repository.path]);
+    expect(failures[0]?.problems[0]?.message).toMatch(/only pipelines run several requests at once/);
+  });
+});
+
+describe('asking a module', () => {
+  const ask = async (program: string, msMax?: number) => {
+    const programPath = await repository.write('program.mjs', program);
+    return createPipelineDescriber(msMax === undefined ? { programPath } : { programPath, msMax })('/p/1/pipeline.ts');
+  };
+  const write = (text: string) => `import { writeSync } from 'node:fs'; writeSync(3, ${JSON.stringify(text)});`;
+
+  test('gives what it declares, or its problem', async () => {
+    expect(await ask(write(JSON.stringify({ declaration: { inputs: [x] } })))).toEqual({
+      description: { inputs: [x] },
+    });
+    expect(await ask(write('{"problem":"no luck"}'))).toEqual({ problem: 'no luck' });
+  });
+
+  test.each([
+    ['process.exit(3);', /ended the process that loaded it \(exit code 3\)/],
+    ['throw new Error("at the top");', /exit code 1\).*at the top/],
+    [write('{"declaration":{"inputs":[{"name":"x"}]}}'), /ended the process/],
+    [write('nonsense'), /ended the process/],
+  ])('%s is told as its end', async (program, problem) => {
+    expect(await ask(program)).toEqual({ problem: expect.stringMatching(problem) });
+  });
+
+  test('one that never ends is ended', async () => {
+    expect(await ask('setInterval(() => {}, 1000);', 300)).toEqual({
+      problem: expect.stringMatching(/was not loaded within 0\.3 s/),
+    });
+  });
+});

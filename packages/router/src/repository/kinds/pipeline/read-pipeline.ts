@@ -1,0 +1,140 @@
+/** Reads a version of a pipeline: its module, and what it takes and gives. */
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { resolveModelPolicy } from '@millrace/core';
+import { datatypes, type TensorSpec } from '@millrace/protocol';
+import type { ModelVersionDefinition } from '../../../model/model-definition.ts';
+import type { Findings } from '../../config-text/findings.ts';
+import type { ModelConfig } from '../../config-text/model-config-schema.ts';
+import { jsonFromModelConfig } from '../../config-text/read-model-config.ts';
+import { declaredSpecs } from '../../declared-tensor.ts';
+import { readAllLabels } from '../../label-file.ts';
+import type { ReadModelOptions } from '../../read-model-options.ts';
+import type { ModelLocation } from '../../repository-layout.ts';
+import type { ModelParts, VersionReading } from '../model-kind.ts';
+import type { DescribePipeline, PipelineDescription } from './describe-pipeline.ts';
+
+export const pipelinePlatformName = 'millrace_pipeline';
+export const pipelineBackendName = 'pipeline';
+/** The first that is there. */
+export const pipelineFilenames = ['pipeline.ts', 'pipeline.mts', 'pipeline.js', 'pipeline.mjs'];
+
+export async function readPipelineVersion(
+  parts: ModelParts,
+  version: string,
+  { describePipeline }: ReadModelOptions,
+): Promise<VersionReading> {
+  const { place, config, settings, groups, batching } = parts;
+  const findings = parts.findings.fork();
+  const path = await takePath(place, version, config, findings);
+  const needsModule = (config.input ?? []).length === 0 || (config.output ?? []).length === 0;
+  const description = path !== undefined && needsModule ? await takeDescription(path, describePipeline, findings) : {};
+  const labels = await readAllLabels(place.path, config, findings);
+  const rowsMax = rowsMaxOf(config, description, findings);
+  const isBatched = rowsMax > 0;
+  const inputs = takeSpecs(config, 'input', description.inputs, isBatched, findings);
+  const outputs = takeSpecs(config, 'output', description.outputs, isBatched, findings);
+  const { problems, warnings } = findings;
+  if (path === undefined || findings.hasProblems) return { definition: undefined, problems, warnings };
+  const completed: ModelConfig = {
+    ...config,
+    name: place.name,
+    platform: pipelinePlatformName,
+    backend: pipelineBackendName,
+    version_policy: config.version_policy ?? { latest: { num_versions: 1 } },
+    max_batch_size: rowsMax,
+    input: inputs.map((spec, index) => ({ ...config.input?.[index], ...entryFrom(spec, isBatched) })),
+    output: outputs.map((spec, index) => ({ ...config.output?.[index], ...entryFrom(spec, isBatched) })),
+    instance_group: groups.map(({ name, count }) => ({ name, kind: 'KIND_CPU' as const, count })),
+  };
+  const definition: ModelVersionDefinition = {
+    version,
+    path,
+    externalPaths: [],
+    view: {
+      name: place.name,
+      version,
+      platform: pipelinePlatformName,
+      inputs,
+      outputs,
+      isBatched,
+      rowsMax: Math.max(1, rowsMax),
+      labels,
+      config: jsonFromModelConfig(completed),
+    },
+    policy: resolveModelPolicy({
+      ...batching,
+      weight: settings.weight,
+      rowsMax: Math.max(1, rowsMax),
+      queueRequestsMax: settings.queueRequestsMax,
+      queueBytesMax: settings.queueBytesMax,
+      runMsMax: settings.runMsMax,
+      isConcurrent: true,
+    }),
+    runner: 'queue',
+    pipeline: { concurrency: settings.concurrency },
+  };
+  return { definition, problems, warnings };
+}
+
+async function takePath(
+  place: ModelLocation,
+  version: string,
+  config: ModelConfig,
+  findings: Findings,
+): Promise<string | undefined> {
+  const folder = join(place.path, version);
+  const names = await readdir(folder).catch((): string[] => []);
+  const wanted = config.default_model_filename === undefined ? pipelineFilenames : [config.default_model_filename];
+  const name = wanted.find((candidate) => names.includes(candidate));
+  if (name !== undefined) return join(folder, name);
+  findings.problem('', `there is no ${wanted[0]} in ${folder}`);
+  return undefined;
+}
+
+async function takeDescription(
+  path: string,
+  describe: DescribePipeline | undefined,
+  findings: Findings,
+): Promise<PipelineDescription> {
+  if (describe === undefined) {
+    findings.problem('input', 'write all inputs and outputs: the module is not asked here');
+    return {};
+  }
+  const described = await describe(path);
+  if ('description' in described) return described.description;
+  findings.problem('', `${path}: ${described.problem}`);
+  return {};
+}
+
+function rowsMaxOf(config: ModelConfig, { maxBatchSize }: PipelineDescription, findings: Findings): number {
+  const written = config.max_batch_size;
+  if (written !== undefined && written < 0) findings.problem('max_batch_size', `${written} is out of range`);
+  if (written !== undefined && maxBatchSize !== undefined && written !== maxBatchSize) {
+    findings.problem('max_batch_size', `is ${written}, but the module says ${maxBatchSize}; write it in one of them`);
+  }
+  if (written !== undefined && written > 0 && maxBatchSize === undefined && (config.input ?? []).length === 0) {
+    findings.problem('max_batch_size', 'the module does not expect rows; write maxBatchSize there instead');
+  }
+  return written ?? maxBatchSize ?? 0;
+}
+
+function takeSpecs(
+  config: ModelConfig,
+  field: 'input' | 'output',
+  declared: readonly TensorSpec[] | undefined,
+  isBatched: boolean,
+  findings: Findings,
+): readonly TensorSpec[] {
+  const written = config[field] ?? [];
+  if (written.length > 0) return declaredSpecs(written, field, isBatched, findings);
+  if (declared === undefined && !findings.hasProblems) {
+    findings.problem(field, `is neither written here nor declared by the module; add ${field}s to definePipeline`);
+  }
+  return declared ?? [];
+}
+
+function entryFrom({ name, datatype, shape, isOptional }: TensorSpec, isBatched: boolean) {
+  const entry = { name, data_type: datatypes[datatype].configName, dims: isBatched ? shape.slice(1) : shape };
+  return isOptional === true ? { ...entry, optional: true } : entry;
+}

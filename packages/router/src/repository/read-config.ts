@@ -1,0 +1,28 @@
+import { readFile, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { wordsFromFileError } from '@millrace/protocol';
+import { Findings } from './config-text/findings.ts';
+import {
+  configBytesMax,
+  type ReadModelConfig,
+  readModelConfig,
+  readModelConfigJson,
+} from './config-text/read-model-config.ts';
+import { configFilename, type ModelLocation } from './repository-layout.ts';
+
+/** The configuration of a model: what came with its load, else its file, else nothing. */
+export async function readConfig(place: ModelLocation): Promise<ReadModelConfig> {
+  const path = join(place.path, configFilename);
+  if (place.configText !== undefined) return readModelConfigJson(place.configText, `config of ${place.name}`);
+  if (!place.hasConfig) return { config: {}, findings: new Findings(place.path) };
+  try {
+    const { size } = await stat(path);
+    // A file that is far too large is refused by its size, before it is in memory.
+    if (size > configBytesMax) return readModelConfig(new Uint8Array(configBytesMax + 1), path);
+    return readModelConfig(await readFile(path), path);
+  } catch (error) {
+    const findings = new Findings(path);
+    findings.problem('', wordsFromFileError(error));
+    return { config: {}, findings };
+  }
+}

@@ -1,0 +1,29 @@
+import { noGpuSupport } from '@millrace/protocol';
+import { readGpuProvider } from './accelerators.ts';
+import { checkHead } from './check-head.ts';
+import type { ReadModelConfig } from './config-text/read-model-config.ts';
+import { readDynamicBatching } from './dynamic-batching.ts';
+import { readInstanceGroups } from './instance-groups.ts';
+import type { ModelKind, ModelParts } from './kinds/model-kind.ts';
+import { readModelSettings } from './model-parameters.ts';
+import type { ReadModelOptions } from './read-model-options.ts';
+import type { ModelLocation } from './repository-layout.ts';
+import { checkUnservedFields } from './unserved-fields.ts';
+
+/** What the versions of a model have in common: all that stands in its configuration and depends on no file of a version. */
+export function readModelParts(
+  kind: ModelKind,
+  place: ModelLocation,
+  { config, findings }: ReadModelConfig,
+  options: ReadModelOptions,
+): ModelParts {
+  checkHead(config, place, findings);
+  kind.checkHead(config, findings);
+  checkUnservedFields(config, findings);
+  const settings = readModelSettings(config, place.name, options.defaults, findings);
+  const batching = readDynamicBatching(config, findings);
+  const gpu = kind.instances === 'on-cpu' ? noGpuSupport : options.gpu;
+  const groups = kind.instances === 'none' ? [] : readInstanceGroups(config, place.name, gpu, findings);
+  const provider = readGpuProvider(config, gpu, findings);
+  return { place, config, settings, groups, batching, provider, findings };
+}

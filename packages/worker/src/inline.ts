@@ -1,0 +1,10 @@
+/** The door for programs that run models in their own process. Whoever comes through it has no engine loaded yet. */
+import type { Engine } from './engine.ts';
+import { lazyEngine } from './lazy-engine.ts';
+
+export { createInlineLane, type InlineLaneOptions } from './inline-lane.ts';
+
+/** The engines that may share a process with a router: those that run no code of users. */
+export const inlineEngines: readonly Engine[] = [
+  lazyEngine('onnxruntime', async () => (await import('./onnxruntime/onnxruntime-engine.ts')).onnxruntimeEngine),
+];

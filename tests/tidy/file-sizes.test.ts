@@ -1,0 +1,70 @@
+/** Holds the files of the router to a size that can be read at once: a file that does more than one thing is split. */
+import { expect, test } from 'vitest';
+import { type SourceFile, sourceFiles } from './source-files.ts';
+
+const linesMax = 350;
+const importsMax = 15;
+
+const prefix = 'packages/router/src/';
+
+/** Doors re-export what others make, and generated files are not read; `-table.ts` marks files that are rows of data. */
+function isExempt({ path, isTest }: SourceFile): boolean {
+  return isTest || path.includes('/generated/') || path.endsWith('-table.ts') || doors.has(path);
+}
+
+const doors = new Set([`${prefix}index.ts`, `${prefix}internal.ts`]);
+
+/** Files over the limits whose split is under way; each leaves this list with its split. */
+const beingSplit: readonly string[] = [
+  `${prefix}edges/grpc/edge.ts`,
+  `${prefix}edges/grpc/routes.ts`,
+  `${prefix}edges/management/own-port.ts`,
+  `${prefix}edges/rest/infer.ts`,
+  `${prefix}edges/rest/repository-routes.ts`,
+  `${prefix}edges/rest/routes.ts`,
+  `${prefix}repository/read-model.ts`,
+];
+
+function problemsOf(files: readonly SourceFile[]): ReadonlyMap<string, string> {
+  const problems = new Map<string, string>();
+  for (const file of files) {
+    if (!file.path.startsWith(prefix) || isExempt(file)) continue;
+    const lines = file.text.trimEnd().split('\n').length;
+    const imports = new Set(file.imports.map(({ specifier }) => specifier)).size;
+    if (lines <= linesMax && imports <= importsMax) continue;
+    problems.set(
+      file.path,
+      `${lines} lines (at most ${linesMax}), ${imports} imports (at most ${importsMax}); split it by idea`,
+    );
+  }
+  return problems;
+}
+
+test('no file of the router exceeds the limits of lines and imports', () => {
+  const problems = problemsOf(sourceFiles());
+  expect([...problems].filter(([path]) => !beingSplit.includes(path))).toEqual([]);
+  expect(
+    beingSplit.filter((path) => !problems.has(path)),
+    'within the limits now: take it off the list',
+  ).toEqual([]);
+});
+
+test('a file is found by one line or one import too many, unless it is a test or a table', () => {
+  const fileOf = (name: string, lines: number, imports: number): SourceFile => ({
+    path: `${prefix}planted/${name}`,
+    package: 'router',
+    isTest: name.endsWith('.test.ts'),
+    text: 'x\n'.repeat(lines),
+    imports: Array.from({ length: imports }, (_, index) => {
+      return { specifier: `./${index}.ts`, isTypeOnly: true, file: undefined };
+    }),
+  });
+  const planted = [
+    fileOf('fits.ts', linesMax, importsMax),
+    fileOf('long.ts', linesMax + 1, 0),
+    fileOf('wide.ts', 1, importsMax + 1),
+    fileOf('rows-table.ts', linesMax + 1, 0),
+    fileOf('long.test.ts', linesMax + 1, 0),
+  ];
+  expect([...problemsOf(planted).keys()]).toEqual([`${prefix}planted/long.ts`, `${prefix}planted/wide.ts`]);
+});
