@@ -1,12 +1,10 @@
 /** Everything about an HTTP/1.1 connection that depends on time, looked at once a second. */
+import { isBodyQuickEnough, lingerMs, lookMsOf } from '../wire/connection-look.ts';
 import { ResponsePace } from '../wire/response-pace.ts';
 import { WheelEntry } from '../wire/timing-wheel.ts';
 import type { Http1Connection } from './connection.ts';
 import type { Http1Exchange } from './exchange.ts';
 
-const lookMs = 1000;
-/** How long a closed connection may take to go. */
-const lingerMs = 2000;
 /** How long a connection without a request is still listened to when the server goes: one may be on its way. */
 export const drainQuietMs = 250;
 
@@ -39,19 +37,7 @@ export class Http1Times extends WheelEntry {
   }
 
   #lookMs(): number {
-    const { limits } = this.#connection.host;
-    return Math.min(
-      lookMs,
-      limits.prefaceMsMax,
-      limits.headMsMax,
-      limits.idleMsMax,
-      limits.responseStallMsMax,
-      limits.bodyStallMsMax,
-      limits.bodyMsMax,
-      limits.memoryWaitMsMax,
-      limits.connectionAgeMsMax,
-      limits.connectionAgeGraceMs,
-    );
+    return lookMsOf(this.#connection.host.limits);
   }
 
   get #nowMs(): number {
@@ -148,13 +134,13 @@ export class Http1Times extends WheelEntry {
   }
 
   #isBodyComing(nowMs: number): boolean {
-    const { bodyStallMsMax, bodyBytesPerSecondMin, bodyMsMax } = this.#connection.host.limits;
-    if (nowMs - this.#bodyStartMs >= bodyMsMax) return false;
+    const { limits } = this.#connection.host;
+    if (nowMs - this.#bodyStartMs >= limits.bodyMsMax) return false;
     const sinceMs = nowMs - this.#bodyMs;
-    if (sinceMs < bodyStallMsMax) return true;
+    if (sinceMs < limits.bodyStallMsMax) return true;
     const bytes = this.#bodyBytes;
     this.#bodyBytes = 0;
     this.#bodyMs = nowMs;
-    return bytes > 0 && bytes * 1000 >= bodyBytesPerSecondMin * sinceMs;
+    return isBodyQuickEnough(bytes, sinceMs, limits);
   }
 }

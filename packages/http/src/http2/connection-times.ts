@@ -1,13 +1,10 @@
 /** Everything about a connection that depends on time, looked at once a second: one wheel entry, a few stamps. */
+import { isBodyQuickEnough, lingerMs, lookMsMax, lookMsOf } from '../wire/connection-look.ts';
 import { isTooLittle, ResponsePace } from '../wire/response-pace.ts';
 import { WheelEntry } from '../wire/timing-wheel.ts';
 import type { Http2Connection } from './connection.ts';
 import { errorCode } from './frames.ts';
 import type { Http2Stream } from './stream.ts';
-
-const lookMs = 1000;
-/** How long a closed connection may take to go. */
-const lingerMs = 2000;
 
 export class ConnectionTimes extends WheelEntry {
   readonly #connection: Http2Connection;
@@ -35,20 +32,7 @@ export class ConnectionTimes extends WheelEntry {
 
   #lookMs(): number {
     const { limits } = this.#connection.host;
-    return Math.min(
-      lookMs,
-      limits.prefaceMsMax,
-      limits.headMsMax,
-      limits.idleMsMax,
-      limits.responseStallMsMax,
-      limits.bodyStallMsMax,
-      limits.bodyMsMax,
-      limits.memoryWaitMsMax,
-      limits.keepAliveTimeoutMs,
-      limits.keepAlivePingMs,
-      limits.connectionAgeMsMax,
-      limits.connectionAgeGraceMs,
-    );
+    return Math.min(lookMsOf(limits), limits.keepAliveTimeoutMs, limits.keepAlivePingMs);
   }
 
   /** When the last request was answered, or the connection began; while a header block or frame arrives, when that did. */
@@ -183,14 +167,14 @@ export class ConnectionTimes extends WheelEntry {
   }
 
   #isBodyComing(stream: Http2Stream, nowMs: number): boolean {
-    const { bodyStallMsMax, bodyBytesPerSecondMin, bodyMsMax } = this.#connection.host.limits;
-    if (nowMs - stream.bornMs >= bodyMsMax) return false;
+    const { limits } = this.#connection.host;
+    if (nowMs - stream.bornMs >= limits.bodyMsMax) return false;
     const sinceMs = nowMs - stream.lookedAtMs;
-    if (sinceMs < bodyStallMsMax) return true;
+    if (sinceMs < limits.bodyStallMsMax) return true;
     const bytes = stream.bodyBytes - stream.lookedAtBytes;
     stream.lookedAtBytes = stream.bodyBytes;
     stream.lookedAtMs = nowMs;
-    return bytes > 0 && bytes * 1000 >= bodyBytesPerSecondMin * sinceMs;
+    return isBodyQuickEnough(bytes, sinceMs, limits);
   }
 
   #lookAtAge(nowMs: number): void {
@@ -203,6 +187,6 @@ export class ConnectionTimes extends WheelEntry {
     const isIdle = connection.receiver.streams.size === 0 && connection.isEstablished;
     if (isIdle && nowMs - this.#answeredMs >= limits.idleMsMax) connection.drain();
     // A client that does not answer the ping of a drain gets its final notice a look later.
-    if (connection.isDraining && isIdle && nowMs - this.#receivedMs >= lookMs) connection.finishDrain();
+    if (connection.isDraining && isIdle && nowMs - this.#receivedMs >= lookMsMax) connection.finishDrain();
   }
 }

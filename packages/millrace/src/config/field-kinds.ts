@@ -52,32 +52,24 @@ export function integer(naming: Naming<number> & { min: number; max: number; pla
 }
 
 export function integerOrAuto(naming: Naming<number | 'auto'> & { min: number; max: number }): Field<number | 'auto'> {
-  const { default: fallback, ...rest } = naming;
-  const whole = integer({ ...rest, default: rest.min });
-  const takes = `\`auto\` or a ${whole.takes}`;
+  return orWord('auto', integer({ ...naming, default: naming.min }), naming.default);
+}
+
+/** A port of its own, or `same`: the port of something else. */
+export function portOrSame(naming: Naming<number | 'same'>): Field<number | 'same'> {
+  const port = integer({ ...naming, default: 0, min: 0, max: 65_535, placeholder: 'PORT' });
+  return orWord('same', port, naming.default);
+}
+
+/** What `whole` takes, or one word instead. */
+function orWord<Word extends string>(word: Word, whole: Field<number>, fallback: number | Word): Field<number | Word> {
+  const takes = `\`${word}\` or a ${whole.takes}`;
   return {
     ...whole,
     default: fallback,
     takes,
     parse(written, folder) {
-      if (written === 'auto') return { value: 'auto' };
-      const parsed = whole.parse(written, folder);
-      return 'value' in parsed ? parsed : { problem: `must be ${takes}, not ${quoted(written)}` };
-    },
-    format: String,
-  };
-}
-
-/** A port of its own, or `same`: the port of something else. */
-export function portOrSame(naming: Naming<number | 'same'>): Field<number | 'same'> {
-  const whole = integer({ ...naming, default: 0, min: 0, max: 65_535, placeholder: 'PORT' });
-  const takes = `\`same\` or a ${whole.takes}`;
-  return {
-    ...whole,
-    default: naming.default,
-    takes,
-    parse(written, folder) {
-      if (written === 'same') return { value: 'same' };
+      if (written === word) return { value: word };
       const parsed = whole.parse(written, folder);
       return 'value' in parsed ? parsed : { problem: `must be ${takes}, not ${quoted(written)}` };
     },

@@ -1,0 +1,27 @@
+/** How often a connection is looked at, of whichever version of HTTP it is. */
+import type { HttpLimits } from './config.ts';
+
+export const lookMsMax = 1000;
+/** How long a closed connection may take to go. */
+export const lingerMs = 2000;
+
+/** Once a second, or as often as the shortest limit wants it. */
+export function lookMsOf(limits: HttpLimits): number {
+  return Math.min(
+    lookMsMax,
+    limits.prefaceMsMax,
+    limits.headMsMax,
+    limits.idleMsMax,
+    limits.responseStallMsMax,
+    limits.bodyStallMsMax,
+    limits.bodyMsMax,
+    limits.memoryWaitMsMax,
+    limits.connectionAgeMsMax,
+    limits.connectionAgeGraceMs,
+  );
+}
+
+/** Whether enough of a body came in a window that was long enough to tell. */
+export function isBodyQuickEnough(bytes: number, elapsedMs: number, { bodyBytesPerSecondMin }: HttpLimits): boolean {
+  return bytes > 0 && bytes * 1000 >= bodyBytesPerSecondMin * elapsedMs;
+}
