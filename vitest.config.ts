@@ -11,7 +11,7 @@ const processWide = 'packages/store/src/lmdb/*.test.ts';
 export default defineConfig({
   test: {
     // Left to itself it keeps a core free, which is half of a small machine; and much of what servers do in tests is wait.
-    maxWorkers: '150%',
+    maxWorkers: '200%',
     projects: [
       // Limits that a busy machine does not meet: they are there to end what hangs.
       // What holds nothing that one test could leave behind for another shares a process, and its start.

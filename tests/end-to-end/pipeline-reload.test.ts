@@ -55,7 +55,7 @@ function traffic(ask: () => Promise<number>) {
       if (answer < oldest || answer > certain.newest) throw new Error(`${answer} was not current: ${oldest} was`);
       seen.add(answer);
       // They load the server all the time, and leave something of the machine to the load that is tested.
-      await pause(5);
+      await pause(20);
     }
   });
   const all = Promise.all(callers);

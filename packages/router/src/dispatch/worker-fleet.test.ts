@@ -20,7 +20,7 @@ const loadMsMax = 300_000;
 const { pauseMs, stableMs, crashLoopDeaths } = defaultRestartPolicy;
 
 /** A fleet on one scripted lane, with the shortest pauses that jitter allows, and all it tells written down. */
-class FleetOnStage {
+class ScriptedFleet {
   readonly clock = new HeldClock();
   readonly lane = new ScriptedLane();
   readonly told: string[] = [];
@@ -132,23 +132,23 @@ const cpuPlacement = { group: 'spare', gpu: undefined, ...everyone };
 const gpuPlacement = { group: 'quick', gpu: { id: 1, provider: 'cuda' as const }, ...everyone };
 
 test('each worker is told to load the model on its own device', () => {
-  const stage = new FleetOnStage(3, ['a']);
-  const devices = stage.lane.links.map(({ sent }) => (sent[0]?.kind === 'load' ? sent[0].spec.gpu : 'no load'));
+  const scripted = new ScriptedFleet(3, ['a']);
+  const devices = scripted.lane.links.map(({ sent }) => (sent[0]?.kind === 'load' ? sent[0].spec.gpu : 'no load'));
   expect(devices).toEqual([undefined, gpuPlacement.gpu, undefined]);
 });
 
 test('a worker is told to load its models, each is ready when loaded, and the worker when all are', () => {
-  const stage = new FleetOnStage(1, ['a', 'b']);
-  const worker = stage.lane.last;
+  const scripted = new ScriptedFleet(1, ['a', 'b']);
+  const worker = scripted.lane.last;
   expect(worker.sent).toMatchObject([
     { kind: 'load', spec: { name: 'a' } },
     { kind: 'load', spec: { name: 'b' } },
   ]);
-  expect(stage.states()).toEqual(['a loading: the model is loading', 'b loading: the model is loading']);
+  expect(scripted.states()).toEqual(['a loading: the model is loading', 'b loading: the model is loading']);
   worker.says({ kind: 'ready', model: 1, loadMs: 3, residentBytes: 1 });
-  expect(stage.states()).toEqual(['a ready', 'b loading: the model is loading']);
+  expect(scripted.states()).toEqual(['a ready', 'b loading: the model is loading']);
   worker.says({ kind: 'ready', model: 2, loadMs: 4, residentBytes: 1 });
-  expect(stage.takeTold()).toEqual([
+  expect(scripted.takeTold()).toEqual([
     'group1 worker 1 started as 1',
     'a:1 loaded in 3',
     'a:1 ready',
@@ -160,191 +160,191 @@ test('a worker is told to load its models, each is ready when loaded, and the wo
 });
 
 test('a model that cannot be loaded fails with the reason, and those beside it serve', () => {
-  const stage = new FleetOnStage(1, ['a', 'b']);
-  stage.lane.last.says({ kind: 'load-failed', model: 1, message: 'no such operator' });
-  stage.lane.last.says({ kind: 'ready', model: 2, loadMs: 4, residentBytes: 1 });
-  expect(stage.states()).toEqual(['a failed: no such operator', 'b ready']);
-  expect(stage.takeTold()).toContain('group1 worker 1 ready');
-  expect(stage.lane.last.calls).toEqual([]);
+  const scripted = new ScriptedFleet(1, ['a', 'b']);
+  scripted.lane.last.says({ kind: 'load-failed', model: 1, message: 'no such operator' });
+  scripted.lane.last.says({ kind: 'ready', model: 2, loadMs: 4, residentBytes: 1 });
+  expect(scripted.states()).toEqual(['a failed: no such operator', 'b ready']);
+  expect(scripted.takeTold()).toContain('group1 worker 1 ready');
+  expect(scripted.lane.last.calls).toEqual([]);
 });
 
 test('a model that was served before and cannot be loaded again is tried until it can', () => {
-  const stage = new FleetOnStage(1, ['a', 'b']);
-  stage.lane.last.loads();
-  stage.lane.last.dies();
-  stage.clock.advance(0);
-  const successor = stage.lane.last;
+  const scripted = new ScriptedFleet(1, ['a', 'b']);
+  scripted.lane.last.loads();
+  scripted.lane.last.dies();
+  scripted.clock.advance(0);
+  const successor = scripted.lane.last;
   successor.says({ kind: 'load-failed', model: 1, message: 'no such file' });
   successor.says({ kind: 'ready', model: 2, loadMs: 4, residentBytes: 1 });
-  expect(stage.states()).toEqual(['a failed: no such file', 'b ready']);
+  expect(scripted.states()).toEqual(['a failed: no such file', 'b ready']);
   const loads = () => successor.sent.filter(({ kind }) => kind === 'load').length;
   expect(loads()).toBe(2);
-  stage.clock.advance(reloadPauseMs - 1);
+  scripted.clock.advance(reloadPauseMs - 1);
   expect(loads()).toBe(2);
-  stage.clock.advance(1);
+  scripted.clock.advance(1);
   expect(loads()).toBe(3);
   successor.says({ kind: 'load-failed', model: 1, message: 'no such file' });
-  stage.clock.advance(reloadPauseMs);
+  scripted.clock.advance(reloadPauseMs);
   successor.says({ kind: 'ready', model: 1, loadMs: 4, residentBytes: 1 });
-  expect(stage.states()).toEqual(['a ready', 'b ready']);
-  stage.clock.advance(10 * reloadPauseMs);
+  expect(scripted.states()).toEqual(['a ready', 'b ready']);
+  scripted.clock.advance(10 * reloadPauseMs);
   expect(loads()).toBe(4);
 });
 
 test('a dead worker is started again at once, then after pauses that double, and five deaths fail its models', () => {
-  const stage = new FleetOnStage(1, ['a'], ['b']);
-  stage.lane.links[1]?.loads();
+  const scripted = new ScriptedFleet(1, ['a'], ['b']);
+  scripted.lane.links[1]?.loads();
   const pauses = [0, pauseMs / 2, pauseMs, 2 * pauseMs];
-  stage.lane.links[0]?.dies('it fell');
+  scripted.lane.links[0]?.dies('it fell');
   for (const pause of pauses) {
-    const before = stage.lane.links.length;
-    stage.clock.advance(Math.max(0, pause - 1));
-    expect(stage.lane.links.length).toBe(pause === 0 ? before + 1 : before);
-    stage.clock.advance(1);
-    expect(stage.lane.links.length).toBe(before + 1);
-    expect(stage.states()).toEqual(['a loading: the model is loading', 'b ready']);
-    stage.lane.last.dies('it fell');
+    const before = scripted.lane.links.length;
+    scripted.clock.advance(Math.max(0, pause - 1));
+    expect(scripted.lane.links.length).toBe(pause === 0 ? before + 1 : before);
+    scripted.clock.advance(1);
+    expect(scripted.lane.links.length).toBe(before + 1);
+    expect(scripted.states()).toEqual(['a loading: the model is loading', 'b ready']);
+    scripted.lane.last.dies('it fell');
   }
-  expect(stage.states()).toEqual([
+  expect(scripted.states()).toEqual([
     `a failed: its worker died ${crashLoopDeaths} times in a row without an answer, last: it fell`,
     'b ready',
   ]);
-  expect(stage.takeTold().filter((text) => text.includes('gone'))).toEqual(
+  expect(scripted.takeTold().filter((text) => text.includes('gone'))).toEqual(
     [...pauses, 4 * pauseMs].map((pause) => `group1 worker 1 gone: it fell; ${pause}`),
   );
 });
 
 test('a model that failed by a crash loop serves again when a later worker loads it', async () => {
-  const stage = new FleetOnStage(1, ['a']);
+  const scripted = new ScriptedFleet(1, ['a']);
   for (let death = 0; death < crashLoopDeaths; death++) {
-    stage.lane.last.dies();
-    stage.clock.advance(10_000);
+    scripted.lane.last.dies();
+    scripted.clock.advance(10_000);
   }
-  expect(stage.states()[0]).toMatch(/^a failed/);
-  expect(await stage.infer('a')).toBe('model-not-ready');
-  stage.lane.last.says({ kind: 'credit', batchesMax: 2 });
-  stage.lane.last.loads();
-  expect(stage.states()).toEqual(['a ready']);
-  const answer = stage.infer('a');
-  stage.clock.endTurn();
-  stage.lane.last.answers();
+  expect(scripted.states()[0]).toMatch(/^a failed/);
+  expect(await scripted.infer('a')).toBe('model-not-ready');
+  scripted.lane.last.says({ kind: 'credit', batchesMax: 2 });
+  scripted.lane.last.loads();
+  expect(scripted.states()).toEqual(['a ready']);
+  const answer = scripted.infer('a');
+  scripted.clock.endTurn();
+  scripted.lane.last.answers();
   expect(await answer).toBe('answered');
 });
 
 test('a worker that answered, or lived long after its loads, is started again at once', () => {
-  const stage = new FleetOnStage(1, ['a']);
+  const scripted = new ScriptedFleet(1, ['a']);
   const deathAfter = (life: () => void): string | undefined => {
     for (let death = 0; death < 3; death++) {
-      stage.lane.last.dies();
-      stage.clock.advance(10_000);
+      scripted.lane.last.dies();
+      scripted.clock.advance(10_000);
     }
-    stage.lane.last.says({ kind: 'credit', batchesMax: 2 });
-    stage.lane.last.loads();
+    scripted.lane.last.says({ kind: 'credit', batchesMax: 2 });
+    scripted.lane.last.loads();
     life();
-    stage.takeTold();
-    stage.lane.last.dies();
-    const told = stage.takeTold().at(-1);
-    stage.clock.advance(10_000);
+    scripted.takeTold();
+    scripted.lane.last.dies();
+    const told = scripted.takeTold().at(-1);
+    scripted.clock.advance(10_000);
     return told;
   };
-  expect(deathAfter(() => stage.clock.advance(stableMs - 1))).toBe(`group1 worker 1 gone: it died; ${2 * pauseMs}`);
-  expect(deathAfter(() => stage.clock.advance(stableMs))).toBe('group1 worker 1 gone: it died; 0');
+  expect(deathAfter(() => scripted.clock.advance(stableMs - 1))).toBe(`group1 worker 1 gone: it died; ${2 * pauseMs}`);
+  expect(deathAfter(() => scripted.clock.advance(stableMs))).toBe('group1 worker 1 gone: it died; 0');
   const answering = () => {
-    void stage.infer('a');
-    stage.clock.endTurn();
-    stage.lane.last.answers();
+    void scripted.infer('a');
+    scripted.clock.endTurn();
+    scripted.lane.last.answers();
   };
   expect(deathAfter(answering)).toBe('group1 worker 1 gone: it died; 0');
 });
 
 test('a worker that has not loaded its models in time is killed, and says which it was', () => {
-  const stage = new FleetOnStage(1, ['a', 'b']);
-  stage.lane.last.says({ kind: 'ready', model: 1, loadMs: 3, residentBytes: 1 });
-  stage.clock.advance(loadMsMax - 1);
-  expect(stage.lane.last.calls).toEqual([]);
-  stage.clock.advance(1);
-  expect(stage.lane.last.calls).toEqual(['kill']);
-  stage.lane.last.dies('ended by SIGKILL');
+  const scripted = new ScriptedFleet(1, ['a', 'b']);
+  scripted.lane.last.says({ kind: 'ready', model: 1, loadMs: 3, residentBytes: 1 });
+  scripted.clock.advance(loadMsMax - 1);
+  expect(scripted.lane.last.calls).toEqual([]);
+  scripted.clock.advance(1);
+  expect(scripted.lane.last.calls).toEqual(['kill']);
+  scripted.lane.last.dies('ended by SIGKILL');
   const reason = 'it had not loaded b:1 within worker.loadSecondsMax, 300 s, and was killed; ended by SIGKILL';
-  expect(stage.states()).toEqual(['a ready', `b failed: ${reason}`]);
-  stage.clock.advance(0);
-  stage.lane.last.loads();
-  expect(stage.states()).toEqual(['a ready', 'b ready']);
+  expect(scripted.states()).toEqual(['a ready', `b failed: ${reason}`]);
+  scripted.clock.advance(0);
+  scripted.lane.last.loads();
+  expect(scripted.states()).toEqual(['a ready', 'b ready']);
 });
 
 test('a load over its limit is a death, however long it lasted', () => {
-  const stage = new FleetOnStage(1, ['a']);
-  stage.clock.advance(loadMsMax);
-  stage.lane.last.dies();
-  stage.clock.advance(0);
-  stage.clock.advance(loadMsMax);
-  stage.lane.last.dies();
-  expect(stage.takeTold().at(-2)).toMatch(new RegExp(`; ${pauseMs / 2}$`));
+  const scripted = new ScriptedFleet(1, ['a']);
+  scripted.clock.advance(loadMsMax);
+  scripted.lane.last.dies();
+  scripted.clock.advance(0);
+  scripted.clock.advance(loadMsMax);
+  scripted.lane.last.dies();
+  expect(scripted.takeTold().at(-2)).toMatch(new RegExp(`; ${pauseMs / 2}$`));
 });
 
 test('loads that settle in time, failed ones too, end the limit', () => {
-  const stage = new FleetOnStage(1, ['a', 'b']);
-  stage.clock.advance(loadMsMax - 1);
-  stage.lane.last.says({ kind: 'load-failed', model: 1, message: 'no' });
-  stage.lane.last.says({ kind: 'ready', model: 2, loadMs: 4, residentBytes: 1 });
-  stage.clock.advance(10 * loadMsMax);
-  expect(stage.lane.last.calls).toEqual([]);
-  expect(stage.clock.timerCount).toBe(0);
+  const scripted = new ScriptedFleet(1, ['a', 'b']);
+  scripted.clock.advance(loadMsMax - 1);
+  scripted.lane.last.says({ kind: 'load-failed', model: 1, message: 'no' });
+  scripted.lane.last.says({ kind: 'ready', model: 2, loadMs: 4, residentBytes: 1 });
+  scripted.clock.advance(10 * loadMsMax);
+  expect(scripted.lane.last.calls).toEqual([]);
+  expect(scripted.clock.timerCount).toBe(0);
 });
 
 test('while another worker serves a model, the death or failure of one is not the model\u2019s', async () => {
-  const stage = new FleetOnStage(2, ['a']);
-  const [first, second] = stage.lane.links;
+  const scripted = new ScriptedFleet(2, ['a']);
+  const [first, second] = scripted.lane.links;
   first?.says({ kind: 'credit', batchesMax: 1 });
   first?.loads();
   second?.says({ kind: 'load-failed', model: 1, message: 'out of memory' });
-  expect(stage.states()).toEqual(['a ready']);
-  expect(stage.takeTold()).toContain('a:1 not by worker 2: out of memory');
+  expect(scripted.states()).toEqual(['a ready']);
+  expect(scripted.takeTold()).toContain('a:1 not by worker 2: out of memory');
   for (let death = 0; death < crashLoopDeaths; death++) {
-    stage.lane.links.at(death === 0 ? 1 : -1)?.dies();
-    stage.clock.advance(10_000);
+    scripted.lane.links.at(death === 0 ? 1 : -1)?.dies();
+    scripted.clock.advance(10_000);
   }
-  expect(stage.states()).toEqual(['a ready']);
-  const answer = stage.infer('a');
-  stage.clock.endTurn();
+  expect(scripted.states()).toEqual(['a ready']);
+  const answer = scripted.infer('a');
+  scripted.clock.endTurn();
   first?.answers();
   expect(await answer).toBe('answered');
 });
 
 test('requests that a dead worker held are answered by its successor', async () => {
-  const stage = new FleetOnStage(1, ['a']);
-  stage.lane.last.says({ kind: 'credit', batchesMax: 2 });
-  stage.lane.last.loads();
-  const answer = stage.infer('a');
-  stage.clock.endTurn();
-  stage.lane.last.dies();
-  expect(stage.states()).toEqual(['a ready']);
-  stage.clock.advance(0);
-  stage.lane.last.says({ kind: 'credit', batchesMax: 2 });
-  stage.lane.last.loads();
-  stage.clock.endTurn();
-  stage.lane.last.answers();
+  const scripted = new ScriptedFleet(1, ['a']);
+  scripted.lane.last.says({ kind: 'credit', batchesMax: 2 });
+  scripted.lane.last.loads();
+  const answer = scripted.infer('a');
+  scripted.clock.endTurn();
+  scripted.lane.last.dies();
+  expect(scripted.states()).toEqual(['a ready']);
+  scripted.clock.advance(0);
+  scripted.lane.last.says({ kind: 'credit', batchesMax: 2 });
+  scripted.lane.last.loads();
+  scripted.clock.endTurn();
+  scripted.lane.last.answers();
   expect(await answer).toBe('answered');
-  expect(stage.lane.releases()).toEqual([1, 1, 1]);
+  expect(scripted.lane.releases()).toEqual([1, 1, 1]);
 });
 
 test('a stop lets workers end by themselves, waits for them and starts none again', async () => {
-  const stage = new FleetOnStage(2, ['a']);
-  for (const link of stage.lane.links) link.loads();
-  stage.takeTold();
+  const scripted = new ScriptedFleet(2, ['a']);
+  for (const link of scripted.lane.links) link.loads();
+  scripted.takeTold();
   let isStopped = false;
-  const stopped = stage.fleet.stop().then(() => {
+  const stopped = scripted.fleet.stop().then(() => {
     isStopped = true;
   });
-  expect(stage.lane.links.map(({ calls }) => calls)).toEqual([['stop'], ['stop']]);
-  stage.lane.links[0]?.dies('the worker was stopped');
+  expect(scripted.lane.links.map(({ calls }) => calls)).toEqual([['stop'], ['stop']]);
+  scripted.lane.links[0]?.dies('the worker was stopped');
   await Promise.resolve();
   expect(isStopped).toBe(false);
-  stage.lane.links[1]?.dies('the worker was stopped');
+  scripted.lane.links[1]?.dies('the worker was stopped');
   await stopped;
-  stage.clock.advance(60_000);
-  expect(stage.lane.links).toHaveLength(2);
-  expect(stage.takeTold()).toEqual([
+  scripted.clock.advance(60_000);
+  expect(scripted.lane.links).toHaveLength(2);
+  expect(scripted.takeTold()).toEqual([
     'worker 1 stopping',
     'worker 2 stopping',
     'group1 worker 1 gone: the worker was stopped; for good',
@@ -353,142 +353,142 @@ test('a stop lets workers end by themselves, waits for them and starts none agai
 });
 
 test('a worker that does not end within stopMsMax of a stop is killed', async () => {
-  const stage = new FleetOnStage(1, ['a']);
-  const stopped = stage.fleet.stop();
-  stage.clock.advance(stopMsMax - 1);
-  expect(stage.lane.last.calls).toEqual(['stop']);
-  stage.clock.advance(1);
-  expect(stage.lane.last.calls).toEqual(['stop', 'kill']);
-  stage.lane.last.dies();
+  const scripted = new ScriptedFleet(1, ['a']);
+  const stopped = scripted.fleet.stop();
+  scripted.clock.advance(stopMsMax - 1);
+  expect(scripted.lane.last.calls).toEqual(['stop']);
+  scripted.clock.advance(1);
+  expect(scripted.lane.last.calls).toEqual(['stop', 'kill']);
+  scripted.lane.last.dies();
   await stopped;
-  expect(stage.clock.timerCount).toBe(0);
+  expect(scripted.clock.timerCount).toBe(0);
 });
 
 test('a kill after a stop that takes too long ends the workers, and is told as one stop', async () => {
-  const stage = new FleetOnStage(1, ['a']);
-  stage.takeTold();
-  const both = Promise.all([stage.fleet.stop(), stage.fleet.kill()]);
-  expect(stage.lane.last.calls).toEqual(['stop', 'kill']);
-  stage.lane.last.dies();
+  const scripted = new ScriptedFleet(1, ['a']);
+  scripted.takeTold();
+  const both = Promise.all([scripted.fleet.stop(), scripted.fleet.kill()]);
+  expect(scripted.lane.last.calls).toEqual(['stop', 'kill']);
+  scripted.lane.last.dies();
   await both;
-  expect(stage.takeTold()).toEqual(['worker 1 stopping', 'group1 worker 1 gone: it died; for good']);
+  expect(scripted.takeTold()).toEqual(['worker 1 stopping', 'group1 worker 1 gone: it died; for good']);
 });
 
 test('a stop between a death and the restart ends at once, and the restart never comes', async () => {
-  const stage = new FleetOnStage(1, ['a']);
-  stage.lane.last.dies();
-  await stage.fleet.stop();
-  stage.clock.advance(60_000);
-  expect(stage.lane.links).toHaveLength(1);
-  expect(stage.clock.timerCount).toBe(0);
+  const scripted = new ScriptedFleet(1, ['a']);
+  scripted.lane.last.dies();
+  await scripted.fleet.stop();
+  scripted.clock.advance(60_000);
+  expect(scripted.lane.links).toHaveLength(1);
+  expect(scripted.clock.timerCount).toBe(0);
 });
 
 test('a group that is added later has workers of its own, under ids that were never used', () => {
-  const stage = new FleetOnStage(1, ['a']);
-  stage.lane.last.loads();
+  const scripted = new ScriptedFleet(1, ['a']);
+  scripted.lane.last.loads();
   const model = modelNamed('b', 9);
-  stage.fleet.add({
+  scripted.fleet.add({
     name: 'late',
-    lane: stage.lane,
+    lane: scripted.lane,
     workers: 1,
     models: [{ model, spec: specOf(model), placements: [cpuPlacement] }],
     listener: { modelServable: () => {}, modelUnservable: () => {}, settled: () => {} },
   });
-  expect(stage.takeTold()).toContain('late worker 2 started as 2');
+  expect(scripted.takeTold()).toContain('late worker 2 started as 2');
 });
 
 test('a group that is removed has its workers stopped, its models unknown, and the others as they were', async () => {
-  const stage = new FleetOnStage(2, ['a'], ['b']);
-  for (const link of stage.lane.links) link.loads();
-  const removed = stage.fleet.remove(stage.groups[0] as RunningGroup);
-  expect(stage.lane.links.map(({ calls }) => calls)).toEqual([['stop'], ['stop'], [], []]);
-  stage.lane.links[0]?.dies();
-  stage.lane.links[1]?.dies();
+  const scripted = new ScriptedFleet(2, ['a'], ['b']);
+  for (const link of scripted.lane.links) link.loads();
+  const removed = scripted.fleet.remove(scripted.groups[0] as RunningGroup);
+  expect(scripted.lane.links.map(({ calls }) => calls)).toEqual([['stop'], ['stop'], [], []]);
+  scripted.lane.links[0]?.dies();
+  scripted.lane.links[1]?.dies();
   await removed;
-  stage.clock.advance(60_000);
-  expect(stage.lane.links).toHaveLength(4);
-  const unknown = stage.infer('a');
-  stage.clock.endTurn();
+  scripted.clock.advance(60_000);
+  expect(scripted.lane.links).toHaveLength(4);
+  const unknown = scripted.infer('a');
+  scripted.clock.endTurn();
   expect(await unknown).toBe('unknown-model');
 });
 
 test('a group has settled when each of its workers has loaded, failed or died', () => {
-  const stage = new FleetOnStage(3, ['a']);
-  const [first, second, third] = stage.lane.links;
+  const scripted = new ScriptedFleet(3, ['a']);
+  const [first, second, third] = scripted.lane.links;
   first?.loads();
   second?.dies();
-  expect(stage.groups[0]?.isSettled).toBe(false);
+  expect(scripted.groups[0]?.isSettled).toBe(false);
   third?.says({ kind: 'load-failed', model: 1, message: 'no' });
-  expect(stage.groups[0]?.isSettled).toBe(true);
-  expect(stage.told.filter((text) => text === 'group1 settled')).toHaveLength(1);
+  expect(scripted.groups[0]?.isSettled).toBe(true);
+  expect(scripted.told.filter((text) => text === 'group1 settled')).toHaveLength(1);
 });
 
 test('more workers are started beside those that are there', () => {
-  const stage = new FleetOnStage(1, ['a']);
-  stage.lane.last.loads();
-  stage.groups[0]?.resize(3);
-  expect(stage.lane.links).toHaveLength(3);
-  expect(stage.lane.links[0]?.sent).toHaveLength(1);
-  stage.lane.last.loads();
-  expect(stage.states()).toEqual(['a ready']);
+  const scripted = new ScriptedFleet(1, ['a']);
+  scripted.lane.last.loads();
+  scripted.groups[0]?.resize(3);
+  expect(scripted.lane.links).toHaveLength(3);
+  expect(scripted.lane.links[0]?.sent).toHaveLength(1);
+  scripted.lane.last.loads();
+  expect(scripted.states()).toEqual(['a ready']);
 });
 
 test('a worker too many finishes what it holds, gets nothing new, and is not replaced', async () => {
-  const stage = new FleetOnStage(2, ['a']);
-  const [first, second] = stage.lane.links;
-  for (const link of stage.lane.links) {
+  const scripted = new ScriptedFleet(2, ['a']);
+  const [first, second] = scripted.lane.links;
+  for (const link of scripted.lane.links) {
     link.says({ kind: 'credit', batchesMax: 1 });
     link.loads();
   }
-  const answers = [stage.infer('a')];
-  stage.clock.endTurn();
-  answers.push(stage.infer('a'));
-  stage.clock.endTurn();
+  const answers = [scripted.infer('a')];
+  scripted.clock.endTurn();
+  answers.push(scripted.infer('a'));
+  scripted.clock.endTurn();
   expect([first?.inFlight.length, second?.inFlight.length]).toEqual([1, 1]);
-  stage.groups[0]?.resize(1);
+  scripted.groups[0]?.resize(1);
   expect([first?.calls, second?.calls]).toEqual([[], ['stop']]);
-  answers.push(stage.infer('a'));
+  answers.push(scripted.infer('a'));
   second?.answers();
-  stage.clock.endTurn();
+  scripted.clock.endTurn();
   expect(second?.inFlight).toHaveLength(0);
   second?.dies('the worker was stopped');
   first?.answers();
-  stage.clock.endTurn();
+  scripted.clock.endTurn();
   first?.answers();
   expect(await Promise.all(answers)).toEqual(['answered', 'answered', 'answered']);
-  stage.clock.advance(60_000);
-  expect(stage.lane.links).toHaveLength(2);
+  scripted.clock.advance(60_000);
+  expect(scripted.lane.links).toHaveLength(2);
 });
 
 test('a group has settled when the one that the others waited for is a worker too many', () => {
-  const stage = new FleetOnStage(2, ['a']);
-  stage.lane.links[0]?.loads();
-  stage.takeTold();
-  stage.groups[0]?.resize(1);
-  expect(stage.takeTold()).toEqual(['worker 2 stopping', 'group1 settled']);
+  const scripted = new ScriptedFleet(2, ['a']);
+  scripted.lane.links[0]?.loads();
+  scripted.takeTold();
+  scripted.groups[0]?.resize(1);
+  expect(scripted.takeTold()).toEqual(['worker 2 stopping', 'group1 settled']);
 });
 
 test.each([
   ['before it did', false],
   ['after it did', true],
 ])('a worker that could not load a model tries again when another one can, %s', (_, isOtherFirst) => {
-  const stage = new FleetOnStage(2, ['a', 'b']);
-  const [first, second] = stage.lane.links;
+  const scripted = new ScriptedFleet(2, ['a', 'b']);
+  const [first, second] = scripted.lane.links;
   const fail = () => first?.says({ kind: 'load-failed', model: 1, message: 'no memory' });
   if (!isOtherFirst) fail();
   second?.says({ kind: 'ready', model: 1, loadMs: 1, residentBytes: 1 });
   if (isOtherFirst) fail();
   const loads = () => first?.sent.filter(({ kind }) => kind === 'load').length;
   expect(loads()).toBe(2);
-  stage.clock.advance(reloadPauseMs);
+  scripted.clock.advance(reloadPauseMs);
   expect(loads()).toBe(3);
   first?.says({ kind: 'ready', model: 1, loadMs: 1, residentBytes: 1 });
-  stage.clock.advance(10 * reloadPauseMs);
+  scripted.clock.advance(10 * reloadPauseMs);
   expect(loads()).toBe(3);
 });
 
 test('a worker that speaks of a model it was never given is for its lane to end', () => {
-  const stage = new FleetOnStage(1, ['a']);
+  const scripted = new ScriptedFleet(1, ['a']);
   const nonsense = { kind: 'ready', model: 99, loadMs: 1, residentBytes: 1 } as const;
-  expect(() => stage.lane.links[0]?.says(nonsense)).toThrow(MalformedFrame);
+  expect(() => scripted.lane.links[0]?.says(nonsense)).toThrow(MalformedFrame);
 });

@@ -33,7 +33,7 @@ function ensembleOf(name: string, ...steps: readonly string[]): { model: ServedM
   return { model, definition: { plan: planning.plan, inflightMax, labels, ownLabels: new Set() } };
 }
 
-function onStage(models: readonly ServedModel[], ensembles: readonly ReturnType<typeof ensembleOf>[]) {
+function setUp(models: readonly ServedModel[], ensembles: readonly ReturnType<typeof ensembleOf>[]) {
   const served = new ServedModels();
   for (const model of [...models, ...ensembles.map((one) => one.model)]) served.announce(model);
   const told: string[] = [];
@@ -53,7 +53,7 @@ function onStage(models: readonly ServedModel[], ensembles: readonly ReturnType<
 describe('EnsembleStates', () => {
   test('an ensemble is ready when all of its steps are, and says whom it waits for until then', () => {
     const [a, b] = [plainModel('a'), plainModel('b')];
-    const { served, stateOf, told } = onStage([a, b], [ensembleOf('e', 'a', 'b')]);
+    const { served, stateOf, told } = setUp([a, b], [ensembleOf('e', 'a', 'b')]);
     expect(stateOf('e')).toEqual(['loading', expect.stringMatching(/its step "a" is not ready: .*loading/)]);
     served.setState(a, 'ready', '');
     expect(stateOf('e')).toEqual(['loading', expect.stringMatching(/its step "b" is not ready/)]);
@@ -64,7 +64,7 @@ describe('EnsembleStates', () => {
 
   test('it fails with a step, and is ready again with it', () => {
     const a = plainModel('a');
-    const { served, stateOf, told } = onStage([a], [ensembleOf('e', 'a')]);
+    const { served, stateOf, told } = setUp([a], [ensembleOf('e', 'a')]);
     served.setState(a, 'ready', '');
     served.setState(a, 'failed', 'no such file');
     expect(stateOf('e')).toEqual(['failed', expect.stringMatching(/its step "a" is not ready: .*no such file/)]);
@@ -74,14 +74,14 @@ describe('EnsembleStates', () => {
   });
 
   test('a step that nobody has fails it at once', () => {
-    const { stateOf } = onStage([], [ensembleOf('e', 'nobody')]);
+    const { stateOf } = setUp([], [ensembleOf('e', 'nobody')]);
     expect(stateOf('e')).toEqual(['failed', expect.stringMatching(/its step "nobody" is not ready: .*not found/)]);
   });
 
   test('a new version of a step is checked anew, and its labels are taken over', () => {
     const [one, two] = [plainModel('a', 'FP32', '1'), plainModel('a', 'INT8', '2')];
     const ensemble = ensembleOf('e', 'a');
-    const { served, stateOf } = onStage([one, two], [ensemble]);
+    const { served, stateOf } = setUp([one, two], [ensemble]);
     served.setState(one, 'ready', '');
     expect(stateOf('e')).toEqual(['ready', '']);
     expect(ensemble.model.view.labels.get('y')).toEqual(['no', 'yes']);
@@ -95,7 +95,7 @@ describe('EnsembleStates', () => {
 
   test('an ensemble of ensembles is ready in the same moment', () => {
     const a = plainModel('a');
-    const { served, stateOf, told } = onStage([a], [ensembleOf('outer', 'inner'), ensembleOf('inner', 'a')]);
+    const { served, stateOf, told } = setUp([a], [ensembleOf('outer', 'inner'), ensembleOf('inner', 'a')]);
     served.setState(a, 'ready', '');
     expect([stateOf('inner')[0], stateOf('outer')[0]]).toEqual(['ready', 'ready']);
     served.setState(a, 'unloading', 'the model is being unloaded');
@@ -104,7 +104,7 @@ describe('EnsembleStates', () => {
   });
 
   test('one that is made of itself fails with the way back', () => {
-    const { stateOf } = onStage([], [ensembleOf('e', 'f'), ensembleOf('f', 'e')]);
+    const { stateOf } = setUp([], [ensembleOf('e', 'f'), ensembleOf('f', 'e')]);
     expect(stateOf('e')).toEqual([
       'failed',
       'it is made of itself (e, which is made of f, which is made of e); take it out of one of them',
@@ -115,7 +115,7 @@ describe('EnsembleStates', () => {
   test('one that was removed is left alone', () => {
     const a = plainModel('a');
     const ensemble = ensembleOf('e', 'a');
-    const { served, states, told } = onStage([a], [ensemble]);
+    const { served, states, told } = setUp([a], [ensemble]);
     states.remove(ensemble.model);
     served.setState(a, 'ready', '');
     expect(told).toEqual([]);
