@@ -26,6 +26,7 @@ interface Kind {
 
 /** The first whose form fits is the kind of a name. */
 const kinds: readonly Kind[] = [
+  { form: /^triton_[a-z_]+$/, what: 'a parameter of requests or responses', exists: isInSources },
   { what: 'a model parameter', form: /^millrace\.(?!v\d)/, exists: isModelParameter },
   {
     what: 'a setting',

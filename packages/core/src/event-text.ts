@@ -31,6 +31,8 @@ export function formatEvent(event: SchedulerEvent): string {
       return `request-cancelled ${event.request} ${event.reason}`;
     case 'batch-answered':
       return `batch-answered ${event.batch}`;
+    case 'batch-progressed':
+      return `batch-progressed ${event.batch}`;
     case 'batch-failed':
       return `batch-failed ${event.batch} ${event.code}: ${event.message}`;
     case 'drain-started':

@@ -52,7 +52,12 @@ export type SchedulerEvent =
     }
   /** An operator trusts the worker again: it is as if none of its batches had failed. */
   | { readonly kind: 'breaker-closed'; readonly worker: WorkerId }
-  /** Said of a batch that is not outstanding, `batch-answered` and `batch-failed` change nothing. */
+  /**
+   * A part of the answer was handed out, and what was handed out cannot be taken back: the requests of the batch are not
+   * run again, whatever becomes of it. Its run limit begins anew.
+   */
+  | { readonly kind: 'batch-progressed'; readonly batch: BatchId }
+  /** Said of a batch that is not outstanding, `batch-progressed`, `batch-answered` and `batch-failed` change nothing. */
   | { readonly kind: 'batch-answered'; readonly batch: BatchId }
   | { readonly kind: 'batch-failed'; readonly batch: BatchId; readonly code: ErrorCode; readonly message: string }
   | { readonly kind: 'drain-started' }

@@ -38,3 +38,4 @@ export type { InstanceSnapshot, QueueSnapshot } from './scheduler/snapshots.ts';
 export type { SequencePolicy } from './sequences/sequence-policy.ts';
 export { Sequencer, type SequencerCounts } from './sequences/sequencer.ts';
 export * from './sequences/sequencer-events.ts';
+export { StreamWindow, type StreamWindowLimits, type WindowEntry, type WindowOutput } from './streams/stream-window.ts';

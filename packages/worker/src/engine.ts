@@ -72,9 +72,25 @@ export class ProcessSpoiled extends InferenceError {
   }
 }
 
+/** What a run that answers step by step is begun with. */
+export type SteppedRunRequest = Omit<RunRequest, 'memory'>;
+
+/** A run that gives any number of answers. Its host asks for the next one only when somebody takes it. */
+export interface SteppedRun {
+  /**
+   * The next answer, laid in `memory`; undefined: there was none left, and the run has ended. Not called again before it
+   * has resolved. Rejects with an `InferenceError`, which ends the run.
+   */
+  step(memory: OutputMemory): Promise<RunResult | undefined>;
+  /** Nobody wants more of it. Called at most once, not after it has ended by itself; a `step` may be under way. */
+  end(): void;
+}
+
 export interface Session {
   /** Runs on the calling thread. Rejects with an `InferenceError`; the session stays usable, unless it is `ProcessSpoiled`. */
   run(request: RunRequest): Promise<RunResult>;
+  /** For models whose `LoadSpec.isDecoupled` is given, instead of `run`. */
+  begin?(request: SteppedRunRequest): SteppedRun;
   unload(): Promise<void>;
 }
 

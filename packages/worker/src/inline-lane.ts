@@ -42,7 +42,10 @@ class InlineLink implements WorkerLink {
       residentBytes: () => process.memoryUsage.rss(),
       sentinelSeed: randomInt(2 ** 32),
       lend: lendHeap,
-      send: (message) => this.#deliver(message),
+      send: (message) => {
+        this.#deliver(message);
+        return undefined;
+      },
     });
     this.#host.start();
   }

@@ -94,6 +94,11 @@ export class Dispatcher {
     candidates.length = 0;
   }
 
+  /** Undefined: it has ended, or never was. */
+  takeOutstanding(id: BatchId): Batch | undefined {
+    return this.#batches.get(id);
+  }
+
   /** The outstanding batch of that id, off its worker; undefined when there is none, so that nothing counts twice. */
   takeEnded(id: BatchId, nowMs: number): Batch | undefined {
     const batch = this.#batches.get(id);

@@ -97,6 +97,9 @@ export class Scheduler {
       case 'batch-answered':
         this.#outcomes.answered(event.batch, nowMs);
         break;
+      case 'batch-progressed':
+        this.#outcomes.progressed(event.batch, nowMs);
+        break;
       case 'batch-failed':
         this.#outcomes.failed(event.batch, event, nowMs);
         break;

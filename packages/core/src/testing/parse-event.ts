@@ -51,6 +51,7 @@ export function mustParseEvent(line: string): SchedulerEvent {
       if (second !== 'cancelled' && second !== 'deadline-exceeded') return fail(line, 'a reason is missing');
       return { kind, request: number(first), reason: second };
     case 'batch-answered':
+    case 'batch-progressed':
       return { kind, batch: number(first) };
     case 'batch-failed': {
       const [head, message] = splitAt(line, ': ');

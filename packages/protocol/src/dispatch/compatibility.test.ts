@@ -34,6 +34,7 @@ const numbersGiven: Readonly<Record<number, string>> = {
   16: 'call-cancelled',
   17: 'load-refused',
   18: 'partial-answer',
+  19: 'grant',
 };
 
 const region = { bytes: new Uint8Array(24).fill(5), release: () => {} };
@@ -52,6 +53,7 @@ const toWorker: readonly FrameToWorker[] = [
   { kind: 'unload', model: 1 },
   { kind: 'dispatch', batch: 1, model: 2, inputs: tensors, outputs: [0], region },
   { kind: 'cancel', batch: 1 },
+  { kind: 'grant', batch: 1, answers: 8 },
   { kind: 'release', offsets: [64, 128] },
   { kind: 'stop' },
   { kind: 'call-answered', call: 1, batch: 2, outputs: named, region },
@@ -65,6 +67,7 @@ const fromWorker: readonly FrameFromWorker[] = [
   { kind: 'load-failed', model: 1, message: 'no input', isFinal: true },
   { kind: 'credit', batchesMax: 2 },
   { kind: 'answered', batch: 1, outputs: tensors, region, runMicros: 2 },
+  { kind: 'partial-answer', batch: 1, sequence: 3, outputs: tensors, region },
   { kind: 'failed', batch: 1, code: 'unsupported', message: 'why' },
   { kind: 'call', call: 1, batch: 2, model: 'm', version: '', inputs: named, outputs: [], timeoutMs: 5, region },
   { kind: 'call-cancelled', call: 1, batch: 2 },
@@ -149,7 +152,7 @@ describe('what is new to the receiver', () => {
     expect(decodeToWorker(bytesOf(newer), findRegion)).toEqual(load);
   });
 
-  test.each([0, 18, 255])('a frame of kind %i is refused both ways as an UnknownFrameKind', (kind) => {
+  test.each([0, 20, 255])('a frame of kind %i is refused both ways as an UnknownFrameKind', (kind) => {
     const frame = Uint8Array.of(8, 0, 0, 0, kind, 0, 0, 0);
     expect(() => decodeToWorker(frame, findRegion)).toThrow(UnknownFrameKind);
     expect(() => decodeToWorker(frame, findRegion)).toThrow(`no frame of kind ${kind} goes to a worker`);

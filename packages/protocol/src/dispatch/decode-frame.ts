@@ -30,6 +30,7 @@ import type {
   CallFailedMessage,
   CallMessage,
   DispatchMessage,
+  PartialAnswerMessage,
   Region,
 } from './messages.ts';
 
@@ -43,6 +44,8 @@ export function decodeToWorker(frame: Uint8Array, findShared: FindShared): Frame
       return dispatchFrom(cursor, findShared);
     case frameKinds.cancel:
       return { kind: 'cancel', batch: cursor.u53() };
+    case frameKinds.grant:
+      return { kind: 'grant', batch: cursor.u53(), answers: cursor.u32() };
     case frameKinds['call-answered']:
       return callAnsweredFrom(cursor, findShared);
     case frameKinds['call-failed']:
@@ -70,6 +73,8 @@ export function decodeFromWorker(frame: Uint8Array, findShared: FindShared): Fra
   switch (kind) {
     case frameKinds.answered:
       return answeredFrom(cursor, findShared);
+    case frameKinds['partial-answer']:
+      return partialAnswerFrom(cursor, findShared);
     case frameKinds.failed: {
       const batch = cursor.u53();
       return { kind: 'failed', batch, ...failureFrom(cursor) };
@@ -138,6 +143,13 @@ function answeredFrom(cursor: FrameCursor, findShared: FindShared): AnsweredMess
   const runMicros = cursor.f64();
   const region = regionFrom(cursor, findShared);
   return { kind: 'answered', batch, outputs: tensorsFrom(cursor, region), region, runMicros };
+}
+
+function partialAnswerFrom(cursor: FrameCursor, findShared: FindShared): PartialAnswerMessage {
+  const batch = cursor.u53();
+  const sequence = cursor.u53();
+  const region = regionFrom(cursor, findShared);
+  return { kind: 'partial-answer', batch, sequence, outputs: tensorsFrom(cursor, region), region };
 }
 
 function callFrom(cursor: FrameCursor, findShared: FindShared): CallMessage {

@@ -11,6 +11,7 @@ import type {
   CreditMessage,
   FailedMessage,
   LoadFailedMessage,
+  PartialAnswerMessage,
   ReadyMessage,
   Region,
   ToWorker,
@@ -30,7 +31,7 @@ export const textBytesMax = 8192;
 /** More released outputs than this take another frame. */
 export const releaseOffsetsMax = 1024;
 
-/** Permanent: a number is never given to another kind. 18 is kept for `partial-answer`, one of several answers to a dispatch. */
+/** Permanent: a number is never given to another kind. */
 export const frameKinds = {
   hello: 1,
   load: 2,
@@ -49,6 +50,8 @@ export const frameKinds = {
   'call-failed': 15,
   'call-cancelled': 16,
   'load-refused': 17,
+  'partial-answer': 18,
+  grant: 19,
 } as const;
 
 export const placementInFrame = 0;
@@ -85,6 +88,7 @@ export type WorkerMessage =
   | LoadFailedMessage
   | CreditMessage
   | AnsweredMessage
+  | PartialAnswerMessage
   | FailedMessage
   | CallMessage
   | CallCancelledMessage;

@@ -14,7 +14,14 @@ import {
   releaseOffsetsMax,
   textBytesMax,
 } from './frame-layout.ts';
-import type { AnsweredMessage, BatchTensor, CallAnsweredMessage, CallMessage, DispatchMessage } from './messages.ts';
+import type {
+  AnsweredMessage,
+  BatchTensor,
+  CallAnsweredMessage,
+  CallMessage,
+  DispatchMessage,
+  PartialAnswerMessage,
+} from './messages.ts';
 
 const initialBytes = 16_384;
 const tensorFieldsBytes = 24;
@@ -72,6 +79,8 @@ export class FrameWriter {
         return this.#appendDispatch(frame, sharedOffset);
       case 'answered':
         return this.#appendAnswered(frame, sharedOffset);
+      case 'partial-answer':
+        return this.#appendPartialAnswer(frame, sharedOffset);
       case 'failed':
         return this.#appendFailed(frame.batch, errorCatalogue[frame.code].number, cut(frame.message));
       case 'call':
@@ -93,6 +102,12 @@ export class FrameWriter {
       case 'cancel':
         this.#begin(frameKinds.cancel, 16);
         this.#u53(frame.batch);
+        return this.#end();
+      case 'grant':
+        this.#begin(frameKinds.grant, 24);
+        this.#u53(frame.batch);
+        this.#u32(frame.answers);
+        this.#u32(0);
         return this.#end();
       case 'release':
         if (frame.offsets.length > releaseOffsetsMax) throw new Error(`over ${releaseOffsetsMax} releases in a frame`);
@@ -195,6 +210,17 @@ export class FrameWriter {
     if (!this.#beginTensors(frameKinds.answered, 40, outputs, sharedOffset)) return false;
     this.#u53(message.batch);
     this.#f64(message.runMicros);
+    this.#u53(sharedOffset ?? 0);
+    this.#u53(sharedOffset === undefined ? 0 : region.bytes.length);
+    this.#tensors(outputs, sharedOffset === undefined ? undefined : region.bytes);
+    return this.#end();
+  }
+
+  #appendPartialAnswer(message: PartialAnswerMessage, sharedOffset: number | undefined): boolean {
+    const { outputs, region } = message;
+    if (!this.#beginTensors(frameKinds['partial-answer'], 40, outputs, sharedOffset)) return false;
+    this.#u53(message.batch);
+    this.#u53(message.sequence);
     this.#u53(sharedOffset ?? 0);
     this.#u53(sharedOffset === undefined ? 0 : region.bytes.length);
     this.#tensors(outputs, sharedOffset === undefined ? undefined : region.bytes);

@@ -3,6 +3,8 @@
  * - messages arrive in the order they were sent, each way;
  * - a worker answers every dispatch exactly once (`answered` or `failed`), or is `gone`: in dispatch order, unless it has
  *   loaded a model whose `concurrency` is given; then as its batches end;
+ * - a worker sends `partial-answer` only for a model whose `isDecoupled` is given, in order, at most as many as it was granted,
+ *   and none after the batch has ended; `answered` then has no outputs;
  * - shapes are as callers see them, both ways; the worker alone knows the shapes that an engine sees;
  * - what is answered was written for this batch: memory that an engine left as it was fails the batch;
  * - a batch that runs may `call` other models, and each call is answered at most once; none is after the batch has ended;

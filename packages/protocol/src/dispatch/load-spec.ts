@@ -32,6 +32,7 @@ export function loadSpecFrom(json: string): LoadSpec {
       : { batchSizes: listFrom(spec.batchSizes, 'batchSizes').map((rows) => countFrom(rows, 'batchSizes')) }),
     ...(spec.warmup === undefined ? {} : { warmup: listFrom(spec.warmup, 'warmup').map(warmupSampleFrom) }),
     ...(spec.concurrency === undefined ? {} : { concurrency: countFrom(spec.concurrency, 'concurrency') }),
+    ...(spec.isDecoupled === undefined ? {} : { isDecoupled: trueFrom(spec.isDecoupled, 'isDecoupled') }),
     ...(spec.cutsZipMaps === undefined ? {} : { cutsZipMaps: flagFrom(spec.cutsZipMaps, 'cutsZipMaps') }),
   };
 }
@@ -112,6 +113,12 @@ function textFrom(value: unknown, field: string): string {
 
 function flagFrom(value: unknown, field: string): boolean {
   if (typeof value !== 'boolean') throw wrong(field, 'true or false');
+  return value;
+}
+
+/** A flag that is left out where it is false. */
+function trueFrom(value: unknown, field: string): true {
+  if (value !== true) throw wrong(field, 'true or left out');
   return value;
 }
 

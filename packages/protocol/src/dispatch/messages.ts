@@ -37,6 +37,8 @@ export interface LoadSpec {
    * they run one after the other and are answered in that order.
    */
   readonly concurrency?: number;
+  /** It gives any number of answers to a request, each a `partial-answer`, on credit; only with `concurrency`. */
+  readonly isDecoupled?: true;
   /** Graph outputs that a ZipMap makes are loaded as tensors of scores: the worker loads a rewritten copy of the file. */
   readonly cutsZipMaps?: boolean;
 }
@@ -93,6 +95,13 @@ export interface CancelMessage {
   readonly batch: number;
 }
 
+/** The router takes so many more partial answers of the batch; a worker sends none without. */
+export interface GrantMessage {
+  readonly kind: 'grant';
+  readonly batch: number;
+  readonly answers: number;
+}
+
 /** What another model answered to a `call`. */
 export interface CallAnsweredMessage {
   readonly kind: 'call-answered';
@@ -117,6 +126,7 @@ export type ToWorker =
   | UnloadMessage
   | DispatchMessage
   | CancelMessage
+  | GrantMessage
   | CallAnsweredMessage
   | CallFailedMessage;
 
@@ -151,6 +161,20 @@ export interface AnsweredMessage {
   /** Whoever receives the message releases it, once, when the last row has been used. */
   readonly region: Region;
   readonly runMicros: number;
+}
+
+/**
+ * One of several answers to a dispatch of a decoupled model, while its batch runs on. The batch ends by `answered`, then
+ * without outputs, or by `failed`.
+ */
+export interface PartialAnswerMessage {
+  readonly kind: 'partial-answer';
+  readonly batch: number;
+  /** From 1, without gaps. */
+  readonly sequence: number;
+  readonly outputs: readonly BatchTensor[];
+  /** Whoever receives the message releases it, once, when the outputs have been used. */
+  readonly region: Region;
 }
 
 export interface FailedMessage {
@@ -200,6 +224,7 @@ export type FromWorker =
   | LoadFailedMessage
   | CreditMessage
   | AnsweredMessage
+  | PartialAnswerMessage
   | FailedMessage
   | CallMessage
   | CallCancelledMessage

@@ -32,7 +32,7 @@ export class BatchSending {
   send(link: WorkerLink, message: DispatchMessage, batch: RunningBatch, slices: Slices | undefined): void {
     const queue = this.#queues.get(batch.worker);
     if (slices === undefined && queue === undefined) {
-      link.send(message);
+      hand(link, message, batch);
       return;
     }
     const sending: Sending = { link, message, batch, isReady: slices === undefined, cancelCopy: ignore, onCopied: [] };
@@ -89,11 +89,17 @@ export class BatchSending {
     const queue = this.#queues.get(worker) ?? [];
     while (queue[0]?.isReady === true) {
       const sending = queue.shift() as Sending;
-      sending.link.send(sending.message);
+      hand(sending.link, sending.message, sending.batch);
       tellCopied(sending);
     }
     if (queue.length === 0) this.#queues.delete(worker);
   }
+}
+
+/** To the worker, with the credit for its answers where it may give several: then its batch is one request. */
+function hand(link: WorkerLink, message: DispatchMessage, { pending }: RunningBatch): void {
+  link.send(message);
+  pending[0]?.waiter.flow?.connect((answers) => link.send({ kind: 'grant', batch: message.batch, answers }));
 }
 
 function tellCopied({ onCopied }: Sending): void {

@@ -1,6 +1,7 @@
 /** The seam between edges and the data plane: what an edge decodes, and what it gets back to encode. */
 import type { CancelSignal, ErrorCode, Tensor } from '@millrace/protocol';
 import type { ModelView } from '../model/model-view.ts';
+import type { InferStream, StreamInput, StreamOptions } from './streams/infer-stream.ts';
 import type { ValidInferRequest } from './valid-request.ts';
 
 export type ParameterValue = string | number | bigint | boolean;
@@ -65,6 +66,8 @@ export interface InferAnswer {
   readonly version: string;
   readonly id: string;
   readonly outputs: readonly Tensor[];
+  /** Of a decoupled model: no answer, but the end of its answers. */
+  readonly isEnd?: true;
   /** To be called once, when the outputs have been written: their memory is used again after it. */
   release(): void;
 }
@@ -92,6 +95,8 @@ export interface Runner {
 export interface DataPlane {
   /** Validates, queues, batches, runs. Rejects with an `InferenceError` only. */
   infer(request: InferRequest, signal: CancelSignal): Promise<InferAnswer>;
+  /** For many requests on one call, with models that give several answers among them. */
+  openStream<Input extends StreamInput>(options: StreamOptions<Input>): InferStream<Input>;
   /** When a limit that a caller sets now is reached, as `Origin.deadlineAt`; undefined: it sets none. */
   deadlineAfter(timeoutMs: number | undefined): number;
   /** An edge could not make a request of what it was sent: told here, so that it is counted with the others. */

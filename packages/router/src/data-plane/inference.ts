@@ -1,5 +1,6 @@
 /** The data plane as edges ask it: the name of a request is resolved, copies go to shadows, and it is routed to whoever carries it out. */
 import { type CancelSignal, type ErrorCode, InferenceError } from '@millrace/protocol';
+import type { AnswerFlow } from './answer-flow.ts';
 import type { Clock } from './clock.ts';
 import type { NameResolution } from './contexts/name-resolution.ts';
 import type { ShadowTraffic } from './contexts/shadow-traffic.ts';
@@ -7,6 +8,8 @@ import type { DataPlane, FitPart, InferAnswer, InferRequest } from './infer.ts';
 import type { KnownModels } from './known-models.ts';
 import type { DataPlaneObserver } from './observer.ts';
 import { arrived, arrivedPart, type RequestRouting } from './request-routing.ts';
+import type { InferStream, StreamInput, StreamOptions } from './streams/infer-stream.ts';
+import { StreamSession } from './streams/stream-session.ts';
 import { Waiter } from './waiter.ts';
 
 export interface InferenceParts {
@@ -45,6 +48,22 @@ export class Inference implements DataPlane {
   }
 
   /**
+   * One that may have several answers: each goes to `flow`, and the promise is kept when there are no more, then with an
+   * answer that only says so; of a model with one answer, with that one. No copies go to shadows.
+   */
+  inferMany(request: InferRequest, signal: CancelSignal, flow: AnswerFlow): Promise<InferAnswer> {
+    let resolved: InferRequest;
+    try {
+      resolved = this.#parts.names.resolved(request);
+    } catch (error) {
+      return this.#refuseUnresolved(error);
+    }
+    return new Promise((resolve, reject) => {
+      this.#parts.routing.begin(resolved, new Waiter(signal, resolve, reject, flow), arrived);
+    });
+  }
+
+  /**
    * A part of a request that was accepted before, asked for by its runner: answered also while the server drains. `fit`
    * adapts it to the version that it goes to.
    */
@@ -64,6 +83,13 @@ export class Inference implements DataPlane {
   /** With the real name of its model and the version that is meant. Throws an `InferenceError`. */
   resolved(request: InferRequest): InferRequest {
     return this.#parts.names.resolved(request);
+  }
+
+  openStream<Input extends StreamInput>(options: StreamOptions<Input>): InferStream<Input> {
+    return new StreamSession({
+      ...options,
+      inferMany: (request, signal, flow) => this.inferMany(request, signal, flow),
+    });
   }
 
   deadlineAfter(timeoutMs: number | undefined): number {

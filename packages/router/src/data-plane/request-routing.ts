@@ -2,7 +2,7 @@
  * The way of a request whose name is resolved: its version is found, or waited for until it is loaded; its tensors are checked; then it
  * goes to the model's runner or to its queue.
  */
-import { InferenceError } from '@millrace/protocol';
+import { InferenceError, quote } from '@millrace/protocol';
 import { isLongTexts } from './bytes-check.ts';
 import type { Clock } from './clock.ts';
 import { afterWaiting, bringBackAttemptsMax, type Demand } from './demand.ts';
@@ -16,7 +16,7 @@ import type { SchedulerLoop } from './scheduler-loop.ts';
 import type { ServedModel } from './served-model.ts';
 import type { SlicedWork } from './sliced-work/sliced-work.ts';
 import { longTextSlices, ValidInferRequest } from './valid-request.ts';
-import type { Waiter } from './waiter.ts';
+import { Waiter } from './waiter.ts';
 
 export interface RequestRoutingParts {
   readonly models: KnownModels;
@@ -82,6 +82,11 @@ export class RequestRouting {
       waiter.reject(error as InferenceError);
       return;
     }
+    if (model.view.isDecoupled === true && waiter.flow === undefined) {
+      observers.of(model).requestRefused('unsupported');
+      waiter.reject(manyAnswersRefusal(model));
+      return;
+    }
     // A concurrent model asks others while it runs: what it needs comes as further requests, like a runner's.
     const runner = model.runner ?? (model.policy.isConcurrent || valid.isSplit ? queue : undefined);
     if (!isServed) void this.#bringBack(request, model, waiter, progress);
@@ -89,8 +94,10 @@ export class RequestRouting {
     else if (this.#isDraining && !progress.isPart) {
       observers.of(model).requestRefused('draining');
       waiter.reject(new InferenceError('draining', 'the server is shutting down; send the request to another one'));
-    } else if (runner === undefined) loop.submit(valid, waiter);
-    else heldByRunners.run(runner, valid, waiter.signal).then(waiter.resolve, waiter.reject);
+    } else if (runner === undefined) loop.submit(valid, waiter.withoutFlow());
+    else if (waiter.flow !== undefined && model.view.isDecoupled === true) {
+      heldByRunners.run(decoupled(loop, waiter), valid, waiter.signal).then(waiter.resolve, waiter.reject);
+    } else heldByRunners.run(runner, valid, waiter.signal).then(waiter.resolve, waiter.reject);
   }
 
   /** Looks at long BYTES tensors in slices; whoever goes away meanwhile is told, and the rest is not read. */
@@ -133,6 +140,20 @@ export class RequestRouting {
     const attempts = progress.attempts + 1;
     this.begin(afterWaiting(request, clock.now() - cameAt), waiter, { ...progress, attempts, checkedFor: undefined });
   }
+}
+
+/** By a place in the queue; what it answers goes to whoever waits, and the promise is kept when it has ended. */
+function decoupled(loop: SchedulerLoop, { flow }: Waiter): Runner {
+  return {
+    run: (request, signal) =>
+      new Promise((resolve, reject) => loop.submit(request, new Waiter(signal, resolve, reject, flow))),
+  };
+}
+
+/** Triton's words, because its clients match on them. */
+function manyAnswersRefusal({ view }: ServedModel): InferenceError {
+  const message = `doesn't support models with decoupled transaction policy: ${quote(view.name)} may answer a request any number of times`;
+  return new InferenceError('unsupported', `this call ${message}; use ModelStreamInfer`);
 }
 
 function cannotStay(model: ServedModel): InferenceError {

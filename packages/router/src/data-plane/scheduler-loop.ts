@@ -11,6 +11,7 @@ import {
   type FailedMessage,
   InferenceError,
   neverCancelled,
+  type PartialAnswerMessage,
   type WorkerLink,
 } from '@millrace/protocol';
 import type { Clock } from './clock.ts';
@@ -122,6 +123,12 @@ export class SchedulerLoop implements WorkerEvents, WorkInspection {
     this.#scheduler.handle({ kind: 'batch-answered', batch: message.batch }, this.#clock.now());
     this.#perform();
     this.#batches.endAnswer(message);
+    this.#pumpSoon();
+  }
+
+  batchProgressed(message: PartialAnswerMessage): void {
+    this.#scheduler.handle({ kind: 'batch-progressed', batch: message.batch }, this.#clock.now());
+    this.#batches.partialAnswer(message);
     this.#pumpSoon();
   }
 

@@ -9,6 +9,8 @@ import type {
   CallMessage,
   FailedMessage,
   InferenceError,
+  PartialAnswerMessage,
+  Tensor,
   WorkerLink,
 } from '@millrace/protocol';
 import { type BatchPart, layOutBatch, splitterOf } from './batch-layout.ts';
@@ -39,6 +41,8 @@ export interface WorkerBatchesParts {
 
 /** Told when a shared run gave an answer that could not be divided: the model's requests run alone from then on. */
 export type SharingStopped = (model: ServedModel, reason: string) => void;
+
+const noOutputs: readonly Tensor[] = [];
 
 /** The requests as the engine gets them. Without shaping, what the scheduler counts tells as much. */
 function partsOf(model: ServedModel, pending: readonly PendingRequest[]): readonly BatchPart[] {
@@ -120,6 +124,23 @@ export class WorkerBatches {
     this.#running.set(action.batch, running);
     const message = { kind: 'dispatch', batch: action.batch, model: model.handle, inputs, outputs, region } as const;
     this.#sending.send(link, message, running, slices);
+  }
+
+  /** Hands on one of several answers to the request of the batch. */
+  partialAnswer(message: PartialAnswerMessage): void {
+    const running = this.#running.get(message.batch);
+    const pending = running?.pending[0];
+    const flow = pending?.waiter.flow;
+    if (running === undefined || pending === undefined || flow === undefined || pending.hasEnded) {
+      message.region.release();
+      return;
+    }
+    const { valid } = pending;
+    const { name, version } = running.model.view;
+    const answer = { ...message, kind: 'answered', runMicros: 0 } as const;
+    const outputs = splitterOf(running.model, answer, 1, [valid]).rows(valid.outputs, 0, 1);
+    const release = (): void => message.region.release();
+    flow.give({ model: name, version, id: valid.id, outputs, release });
   }
 
   cancel({ batch, worker }: Action<'cancel-batch'>): void {
@@ -204,13 +225,15 @@ export class WorkerBatches {
     for (const id of action.requests) {
       const pending = this.#pending.remove(id);
       const { valid, firstRow, arrivedAt } = pending;
-      const outputs = splitter.rows(valid.outputs, firstRow, firstRow + valid.rows);
+      const isEnd = pending.waiter.flow !== undefined;
+      const outputs = isEnd ? noOutputs : splitter.rows(valid.outputs, firstRow, firstRow + valid.rows);
       let outputBytes = 0;
       for (const output of outputs) outputBytes += output.data.length;
       timing.queueMs = batch.dispatchedAt - arrivedAt;
       timing.totalMs = now - arrivedAt;
       observer.requestAnswered(timing, outputBytes);
-      pending.waiter.resolve({ model: name, version, id: valid.id, outputs, release });
+      const answer = { model: name, version, id: valid.id, outputs, release };
+      pending.waiter.resolve(isEnd ? { ...answer, isEnd } : answer);
     }
   }
 
@@ -270,6 +293,7 @@ export class WorkerBatches {
     for (const pending of batch.pending) {
       if (pending.hasEnded) continue;
       pending.isWaiting = true;
+      pending.waiter.flow?.disconnect();
       returned += 1;
     }
     this.#observers.of(batch.model).requestsRequeued(returned);

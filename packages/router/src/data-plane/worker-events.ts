@@ -1,6 +1,13 @@
 /** What whoever keeps the workers tells the data plane about them. */
 import type { WorkerId } from '@millrace/core';
-import type { AnsweredMessage, CallCancelledMessage, CallMessage, FailedMessage, WorkerLink } from '@millrace/protocol';
+import type {
+  AnsweredMessage,
+  CallCancelledMessage,
+  CallMessage,
+  FailedMessage,
+  PartialAnswerMessage,
+  WorkerLink,
+} from '@millrace/protocol';
 import type { ServedModel } from './served-model.ts';
 
 export interface WorkerEvents {
@@ -12,6 +19,8 @@ export interface WorkerEvents {
   workerUnserves(worker: WorkerId, model: ServedModel): void;
   workerGone(worker: WorkerId): void;
   batchAnswered(message: AnsweredMessage): void;
+  /** One of several answers of a batch that runs on. */
+  batchProgressed(message: PartialAnswerMessage): void;
   batchFailed(message: FailedMessage): void;
   /** A batch asks another model. */
   workerCalls(worker: WorkerId, message: CallMessage): void;

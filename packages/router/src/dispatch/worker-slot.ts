@@ -108,6 +108,9 @@ export class WorkerSlot {
         this.#batchesAnswered += 1;
         workers.batchAnswered(message);
         break;
+      case 'partial-answer':
+        workers.batchProgressed(message);
+        break;
       case 'failed':
         workers.batchFailed(message);
         break;

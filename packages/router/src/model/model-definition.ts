@@ -78,7 +78,7 @@ export interface CacheChoice {
 }
 
 /** What a load says of a pipeline alone. */
-export type PipelineSettings = Required<Pick<LoadSpec, 'concurrency'>>;
+export type PipelineSettings = Required<Pick<LoadSpec, 'concurrency'>> & Pick<LoadSpec, 'isDecoupled'>;
 
 /** A lane leads to workers of one program, or to this process; pipelines have a program and so a lane of their own. */
 export type LaneName = LaneChoice | 'pipeline';

@@ -34,6 +34,8 @@ export interface ModelView {
   readonly shaping?: BatchShaping;
   /** Its engine takes text where others take bytes: elements of BYTES inputs must be UTF-8. Absent: any bytes. */
   readonly takesTextOnly?: boolean;
+  /** It answers a request any number of times, also not at all. */
+  readonly isDecoupled?: true;
   /** An operator of the graph that ends the engine's process where a tensor has no rows: such requests are refused. */
   readonly emptyHazard?: string;
   /** Sizes that the graph says are equal; absent: it says so of none. */

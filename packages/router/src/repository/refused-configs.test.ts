@@ -27,7 +27,7 @@ describe('a configuration that cannot be served is told with line and field', ()
     [
       'model_transaction_policy { decoupled: true }',
       'model_transaction_policy.decoupled',
-      /decoupled models are not supported/,
+      /only pipelines give several answers/,
     ],
     [
       'model_operations { op_library_filename: "x.so" }',

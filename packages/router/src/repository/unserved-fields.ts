@@ -17,11 +17,6 @@ const refusals: readonly Rule[] = [
     message: 'iterative sequences are not supported: an ONNX model answers each request in one run; set it to false',
   },
   {
-    field: 'model_transaction_policy.decoupled',
-    isSet: (config) => config.model_transaction_policy?.decoupled === true,
-    message: 'decoupled models are not supported yet: an ONNX model answers each request once; set it to false',
-  },
-  {
     field: 'model_operations.op_library_filename',
     isSet: (config) => isFilled(config.model_operations?.op_library_filename),
     message: 'custom operator libraries are not supported; export the model with standard operators',

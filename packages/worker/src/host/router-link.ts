@@ -8,6 +8,7 @@ import {
   frameBytesMaxDefault,
   HeapRegion,
   type HelloFrame,
+  InferenceError,
   MalformedFrame,
   type Region,
   takeCommonVersion,
@@ -83,6 +84,7 @@ export class RouterLink {
       case 'unload':
       case 'dispatch':
       case 'cancel':
+      case 'grant':
       case 'call-answered':
       case 'call-failed':
         this.#host.receive(message);
@@ -123,26 +125,30 @@ export class RouterLink {
     return shared ?? new HeapRegion(heapBytes(bytes));
   }
 
-  #send(message: WorkerMessage): void {
-    if (message.kind !== 'answered' && message.kind !== 'call') {
+  #send(message: WorkerMessage): InferenceError | undefined {
+    if (message.kind !== 'answered' && message.kind !== 'partial-answer' && message.kind !== 'call') {
       this.#append(message);
-      return;
+      return undefined;
     }
     const { region } = message;
     const sharedOffset = this.#outputs?.offsetOf(region);
     if (this.#append(message, sharedOffset)) {
       if (sharedOffset === undefined) region.release();
-      return;
+      return undefined;
     }
     region.release();
     const bytes = `of ${region.bytes.length} bytes is longer than a message to the router may be`;
+    if (message.kind === 'partial-answer') {
+      return new InferenceError('unsupported', `the answer ${bytes}`);
+    }
     if (message.kind === 'answered') {
       this.#append({ kind: 'failed', batch: message.batch, code: 'unsupported', message: `the answer ${bytes}` });
-      return;
+      return undefined;
     }
     const { call, model } = message;
     const text = `the call of '${model}' ${bytes}`;
     queueMicrotask(() => this.#host.receive({ kind: 'call-failed', call, code: 'unsupported', message: text }));
+    return undefined;
   }
 
   /** What is said in one turn is written at its end, before the next run blocks this thread. */

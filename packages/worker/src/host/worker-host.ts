@@ -3,6 +3,7 @@ import type {
   CancelMessage,
   DispatchMessage,
   FailedMessage,
+  GrantMessage,
   LoadMessage,
   LoadSpec,
   Region,
@@ -24,6 +25,7 @@ import { GuardedOutputMemory } from '../guarded-output-memory.ts';
 import { randomBitsFrom } from '../random-bits.ts';
 import { runWarmUp } from '../warm-up/run-warm-up.ts';
 import { OpenCalls } from './open-calls.ts';
+import { SteppedRuns } from './stepped-runs.ts';
 
 /** One batch runs while the next one waits, so that a worker is never idle for as long as an answer travels. */
 export const batchesMaxDefault = 2;
@@ -45,18 +47,22 @@ export interface WorkerHostOptions {
   readonly listen?: () => void;
   /** Called when nothing is left to do. */
   readonly onIdle?: () => void;
-  /** Never called from inside `receive` or `start`. */
-  readonly send: (message: WorkerMessage) => void;
+  /** Never called from inside `receive` or `start`. Returns why a `partial-answer` could not be sent; its region is given back then. */
+  readonly send: (message: WorkerMessage) => InferenceError | undefined;
 }
 
 interface Job {
   readonly message: LoadMessage | UnloadMessage | DispatchMessage;
   isCancelled: boolean;
+  /** Partial answers that the router takes of it, as far as it has said so before it begins. */
+  granted: number;
 }
 
 interface Loaded {
   readonly session: Session;
   readonly isConcurrent: boolean;
+  /** Begins a run that answers step by step; undefined: its runs have one answer. */
+  readonly begin: Session['begin'];
 }
 
 /** A batch that runs while others do. */
@@ -76,6 +82,7 @@ export class WorkerHost {
   readonly #sessions = new Map<number, Loaded>();
   readonly #running = new Map<number, ConcurrentRun>();
   readonly #calls: OpenCalls;
+  readonly #stepped: SteppedRuns;
   readonly #jobs: Job[] = [];
   readonly #lendOutputs: (bytes: number) => Region;
   readonly #random: () => number;
@@ -90,6 +97,14 @@ export class WorkerHost {
     this.#lendOutputs = options.lend;
     this.#random = randomBitsFrom(options.sentinelSeed);
     this.#batchesMax = options.batchesMax;
+    this.#stepped = new SteppedRuns({
+      makeMemory: () => new GuardedOutputMemory(this.#lendOutputs, this.#random),
+      send: (message) => {
+        if (!this.#isClosed) return this.#options.send(message);
+        message.region.release();
+        return undefined;
+      },
+    });
     this.#calls = new OpenCalls({ lend: options.lend, send: (message) => this.#send(message) });
   }
 
@@ -109,6 +124,9 @@ export class WorkerHost {
       case 'cancel':
         this.#cancel(message);
         return;
+      case 'grant':
+        this.#grant(message);
+        return;
       case 'call-answered':
         this.#calls.answered(message);
         return;
@@ -121,7 +139,7 @@ export class WorkerHost {
       const batchesMax = this.#batchesMax;
       assert(this.#batchesHeld <= batchesMax, `the router sent more than the ${batchesMax} batches it had credit for`);
     }
-    this.#jobs.push({ message, isCancelled: false });
+    this.#jobs.push({ message, isCancelled: false, granted: 0 });
     if (this.#isWorking) return;
     this.#isWorking = true;
     queueMicrotask(() => void this.#work());
@@ -155,6 +173,13 @@ export class WorkerHost {
     this.#calls.batchEnded(batch);
   }
 
+  /** For a batch that waits, or one that runs; one that has ended needs none. */
+  #grant(message: GrantMessage): void {
+    const waiting = this.#jobs.find(({ message: job }) => job.kind === 'dispatch' && job.batch === message.batch);
+    if (waiting === undefined) this.#stepped.grant(message);
+    else waiting.granted += message.answers;
+  }
+
   async #work(): Promise<void> {
     for (let job = this.#takeJob(); job !== undefined; job = this.#takeJob()) {
       switch (job.message.kind) {
@@ -162,7 +187,7 @@ export class WorkerHost {
           if (this.#sessions.get(job.message.model)?.isConcurrent !== true || job.isCancelled) {
             await this.#run(job.message, job.isCancelled);
           } else {
-            this.#runBeside(job.message);
+            this.#runBeside(job.message, job.granted);
           }
           break;
         case 'load':
@@ -185,7 +210,7 @@ export class WorkerHost {
   }
 
   /** Begins a batch and goes on with the next job. */
-  #runBeside(message: DispatchMessage): void {
+  #runBeside(message: DispatchMessage, granted: number): void {
     const { batch, model } = message;
     const cancellation = new Cancellation();
     const calls: RunCalls = {
@@ -200,10 +225,15 @@ export class WorkerHost {
     const run: ConcurrentRun = { model, cancellation, ended: Promise.resolve() };
     // Before it begins: its first word may be a call.
     this.#running.set(batch, run);
-    run.ended = this.#run(message, false, calls, () => {
+    const onRan = (): void => {
       this.#running.delete(batch);
       this.#calls.batchEnded(batch);
-    }).then(
+    };
+    const isStepped = this.#sessions.get(model)?.begin !== undefined;
+    const ran = isStepped
+      ? this.#runSteps(message, granted, cancellation, calls, onRan)
+      : this.#run(message, false, calls, onRan);
+    run.ended = ran.then(
       () => this.#tellIfIdle(),
       // A defect, which ends the process; what user code leaves unhandled does not.
       (error: unknown) =>
@@ -249,6 +279,30 @@ export class WorkerHost {
     else this.#send({ kind: 'answered', batch, outputs: result.outputs, region, runMicros });
   }
 
+  /** Of a decoupled model: what it gives goes out as it comes, and the answer that ends it is empty. */
+  async #runSteps(
+    { batch, model, inputs, outputs }: DispatchMessage,
+    granted: number,
+    cancellation: Cancellation,
+    calls: RunCalls,
+    onRan: () => void,
+  ): Promise<void> {
+    const begin = this.#sessions.get(model)?.begin as NonNullable<Session['begin']>;
+    const startedAt = this.#options.now();
+    this.#stepped.open(batch, granted);
+    try {
+      await this.#stepped.answer(batch, begin({ inputs, outputs, calls }), cancellation);
+    } catch (error) {
+      onRan();
+      this.#failBy(error, batch, true);
+      return;
+    }
+    onRan();
+    const runMicros = (this.#options.now() - startedAt) * 1000;
+    this.#batchesHeld--;
+    this.#send({ kind: 'answered', batch, outputs: [], region: this.#lendOutputs(0), runMicros });
+  }
+
   /** A run that failed fails its batch, whatever it threw; only what spoils the process, and a defect of its own, ends it. */
   #failBy(error: unknown, batch: number, isConcurrent: boolean): void {
     if (error instanceof AssertionError) throw error;
@@ -274,7 +328,7 @@ export class WorkerHost {
       if (engine === undefined) throw new Error(`this worker has no engine "${spec.engine}"`);
       const session = await warmedUp(await engine.load(spec), spec);
       const { concurrency } = spec;
-      this.#sessions.set(model, { session, isConcurrent: concurrency !== undefined });
+      this.#sessions.set(model, { session, isConcurrent: concurrency !== undefined, begin: steppedBy(session, spec) });
       if (concurrency !== undefined && concurrency !== this.#batchesMax) {
         this.#batchesMax = concurrency;
         this.#send({ kind: 'credit', batchesMax: concurrency });
@@ -303,6 +357,13 @@ export class WorkerHost {
   #send(message: WorkerMessage): void {
     if (!this.#isClosed) this.#options.send(message);
   }
+}
+
+function steppedBy(session: Session, { isDecoupled, engine }: LoadSpec): Session['begin'] {
+  if (isDecoupled !== true) return undefined;
+  const { begin } = session;
+  if (begin === undefined) throw new ModelMismatch(`the engine "${engine}" gives one answer to a request, not several`);
+  return (request) => begin.call(session, request);
 }
 
 async function warmedUp(session: Session, spec: LoadSpec): Promise<Session> {

@@ -30,10 +30,29 @@ describe('a declaration', () => {
       ],
       outputs: undefined,
       maxBatchSize: 4,
+      decoupled: false,
     });
   });
 
+  test('says of itself whether it gives several answers, by its form unless it says so', () => {
+    const generator = async function* () {
+      yield {};
+    };
+    expect(declarationOf(definePipeline({ run: generator })).decoupled).toBe(true);
+    expect(declarationOf(definePipeline({ run: generator, decoupled: false })).decoupled).toBe(false);
+    expect(declarationOf(definePipeline({ run, decoupled: true })).decoupled).toBe(true);
+    const spec = { inputs: [], outputs: [] } as unknown as LoadSpec;
+    const several = declarationOf(definePipeline({ run: generator }));
+    expect(mismatchOf(several, spec)).toMatch(/gives several answers .* decoupled: true \} in its configuration/);
+    expect(mismatchOf(several, { ...spec, isDecoupled: true })).toBeUndefined();
+    expect(mismatchOf(declarationOf(definePipeline({ run })), { ...spec, isDecoupled: true })).toMatch(
+      /gives one answer/,
+    );
+  });
+
   test.each<[Partial<PipelineDefinition>, RegExp]>([
+    [{ decoupled: 'yes' as never }, /decoupled is yes; it must be true or false/],
+    [{ decoupled: true, maxBatchSize: 2 }, /answers each request by itself; remove maxBatchSize/],
     [{ inputs: {} }, /inputs declares none/],
     [{ inputs: { x: undefined as never } }, /inputs\.x\.datatype is undefined/],
     [{ outputs: { x: { datatype: 'FP31' as 'FP32', shape: [1] } } }, /outputs\.x\.datatype is "FP31"/],

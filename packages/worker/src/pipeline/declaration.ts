@@ -8,19 +8,26 @@ export interface PipelineDeclaration {
   readonly inputs: readonly TensorSpec[] | undefined;
   readonly outputs: readonly TensorSpec[] | undefined;
   readonly maxBatchSize: number | undefined;
+  /** It answers a request any number of times. */
+  readonly decoupled: boolean;
 }
 
 /** Throws with what is wrong, for TypeScript is checked by nobody on the way here. */
 export function declarationOf(definition: PipelineDefinition): PipelineDeclaration {
-  const { inputs, outputs, maxBatchSize } = definition;
+  const { inputs, outputs, maxBatchSize, decoupled = isAsyncGenerator(definition.run) } = definition;
+  if (typeof decoupled !== 'boolean') throw new Error(`decoupled is ${String(decoupled)}; it must be true or false`);
   if (maxBatchSize !== undefined && !(Number.isInteger(maxBatchSize) && maxBatchSize >= 0)) {
     throw new Error(`maxBatchSize is ${String(maxBatchSize)}; it must be a whole number from 0`);
   }
   const isBatched = maxBatchSize !== undefined && maxBatchSize > 0;
+  if (isBatched && decoupled) {
+    throw new Error('a decoupled pipeline answers each request by itself; remove maxBatchSize');
+  }
   return {
     inputs: inputs && specsOf(inputs, 'inputs', isBatched),
     outputs: outputs && specsOf(outputs, 'outputs', isBatched),
     maxBatchSize,
+    decoupled,
   };
 }
 
@@ -32,7 +39,15 @@ export function mismatchOf(declaration: PipelineDeclaration, spec: LoadSpec): st
     const [found, expected] = [declared, spec[side]].map((specs) => JSON.stringify(specs.map(essenceOf)));
     if (found !== expected) return `it declares the ${side} ${found}, but is served with ${expected}; make them equal`;
   }
-  return undefined;
+  if (declaration.decoupled === (spec.isDecoupled === true)) return undefined;
+  return declaration.decoupled
+    ? 'it gives several answers to a request; write model_transaction_policy { decoupled: true } in its configuration'
+    : 'it gives one answer to a request; remove model_transaction_policy { decoupled: true } from its configuration';
+}
+
+/** `async *run`: what it gives are several answers, unless the module says otherwise. */
+function isAsyncGenerator(run: unknown): boolean {
+  return Object.prototype.toString.call(run) === '[object AsyncGeneratorFunction]';
 }
 
 function essenceOf({ name, datatype, shape, isOptional }: TensorSpec) {

@@ -106,11 +106,22 @@ export interface PipelineDefinition<
    * each request is a run of its own.
    */
   readonly maxBatchSize?: number;
+  /**
+   * One answer, or with `async *run` any number of them, each sent when it is given. A pipeline of the second kind is
+   * *decoupled*, and only calls that can carry several answers may ask it: `ModelStreamInfer`.
+   */
   run(
     request: PipelineRequest<I>,
     context: PipelineContext,
-  ): Promise<Readonly<Record<keyof O & string, GivenTensor>>> | Readonly<Record<keyof O & string, GivenTensor>>;
+  ): Promise<PipelineAnswer<O>> | PipelineAnswer<O> | AsyncIterable<PipelineAnswer<O>>;
+  /** It answers a request any number of times; needed only where `run` is no `async *` function. */
+  readonly decoupled?: boolean;
 }
+
+/** An answer by the names of the outputs. */
+export type PipelineAnswer<O extends TensorDeclarations = TensorDeclarations> = Readonly<
+  Record<keyof O & string, GivenTensor>
+>;
 
 const mark = Symbol.for('millrace.pipeline');
 

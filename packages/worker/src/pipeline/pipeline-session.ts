@@ -1,12 +1,20 @@
 import { type BatchTensor, InferenceError, type LoadSpec, type Tensor, type TensorSpec } from '@millrace/protocol';
-import type { RunCalls, RunRequest, RunResult, Session } from '../engine.ts';
+import type {
+  OutputMemory,
+  RunCalls,
+  RunRequest,
+  RunResult,
+  Session,
+  SteppedRun,
+  SteppedRunRequest,
+} from '../engine.ts';
 import { decodeImage } from './decode-image.ts';
 import { inferBy } from './infer-by.ts';
 import type { PipelineContext, PipelineDefinition, PipelineTensor } from './pipeline-api.ts';
 import { pipelineTensorFrom, tensorFromGiven } from './pipeline-values.ts';
 import { failureFromUserError } from './user-error.ts';
 
-/** A loaded pipeline. What it is given and what it gives are copies: user code may keep whatever it saw. */
+/** A loaded pipeline; `begin` is for decoupled ones. What it is given and what it gives are copies: user code may keep whatever it saw. */
 export class PipelineSession implements Session {
   readonly #pipeline: PipelineDefinition;
   readonly #spec: LoadSpec;
@@ -17,32 +25,56 @@ export class PipelineSession implements Session {
   }
 
   async run({ inputs, outputs, memory, calls }: RunRequest): Promise<RunResult> {
-    const names = new WeakMap<Uint8Array, string>();
-    const wanted = outputs.map((index) => this.#spec.outputs[index] as TensorSpec);
-    let given: Tensor[];
+    const wanted = this.#specsOf(outputs);
+    let given: readonly Tensor[];
     try {
-      const answer: unknown = await this.#pipeline.run(
-        { inputs: this.#inputsFrom(inputs, names), outputs: wanted.map(({ name }) => name) },
-        this.#contextOf(calls, names),
-      );
-      if (typeof answer !== 'object' || answer === null) {
-        throw new TypeError(
-          `run gave ${String(answer)}; give an object with ${wanted.map(({ name }) => name).join(', ')}`,
-        );
+      const answer: unknown = await this.#start(inputs, wanted, calls);
+      if (isAsyncIterable(answer)) {
+        throw new TypeError('run gave several answers; say decoupled: true in the module to send each of them');
       }
-      given = wanted.map((spec) =>
-        tensorFromGiven('output', spec.name, (answer as Record<string, unknown>)[spec.name], spec),
-      );
+      given = tensorsFrom(answer, wanted);
     } catch (error) {
-      if (calls?.signal.reason !== undefined) throw new InferenceError('cancelled', 'nobody waits for the answer');
-      throw failureFromUserError(error, this.#spec.path);
+      throw this.#failureFrom(error, calls);
     }
-    const parts = memory.layOut(given.map(({ data }) => data.byteLength));
-    const tensors = given.map(({ shape, data }, part): BatchTensor => {
-      memory.write(part, data);
-      return { index: outputs[part] as number, shape, data: parts[part] as Uint8Array };
-    });
-    return { outputs: tensors };
+    return laidOut(given, outputs, memory);
+  }
+
+  begin({ inputs, outputs, calls }: SteppedRunRequest): SteppedRun {
+    const wanted = this.#specsOf(outputs);
+    let answers: AsyncIterator<unknown> | undefined;
+    return {
+      step: async (memory) => {
+        let given: readonly Tensor[];
+        try {
+          answers ??= answersOf(await this.#start(inputs, wanted, calls));
+          const { done, value } = await answers.next();
+          if (done === true) return undefined;
+          given = tensorsFrom(value, wanted);
+        } catch (error) {
+          throw this.#failureFrom(error, calls);
+        }
+        return laidOut(given, outputs, memory);
+      },
+      // What its `finally` does is its own affair, and its failures are too late for anybody.
+      end: () => void answers?.return?.().catch(() => {}),
+    };
+  }
+
+  #specsOf(outputs: readonly number[]): readonly TensorSpec[] {
+    return outputs.map((index) => this.#spec.outputs[index] as TensorSpec);
+  }
+
+  #start(inputs: readonly BatchTensor[], wanted: readonly TensorSpec[], calls: RunCalls | undefined): unknown {
+    const names = new WeakMap<Uint8Array, string>();
+    return this.#pipeline.run(
+      { inputs: this.#inputsFrom(inputs, names), outputs: wanted.map(({ name }) => name) },
+      this.#contextOf(calls, names),
+    );
+  }
+
+  #failureFrom(error: unknown, calls: RunCalls | undefined): InferenceError {
+    if (calls?.signal.reason !== undefined) return new InferenceError('cancelled', 'nobody waits for the answer');
+    return failureFromUserError(error, this.#spec.path);
   }
 
   async unload(): Promise<void> {}
@@ -86,4 +118,34 @@ export class PipelineSession implements Session {
       },
     };
   }
+}
+
+function isAsyncIterable(value: unknown): value is AsyncIterable<unknown> {
+  return typeof value === 'object' && value !== null && Symbol.asyncIterator in value;
+}
+
+/** Of a decoupled pipeline; one that gives a single answer without being a generator gives just that one. */
+function answersOf(given: unknown): AsyncIterator<unknown> {
+  if (isAsyncIterable(given)) return given[Symbol.asyncIterator]();
+  return (async function* () {
+    yield given;
+  })();
+}
+
+function tensorsFrom(answer: unknown, wanted: readonly TensorSpec[]): readonly Tensor[] {
+  if (typeof answer !== 'object' || answer === null) {
+    throw new TypeError(`run gave ${String(answer)}; give an object with ${wanted.map(({ name }) => name).join(', ')}`);
+  }
+  return wanted.map((spec) =>
+    tensorFromGiven('output', spec.name, (answer as Record<string, unknown>)[spec.name], spec),
+  );
+}
+
+function laidOut(given: readonly Tensor[], outputs: readonly number[], memory: OutputMemory): RunResult {
+  const parts = memory.layOut(given.map(({ data }) => data.byteLength));
+  const tensors = given.map(({ shape, data }, part): BatchTensor => {
+    memory.write(part, data);
+    return { index: outputs[part] as number, shape, data: parts[part] as Uint8Array };
+  });
+  return { outputs: tensors };
 }

@@ -11,7 +11,7 @@ import type { RequestEndings } from '../requests/request-endings.ts';
 import type { RequestEntry } from '../requests/request-entry.ts';
 import type { RequestTable } from '../requests/request-table.ts';
 import { noteDeath, partIn } from '../retries/poison-detection.ts';
-import { isFaultOfWorker, noteRequeue, reactionTo } from '../retries/retry-policy.ts';
+import { isFaultOfWorker, lostRefusal, noteRequeue, reactionTo } from '../retries/retry-policy.ts';
 import type { SchedulerConfig } from '../scheduler-config.ts';
 import type { Batch } from './batch.ts';
 import { overdueRefusal } from './run-clock.ts';
@@ -58,6 +58,11 @@ export class BatchOutcomes {
     this.#room.actions.add({ kind: 'deliver', batch: batch.id, requests });
   }
 
+  progressed(id: BatchId, nowMs: number): void {
+    const batch = this.#room.dispatcher.takeOutstanding(id);
+    batch?.worker.progress(batch, nowMs);
+  }
+
   failed(id: BatchId, failure: Refusal, nowMs: number): void {
     const batch = this.#room.dispatcher.takeEnded(id, nowMs);
     if (batch === undefined) return;
@@ -70,6 +75,7 @@ export class BatchOutcomes {
     if (failure.code === 'unknown-model') this.#room.workers.unserve(worker, model);
     const wasShared = batch.entries.length > 1;
     this.#retryOrRefuse(batch, (entry) => {
+      if (batch.hasProgressed) return failure;
       if (reaction === 'elsewhere') return noteRequeue(entry, this.#room.config.retry);
       entry.isAlone = true;
       return wasShared ? undefined : failure;
@@ -86,6 +92,7 @@ export class BatchOutcomes {
     for (const [index, batch] of worker.outstanding.entries()) {
       this.#room.dispatcher.forget(batch, worker.ranMs(batch, nowMs));
       this.#retryOrRefuse(batch, (entry) => {
+        if (batch.hasProgressed && parts[index] !== 'overdue') return lostRefusal(batch);
         if (parts[index] === 'suspect') return noteDeath(entry, batch.isSole, this.#room.config.retry);
         if (parts[index] === 'innocent') return noteRequeue(entry, this.#room.config.retry);
         return overdueRefusal(batch);

@@ -29,6 +29,8 @@ export class Batch {
   isOverdue: boolean = false;
   /** Another batch ran on its worker at the same time, if only for a part of it. */
   hadCompany: boolean = false;
+  /** A part of its answer was handed out: it is not run again. */
+  hasProgressed: boolean = false;
   /** How long it ran, once it has ended; 0 when it did not, or another batch was ahead of it. */
   ranMs = 0;
   liveCount: number;
@@ -61,6 +63,12 @@ export class Batch {
 
   start(nowMs: number): void {
     this.startedAt = nowMs;
+    this.runLimitAt = nowMs + this.model.policy.runMsMax;
+  }
+
+  /** It gave a part of its answer: its run limit begins anew. */
+  progress(nowMs: number): void {
+    this.hasProgressed = true;
     this.runLimitAt = nowMs + this.model.policy.runMsMax;
   }
 

@@ -53,6 +53,12 @@ export class WorkerEntry {
     else if (next.startedAt === Number.POSITIVE_INFINITY) this.#start(next, nowMs);
   }
 
+  progress(batch: Batch, nowMs: number): void {
+    const wasFirst = batch.runLimitAt === this.runLimitAt;
+    batch.progress(nowMs);
+    if (wasFirst) this.#resetRunLimit();
+  }
+
   /**
    * How long it will be busy with what it holds, as far as is known. A run that is late already is expected to be late
    * for as long again, so that one that hangs is the last to get more.

@@ -1,4 +1,5 @@
 import type { ErrorCode } from '@millrace/protocol';
+import type { Batch } from '../batches/batch.ts';
 import type { Refusal } from '../requests/refusal.ts';
 import type { RequestEntry } from '../requests/request-entry.ts';
 
@@ -43,6 +44,12 @@ const faultsOfWorkers: ReadonlySet<ErrorCode> = new Set([
 /** Whether a batch that failed so says something of the worker; what is wrong with a request, or with others, does not. */
 export function isFaultOfWorker(code: ErrorCode): boolean {
   return faultsOfWorkers.has(code);
+}
+
+/** Of a request whose answer had begun: what was handed out cannot be taken back, so it is not run again. */
+export function lostRefusal({ model }: Batch): Refusal {
+  const message = `the worker of ${model.key} ended after a part of the answer was sent; send the request again`;
+  return { code: 'worker-lost', message };
 }
 
 /** Counts a place lost without blame; a refusal when that was one too many. */

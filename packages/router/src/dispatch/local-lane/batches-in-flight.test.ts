@@ -1,5 +1,5 @@
 import { type DispatchMessage, HeapRegion, MalformedFrame } from '@millrace/protocol';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { BatchesInFlight } from './batches-in-flight.ts';
 
 const released: number[] = [];
@@ -88,4 +88,40 @@ test('where they are not ordered any may leave, with what its calls were answere
   expect(() => batches.mustTake(3)).toThrow(/batch 3 where none was due/);
   batches.clear();
   expect(released).toEqual([3, 30, 2, 1]);
+});
+
+describe('batches of decoupled models', () => {
+  const stepped = (): BatchesInFlight => {
+    const batches = new BatchesInFlight();
+    batches.isOrdered = false;
+    batches.decoupledModels.add(5);
+    batches.push({ kind: 'dispatch', batch: 1, model: 5, inputs: [], outputs: [0], region: noRegion });
+    batches.push({ kind: 'dispatch', batch: 2, model: 6, inputs: [], outputs: [0], region: noRegion });
+    return batches;
+  };
+  const noRegion = { bytes: new Uint8Array(), release: () => {} };
+  const output = { index: 0, shape: [], data: new Uint8Array() };
+  const part = (batch: number, sequence: number, outputs = [output]) =>
+    ({ kind: 'partial-answer', batch, sequence, outputs, region: noRegion }) as const;
+
+  test('give numbered parts, and end without outputs', () => {
+    const batches = stepped();
+    batches.mustNotePart(part(1, 1));
+    batches.mustNotePart(part(1, 2));
+    batches.mustTakeAnswered({ batch: 1, outputs: [] });
+    expect(batches.has(1)).toBe(false);
+  });
+
+  test.each([
+    ['a gap', part(1, 2), /partial answer 2 to batch 1 where 1 was due/],
+    ['a batch that is not there', part(9, 1), /batch 9, which is not in flight or has one answer/],
+    ['a model with one answer', part(2, 1), /batch 2, which is not in flight or has one answer/],
+    ['other outputs', part(1, 1, []), /answered with the outputs none, and asked for 0/],
+  ])('%s breaks the protocol', (_, message, problem) => {
+    expect(() => stepped().mustNotePart(message)).toThrow(problem);
+  });
+
+  test('an end with outputs breaks the protocol', () => {
+    expect(() => stepped().mustTakeAnswered({ batch: 1, outputs: [output] })).toThrow(/outputs 0, and asked for/);
+  });
 });

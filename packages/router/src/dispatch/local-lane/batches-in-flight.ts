@@ -1,8 +1,10 @@
 import {
   type AnsweredMessage,
+  type BatchTensor,
   type DispatchMessage,
   type FailedMessage,
   MalformedFrame,
+  type PartialAnswerMessage,
   type Region,
 } from '@millrace/protocol';
 
@@ -12,6 +14,8 @@ interface Entry {
   readonly refusal: FailedMessage | undefined;
   /** What the calls of the batch were answered. */
   readonly answers: Region[];
+  /** How many partial answers it has given. */
+  parts: number;
 }
 
 /**
@@ -22,6 +26,8 @@ export class BatchesInFlight {
   readonly #entries: Entry[] = [];
   /** The oldest is answered first. */
   isOrdered: boolean = true;
+  /** Numbers of the models that answer a dispatch any number of times. */
+  readonly decoupledModels = new Set<number>();
 
   get isEmpty(): boolean {
     return this.#entries.length === 0;
@@ -32,7 +38,7 @@ export class BatchesInFlight {
   }
 
   push(dispatch: DispatchMessage, refusal?: FailedMessage): void {
-    this.#entries.push({ dispatch, refusal, answers: [] });
+    this.#entries.push({ dispatch, refusal, answers: [], parts: 0 });
   }
 
   /** Keeps the answer to a call for as long as the batch is in flight. */
@@ -55,12 +61,22 @@ export class BatchesInFlight {
 
   /** The same, with what was asked for: whoever cuts the answer up takes that for granted. */
   mustTakeAnswered({ batch, outputs }: Pick<AnsweredMessage, 'batch' | 'outputs'>): void {
-    const asked = this.mustTake(batch).outputs;
-    if (outputs.length === asked.length && asked.every((index) => outputs.some((one) => one.index === index))) return;
-    const given = outputs.map(({ index }) => index).join(', ') || 'none';
-    throw new MalformedFrame(
-      `batch ${batch} was answered with the outputs ${given}, and asked for ${asked.join(', ')}`,
-    );
+    const dispatch = this.mustTake(batch);
+    // The answer that ends a batch of a decoupled model has none.
+    mustHaveOutputs(batch, outputs, this.decoupledModels.has(dispatch.model) ? [] : dispatch.outputs);
+  }
+
+  /** One of several answers: its batch stays in flight, and must be next with this one. */
+  mustNotePart({ batch, sequence, outputs }: PartialAnswerMessage): void {
+    const entry = this.#entries[this.#indexOf(batch)];
+    if (entry === undefined || !this.decoupledModels.has(entry.dispatch.model)) {
+      throw new MalformedFrame(`a partial answer to batch ${batch}, which is not in flight or has one answer`);
+    }
+    entry.parts += 1;
+    if (sequence !== entry.parts) {
+      throw new MalformedFrame(`partial answer ${sequence} to batch ${batch} where ${entry.parts} was due`);
+    }
+    mustHaveOutputs(batch, outputs, entry.dispatch.outputs);
   }
 
   /** One that was never sent, when its turn has come. */
@@ -78,6 +94,12 @@ export class BatchesInFlight {
   #indexOf(batch: number): number {
     return this.#entries.findIndex((entry) => entry.dispatch.batch === batch);
   }
+}
+
+function mustHaveOutputs(batch: number, outputs: readonly BatchTensor[], asked: readonly number[]): void {
+  if (outputs.length === asked.length && asked.every((index) => outputs.some((one) => one.index === index))) return;
+  const given = outputs.map(({ index }) => index).join(', ') || 'none';
+  throw new MalformedFrame(`batch ${batch} was answered with the outputs ${given}, and asked for ${asked.join(', ')}`);
 }
 
 function release({ dispatch, answers }: Entry): void {

@@ -100,7 +100,10 @@ export class LocalLink implements WorkerLink {
     const isNew = message.kind === 'load' || message.kind === 'unload';
     // A worker that is being stopped takes nothing new, but hears of what it has begun.
     if (this.#isGone || (this.#isStopping && isNew)) return;
-    if (message.kind === 'load' && message.spec.concurrency !== undefined) this.#batches.isOrdered = false;
+    if (message.kind === 'load') {
+      if (message.spec.concurrency !== undefined) this.#batches.isOrdered = false;
+      if (message.spec.isDecoupled === true) this.#batches.decoupledModels.add(message.spec.model);
+    }
     if (!this.#append(message) && message.kind === 'load') this.#refuseLoad(message.spec);
   }
 
@@ -253,6 +256,10 @@ export class LocalLink implements WorkerLink {
         else this.#batches.mustTake(message.batch);
         this.#receive(message);
         this.#deliverRefusals();
+        break;
+      case 'partial-answer':
+        this.#batches.mustNotePart(message);
+        this.#receive(message);
         break;
       case 'call':
         if (!this.#batches.has(message.batch)) {

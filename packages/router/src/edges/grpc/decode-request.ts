@@ -15,6 +15,8 @@ export interface DecodedRequest {
   readonly request: InferRequest;
   /** How many classes to name instead of an output's tensor, by output; empty in nearly every request. */
   readonly classes: ReadonlyMap<string, number>;
+  /** The caller wants to be told of the end of several answers, also where that has no outputs. */
+  readonly wantsEnd: boolean;
 }
 
 const noNames: readonly string[] = [];
@@ -58,6 +60,7 @@ export function decodeRequest(message: InferMessage, call: CallConditions): Deco
       },
     },
     classes,
+    wantsEnd: parameters.wantsEnd,
   };
 }
 

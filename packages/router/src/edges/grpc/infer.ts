@@ -3,6 +3,7 @@ import type { UnaryCall } from '@millrace/http';
 import { type CancelSignal, InferenceError, quotedCharactersMax, shortened, type Tensor } from '@millrace/protocol';
 import type { Catalogue } from '../../catalogue/catalogue.ts';
 import type { DataPlane, InferAnswer } from '../../data-plane/infer.ts';
+import type { InferStream, StreamInput, StreamOptions } from '../../data-plane/streams/infer-stream.ts';
 import type { CallerRule } from '../caller.ts';
 import { checkClassification, classifiedAtOnceBytesMax, classify } from '../classification/classify.ts';
 import { doAtOnce, type SlicedWork, type SliceQueue } from '../slices/slice-queue.ts';
@@ -24,10 +25,10 @@ export interface InferDependencies {
 
 export type InferCall = UnaryCall<InferResponse | JsonResponse>;
 
-export interface ReleasableResponse {
-  readonly response: InferResponse;
-  /** To be called once, when the response has been written or nobody wants it. */
-  readonly release: () => void;
+/** A request of a stream. */
+export interface StreamedRequest extends Pick<DecodedRequest, 'request' | 'wantsEnd'> {
+  /** What is still to be done with its answers; undefined: nothing. */
+  readonly finish: StreamInput['finish'];
 }
 
 export class InferOperation {
@@ -56,11 +57,6 @@ export class InferOperation {
     if (hasLongContents(request)) {
       this.#runLong(this.#readContents(request), call, (message) => this.#ask(message, call, false));
     } else this.#ask(request, call, false);
-  }
-
-  /** Reads long contents of a request of a stream, which must be decoded after those before it. */
-  async readContents(message: InferMessage, caller: string, signal: CancelSignal): Promise<void> {
-    await this.#slices.run(readContents(message, this.#catalogue), caller, signal);
   }
 
   #runJson(request: JsonRequest, call: InferCall): void {
@@ -125,30 +121,30 @@ export class InferOperation {
     );
   }
 
-  /**
-   * For one request of a stream: rejects also with what is wrong with the request itself. `onSlotWait` is called when it
-   * belongs to a sequence that has to wait for the end of another.
-   */
-  async answer(
+  openStream<Input extends StreamInput>(options: StreamOptions<Input>): InferStream<Input> {
+    return this.#dataPlane.openStream(options);
+  }
+
+  /** One request of a stream; a promise where its contents take long to read. Throws what is wrong with it. */
+  readStreamed(
     message: InferMessage,
     caller: string,
     signal: CancelSignal,
-    onSlotWait: (() => void) | undefined,
-  ): Promise<ReleasableResponse> {
-    const { request, classes } = this.#decode(message, undefined, caller);
-    const { target } = request;
-    const { sequence } = target;
-    const isHeard = sequence !== undefined && onSlotWait !== undefined;
-    const heard = isHeard ? { ...request, target: { ...target, sequence: { ...sequence, onSlotWait } } } : request;
-    const answer = await this.#dataPlane.infer(heard, signal);
-    const release = (): void => answer.release();
-    if (classes.size === 0) return { response: answer, release };
-    try {
-      return { response: await this.#classified(answer, classes, caller, signal), release };
-    } catch (error) {
-      release();
-      throw error;
-    }
+  ): StreamedRequest | Promise<StreamedRequest> {
+    if (!hasLongContents(message)) return this.#streamed(message, caller);
+    return this.#slices
+      .run(readContents(message, this.#catalogue), caller, signal)
+      .then(() => this.#streamed(message, caller));
+  }
+
+  #streamed(message: InferMessage, caller: string): StreamedRequest {
+    const { request, classes, wantsEnd } = this.#decode(message, undefined, caller);
+    if (classes.size === 0) return { request, wantsEnd, finish: undefined };
+    const finish = async (answer: InferAnswer, signal: CancelSignal): Promise<InferAnswer> => ({
+      ...(await this.#classified(answer, classes, caller, signal)),
+      release: () => answer.release(),
+    });
+    return { request, wantsEnd, finish };
   }
 
   #decode(message: InferMessage, timeoutMs: number | undefined, caller: string): DecodedRequest {

@@ -12,6 +12,8 @@ export interface RequestParameters {
   readonly priority: number;
   readonly sequence: SequenceStep | undefined;
   readonly forModel: Parameters;
+  /** The caller wants to be told of the end of several answers, also where that has no outputs. */
+  readonly wantsEnd: boolean;
 }
 
 export const noRequestParameters: RequestParameters = {
@@ -20,14 +22,16 @@ export const noRequestParameters: RequestParameters = {
   priority: 0,
   sequence: undefined,
   forModel: new Map(),
+  wantsEnd: false,
 };
 
-/** The only reserved parameter that a request may set here, though nothing hangs on it: every request has one answer. */
+/** The only reserved parameter that a request may set. */
 const emptyFinalResponse = 'triton_enable_empty_final_response';
 
 export function requestParametersFrom(parameters: InferParameters): RequestParameters {
   const forModel = new Map<string, ParameterValue>();
   let timeoutMs: number | undefined;
+  let wantsEnd = false;
   let queueTimeoutMs = Number.POSITIVE_INFINITY;
   for (const [key, parameter] of parameters) {
     if (key === 'timeout') {
@@ -36,7 +40,8 @@ export function requestParametersFrom(parameters: InferParameters): RequestParam
       }
       queueTimeoutMs = parameter.value === 0n ? Number.POSITIVE_INFINITY : Number(parameter.value) / 1000;
     } else if (key === timeoutParameter) timeoutMs = timeoutMsFromParameter(parameterValueFrom(key, parameter));
-    else if (scheduleKeys.has(key) || (key === emptyFinalResponse && parameter.kind === 'bool')) continue;
+    else if (key === emptyFinalResponse && parameter.kind === 'bool') wantsEnd = parameter.value;
+    else if (scheduleKeys.has(key)) continue;
     else if (key.startsWith('triton_')) {
       throw invalid(
         `parameter keys starting with 'triton_' are reserved; remove ${quote(key)} from the request's parameters`,
@@ -48,7 +53,14 @@ export function requestParametersFrom(parameters: InferParameters): RequestParam
     isStart: isSet(parameters, 'sequence_start'),
     isEnd: isSet(parameters, 'sequence_end'),
   });
-  return { timeoutMs, queueTimeoutMs, priority: priorityFrom(parameters.get('priority')), sequence, forModel };
+  return {
+    timeoutMs,
+    queueTimeoutMs,
+    priority: priorityFrom(parameters.get('priority')),
+    sequence,
+    forModel,
+    wantsEnd,
+  };
 }
 
 function sequenceIdFrom(parameter: InferParameter | undefined): bigint | string | undefined {

@@ -3,6 +3,8 @@ import { RpcError } from '@millrace/http';
 import { type CancelSignal, InferenceError } from '@millrace/protocol';
 import { afterEach, describe, expect, test } from 'vitest';
 import type { DataPlane, InferAnswer, InferRequest } from '../../data-plane/infer.ts';
+import type { InferStream, StreamInput, StreamOptions } from '../../data-plane/streams/infer-stream.ts';
+import { StreamSession } from '../../data-plane/streams/stream-session.ts';
 import {
   ModelInferRequestSchema,
   ModelStreamInferResponseSchema,
@@ -29,6 +31,10 @@ interface Held {
 class HeldDataPlane implements DataPlane {
   readonly held: Held[] = [];
   releases = 0;
+
+  openStream<Input extends StreamInput>(options: StreamOptions<Input>): InferStream<Input> {
+    return new StreamSession({ ...options, inferMany: (request, signal) => this.infer(request, signal) });
+  }
 
   deadlineAfter(): number {
     return Number.POSITIVE_INFINITY;
@@ -289,7 +295,7 @@ test('every response says that it is the last of its request', () => {
   const outputs = [{ name: 'y', datatype: 'UINT8', shape: [1, 5000], data: new Uint8Array(5000).fill(7) }] as const;
   const response = { model: 'm', version: '1', id: 'i', outputs };
   const read = (bytes: readonly Uint8Array[]) => fromBinary(ModelStreamInferResponseSchema, Buffer.concat(bytes));
-  const answered = read(encodeStreamResponse({ errorMessage: '', response }));
+  const answered = read(encodeStreamResponse({ errorMessage: '', response, isFinal: true }));
   expect(answered.errorMessage).toBe('');
   expect(answered.inferResponse).toMatchObject({ modelName: 'm', modelVersion: '1', id: 'i' });
   expect(answered.inferResponse?.rawOutputContents[0]?.every((byte) => byte === 7)).toBe(true);
@@ -297,6 +303,7 @@ test('every response says that it is the last of its request', () => {
     encodeStreamResponse({
       errorMessage: 'Größe '.repeat(40),
       response: { model: '', version: '', id: 'i', outputs: [] },
+      isFinal: true,
     }),
   );
   expect(refused.errorMessage).toBe('Größe '.repeat(40));

@@ -1,12 +1,17 @@
 import { InferenceError } from '@millrace/protocol';
 import { describe, expect, test } from 'vitest';
-import { echoEdge, jsonRequest } from './testing/echo-double.ts';
+import { echoEdge, jsonRequest, noStreams } from './testing/echo-double.ts';
 
 describe('failures', () => {
   const request = jsonRequest({ inputs: [] });
   const failing = (error: unknown, retryAfterSeconds = 1) =>
     echoEdge({
-      dataPlane: { noteRefusal: () => {}, deadlineAfter: () => 0, infer: () => Promise.reject(error) },
+      dataPlane: {
+        noteRefusal: () => {},
+        deadlineAfter: () => 0,
+        openStream: noStreams,
+        infer: () => Promise.reject(error),
+      },
       limits: { retryAfterSeconds },
     });
 

@@ -3,7 +3,7 @@ import { type HttpServer, serveHttp } from '@millrace/http';
 import type { CancelReason } from '@millrace/protocol';
 import { afterEach, expect, test } from 'vitest';
 import type { DataPlane, InferAnswer } from '../../data-plane/infer.ts';
-import { binary, binaryRequest, bytesOf, echoEdge, input } from './testing/echo-double.ts';
+import { binary, binaryRequest, bytesOf, echoEdge, input, noStreams } from './testing/echo-double.ts';
 
 const servers: HttpServer[] = [];
 const sockets: Socket[] = [];
@@ -67,6 +67,7 @@ test('a client that hangs up while the model runs cancels the inference, and its
   const { socket } = await dial({
     noteRefusal: () => {},
     deadlineAfter: () => Number.POSITIVE_INFINITY,
+    openStream: noStreams,
     infer: (inference, signal) =>
       new Promise<InferAnswer>((resolve) => {
         signal.onCancel((why) => {
@@ -98,6 +99,7 @@ test('a client that hangs up in the middle of a large answer releases it, once',
   const { socket } = await dial({
     noteRefusal: () => {},
     deadlineAfter: () => Number.POSITIVE_INFINITY,
+    openStream: noStreams,
     infer: () =>
       Promise.resolve({
         model: 'm',

@@ -3,6 +3,8 @@ import { type HttpHandler, type InjectedRequest, type InjectedResponse, inject }
 import { type CancelSignal, type ErrorCode, InferenceError } from '@millrace/protocol';
 import type { Catalogue } from '../../../catalogue/catalogue.ts';
 import type { DataPlane, InferAnswer, InferRequest } from '../../../data-plane/infer.ts';
+import type { InferStream, StreamInput, StreamOptions } from '../../../data-plane/streams/infer-stream.ts';
+import { StreamSession } from '../../../data-plane/streams/stream-session.ts';
 import type { ModelView } from '../../../model/model-view.ts';
 import { createRestEdge, type RestEdgeOptions } from '../edge.ts';
 
@@ -19,6 +21,10 @@ export class EchoDataPlane implements DataPlane {
 
   noteRefusal(code: ErrorCode): void {
     this.refusals.push(code);
+  }
+
+  openStream<Input extends StreamInput>(options: StreamOptions<Input>): InferStream<Input> {
+    return new StreamSession({ ...options, inferMany: (request, signal) => this.infer(request, signal) });
   }
 
   infer(request: InferRequest, _signal: CancelSignal): Promise<InferAnswer> {
@@ -42,6 +48,11 @@ export class EchoDataPlane implements DataPlane {
       },
     });
   }
+}
+
+/** For data planes that are asked for none. */
+export function noStreams(): never {
+  throw new Error('no streams are opened here');
 }
 
 export function viewOf(name: string, more: Partial<ModelView> = {}): ModelView {

@@ -3,7 +3,7 @@ import type { Findings } from '../../config-text/findings.ts';
 import type { ModelConfig } from '../../config-text/model-config-schema.ts';
 import { parameterPrefix } from '../../model-parameters.ts';
 import type { RecognisedKind } from '../model-kind.ts';
-import { refuseConcurrency } from '../refuse-concurrency.ts';
+import { refusePipelineSettings } from '../refuse-pipeline-settings.ts';
 import { ensemblePlatformName, readEnsembleVersion } from './read-ensemble.ts';
 
 export const ensembleKind: RecognisedKind = {
@@ -32,7 +32,7 @@ const ownParameters = new Set(['millrace.queue_requests_max', 'millrace.queue_by
 
 /** What an ensemble's configuration may not ask for, because only models with instances have it. */
 function checkHead(config: ModelConfig, findings: Findings): void {
-  refuseConcurrency(config, findings);
+  refusePipelineSettings(config, findings);
   const { platform = '', backend = '' } = config;
   if (platform !== '' && platform !== ensemblePlatformName) {
     findings.problem('platform', `is ${JSON.stringify(platform)}, but ensemble_scheduling needs "ensemble"`);

@@ -1,6 +1,6 @@
 /** An ONNX graph, run by ONNX Runtime. */
 import type { ModelKind } from '../model-kind.ts';
-import { refuseConcurrency } from '../refuse-concurrency.ts';
+import { refusePipelineSettings } from '../refuse-pipeline-settings.ts';
 import { onnxBackendName, onnxPlatformName } from './complete-config.ts';
 import { readOnnxVersion } from './read-onnx-version.ts';
 
@@ -13,6 +13,6 @@ export const onnxKind: ModelKind = {
   instances: 'on-cpu-or-gpu',
   needsVersionFolder: true,
   runsCode: false,
-  checkHead: refuseConcurrency,
+  checkHead: refusePipelineSettings,
   readVersion: readOnnxVersion,
 };

@@ -16,6 +16,8 @@ export interface PipelineDescription {
   readonly inputs?: readonly TensorSpec[];
   readonly outputs?: readonly TensorSpec[];
   readonly maxBatchSize?: number;
+  /** It answers a request any number of times. */
+  readonly decoupled?: boolean;
 }
 
 export type Described = { readonly description: PipelineDescription } | { readonly problem: string };
@@ -86,11 +88,12 @@ function describedFrom(json: string): Described | undefined {
   const { problem, declaration } = (value ?? {}) as { problem?: unknown; declaration?: Record<string, unknown> };
   if (typeof problem === 'string') return { problem };
   if (typeof declaration !== 'object' || declaration === null) return undefined;
-  const { inputs, outputs, maxBatchSize } = declaration;
+  const { inputs, outputs, maxBatchSize, decoupled } = declaration;
   const isRight =
     (inputs === undefined || isSpecList(inputs)) &&
     (outputs === undefined || isSpecList(outputs)) &&
-    (maxBatchSize === undefined || Number.isSafeInteger(maxBatchSize));
+    (maxBatchSize === undefined || Number.isSafeInteger(maxBatchSize)) &&
+    (decoupled === undefined || typeof decoupled === 'boolean');
   return isRight ? { description: declaration as PipelineDescription } : undefined;
 }
 

@@ -32,6 +32,7 @@ export async function readPipelineVersion(
   const labels = await readAllLabels(place.path, config, findings);
   const rowsMax = rowsMaxOf(config, description, findings);
   const isBatched = rowsMax > 0;
+  const isDecoupled = isDecoupledBy(config, description, isBatched, findings);
   const inputs = takeSpecs(config, 'input', description.inputs, isBatched, findings);
   const outputs = takeSpecs(config, 'output', description.outputs, isBatched, findings);
   const { problems, warnings } = findings;
@@ -45,6 +46,7 @@ export async function readPipelineVersion(
     max_batch_size: rowsMax,
     input: inputs.map((spec, index) => ({ ...config.input?.[index], ...entryFrom(spec, isBatched) })),
     output: outputs.map((spec, index) => ({ ...config.output?.[index], ...entryFrom(spec, isBatched) })),
+    ...(isDecoupled ? { model_transaction_policy: { decoupled: true } } : {}),
     instance_group: groups.map(({ name, count }) => ({ name, kind: 'KIND_CPU' as const, count })),
   };
   const definition: ModelVersionDefinition = {
@@ -60,6 +62,7 @@ export async function readPipelineVersion(
       isBatched,
       rowsMax: Math.max(1, rowsMax),
       labels,
+      ...(isDecoupled ? { isDecoupled } : {}),
       config: jsonFromModelConfig(completed),
     },
     policy: resolveModelPolicy({
@@ -72,7 +75,7 @@ export async function readPipelineVersion(
       isConcurrent: true,
     }),
     runner: 'queue',
-    pipeline: { concurrency: settings.concurrency },
+    pipeline: { concurrency: settings.concurrency, ...(isDecoupled ? { isDecoupled } : {}) },
   };
   return { definition, problems, warnings };
 }
@@ -105,6 +108,28 @@ async function takeDescription(
   if ('description' in described) return described.description;
   findings.problem('', `${path}: ${described.problem}`);
   return {};
+}
+
+/** The module knows; where it is not asked, the configuration says, and the load checks it. */
+function isDecoupledBy(
+  config: ModelConfig,
+  { decoupled }: PipelineDescription,
+  isBatched: boolean,
+  findings: Findings,
+): boolean {
+  const field = 'model_transaction_policy.decoupled';
+  const written = config.model_transaction_policy?.decoupled;
+  if (written !== undefined && decoupled !== undefined && written !== decoupled) {
+    findings.problem(
+      field,
+      `is ${written}, but the module ${decoupled ? 'gives several answers' : 'gives one answer'}`,
+    );
+  }
+  const isDecoupled = written ?? decoupled ?? false;
+  if (isDecoupled && isBatched) {
+    findings.problem(field, 'a decoupled pipeline answers each request by itself; remove max_batch_size');
+  }
+  return isDecoupled;
 }
 
 function rowsMaxOf(config: ModelConfig, { maxBatchSize }: PipelineDescription, findings: Findings): number {

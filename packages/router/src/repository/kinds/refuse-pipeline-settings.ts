@@ -3,7 +3,13 @@ import type { ModelConfig } from '../config-text/model-config-schema.ts';
 import { concurrencyParameter } from '../model-parameters.ts';
 
 /** For kinds whose instances run one batch after the other, or that have none. */
-export function refuseConcurrency(config: ModelConfig, findings: Findings): void {
+export function refusePipelineSettings(config: ModelConfig, findings: Findings): void {
+  if (config.model_transaction_policy?.decoupled === true) {
+    findings.problem(
+      'model_transaction_policy.decoupled',
+      'only pipelines give several answers to a request; an ONNX model gives one, so set it to false',
+    );
+  }
   if (config.parameters?.[concurrencyParameter] === undefined) return;
   findings.problem(
     `parameters[${JSON.stringify(concurrencyParameter)}]`,

@@ -1,0 +1,96 @@
+import { Cancellation, HeapRegion, InferenceError, type PartialAnswerMessage } from '@millrace/protocol';
+import { expect, test } from 'vitest';
+import type { SteppedRun } from '../engine.ts';
+import { GuardedOutputMemory } from '../guarded-output-memory.ts';
+import { SteppedRuns } from './stepped-runs.ts';
+
+/** A run that gives so many answers of one byte, and says what was asked of it. */
+function runOf(answers: number, failsAt = -1) {
+  const asked = { steps: 0, ends: 0 };
+  const run: SteppedRun = {
+    async step(memory) {
+      asked.steps += 1;
+      if (asked.steps === failsAt) throw new InferenceError('inference-failed', 'it broke');
+      if (asked.steps > answers) return undefined;
+      const [part] = memory.layOut([1]) as [Uint8Array];
+      memory.write(0, Uint8Array.of(asked.steps));
+      return { outputs: [{ index: 0, shape: [1], data: part }] };
+    },
+    end: () => {
+      asked.ends += 1;
+    },
+  };
+  return { run, asked };
+}
+
+function runsUnderTest(refuse?: InferenceError) {
+  const sent: PartialAnswerMessage[] = [];
+  let lent = 0;
+  const lend = (bytes: number) => {
+    lent += 1;
+    const region = new HeapRegion(new Uint8Array(bytes));
+    return {
+      bytes: region.bytes,
+      release: () => {
+        lent -= 1;
+      },
+    };
+  };
+  const runs = new SteppedRuns({
+    makeMemory: () => new GuardedOutputMemory(lend, () => 7),
+    send: (message) => {
+      if (refuse !== undefined) message.region.release();
+      else sent.push(message);
+      return refuse;
+    },
+  });
+  return { runs, sent, lent: () => lent };
+}
+
+const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+test('a step is asked for only when the router takes one more', async () => {
+  const { runs, sent } = runsUnderTest();
+  const { run, asked } = runOf(5);
+  runs.open(3, 2);
+  const ended = runs.answer(3, run, new Cancellation());
+  await turn();
+  expect([sent.map(({ sequence }) => sequence), asked.steps]).toEqual([[1, 2], 2]);
+  runs.grant({ kind: 'grant', batch: 3, answers: 1 });
+  await turn();
+  expect(sent.map(({ batch, sequence, outputs }) => [batch, sequence, outputs[0]?.data[0]])).toEqual([
+    [3, 1, 1],
+    [3, 2, 2],
+    [3, 3, 3],
+  ]);
+  runs.grant({ kind: 'grant', batch: 3, answers: 9 });
+  await ended;
+  expect([sent.length, asked.ends]).toEqual([5, 0]);
+  runs.grant({ kind: 'grant', batch: 3, answers: 9 });
+  await turn();
+  expect(sent).toHaveLength(5);
+});
+
+test('one that is cancelled while it waits for credit ends at once, and its run is told', async () => {
+  const { runs, sent } = runsUnderTest();
+  const { run, asked } = runOf(5);
+  const cancellation = new Cancellation();
+  runs.open(1, 1);
+  const ended = runs.answer(1, run, cancellation);
+  await turn();
+  cancellation.cancel('cancelled');
+  await expect(ended).rejects.toMatchObject({ code: 'cancelled' });
+  expect([sent.length, asked]).toEqual([1, { steps: 1, ends: 1 }]);
+});
+
+test('a step that fails, or an answer that cannot be sent, fails the run, and no memory is kept', async () => {
+  const failing = runsUnderTest();
+  failing.runs.open(1, 8);
+  const failed = failing.runs.answer(1, runOf(5, 3).run, new Cancellation());
+  await expect(failed).rejects.toMatchObject({ message: 'it broke' });
+  expect([failing.sent.length, failing.lent()]).toEqual([2, 2]);
+  const full = runsUnderTest(new InferenceError('unsupported', 'too long'));
+  full.runs.open(1, 8);
+  await expect(full.runs.answer(1, runOf(5).run, new Cancellation())).rejects.toMatchObject({ message: 'too long' });
+  expect(full.lent()).toBe(0);
+});

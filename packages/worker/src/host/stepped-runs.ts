@@ -1,0 +1,87 @@
+/** The runs that answer step by step: each step waits until the router takes one more answer. */
+import type { Cancellation, GrantMessage, PartialAnswerMessage } from '@millrace/protocol';
+import { InferenceError } from '@millrace/protocol';
+import type { SteppedRun } from '../engine.ts';
+import type { GuardedOutputMemory } from '../guarded-output-memory.ts';
+
+export interface SteppedRunsParts {
+  readonly makeMemory: () => GuardedOutputMemory;
+  /** Returns why it could not be sent; its region is given back then. */
+  readonly send: (message: PartialAnswerMessage) => InferenceError | undefined;
+}
+
+/** How many more answers the router takes of one batch. */
+interface Credit {
+  answers: number;
+  /** Called when there is credit again; undefined: nobody waits for it. */
+  onGrant: (() => void) | undefined;
+}
+
+export class SteppedRuns {
+  readonly #parts: SteppedRunsParts;
+  readonly #credits = new Map<number, Credit>();
+
+  constructor(parts: SteppedRunsParts) {
+    this.#parts = parts;
+  }
+
+  /** One for a batch that has ended is late, and means nothing. */
+  grant({ batch, answers }: GrantMessage): void {
+    const credit = this.#credits.get(batch);
+    if (credit === undefined) return;
+    credit.answers += answers;
+    const { onGrant } = credit;
+    credit.onGrant = undefined;
+    onGrant?.();
+  }
+
+  /** `answers`: what was granted before. */
+  open(batch: number, answers: number): void {
+    this.#credits.set(batch, { answers, onGrant: undefined });
+  }
+
+  /** Sends what the run gives; resolves when it has given all. Rejects as its steps do, with `cancelled` when it was cancelled. */
+  async answer(batch: number, run: SteppedRun, cancellation: Cancellation): Promise<void> {
+    const credit = this.#credits.get(batch) as Credit;
+    let isOver = false;
+    cancellation.onCancel(() => {
+      if (isOver) return;
+      isOver = true;
+      run.end();
+      credit.onGrant?.();
+    });
+    try {
+      for (let sequence = 1; ; sequence++) {
+        if (credit.answers === 0 && !isOver) await granted(credit);
+        if (isOver) throw new InferenceError('cancelled', 'nobody waits for the answer');
+        credit.answers -= 1;
+        if (!(await this.#step(batch, sequence, run))) return;
+      }
+    } finally {
+      isOver = true;
+      this.#credits.delete(batch);
+    }
+  }
+
+  /** False: it has ended. */
+  async #step(batch: number, sequence: number, run: SteppedRun): Promise<boolean> {
+    const memory = this.#parts.makeMemory();
+    try {
+      const result = await run.step(memory);
+      if (result === undefined) return false;
+      const region = memory.take(result.outputs);
+      const problem = this.#parts.send({ kind: 'partial-answer', batch, sequence, outputs: result.outputs, region });
+      if (problem !== undefined) throw problem;
+      return true;
+    } catch (error) {
+      memory.release();
+      throw error;
+    }
+  }
+}
+
+function granted(credit: Credit): Promise<void> {
+  return new Promise((resolve) => {
+    credit.onGrant = resolve;
+  });
+}
