@@ -214,9 +214,8 @@ test('a run over its limit costs the worker its life and the request its answer,
   expectAllSettled(stage);
 });
 
-test('a drain and a retirement let a runner finish what it holds, parts that begin later included', async () => {
-  const stage = new PlaneOnStage();
-  const link = stage.worker(1);
+/** A runner that asks the queue only when it is told to, by what is returned. */
+function holdByRunner(stage: PlaneOnStage): () => void {
   let begin: () => void = () => {};
   stage.model.runner = {
     async run(request, signal) {
@@ -226,6 +225,13 @@ test('a drain and a retirement let a runner finish what it holds, parts that beg
       return stage.plane.queue.run(request, signal);
     },
   };
+  return () => begin();
+}
+
+test('a drain and a retirement let a runner finish what it holds, parts that begin later included', async () => {
+  const stage = new PlaneOnStage();
+  const link = stage.worker(1);
+  const begin = holdByRunner(stage);
   const sent = stage.send([1]);
   const ended: string[] = [];
   void stage.plane.roster.retire(stage.model).then(() => ended.push('retired'));
@@ -247,15 +253,7 @@ test('a drain and a retirement let a runner finish what it holds, parts that beg
 test('a drain that waits for a runner refuses requests without one too', async () => {
   const stage = new PlaneOnStage();
   const link = stage.worker(1);
-  let begin: () => void = () => {};
-  stage.model.runner = {
-    async run(request, signal) {
-      await new Promise<void>((resolve) => {
-        begin = resolve;
-      });
-      return stage.plane.queue.run(request, signal);
-    },
-  };
+  const begin = holdByRunner(stage);
   const sent = stage.send([1]);
   const drained = stage.plane.drain();
   stage.model.runner = undefined;

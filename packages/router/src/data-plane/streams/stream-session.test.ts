@@ -105,6 +105,28 @@ test('a model is granted eight answers ahead of what the caller takes, and one m
   expect([said.at(-1), one.granted]).toEqual(['a:3', 12]);
 });
 
+test('answers that take long to finish keep their order, and the end comes after them', async () => {
+  const { session, asked, said, answer, end } = sessionUnderTest();
+  session.grant(10);
+  const finishes: (() => void)[] = [];
+  const finish = (given: InferAnswer): Promise<InferAnswer> =>
+    new Promise((resolve) => {
+      finishes.push(() => resolve(given));
+    });
+  session.input({ name: 'a', request: () => inferRequest({ id: 'a' }), finish, onDone: () => {} });
+  const [one] = asked as [Asked];
+  one.flow.give(answer(1));
+  one.flow.give(answer(2));
+  one.resolve(end());
+  await turn();
+  expect([said, finishes.length]).toEqual([[], 1]);
+  finishes[0]?.();
+  await turn();
+  finishes[1]?.();
+  await turn();
+  expect(said).toEqual(['a:1', 'a:2', 'a.*']);
+});
+
 test('unused credit goes to the next worker', () => {
   const { asked, answer, input } = sessionUnderTest();
   input('a');

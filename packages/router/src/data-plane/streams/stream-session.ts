@@ -27,6 +27,8 @@ interface Entry<Input extends StreamInput> {
   readonly input: Input;
   readonly cancellation: Cancellation;
   readonly place: WindowEntry<Due<Input>>;
+  /** Done when what is still to be done with its answers so far is done; undefined: nothing is. */
+  finishing: Promise<void> | undefined;
 }
 
 export class StreamSession<Input extends StreamInput> implements InferStream<Input> {
@@ -49,7 +51,7 @@ export class StreamSession<Input extends StreamInput> implements InferStream<Inp
 
   input(input: Input): void {
     const place = this.#window.add();
-    const entry: Entry<Input> = { input, cancellation: new Cancellation(), place };
+    const entry: Entry<Input> = { input, cancellation: new Cancellation(), place, finishing: undefined };
     this.#entries.set(place, entry);
     this.#isTaking = true;
     const answered = this.#answer(entry);
@@ -57,11 +59,11 @@ export class StreamSession<Input extends StreamInput> implements InferStream<Inp
     answered.then(
       (answer) => {
         input.onDone();
-        this.#end(entry, answer);
+        afterFinishing(entry, () => this.#end(entry, answer));
       },
       (error: unknown) => {
         input.onDone();
-        this.#settle(entry, asInferenceError(error));
+        afterFinishing(entry, () => this.#settle(entry, asInferenceError(error)));
       },
     );
     this.#pace();
@@ -95,13 +97,13 @@ export class StreamSession<Input extends StreamInput> implements InferStream<Inp
     for (const { cancellation } of all) cancellation.cancel('cancelled');
   }
 
-  #answer({ input, cancellation, place }: Entry<Input>): Promise<InferAnswer> {
+  #answer(entry: Entry<Input>): Promise<InferAnswer> {
+    const { input, cancellation, place } = entry;
     const ask = (request: InferRequest): Promise<InferAnswer> => {
       const flow = new AnswerFlow((answer) => this.#give(entry, answer, flow));
       flow.grant(answersAheadMax);
       return this.#parts.inferMany(this.#heard(request, place), cancellation, flow);
     };
-    const entry = this.#entries.get(place) as Entry<Input>;
     const finished = (answer: InferAnswer): InferAnswer | Promise<InferAnswer> =>
       input.finish === undefined || answer.isEnd === true ? answer : finish(input, answer, cancellation);
     try {
@@ -152,9 +154,14 @@ export class StreamSession<Input extends StreamInput> implements InferStream<Inp
       this.#parts.memory.count(bytes);
       this.#send();
     };
-    if (input.finish === undefined) give(answer);
-    else
-      finish(input, answer, cancellation).then(give, (error: unknown) => this.#refuse(entry, asInferenceError(error)));
+    if (input.finish === undefined) {
+      give(answer);
+      return;
+    }
+    // One after the other: answers of a request keep their order, and its end comes after them.
+    entry.finishing = (entry.finishing ?? Promise.resolve())
+      .then(() => finish(input, answer, cancellation))
+      .then(give, (error: unknown) => this.#refuse(entry, asInferenceError(error)));
   }
 
   #end(entry: Entry<Input>, answer: InferAnswer): void {
@@ -231,6 +238,11 @@ export class StreamSession<Input extends StreamInput> implements InferStream<Inp
       this.#parts.listener.onEnd(this.#isDraining ? 'draining' : 'done');
     } else this.#pace();
   }
+}
+
+function afterFinishing({ finishing }: Entry<StreamInput>, end: () => void): void {
+  if (finishing === undefined) end();
+  else void finishing.then(end);
 }
 
 async function finish(input: StreamInput, answer: InferAnswer, signal: CancelSignal): Promise<InferAnswer> {
