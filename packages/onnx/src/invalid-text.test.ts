@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
-import { hasInvalidText, textBytesMax, textDepthMax } from './invalid-text.ts';
+import { checkedTextBytesMax, hasInvalidText, textDepthMax } from './invalid-text.ts';
 import { field, modelBytes } from './testing/index.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'millrace-text-'));
@@ -31,7 +31,7 @@ test.each([
   ['a list in an attribute', node(field(9, 'a'), field(9, latin))],
   ['a tensor in an attribute', node(field(5, [field(6, latin)]))],
   ['a subgraph', node(field(6, [node(field(4, latin))]))],
-  ['a text that is too long for one', node(field(4, Buffer.alloc(textBytesMax + 1, 'a')))],
+  ['a text that is too long for one', node(field(4, Buffer.alloc(checkedTextBytesMax + 1, 'a')))],
 ])('bytes that are not UTF-8 are found in %s', async (_, graphField) => {
   expect(await isFoundIn(graphField)).toBe(true);
 });

@@ -5,7 +5,7 @@ import { graphFields, modelFields } from './rewrite-graph.ts';
 import { type WireField, WireReader } from './wire-reader.ts';
 
 /** A longer one counts as invalid: it is a blob, not a text. */
-export const textBytesMax = 1024 * 1024;
+export const checkedTextBytesMax = 1024 * 1024;
 /** Deeper subgraphs count as holding such texts. */
 export const textDepthMax = 32;
 
@@ -86,7 +86,8 @@ class TextSearch {
 
   async #visitText(field: WireField): Promise<void> {
     const isText =
-      field.end - field.start <= textBytesMax && isUtf8(await this.#reader.readBytes(field, textBytesMax, 'a text'));
+      field.end - field.start <= checkedTextBytesMax &&
+      isUtf8(await this.#reader.readBytes(field, checkedTextBytesMax, 'a text'));
     if (!isText) this.#isFound = true;
   }
 }

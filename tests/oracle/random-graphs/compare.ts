@@ -76,7 +76,7 @@ function numbersOf(tensor: Tensor): ArrayLike<number> {
  * Whether a wrong answer looks like memory that the engine did not write: an output of zeros only, or one that holds, byte by byte,
  * a tensor of another request.
  */
-export function looksUnwritten(
+export function isProbablyUnwritten(
   request: CaseRequest,
   actual: readonly Tensor[],
   others: readonly CaseRequest[],

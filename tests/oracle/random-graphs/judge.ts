@@ -1,7 +1,7 @@
 /** Collects what the server said to the requests of one graph, and finds what is wrong with it. */
 import { errorCatalogue, InferenceError, type Tensor } from '@millrace/protocol';
 import type { Case, CaseRequest } from './case.ts';
-import { differenceOf, looksUnwritten } from './compare.ts';
+import { differenceOf, isProbablyUnwritten } from './compare.ts';
 import type { Failure, FailureKind } from './result.ts';
 
 export class Judge {
@@ -26,7 +26,7 @@ export class Judge {
     const difference = differenceOf(this.#graph, request.outputs, outputs);
     if (difference === undefined) return;
     this.fail('wrong', difference);
-    if (looksUnwritten(request, outputs, this.#graph.requests)) this.fail('unwritten', difference);
+    if (isProbablyUnwritten(request, outputs, this.#graph.requests)) this.fail('unwritten', difference);
   }
 
   refused(request: CaseRequest, error: unknown): void {

@@ -7,7 +7,7 @@ import { dirname, join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { repositoryRoot } from '../../support/repository-root.ts';
 import { Figures } from './figures.ts';
-import type { CaseResult, LaneName } from './result.ts';
+import type { CaseResult, OracleLane } from './result.ts';
 import { pythonDefault, runGraphs, type ServedChunk } from './run-graphs.ts';
 import { shrink } from './shrink.ts';
 
@@ -37,7 +37,7 @@ if (!isWhole || graphsInChunk === 0 || !lanes.includes(values.lane)) {
   process.exit(2);
 }
 const isVerdictOnly = values['verdicts-only'];
-const lane = values.lane as LaneName | undefined;
+const lane = values.lane as OracleLane | undefined;
 const failuresFolder = join(repositoryRoot, '.cache/oracle/failures');
 /** A progress line is written after so many graphs. */
 const progressEvery = 1000;

@@ -1,9 +1,9 @@
 /** In which order the requests of a graph are sent, all of them in one turn. */
-import { Random } from '../../fuzz/random.ts';
+import { FuzzRandom } from '../../fuzz/random.ts';
 
 /** Each round sends every request twice, so that more wait than the instance takes at once and the rest share runs. */
 export function ordersOf(requests: number, seed: number, rounds: number): readonly (readonly number[])[] {
-  const random = new Random(seed);
+  const random = new FuzzRandom(seed);
   return Array.from({ length: rounds }, () => {
     const order = Array.from({ length: 2 * requests }, (_, index) => index % requests);
     for (let at = order.length - 1; at > 0; at--) {

@@ -1,6 +1,6 @@
 /** What came of one graph. */
 
-export type LaneName = 'inline' | 'local' | 'wire';
+export type OracleLane = 'inline' | 'local' | 'wire';
 
 export type FailureKind =
   /** Shape, datatype or an element differs from ONNX Runtime's answer. */
@@ -28,7 +28,7 @@ export interface Failure {
 export interface CaseResult {
   readonly seed: number;
   readonly name: string;
-  readonly lane: LaneName;
+  readonly lane: OracleLane;
   readonly independent: boolean;
   readonly stacked: string;
   readonly operators: readonly string[];

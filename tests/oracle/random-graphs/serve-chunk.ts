@@ -1,7 +1,7 @@
 /** Serves the graphs of a chunk and says what came of each. */
 import { analyseRowsOfFile, type RowVerdict } from '@millrace/onnx';
 import { type Case, modelPath, readChunk } from './case.ts';
-import type { CaseResult, Failure, LaneName } from './result.ts';
+import type { CaseResult, Failure, OracleLane } from './result.ts';
 import { serveInProcess } from './serve-in-process.ts';
 import { serveOverWire } from './serve-over-wire.ts';
 
@@ -10,7 +10,7 @@ export interface ChunkOrder {
   /** Names of the graphs to serve; all unless given. */
   readonly only?: readonly string[];
   /** The lane of all graphs; by their seeds unless given. */
-  readonly lane?: LaneName;
+  readonly lane?: OracleLane;
   /** Lets requests share runs by configuration, whatever the graph is: to see that wrong answers are found. */
   readonly isSharingForced?: boolean;
   /** Serves nothing: only the verdict of each graph is compared with what its requests in one run give. */
@@ -18,7 +18,7 @@ export interface ChunkOrder {
 }
 
 /** One graph in 50 over the wire, and one in 8 of the others in a worker process. */
-export function laneOfSeed(seed: number): LaneName {
+export function laneOfSeed(seed: number): OracleLane {
   if (seed % 50 === 7) return 'wire';
   return seed % 8 === 3 ? 'local' : 'inline';
 }
@@ -26,7 +26,7 @@ export function laneOfSeed(seed: number): LaneName {
 export async function serveChunk(order: ChunkOrder): Promise<readonly CaseResult[]> {
   const { folder, only, lane, isSharingForced = false, isVerdictOnly = false } = order;
   const cases = readChunk(folder).filter(({ name }) => only === undefined || only.includes(name));
-  const laneOf = ({ seed }: Case): LaneName => {
+  const laneOf = ({ seed }: Case): OracleLane => {
     const natural = lane ?? laneOfSeed(seed);
     // What is configured is configured in process.
     return isSharingForced && natural === 'wire' ? 'inline' : natural;

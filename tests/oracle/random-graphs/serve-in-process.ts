@@ -16,9 +16,9 @@ import { type Assembly, assemble } from 'millrace/internal';
 import { type Case, modelPath } from './case.ts';
 import { Judge } from './judge.ts';
 import { ordersOf } from './orders.ts';
-import type { LaneName } from './result.ts';
+import type { OracleLane } from './result.ts';
 
-export interface Served {
+export interface ServedGraph {
   readonly judge: Judge;
   readonly sharedRuns: number;
 }
@@ -51,9 +51,9 @@ class SharedRuns implements DataPlaneObserver {
 export async function serveInProcess(
   folder: string,
   cases: readonly Case[],
-  laneOf: (graph: Case) => LaneName,
+  laneOf: (graph: Case) => OracleLane,
   isSharingForced: boolean,
-): Promise<ReadonlyMap<string, Served>> {
+): Promise<ReadonlyMap<string, ServedGraph>> {
   if (cases.length === 0) return new Map();
   const paths = cases.map((graph) => placed(folder, graph, laneOf(graph), isSharingForced));
   const shared = new SharedRuns();
@@ -91,7 +91,7 @@ export async function serveInProcess(
 }
 
 /** What is served for a graph: its file, or a repository with it, where something is configured. Nothing is but where it runs. */
-function placed(folder: string, graph: Case, lane: LaneName, isSharingForced: boolean): string {
+function placed(folder: string, graph: Case, lane: OracleLane, isSharingForced: boolean): string {
   const lines = [
     ...(isSharingForced ? ['max_batch_size: 64', 'dynamic_batching { }'] : []),
     ...(lane === 'local' ? [parameter('millrace.lane', 'local'), parameter('millrace.worker_group', 'oracle')] : []),

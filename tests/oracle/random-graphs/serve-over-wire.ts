@@ -10,7 +10,7 @@ import { ServerProcess } from '../../support/server-process.ts';
 import { type Case, type CaseRequest, modelPath } from './case.ts';
 import { Judge } from './judge.ts';
 import { ordersOf } from './orders.ts';
-import type { Served } from './serve-in-process.ts';
+import type { ServedGraph } from './serve-in-process.ts';
 
 const rounds = 2;
 const headerLengthField = 'inference-header-content-length';
@@ -25,8 +25,8 @@ interface GrpcAnswer {
   readonly raw_output_contents: readonly Buffer[];
 }
 
-export async function serveOverWire(folder: string, cases: readonly Case[]): Promise<ReadonlyMap<string, Served>> {
-  const served = new Map<string, Served>();
+export async function serveOverWire(folder: string, cases: readonly Case[]): Promise<ReadonlyMap<string, ServedGraph>> {
+  const served = new Map<string, ServedGraph>();
   if (cases.length === 0) return served;
   // The server is ready when one model is: there is one that always loads.
   const known = join(folder, 'always-ready.onnx');

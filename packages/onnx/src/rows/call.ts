@@ -1,15 +1,15 @@
 import type { AttributeValue, GraphProto, NodeProto } from '../model/model-proto.ts';
 import type { Symbols } from './symbols.ts';
-import { type OutputValue, type SequenceValue, unknown, type Value } from './value.ts';
+import { type OperatorOutput, type SequenceValue, unknown, type Value } from './value.ts';
 
 /** Runs a subgraph of the node at hand: values for its inputs in, values of its outputs out. */
 export type RunSubgraph = (graph: GraphProto, inputs: readonly Value[]) => readonly Value[];
 
 /** What an operator does to the rows: the values of its outputs. Throws `RowsMixed` where it mixes them or cannot tell. */
-export type Transfer = (call: Call) => OutputValue | readonly OutputValue[];
+export type Transfer = (call: OperatorCall) => OperatorOutput | readonly OperatorOutput[];
 
 /** One node with what is known of its inputs. */
-export class Call {
+export class OperatorCall {
   readonly node: NodeProto;
   /** Of the node's domain. */
   readonly opset: number;

@@ -7,13 +7,13 @@ import {
   type ModelProto,
   type NodeProto,
 } from '../model/model-proto.ts';
-import { Call } from './call.ts';
+import { OperatorCall } from './call.ts';
 import { storedValue } from './operators/generators.ts';
 import { takesSequences, transferOf } from './operators/operator-table.ts';
 import { Symbols } from './symbols.ts';
 import {
   type MixedValue,
-  type OutputValue,
+  type OperatorOutput,
   plain,
   RowsMixed,
   type SequenceValue,
@@ -117,7 +117,7 @@ export class Interpreter {
     node: NodeProto,
     inputs: readonly (Value | SequenceValue | undefined)[],
     scope: Scope,
-  ): readonly OutputValue[] {
+  ): readonly OperatorOutput[] {
     const attributes = resolved(node.attributes, scope);
     const body = this.#model.functions.get(functionKey(node.domain, node.operator));
     if (body !== undefined && isBuiltIn(node.domain))
@@ -131,7 +131,7 @@ export class Interpreter {
     }
     const opset = scope.opsets.get(node.domain);
     if (opset === undefined) throw unknown(`the file does not say which operator set ${name} is of`);
-    const call = new Call(node, attributes, opset, inputs, this.symbols, (graph, values) =>
+    const call = new OperatorCall(node, attributes, opset, inputs, this.symbols, (graph, values) =>
       this.#runSubgraph(graph, values, scope),
     );
     try {
@@ -161,7 +161,7 @@ export class Interpreter {
     attributes: ReadonlyMap<string, AttributeValue>,
     inputs: readonly (Value | SequenceValue | undefined)[],
     caller: Scope,
-  ): readonly OutputValue[] {
+  ): readonly OperatorOutput[] {
     this.#mustNotBeTooDeep(caller);
     const values = new Map<string, Value | SequenceValue>();
     for (const [index, name] of body.inputs.entries()) {

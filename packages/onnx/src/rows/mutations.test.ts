@@ -50,6 +50,13 @@ const mutations: readonly Mutation[] = [
     "if (value.kind === 'rows') return [];\n    if (false)\n        throw mixed('it removes every axis",
   ),
   mutation(
+    1,
+    'inputs of one shape until opset 7',
+    'operators/elementwise.js',
+    'if (call.opset < 8 && values.some(isRows) && !values.every(isRows))',
+    never,
+  ),
+  mutation(
     2,
     'ranges over the rows',
     'operators/generators.js',

@@ -5,10 +5,10 @@
 import { isRows } from './axes.ts';
 import { rowCount, Size } from './size.ts';
 import type { Symbols } from './symbols.ts';
-import { mixed, mustHaveDims, type OutputValue, plain, type RowsValue, rows, unknown, type Value } from './value.ts';
+import { mixed, mustHaveDims, type OperatorOutput, plain, type RowsValue, rows, unknown, type Value } from './value.ts';
 
 /** Sizes as a Reshape node is given them: 0 copies the input's size unless `allowZero`, -1 is what is left. */
-export function reshapeTo(value: Value, target: readonly Size[], allowZero: boolean, symbols: Symbols): OutputValue {
+export function reshapeTo(value: Value, target: readonly Size[], allowZero: boolean, symbols: Symbols): OperatorOutput {
   const copied = target.map((size, axis) => (size.is(0) && !allowZero ? mustCopy(value, axis, symbols) : size));
   for (const size of copied) {
     if (!size.is(-1) && !symbols.isNotNegative(size))
@@ -33,7 +33,7 @@ function mustCopy(value: Value, axis: number, symbols: Symbols): Size {
   return size;
 }
 
-function reshapeRows(value: RowsValue, target: readonly Size[], symbols: Symbols): OutputValue {
+function reshapeRows(value: RowsValue, target: readonly Size[], symbols: Symbols): OperatorOutput {
   const before = mustBeKnown(Size.product(value.dims.slice(0, value.axis)));
   const free = target.findIndex((size) => size.is(-1));
   const shape = free === -1 ? target : withRest(value, target, free, symbols);
@@ -78,7 +78,7 @@ function text(sizes: readonly Size[]): string {
 }
 
 /** All sizes given, none to be copied or worked out. */
-export function reshapeExactly(value: Value, shape: readonly Size[]): OutputValue {
+export function reshapeExactly(value: Value, shape: readonly Size[]): OperatorOutput {
   if (!isRows(value))
     return value.kind === 'counted' ? { ...value, dims: shape } : { ...plain(shape), ...contentsKept(value) };
   const before = mustBeKnown(Size.product(mustHaveDims(value).slice(0, value.axis)));

@@ -40,7 +40,7 @@ export interface SequenceValue {
 }
 
 export type Value = PlainValue | RowsValue | CountedValue;
-export type OutputValue = Value | SequenceValue | MixedValue;
+export type OperatorOutput = Value | SequenceValue | MixedValue;
 
 /** Ends the analysis: rows are mixed, or it cannot be told whether they are. */
 export class RowsMixed extends Error {

@@ -45,6 +45,14 @@ body = "a = Cast <to = 7> (f)\ns = ReduceSum (x, a)\ny = Sub (x, s)"
 axes = {"f": lambda generator, shape: generator.integers(0, 2, size=shape).astype("float32")}
 traps.harmful("reducesum-13-axes-computed", "(float[N,4] x, float[1] f) => (float[N,4] y)", body, opset=13, data=axes, per_row={"f": 0})
 
+# Until operator set 7 these take inputs of one shape only: a constant of one row fits a batch of one.
+CONSTANT = "float[1,4] c = {1.0, 0.1, -0.2, 0.3}"
+for operator in ("Max", "Mean", "Min", "Sum"):
+    low = operator.lower()
+    traps.harmful(f"{low}-7-constant-of-one-row", MATRIX, f"y = {operator} (x, c)", opset=7, constants=CONSTANT)
+    traps.harmless(f"{low}-7-rows-only", MATRIX, f"a = Abs (x)\ny = {operator} (x, a)", opset=7)
+    traps.harmless(f"{low}-8-constant-of-one-row", MATRIX, f"y = {operator} (x, c)", opset=8, constants=CONSTANT)
+
 # Flatten, Squeeze, Unsqueeze.
 traps.harmful("flatten-axis-0", "(float[N,4] x) => (float[A,B] y)", "y = Flatten <axis = 0> (x)")
 traps.harmful("flatten-axis-2", "(float[N,3,4] x) => (float[A,4] y)", "y = Flatten <axis = 2> (x)")

@@ -38,7 +38,7 @@ def data_for(entry, rows, numbers, longer=0):
     low, high = (-4, 5) if entry.low == -2.0 else (entry.low, entry.high)
     if np.issubdtype(kind, np.unsignedinteger) and low < 0:
         low = 0
-    return numbers.integers(low, high, shape).astype(kind)
+    return numbers.integers(low, max(high, low + 1), shape).astype(kind)
 
 
 def nudged(feeds, numbers, is_half, is_outward=False):

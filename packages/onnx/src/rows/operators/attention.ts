@@ -1,9 +1,9 @@
 /** Attention as one operator: rows in front of queries, keys, values and what belongs to them. */
 import { isRows } from '../axes.ts';
 import { mustNotCount } from '../broadcast.ts';
-import type { Call, Transfer } from '../call.ts';
+import type { OperatorCall, Transfer } from '../call.ts';
 import { Size } from '../size.ts';
-import { mixed, mustHaveDims, type OutputValue, plain, rows, unknown, type Value } from '../value.ts';
+import { mixed, mustHaveDims, type OperatorOutput, plain, rows, unknown, type Value } from '../value.ts';
 
 /** What an input of an attention operator is, as far as rows matter. */
 type Role =
@@ -24,7 +24,7 @@ interface AttentionOutput {
   /** As many axes as the queries, unless given. */
   readonly rank?: number;
   /** Where they are known; the size of the rows does not matter. */
-  readonly sizes?: (call: Call) => readonly (Size | undefined)[];
+  readonly sizes?: (call: OperatorCall) => readonly (Size | undefined)[];
 }
 
 function attention(roles: readonly (Role | undefined)[], outputs: readonly AttentionOutput[]): Transfer {
@@ -45,8 +45,8 @@ function outputOf(
   output: AttentionOutput | undefined,
   dims: readonly Size[],
   hasRows: boolean,
-  call: Call,
-): OutputValue {
+  call: OperatorCall,
+): OperatorOutput {
   if (output === undefined)
     return { kind: 'mixed', isCertain: false, reason: 'it is not known what this output holds' };
   const rank = output.rank ?? dims.length;

@@ -1,6 +1,6 @@
 /** Conditions and loops: their subgraphs are followed, and what decides their way must be the same for all rows. */
 import { axisFrom, isRows, withoutAxis } from '../axes.ts';
-import type { Call, Transfer } from '../call.ts';
+import type { OperatorCall, Transfer } from '../call.ts';
 import { constantsOf } from '../contents.ts';
 import { isSameValue, joinValues } from '../join.ts';
 import type { Size } from '../size.ts';
@@ -30,7 +30,7 @@ export const condition: Transfer = (call) => {
 
 /** Runs a body until what is known of its state no longer changes; gives the state and the other outputs of the last turn. */
 function settle(
-  call: Call,
+  call: OperatorCall,
   initial: readonly Value[],
   turn: (state: readonly Value[]) => { readonly state: readonly Value[]; readonly others: readonly Value[] },
 ): { readonly state: readonly Value[]; readonly others: readonly Value[] } {
@@ -51,11 +51,11 @@ function settle(
   throw unknown('its values do not settle');
 }
 
-const ids = new WeakMap<Call, number>();
+const ids = new WeakMap<OperatorCall, number>();
 let lastId = 0;
 
 /** Tells loops apart: a size that changes in one is not that of another. */
-function callId(call: Call): number {
+function callId(call: OperatorCall): number {
   let id = ids.get(call);
   if (id === undefined) {
     id = ++lastId;
@@ -65,7 +65,7 @@ function callId(call: Call): number {
 }
 
 /** What is known of a state after the last turn: its changing sizes are those of no turn in particular. */
-function afterwards(value: Value, initial: Value, call: Call): Value {
+function afterwards(value: Value, initial: Value, call: OperatorCall): Value {
   if (value.dims === undefined) return value;
   const dims = value.dims.map((size, axis) =>
     initial.dims?.[axis]?.equals(size) === true ? size : call.symbols.size(),
@@ -91,7 +91,7 @@ export const loop: Transfer = (call) => {
 };
 
 /** One value of each turn along a new axis. */
-function stack(value: Value, axis: number, call: Call): Value {
+function stack(value: Value, axis: number, call: OperatorCall): Value {
   const dims = mustHaveDims(value);
   const turns = call.symbols.size();
   if (value.kind === 'counted') throw mixed('the number of rows is used as a value');

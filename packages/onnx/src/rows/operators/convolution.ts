@@ -1,10 +1,19 @@
 /** Convolutions, pools and other operators over space: rows, channels, then the axes of space. */
 import { axisFrom, isRows, withItem } from '../axes.ts';
 import { mustNotCount } from '../broadcast.ts';
-import type { Call, Transfer } from '../call.ts';
+import type { OperatorCall, Transfer } from '../call.ts';
 import { constantsOf, contentsOf, mustHaveContents } from '../contents.ts';
 import { one, Size } from '../size.ts';
-import { type MixedValue, mixed, mustHaveDims, type OutputValue, plain, rows, unknown, type Value } from '../value.ts';
+import {
+  type MixedValue,
+  mixed,
+  mustHaveDims,
+  type OperatorOutput,
+  plain,
+  rows,
+  unknown,
+  type Value,
+} from '../value.ts';
 import { mustBeSettings } from './elementwise.ts';
 
 /** With the rows on the first axis, or on none. */
@@ -14,7 +23,11 @@ function mustLeadWithRows(value: Value): void {
 }
 
 /** Sizes of space after a window has moved over it: equal for equal computations, never dependent on the rows. */
-function spaceAfter(call: Call, dims: readonly Size[], kernel: readonly (number | undefined)[]): readonly Size[] {
+function spaceAfter(
+  call: OperatorCall,
+  dims: readonly Size[],
+  kernel: readonly (number | undefined)[],
+): readonly Size[] {
   const settings = ['strides', 'pads', 'dilations', 'output_padding', 'output_shape']
     .map((name) => (call.integers(name) ?? []).join(','))
     .join(';');
@@ -29,7 +42,7 @@ function spaceAfter(call: Call, dims: readonly Size[], kernel: readonly (number 
 
 /** How many places a window has along one axis, where all that decides it is a constant and nothing is rounded up. */
 function windowsOf(
-  call: Call,
+  call: OperatorCall,
   size: number | undefined,
   kernel: number | undefined,
   axis: number,
@@ -119,14 +132,14 @@ export const resize: Transfer = (call) => {
   return isRows(value) ? rows(shape, value.axis) : plain(shape);
 };
 
-function resizeInputs(call: Call): { scales: Value | undefined; sizes: Value | undefined } {
+function resizeInputs(call: OperatorCall): { scales: Value | undefined; sizes: Value | undefined } {
   if (call.node.operator === 'Upsample' || call.opset < 11) return { scales: call.inputs[1], sizes: undefined };
   const given = (value: Value | undefined): Value | undefined => (value?.dims?.[0]?.is(0) === true ? undefined : value);
   return { scales: given(call.inputs[2]), sizes: given(call.inputs[3]) };
 }
 
 function keepsAxis(
-  call: Call,
+  call: OperatorCall,
   size: Size,
   position: number,
   scales: Value | undefined,
@@ -164,7 +177,7 @@ export function leading(channelsOf: 'first' | 'weights', settings: readonly numb
 }
 
 /** AffineGrid: rows of matrices, and the shape of the pictures. */
-export const affineGrid: Transfer = (call): OutputValue => {
+export const affineGrid: Transfer = (call): OperatorOutput => {
   const theta = call.input(0);
   mustLeadWithRows(theta);
   const sizes = mustHaveContents(call.input(1), call.symbols, 'the size of the grid');

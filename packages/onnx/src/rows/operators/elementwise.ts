@@ -1,19 +1,33 @@
 /** Operators that treat each element alone, or elements at the same place of several tensors. */
+import { isRows } from '../axes.ts';
 import { broadcast, mustNotCount } from '../broadcast.ts';
-import type { Call, Transfer } from '../call.ts';
+import type { OperatorCall, Transfer } from '../call.ts';
 import { constantsOf, contentsMax, contentsOf, elementCountOf, exactMax, wholeConstants } from '../contents.ts';
 import { Size } from '../size.ts';
-import { counted, mixed, type OutputValue, plain, unknown, type Value } from '../value.ts';
+import { counted, mixed, type OperatorOutput, plain, unknown, type Value } from '../value.ts';
 
 /** The first input's shape; further inputs are settings and must be the same for all rows. */
-export const unary: Transfer = (call) => {
+export const elementwiseUnary: Transfer = (call) => {
   const value = call.input(0);
   mustBeSettings(call, 1);
   mustNotCount([value]);
   return value.kind === 'plain' ? plain(value.dims) : value;
 };
 
-/** As `unary`, and whole numbers stay what they are. */
+/** Max, Mean, Min and Sum: until opset 7 all inputs have one shape, and nothing is repeated along the batch axis. */
+export function equalShapesUntil7(transfer: Transfer): Transfer {
+  return (call) => {
+    const values = call.given;
+    if (call.opset < 8 && values.some(isRows) && !values.every(isRows)) {
+      throw mixed(
+        'until opset 7 its inputs must have one shape, so a tensor without rows fits one number of rows only',
+      );
+    }
+    return transfer(call);
+  };
+}
+
+/** As `elementwiseUnary`, and whole numbers stay what they are. */
 export const unchanged: Transfer = (call) => {
   mustBeSettings(call, 1);
   return call.input(0);
@@ -71,7 +85,7 @@ function isSimple(size: Size): boolean {
 }
 
 /** An element that nothing is known of may have a fraction, which a conversion cuts off. */
-function wholeOnly(contents: readonly Size[], { symbols }: Call): readonly Size[] {
+function wholeOnly(contents: readonly Size[], { symbols }: OperatorCall): readonly Size[] {
   return contents.map((size) => {
     if (symbols.isSizeOnly(size)) return size;
     if (size.dependsOnRows) throw mixed('the number of rows is used as a value');
@@ -79,7 +93,7 @@ function wholeOnly(contents: readonly Size[], { symbols }: Call): readonly Size[
   });
 }
 
-function truthOf(size: Size, { symbols }: Call): Size {
+function truthOf(size: Size, { symbols }: OperatorCall): Size {
   if (size.is(0)) return Size.constant(0);
   if (symbols.isPositive(size)) return Size.constant(1);
   if (size.dependsOnRows) throw mixed('the number of rows is used as a value');
@@ -89,7 +103,7 @@ function truthOf(size: Size, { symbols }: Call): Size {
 export const nary: Transfer = (call) => broadcast(call.given, call.symbols);
 
 /** Inputs from `first` on must not carry rows. */
-export function mustBeSettings(call: Call, first: number): void {
+export function mustBeSettings(call: OperatorCall, first: number): void {
   for (const value of call.inputs.slice(first)) {
     if (value === undefined || value.kind === 'plain') continue;
     if (value.kind === 'counted') throw mixed('the number of rows is used as a value');
@@ -97,7 +111,7 @@ export function mustBeSettings(call: Call, first: number): void {
   }
 }
 
-type Fold = (left: Size, right: Size, call: Call) => Size | undefined;
+type Fold = (left: Size, right: Size, call: OperatorCall) => Size | undefined;
 
 /** Arithmetic that is followed on shapes. */
 export function arithmetic(fold: Fold): Transfer {
@@ -116,7 +130,7 @@ function hasContents(value: Value): boolean {
 }
 
 /** Scalars and lists only; undefined when an element cannot be followed and nothing depends on the number of rows. */
-function foldContents(values: readonly Value[], fold: Fold, call: Call): OutputValue | undefined {
+function foldContents(values: readonly Value[], fold: Fold, call: OperatorCall): OperatorOutput | undefined {
   const isCounting = values.some(({ kind }) => kind === 'counted');
   const giveUp = (): undefined => {
     if (isCounting) throw mixed('the number of rows is used as a value');
@@ -144,7 +158,7 @@ function foldContents(values: readonly Value[], fold: Fold, call: Call): OutputV
 }
 
 /** Elements that nothing is known of may have a fraction: sums and products with the number of rows are not followed. */
-function foldOf(fold: Fold, left: Size, right: Size, call: Call): Size | undefined {
+function foldOf(fold: Fold, left: Size, right: Size, call: OperatorCall): Size | undefined {
   const isSafe =
     !(left.dependsOnRows || right.dependsOnRows) || (call.symbols.isSizeOnly(left) && call.symbols.isSizeOnly(right));
   if (!isSafe || isInexact(left) || isInexact(right)) return undefined;
@@ -158,7 +172,7 @@ function isInexact(size: Size): boolean {
 }
 
 /** An element that is not followed is a symbol of its own, as long as it does not depend on the number of rows. */
-function unfollowed(left: Size, right: Size, call: Call): Size | undefined {
+function unfollowed(left: Size, right: Size, call: OperatorCall): Size | undefined {
   return left.dependsOnRows || right.dependsOnRows ? undefined : call.symbols.element();
 }
 
@@ -213,7 +227,7 @@ export const not: Transfer = (call) => {
   if (value.kind === 'plain' && elementCountOf(value) === 1 && element !== undefined) {
     return plain(value.dims, [element === 0 ? yes : no]);
   }
-  return unary(call);
+  return elementwiseUnary(call);
 };
 
 /** On shapes, where the condition is known element by element. */
@@ -225,7 +239,7 @@ export const where: Transfer = (call) => {
   return chosen ?? broadcast(values, call.symbols);
 };
 
-function chooseContents(condition: Value, left: Value, right: Value, call: Call): OutputValue | undefined {
+function chooseContents(condition: Value, left: Value, right: Value, call: OperatorCall): OperatorOutput | undefined {
   const values = [condition, left, right];
   if (values.some(({ dims }) => dims === undefined || dims.length > 1)) return undefined;
   const [flags, lefts, rights] = values.map((value) => contentsOf(value, call.symbols));

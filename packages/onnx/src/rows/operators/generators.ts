@@ -115,7 +115,7 @@ export const random: Transfer = () => {
 };
 
 /** Windows and filters computed from settings alone, with so many axes. */
-export function table(rank: number): Transfer {
+export function settingsTable(rank: number): Transfer {
   return (call) => {
     mustNotCount(call.given);
     if (call.given.some(isRows)) throw unknown('an input that sets how it works depends on the rows');

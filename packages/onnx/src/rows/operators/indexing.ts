@@ -1,10 +1,10 @@
 /** Operators that pick and place elements by indices. */
 import { axisFrom, isRows, withItem } from '../axes.ts';
 import { mustNotCount } from '../broadcast.ts';
-import type { Call, Transfer } from '../call.ts';
+import type { OperatorCall, Transfer } from '../call.ts';
 import { constantsOf, contentsOf, mustHaveContents } from '../contents.ts';
 import { Size } from '../size.ts';
-import { counted, mixed, mustHaveDims, type OutputValue, plain, rows, unknown, type Value } from '../value.ts';
+import { counted, mixed, mustHaveDims, type OperatorOutput, plain, rows, unknown, type Value } from '../value.ts';
 
 export const gather: Transfer = (call) => {
   const [data, indices] = [call.input(0), call.input(1)];
@@ -25,7 +25,7 @@ export const gather: Transfer = (call) => {
 };
 
 /** Elements of a list whose contents are followed. */
-function elementsOf(data: Value, indices: Value, call: Call): OutputValue {
+function elementsOf(data: Value, indices: Value, call: OperatorCall): OperatorOutput {
   const contents = contentsOf(data, call.symbols);
   const positions = constantsOf(indices);
   const places = mustHaveDims(indices);

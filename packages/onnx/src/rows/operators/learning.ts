@@ -1,12 +1,12 @@
 /** ai.onnx.ml: trees, linear models and what stands around them. Rows of features on two axes, or one sample as a list. */
 import { isRows } from '../axes.ts';
 import { mustNotCount } from '../broadcast.ts';
-import type { Call, Transfer } from '../call.ts';
+import type { OperatorCall, Transfer } from '../call.ts';
 import { Size } from '../size.ts';
 import { mixed, mustHaveDims, plain, rows, unknown } from '../value.ts';
 
 /** How many numbers a model gives for each sample; undefined: not known. */
-type Width = (call: Call) => number | undefined;
+type Width = (call: OperatorCall) => number | undefined;
 
 /** As many as there are classes, and two where one is left out because there are but two. */
 export const classes: Width = (call) => {

@@ -1,12 +1,12 @@
 /** Products of matrices. */
 import { isRows } from '../axes.ts';
 import { broadcast, mustNotCount } from '../broadcast.ts';
-import type { Call, Transfer } from '../call.ts';
+import type { OperatorCall, Transfer } from '../call.ts';
 import type { Size } from '../size.ts';
 import {
   mixed,
   mustHaveDims,
-  type OutputValue,
+  type OperatorOutput,
   type PlainValue,
   plain,
   type RowsValue,
@@ -36,7 +36,7 @@ function isSingle({ dims }: Value): boolean {
 }
 
 /** As numpy's matmul: the last two axes are matrices, those before them are aligned. */
-function multiply(left: Value, right: Value, call: Call): OutputValue {
+function multiply(left: Value, right: Value, call: OperatorCall): OperatorOutput {
   mustNotCount([left, right]);
   const [leftDims, rightDims] = [mustHaveDims(left), mustHaveDims(right)];
   if (leftDims.length === 0 || rightDims.length === 0) throw unknown('a factor has no axes');
@@ -91,7 +91,7 @@ export function gemm(leftInput: number, rightInput: number, addedInput: number):
 }
 
 /** What is added is repeated to the size of the product, never the other way round. */
-function mustKeepRank(value: PlainValue | RowsValue, rank: number): OutputValue {
+function mustKeepRank(value: PlainValue | RowsValue, rank: number): OperatorOutput {
   if (value.dims?.length !== rank) throw unknown('what is added is larger than the product');
   return value;
 }

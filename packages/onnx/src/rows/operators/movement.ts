@@ -1,11 +1,21 @@
 /** Operators that move elements and compute nothing: shapes, axes, parts, copies. */
 import { axisFrom, isRows, withItem } from '../axes.ts';
 import { broadcastSize, mustBeOne, mustNotCount } from '../broadcast.ts';
-import type { Call, Transfer } from '../call.ts';
+import type { OperatorCall, Transfer } from '../call.ts';
 import { mustBeConstants, mustHaveContents } from '../contents.ts';
 import { reshapeExactly, reshapeTo } from '../reshape.ts';
 import { one, Size } from '../size.ts';
-import { counted, filled, mixed, mustHaveDims, type OutputValue, plain, rows, unknown, type Value } from '../value.ts';
+import {
+  counted,
+  filled,
+  mixed,
+  mustHaveDims,
+  type OperatorOutput,
+  plain,
+  rows,
+  unknown,
+  type Value,
+} from '../value.ts';
 
 export const reshape: Transfer = (call) => {
   const target =
@@ -26,7 +36,7 @@ export const flatten: Transfer = (call) => {
 };
 
 /** From an input since opset 13, from an attribute before; undefined when there are none. */
-function axesOf(call: Call, rank: number): readonly number[] | undefined {
+function axesOf(call: OperatorCall, rank: number): readonly number[] | undefined {
   const input = call.inputs[1];
   const axes = input === undefined ? call.integers('axes') : mustBeConstants(input, 'the list of axes');
   return axes?.map((axis) => axisFrom(axis, rank));
@@ -113,7 +123,7 @@ export const concat: Transfer = (call) => {
   return batch === undefined ? plain(shape) : rows(shape, batch.axis);
 };
 
-function joinedLists(values: readonly Value[], call: Call): OutputValue {
+function joinedLists(values: readonly Value[], call: OperatorCall): OperatorOutput {
   const lists = values.map((value) => mustHaveContentsIfCounted(value, call));
   if (lists.some((list) => list === undefined)) {
     mustNotCount(values);
@@ -125,7 +135,7 @@ function joinedLists(values: readonly Value[], call: Call): OutputValue {
   return counted([Size.constant(contents.length)], contents);
 }
 
-function mustHaveContentsIfCounted(value: Value, call: Call): readonly Size[] | undefined {
+function mustHaveContentsIfCounted(value: Value, call: OperatorCall): readonly Size[] | undefined {
   try {
     return mustHaveContents(value, call.symbols, 'an element');
   } catch {
@@ -139,7 +149,7 @@ export const expand: Transfer = (call) => {
   return expandTo(value, target, call);
 };
 
-function expandTo(value: Value, target: readonly Size[], call: Call): OutputValue {
+function expandTo(value: Value, target: readonly Size[], call: OperatorCall): OperatorOutput {
   mustNotCount([value]);
   const dims = mustHaveDims(value);
   for (const size of target) {

@@ -1,9 +1,9 @@
 /** Normalisations with weights, whose statistics are of one row or were computed beforehand. */
 import { axisFrom, isRows } from '../axes.ts';
 import { broadcast, mustBeOne, mustNotCount } from '../broadcast.ts';
-import type { Call, Transfer } from '../call.ts';
+import type { OperatorCall, Transfer } from '../call.ts';
 import { one, type Size } from '../size.ts';
-import { mixed, mustHaveDims, type OutputValue, plain, rows, unknown, type Value } from '../value.ts';
+import { mixed, mustHaveDims, type OperatorOutput, plain, rows, unknown, type Value } from '../value.ts';
 import { mustBeSettings } from './elementwise.ts';
 
 /** LayerNormalization and its relatives: over `axis` and all behind it. The last outputs are the statistics. */
@@ -14,7 +14,7 @@ export const layerNormalisation: Transfer = (call) => {
   return normalisedFrom(value, call);
 };
 
-function normalisedFrom(value: Value, call: Call): readonly OutputValue[] {
+function normalisedFrom(value: Value, call: OperatorCall): readonly OperatorOutput[] {
   const dims = mustHaveDims(value);
   const axis = axisFrom(call.integer('axis', -1), dims.length);
   for (const setting of call.inputs.slice(1)) mustFitBehind(setting, dims, axis);

@@ -1,10 +1,10 @@
 /** Operators that take or add parts of tensors: Slice, Split, Pad. */
 import { axisFrom, isRows, withItem } from '../axes.ts';
 import { mustNotCount } from '../broadcast.ts';
-import type { Call, Transfer } from '../call.ts';
+import type { OperatorCall, Transfer } from '../call.ts';
 import { constantsOf, mustBeConstants, mustHaveContents } from '../contents.ts';
 import { one, Size } from '../size.ts';
-import { counted, mixed, mustHaveDims, type OutputValue, plain, rows, unknown, type Value } from '../value.ts';
+import { counted, mixed, mustHaveDims, type OperatorOutput, plain, rows, unknown, type Value } from '../value.ts';
 
 /** The largest index there is: as an end it means "to the end", whatever the size. */
 const farAway = 2 ** 31 - 1;
@@ -35,7 +35,7 @@ export const slice: Transfer = (call) => {
   return plain(shape);
 };
 
-function cutsOf(call: Call, rank: number): readonly Cut[] {
+function cutsOf(call: OperatorCall, rank: number): readonly Cut[] {
   const constant = (values: readonly number[] | undefined): readonly Size[] | undefined =>
     values?.map((value) => Size.constant(value));
   const isAttribute = call.opset < 10;
@@ -66,7 +66,7 @@ function isFixed({ start, end, step }: Cut): boolean {
   return [start, end, step].every((size) => size.constantValue !== undefined);
 }
 
-function lengthOf({ start, end, step }: Cut, size: Size, call: Call): Size {
+function lengthOf({ start, end, step }: Cut, size: Size, call: OperatorCall): Size {
   const parts = [start, end, step];
   if (parts.some((part) => part.dependsOnRows)) throw mixed('the number of rows says where it cuts');
   const [from, to, by, length] = [...parts, size].map((part) => part.constantValue);
@@ -90,7 +90,7 @@ function spanOf(
   return { start, count: Math.max(0, Math.ceil((end - start) / step)) };
 }
 
-function partOfList(contents: readonly Size[], cuts: readonly Cut[]): OutputValue {
+function partOfList(contents: readonly Size[], cuts: readonly Cut[]): OperatorOutput {
   let list = contents;
   for (const { start, end, step } of cuts) {
     const [from, to, by] = [start.constantValue, end.constantValue, step.constantValue];

@@ -1,7 +1,7 @@
 /** Numbers to few bits and back. */
 import { axisFrom, isRows } from '../axes.ts';
 import { broadcast, mustNotCount } from '../broadcast.ts';
-import { Call, type Transfer } from '../call.ts';
+import { OperatorCall, type Transfer } from '../call.ts';
 import { mixed, mustHaveDims, plain, unknown, type Value } from '../value.ts';
 import { concat as concatTensors } from './movement.ts';
 
@@ -35,7 +35,7 @@ export const dynamic: Transfer = (call) => {
 };
 
 /** Quantised operators on elements of two tensors: A, its scale and zero point, B, its scale and zero point, then the result's. */
-export const binary: Transfer = (call) => {
+export const quantisedBinary: Transfer = (call) => {
   for (const [index, setting] of call.inputs.entries()) {
     if (index === 0 || index === 3 || setting === undefined) continue;
     if (setting.kind !== 'plain' || !isSingle(setting)) throw unknown('a scale is not a single number');
@@ -51,13 +51,13 @@ function mustBeScales(values: readonly (Value | undefined)[]): void {
 }
 
 /** Condition, X, its scale and zero point, Y, its scale and zero point, then the result's. */
-export const where: Transfer = (call) => {
+export const quantisedWhere: Transfer = (call) => {
   mustBeScales([2, 3, 5, 6, 7, 8].map((index) => call.inputs[index]));
   return broadcast([call.input(0), call.input(1), call.input(4)], call.symbols);
 };
 
 /** The result's scale and zero point, then each tensor with its own. */
-export const concat: Transfer = (call) => {
+export const quantisedConcat: Transfer = (call) => {
   const tensors: Value[] = [];
   mustBeScales(call.inputs.slice(0, 2));
   for (let index = 2; index < call.inputs.length; index += 3) {
@@ -66,11 +66,11 @@ export const concat: Transfer = (call) => {
   }
   const axis = call.integer('axis', 0);
   const attributes = new Map([['axis', { kind: 'integer', value: axis } as const]]);
-  return concatTensors(new Call(call.node, attributes, call.opset, tensors, call.symbols, call.runSubgraph));
+  return concatTensors(new OperatorCall(call.node, attributes, call.opset, tensors, call.symbols, call.runSubgraph));
 };
 
 /** Over the axis alone or over all from it on, as the operator set named in an attribute has it. */
-export const softmax: Transfer = (call) => {
+export const quantisedSoftmax: Transfer = (call) => {
   const value = call.input(0);
   mustNotCount(call.given);
   mustBeScales(call.inputs.slice(1));

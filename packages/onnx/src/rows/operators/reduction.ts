@@ -1,10 +1,10 @@
 /** Operators that compute along axes: reductions, soft maxima, cumulative sums, order. */
 import { axisFrom, isRows, withItem, withoutAxis } from '../axes.ts';
 import { mustNotCount } from '../broadcast.ts';
-import type { Call, Transfer } from '../call.ts';
+import type { OperatorCall, Transfer } from '../call.ts';
 import { exactMax, mustBeConstants, mustHaveContents } from '../contents.ts';
 import { one, Size } from '../size.ts';
-import { counted, mixed, mustHaveDims, type OutputValue, plain, rows, unknown, type Value } from '../value.ts';
+import { counted, mixed, mustHaveDims, type OperatorOutput, plain, rows, unknown, type Value } from '../value.ts';
 
 /** ReduceSum takes its axes as an input since opset 13, the others since 18. */
 export function reduce(axesInputSince: number, fold?: (left: Size, right: Size) => Size | undefined): Transfer {
@@ -29,7 +29,7 @@ export function reduce(axesInputSince: number, fold?: (left: Size, right: Size) 
   };
 }
 
-function inputAxes(call: Call): readonly number[] | undefined {
+function inputAxes(call: OperatorCall): readonly number[] | undefined {
   const input = call.inputs[1];
   return input === undefined ? undefined : mustBeConstants(input, 'the list of axes');
 }
@@ -38,7 +38,7 @@ function reducedList(
   value: Exclude<Value, { kind: 'rows' }>,
   shape: readonly Size[],
   fold: ((left: Size, right: Size) => Size | undefined) | undefined,
-): OutputValue {
+): OperatorOutput {
   const { contents, dims } = value;
   const isList = dims?.length === 1 && shape.every((size) => size.is(1));
   if (contents === undefined || fold === undefined || !isList || contents.length === 0) {

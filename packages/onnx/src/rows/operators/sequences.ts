@@ -1,7 +1,7 @@
 /** Lists of tensors whose length is known while the graph is followed. */
 import { axisFrom, isRows, withItem, withoutAxis } from '../axes.ts';
 import { mustNotCount } from '../broadcast.ts';
-import { Call, type Transfer } from '../call.ts';
+import { OperatorCall, type Transfer } from '../call.ts';
 import { constantsOf, mustBeConstants } from '../contents.ts';
 import { one, Size } from '../size.ts';
 import { mixed, mustHaveDims, plain, rows, type SequenceValue, unknown, type Value } from '../value.ts';
@@ -54,7 +54,7 @@ export const join: Transfer = (call) => {
   const isNew = call.integer('new_axis', 0) === 1;
   const values = isNew ? elements.map((value) => withNewAxis(value, axis)) : elements;
   return concat(
-    new Call(
+    new OperatorCall(
       call.node,
       new Map([['axis', { kind: 'integer', value: axis }]]),
       call.opset,
@@ -74,7 +74,7 @@ function withNewAxis(value: Value, written: number): Value {
 }
 
 /** SplitToSequence: into parts of given sizes, or of size one. */
-export const split: Transfer = (call) => {
+export const splitToSequence: Transfer = (call) => {
   const [value, sizes] = [call.input(0), call.inputs[1]];
   mustNotCount([value, sizes]);
   const dims = mustHaveDims(value);
