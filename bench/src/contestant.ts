@@ -19,13 +19,13 @@ export interface RunningContestant {
   readonly metricsPort: number;
 }
 
-export type Lane = 'local' | 'inline';
+export type BenchLane = 'local' | 'inline';
 
 const millrace = createRequire(import.meta.url).resolve('millrace/bin/millrace.js');
 const anyPorts = ['--http-port', '0', '--grpc-port', '0', '--metrics-port', '0'];
 
 /** This server as users start it, with one model; `program`: that of another checkout. */
-export function millraceServing(modelPath: string, lane: Lane, program = millrace): Contestant {
+export function millraceServing(modelPath: string, lane: BenchLane, program = millrace): Contestant {
   return {
     name: `millrace, ${lane} lane`,
     command: [program, 'serve', modelPath, ...anyPorts, '--lane', lane, '--log-format', 'json'],

@@ -8,7 +8,7 @@ export const inferenceProto = fileURLToPath(new URL('../../proto/inference/grpc_
 export const chunksProto = fileURLToPath(new URL('../proto/chunks.proto', import.meta.url));
 
 export const checkPath = '/grpc.health.v1.Health/Check';
-export const inferPath = '/inference.GRPCInferenceService/ModelInfer';
+export const grpcInferPath = '/inference.GRPCInferenceService/ModelInfer';
 export const chunksPath = '/millrace.bench.v1.Chunks/Send';
 
 const root = new protobuf.Root();
@@ -23,7 +23,7 @@ const modelInferRequest = root.lookupType('inference.ModelInferRequest');
 const modelInferResponse = root.lookupType('inference.ModelInferResponse');
 
 /** A message with the five bytes gRPC puts before it. */
-export function enveloped(message: Uint8Array): Buffer {
+export function envelopeOf(message: Uint8Array): Buffer {
   const bytes = Buffer.alloc(5 + message.length);
   bytes.writeUInt32BE(message.length, 1);
   bytes.set(message, 5);
@@ -44,11 +44,11 @@ export function openEnvelopes(body: Buffer): Buffer[] {
 }
 
 export function checkBody(): Buffer {
-  return enveloped(healthCheckRequest.encode({}).finish());
+  return envelopeOf(healthCheckRequest.encode({}).finish());
 }
 
 export function chunksBody(count: number, bytes: number, staysOpen = false): Buffer {
-  return enveloped(chunksRequest.encode({ count, bytes, staysOpen }).finish());
+  return envelopeOf(chunksRequest.encode({ count, bytes, staysOpen }).finish());
 }
 
 /** One INT64 input of one element, as it is written out. */
@@ -56,7 +56,7 @@ export function inferInt64Body(model: string, input: string, shape: readonly num
   const raw = Buffer.alloc(8);
   raw.writeBigInt64LE(value);
   const message = { modelName: model, inputs: [{ name: input, datatype: 'INT64', shape }], rawInputContents: [raw] };
-  return enveloped(modelInferRequest.encode(message).finish());
+  return envelopeOf(modelInferRequest.encode(message).finish());
 }
 
 /** One FP32 input, its data raw. */
@@ -66,7 +66,7 @@ export function inferBody(model: string, input: string, shape: readonly number[]
     inputs: [{ name: input, datatype: 'FP32', shape }],
     rawInputContents: [new Uint8Array(data.buffer)],
   };
-  return enveloped(modelInferRequest.encode(message).finish());
+  return envelopeOf(modelInferRequest.encode(message).finish());
 }
 
 /** An FP32 output of an answer. */

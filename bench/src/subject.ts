@@ -33,7 +33,7 @@ export function mustFindSubject(name: string): Subject {
 }
 
 /** Reproducible. */
-export function rowsOf(subject: Subject, rows: number): Float32Array {
+export function inputRowsFor(subject: Subject, rows: number): Float32Array {
   const data = new Float32Array(rows * subject.rowShape.reduce((product, size) => product * size, 1));
   for (let index = 0; index < data.length; index++) data[index] = Math.sin(index * 12.9898) % 1;
   return data;

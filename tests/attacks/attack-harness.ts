@@ -10,7 +10,7 @@ import { addAttackModels } from './attack-models.ts';
 import { budgetArguments, shortTimes } from './budgets.ts';
 import type { BystanderReport } from './bystander/bystander.ts';
 import { BystanderProcess } from './bystander/bystander-process.ts';
-import { moveTo, takePrecedence } from './pin.ts';
+import { moveToCore, takePrecedence } from './pin.ts';
 import type { TargetPorts } from './target.ts';
 import { proportionalBytes } from './watch/memory-watch.ts';
 
@@ -24,7 +24,7 @@ const warmUpMs = 1500;
 /** Long enough for a p99 of the small requests. */
 const calmMs = 3000;
 
-export interface StageOptions {
+export interface AttackHarnessOptions {
   /** Time limits short enough for attacks of a few seconds. */
   readonly isShort: boolean;
   readonly serve: readonly string[];
@@ -36,7 +36,7 @@ export interface StageOptions {
   readonly attacks: readonly Attack[];
 }
 
-export class Stage {
+export class AttackHarness {
   readonly server: ServerProcess;
   readonly ports: TargetPorts;
   readonly isTls: boolean;
@@ -60,7 +60,7 @@ export class Stage {
     });
   }
 
-  static async open(options: StageOptions): Promise<Stage> {
+  static async open(options: AttackHarnessOptions): Promise<AttackHarness> {
     const models = new ModelRepository();
     addAttackModels(models);
     for (const attack of options.attacks) attack.prepare?.(models);
@@ -79,7 +79,7 @@ export class Stage {
     const limited = ['/bin/sh', '-c', 'ulimit -n "$0" && exec "$@"', String(descriptorsMax)];
     const server = await ServerProcess.start(serve, descriptorsMax === undefined ? {} : { wrapper: limited });
     delete process.env.NODE_TLS_REJECT_UNAUTHORIZED;
-    const stage = new Stage(server, models, secrets);
+    const stage = new AttackHarness(server, models, secrets);
     if (options.isPinned === true) stage.#pin();
     await stage.#settle();
     return stage;
@@ -87,9 +87,9 @@ export class Stage {
 
   #pin(): void {
     const children = readFileSync(`/proc/${this.routerPid}/task/${this.routerPid}/children`, 'utf8').trim();
-    moveTo(serverCore, [this.routerPid, ...(children === '' ? [] : children.split(' ').map(Number))]);
+    moveToCore(serverCore, [this.routerPid, ...(children === '' ? [] : children.split(' ').map(Number))]);
     // What this process starts later is there too.
-    moveTo(loadCore, [process.pid, this.bystanders.pid]);
+    moveToCore(loadCore, [process.pid, this.bystanders.pid]);
     takePrecedence(this.bystanders.pid);
   }
 

@@ -2,12 +2,12 @@
 
 import { finishedMessage, placedMessage } from './attacker-process.ts';
 import { attacks } from './attacks.ts';
-import { Target, type TargetPlace } from './target.ts';
+import { Target, type TargetLocation } from './target.ts';
 
 const [name, pressure, place] = process.argv.slice(2);
 const attack = attacks.find((one) => one.name === name);
 if (attack === undefined) throw new Error(`no such attack: ${name}`);
-const target = new Target(JSON.parse(place ?? '') as TargetPlace);
+const target = new Target(JSON.parse(place ?? '') as TargetLocation);
 
 /** An attack that was told to stop and goes on has hung; its figures are still told. */
 const endMsMax = 3000;

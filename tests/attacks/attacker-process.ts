@@ -3,7 +3,7 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import type { Attack } from './attack.ts';
 import type { FateReport } from './fate.ts';
-import type { TargetPlace } from './target.ts';
+import type { TargetLocation } from './target.ts';
 
 /** What an attacker says when it is in place and when it has done all it can; all else is its report. */
 export const placedMessage = 'placed';
@@ -25,7 +25,7 @@ export class AttackerProcess {
   readonly #placed: Promise<void>;
   readonly #finished: Promise<boolean>;
 
-  constructor(attack: Attack, pressure: number, place: TargetPlace) {
+  constructor(attack: Attack, pressure: number, place: TargetLocation) {
     const program = fileURLToPath(new URL('./attacker-main.js', import.meta.url));
     this.#child = fork(program, [attack.name, String(pressure), JSON.stringify(place)], {
       execArgv: ['--max-old-space-size=4096'],

@@ -6,10 +6,10 @@
 import { writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import type { Attack } from './attack.ts';
+import { AttackHarness } from './attack-harness.ts';
 import { attacks } from './attacks.ts';
 import { type AttackReport, runAttack } from './run-attack.ts';
-import { Stage } from './stage.ts';
-import { mebibytes, reportText, verdictOn } from './verdict.ts';
+import { attackVerdictOn, mebibytes, reportText } from './verdict.ts';
 
 const { values } = parseArgs({
   options: {
@@ -48,9 +48,9 @@ function byServer(list: readonly Attack[]): readonly (readonly Attack[])[] {
   return [...groups.values()];
 }
 
-async function openStage(group: readonly Attack[]): Promise<Stage> {
+async function openStage(group: readonly Attack[]): Promise<AttackHarness> {
   const [first] = group;
-  return Stage.open({
+  return AttackHarness.open({
     isShort: !values.long,
     serve: first?.serve ?? [],
     isTls: first?.isOverTls ?? false,
@@ -65,7 +65,7 @@ let failed = 0;
 const reports: object[] = [];
 
 function judge(report: AttackReport): boolean {
-  const verdict = verdictOn(report);
+  const verdict = attackVerdictOn(report);
   console.log(reportText(report, verdict));
   reports.push({ ...report, attack: report.attack.name, ...verdict });
   if (verdict.problems.length === 0) passed++;
@@ -73,7 +73,7 @@ function judge(report: AttackReport): boolean {
   return verdict.problems.length === 0;
 }
 
-let stage: Stage | undefined;
+let stage: AttackHarness | undefined;
 // However this ends, no server is left behind.
 process.once('exit', () => stage?.server.child.kill());
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130));

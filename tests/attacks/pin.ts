@@ -1,7 +1,7 @@
 /** Server and workers on one core, everybody else on the other, where the system lets us: for figures, not for verdicts. */
 import { execFileSync } from 'node:child_process';
 
-export function moveTo(core: number, pids: readonly number[]): void {
+export function moveToCore(core: number, pids: readonly number[]): void {
   for (const pid of pids) execFileSync('taskset', ['-a', '-p', '-c', String(core), String(pid)], { stdio: 'ignore' });
 }
 

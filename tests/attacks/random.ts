@@ -3,16 +3,16 @@
  * all the time. At the end no call of the bystander may have failed, and the router's memory must not have grown over the last half.
  */
 import { parseArgs } from 'node:util';
-import { Random } from '../fuzz/random.ts';
+import { FuzzRandom } from '../fuzz/random.ts';
 import type { Attack } from './attack.ts';
+import { AttackHarness, bystanderAddress, wait } from './attack-harness.ts';
 import { AttackerProcess } from './attacker-process.ts';
 import { attacks } from './attacks.ts';
 import { slopeBytesPerMinuteMax } from './budgets.ts';
 import type { BystanderReport } from './bystander/bystander.ts';
 import { fateText } from './fate.ts';
 import { slopeOf } from './least-squares.ts';
-import { quantile } from './quantile.ts';
-import { bystanderAddress, Stage, wait } from './stage.ts';
+import { nearestRank } from './quantile.ts';
 import { mebibytes } from './verdict.ts';
 import { LoopWatch } from './watch/loop-watch.ts';
 import { proportionalBytes } from './watch/memory-watch.ts';
@@ -22,7 +22,7 @@ const { values } = parseArgs({
 });
 const seed = Number(values.seed);
 const minutes = Number(values.minutes);
-const random = new Random(seed);
+const random = new FuzzRandom(seed);
 const mixed = attacks.filter(
   (attack) =>
     attack.isAlone !== true &&
@@ -49,7 +49,13 @@ function addressFrom(): string {
   return `127.0.${1 + random.below(4)}.${2 + random.below(200)}`;
 }
 
-const stage = await Stage.open({ isShort: false, serve: [], isTls: false, descriptorsMax: undefined, attacks: mixed });
+const stage = await AttackHarness.open({
+  isShort: false,
+  serve: [],
+  isTls: false,
+  descriptorsMax: undefined,
+  attacks: mixed,
+});
 // However this ends, no server is left behind.
 process.once('exit', () => stage.server.child.kill());
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130));
@@ -93,7 +99,7 @@ console.log(
 );
 for (const problem of report.problems) console.log(`  ! ${problem}`);
 for (const harm of harms) console.log(`  ! ${harm}`);
-const p99 = (list: readonly number[]): string => quantile(list, 0.99).toFixed(1);
+const p99 = (list: readonly number[]): string => nearestRank(list, 0.99).toFixed(1);
 console.log(`small requests: p99 ${p99(report.latenciesMs)} ms, calm ${p99(stage.calm.latenciesMs)} ms`);
 console.log(`event loop: longest delay ${longestMs.toFixed(0)} ms, of which held ${longestHeldMs.toFixed(0)} ms`);
 console.log(`router memory: ${(slope / 1e6).toFixed(2)} MB a minute over the last half (${lastHalf.length} readings)`);

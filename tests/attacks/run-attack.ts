@@ -1,9 +1,15 @@
 /** One attack on a running server, with everything that is watched meanwhile. */
 import type { Attack } from './attack.ts';
+import {
+  type AttackHarness,
+  attackerAddress,
+  bystanderAddress,
+  secondBystanderAddress,
+  wait,
+} from './attack-harness.ts';
 import { AttackerProcess } from './attacker-process.ts';
 import type { BystanderReport } from './bystander/bystander.ts';
 import type { FateReport } from './fate.ts';
-import { attackerAddress, bystanderAddress, type Stage, secondBystanderAddress, wait } from './stage.ts';
 import { type LoopReport, LoopWatch } from './watch/loop-watch.ts';
 import { MemoryWatch } from './watch/memory-watch.ts';
 
@@ -32,7 +38,7 @@ const placingMsMax = 8000;
 const finishingMsMax = 90_000;
 
 export async function runAttack(
-  stage: Stage,
+  stage: AttackHarness,
   attack: Attack,
   seconds: number,
   options: { readonly isSharedAddress?: boolean; readonly pressure?: number; readonly seed?: number } = {},
@@ -68,7 +74,7 @@ export async function runAttack(
   };
 }
 
-async function recovery(stage: Stage, address: string): Promise<string> {
+async function recovery(stage: AttackHarness, address: string): Promise<string> {
   const giveUpAt = performance.now() + recoveryMsMax;
   for (;;) {
     const problem = await stage.bystanders.probe(address);

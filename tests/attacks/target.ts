@@ -10,7 +10,7 @@ export interface TargetPorts {
   readonly metrics: number;
 }
 
-export interface TargetPlace {
+export interface TargetLocation {
   readonly ports: TargetPorts;
   readonly routerPid: number;
   readonly isTls: boolean;
@@ -22,14 +22,14 @@ export interface TargetPlace {
 
 export class Target {
   readonly host = '127.0.0.1';
-  readonly place: TargetPlace;
+  readonly place: TargetLocation;
   readonly fate = new Fate();
   readonly #sockets = new Set<Socket>();
   readonly #deaf = new Set<Socket>();
   #placed = 0;
   #isOver: boolean = false;
 
-  constructor(place: TargetPlace) {
+  constructor(place: TargetLocation) {
     this.place = place;
   }
 

@@ -3,7 +3,7 @@ import type { Attack } from './attack.ts';
 import { budgetBytes } from './budgets.ts';
 import type { BystanderReport } from './bystander/bystander.ts';
 import type { AttackReport } from './run-attack.ts';
-import { verdictOn } from './verdict.ts';
+import { attackVerdictOn } from './verdict.ts';
 
 const attack: Attack = { name: 'none', row: 'Nothing.', expected: 'refused', run: async () => {} };
 const bystander: BystanderReport = {
@@ -18,7 +18,7 @@ const harmless: AttackReport = {
 };
 
 test('an attack that nobody noticed and that was cut off did no harm', () => {
-  expect(verdictOn(harmless)).toEqual({ problems: [], remarks: [] });
+  expect(attackVerdictOn(harmless)).toEqual({ problems: [], remarks: [] });
 });
 
 const harms: readonly (readonly [what: string, change: Partial<AttackReport>, problem: RegExp])[] = [
@@ -38,13 +38,13 @@ const harms: readonly (readonly [what: string, change: Partial<AttackReport>, pr
 ];
 for (const [what, change, problem] of harms) {
   test(`${what} fails the attack`, () => {
-    const { problems } = verdictOn({ ...harmless, ...change });
+    const { problems } = attackVerdictOn({ ...harmless, ...change });
     expect(problems).toEqual([expect.stringMatching(problem)]);
   });
 }
 
 test('an attacker that does what is allowed need not be refused', () => {
-  const { problems } = verdictOn({
+  const { problems } = attackVerdictOn({
     ...harmless,
     attack: { ...attack, expected: 'harmless' },
     fate: { ...harmless.fate, disconnected: 0 },
@@ -53,7 +53,7 @@ test('an attacker that does what is allowed need not be refused', () => {
 });
 
 test('goals that are missed are remarks', () => {
-  const { problems, remarks } = verdictOn({
+  const { problems, remarks } = attackVerdictOn({
     ...harmless,
     bystander: { ...bystander, latenciesMs: [20] },
     loop: { longestMs: 40, longestHeldMs: 30, histogram: {} },

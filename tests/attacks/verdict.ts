@@ -8,19 +8,19 @@ import {
   loopDelayMsMax,
 } from './budgets.ts';
 import { fateText } from './fate.ts';
-import { quantile } from './quantile.ts';
+import { nearestRank } from './quantile.ts';
 import type { AttackReport } from './run-attack.ts';
 
 const mebibyte = 1024 * 1024;
 
-export interface Verdict {
+export interface AttackVerdict {
   /** None: the attack failed, as it should. */
   readonly problems: readonly string[];
   /** Goals that were missed without failing. */
   readonly remarks: readonly string[];
 }
 
-export function verdictOn(report: AttackReport): Verdict {
+export function attackVerdictOn(report: AttackReport): AttackVerdict {
   const { bystander, fate, loop, attack } = report;
   const problems: string[] = [...fate.harms];
   const remarks: string[] = [];
@@ -59,13 +59,13 @@ export function verdictOn(report: AttackReport): Verdict {
 }
 
 export function latencyRatio({ bystander, calm }: AttackReport): number {
-  return quantile(bystander.latenciesMs, 0.99) / quantile(calm.latenciesMs, 0.99);
+  return nearestRank(bystander.latenciesMs, 0.99) / nearestRank(calm.latenciesMs, 0.99);
 }
 
-export function reportText(report: AttackReport, verdict: Verdict): string {
+export function reportText(report: AttackReport, verdict: AttackVerdict): string {
   const { attack, bystander, calm, loop } = report;
   const isHarmless = verdict.problems.length === 0;
-  const p = (values: readonly number[], fraction: number): string => quantile(values, fraction).toFixed(1);
+  const p = (values: readonly number[], fraction: number): string => nearestRank(values, fraction).toFixed(1);
   const lines = [
     `${isHarmless ? 'ok  ' : 'FAIL'} ${attack.name}${report.isSharedAddress ? ' (from a bystander’s own address)' : ''}: ${attack.row}`,
     `     bystander: ${bystander.calls} calls, ${bystander.refused} refused, ${bystander.failed} failed, ${bystander.wrong} wrong`,

@@ -2,7 +2,7 @@
 import { ModelRepository } from '@millrace/worker/testing';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { eventually } from '../support/eventually.ts';
-import { type Answer, infer } from '../support/inference-call.ts';
+import { type CallAnswer, inferOverRest } from '../support/inference-call.ts';
 import { ServerProcess } from '../support/server-process.ts';
 import { addSlowModel, steps } from '../support/slow-model.ts';
 
@@ -21,14 +21,14 @@ afterAll(async () => {
   models.remove();
 });
 
-const stepsDone = (answer: Answer) => answer.outputs.find(({ name }) => name === 'steps_done')?.values;
+const stepsDone = (answer: CallAnswer) => answer.outputs.find(({ name }) => name === 'steps_done')?.values;
 const batchesRun = (model: string) => server.metric('millrace_batch_rows_count', { model });
 const misses = (model: string) => server.metric('millrace_cache_misses_total', { model });
 
 test('a request that was answered before is answered without a run, whatever the form of the answer', async () => {
-  const first = await infer(server.url, 'kept', steps(3), { id: 'a' });
-  const second = await infer(server.url, 'kept', steps(3), { id: 'b', form: 'binary' });
-  const other = await infer(server.url, 'kept', steps(4));
+  const first = await inferOverRest(server.url, 'kept', steps(3), { id: 'a' });
+  const second = await inferOverRest(server.url, 'kept', steps(3), { id: 'b', form: 'binary' });
+  const other = await inferOverRest(server.url, 'kept', steps(4));
   expect([first, second, other].map(stepsDone)).toEqual([[3n], [3n], [4n]]);
   expect([first.id, second.id]).toEqual(['a', 'b']);
   expect(await batchesRun('kept')).toBe(2);
@@ -39,14 +39,14 @@ test('a request that was answered before is answered without a run, whatever the
 });
 
 test('a model that did not ask for it has no cache', async () => {
-  await infer(server.url, 'plain', steps(3));
-  await infer(server.url, 'plain', steps(3));
+  await inferOverRest(server.url, 'plain', steps(3));
+  await inferOverRest(server.url, 'plain', steps(3));
   expect(await batchesRun('plain')).toBe(2);
   expect(await misses('plain')).toBe(0);
 });
 
 test('identical requests at the same time are one run', async () => {
-  const calls = Array.from({ length: 8 }, () => infer(server.url, 'together', steps(300)));
+  const calls = Array.from({ length: 8 }, () => inferOverRest(server.url, 'together', steps(300)));
   const answers = await Promise.all(calls);
   expect(answers.map(stepsDone)).toEqual(answers.map(() => [300n]));
   expect(await batchesRun('together')).toBe(1);
@@ -64,9 +64,9 @@ test('identical requests at the same time are one run', async () => {
 
 test('the run goes on when the caller that brought it about goes away', async () => {
   const leader = new AbortController();
-  const left = infer(server.url, 'left', steps(500), { signal: leader.signal }).catch(() => 'left');
+  const left = inferOverRest(server.url, 'left', steps(500), { signal: leader.signal }).catch(() => 'left');
   await eventually('the first request is on its way', async () => (await misses('left')) === 1);
-  const stays = infer(server.url, 'left', steps(500));
+  const stays = inferOverRest(server.url, 'left', steps(500));
   const following = () => server.metric('millrace_cache_coalesced_total', { model: 'left' });
   await eventually('the second one waits for it', async () => (await following()) === 1);
   leader.abort();

@@ -8,7 +8,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type InferClient, openInferClient } from '../support/callers.ts';
 import { eventually } from '../support/eventually.ts';
 import type { NamedValues } from '../support/golden.ts';
-import { infer } from '../support/inference-call.ts';
+import { inferOverRest } from '../support/inference-call.ts';
 import { ServerProcess } from '../support/server-process.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'millrace-cancelled-'));
@@ -84,7 +84,7 @@ interface Call {
 const protocols = {
   REST: (model: string, say: string): Call => {
     const controller = new AbortController();
-    const ended = infer(server.url, model, saying(say), { signal: controller.signal }).catch(() => {});
+    const ended = inferOverRest(server.url, model, saying(say), { signal: controller.signal }).catch(() => {});
     return { ended, hangUp: () => controller.abort() };
   },
   gRPC: (model: string, say: string): Call => {

@@ -2,7 +2,7 @@
 import { ModelRepository } from '@millrace/worker/testing';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { eventually } from '../support/eventually.ts';
-import { infer } from '../support/inference-call.ts';
+import { inferOverRest } from '../support/inference-call.ts';
 import { askAll, dialCrowd, type KeptConnection, leave, loopbackAddresses } from '../support/keep-alive-crowd.ts';
 import { ServerProcess } from '../support/server-process.ts';
 import { addSlowModel, steps } from '../support/slow-model.ts';
@@ -58,7 +58,7 @@ describe('a server with room for 200 connections, 100 from each address', () => 
     await flood(['127.0.0.2'], 300);
     await eventually('the flood is at its limit', () => openCount() <= 100);
     expect(await askOnce(server.url, '127.0.0.3')).toBe(200);
-    expect((await infer(server.url, 'slow', steps(1))).status).toBe(200);
+    expect((await inferOverRest(server.url, 'slow', steps(1))).status).toBe(200);
     expect((await fetch(server.metricsUrl)).status).toBe(200);
     const isHealthSeen = async () => (await askOnce(server.url, '127.0.0.2')) === 200;
     await eventually('an idle connection makes room for a health check of that address', isHealthSeen);
@@ -96,7 +96,8 @@ describe.skipIf(process.platform === 'win32')('a server that may open few files'
     const more = await dialCrowd(server.url, loopbackAddresses(4, 10), 20);
     const isRestored = () => server.workerPids('slow:1').length === 2 * workers;
     await eventually('every worker has a successor', isRestored, startMsMax);
-    const isAnswered = async () => (await infer(server.url, 'slow', steps(1)).catch(() => undefined))?.status === 200;
+    const isAnswered = async () =>
+      (await inferOverRest(server.url, 'slow', steps(1)).catch(() => undefined))?.status === 200;
     await eventually('a request is answered', isAnswered);
     expect(lost().map(({ reason }) => /SIGKILL/.test(String(reason)))).toEqual(victims.map(() => true));
     leave(more);

@@ -1,7 +1,7 @@
 import { binaryModel, ModelRepository } from '@millrace/worker/testing';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { eventually } from '../support/eventually.ts';
-import { infer } from '../support/inference-call.ts';
+import { inferOverRest } from '../support/inference-call.ts';
 import { ServerProcess } from '../support/server-process.ts';
 
 const models = new ModelRepository();
@@ -65,7 +65,7 @@ async function ready(): Promise<readonly string[]> {
 async function answer(model: string): Promise<unknown> {
   const tensor = (name: string, values: readonly number[]) =>
     ({ name, datatype: 'FP32', shape: [1, 2], values }) as const;
-  const { status, outputs } = await infer(server.url, model, [tensor('left', [3, 5]), tensor('right', [4, 6])]);
+  const { status, outputs } = await inferOverRest(server.url, model, [tensor('left', [3, 5]), tensor('right', [4, 6])]);
   return status === 200 ? outputs[0]?.values : status;
 }
 

@@ -3,7 +3,7 @@ import { ModelRepository } from '@millrace/worker/testing';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { eventually, isAlive } from '../support/eventually.ts';
 import { holdWorker } from '../support/hold-worker.ts';
-import { type Answer, infer } from '../support/inference-call.ts';
+import { type CallAnswer, inferOverRest } from '../support/inference-call.ts';
 import { ServerProcess } from '../support/server-process.ts';
 import { addSlowModel, steps } from '../support/slow-model.ts';
 
@@ -23,7 +23,7 @@ afterAll(async () => {
   models.remove();
 });
 
-const stepsDone = (answer: Answer) => answer.outputs.find(({ name }) => name === 'steps_done')?.values;
+const stepsDone = (answer: CallAnswer) => answer.outputs.find(({ name }) => name === 'steps_done')?.values;
 const batchesRun = (model: string) => server.metric('millrace_batch_rows_count', { model });
 const waiting = (model: string) => server.metric('millrace_queue_requests', { model });
 const outstanding = (model: string) => server.metric('millrace_outstanding_requests', { model });
@@ -33,15 +33,15 @@ const failures = (model: string, code: string) => server.metric('millrace_failur
  * Gives the worker of the model two batches, the one it runs and the one it holds behind it, each of `count` steps:
  * whatever comes next waits in the queue.
  */
-async function occupy(model: string, count: number): Promise<readonly Promise<Answer>[]> {
-  const calls = [infer(server.url, model, steps(count)), infer(server.url, model, steps(count))];
+async function occupy(model: string, count: number): Promise<readonly Promise<CallAnswer>[]> {
+  const calls = [inferOverRest(server.url, model, steps(count)), inferOverRest(server.url, model, steps(count))];
   const isOccupied = async () => (await outstanding(model)) === 2 && (await waiting(model)) === 0;
   await eventually(`the worker of ${model} has two batches`, isOccupied);
   return calls;
 }
 
 test('requests of a worker that is killed while it runs are answered once each by its successor', async () => {
-  const calls = [...(await occupy('killed', 500)), infer(server.url, 'killed', steps(1), { id: 'behind' })];
+  const calls = [...(await occupy('killed', 500)), inferOverRest(server.url, 'killed', steps(1), { id: 'behind' })];
   await eventually('a third request waits', async () => (await waiting('killed')) === 1);
   const [victim] = server.workerPids('killed:1');
   process.kill(victim as number, 'SIGKILL');
@@ -59,9 +59,9 @@ test('requests of a worker that is killed while it runs are answered once each b
 
 test('a run over its time limit is refused as such and costs the worker its life; the next request is answered', async () => {
   const restarts = await server.metric('millrace_worker_restarts_total');
-  const hung = infer(server.url, 'limited', steps(5000));
+  const hung = inferOverRest(server.url, 'limited', steps(5000));
   await eventually('it runs', async () => (await outstanding('limited')) === 1);
-  const behind = infer(server.url, 'limited', steps(1));
+  const behind = inferOverRest(server.url, 'limited', steps(1));
   const refused = await hung;
   expect([refused.status, refused.code]).toEqual([504, 'run-time-limit']);
   expect(refused.error).toContain('200 ms');
@@ -74,9 +74,9 @@ test('a run over its time limit is refused as such and costs the worker its life
 test('a request beyond the queue\u2019s limit is refused at once with when to come back, and those in it are answered', async () => {
   const goOn = holdWorker(server, 'narrow:1');
   const held = [...(await occupy('narrow', 1))];
-  held.push(infer(server.url, 'narrow', steps(1)), infer(server.url, 'narrow', steps(1)));
+  held.push(inferOverRest(server.url, 'narrow', steps(1)), inferOverRest(server.url, 'narrow', steps(1)));
   await eventually('the queue is full', async () => (await waiting('narrow')) === 2);
-  const refused = await infer(server.url, 'narrow', steps(1));
+  const refused = await inferOverRest(server.url, 'narrow', steps(1));
   expect([refused.status, refused.code]).toEqual([503, 'model-full']);
   expect(Number(refused.headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
   goOn();
@@ -91,28 +91,30 @@ test.each([
 ] as const)('a request whose %s passes while it waits is refused with 504 and never runs', async (model, options) => {
   const goOn = holdWorker(server, `${model}:1`);
   const held = await occupy(model, 1);
-  const late = await infer(server.url, model, steps(1), options);
+  const late = await inferOverRest(server.url, model, steps(1), options);
   expect([late.status, late.code]).toEqual([504, 'deadline-exceeded']);
   goOn();
   expect((await Promise.all(held)).map(({ status }) => status)).toEqual([200, 200]);
   expect(await waiting(model)).toBe(0);
   // One more answer: whatever had been queued before it would have run by then.
-  expect((await infer(server.url, model, steps(0))).status).toBe(200);
+  expect((await inferOverRest(server.url, model, steps(0))).status).toBe(200);
   expect(await batchesRun(model)).toBe(3);
   expect(await failures(model, 'deadline-exceeded')).toBe(1);
 });
 
 test('a request whose caller hangs up is taken from the queue, or skipped where it lies, and never runs', async () => {
   const hangUp = new AbortController();
-  const running = infer(server.url, 'left', steps(500));
+  const running = inferOverRest(server.url, 'left', steps(500));
   await eventually('the first request runs', async () => (await outstanding('left')) === 1);
-  const abandoned = Array.from({ length: 3 }, () => infer(server.url, 'left', steps(1), { signal: hangUp.signal }));
+  const abandoned = Array.from({ length: 3 }, () =>
+    inferOverRest(server.url, 'left', steps(1), { signal: hangUp.signal }),
+  );
   await eventually('one is held by the worker, two wait', async () => (await waiting('left')) === 2);
   hangUp.abort();
   for (const call of abandoned) await expect(call).rejects.toThrow();
   await eventually('all three are given up', async () => (await failures('left', 'cancelled')) === 3);
   expect(await waiting('left')).toBe(0);
   expect((await running).status).toBe(200);
-  expect((await infer(server.url, 'left', steps(0))).status).toBe(200);
+  expect((await inferOverRest(server.url, 'left', steps(0))).status).toBe(200);
   expect(await batchesRun('left')).toBe(2);
 });

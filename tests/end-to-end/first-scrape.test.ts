@@ -1,7 +1,7 @@
 /** What a scrape shows before the first request: `increase()` sees an event only if the series was there before it. */
 import { binaryModel, ModelRepository } from '@millrace/worker/testing';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { infer } from '../support/inference-call.ts';
+import { inferOverRest } from '../support/inference-call.ts';
 import { samplesFrom } from '../support/metrics.ts';
 import { ServerProcess } from '../support/server-process.ts';
 
@@ -44,8 +44,8 @@ test('Triton: the counters of a ready model are 0 before its first request, and 
   ];
   expect(zero.map((name) => [name, before.get(name)])).toEqual(zero.map((name) => [name, 0]));
   const wrong = { name: 'left', datatype: 'INT8' as const, shape: [1, 2], values: [1, 2] };
-  expect((await infer(server.url, 'plain', [wrong])).status).toBe(400);
-  expect((await infer(server.url, 'nowhere', [wrong])).status).toBe(404);
+  expect((await inferOverRest(server.url, 'plain', [wrong])).status).toBe(400);
+  expect((await inferOverRest(server.url, 'nowhere', [wrong])).status).toBe(404);
   const after = await scrape();
   const changed = [...after].filter(([name, value]) => /^millrace_failures_total/.test(name) && value !== 0);
   expect(Object.fromEntries(changed)).toEqual({

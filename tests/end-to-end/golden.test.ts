@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { eventually } from '../support/eventually.ts';
 import { demoPairs, differenceBetween, type GoldenPair, modelPairs } from '../support/golden.ts';
-import { type Form, infer } from '../support/inference-call.ts';
+import { type Form, inferOverRest } from '../support/inference-call.ts';
 import { repositoryRoot } from '../support/repository-root.ts';
 import { ServerProcess } from '../support/server-process.ts';
 
@@ -21,7 +21,7 @@ afterAll(async () => {
 /** Undefined when the server answered rightly, otherwise what was wrong. */
 async function problemOf(pair: GoldenPair, form: Form): Promise<string | undefined> {
   const { model, version, inputs, title } = pair;
-  const { status, outputs, error } = await infer(server.url, model, inputs, { form, version });
+  const { status, outputs, error } = await inferOverRest(server.url, model, inputs, { form, version });
   const problem = status === 200 ? differenceBetween(pair, outputs) : `${status} ${error}`;
   return problem === undefined ? undefined : `${title}, ${form}: ${problem}`;
 }

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { ModelRepository } from '@millrace/worker/testing';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import { infer } from '../support/inference-call.ts';
+import { inferOverRest } from '../support/inference-call.ts';
 import { repositoryRoot } from '../support/repository-root.ts';
 import { ServerProcess } from '../support/server-process.ts';
 
@@ -72,7 +72,7 @@ test('the largest request comes back whole, past the shared memory of its worker
     let answered = 0;
     while (!isOver) {
       const inputs = [{ name: 'INPUT0', datatype: 'UINT8' as const, shape: [1, 3], values: [1, 2, 3] }];
-      const { outputs } = await infer(server.url, 'identity_uint8', inputs);
+      const { outputs } = await inferOverRest(server.url, 'identity_uint8', inputs);
       expect(outputs[0]?.values).toEqual([1, 2, 3]);
       answered += 1;
       // Without a pause it would take the time of the large one.

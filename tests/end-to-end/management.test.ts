@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import { grpcManagement, managementContract, type RemoteManagement, restManagement } from '@millrace/router/testing';
 import { binaryModel, ModelRepository } from '@millrace/worker/testing';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { infer } from '../support/inference-call.ts';
+import { inferOverRest } from '../support/inference-call.ts';
 import { repositoryRoot } from '../support/repository-root.ts';
 import { ServerProcess } from '../support/server-process.ts';
 
@@ -42,7 +42,7 @@ const sum = [7, 11];
 const product = [12, 30];
 
 async function valuesOf(server: ServerProcess, model: string): Promise<unknown> {
-  const { status, outputs, error } = await infer(server.url, model, inputs);
+  const { status, outputs, error } = await inferOverRest(server.url, model, inputs);
   return status === 200 ? outputs[0]?.values : error;
 }
 

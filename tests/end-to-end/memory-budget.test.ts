@@ -1,13 +1,13 @@
 import { InferenceError } from '@millrace/protocol';
 import { binaryModel, ModelRepository } from '@millrace/worker/testing';
-import { createEngine, type Engine } from 'millrace';
+import { createEngine, type EmbeddedEngine } from 'millrace';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { eventually } from '../support/eventually.ts';
 
 const names = ['a', 'b', 'c', 'd', 'e'];
 const inputs = { left: { shape: [1, 2], data: [3, 3] }, right: { shape: [1, 2], data: [4, 4] } };
 const models = new ModelRepository();
-let engine: Engine;
+let engine: EmbeddedEngine;
 let budget = 0;
 
 beforeAll(async () => {

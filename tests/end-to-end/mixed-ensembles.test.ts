@@ -1,6 +1,6 @@
 import { identityModel, ModelRepository } from '@millrace/worker/testing';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { infer } from '../support/inference-call.ts';
+import { inferOverRest } from '../support/inference-call.ts';
 import { ServerProcess } from '../support/server-process.ts';
 
 interface Ensemble {
@@ -57,7 +57,9 @@ afterAll(async () => {
 
 async function answer(model: string, shape: readonly number[], form: 'json' | 'binary' = 'json') {
   const values = Array.from({ length: shape.reduce((product, size) => product * size, 1) }, (_, index) => index + 1);
-  const reply = await infer(server.url, model, [{ name: 'x', datatype: 'FP32', shape: [...shape], values }], { form });
+  const reply = await inferOverRest(server.url, model, [{ name: 'x', datatype: 'FP32', shape: [...shape], values }], {
+    form,
+  });
   if (reply.status !== 200) return [reply.status, reply.error];
   expect(reply.outputs[0]?.values).toEqual(values);
   return reply.outputs[0]?.shape;

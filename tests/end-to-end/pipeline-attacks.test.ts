@@ -1,7 +1,7 @@
 /** Pipelines that do what no pipeline should: each has a named error, and its process, the server and the others go on. */
 import { InferenceError } from '@millrace/protocol';
 import { binaryModel, ModelRepository } from '@millrace/worker/testing';
-import { createEngine, type Engine } from 'millrace';
+import { createEngine, type EmbeddedEngine } from 'millrace';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 
 const pipeline = (inputs: string, outputs: string, body: string) => `
@@ -29,7 +29,7 @@ const runMsMax = (value: number) =>
   `backend: "pipeline" parameters { key: "millrace.run_ms_max" value { string_value: "${value}" } }`;
 
 const repository = new ModelRepository();
-let engine: Engine;
+let engine: EmbeddedEngine;
 beforeAll(async () => {
   repository
     .write('add/1/model.onnx', binaryModel('Add'))

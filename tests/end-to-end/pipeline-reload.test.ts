@@ -1,13 +1,13 @@
 /** Pipelines and the models behind pipelines and ensembles that change while callers use them. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { binaryModel, ModelRepository } from '@millrace/worker/testing';
-import { createEngine, type Engine, type EngineOptions } from 'millrace';
+import { createEngine, type EmbeddedEngine, type EngineOptions } from 'millrace';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { eventually } from '../support/eventually.ts';
 import { ServerProcess } from '../support/server-process.ts';
 
 let models: ModelRepository;
-let engine: Engine | undefined;
+let engine: EmbeddedEngine | undefined;
 beforeEach(() => {
   models = new ModelRepository();
 });
@@ -17,7 +17,7 @@ afterEach(async () => {
   models.remove();
 });
 
-async function start(control: EngineOptions['control']): Promise<Engine> {
+async function start(control: EngineOptions['control']): Promise<EmbeddedEngine> {
   engine = await createEngine({ models: models.path, control: { ...control }, allowFailures: true });
   return engine;
 }
@@ -38,7 +38,7 @@ export default definePipeline({
 `;
 const writeCounting = (number: number, to = models) => to.write('count/1/pipeline.ts', counting(String(number)));
 
-async function count(at: Engine): Promise<number> {
+async function count(at: EmbeddedEngine): Promise<number> {
   const { outputs } = await at.infer('count', { x: { shape: [1], data: [1] } });
   return (outputs.y?.data as Float32Array | undefined)?.[0] as number;
 }
@@ -133,7 +133,7 @@ const mistakes = [
 
 describe('a load of a module with a mistake says file and line, and the old text goes on:', () => {
   const repository = new ModelRepository();
-  let at: Engine;
+  let at: EmbeddedEngine;
   const writeGood = () => writeCounting(1, repository).write('count/1/own.ts', 'export const own = 0;');
   beforeAll(async () => {
     repository.write('sum/1/model.onnx', binaryModel('Add'));
@@ -197,7 +197,7 @@ ensemble_scheduling { step {
   output_map { key: "output" value: "both" }
 } }`;
 const operands = { left: { shape: [1, 2], data: [3, 3] }, right: { shape: [1, 2], data: [4, 4] } };
-async function both(at: Engine): Promise<number> {
+async function both(at: EmbeddedEngine): Promise<number> {
   const { outputs } = await at.infer('pair', operands);
   return (outputs.both?.data as Float32Array | undefined)?.[0] as number;
 }

@@ -1,11 +1,11 @@
 /** Models without any configuration, as loose files of one folder: each answers as ONNX Runtime does, over every protocol. */
 import { ModelRepository } from '@millrace/worker/testing';
-import { createEngine, type Engine } from 'millrace';
+import { createEngine, type EmbeddedEngine } from 'millrace';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type InferClient, openInferClient } from '../support/callers.ts';
 import type { NamedValues } from '../support/golden.ts';
 import { grpcInfer } from '../support/grpc-call.ts';
-import { infer } from '../support/inference-call.ts';
+import { inferOverRest } from '../support/inference-call.ts';
 import { listedThreshold, plainModels, refusedModels } from '../support/plain-models.ts';
 import { ServerProcess } from '../support/server-process.ts';
 
@@ -65,11 +65,11 @@ const texts = (name: string, shape: readonly number[], ...values: Values): Named
 
 const protocols = {
   'REST JSON': async (model: string, inputs: readonly NamedValues[]) => {
-    const { outputs, error } = await infer(server.url, model, inputs, { form: 'json' });
+    const { outputs, error } = await inferOverRest(server.url, model, inputs, { form: 'json' });
     return error === '' ? outputs : error;
   },
   'REST binary': async (model: string, inputs: readonly NamedValues[]) => {
-    const { outputs, error } = await infer(server.url, model, inputs, { form: 'binary' });
+    const { outputs, error } = await inferOverRest(server.url, model, inputs, { form: 'binary' });
     return error === '' ? outputs : error;
   },
   gRPC: (model: string, inputs: readonly NamedValues[]) => grpcInfer(client, model, inputs),
@@ -211,7 +211,7 @@ test('half floats travel as binary data, and JSON refuses them by name', async (
 
 describe('in a program of its own', () => {
   const folder = new ModelRepository();
-  let engine: Engine;
+  let engine: EmbeddedEngine;
 
   beforeAll(async () => {
     for (const [name, [model]] of Object.entries(refusedModels)) folder.write(`${name}.onnx`, model);

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type InferClient, openInferClient } from '../support/callers.ts';
 import { eventually } from '../support/eventually.ts';
 import { holdWorker } from '../support/hold-worker.ts';
-import { infer } from '../support/inference-call.ts';
+import { inferOverRest } from '../support/inference-call.ts';
 import { ServerProcess } from '../support/server-process.ts';
 import { addSlowModel, steps } from '../support/slow-model.ts';
 
@@ -56,7 +56,8 @@ const tensor = (name: string, value: number) => ({
   shape: [1, 2],
   values: [value, value],
 });
-const add = (model: string, value: number) => infer(server.url, model, [tensor('left', value), tensor('right', 1)]);
+const add = (model: string, value: number) =>
+  inferOverRest(server.url, model, [tensor('left', value), tensor('right', 1)]);
 const waiting = (model: string) => server.metric('millrace_queue_requests', { model });
 const dispatched = async (model: string) =>
   (await server.metric('millrace_outstanding_requests', { model })) - (await waiting(model));
@@ -66,9 +67,9 @@ async function occupy(
   model: string,
 ): Promise<{ readonly held: Promise<unknown>; readonly release: () => Promise<void> }> {
   const goOn = holdWorker(server, `${model}:1`);
-  const first = infer(server.url, model, steps(1));
+  const first = inferOverRest(server.url, model, steps(1));
   await eventually('the worker has one', async () => (await dispatched(model)) === 1);
-  const second = infer(server.url, model, steps(1));
+  const second = inferOverRest(server.url, model, steps(1));
   await eventually('the worker is occupied', async () => (await dispatched(model)) === 2);
   const held = Promise.all([first, second]);
   return {
@@ -90,7 +91,7 @@ test('requests that make a preferred size run as one batch, long before the dela
 
 test('Triton: a batch at or over the largest preferred size runs at once', async () => {
   const six = (name: string) => ({ name, datatype: 'FP32' as const, shape: [6, 2], values: new Array(12).fill(1) });
-  const answer = await infer(server.url, 'fours', [six('left'), six('right')]);
+  const answer = await inferOverRest(server.url, 'fours', [six('left'), six('right')]);
   expect(answer.outputs[0]).toMatchObject({ shape: [6, 2], values: new Array(12).fill(2) });
 });
 
@@ -100,7 +101,7 @@ test('a timeout refuses with Triton’s words while the worker is busy', async (
   void held.then(() => {
     isBusy = false;
   });
-  const late = await infer(server.url, 'timed', steps(1), { parameters: { timeout: 20_000 } });
+  const late = await inferOverRest(server.url, 'timed', steps(1), { parameters: { timeout: 20_000 } });
   expect([late.status, late.code, isBusy]).toEqual([503, 'queue-timeout', true]);
   expect(late.error).toContain('Request timeout expired');
   await release();
@@ -124,8 +125,8 @@ test('Triton: a queue timeout through an ensemble is refused as it is by the mod
   const { release } = await occupy('timed');
   const parameters = { timeout: 20_000 };
   const [direct, through, grpcDirect, grpcThrough] = await Promise.all([
-    infer(server.url, 'timed', steps(1), { parameters }),
-    infer(server.url, 'of_timed', steps(1), { parameters }),
+    inferOverRest(server.url, 'timed', steps(1), { parameters }),
+    inferOverRest(server.url, 'of_timed', steps(1), { parameters }),
     inferGrpc('timed', parameters),
     inferGrpc('of_timed', parameters),
   ]);
@@ -142,11 +143,11 @@ test.each(['levels', 'override_only'])(
   async (model) => {
     const { release } = await occupy(model);
     const ignored = [
-      infer(server.url, model, steps(1), { parameters: { timeout: 1 } }).then(({ status }) => status),
+      inferOverRest(server.url, model, steps(1), { parameters: { timeout: 1 } }).then(({ status }) => status),
       inferGrpc(model, { timeout: 1 }).then(({ code }) => code),
     ];
     const parameters = { millrace_timeout_ms: 20 };
-    const late = await infer(server.url, model, steps(1), { parameters });
+    const late = await inferOverRest(server.url, model, steps(1), { parameters });
     expect([late.status, late.code]).toEqual([504, 'deadline-exceeded']);
     expect((await inferGrpc(model, parameters)).code).toBe(4);
     await release();
@@ -156,9 +157,9 @@ test.each(['levels', 'override_only'])(
 
 test('a full queue refuses with Triton’s words', async () => {
   const { release } = await occupy('full');
-  const waits = infer(server.url, 'full', steps(1));
+  const waits = inferOverRest(server.url, 'full', steps(1));
   await eventually('one waits', async () => (await waiting('full')) === 1);
-  const refused = await infer(server.url, 'full', steps(1));
+  const refused = await inferOverRest(server.url, 'full', steps(1));
   expect([refused.status, refused.code]).toEqual([503, 'model-full']);
   expect(refused.error).toContain('Exceeds maximum queue size');
   await release();
@@ -170,7 +171,9 @@ test('an urgent request is answered before others that came earlier', async () =
   const order: number[] = [];
   const calls: Promise<unknown>[] = [];
   for (const priority of [3, 0, 1]) {
-    calls.push(infer(server.url, 'levels', steps(20), { parameters: { priority } }).then(() => order.push(priority)));
+    calls.push(
+      inferOverRest(server.url, 'levels', steps(20), { parameters: { priority } }).then(() => order.push(priority)),
+    );
     await eventually('it waits', async () => (await waiting('levels')) === calls.length);
   }
   await release();
@@ -180,9 +183,9 @@ test('an urgent request is answered before others that came earlier', async () =
 
 test('answers leave in the order of arrival, although another instance was quicker', async () => {
   const order: string[] = [];
-  const long = infer(server.url, 'ordered', steps(400)).then(() => order.push('long'));
+  const long = inferOverRest(server.url, 'ordered', steps(400)).then(() => order.push('long'));
   await eventually('it runs', async () => (await dispatched('ordered')) === 1);
-  const short = infer(server.url, 'ordered', steps(1)).then(() => order.push('short'));
+  const short = inferOverRest(server.url, 'ordered', steps(1)).then(() => order.push('short'));
   await Promise.all([long, short]);
   expect(order).toEqual(['long', 'short']);
 });

@@ -1,7 +1,7 @@
 import { renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { binaryModel, ModelRepository, onnxModelFrom } from '@millrace/worker/testing';
-import { createEngine, type Engine, type EngineOptions } from 'millrace';
+import { createEngine, type EmbeddedEngine, type EngineOptions } from 'millrace';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { eventually } from '../support/eventually.ts';
 import { ServerProcess } from '../support/server-process.ts';
@@ -25,7 +25,7 @@ function scalingModel(file: string): Uint8Array {
 }
 
 let models: ModelRepository;
-let engine: Engine | undefined;
+let engine: EmbeddedEngine | undefined;
 
 beforeEach(() => {
   models = new ModelRepository().write('m/1/model.onnx', binaryModel('Add'));
@@ -36,7 +36,10 @@ afterEach(async () => {
   models.remove();
 });
 
-async function start(control: EngineOptions['control'] = {}, worker: EngineOptions['worker'] = {}): Promise<Engine> {
+async function start(
+  control: EngineOptions['control'] = {},
+  worker: EngineOptions['worker'] = {},
+): Promise<EmbeddedEngine> {
   engine = await createEngine({
     models: models.path,
     control: { controlMode: 'poll', pollSeconds: 0.2, settleSeconds: 0.1, ...control },
@@ -47,7 +50,7 @@ async function start(control: EngineOptions['control'] = {}, worker: EngineOptio
 }
 
 /** Version and value. */
-async function answer(at: Engine, version?: string): Promise<string> {
+async function answer(at: EmbeddedEngine, version?: string): Promise<string> {
   const result = await at.infer('m', inputs, version === undefined ? {} : { version });
   return `${result.version}: ${String((result.outputs.output?.data as Float32Array | undefined)?.[0])}`;
 }
@@ -60,7 +63,7 @@ function put(path: string, bytes: Uint8Array): void {
   rmSync(join(models.path, `${path}.part`));
 }
 
-function states(at: Engine): readonly string[] {
+function states(at: EmbeddedEngine): readonly string[] {
   return at.statuses().map(({ name, version, state }) => `${name}:${version} ${state}`);
 }
 

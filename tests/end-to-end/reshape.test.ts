@@ -1,7 +1,7 @@
 /** `reshape` of a config.pbtxt, with free sizes: what Triton serves, through a real server and its worker process. */
 import { ModelRepository, onnxModelFrom } from '@millrace/worker/testing';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { infer } from '../support/inference-call.ts';
+import { inferOverRest } from '../support/inference-call.ts';
 import { ServerProcess } from '../support/server-process.ts';
 
 const models = new ModelRepository();
@@ -53,6 +53,6 @@ test.each([
   ['fixed', [3, 2, 2], [3, 1, 4]],
 ])('Triton serves a reshape with a free size: %s takes %j and gives %j', async (model, shape, shapeGiven) => {
   const values = Array.from({ length: shape.reduce((product, size) => product * size, 1) }, (_, index) => index + 1);
-  const answer = await infer(server.url, model, [{ name: 'x', datatype: 'FP32', shape, values }]);
+  const answer = await inferOverRest(server.url, model, [{ name: 'x', datatype: 'FP32', shape, values }]);
   expect(answer.outputs).toMatchObject([{ name: 'y', shape: shapeGiven, values: values.map((value) => 2 * value) }]);
 });

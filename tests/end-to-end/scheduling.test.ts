@@ -3,7 +3,7 @@ import { ModelRepository } from '@millrace/worker/testing';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { eventually } from '../support/eventually.ts';
 import { holdWorker } from '../support/hold-worker.ts';
-import { infer } from '../support/inference-call.ts';
+import { inferOverRest } from '../support/inference-call.ts';
 import { ServerProcess } from '../support/server-process.ts';
 import { addSlowModel, steps } from '../support/slow-model.ts';
 
@@ -48,19 +48,19 @@ const outstanding = (model: string) => server.metric('millrace_outstanding_reque
 test('low-priority work goes to the instances for all, though the one kept for urgent requests is idle', async () => {
   await eventually('three instances serve', async () => (await instancesOf('split')).length === 3);
   const calls = Array.from({ length: 12 }, (_, index) =>
-    infer(server.url, 'split', steps(20), { headers: { 'x-team': `low-${index}` } }),
+    inferOverRest(server.url, 'split', steps(20), { headers: { 'x-team': `low-${index}` } }),
   );
   for (const answer of await Promise.all(calls)) expect(answer.status).toBe(200);
   // The first group comes first.
   expect((await instancesOf('split')).map(({ hasRun }) => hasRun)).toEqual([false, true, true]);
-  const urgent = await infer(server.url, 'split', steps(5), { parameters: { priority: 1 } });
+  const urgent = await inferOverRest(server.url, 'split', steps(5), { parameters: { priority: 1 } });
   expect(urgent.status).toBe(200);
   expect((await instancesOf('split')).map(({ hasRun }) => hasRun)).toEqual([true, true, true]);
 });
 
 test('who cannot be answered in time is told so at once, and when to come again; so is a caller over its limit', async () => {
   const call = (team: string, deadline: Readonly<Record<string, string>> = {}) =>
-    infer(server.url, 'queued', steps(150), { headers: { 'x-team': team, ...deadline } });
+    inferOverRest(server.url, 'queued', steps(150), { headers: { 'x-team': team, ...deadline } });
   expect((await call('a')).status).toBe(200);
   // Two that the worker holds, two that wait.
   const goOn = holdWorker(server, 'queued:1');

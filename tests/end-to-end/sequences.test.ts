@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { ModelRepository } from '@millrace/worker/testing';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { isAlive } from '../support/eventually.ts';
-import { infer } from '../support/inference-call.ts';
+import { inferOverRest } from '../support/inference-call.ts';
 import { repositoryRoot } from '../support/repository-root.ts';
 import { ServerProcess } from '../support/server-process.ts';
 
@@ -29,7 +29,7 @@ async function step(
   headers: Readonly<Record<string, string>> = {},
 ): Promise<number | string> {
   const inputs = [{ name: 'INPUT', datatype: 'INT32' as const, shape: [1, 1], values: [value] }];
-  const answer = await infer(server.url, model, inputs, { headers, parameters: { sequence_id: id, ...flags } });
+  const answer = await inferOverRest(server.url, model, inputs, { headers, parameters: { sequence_id: id, ...flags } });
   return answer.status === 200 ? Number(answer.outputs[0]?.values[0]) : answer.error;
 }
 

@@ -2,7 +2,7 @@
 import { ModelRepository } from '@millrace/worker/testing';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { eventually, isAlive } from '../support/eventually.ts';
-import { infer } from '../support/inference-call.ts';
+import { inferOverRest } from '../support/inference-call.ts';
 import { isConnectionRefused } from '../support/raw-call.ts';
 import { ServerProcess } from '../support/server-process.ts';
 import { addSlowModel, steps } from '../support/slow-model.ts';
@@ -32,7 +32,7 @@ test('SIGTERM under load: what is in progress is answered, new connections are r
   const server = await start();
   let answered = 0;
   const calls = Array.from({ length: 3 }, async () => {
-    const { status } = await infer(server.url, 'slow', steps(400));
+    const { status } = await inferOverRest(server.url, 'slow', steps(400));
     answered += 1;
     return status;
   });
@@ -54,8 +54,8 @@ test('with notice, the server says it is not ready and goes on serving; a second
   const isReady = async () => (await fetch(`${server.url}/v2/health/ready`)).ok;
   await eventually('it is not ready', async () => !(await isReady()));
   expect((await fetch(`${server.url}/v2/health/live`)).status).toBe(200);
-  expect((await infer(server.url, 'slow', steps(1))).status).toBe(200);
-  const abandoned = infer(server.url, 'slow', steps(5000)).catch(() => 'cut off');
+  expect((await inferOverRest(server.url, 'slow', steps(1))).status).toBe(200);
+  const abandoned = inferOverRest(server.url, 'slow', steps(5000)).catch(() => 'cut off');
   await eventually('a long request runs', async () => (await outstanding(server)) === 1);
   server.child.kill('SIGTERM');
   expect(await server.exit).toBe(143);
@@ -65,7 +65,7 @@ test('with notice, the server says it is not ready and goes on serving; a second
 
 test('a drain that takes too long is cut off, said so, and leaves no worker behind', async () => {
   const server = await start('--drain-seconds-max', '0.1');
-  const abandoned = infer(server.url, 'slow', steps(5000)).catch(() => 'cut off');
+  const abandoned = inferOverRest(server.url, 'slow', steps(5000)).catch(() => 'cut off');
   await eventually('a long request runs', async () => (await outstanding(server)) === 1);
   const workers = workersOf(server);
   expect(await server.stop()).toBe(0);
@@ -77,7 +77,7 @@ test('a drain that takes too long is cut off, said so, and leaves no worker behi
 
 test('a server that is killed with -9 takes its workers with it, busy as they are', async () => {
   const server = await start();
-  const abandoned = infer(server.url, 'slow', steps(5000)).catch(() => 'cut off');
+  const abandoned = inferOverRest(server.url, 'slow', steps(5000)).catch(() => 'cut off');
   await eventually('a long request runs', async () => (await outstanding(server)) === 1);
   const workers = workersOf(server);
   server.child.kill('SIGKILL');

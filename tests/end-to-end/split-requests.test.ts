@@ -2,7 +2,7 @@
 import { ModelRepository, onnxModelFrom } from '@millrace/worker/testing';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openInferClient } from '../support/callers.ts';
-import { infer } from '../support/inference-call.ts';
+import { inferOverRest } from '../support/inference-call.ts';
 import { ServerProcess } from '../support/server-process.ts';
 
 const models = new ModelRepository();
@@ -29,7 +29,7 @@ afterAll(async () => {
 
 test.each(['json', 'binary'] as const)('1,000 rows are answered in order over REST %s', async (form) => {
   const input = { name: 'input', datatype: 'FP32', shape: [rows, 1], values: numbers } as const;
-  const { status, outputs } = await infer(server.url, 'negative', [input], { form });
+  const { status, outputs } = await inferOverRest(server.url, 'negative', [input], { form });
   expect(status).toBe(200);
   expect(outputs).toMatchObject([{ name: 'output', shape: [rows, 1] }]);
   expect(outputs[0]?.values).toEqual(numbers.map((number) => 0 - number || -0));
@@ -38,7 +38,7 @@ test.each(['json', 'binary'] as const)('1,000 rows are answered in order over RE
 test('1,000 texts are answered in order over REST', async () => {
   const texts = numbers.map((number) => 'ö'.repeat(number % 5) + number);
   const input = { name: 'input', datatype: 'BYTES', shape: [rows, 1], values: texts } as const;
-  const { outputs } = await infer(server.url, 'echo', [input], { form: 'binary' });
+  const { outputs } = await inferOverRest(server.url, 'echo', [input], { form: 'binary' });
   expect(outputs).toMatchObject([{ shape: [rows, 1], values: texts }]);
 });
 
@@ -62,7 +62,7 @@ test('1,000 rows are answered in order over gRPC', async () => {
 
 test('a written max_batch_size refuses more rows in the words of Triton', async () => {
   const input = { name: 'input', datatype: 'FP32', shape: [65, 1], values: numbers.slice(0, 65) } as const;
-  const { status, error } = await infer(server.url, 'bounded', [input]);
+  const { status, error } = await inferOverRest(server.url, 'bounded', [input]);
   expect(status).toBe(400);
   expect(error).toContain("inference request batch-size must be <= 64 for 'bounded'");
 });

@@ -4,10 +4,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openLmdbStore } from '@millrace/store';
 import { arithmeticModel, binaryModel, ModelRepository } from '@millrace/worker/testing';
-import { createEngine, type Engine } from 'millrace';
+import { createEngine, type EmbeddedEngine } from 'millrace';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { eventually } from '../support/eventually.ts';
-import { infer } from '../support/inference-call.ts';
+import { inferOverRest } from '../support/inference-call.ts';
 import { ServerProcess } from '../support/server-process.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'millrace-contexts-'));
@@ -61,7 +61,7 @@ const values = {
 };
 
 describe("in a program of one's own", () => {
-  let engine: Engine;
+  let engine: EmbeddedEngine;
   beforeAll(async () => {
     engine = await createEngine({ models: models.path, worker: { lane: 'inline' } });
   });
@@ -177,7 +177,7 @@ describe('in a server', () => {
   ])(
     'REST: %s is version %s, for requests, metadata, configuration, readiness and statistics',
     async (name, version) => {
-      const answer = await infer(server.url, name, named);
+      const answer = await inferOverRest(server.url, name, named);
       expect([answer.status, answer.version]).toEqual([200, version]);
       const get = (path: string) => fetch(`${server.url}/v2/models/${name}${path}`);
       const metadata = (await (await get('')).json()) as { name: string; versions: string[] };
@@ -191,14 +191,14 @@ describe('in a server', () => {
   );
 
   test('REST: what contradicts itself or is unknown is refused by its code', async () => {
-    expect(await infer(server.url, 'calculator:1', named, { version: '2' })).toMatchObject({
+    expect(await inferOverRest(server.url, 'calculator:1', named, { version: '2' })).toMatchObject({
       status: 400,
       code: 'invalid-request',
     });
-    const unknown = await infer(server.url, 'calculator@canary', named);
+    const unknown = await inferOverRest(server.url, 'calculator@canary', named);
     expect(unknown).toMatchObject({ status: 404, code: 'unknown-model' });
     expect(unknown.error).toContain("it has 'other', 'stable'");
-    expect((await infer(server.url, 'calculator@stable', named, { version: '1' })).status).toBe(200);
+    expect((await inferOverRest(server.url, 'calculator@stable', named, { version: '1' })).status).toBe(200);
   });
 
   test('gRPC: the name of the model has a version or a label', async () => {
@@ -236,7 +236,7 @@ describe('in a server', () => {
       server.metric('millrace_shadow_requests_total', { model: 'calculator', version, outcome });
     const before = { different: await count('2', 'different'), equal: await count('3', 'equal') };
     for (let call = 0; call < 5; call++) {
-      const { outputs } = await infer(server.url, 'calculator@stable', named, { form: 'binary' });
+      const { outputs } = await inferOverRest(server.url, 'calculator@stable', named, { form: 'binary' });
       expect(outputs[0]?.values).toEqual([7, 11]);
     }
     await eventually('every copy has run', async () => {

@@ -2,7 +2,7 @@
 import { ModelRepository, onnxModelFrom } from '@millrace/worker/testing';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { NamedValues } from '../support/golden.ts';
-import { type Answer, infer } from '../support/inference-call.ts';
+import { type CallAnswer, inferOverRest } from '../support/inference-call.ts';
 import { ServerProcess } from '../support/server-process.ts';
 
 const models = new ModelRepository();
@@ -74,11 +74,11 @@ afterAll(async () => {
 const tokens = (values: readonly number[]): readonly NamedValues[] => [
   { name: 'tokens', datatype: 'FP32', shape: [1, values.length], values },
 ];
-const output = (answer: Answer, name: string) => answer.outputs.find((one) => one.name === name);
+const output = (answer: CallAnswer, name: string) => answer.outputs.find((one) => one.name === name);
 
-async function inOneBatch(model: string): Promise<readonly Answer[]> {
+async function inOneBatch(model: string): Promise<readonly CallAnswer[]> {
   const sent = [[1, 2, 3, 4, 5], [6], [7, 8]];
-  const answers = await Promise.all(sent.map((values) => infer(server.url, model, tokens(values))));
+  const answers = await Promise.all(sent.map((values) => inferOverRest(server.url, model, tokens(values))));
   expect(answers.map(({ error }) => error)).toEqual(['', '', '']);
   expect(await server.metric('millrace_batch_rows_count', { model })).toBe(1);
   expect(answers.map((answer) => output(answer, 'doubled')?.values)).toEqual([[2, 4, 6, 8, 10], [12], [14, 16]]);

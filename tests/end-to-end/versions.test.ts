@@ -1,6 +1,6 @@
 import { binaryModel, ModelRepository } from '@millrace/worker/testing';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type CallOptions, infer } from '../support/inference-call.ts';
+import { type CallOptions, inferOverRest } from '../support/inference-call.ts';
 import { ServerProcess } from '../support/server-process.ts';
 
 const models = new ModelRepository()
@@ -23,7 +23,7 @@ afterAll(async () => {
 });
 
 async function compute(options: CallOptions): Promise<readonly unknown[]> {
-  const { status, version, outputs } = await infer(server.url, 'calculator', inputs, options);
+  const { status, version, outputs } = await inferOverRest(server.url, 'calculator', inputs, options);
   return [status, version, outputs[0]?.values];
 }
 
@@ -46,7 +46,7 @@ test('metadata and readiness are those of the version asked for', async () => {
 });
 
 test('a broken version is reported with its file and refused, and the others serve', async () => {
-  const refused = await infer(server.url, 'calculator', inputs, { version: '3' });
+  const refused = await inferOverRest(server.url, 'calculator', inputs, { version: '3' });
   expect([refused.status, refused.code]).toEqual([503, 'model-not-ready']);
   expect(refused.error).toContain('calculator/3/model.onnx');
   const failed = server.records.find(({ message }) => message === 'model failed');
@@ -55,7 +55,7 @@ test('a broken version is reported with its file and refused, and the others ser
 });
 
 test('Triton: a version that the policy names and that is absent is logged, and the others serve', async () => {
-  const refused = await infer(server.url, 'calculator', inputs, { version: '9' });
+  const refused = await inferOverRest(server.url, 'calculator', inputs, { version: '9' });
   expect([refused.status, refused.code]).toEqual([404, 'unknown-model']);
   expect(server.records).toContainEqual(
     expect.objectContaining({
@@ -67,7 +67,7 @@ test('Triton: a version that the policy names and that is absent is logged, and 
 });
 
 test('a version that is not there is unknown', async () => {
-  const refused = await infer(server.url, 'calculator', inputs, { version: '4' });
+  const refused = await inferOverRest(server.url, 'calculator', inputs, { version: '4' });
   expect([refused.status, refused.code]).toEqual([404, 'unknown-model']);
 });
 

@@ -1,6 +1,6 @@
 /** Handlers of many tempers, so that a fuzzed connection meets every way an application may behave. */
 import type { WireExchange, WireHandler } from '@millrace/http';
-import type { Random } from './random.ts';
+import type { FuzzRandom } from './random.ts';
 
 export interface Applications {
   readonly handler: WireHandler;
@@ -14,7 +14,7 @@ const body = Buffer.alloc(300, 'b');
 const large = Buffer.alloc(70_000, 'l');
 const fields: [string, string][] = [['content-type', 'application/grpc']];
 
-export function applications(random: Random): Applications {
+export function applications(random: FuzzRandom): Applications {
   let waiting: (() => void)[] = [];
   let open = 0;
   const later = (action: () => void) => {

@@ -1,9 +1,9 @@
 /** Frames of every kind with everything wrong that can be: types, flags, numbers, lengths, payloads. */
 import { clientPreface, frame, getFields, hello, literalBlock, postFields, settings } from '@millrace/http/internal';
 import { driveHttp2 } from './http2-target.ts';
-import type { Random } from './random.ts';
+import type { FuzzRandom } from './random.ts';
 
-function randomFrame(random: Random): Buffer {
+function randomFrame(random: FuzzRandom): Buffer {
   const type = random.oneIn(20) ? random.below(256) : random.below(10);
   const flags = random.oneIn(2) ? random.pick([0, 1, 4, 5, 8, 0x20, 0x25, 0x2d]) : random.below(256);
   const streamId = random.pick([0, 1, 1, 1, 3, 3, 5, 2, 7, 0x7fffffff]);
@@ -23,7 +23,7 @@ function randomFrame(random: Random): Buffer {
   return bytes;
 }
 
-export function fuzzFrames(random: Random): void {
+export function fuzzFrames(random: FuzzRandom): void {
   const parts: Buffer[] = [];
   const opening = random.below(10);
   if (opening === 0) parts.push(random.mutate(hello));

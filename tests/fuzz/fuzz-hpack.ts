@@ -1,11 +1,11 @@
 /** Header blocks: random, mutated, and legal ones that must come back as they went in. */
-import { type Field, HpackDecoder, HpackEncoder, literalBlock, postFields } from '@millrace/http/internal';
-import type { Random } from './random.ts';
+import { type HeaderField, HpackDecoder, HpackEncoder, literalBlock, postFields } from '@millrace/http/internal';
+import type { FuzzRandom } from './random.ts';
 
 const names = ['content-type', 'grpc-status', 'x-a', 'x-much-longer-name', 'accept', 'set-cookie', 'server', 'etag'];
 const listBytesMax = 16_384;
 
-function someFields(random: Random): [string, string][] {
+function someFields(random: FuzzRandom): [string, string][] {
   return Array.from({ length: random.below(6) }, () => {
     const value = Array.from({ length: random.below(30) }, () => String.fromCharCode(33 + random.below(94))).join('');
     return [random.pick(names), random.oneIn(2) ? random.pick(['0', 'application/grpc', 'gzip']) : value];
@@ -19,13 +19,13 @@ function encode(encoder: HpackEncoder, fields: [string, string][]): Buffer {
   return into.subarray(0, at);
 }
 
-export function fuzzHpack(random: Random): void {
+export function fuzzHpack(random: FuzzRandom): void {
   const decoder = new HpackDecoder();
   const encoder = new HpackEncoder();
   let isInStep = true;
   for (let count = random.below(5); count >= 0; count--) {
     const kind = random.below(5);
-    const into: Field[] = [];
+    const into: HeaderField[] = [];
     if (kind === 0 || kind === 1) {
       if (random.oneIn(6)) encoder.limitTable(random.pick([0, 33, 200, 4096, 1 << 20]));
       const fields = someFields(random);

@@ -2,9 +2,9 @@
 import { Http1Connection, MemoryHost, MemoryTransport } from '@millrace/http/internal';
 import { applications } from './applications.ts';
 import { legalRequest, type Meaning, oddRequest } from './http1-requests.ts';
-import type { Random } from './random.ts';
+import type { FuzzRandom } from './random.ts';
 
-export function fuzzHttp1(random: Random): void {
+export function fuzzHttp1(random: FuzzRandom): void {
   const requests = Array.from({ length: 1 + random.below(3) }, () => legalRequest(random));
   if (random.oneIn(2)) {
     fuzzLegal(random, requests);
@@ -32,7 +32,7 @@ export function fuzzHttp1(random: Random): void {
 }
 
 /** Every request arrives as it was meant, and is answered in order. */
-function fuzzLegal(random: Random, requests: readonly (Meaning & { readonly bytes: Buffer })[]): void {
+function fuzzLegal(random: FuzzRandom, requests: readonly (Meaning & { readonly bytes: Buffer })[]): void {
   const seen: Meaning[] = [];
   let waiting: (() => void)[] = [];
   const host = new MemoryHost((exchange) => {

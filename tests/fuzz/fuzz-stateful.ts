@@ -12,23 +12,23 @@ import {
   literalBlock,
   ping,
   postFields,
-  readUint32,
+  readUint32BigEndian,
   reset,
   settings,
   windowUpdate,
 } from '@millrace/http/internal';
 import { driveHttp2 } from './http2-target.ts';
-import type { Random } from './random.ts';
+import type { FuzzRandom } from './random.ts';
 
 /** A client that keeps to the rules, as far as the server's announced windows allow it to speak. */
 class Client {
-  readonly #random: Random;
+  readonly #random: FuzzRandom;
   #nextId = 1;
   /** Streams whose request is not complete. */
   readonly #open: number[] = [];
   readonly requested: number[] = [];
 
-  constructor(random: Random) {
+  constructor(random: FuzzRandom) {
     this.#random = random;
   }
 
@@ -86,7 +86,7 @@ class Client {
   }
 }
 
-export function fuzzStateful(random: Random): void {
+export function fuzzStateful(random: FuzzRandom): void {
   const client = new Client(random);
   const parts: Buffer[] = [hello];
   for (let count = 2 + random.below(14); count > 0; count--) parts.push(client.say());
@@ -105,7 +105,7 @@ export function fuzzStateful(random: Random): void {
   if (!isLegal) return;
   if (isStopped) {
     const goaway = frames.find((one) => one.type === frameType.goaway);
-    const code = goaway === undefined ? -1 : readUint32(goaway.payload, 4);
+    const code = goaway === undefined ? -1 : readUint32BigEndian(goaway.payload, 4);
     // A client that pings a lot is legal and still told off.
     if (code !== errorCode.enhanceYourCalm) throw new Error(`a legal conversation ended with code ${code}`);
     return;

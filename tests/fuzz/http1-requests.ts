@@ -1,5 +1,5 @@
 /** HTTP/1.1 requests to fuzz with, as text and as what they mean. */
-import type { Random } from './random.ts';
+import type { FuzzRandom } from './random.ts';
 
 export interface Meaning {
   readonly method: string;
@@ -13,12 +13,12 @@ export interface Http1Request extends Meaning {
 
 const letters = 'abcdefghijklmnop';
 
-function text(random: Random, length: number): string {
+function text(random: FuzzRandom, length: number): string {
   return Array.from({ length }, () => letters[random.below(letters.length)]).join('');
 }
 
 /** A request that RFC 9112 allows. */
-export function legalRequest(random: Random): Http1Request {
+export function legalRequest(random: FuzzRandom): Http1Request {
   const method = random.pick(['GET', 'POST', 'PUT', 'DELETE', 'OPTIONS']);
   const path = `/${text(random, random.below(12))}`;
   const query = random.oneIn(3) ? `?${text(random, 3)}=${text(random, 3)}` : '';
@@ -39,7 +39,7 @@ export function legalRequest(random: Random): Http1Request {
   return { method, path, body, bytes: Buffer.from(`${lines.join('\r\n')}\r\n\r\n${payload}`, 'latin1') };
 }
 
-function chunked(random: Random, body: string): string {
+function chunked(random: FuzzRandom, body: string): string {
   let coded = '';
   for (let at = 0; at < body.length; ) {
     const piece = body.slice(at, at + 1 + random.below(20));
@@ -66,7 +66,7 @@ const oddities = [
 ];
 
 /** A legal request, with something odd put between two of its lines. */
-export function oddRequest(random: Random, request: Http1Request): Buffer {
+export function oddRequest(random: FuzzRandom, request: Http1Request): Buffer {
   if (random.oneIn(2)) return random.mutate(request.bytes);
   const whole = request.bytes.toString('latin1');
   const ends = [...whole.matchAll(/\r\n/g)].map((match) => match.index + 2);

@@ -8,7 +8,7 @@ import {
   MemoryTransport,
 } from '@millrace/http/internal';
 import { applications } from './applications.ts';
-import type { Random } from './random.ts';
+import type { FuzzRandom } from './random.ts';
 
 const allowedTypes: ReadonlySet<number> = new Set([
   frameType.data,
@@ -25,12 +25,12 @@ const allowedTypes: ReadonlySet<number> = new Set([
 const answerBytesMax = 160_000;
 const requestBytesMin = 12;
 
-export interface Outcome {
+export interface Http2Conversation {
   readonly frames: readonly Frame[];
   readonly isStopped: boolean;
 }
 
-export function driveHttp2(random: Random, chunks: readonly Buffer[], inputBytes: number): Outcome {
+export function driveHttp2(random: FuzzRandom, chunks: readonly Buffer[], inputBytes: number): Http2Conversation {
   const applied = applications(random);
   const host = new MemoryHost(applied.handler);
   const transport = new MemoryTransport();

@@ -8,9 +8,9 @@ import { fuzzHpack } from './fuzz-hpack.ts';
 import { fuzzHttp1 } from './fuzz-http1.ts';
 import { fuzzStateful } from './fuzz-stateful.ts';
 import { runOracles } from './oracles.ts';
-import { Random } from './random.ts';
+import { FuzzRandom } from './random.ts';
 
-const targets: Readonly<Record<string, (random: Random) => void>> = {
+const targets: Readonly<Record<string, (random: FuzzRandom) => void>> = {
   frames: fuzzFrames,
   hpack: fuzzHpack,
   http1: fuzzHttp1,
@@ -36,7 +36,7 @@ if (!Number.isInteger(inputs) || inputs < 1 || !Number.isInteger(firstSeed)) {
 let passed = 0;
 let failed = 0;
 
-function fuzz(name: string, target: (random: Random) => void, count: number): void {
+function fuzz(name: string, target: (random: FuzzRandom) => void, count: number): void {
   const startedMs = performance.now();
   const failedBefore = failed;
   let heapBefore = 0;
@@ -44,7 +44,7 @@ function fuzz(name: string, target: (random: Random) => void, count: number): vo
     if (at === Math.floor(count / 10)) heapBefore = process.memoryUsage().heapUsed;
     const seed = (firstSeed + at) >>> 0;
     try {
-      target(new Random(seed));
+      target(new FuzzRandom(seed));
     } catch (error) {
       failed++;
       process.stdout.write(`${name} seed ${seed}: ${error instanceof Error ? error.stack : String(error)}\n`);
@@ -66,7 +66,7 @@ function fuzz(name: string, target: (random: Random) => void, count: number): vo
 const chosen = Object.entries(targets).filter(([name]) => values.only === undefined || name === values.only);
 for (const [name, target] of chosen) fuzz(name, target, Math.ceil(inputs / chosen.length));
 if (values.only === undefined || values.only === 'oracles') {
-  const problems = await runOracles(new Random(firstSeed), Math.max(20, Math.min(5000, Math.ceil(inputs / 1000))));
+  const problems = await runOracles(new FuzzRandom(firstSeed), Math.max(20, Math.min(5000, Math.ceil(inputs / 1000))));
   for (const problem of problems) process.stdout.write(`${problem}\n`);
   failed += problems.length;
   if (problems.length === 0) passed++;

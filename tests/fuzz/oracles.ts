@@ -5,14 +5,14 @@ import { type AddressInfo, connect } from 'node:net';
 import { serveHttp } from '@millrace/http';
 import { Http1Connection, MemoryHost, MemoryTransport } from '@millrace/http/internal';
 import { legalRequest, type Meaning, oddRequest } from './http1-requests.ts';
-import type { Random } from './random.ts';
+import type { FuzzRandom } from './random.ts';
 
-export async function runOracles(random: Random, count: number): Promise<string[]> {
+export async function runOracles(random: FuzzRandom, count: number): Promise<string[]> {
   return [...(await compareHttp1(random, count)), ...(await compareHttp2(random, count))];
 }
 
 /** Whatever we take for a request, node's parser must take for the same one: else one of two servers is smuggled past. */
-async function compareHttp1(random: Random, count: number): Promise<string[]> {
+async function compareHttp1(random: FuzzRandom, count: number): Promise<string[]> {
   const problems: string[] = [];
   const theirs: Meaning[] = [];
   let isStricter = false;
@@ -85,7 +85,7 @@ function readByUs(input: Buffer): Meaning[] {
 }
 
 /** nghttp2, as node's client, against our server: fields and bodies survive the way there and back. */
-async function compareHttp2(random: Random, count: number): Promise<string[]> {
+async function compareHttp2(random: FuzzRandom, count: number): Promise<string[]> {
   const problems: string[] = [];
   const server = await serveHttp(async (request) => ({
     status: 200,

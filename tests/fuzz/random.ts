@@ -1,5 +1,5 @@
 /** Randomness that a seed reproduces. */
-export class Random {
+export class FuzzRandom {
   #state: number;
 
   constructor(seed: number) {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { demoPairs, differenceBetween, type GoldenPair, modelPairs } from '../support/golden.ts';
-import { infer } from '../support/inference-call.ts';
+import { inferOverRest } from '../support/inference-call.ts';
 import { repositoryRoot } from '../support/repository-root.ts';
 import { ServerProcess } from '../support/server-process.ts';
 import type { Checks } from './checks.ts';
@@ -29,7 +29,7 @@ export async function checkGoldenAnswers(checks: Checks): Promise<void> {
 
 async function problemsOf(server: ServerProcess, pair: GoldenPair): Promise<readonly string[]> {
   const { model, version, inputs, title } = pair;
-  const { status, outputs, error } = await infer(server.url, model, inputs, { form: 'binary', version });
+  const { status, outputs, error } = await inferOverRest(server.url, model, inputs, { form: 'binary', version });
   const tolerance = Math.max(pair.tolerance, differenceMax);
   const problem = status === 200 ? differenceBetween({ ...pair, tolerance }, outputs) : `${status} ${error}`;
   return problem === undefined ? [] : [`${title}: ${problem}`];

@@ -1,7 +1,7 @@
 /** The model that all of this is tried with, under as many names and configurations as a check wants. */
 import { linkSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { createEngine, type Engine, type EngineOptions } from 'millrace';
+import { createEngine, type EmbeddedEngine, type EngineOptions } from 'millrace';
 
 export const inputName = 'image';
 export const outputName = 'logits';
@@ -15,7 +15,7 @@ export const differenceMax = 0.01;
 export async function withModels<T>(
   file: string,
   configs: Readonly<Record<string, string>>,
-  run: (engine: Engine) => Promise<T>,
+  run: (engine: EmbeddedEngine) => Promise<T>,
   options: Omit<EngineOptions, 'models'> = {},
 ): Promise<T> {
   // Beside the file, for a link to it to be possible.
@@ -48,7 +48,7 @@ export function imagesOf(seed: number, count: number): Float32Array {
   return values;
 }
 
-export async function logitsOf(engine: Engine, model: string, images: Float32Array): Promise<Float32Array> {
+export async function logitsOf(engine: EmbeddedEngine, model: string, images: Float32Array): Promise<Float32Array> {
   const shape = [images.length / imageElements, ...imageShape];
   const { outputs } = await engine.infer(model, { [inputName]: { data: images, shape } });
   const logits = outputs[outputName]?.data;
@@ -57,7 +57,7 @@ export async function logitsOf(engine: Engine, model: string, images: Float32Arr
 }
 
 /** The largest difference of two lists, as a part of the largest value. */
-export function differenceOf(one: ArrayLike<number>, other: ArrayLike<number>): number {
+export function relativeDifference(one: ArrayLike<number>, other: ArrayLike<number>): number {
   if (one.length !== other.length || one.length === 0) return Number.POSITIVE_INFINITY;
   let difference = 0;
   let scale = 0;

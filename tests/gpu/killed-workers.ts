@@ -1,9 +1,9 @@
 /** A worker that dies on a GPU loses no request, and another takes its place there. */
 import assert from 'node:assert/strict';
-import type { Engine } from 'millrace';
+import type { EmbeddedEngine } from 'millrace';
 import { eventually } from '../support/eventually.ts';
 import type { Checks } from './checks.ts';
-import { differenceMax, differenceOf, imagesOf, logitsOf, withModels } from './gpu-model.ts';
+import { differenceMax, imagesOf, logitsOf, relativeDifference, withModels } from './gpu-model.ts';
 import { hasGpuOpen } from './gpu-processes.ts';
 
 const callers = 16;
@@ -25,7 +25,7 @@ export async function checkKilledWorkers(checks: Checks, file: string): Promise<
   }
 }
 
-async function killUnderLoad(engine: Engine, count: number): Promise<string> {
+async function killUnderLoad(engine: EmbeddedEngine, count: number): Promise<string> {
   const images = Array.from({ length: imagesMade }, (_, index) => imagesOf(index + 1, 1));
   const expected = await Promise.all(images.map((image) => logitsOf(engine, 'm', image)));
   let sent = 0;
@@ -38,7 +38,7 @@ async function killUnderLoad(engine: Engine, count: number): Promise<string> {
       sent += 1;
       try {
         const answer = await logitsOf(engine, 'm', images[which] as Float32Array);
-        if (differenceOf(answer, expected[which] ?? []) <= differenceMax) right += 1;
+        if (relativeDifference(answer, expected[which] ?? []) <= differenceMax) right += 1;
         else problems.push('an answer to another request');
       } catch (error) {
         problems.push(String(error));
@@ -80,6 +80,6 @@ async function killUnderLoad(engine: Engine, count: number): Promise<string> {
 }
 
 /** Of the workers that serve the model now; one that still loads it does not. */
-function pids(engine: Engine): readonly number[] {
+function pids(engine: EmbeddedEngine): readonly number[] {
   return engine.management.instances().flatMap(({ pid }) => (pid === undefined ? [] : [pid]));
 }

@@ -1,9 +1,9 @@
 /** Instances run where their groups say, and answer as the CPU does. */
 import assert from 'node:assert/strict';
-import type { Engine } from 'millrace';
+import type { EmbeddedEngine } from 'millrace';
 import { eventually } from '../support/eventually.ts';
 import type { Checks } from './checks.ts';
-import { differenceMax, differenceOf, imagesOf, logitsOf, withModels } from './gpu-model.ts';
+import { differenceMax, imagesOf, logitsOf, relativeDifference, withModels } from './gpu-model.ts';
 import { hasGpuOpen } from './gpu-processes.ts';
 
 /** Sizes that runs have, and sizes that are filled up. */
@@ -53,7 +53,7 @@ export async function checkPlacement(checks: Checks, file: string): Promise<void
         const images = imagesOf(index + 1, rows);
         const expected = await logitsOf(engine, 'on_cpu', images);
         for (const model of ['on_gpu', 'two_on_gpu', 'automatic', 'unsaid', 'mixed'])
-          worst = Math.max(worst, differenceOf(await logitsOf(engine, model, images), expected));
+          worst = Math.max(worst, relativeDifference(await logitsOf(engine, model, images), expected));
       }
       assert.ok(worst <= differenceMax, `they differ by ${worst}, and may by ${differenceMax}`);
       return `largest relative difference ${worst.toExponential(1)}`;
@@ -64,7 +64,10 @@ export async function checkPlacement(checks: Checks, file: string): Promise<void
       await Promise.all(
         Array.from({ length: 256 }, async (_, index) => {
           const answer = await logitsOf(engine, 'two_on_gpu', images[index % images.length] as Float32Array);
-          assert.ok(differenceOf(answer, expected[index % images.length] ?? []) <= differenceMax, `request ${index}`);
+          assert.ok(
+            relativeDifference(answer, expected[index % images.length] ?? []) <= differenceMax,
+            `request ${index}`,
+          );
         }),
       );
       const used = engine.management.instances().filter(({ model }) => model === 'two_on_gpu');
@@ -100,6 +103,6 @@ export async function checkPlacement(checks: Checks, file: string): Promise<void
   );
 }
 
-function devices(engine: Engine): readonly { readonly model: string; readonly device: string }[] {
+function devices(engine: EmbeddedEngine): readonly { readonly model: string; readonly device: string }[] {
   return engine.management.instances().map(({ model, device }) => ({ model, device }));
 }

@@ -1,6 +1,6 @@
 /** What cannot run on a GPU is refused with a reason an operator can act on, and everything else is served. */
 import assert from 'node:assert/strict';
-import type { Engine } from 'millrace';
+import type { EmbeddedEngine } from 'millrace';
 import type { Checks } from './checks.ts';
 import { imagesOf, logitsOf, withModels } from './gpu-model.ts';
 import { hasGpuOpen } from './gpu-processes.ts';
@@ -79,7 +79,7 @@ function refusedWith(checks: Checks, file: string, { claim, environment, config,
   );
 }
 
-function refusalOf(engine: Engine, model: string): string {
+function refusalOf(engine: EmbeddedEngine, model: string): string {
   const status = engine.statuses().find(({ name }) => name === model);
   assert.equal(status?.state, 'failed', `${model} is ${status?.state}, and should have failed`);
   return status.reason;

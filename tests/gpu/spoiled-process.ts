@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { InferenceError } from '@millrace/protocol';
 import { ModelRepository, onnxModelFrom } from '@millrace/worker/testing';
-import { createEngine, type Engine } from 'millrace';
+import { createEngine, type EmbeddedEngine } from 'millrace';
 import type { Checks } from './checks.ts';
 
 const rowCount = 10;
@@ -37,7 +37,7 @@ export async function checkSpoiledProcess(checks: Checks): Promise<void> {
   }
 }
 
-async function rowOf(engine: Engine, index: bigint): Promise<readonly number[]> {
+async function rowOf(engine: EmbeddedEngine, index: bigint): Promise<readonly number[]> {
   const table = Float32Array.from({ length: rowCount * 4 }, (_, value) => value);
   const { outputs } = await engine.infer('table', {
     table: { data: table, shape: [rowCount, 4] },

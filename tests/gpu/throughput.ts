@@ -3,7 +3,7 @@
  * images, and the server with requests of one image that it batches itself. Figures, not claims: nothing here can fail
  * but the runs themselves.
  */
-import type { Engine } from 'millrace';
+import type { EmbeddedEngine } from 'millrace';
 import { InferenceSession, Tensor } from 'onnxruntime-node';
 import { imageShape, imagesOf, inputName, logitsOf, withModels } from './gpu-model.ts';
 
@@ -68,7 +68,12 @@ async function printChangingSizes(file: string): Promise<void> {
   });
 }
 
-async function printLatency(title: string, engine: Engine, model: string, asked: readonly number[]): Promise<void> {
+async function printLatency(
+  title: string,
+  engine: EmbeddedEngine,
+  model: string,
+  asked: readonly number[],
+): Promise<void> {
   const took: number[] = [];
   for (const size of asked) {
     const images = imagesOf(size, size);
@@ -94,7 +99,7 @@ async function rawSession(
   return { firstMs, rawMs: (size * 1000) / raw, raw };
 }
 
-function singles(engine: Engine, model: string, size: number): Promise<number> {
+function singles(engine: EmbeddedEngine, model: string, size: number): Promise<number> {
   const image = imagesOf(size, 1);
   return imagesPerSecond(1, size * batchesInFlight, () => logitsOf(engine, model, image));
 }

@@ -1,6 +1,6 @@
 /** What may be in a batch, said of its contents alone: nothing here knows how the scheduler comes to them. */
 import { largestPreferred, takePreferred } from './holding.ts';
-import { type Ledger, type LedgerModel, type LedgerRequest, levelOf, rowsOf } from './ledger.ts';
+import { type Ledger, type LedgerModel, type LedgerRequest, levelOf, requestRowsOf } from './ledger.ts';
 
 /** What is wrong with a batch that is taken from what waits for the model now; undefined when nothing is. */
 export function takeBatchFault(
@@ -13,7 +13,7 @@ export function takeBatchFault(
   if (head === undefined) return 'it is empty';
   const { policy } = model;
   const left = model.waiting.filter((request) => !batch.includes(request));
-  const rows = rowsOf(batch);
+  const rows = requestRowsOf(batch);
   if (new Set(batch).size !== batch.length || left.length + batch.length !== model.waiting.length) {
     return 'it has a request twice, or one that does not wait';
   }
@@ -82,13 +82,13 @@ function sizeFault(
   nowMs: number,
 ): string | undefined {
   const [head] = batch;
-  const rows = rowsOf(batch);
+  const rows = requestRowsOf(batch);
   const { policy } = model;
   if (head === undefined || head.isAlone || rows >= policy.rowsMax) return undefined;
   if (model.waiting.length > ledger.limits.lookAheadMax) return undefined;
   const mates = left.filter((request) => isMateOf(head, request));
   if (mates.length === 0 || mates.some(({ arrived }) => rows + arrived.rows > policy.rowsMax)) return undefined;
-  const isOverfull = rowsOf(model.waiting) >= policy.rowsMax;
+  const isOverfull = requestRowsOf(model.waiting) >= policy.rowsMax;
   const arrivals = model.waiting.map(({ arrivedAt }) => arrivedAt);
   // Of more than a batch holds, the scheduler looks at the delay of who leads, which may be any of them.
   const isInTime = nowMs < (isOverfull ? Math.max(...arrivals) : Math.min(...arrivals)) + policy.delayMs;

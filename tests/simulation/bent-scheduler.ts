@@ -11,7 +11,7 @@ import {
 import type { SimulatedScheduler } from './router.ts';
 
 /** A right scheduler behind a wrong layer: each bug bends what goes in or what comes out. */
-export class Layer implements SimulatedScheduler {
+export class BentScheduler implements SimulatedScheduler {
   protected readonly inner: Scheduler;
 
   constructor(options: SchedulerOptions) {
@@ -48,7 +48,7 @@ export class Layer implements SimulatedScheduler {
 }
 
 /** Batches in the order of their dispatch, and what was in them. */
-export class Watching extends Layer {
+export class Watching extends BentScheduler {
   protected readonly sizes = new Map<BatchId, number>();
   protected readonly heldBy = new Map<WorkerId, BatchId[]>();
 
@@ -62,7 +62,7 @@ export class Watching extends Layer {
 }
 
 /** Understands a model's policy wrongly. */
-export class Misreading extends Layer {
+export class Misreading extends BentScheduler {
   readonly #misread: (policy: ModelPolicy) => Partial<ModelPolicy>;
 
   constructor(options: SchedulerOptions, misread: (policy: ModelPolicy) => Partial<ModelPolicy>) {

@@ -5,12 +5,12 @@
 import type { RequestId } from '@millrace/core';
 import { type ErrorCode, errorCatalogue } from '@millrace/protocol';
 import type { ServedModel } from '@millrace/router/catalogue';
-import type { Call } from './front.ts';
+import type { SimulatedCall } from './front.ts';
 import type { LibraryReferee } from './library-referee.ts';
 import { claim, type Truth } from './truth.ts';
 
 interface CallRecord {
-  readonly call: Call;
+  readonly call: SimulatedCall;
   model: ServedModel | undefined;
 }
 
@@ -35,7 +35,7 @@ export class CallReferee {
     this.#traffic.set(model, record);
   }
 
-  begun(call: Call): void {
+  begun(call: SimulatedCall): void {
     this.#open.set(call.request, { call, model: undefined });
   }
 

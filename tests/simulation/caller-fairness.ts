@@ -1,4 +1,4 @@
-import { type LedgerModel, type LedgerRequest, levelOf, rowsOf } from './ledger.ts';
+import { type LedgerModel, type LedgerRequest, levelOf, requestRowsOf } from './ledger.ts';
 
 /**
  * The bound on unfairness between callers. Take two callers of one priority level of one model, and a span in which
@@ -30,7 +30,7 @@ export class CallerFairness {
           leads.set(key, lead);
           lead.rowsMax = Math.max(lead.rowsMax, model.policy.rowsMax, ...waiting.map(({ arrived }) => arrived.rows));
           const served = (caller: string) =>
-            rowsOf(batch.filter((request) => levelOf(request) === level && request.arrived.caller === caller));
+            requestRowsOf(batch.filter((request) => levelOf(request) === level && request.arrived.caller === caller));
           lead.rows += served(first) - served(second);
           if (Math.abs(lead.rows) <= 2 * lead.rowsMax + 3 * quantum) continue;
           return `at level ${level} of ${model.key} ${first} is ${lead.rows} rows ahead of ${second}`;
@@ -70,7 +70,7 @@ const quantum = 1;
 function isContended(model: LedgerModel, waiting: readonly LedgerRequest[]): boolean {
   const [head] = waiting;
   return (
-    rowsOf(waiting) > model.policy.rowsMax &&
+    requestRowsOf(waiting) > model.policy.rowsMax &&
     waiting.every(({ arrived, isAlone }) => arrived.group === head?.arrived.group && !isAlone)
   );
 }

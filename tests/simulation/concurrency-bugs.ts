@@ -1,6 +1,6 @@
 /** Schedulers that are wrong about workers that run many batches at once. */
 import type { RequestId, SchedulerAction, SchedulerEvent, SchedulerOptions, WorkerId } from '@millrace/core';
-import { Layer, Misreading, Watching } from './bent-scheduler.ts';
+import { BentScheduler, Misreading, Watching } from './bent-scheduler.ts';
 import type { SimulatedScheduler } from './router.ts';
 
 /** As if the cause of a death were known, and never a request. */
@@ -14,7 +14,7 @@ class BlamesNobody extends Watching {
 }
 
 /** Refuses what ran beside a batch that ran too long, as if all of it had. */
-class BlamesBystanders extends Layer {
+class BlamesBystanders extends BentScheduler {
   readonly #held = new Map<WorkerId, RequestId[]>();
   readonly #killed = new Set<WorkerId>();
   readonly #refused: SchedulerAction[] = [];
@@ -55,7 +55,7 @@ class BlamesBystanders extends Layer {
 }
 
 /** Gives concurrent workers one batch more than they run at once. */
-class OverfillsConcurrentWorkers extends Layer {
+class OverfillsConcurrentWorkers extends BentScheduler {
   readonly #concurrent = new Set<string>();
   readonly #credit = new Map<WorkerId, number>();
 

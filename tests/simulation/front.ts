@@ -4,23 +4,23 @@
  */
 import type { ArrivedRequest, RequestId, WaiterId } from '@millrace/core';
 import { type ErrorCode, InferenceError } from '@millrace/protocol';
-import type { Contexts, ServedModel, ServedModels } from '@millrace/router/catalogue';
+import type { ServedModel, ServedModels, TrafficCatalogue } from '@millrace/router/catalogue';
 import type { CallReferee } from './call-referee.ts';
 import type { Library } from './library.ts';
 import type { Router } from './router.ts';
+import type { WaiterAnswer } from './simulated-loader.ts';
 import type { SimulatedWorld } from './simulated-worker.ts';
-import type { WaiterAnswer } from './stage.ts';
 
 /** As in the router: who finds its version gone again each time is refused in the end. */
 const attemptsMax = 4;
 
 /** What a caller asks for: `model`, `model:version` or `model@label`. */
-export interface Call extends Omit<ArrivedRequest, 'model'> {
+export interface SimulatedCall extends Omit<ArrivedRequest, 'model'> {
   readonly address: string;
 }
 
 interface OpenCall {
-  readonly call: Call;
+  readonly call: SimulatedCall;
   attempts: number;
   waiter: WaiterId | undefined;
 }
@@ -30,7 +30,7 @@ export interface FrontParts {
   readonly router: Router;
   readonly library: Library;
   readonly models: ServedModels;
-  readonly contexts: Pick<Contexts, 'isResolvable' | 'resolve'>;
+  readonly contexts: Pick<TrafficCatalogue, 'isResolvable' | 'resolve'>;
   readonly referee: CallReferee;
 }
 
@@ -44,7 +44,7 @@ export class Front {
     this.#parts = parts;
   }
 
-  ask(call: Call): void {
+  ask(call: SimulatedCall): void {
     this.#parts.referee.begun(call);
     const open: OpenCall = { call, attempts: 0, waiter: undefined };
     this.#open.set(call.request, open);

@@ -98,7 +98,7 @@ export class Ledger {
   }
 
   waitingBytes(): number {
-    return [...this.models.values()].reduce((sum, model) => sum + bytesOf(model), 0);
+    return [...this.models.values()].reduce((sum, model) => sum + waitingBytesOf(model), 0);
   }
 
   workerOf(id: WorkerId): LedgerWorker {
@@ -229,10 +229,10 @@ export function queuePolicyIn(policy: ModelPolicy, priority: number): QueuePolic
   return policy.queues[levelIn(policy, priority) - 1] as QueuePolicy;
 }
 
-export function rowsOf(requests: readonly LedgerRequest[]): number {
+export function requestRowsOf(requests: readonly LedgerRequest[]): number {
   return requests.reduce((sum, request) => sum + request.arrived.rows, 0);
 }
 
-export function bytesOf(model: LedgerModel): number {
+export function waitingBytesOf(model: LedgerModel): number {
   return model.waiting.reduce((sum, request) => sum + request.arrived.bytes, 0);
 }

@@ -1,11 +1,11 @@
 /** Keepers and registries with one bug each. */
 import { Keeper, type KeeperAction, type KeeperConfig, type KeeperEvent } from '@millrace/core';
 import {
-  Contexts,
-  type ContextsParts,
   type ResolvedModel,
   type ServedModel,
   ServedModels,
+  TrafficCatalogue,
+  type TrafficCatalogueParts,
 } from '@millrace/router/catalogue';
 import type { Deciders, SimulatedKeeper } from './simulation.ts';
 
@@ -121,13 +121,13 @@ class ForgetsWhatIsLoaded extends Layer {
 }
 
 /** Resolves labels as they were before they were last moved. */
-class SeesLabelsTooLate extends Contexts {
-  readonly #traffic: ContextsParts['traffic'];
+class SeesLabelsTooLate extends TrafficCatalogue {
+  readonly #traffic: TrafficCatalogueParts['traffic'];
   readonly #before = new Map<string, readonly (readonly [string, string])[]>();
   #now = new Map<string, readonly (readonly [string, string])[]>();
   readonly #names = new Set<string>();
 
-  constructor(parts: ContextsParts) {
+  constructor(parts: TrafficCatalogueParts) {
     super(parts);
     this.#traffic = parts.traffic;
     parts.traffic.onChange(() => {

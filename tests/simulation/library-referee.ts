@@ -5,7 +5,7 @@
 import type { ContextName, KeeperAction, KeeperEvent, ModelKey, RevisionId, WaiterId } from '@millrace/core';
 import type { ServedModel } from '@millrace/router/catalogue';
 import type { SimulatedContext } from './layout.ts';
-import type { WaiterAnswer } from './stage.ts';
+import type { WaiterAnswer } from './simulated-loader.ts';
 import { claim } from './truth.ts';
 
 interface RevisionRecord {

@@ -3,17 +3,17 @@ import type { ModelPolicy, RevisionId, WaiterId } from '@millrace/core';
 import { ServedModel } from '@millrace/router/catalogue';
 import type { Member, SimulatedContext } from './layout.ts';
 import { policyFor } from './policies.ts';
-import type { Revision, Stage, StageParts } from './stage.ts';
-import type { WorkerGroup } from './worker-group.ts';
+import type { SimulatedLoader, SimulatedLoaderParts, SimulatedRevision } from './simulated-loader.ts';
+import type { SimulatedWorkerGroup } from './worker-group.ts';
 
 export class Library {
-  readonly #parts: Pick<StageParts, 'world' | 'keeper' | 'referee'>;
-  readonly #stage: Stage;
+  readonly #parts: Pick<SimulatedLoaderParts, 'world' | 'keeper' | 'referee'>;
+  readonly #stage: SimulatedLoader;
   readonly #wanted = new Set<string>();
   readonly #pins = new Set<string>();
   #revisionCount = 0;
 
-  constructor(parts: Pick<StageParts, 'world' | 'keeper' | 'referee'>, stage: Stage) {
+  constructor(parts: Pick<SimulatedLoaderParts, 'world' | 'keeper' | 'referee'>, stage: SimulatedLoader) {
     this.#parts = parts;
     this.#stage = stage;
     stage.tell({ kind: 'budget', bytesMax: parts.world.weather.budgetBytes });
@@ -25,7 +25,7 @@ export class Library {
     const { random } = world;
     this.#revisionCount += 1;
     const id = this.#revisionCount;
-    const revision: Revision = {
+    const revision: SimulatedRevision = {
       id,
       context,
       models: context.members.map((member) => this.#modelOf(member, id, policyFor(context, world))),
@@ -91,12 +91,12 @@ export class Library {
   }
 
   /** One of the groups of workers there are. */
-  takeGroup(): WorkerGroup | undefined {
+  takeGroup(): SimulatedWorkerGroup | undefined {
     const groups = this.groups();
     return groups.length === 0 ? undefined : this.#parts.world.random.pick(groups);
   }
 
-  groups(): readonly WorkerGroup[] {
+  groups(): readonly SimulatedWorkerGroup[] {
     return this.#stage.revisions().flatMap(({ group }) => group ?? []);
   }
 

@@ -2,7 +2,6 @@
 import type { ModelKey, ModelPolicy, RequestId, SchedulerEvent, WorkerId } from '@millrace/core';
 import type { ErrorCode } from '@millrace/protocol';
 import {
-  bytesOf,
   type Ledger,
   type LedgerBatch,
   type LedgerModel,
@@ -10,6 +9,7 @@ import {
   levelIn,
   levelOf,
   queuePolicyIn,
+  waitingBytesOf,
 } from './ledger.ts';
 
 /** What the scheduler owes after an event. It must do all of it and nothing else. */
@@ -46,7 +46,7 @@ export function admissionCode(
   const level = levelIn(model.policy, priority);
   const levelCount = model.waiting.filter((request) => levelOf(request) === level).length;
   if (levelCount >= queuePolicyIn(model.policy, priority).requestsMax) return 'model-full';
-  if (bytesOf(model) + bytes > model.policy.queueBytesMax) return 'model-full';
+  if (waitingBytesOf(model) + bytes > model.policy.queueBytesMax) return 'model-full';
   if (caller !== '' && ledger.waitingOf(caller) >= limits.callerRequestsMax) return 'caller-full';
   if (ledger.waitingCount() >= limits.waitingRequestsMax) return 'server-full';
   if (ledger.waitingBytes() + bytes > limits.waitingBytesMax) return 'server-full';

@@ -1,5 +1,5 @@
 /** Seeded randomness: the same seed, the same world. */
-export class Random {
+export class SimulationRandom {
   #state: number;
 
   constructor(seed: number) {

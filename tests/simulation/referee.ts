@@ -26,7 +26,7 @@ import {
 import { ModelFairness } from './model-fairness.ts';
 import { admissionCode, expire, nothingOwed, type Owed, settleEvent } from './outcomes.ts';
 import { mayWaitTooLong, Trust } from './trust.ts';
-import { claim, Violation } from './truth.ts';
+import { claim, TruthViolation } from './truth.ts';
 import type { WorldLimits } from './weather.ts';
 
 type Dispatch = Extract<SchedulerAction, { kind: 'dispatch' }>;
@@ -347,10 +347,12 @@ function queueTimeoutMs(arrived: ArrivedRequest, model: LedgerModel): number {
 }
 
 function claimNothingOwed(owed: Owed): void {
-  for (const [request, code] of owed.refusals) throw new Violation(`request ${request} was not refused with ${code}`);
+  for (const [request, code] of owed.refusals)
+    throw new TruthViolation(`request ${request} was not refused with ${code}`);
   for (const [request, batch] of owed.deliveries)
-    throw new Violation(`request ${request} of ${batch.id} got no answer`);
-  for (const batch of owed.cancels) throw new Violation(`nobody waits for batch ${batch.id}, but it is not cancelled`);
-  for (const model of owed.idle) throw new Violation(`${model} is not known, but it is not said that it is idle`);
-  for (const worker of owed.kills) throw new Violation(`worker ${worker} runs too long, but is not killed`);
+    throw new TruthViolation(`request ${request} of ${batch.id} got no answer`);
+  for (const batch of owed.cancels)
+    throw new TruthViolation(`nobody waits for batch ${batch.id}, but it is not cancelled`);
+  for (const model of owed.idle) throw new TruthViolation(`${model} is not known, but it is not said that it is idle`);
+  for (const worker of owed.kills) throw new TruthViolation(`worker ${worker} runs too long, but is not killed`);
 }

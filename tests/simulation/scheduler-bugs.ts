@@ -9,11 +9,11 @@ import type {
   SchedulerEvent,
   SchedulerOptions,
 } from '@millrace/core';
-import { Layer, Misreading, Watching } from './bent-scheduler.ts';
+import { BentScheduler, Misreading, Watching } from './bent-scheduler.ts';
 import { concurrencyBugs } from './concurrency-bugs.ts';
 import type { SimulatedScheduler } from './router.ts';
 
-class DeliversTwice extends Layer {
+class DeliversTwice extends BentScheduler {
   #deliveryCount = 0;
 
   protected override bend(action: SchedulerAction): SchedulerAction | readonly SchedulerAction[] {
@@ -23,20 +23,20 @@ class DeliversTwice extends Layer {
   }
 }
 
-class GivesOneBatchTooMany extends Layer {
+class GivesOneBatchTooMany extends BentScheduler {
   override handle(event: SchedulerEvent, nowMs: number): void {
     const isCredit = event.kind === 'worker-credit';
     super.handle(isCredit ? { ...event, batchesMax: event.batchesMax + 1 } : event, nowMs);
   }
 }
 
-class NeverAsksToBeWoken extends Layer {
+class NeverAsksToBeWoken extends BentScheduler {
   protected override bend(action: SchedulerAction): SchedulerAction | readonly SchedulerAction[] {
     return action.kind === 'wake-at' ? [] : action;
   }
 }
 
-class SleepsThroughSomePumps extends Layer {
+class SleepsThroughSomePumps extends BentScheduler {
   #pumpCount = 0;
 
   override pump(nowMs: number): void {
@@ -45,7 +45,7 @@ class SleepsThroughSomePumps extends Layer {
   }
 }
 
-class RefusesRetriesByAnotherName extends Layer {
+class RefusesRetriesByAnotherName extends BentScheduler {
   protected override bend(action: SchedulerAction): SchedulerAction | readonly SchedulerAction[] {
     return action.kind === 'refuse' && action.code === 'poison-request' ? { ...action, code: 'worker-lost' } : action;
   }
@@ -81,7 +81,7 @@ class ForgetsTheNeighbourOfTheCancelled extends Watching {
 }
 
 /** Understands a request wrongly. */
-class Mishearing extends Layer {
+class Mishearing extends BentScheduler {
   readonly #mishear: (request: ArrivedRequest) => Partial<ArrivedRequest>;
 
   constructor(options: SchedulerOptions, mishear: (request: ArrivedRequest) => Partial<ArrivedRequest>) {
@@ -99,7 +99,7 @@ class Mishearing extends Layer {
 }
 
 /** As servers do that look at their queue only when an instance is free. */
-class SeesTimeoutsOnlyWhenAWorkerIsFree extends Layer {
+class SeesTimeoutsOnlyWhenAWorkerIsFree extends BentScheduler {
   override takeActions(): readonly SchedulerAction[] {
     const actions = super.takeActions();
     if (actions.some(({ kind }) => kind === 'dispatch')) return actions;
@@ -107,7 +107,7 @@ class SeesTimeoutsOnlyWhenAWorkerIsFree extends Layer {
   }
 }
 
-class TellsIdleTooEarly extends Layer {
+class TellsIdleTooEarly extends BentScheduler {
   readonly #early: SchedulerAction[] = [];
 
   override handle(event: SchedulerEvent, nowMs: number): void {
@@ -121,7 +121,7 @@ class TellsIdleTooEarly extends Layer {
   }
 }
 
-class DeliversTheFirstLast extends Layer {
+class DeliversTheFirstLast extends BentScheduler {
   protected override bend(action: SchedulerAction): SchedulerAction | readonly SchedulerAction[] {
     const [first, ...rest] = action.kind === 'deliver' ? action.requests : [];
     if (action.kind !== 'deliver' || first === undefined || rest.length === 0) return action;
@@ -140,26 +140,26 @@ const longerDelay = ({ delayMs }: ModelPolicy) => ({ delayMs: delayMs * 1e6 });
 const waitsForFullBatch = ({ preferredRows, rowsMax }: ModelPolicy) => ({ preferredRows: [...preferredRows, rowsMax] });
 const neverDelays = (policy: ModelPolicy) => withQueues(policy, { timeoutAction: 'refuse' });
 const unboundedLevels = (policy: ModelPolicy) => withQueues(policy, { requestsMax: Infinity });
-class KnowsNoReservations extends Layer {
+class KnowsNoReservations extends BentScheduler {
   override handle(event: SchedulerEvent, nowMs: number): void {
     super.handle(event.kind === 'worker-serves' ? { ...event, priorityMax: Infinity } : event, nowMs);
   }
 }
 
-class HidesItsBreakers extends Layer {
+class HidesItsBreakers extends BentScheduler {
   override instances(nowMs: number): ReturnType<Scheduler['instances']> {
     return super.instances(nowMs).map((instance) => ({ ...instance, breaker: 'closed' }));
   }
 }
 
-class SuspectsEverybody extends Layer {
+class SuspectsEverybody extends BentScheduler {
   override instances(nowMs: number): ReturnType<Scheduler['instances']> {
     return super.instances(nowMs).map((instance) => ({ ...instance, breaker: 'open' }));
   }
 }
 
 /** As if nothing had to be finished. */
-class DropsWhatWaitsForTheRetired extends Layer {
+class DropsWhatWaitsForTheRetired extends BentScheduler {
   override handle(event: SchedulerEvent, nowMs: number): void {
     super.handle(event, nowMs);
     if (event.kind === 'model-retired') super.handle({ kind: 'model-removed', model: event.model }, nowMs);
@@ -201,7 +201,7 @@ export const schedulerBugs: ReadonlyMap<string, (options: SchedulerOptions) => S
   ['gives a worker work that it is too good for', (options) => new KnowsNoReservations(options)],
   [
     'lets a caller have one too many',
-    (options) => new Layer({ ...options, callerRequestsMax: (options.callerRequestsMax ?? 0) + 1 }),
+    (options) => new BentScheduler({ ...options, callerRequestsMax: (options.callerRequestsMax ?? 0) + 1 }),
   ],
   ['opens breakers and does not say so', (options) => new HidesItsBreakers(options)],
   ['opens no breakers and says so', (options) => new SuspectsEverybody(options)],

@@ -9,15 +9,15 @@ import type { LibraryReferee } from './library-referee.ts';
 import type { Router } from './router.ts';
 import type { SimulatedWorker, SimulatedWorld } from './simulated-worker.ts';
 import type { SimulatedKeeper } from './simulation.ts';
-import { WorkerGroup } from './worker-group.ts';
+import { SimulatedWorkerGroup } from './worker-group.ts';
 
-export interface Revision {
+export interface SimulatedRevision {
   readonly id: RevisionId;
   readonly context: SimulatedContext;
   readonly models: readonly ServedModel[];
   /** What it takes once it is in memory. */
   readonly bytes: number;
-  group: WorkerGroup | undefined;
+  group: SimulatedWorkerGroup | undefined;
   isLoading: boolean;
   isServing: boolean;
   /** It goes, or has gone, for good. */
@@ -29,7 +29,7 @@ export interface Revision {
 
 export type WaiterAnswer = Extract<KeeperAction, { kind: 'go-on' | 'refuse' }>;
 
-export interface StageParts {
+export interface SimulatedLoaderParts {
   readonly world: SimulatedWorld;
   readonly router: Router;
   readonly models: ServedModels;
@@ -39,24 +39,24 @@ export interface StageParts {
   readonly onWaiter: (action: WaiterAnswer) => void;
 }
 
-export class Stage {
-  readonly #parts: StageParts;
-  readonly #revisions = new Map<RevisionId, Revision>();
+export class SimulatedLoader {
+  readonly #parts: SimulatedLoaderParts;
+  readonly #revisions = new Map<RevisionId, SimulatedRevision>();
   readonly #actions: KeeperAction[] = [];
   #isPerforming: boolean = false;
   #workerCount = 0;
   #wakeUp = 0;
 
-  constructor(parts: StageParts) {
+  constructor(parts: SimulatedLoaderParts) {
     this.#parts = parts;
   }
 
-  revisions(): readonly Revision[] {
+  revisions(): readonly SimulatedRevision[] {
     return [...this.#revisions.values()];
   }
 
   /** Makes a revision known, before it is wanted. */
-  announce(revision: Revision): void {
+  announce(revision: SimulatedRevision): void {
     this.#revisions.set(revision.id, revision);
     for (const model of revision.models) this.#parts.models.announce(model, this.#isAwaited);
   }
@@ -140,12 +140,12 @@ export class Stage {
     }
   }
 
-  #load(revision: Revision): void {
+  #load(revision: SimulatedRevision): void {
     const { world, router, models, processes } = this.#parts;
     revision.outcomes.clear();
     revision.isLoading = true;
     for (const model of revision.models) models.announce(model, this.#isAwaited);
-    revision.group = new WorkerGroup({
+    revision.group = new SimulatedWorkerGroup({
       world,
       models: revision.models,
       workers: revision.context.workers,
@@ -165,7 +165,7 @@ export class Stage {
     });
   }
 
-  #outcome(revision: Revision, key: ModelKey, reason: string): void {
+  #outcome(revision: SimulatedRevision, key: ModelKey, reason: string): void {
     revision.outcomes.set(key, reason);
     const model = revision.models.find((one) => one.key === key) as ServedModel;
     if (!revision.isServing) this.#endLoad(revision);
@@ -174,7 +174,7 @@ export class Stage {
   }
 
   /** Tells the keeper how the load went, once that can be told. */
-  #endLoad(revision: Revision): void {
+  #endLoad(revision: SimulatedRevision): void {
     const { world, models: catalogue } = this.#parts;
     const { group, outcomes, models, id } = revision;
     if (!revision.isLoading || group === undefined || outcomes.size < models.length) return;
@@ -191,7 +191,7 @@ export class Stage {
     this.tell({ kind: 'loaded', revision: id, residentBytes: revision.bytes });
   }
 
-  #serve(revision: Revision): void {
+  #serve(revision: SimulatedRevision): void {
     const { router } = this.#parts;
     revision.isServing = true;
     for (const model of revision.models) {
@@ -217,7 +217,7 @@ export class Stage {
     this.#parts.referee.noteUnservable(model);
   }
 
-  #retire(revision: Revision, isEvicted: boolean): void {
+  #retire(revision: SimulatedRevision, isEvicted: boolean): void {
     const { models: catalogue, router } = this.#parts;
     revision.isServing = false;
     revision.isOver = !isEvicted;
@@ -238,7 +238,7 @@ export class Stage {
     }
   }
 
-  #unload(revision: Revision): void {
+  #unload(revision: SimulatedRevision): void {
     const { group, id } = revision;
     revision.group = undefined;
     revision.isLoading = false;

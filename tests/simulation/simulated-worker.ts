@@ -4,7 +4,7 @@
  * dies; `gone` is the last one.
  */
 import type { BatchId, ModelKey, RequestId } from '@millrace/core';
-import type { Random } from './random.ts';
+import type { SimulationRandom } from './random.ts';
 import type { Timeline } from './timeline.ts';
 import type { Truth } from './truth.ts';
 import type { Weather } from './weather.ts';
@@ -35,7 +35,7 @@ export type FromSimulatedWorker =
 
 export interface SimulatedWorld {
   readonly timeline: Timeline;
-  readonly random: Random;
+  readonly random: SimulationRandom;
   readonly weather: Weather;
   readonly truth: Truth;
   /** After this moment nothing breaks any more that a request does not break, so that everything can come to rest. */

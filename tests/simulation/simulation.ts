@@ -5,17 +5,17 @@
  * share no code with whoever made it; at the end nothing may be left.
  */
 import { Keeper, type KeeperConfig, Scheduler, type SchedulerOptions } from '@millrace/core';
-import { Contexts, type ContextsParts, ServedModels } from '@millrace/router/catalogue';
+import { ServedModels, TrafficCatalogue, type TrafficCatalogueParts } from '@millrace/router/catalogue';
 import { CallReferee } from './call-referee.ts';
 import { Front, type FrontParts } from './front.ts';
 import { Library } from './library.ts';
 import { LibraryReferee } from './library-referee.ts';
 import { Operator } from './operator.ts';
-import { Random } from './random.ts';
+import { SimulationRandom } from './random.ts';
 import { Referee } from './referee.ts';
 import { Router, type SimulatedScheduler } from './router.ts';
+import { SimulatedLoader, type WaiterAnswer } from './simulated-loader.ts';
 import type { SimulatedWorker } from './simulated-worker.ts';
-import { Stage, type WaiterAnswer } from './stage.ts';
 import { Timeline } from './timeline.ts';
 import { Traffic } from './traffic.ts';
 import { Truth } from './truth.ts';
@@ -47,14 +47,14 @@ export interface Deciders {
   readonly createScheduler: (options: SchedulerOptions) => SimulatedScheduler;
   readonly createKeeper: (use: ContextUse, config: Partial<KeeperConfig>) => SimulatedKeeper;
   readonly createModels: () => ServedModels;
-  readonly createContexts: (parts: ContextsParts) => FrontParts['contexts'];
+  readonly createContexts: (parts: TrafficCatalogueParts) => FrontParts['contexts'];
 }
 
 const ours: Deciders = {
   createScheduler: (options) => new Scheduler(options),
   createKeeper: (use, config) => new Keeper(use, config),
   createModels: () => new ServedModels(),
-  createContexts: (parts) => new Contexts(parts),
+  createContexts: (parts) => new TrafficCatalogue(parts),
 };
 
 export interface SimulationOptions extends Partial<Deciders> {
@@ -63,8 +63,8 @@ export interface SimulationOptions extends Partial<Deciders> {
 
 export function simulate(seed: number, options: SimulationOptions = {}): SimulationResult {
   const deciders: Deciders = { ...ours, ...options };
-  const random = new Random(seed);
-  const weather = weatherFrom(random, new Random(seed + rareSeedOffset));
+  const random = new SimulationRandom(seed);
+  const weather = weatherFrom(random, new SimulationRandom(seed + rareSeedOffset));
   const { limits, budgetBytes, keeper: keeperConfig } = weather;
   const world = { timeline: new Timeline(), random, weather, truth: new Truth(), calmAt };
   const trace = options.isTraced ? [optionsLine(limits)] : undefined;
@@ -96,7 +96,7 @@ export function simulate(seed: number, options: SimulationOptions = {}): Simulat
     processes,
     onWaiter: (action: WaiterAnswer) => front.answerWaiter(action),
   };
-  const stage: Stage = new Stage(stageParts);
+  const stage: SimulatedLoader = new SimulatedLoader(stageParts);
   const library = new Library(stageParts, stage);
   const operator = new Operator(world, models, callReferee, (sight) => router.count(sight));
   const contexts = deciders.createContexts({ catalogue: models, traffic: operator });

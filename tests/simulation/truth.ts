@@ -1,17 +1,17 @@
 import type { BatchId, RequestId, SchedulerAction } from '@millrace/core';
 import { formatAction } from '@millrace/core';
 import type { ErrorCode } from '@millrace/protocol';
-import type { Random } from './random.ts';
+import type { SimulationRandom } from './random.ts';
 import type { Weather } from './weather.ts';
 
 /** What a request does to whoever runs it. `blocking`: it hangs, and what runs beside it hangs with it. */
 export type Nature = 'plain' | 'poison' | 'hanging' | 'blocking' | 'failing';
 
 /** Somebody did something it must not, or failed to do something it must. */
-export class Violation extends Error {}
+export class TruthViolation extends Error {}
 
 export function claim(isTrue: boolean, what: string): asserts isTrue {
-  if (!isTrue) throw new Violation(what);
+  if (!isTrue) throw new TruthViolation(what);
 }
 
 /** What is so, whatever the router was told: the nature of each request, and which runs came to their end. */
@@ -21,7 +21,7 @@ export class Truth {
   /** Their worker died under them for no reason, or one of their own batch was no good. */
   readonly #unlucky = new Set<RequestId>();
 
-  decide(request: RequestId, random: Random, weather: Weather): void {
+  decide(request: RequestId, random: SimulationRandom, weather: Weather): void {
     if (random.chance(weather.poisonRequest)) this.#natures.set(request, 'poison');
     else if (random.chance(weather.hangingRequest)) {
       this.#natures.set(request, random.chance(0.5) ? 'hanging' : 'blocking');
@@ -49,7 +49,7 @@ export class Truth {
     const ran = this.#completed.get(action.batch);
     for (const request of action.requests) {
       if (ran?.includes(request) && !this.#natures.has(request)) continue;
-      throw new Violation(`no worker ever answered request ${request}: ${formatAction(action)}`);
+      throw new TruthViolation(`no worker ever answered request ${request}: ${formatAction(action)}`);
     }
   }
 

@@ -5,7 +5,7 @@ import {
   type RetryPolicy,
   type SchedulerConfig,
 } from '@millrace/core';
-import type { Random } from './random.ts';
+import type { SimulationRandom } from './random.ts';
 
 /** The limits of the scheduler that differ from seed to seed. */
 export interface WorldLimits
@@ -89,7 +89,7 @@ export interface Weather {
  * What only some worlds have is drawn from a stream of its own: the others stay as they were, and with them the seeds that
  * are known to find something.
  */
-export function weatherFrom(random: Random, rare: Random): Weather {
+export function weatherFrom(random: SimulationRandom, rare: SimulationRandom): Weather {
   const trouble = (probabilityMax: number): number => (random.chance(0.5) ? random.next() * probabilityMax : 0);
   const weather: Weather = {
     limits: {

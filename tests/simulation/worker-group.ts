@@ -24,7 +24,7 @@ export interface GroupModel {
   readonly policy: ModelPolicy;
 }
 
-export interface GroupListener {
+export interface SimulatedGroupListener {
   /** A first worker can run the model, or one can again. */
   servable(model: ModelKey): void;
   /** None can, and what waits for the model is refused: said before that happens. */
@@ -43,7 +43,7 @@ export interface GroupParts {
   readonly tell: (event: SchedulerEvent) => void;
   readonly processes: Map<WorkerId, SimulatedWorker>;
   readonly nextWorker: () => WorkerId;
-  readonly listener: GroupListener;
+  readonly listener: SimulatedGroupListener;
 }
 
 interface Slot {
@@ -65,7 +65,7 @@ interface Slot {
   readonly reserved: Map<ModelKey, number>;
 }
 
-export class WorkerGroup {
+export class SimulatedWorkerGroup {
   readonly #parts: GroupParts;
   readonly #slots: Slot[] = [];
   /** Models that the scheduler knows by this group. */

@@ -4,8 +4,8 @@ import { chmodSync, cpSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { repositoryRoot } from '../support/repository-root.ts';
-import { kindOf, type ProcessKind, readTrace, type TracedProcess, traceOptions } from './read-trace.ts';
-import { childSockets, type Ground, lookups, opensOutside, type Violation, writesOutside } from './rules.ts';
+import { type ProcessKind, processKindOf, readTrace, type TracedProcess, traceOptions } from './read-trace.ts';
+import { childSockets, type Ground, lookups, opensOutside, type TraceViolation, writesOutside } from './rules.ts';
 import { TracedServer } from './traced-server.ts';
 import { sendTraffic } from './traffic.ts';
 
@@ -20,11 +20,11 @@ function expect(name: string, isRight: boolean, details: readonly string[] = [])
   if (!isRight) for (const line of details.slice(0, shownMax)) console.log(`    ${line}`);
 }
 
-function linesOf(found: readonly Violation[]): readonly string[] {
+function linesOf(found: readonly TraceViolation[]): readonly string[] {
   return found.map(({ process: { pid, words }, event }) => `${pid} ${words.slice(1, 2).join()} ${event.text}`);
 }
 
-function expectNone(name: string, found: readonly Violation[]): void {
+function expectNone(name: string, found: readonly TraceViolation[]): void {
   expect(name, found.length === 0, linesOf(found));
 }
 
@@ -41,7 +41,7 @@ function expectSeen(
   kinds: Partial<Record<ProcessKind, number>>,
 ): void {
   for (const [kind, least] of Object.entries(kinds)) {
-    const count = processes.filter((process) => kindOf(process) === kind && process.events.length > 10).length;
+    const count = processes.filter((process) => processKindOf(process) === kind && process.events.length > 10).length;
     expect(`${title}: at least ${least} of kind ${kind} are traced`, count >= least, [`${count} are`]);
   }
 }

@@ -102,7 +102,7 @@ function wordsOf(text: string): readonly string[] {
 /** What a process of the server is there for, by its program. */
 export type ProcessKind = 'router' | 'worker' | 'describe' | 'analyst' | 'other';
 
-export function kindOf({ words }: TracedProcess): ProcessKind {
+export function processKindOf({ words }: TracedProcess): ProcessKind {
   const program = words.slice(1).find((word) => !word.startsWith('-')) ?? '';
   if (program.endsWith('worker/dist/main.js') || program.endsWith('pipeline/main.js')) return 'worker';
   if (program.endsWith('pipeline/describe-main.js')) return 'describe';

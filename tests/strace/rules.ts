@@ -1,7 +1,7 @@
 /** What the processes of a server may do to the system; docs/operating/confinement.md says why. */
 import { dirname, join } from 'node:path';
 import { repositoryRoot } from '../support/repository-root.ts';
-import { kindOf, type TracedProcess, type TraceEvent } from './read-trace.ts';
+import { processKindOf, type TracedProcess, type TraceEvent } from './read-trace.ts';
 
 export interface Ground {
   /** Model folders, store and private folder. */
@@ -38,13 +38,13 @@ const programFolders = [
 const resolverFiles = ['/etc/resolv.conf', '/etc/hosts', '/etc/host.conf', '/etc/nsswitch.conf', '/etc/gai.conf'];
 const resolverSockets = /sun_path="[^"]*(nscd|systemd\/resolve|dbus|avahi)[^"]*"/;
 
-export interface Violation {
+export interface TraceViolation {
   readonly process: TracedProcess;
   readonly event: TraceEvent;
 }
 
 /** No name lookup, and nobody is called: the server only accepts. */
-export function lookups(processes: readonly TracedProcess[], { readyAt }: Ground): readonly Violation[] {
+export function lookups(processes: readonly TracedProcess[], { readyAt }: Ground): readonly TraceViolation[] {
   return violations(processes, (_, { call, text, at, path }) => {
     if (/htons\(53\)/.test(text) || resolverSockets.test(text)) return true;
     if (call === 'connect' && /sa_family=AF_INET6?/.test(text)) return true;
@@ -54,15 +54,15 @@ export function lookups(processes: readonly TracedProcess[], { readyAt }: Ground
 }
 
 /** A child process has the sockets it was given, and makes none that reach out of the machine. */
-export function childSockets(processes: readonly TracedProcess[]): readonly Violation[] {
+export function childSockets(processes: readonly TracedProcess[]): readonly TraceViolation[] {
   return violations(
-    processes.filter((process) => kindOf(process) !== 'router'),
+    processes.filter((process) => processKindOf(process) !== 'router'),
     (_, { call, text }) => call === 'socket' && /AF_(INET6?|NETLINK|PACKET)/.test(text),
   );
 }
 
 /** Opened after the server was ready, by whom it may not be. */
-export function opensOutside(processes: readonly TracedProcess[], ground: Ground): readonly Violation[] {
+export function opensOutside(processes: readonly TracedProcess[], ground: Ground): readonly TraceViolation[] {
   return violations(processes, (process, { at, path, writes }) => {
     if (path === undefined || writes || at < ground.readyAt) return false;
     if (isIn(path, [...ground.folders, ...kernelFolders]) || path === '/dev/null') return false;
@@ -71,7 +71,7 @@ export function opensOutside(processes: readonly TracedProcess[], ground: Ground
 }
 
 /** Written at any time. */
-export function writesOutside(processes: readonly TracedProcess[], { folders }: Ground): readonly Violation[] {
+export function writesOutside(processes: readonly TracedProcess[], { folders }: Ground): readonly TraceViolation[] {
   return violations(processes, (_, { path, writes }) => {
     if (path === undefined || !writes) return false;
     return !isIn(path, folders) && path !== '/dev/null' && !/^\/proc\/(\d+|self)\/(oom_score_adj$|task\/)/.test(path);
@@ -80,7 +80,7 @@ export function writesOutside(processes: readonly TracedProcess[], { folders }: 
 
 /** A child process that has not said that it is ready; those that describe and analyse never do, and end soon. */
 function isStarting(process: TracedProcess, at: number, { workersReadyAt }: Ground): boolean {
-  const kind = kindOf(process);
+  const kind = processKindOf(process);
   if (kind === 'router') return false;
   return kind !== 'worker' || at < (workersReadyAt.get(process.pid) ?? Number.POSITIVE_INFINITY);
 }
@@ -88,7 +88,7 @@ function isStarting(process: TracedProcess, at: number, { workersReadyAt }: Grou
 function violations(
   processes: readonly TracedProcess[],
   isWrong: (process: TracedProcess, event: TraceEvent) => boolean,
-): readonly Violation[] {
+): readonly TraceViolation[] {
   return processes.flatMap((process) =>
     process.events.filter((event) => isWrong(process, event)).map((event) => ({ process, event })),
   );

@@ -6,7 +6,7 @@ import sharp, { type SharpOptions } from 'sharp';
 import { openInferClient } from '../support/callers.ts';
 import { eventually } from '../support/eventually.ts';
 import { grpcInfer } from '../support/grpc-call.ts';
-import { infer } from '../support/inference-call.ts';
+import { inferOverRest } from '../support/inference-call.ts';
 import { repositoryRoot } from '../support/repository-root.ts';
 import type { ServerProcess } from '../support/server-process.ts';
 
@@ -22,7 +22,7 @@ async function call(server: ServerProcess, model: string): Promise<void> {
     },
   ];
   for (const form of ['json', 'binary'] as const) {
-    const answer = await infer(server.url, model, inputs, { form });
+    const answer = await inferOverRest(server.url, model, inputs, { form });
     assert.equal(answer.status, 200, answer.error);
   }
   const client = openInferClient(server);

@@ -1,7 +1,7 @@
 /** Calls from an address of choice: loopback has all of 127.0.0.0/8, so that one machine can be several callers. */
 import { request } from 'node:http';
 import type { NamedValues } from './golden.ts';
-import { type Answer, type CallOptions, decodeAnswer, encodeCall, inferUrl } from './inference-call.ts';
+import { type CallAnswer, type CallOptions, decodeAnswer, encodeCall, inferUrl } from './inference-call.ts';
 
 export function inferFrom(
   localAddress: string,
@@ -9,7 +9,7 @@ export function inferFrom(
   model: string,
   inputs: readonly NamedValues[],
   options: CallOptions = {},
-): Promise<Answer> {
+): Promise<CallAnswer> {
   const { body, headers } = encodeCall(inputs, options);
   const target = inferUrl(url, model, options.version);
   return new Promise((resolve, reject) => {

@@ -15,7 +15,7 @@ import {
 import { type Options, resolveConfig } from 'millrace';
 import { type Assembly, assemble, createLogger, FleetWatch } from 'millrace/internal';
 import type { NamedValues } from './golden.ts';
-import { type Answer, decodeAnswer, encodeCall } from './inference-call.ts';
+import { type CallAnswer, decodeAnswer, encodeCall } from './inference-call.ts';
 import { metricFrom } from './metrics.ts';
 import { repositoryRoot } from './repository-root.ts';
 
@@ -79,7 +79,7 @@ export class FaultyServer {
     return metricFrom(renderMetrics(this.#registry, 'prometheus'), name, labels);
   }
 
-  async infer(model: string, inputs: readonly NamedValues[], id = ''): Promise<Answer> {
+  async infer(model: string, inputs: readonly NamedValues[], id = ''): Promise<CallAnswer> {
     const { body, headers } = encodeCall(inputs, { id });
     const target = `/v2/models/${model}/infer`;
     const response = await inject(this.#handler, { method: 'POST', target, headers: Object.entries(headers), body });

@@ -16,7 +16,7 @@ export type Form = 'json' | 'binary';
 
 const headerLengthField = 'inference-header-content-length';
 
-export interface Answer {
+export interface CallAnswer {
   readonly status: number;
   readonly headers: Headers;
   /** The code of the catalogue; empty for an answer. */
@@ -41,12 +41,12 @@ export function inferUrl(url: string, model: string, version = ''): string {
   return `${url}/v2/models/${model}${version === '' ? '' : `/versions/${version}`}/infer`;
 }
 
-export async function infer(
+export async function inferOverRest(
   url: string,
   model: string,
   inputs: readonly NamedValues[],
   options: CallOptions = {},
-): Promise<Answer> {
+): Promise<CallAnswer> {
   const { body, headers } = encodeCall(inputs, options);
   const response = await fetch(inferUrl(url, model, options.version), {
     method: 'POST',
@@ -79,7 +79,7 @@ export function encodeCall(
   return { body, headers: { 'content-type': 'application/octet-stream', [headerLengthField]: String(head.length) } };
 }
 
-export function decodeAnswer(status: number, headers: Headers, bytes: Uint8Array): Answer {
+export function decodeAnswer(status: number, headers: Headers, bytes: Uint8Array): CallAnswer {
   const headLength = Number(headers.get(headerLengthField) ?? bytes.length);
   const text = new TextDecoder().decode(bytes.subarray(0, headLength));
   const document = parseExactly(text) as {

@@ -3,7 +3,7 @@
  * as it has been sent anything more than a greeting, and does nothing else.
  */
 import { Socket } from 'node:net';
-import { decodeToWorker, FrameReader, FrameWriter, type HelloFrame } from '@millrace/protocol';
+import { DispatchFrameReader, decodeToWorker, FrameWriter, type HelloFrame } from '@millrace/protocol';
 
 const [oldest = 0, newest = 0] = (process.env.DISPATCH_VERSIONS ?? '').split('-').map(Number);
 const socket = new Socket({ fd: 3 });
@@ -14,7 +14,7 @@ function send(...frames: Parameters<FrameWriter['append']>[0][]): void {
   socket.write(writer.takeBytes());
 }
 
-const reader = new FrameReader((bytes) => {
+const reader = new DispatchFrameReader((bytes) => {
   const frame = decodeToWorker(bytes, () => undefined);
   if (frame.kind === 'hello') send(greetingTo(frame));
   else send({ kind: 'credit', batchesMax: 1 });

@@ -3,14 +3,15 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import {
   type BatchTensor,
+  DispatchFrameReader,
   decodeFromWorker,
   decodeToWorker,
   dispatchVersions,
   errorCatalogue,
   type FrameFromWorker,
-  FrameReader,
   type FrameToWorker,
   FrameWriter,
+  failureTextBytesMax,
   frameBytesMaxDefault,
   frameBytesMaxLeast,
   frameKinds,
@@ -18,7 +19,6 @@ import {
   placementShared,
   releaseOffsetsMax,
   type Tensor,
-  textBytesMax,
   VersionMismatch,
 } from '@millrace/protocol';
 import { inFrameBytesMax } from '@millrace/shared-memory';
@@ -107,7 +107,7 @@ describe('numbers', () => {
       frameMagic,
       frameBytesMaxLeast,
       frameBytesMaxDefault,
-      textBytesMax,
+      failureTextBytesMax,
       releaseOffsetsMax,
       inFrameBytesMax,
     ]);
@@ -150,7 +150,7 @@ describe('examples', () => {
     const decode = to === 'router' ? decodeFromWorker : decodeToWorker;
     const places: Place[] = [];
     const frames: (FrameToWorker | FrameFromWorker)[] = [];
-    new FrameReader((frame) => {
+    new DispatchFrameReader((frame) => {
       const message = decode(frame, (offset, length) => {
         places.push({ offset, bytes: length });
         return { bytes: new Uint8Array(length), release: () => {} };

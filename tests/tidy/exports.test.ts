@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { expect, test } from 'vitest';
-import { listFiles, root, sourceFiles } from './source-files.ts';
+import { exportPattern, listFiles, root, sourceFiles } from './source-files.ts';
 
 interface ExportedName {
   readonly path: string;
@@ -14,8 +14,6 @@ interface ExportedName {
 /** What programs of others import: every name behind these doors is used. */
 const publicDoors = ['packages/millrace/src/index.ts', 'packages/millrace/src/pipeline.ts'];
 
-const exportPattern =
-  /^export\s+(?:abstract\s+|async\s+)*(const|let|function\*?|class|type|interface)\s+(?<name>[A-Za-z_$][\w$]*)/gm;
 const listPattern = /(?:^|\n)\s*(import|export)\s+(?:type\s+)?(?:\w+\s*,\s*)?\{([^}]*)\}\s*from\s*['"]([^'"]+)['"]/g;
 const starPattern = /(?:^|\n)\s*import\s+\*\s+as\s+(\w+)\s+from\s*['"]([^'"]+)['"]/g;
 const dynamicPattern = /\{([^{}]*)\}\s*=\s*await\s+import\(\s*['"]([^'"]+)['"]/g;

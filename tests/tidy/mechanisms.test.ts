@@ -81,7 +81,6 @@ test('there is a page for each mechanism', () => {
     'batching.md',
     'breakers.md',
     'cache.md',
-    'contexts.md',
     'deadlines.md',
     'ensembles.md',
     'eviction.md',
@@ -92,6 +91,7 @@ test('there is a page for each mechanism', () => {
     'retry.md',
     'sequences.md',
     'shutdown.md',
+    'traffic.md',
   ]);
 });
 

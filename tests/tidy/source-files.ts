@@ -25,6 +25,10 @@ export interface SourceImport {
 const importPattern = /(?:^|\n)\s*(import|export)\s+(type\s+)?(?:[^'"`;]*?\sfrom\s+)?['"]([^'"\n]+)['"]/g;
 const dynamicImportPattern = /\bimport\(\s*['"]([^'"\n]+)['"]/g;
 
+/** A declaration that is exported where it stands: its keyword and its name. */
+export const exportPattern =
+  /^export\s+(?:abstract\s+|async\s+)*(const|let|function\*?|class|type|interface)\s+([A-Za-z_$][\w$]*)/gm;
+
 export function sourceFiles(): readonly SourceFile[] {
   const paths = listFiles(join(root, 'packages')).filter((path) => path.endsWith('.ts'));
   return paths.map((path) => sourceFileFrom(path)).sort((a, b) => (a.path < b.path ? -1 : 1));

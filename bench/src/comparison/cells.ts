@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expectedOutput } from '../expected-output.ts';
-import { inferBody, inferPath, outputFrom } from '../grpc-messages.ts';
+import { grpcInferPath, inferBody, outputFrom } from '../grpc-messages.ts';
 import { callOnce } from '../load/grpc-call.ts';
 import { mlpInputs, mlpPath, mlpRows } from '../mlp.ts';
 import { isNearly } from '../nearly.ts';
@@ -56,10 +56,10 @@ function grpcCell(name: string, work: Work, connections: number, streams: number
       return {
         loadArguments: [
           ...['--connections', String(connections), '--streams', String(streams)],
-          ...['--path', inferPath, '--body', bodyPath],
+          ...['--path', grpcInferPath, '--body', bodyPath],
         ],
         checkAnswer: async (port) => {
-          const messages = await callOnce(`http://127.0.0.1:${port}`, inferPath, body);
+          const messages = await callOnce(`http://127.0.0.1:${port}`, grpcInferPath, body);
           if (!isNearly(outputFrom(messages[0] ?? Buffer.alloc(0), expected.name), expected.data))
             throw new Error(`${name} was answered wrongly`);
         },

@@ -1,9 +1,9 @@
 /** What a comparison prints about one load. */
 import { quantile } from '../statistics.ts';
 import type { InstanceResult } from './measure-instance.ts';
-import type { Verdict } from './verdict.ts';
+import type { ComparisonVerdict } from './verdict.ts';
 
-export function summaryOf(name: string, verdict: Verdict, instances: readonly InstanceResult[]): string {
+export function summaryOf(name: string, verdict: ComparisonVerdict, instances: readonly InstanceResult[]): string {
   const { microsBefore, microsAfter, microsRatio, microsTotalRatio, rateRatio, outcome } = verdict;
   const outcomeText = outcome === 'cannot tell' ? 'cannot tell: needs more slices' : outcome;
   return [

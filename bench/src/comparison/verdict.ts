@@ -15,7 +15,7 @@ export interface Pair {
   readonly after: Measurement;
 }
 
-export interface Verdict {
+export interface ComparisonVerdict {
   readonly microsBefore: number;
   readonly microsAfter: number;
   /** Median over pairs, like `rateRatio`. */
@@ -25,10 +25,10 @@ export interface Verdict {
   readonly microsTotalRatio: number;
   readonly rateRatio: number;
   readonly rateInterval: Interval;
-  readonly outcome: Outcome;
+  readonly outcome: ComparisonOutcome;
 }
 
-export type Outcome = 'no slower' | 'slower' | 'cannot tell';
+export type ComparisonOutcome = 'no slower' | 'slower' | 'cannot tell';
 
 /** With fewer the intervals say little. An instance is a fresh process of each side. */
 export const pairsMin = 9;
@@ -39,7 +39,7 @@ const rateRatioMin = 0.97;
 const intervalWidthMax = 0.02;
 
 /** `instances`: the pairs of each instance. */
-export function verdictOn(instances: readonly (readonly Pair[])[]): Verdict {
+export function comparisonVerdictOn(instances: readonly (readonly Pair[])[]): ComparisonVerdict {
   const pairs = instances.flat();
   const ratiosOf = (ratio: (pair: Pair) => number) => {
     const blocks = instances.map((block) => block.map(ratio));
@@ -72,7 +72,7 @@ function condition(isMet: boolean, bound: number, [low, high]: Interval): Condit
   return isClear ? (isMet ? 'met' : 'missed') : 'unclear';
 }
 
-function outcomeFrom(conditions: readonly Condition[]): Outcome {
+function outcomeFrom(conditions: readonly Condition[]): ComparisonOutcome {
   if (conditions.includes('missed')) return 'slower';
   return conditions.includes('unclear') ? 'cannot tell' : 'no slower';
 }

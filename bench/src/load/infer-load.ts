@@ -3,7 +3,7 @@
  * whatever has been answered so far (--rate). Prints one JSON line; times in milliseconds.
  */
 import { parseArgs } from 'node:util';
-import { inferInt64Body, inferPath } from '../grpc-messages.ts';
+import { grpcInferPath, inferInt64Body } from '../grpc-messages.ts';
 import { idealLatencies, poissonArrivals } from '../queueing.ts';
 import { quantile } from '../statistics.ts';
 import { FrameConnection } from './frame-connection.ts';
@@ -32,7 +32,7 @@ const countFrom = performance.now() + seconds * 1000 * warmUpShare;
 
 const connections = Array.from({ length: connectionsMax }, () => {
   const begun = new Map<number, { at: number; hasData: boolean }>();
-  const connection = new FrameConnection(Number(values.port), inferPath, inferInt64Body('slow', 'steps', [1], 1n), {
+  const connection = new FrameConnection(Number(values.port), grpcInferPath, inferInt64Body('slow', 'steps', [1], 1n), {
     onData: (id) => {
       const call = begun.get(id);
       if (call !== undefined) call.hasData = true;

@@ -11,7 +11,7 @@ import { type Cell, cells, type PreparedCell } from '../comparison/cells.ts';
 import { type InstanceResult, measureInstance, type Side } from '../comparison/measure-instance.ts';
 import { profileBoth } from '../comparison/profile-both.ts';
 import { summaryOf } from '../comparison/summary.ts';
-import { type Outcome, type Verdict, verdictOn } from '../comparison/verdict.ts';
+import { type ComparisonOutcome, type ComparisonVerdict, comparisonVerdictOn } from '../comparison/verdict.ts';
 import { type Contestant, millraceServing } from '../contestant.ts';
 import { pinning } from '../pinned-process.ts';
 
@@ -72,11 +72,11 @@ function contestantsFor({ modelPath }: Cell): Readonly<Record<Side, Contestant>>
   return { before: serving('before'), after: serving('after') };
 }
 
-async function compare(cell: Cell, load: PreparedCell): Promise<Outcome> {
+async function compare(cell: Cell, load: PreparedCell): Promise<ComparisonOutcome> {
   const began = performance.now();
   const results: InstanceResult[] = [];
   let isTimeLeft = true;
-  let verdict: Verdict;
+  let verdict: ComparisonVerdict;
   do {
     // The verdict is looked at after a whole step only: looking after every instance would stop by chance at one that fits.
     for (let count = 0; count < instancesStep && isTimeLeft; count++) {
@@ -85,7 +85,7 @@ async function compare(cell: Cell, load: PreparedCell): Promise<Outcome> {
       const nextEndMs = (performance.now() - began) * (1 + 1 / results.length);
       isTimeLeft = results.length < instancesStep || nextEndMs <= cellMsMax;
     }
-    verdict = verdictOn(results.map(({ pairs }) => pairs));
+    verdict = comparisonVerdictOn(results.map(({ pairs }) => pairs));
   } while (verdict.outcome === 'cannot tell' && isTimeLeft);
   console.log(summaryOf(cell.name, verdict, results));
   return verdict.outcome;
@@ -97,7 +97,7 @@ console.log(
 );
 if (values.check) console.log('before against itself: the intervals show what this machine can resolve');
 const folder = mkdtempSync(join(tmpdir(), 'millrace-compare-'));
-const outcomes: Outcome[] = [];
+const outcomes: ComparisonOutcome[] = [];
 try {
   for (const cell of cells.filter(({ name }) => values.cell?.includes(name) ?? true)) {
     const load = await cell.prepare(folder);

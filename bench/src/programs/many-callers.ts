@@ -18,7 +18,7 @@ import { inferRequest } from '@millrace/router/testing';
 import { resolveConfig } from 'millrace';
 import { assemble, modelDefaultsFrom } from 'millrace/internal';
 import { moveTo } from '../pinned-process.ts';
-import { mustFindSubject, rowsOf, subjectRepository } from '../subject.ts';
+import { inputRowsFor, mustFindSubject, subjectRepository } from '../subject.ts';
 
 const { values } = parseArgs({
   options: {
@@ -94,7 +94,7 @@ async function throughDataPlane(): Promise<{ rowsPerSecond: number; meanBatchRow
     name: subject.input,
     datatype: 'FP32',
     shape: [rowsPerCall, ...subject.rowShape],
-    data: new Uint8Array(rowsOf(subject, rowsPerCall).buffer),
+    data: new Uint8Array(inputRowsFor(subject, rowsPerCall).buffer),
   };
   const request = inferRequest({
     model: subject.name,
@@ -141,7 +141,7 @@ async function bareLoop(rows: number): Promise<number> {
     workerPath: createRequire(import.meta.url).resolve('@millrace/worker/main'),
     sharedMemoryBytesMax: config.worker.sharedMemoryBytes,
   });
-  const data = new Uint8Array(rowsOf(subject, rows).buffer);
+  const data = new Uint8Array(inputRowsFor(subject, rows).buffer);
   const outstanding = Math.max(1, Math.round((inFlight * rowsPerCall) / rows));
   let link: WorkerLink | undefined;
   let batch = 0;

@@ -3,7 +3,7 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { InferenceSession, Tensor } from 'onnxruntime-node';
-import { mustFindSubject, rowsOf, subjectRepository } from '../subject.ts';
+import { inputRowsFor, mustFindSubject, subjectRepository } from '../subject.ts';
 
 const seconds = Number(process.argv[2] ?? '2');
 /** In all, for finding the best batch. */
@@ -18,7 +18,7 @@ rmSync(repository, { recursive: true });
 const batches = process.argv[4]?.split(',').map(Number) ?? [1, 8, 16, 32, 64, 128, 256, 512];
 
 async function paceOf(rows: number, milliseconds: number): Promise<{ rowsPerSecond: number; microsPerRow: number }> {
-  const feeds = { [subject.input]: new Tensor('float32', rowsOf(subject, rows), [rows, ...subject.rowShape]) };
+  const feeds = { [subject.input]: new Tensor('float32', inputRowsFor(subject, rows), [rows, ...subject.rowShape]) };
   const warmUpEnd = performance.now() + Math.min(500, milliseconds / 4);
   do await session.run(feeds);
   while (performance.now() < warmUpEnd);

@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import { benchServer, type Contestant, millraceServing } from '../contestant.ts';
 import { expectedOutput } from '../expected-output.ts';
-import { inferBody, inferPath, outputFrom } from '../grpc-messages.ts';
+import { grpcInferPath, inferBody, outputFrom } from '../grpc-messages.ts';
 import { isNearly } from '../nearly.ts';
 import type { OpenScenario, Sample, Scenario } from '../scenario.ts';
 import { openGrpcLoad, ratioGoals } from './grpc-load.ts';
@@ -56,7 +56,7 @@ export const grpc600kScenario: Scenario = {
       const contestants = contestantsFor(model);
       opened.push({
         label,
-        scenario: await openGrpcLoad({ contestants, path: inferPath, body, shapes: [shape], check }, options),
+        scenario: await openGrpcLoad({ contestants, path: grpcInferPath, body, shapes: [shape], check }, options),
       });
     }
     return {

@@ -1,6 +1,6 @@
 import { benchServer, millraceServing } from '../contestant.ts';
 import { expectedOutput } from '../expected-output.ts';
-import { inferBody, inferPath, outputFrom } from '../grpc-messages.ts';
+import { grpcInferPath, inferBody, outputFrom } from '../grpc-messages.ts';
 import { mlpInputs, mlpPath, mlpRows } from '../mlp.ts';
 import { isNearly } from '../nearly.ts';
 import type { BenchOptions, Goal, OpenScenario, Scenario } from '../scenario.ts';
@@ -22,7 +22,7 @@ async function openMlp(shapes: readonly LoadShape[], options: BenchOptions): Pro
       throw new Error('ModelInfer was answered wrongly');
   };
   const body = inferBody('model', 'input', shape, rows);
-  return openGrpcLoad({ contestants, path: inferPath, body, shapes, check }, options);
+  return openGrpcLoad({ contestants, path: grpcInferPath, body, shapes, check }, options);
 }
 
 const some = { connections: 8, streams: 8 };

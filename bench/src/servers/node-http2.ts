@@ -8,7 +8,7 @@ import {
   chunk,
   chunksPath,
   chunksRequest,
-  enveloped,
+  envelopeOf,
   healthCheckRequest,
   healthCheckResponse,
   openEnvelopes,
@@ -43,7 +43,7 @@ function respond(stream: ServerHttp2Stream): void {
 function check(stream: ServerHttp2Stream, message: Buffer): void {
   healthCheckRequest.decode(message);
   respond(stream);
-  stream.end(enveloped(healthCheckResponse.encode({ status: 1 }).finish()));
+  stream.end(envelopeOf(healthCheckResponse.encode({ status: 1 }).finish()));
 }
 
 function sendChunks(stream: ServerHttp2Stream, message: Buffer): void {
@@ -53,7 +53,7 @@ function sendChunks(stream: ServerHttp2Stream, message: Buffer): void {
   let number = 0;
   const send = (): void => {
     while (number < count) {
-      if (!stream.write(enveloped(chunk.encode({ number: number++, data }).finish()))) {
+      if (!stream.write(envelopeOf(chunk.encode({ number: number++, data }).finish()))) {
         stream.once('drain', send);
         return;
       }

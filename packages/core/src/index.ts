@@ -1,7 +1,4 @@
 export { AdaptiveBatching, serviceShare } from './adaptive/adaptive-batching.ts';
-export { type ShadowChoice, shadowsOf } from './contexts/shadow-sampling.ts';
-export { stableDraw } from './contexts/stable-draw.ts';
-export { VersionShares, type WeightedChoice } from './contexts/version-shares.ts';
 export * from './ensemble/ensemble-plan.ts';
 export * from './ensemble/ensemble-run.ts';
 export * from './ensemble/inflight-gate.ts';
@@ -17,9 +14,9 @@ export {
   memoryBytesMinFor,
   resolveMemoryLimits,
 } from './memory/memory-config.ts';
-export type { MemoryHolder, MemoryLease, MemoryVerdict } from './memory/memory-lease.ts';
+export type { LedgerHolder, LedgerLease, LedgerVerdict } from './memory/memory-lease.ts';
 export { MemoryLedger } from './memory/memory-ledger.ts';
-export { ConnectionMemory } from './memory/memory-owner.ts';
+export { LedgerConnection } from './memory/memory-owner.ts';
 export * from './model-policy.ts';
 export * from './restart-policy.ts';
 export { type FailedFlight, type FlightLimits, Flights } from './result-cache/flights.ts';
@@ -39,3 +36,6 @@ export type { SequencePolicy } from './sequences/sequence-policy.ts';
 export { Sequencer, type SequencerCounts } from './sequences/sequencer.ts';
 export * from './sequences/sequencer-events.ts';
 export { StreamWindow, type StreamWindowLimits, type WindowEntry, type WindowOutput } from './streams/stream-window.ts';
+export { type ShadowChoice, shadowsOf } from './traffic/shadow-sampling.ts';
+export { stableDraw } from './traffic/stable-draw.ts';
+export { VersionShares, type WeightedChoice } from './traffic/version-shares.ts';

@@ -7,7 +7,7 @@ import { endingTests } from './exchange-contract/endings.ts';
 import { releaseTests } from './exchange-contract/release.ts';
 import { requestTests } from './exchange-contract/requests.ts';
 import { responseTests } from './exchange-contract/responses.ts';
-import type { ContractBench, ContractServer, OpenContractServer } from './exchange-contract/subject.ts';
+import type { ContractServer, ExchangeHarness, OpenContractServer } from './exchange-contract/subject.ts';
 
 export type {
   ContractCall,
@@ -21,7 +21,7 @@ export function describeExchange(name: string, open: OpenContractServer): void {
   describe(`${name} keeps the exchange contract`, () => {
     const errors: unknown[] = [];
     let server: ContractServer | undefined;
-    const bench: ContractBench = {
+    const bench: ExchangeHarness = {
       errors,
       serve: async (handler) => {
         server = await open(handler, (error) => errors.push(error));

@@ -14,14 +14,14 @@ export * from './rpc/service.ts';
 export * from './rpc/status.ts';
 export { AddressRanges, isAddressRange, noAddresses } from './wire/address-ranges.ts';
 export { type HttpLimitOptions, type HttpLimits, httpLimits, resolveHttpLimits } from './wire/config.ts';
-export {
-  ConnectionDoor,
-  type DoorLimits,
-  type DoorOptions,
-  type DoorRefusal,
-  doorRefusals,
-} from './wire/connection-door.ts';
 export type { OwnerOf } from './wire/connection-host.ts';
+export {
+  ConnectionLimiter,
+  type ConnectionLimiterOptions,
+  type ConnectionLimits,
+  type ConnectionRefusal,
+  connectionRefusals,
+} from './wire/connection-limiter.ts';
 export { ownerOfAddress } from './wire/ip-address.ts';
 export type { ConnectionMemory, MemoryHolder, MemoryLease, MemoryVerdict, ServerMemory } from './wire/memory.ts';
 export { OwnerRotation } from './wire/owner-rotation.ts';

@@ -4,8 +4,6 @@ import { Scheduler } from '@millrace/core';
 import { type AnalyseRows, RowAnalyst } from '@millrace/onnx';
 import {
   type Clock,
-  Contexts,
-  callerWordsFor,
   createDataPlane,
   type DataPlaneObserver,
   defaultShadowLimits,
@@ -14,11 +12,13 @@ import {
   type LiveDataPlane,
   ModelLibrary,
   measureProcess,
+  pathRedactionFor,
   type ResultCache,
   Runners,
   ServedModels,
   type ShadowOutcome,
   systemClock,
+  TrafficCatalogue,
   TrafficTable,
   WorkerFleet,
 } from '@millrace/router/internal';
@@ -59,7 +59,7 @@ export interface AssemblyParts {
 export interface Assembly {
   readonly models: ServedModels;
   /** The same as requests name them: by version, label or neither. */
-  readonly contexts: Contexts;
+  readonly contexts: TrafficCatalogue;
   readonly traffic: TrafficTable;
   readonly dataPlane: LiveDataPlane;
   readonly library: ModelLibrary;
@@ -72,7 +72,7 @@ export interface Assembly {
 /** Rejects with a `ConfigError` when the paths are no good. Nothing is loaded before the library is started. */
 export async function assemble(parts: AssemblyParts): Promise<Assembly> {
   const { paths, config, observer, listener } = parts;
-  const models = new ServedModels(callerWordsFor(paths));
+  const models = new ServedModels(pathRedactionFor(paths));
   const scheduler = new Scheduler({
     waitingRequestsMax: config.queue.serverRequestsMax,
     waitingBytesMax: config.queue.serverBytesMax,
@@ -82,7 +82,7 @@ export async function assemble(parts: AssemblyParts): Promise<Assembly> {
   const random = Math.random;
   const store = parts.store ?? (await openMemoryStore());
   const traffic = await TrafficTable.open({ store, catalogue: models, onUnreadable: parts.onUnreadable ?? (() => {}) });
-  const contexts = new Contexts({ catalogue: models, traffic });
+  const contexts = new TrafficCatalogue({ catalogue: models, traffic });
   const dataPlane = createDataPlane({
     scheduler,
     models,

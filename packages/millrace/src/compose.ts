@@ -30,10 +30,10 @@ import { forbiddenLog } from './logging/forbidden-log.ts';
 import type { Logger } from './logging/logger.ts';
 import { memoryLimitsOf } from './memory-limits.ts';
 import { mountManagement, type SharedManagement } from './mount-management.ts';
-import { openDoor } from './open-door.ts';
+import { openConnectionLimiter } from './open-connection-limiter.ts';
 import { openServing } from './open-serving.ts';
 import { Readiness } from './readiness.ts';
-import type { ExposureNotice, RunningServer, ServedModel, StartServer } from './running-server.ts';
+import type { ExposureNotice, RunningServer, ServedModelStatus, StartServer } from './running-server.ts';
 import { ServerManagement } from './server-management.ts';
 import { serverUrl } from './server-url.ts';
 import { version } from './version.ts';
@@ -94,7 +94,7 @@ async function startOn(components: Components, config: Config, logger: Logger): 
     onError,
   };
   const grpc = grpcEdge(edgeParts);
-  const door = openDoor({ config, trustedProxies, workers: () => assembly.fleet.workerCount, logger });
+  const door = openConnectionLimiter({ config, trustedProxies, workers: () => assembly.fleet.workerCount, logger });
   startConnectionMetrics(metrics, door);
   const listeners = await openListeners({
     config,
@@ -218,7 +218,7 @@ class ComposedServer implements RunningServer {
     this.notices = parts.notices;
   }
 
-  models(): readonly ServedModel[] {
+  models(): readonly ServedModelStatus[] {
     const { models, watch } = this.#parts;
     return models.statuses().map((status) => {
       const model = models.takeModel(status.name, status.version);

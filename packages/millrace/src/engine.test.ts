@@ -6,7 +6,7 @@ import { inject } from '@millrace/http';
 import { ConfigError, type Datatype } from '@millrace/protocol';
 import { binaryModel, ModelRepository } from '@millrace/worker/testing';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { createEngine, type Engine, type EngineOptions } from './engine.ts';
+import { createEngine, type EmbeddedEngine, type EngineOptions } from './engine.ts';
 import type { InputValue, TypedArray } from './tensor-values.ts';
 
 const lanes = ['inline', 'local'] as const;
@@ -29,7 +29,7 @@ const identities = [...everyDatatype.map(([datatype]) => `identity_${datatype.to
 
 const demoModels = fileURLToPath(new URL('../../../models', import.meta.url));
 const repositories: ModelRepository[] = [];
-const engines: Engine[] = [];
+const engines: EmbeddedEngine[] = [];
 
 /** With copies of these demo models; removed after the test. */
 function repositoryOf(...names: readonly string[]): ModelRepository {
@@ -43,7 +43,7 @@ function withDemo(made: ModelRepository, ...names: readonly string[]): ModelRepo
   return made;
 }
 
-async function engineOf(models: string, options: Omit<EngineOptions, 'models'> = {}): Promise<Engine> {
+async function engineOf(models: string, options: Omit<EngineOptions, 'models'> = {}): Promise<EmbeddedEngine> {
   const engine = await createEngine({ models, ...options });
   engines.push(engine);
   return engine;
@@ -56,7 +56,7 @@ afterEach(async () => {
 
 describe.each(lanes)('on the %s lane', (lane) => {
   const demo = withDemo(new ModelRepository(), 'add_sub', ...identities);
-  let engine: Engine;
+  let engine: EmbeddedEngine;
   beforeAll(async () => {
     engine = await createEngine({ models: demo.path, worker: { lane } });
   });
@@ -239,7 +239,7 @@ test('management is an object, and a part of the handler only where that was ask
   expect(plain.management.contexts()).toMatchObject([{ name: 'add_sub', state: 'ready', instances: 1 }]);
   expect(plain.management.instances()).toMatchObject([{ model: 'add_sub', device: 'cpu', breaker: 'closed' }]);
   expect(plain.management.queues()).toMatchObject({ waitingRequests: 0, models: [{ model: 'add_sub' }] });
-  const statusOf = async (engine: Engine) =>
+  const statusOf = async (engine: EmbeddedEngine) =>
     (await inject(engine.handler, { target: '/v1/management/contexts' })).status;
   expect(await statusOf(plain)).toBe(404);
   const managed = await engineOf(path, { worker: { lane: 'inline' }, serveManagement: true });

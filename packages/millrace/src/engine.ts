@@ -38,7 +38,7 @@ export interface InferResult {
   readonly outputs: Readonly<Record<string, OutputValue>>;
 }
 
-export interface Engine {
+export interface EmbeddedEngine {
   /** Rejects with an `InferenceError` whose `code` is in docs/reference/errors.md. */
   infer(model: string, inputs: Readonly<Record<string, InputValue>>, options?: InferOptions): Promise<InferResult>;
   /** What a model takes and gives. Names may have a version (`name:1`) or a label (`name@stable`), here and in `infer`. */
@@ -61,7 +61,7 @@ export interface Engine {
 }
 
 /** Resolves when every model is ready or has failed. */
-export async function createEngine(options: EngineOptions): Promise<Engine> {
+export async function createEngine(options: EngineOptions): Promise<EmbeddedEngine> {
   const { cache, control, queue, shadow, store: place, worker } = options;
   const config = resolveConfig({
     options: {
@@ -84,7 +84,7 @@ interface EngineParts {
   readonly options: EngineOptions;
 }
 
-async function createOn(components: Components, { config, paths, options }: EngineParts): Promise<Engine> {
+async function createOn(components: Components, { config, paths, options }: EngineParts): Promise<EmbeddedEngine> {
   const failures: ConfigProblem[] = [];
   let isStarting: boolean = true;
   const assembly = await openServing(components, {
@@ -106,12 +106,12 @@ async function createOn(components: Components, { config, paths, options }: Engi
   isStarting = false;
   const problems = [...library.problems, ...failures];
   if (problems.length > 0 && options.allowFailures !== true) throw new ConfigError(problems);
-  return new EmbeddedEngine(components, assembly, options.serveManagement === true);
+  return new AssembledEngine(components, assembly, options.serveManagement === true);
 }
 
-class EmbeddedEngine implements Engine {
+class AssembledEngine implements EmbeddedEngine {
   readonly handler: HttpHandler;
-  readonly library: Engine['library'];
+  readonly library: EmbeddedEngine['library'];
   readonly management: Management;
   readonly #components: Components;
   readonly #assembly: Assembly;

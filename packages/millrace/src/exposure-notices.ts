@@ -1,7 +1,7 @@
 /** What an operator must know about who can reach the server, said once at the start. */
 import { isLoopbackName } from '@millrace/protocol';
 import type { Config } from './config/fields.ts';
-import { managementPlaceOf } from './management-place.ts';
+import { managementListenerOf } from './management-listener.ts';
 import type { ExposureNotice } from './running-server.ts';
 
 export function exposureNoticesOf(config: Pick<Config, 'management' | 'server' | 'tls'>): readonly ExposureNotice[] {
@@ -9,7 +9,7 @@ export function exposureNoticesOf(config: Pick<Config, 'management' | 'server' |
   if (config.tls.clientAuthorityFile !== '') return [];
   const notices: ExposureNotice[] = [];
   const { host } = config.server;
-  const place = managementPlaceOf(config);
+  const place = managementListenerOf(config);
   if (!isLoopbackName(host)) {
     const message = 'inference is open to the network without client authentication';
     const advice = 'put an authenticating proxy in front, set tls.clientAuthorityFile, or listen on 127.0.0.1';

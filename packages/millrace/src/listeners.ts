@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { createSecureContext } from 'node:tls';
 import {
-  type ConnectionDoor,
+  type ConnectionLimiter,
   type HttpServer,
   type HttpServerOptions,
   type HttpTlsOptions,
@@ -13,10 +13,10 @@ import {
   serveWire,
   type WireHandler,
 } from '@millrace/http';
-import { ConfigError, type ConfigProblem, wordsFromFileError } from '@millrace/protocol';
+import { ConfigError, type ConfigProblem, messageFromFileError } from '@millrace/protocol';
 import { AllowedHosts, createGate, everyHost, type GateOptions } from '@millrace/router/internal';
 import type { Config } from './config/fields.ts';
-import { managementPlaceOf, managementRefusalOf } from './management-place.ts';
+import { managementListenerOf, managementRefusalOf } from './management-listener.ts';
 import { openManagementSocket } from './management-socket.ts';
 
 export interface Listeners {
@@ -38,7 +38,7 @@ export interface ListenerParts {
   /** Whose request it is, where that is not told by the address of its connection. */
   readonly ownerOf: OwnerOf | undefined;
   /** Counts the connections of all ports. */
-  readonly door: ConnectionDoor;
+  readonly door: ConnectionLimiter;
   /** Hears of connections that could not be accepted. */
   readonly onAcceptError: (error: Error) => void;
   /** Hears of requests that were refused because of the host they name or the page that sent them. */
@@ -74,7 +74,7 @@ export async function openListeners(parts: ListenerParts): Promise<Listeners> {
     managementRefusal: managementRefusalOf(config),
   };
   const openManagement = async (handler: WireHandler): Promise<HttpServer | undefined> => {
-    const place = managementPlaceOf(config);
+    const place = managementListenerOf(config);
     if (place.kind === 'port') {
       return listen(handler, noPages, { host: place.host, port: place.port, tls, isForOperators: true });
     }
@@ -146,7 +146,7 @@ function tlsFrom({ tls }: Config): HttpTlsOptions | undefined {
     try {
       return readFileSync(file);
     } catch (error) {
-      problems.push({ source: file, field, message: wordsFromFileError(error) });
+      problems.push({ source: file, field, message: messageFromFileError(error) });
       return undefined;
     }
   };

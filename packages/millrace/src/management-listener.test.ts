@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import type { Options } from './config/fields.ts';
 import { resolveConfig } from './config/resolve-config.ts';
 import { exposureNoticesOf } from './exposure-notices.ts';
-import { managementPlaceOf, managementRefusalOf } from './management-place.ts';
+import { managementListenerOf, managementRefusalOf } from './management-listener.ts';
 
 const configOf = (options: Options) => resolveConfig({ options, cwd: '/' });
 
@@ -19,7 +19,7 @@ test.each<[Options, string, RegExp | undefined]>([
   [{ server: { host: '0.0.0.0' }, management: { socket: '/run/m.sock' } }, 'socket', /management\.socket/],
 ])('with %j it is %s, and a call elsewhere says where', (options, kind, refusal) => {
   const config = configOf(options);
-  expect(managementPlaceOf(config).kind).toBe(kind);
+  expect(managementListenerOf(config).kind).toBe(kind);
   const text = managementRefusalOf(config);
   if (refusal === undefined) expect(text).toBeUndefined();
   else expect(text).toMatch(refusal);

@@ -2,7 +2,7 @@
 import { isLoopbackName } from '@millrace/protocol';
 import type { Config } from './config/fields.ts';
 
-export type ManagementPlace =
+export type ManagementListener =
   | { readonly kind: 'off' }
   /** On the ports of the inference API. */
   | { readonly kind: 'shared' }
@@ -11,7 +11,7 @@ export type ManagementPlace =
 
 type PlaceConfig = Pick<Config, 'management' | 'server'>;
 
-export function managementPlaceOf({ management, server }: PlaceConfig): ManagementPlace {
+export function managementListenerOf({ management, server }: PlaceConfig): ManagementListener {
   const { enabled, socket, port, host } = management;
   if (enabled === false) return { kind: 'off' };
   if (socket !== '') return { kind: 'socket', path: socket };
@@ -21,7 +21,7 @@ export function managementPlaceOf({ management, server }: PlaceConfig): Manageme
 
 /** What a management call on the inference ports is answered with; undefined: they serve it. */
 export function managementRefusalOf(config: PlaceConfig): string | undefined {
-  const { kind } = managementPlaceOf(config);
+  const { kind } = managementListenerOf(config);
   if (kind === 'shared') return undefined;
   if (kind === 'port') return 'management is served on a port of its own (management.port), not on this one';
   if (kind === 'socket') return 'management is served on a Unix socket (management.socket), not on this port';

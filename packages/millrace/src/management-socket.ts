@@ -3,7 +3,7 @@ import { chmod, lstat, mkdtemp, rename, rm, unlink } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { dirname, join } from 'node:path';
 import type { HttpServer } from '@millrace/http';
-import { wordsFromFileError } from '@millrace/protocol';
+import { messageFromFileError } from '@millrace/protocol';
 
 /** Rejects when a server listens there, something else than a socket lies there, or the folder cannot be used. */
 export async function openManagementSocket(
@@ -13,7 +13,7 @@ export async function openManagementSocket(
   await mustBeFree(path);
   // Made where nobody else can get, and moved when it has its mode: the mode at birth would depend on the umask.
   const folder = await mkdtemp(join(dirname(path), '.m-')).catch((error: unknown) => {
-    throw unusable(path, `${dirname(path)} ${wordsFromFileError(error, 'written')}`);
+    throw unusable(path, `${dirname(path)} ${messageFromFileError(error, 'written')}`);
   });
   const first = join(folder, 's');
   let server: HttpServer | undefined;

@@ -16,7 +16,7 @@ import {
   type SliceQueue,
 } from '@millrace/router/internal';
 import type { Config } from './config/fields.ts';
-import { managementPlaceOf } from './management-place.ts';
+import { managementListenerOf } from './management-listener.ts';
 import { version } from './version.ts';
 
 export interface ManagementMount {
@@ -53,7 +53,7 @@ export interface MountParts {
 
 export function mountManagement(parts: MountParts): ManagementMount {
   const { management, config, slices, onError } = parts;
-  const place = managementPlaceOf(config);
+  const place = managementListenerOf(config);
   if (place.kind === 'off') return { shared: undefined, own: undefined };
   const { bodyBytesMax, jsonBytesMax } = config.http;
   const limits: ManagementOptions = { loadBytesMax: bodyBytesMax };

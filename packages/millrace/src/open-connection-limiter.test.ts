@@ -2,7 +2,7 @@ import { AddressRanges, type HttpServer, serveHttp } from '@millrace/http';
 import { afterEach, expect, test } from 'vitest';
 import { resolveConfig } from './config/resolve-config.ts';
 import { createLogger } from './logging/logger.ts';
-import { openDoor } from './open-door.ts';
+import { openConnectionLimiter } from './open-connection-limiter.ts';
 import type { OpenFiles } from './open-file-limit.ts';
 
 let server: HttpServer | undefined;
@@ -15,7 +15,7 @@ function doorWith(openFiles: OpenFiles, workers = 0) {
     lines.push(text);
   };
   const logger = createLogger({ config, isTerminal: false, paint: (_, text) => text, write });
-  const door = openDoor({
+  const door = openConnectionLimiter({
     config,
     trustedProxies: new AddressRanges([]),
     workers: () => workers,

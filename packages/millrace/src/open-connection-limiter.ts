@@ -1,11 +1,11 @@
 /** The door of the process: one limit of connections for all ports, within the limit of open files. */
-import { type AddressRanges, ConnectionDoor, resolveHttpLimits } from '@millrace/http';
+import { type AddressRanges, ConnectionLimiter, resolveHttpLimits } from '@millrace/http';
 import type { Config } from './config/fields.ts';
 import type { Logger } from './logging/logger.ts';
 import { refusedConnectionLog } from './logging/refused-connection-log.ts';
 import { fittingConnections, type OpenFiles, readOpenFiles, reservedDescriptors } from './open-file-limit.ts';
 
-export interface DoorParts {
+export interface ConnectionLimiterParts {
   readonly config: Pick<Config, 'http'>;
   readonly trustedProxies: AddressRanges;
   /** How many workers there are now. */
@@ -16,7 +16,13 @@ export interface DoorParts {
 }
 
 /** Throws a `ConfigError` where the limit of open files leaves no room for connections. */
-export function openDoor({ config, trustedProxies, workers, logger, ...given }: DoorParts): ConnectionDoor {
+export function openConnectionLimiter({
+  config,
+  trustedProxies,
+  workers,
+  logger,
+  ...given
+}: ConnectionLimiterParts): ConnectionLimiter {
   const { connectionsMax: wanted, connectionsPerAddressMax, handshakesMax, handshakesPerAddressMax } = config.http;
   const limits = resolveHttpLimits({
     connectionsMax: wanted,
@@ -36,7 +42,7 @@ export function openDoor({ config, trustedProxies, workers, logger, ...given }: 
   }
   // Few connections are for many addresses all the same.
   const perAddressMax = Math.min(limits.connectionsPerAddressMax, Math.max(1, Math.floor(connectionsMax / 4)));
-  return new ConnectionDoor(
+  return new ConnectionLimiter(
     { ...limits, connectionsMax, connectionsPerAddressMax: perAddressMax },
     {
       trustedProxies,

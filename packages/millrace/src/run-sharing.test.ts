@@ -5,7 +5,7 @@ import { copyOf, encodeBytesElements, InferenceError, neverCancelled, type Tenso
 import type { InferAnswer, InferRequest } from '@millrace/router';
 import { silentLibraryListener, silentObserver } from '@millrace/router/internal';
 import { inferRequest } from '@millrace/router/testing';
-import { ModelRepository, type OnnxGraph, onnxModelFrom } from '@millrace/worker/testing';
+import { ModelRepository, onnxModelFrom, type WrittenGraph } from '@millrace/worker/testing';
 import { afterEach, expect, test } from 'vitest';
 import { type Assembly, assemble } from './assemble.ts';
 import { resolveConfig } from './config/resolve-config.ts';
@@ -18,18 +18,18 @@ const rowsOf = (name: string, columns: number | string = 2) =>
   ({ name, datatype: 'FP32', shape: ['batch', columns] }) as const;
 
 /** Each column is divided by its sum over all rows: an answer that tells with whom its rows shared a run. */
-const mixing: OnnxGraph = {
+const mixing: WrittenGraph = {
   inputs: [rowsOf('x')],
   outputs: [rowsOf('y')],
   nodes: [{ operator: 'Softmax', inputs: ['x'], outputs: ['y'], attributes: { axis: 0 } }],
 };
-const adding: OnnxGraph = {
+const adding: WrittenGraph = {
   inputs: [rowsOf('x'), rowsOf('z')],
   outputs: [rowsOf('y')],
   nodes: [{ operator: 'Add', inputs: ['x', 'z'], outputs: ['y'] }],
 };
 /** Gives the element of each row that its index names; one out of range fails the whole run. */
-const gathering: OnnxGraph = {
+const gathering: WrittenGraph = {
   inputs: [rowsOf('x'), { name: 'at', datatype: 'INT64', shape: ['batch', 1] }],
   outputs: [rowsOf('y', 1)],
   nodes: [{ operator: 'GatherElements', inputs: ['x', 'at'], outputs: ['y'], attributes: { axis: 1 } }],
@@ -52,7 +52,7 @@ afterEach(async () => {
 
 /** Serves the graph as model `m`, with this configuration and verdict; `batches` are the rows of each run. */
 async function serve(
-  graph: OnnxGraph,
+  graph: WrittenGraph,
   verdict: RowVerdict,
   config?: string,
   options: { readonly strictBatching?: boolean } = {},
@@ -177,7 +177,7 @@ test('1,000 rows of a proven graph are answered in order', async () => {
 
 test('1,000 rows of text are answered in order', async () => {
   const text = (name: string) => ({ name, datatype: 'BYTES', shape: ['batch', 1] }) as const;
-  const echo: OnnxGraph = {
+  const echo: WrittenGraph = {
     inputs: [text('x')],
     outputs: [text('y')],
     nodes: [{ operator: 'Identity', inputs: ['x'], outputs: ['y'] }],

@@ -6,7 +6,7 @@ import type { Config } from './config/fields.ts';
 import type { Logger } from './logging/logger.ts';
 
 /** One version of a model, as far as it is known by now. */
-export interface ServedModel extends ModelStatus {
+export interface ServedModelStatus extends ModelStatus {
   /** Undefined until it has been loaded. */
   readonly loadMs: number | undefined;
   readonly inputs: readonly TensorSpec[];
@@ -33,7 +33,7 @@ export interface RunningServer {
   /** Who can reach it that an operator may not expect. */
   readonly notices: readonly ExposureNotice[];
   /** Every model version found, loading ones included. */
-  models(): readonly ServedModel[];
+  models(): readonly ServedModelStatus[];
   /** Calls back after any model changed its state. Returns the way to stop. */
   onModelChange(listener: () => void): () => void;
   /** From now on the server says it is not ready, and goes on serving. */

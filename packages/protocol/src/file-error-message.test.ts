@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { wordsFromFileError } from './file-error-words.ts';
+import { messageFromFileError } from './file-error-message.ts';
 
 test.each([
   ['ENOENT', 'does not exist'],
@@ -10,14 +10,16 @@ test.each([
   ['EISDIR', 'is a folder, not a file'],
   ['EWHAT', 'cannot be read: it broke'],
 ])('%s is said as "%s"', (code, words) => {
-  expect(wordsFromFileError(Object.assign(new Error('it broke'), { code }))).toBe(words);
+  expect(messageFromFileError(Object.assign(new Error('it broke'), { code }))).toBe(words);
 });
 
 test('what could not be written is said so', () => {
   const denied = Object.assign(new Error('it broke'), { code: 'EACCES' });
-  expect(wordsFromFileError(denied, 'written')).toBe('cannot be written: permission denied; check its owner and mode');
+  expect(messageFromFileError(denied, 'written')).toBe(
+    'cannot be written: permission denied; check its owner and mode',
+  );
 });
 
 test('what is not an error is said as it is', () => {
-  expect(wordsFromFileError('odd')).toBe('cannot be read: odd');
+  expect(messageFromFileError('odd')).toBe('cannot be read: odd');
 });

@@ -15,7 +15,7 @@ const refusals: Readonly<Record<string, string>> = {
 };
 
 /** A file system error as a predicate about the path it happened on, for instance `does not exist`. */
-export function wordsFromFileError(error: unknown, attempt: 'read' | 'written' = 'read'): string {
+export function messageFromFileError(error: unknown, attempt: 'read' | 'written' = 'read'): string {
   const code = error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : '';
   const reason = refusals[code] ?? (error instanceof Error ? error.message : String(error));
   return words[code] ?? `cannot be ${attempt}: ${reason}`;

@@ -16,7 +16,7 @@ export * from './dispatch/warm-up.ts';
 export * from './elements.ts';
 export * from './engine-shape.ts';
 export * from './errors.ts';
-export * from './file-error-words.ts';
+export * from './file-error-message.ts';
 export * from './float16.ts';
 export * from './host-name.ts';
 export { LongValues, longValueBytesMin } from './json/long-values.ts';
@@ -32,8 +32,8 @@ export { numberCharactersMax } from './json/scan-number.ts';
 export {
   beginTensorData,
   continueTensorData,
+  type JsonTensorHeader,
   readTensorData,
-  type TensorHeader,
   type TensorReadOptions,
 } from './json/tensor-reader.ts';
 export type { TensorTarget } from './json/tensor-target.ts';

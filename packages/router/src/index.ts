@@ -5,8 +5,7 @@ export type {
   TrafficControl,
   TrafficPolicy,
   WeightedVersion,
-} from './catalogue/contexts/traffic-policy.ts';
-export type { ShadowedVersion } from './data-plane/contexts/model-names.ts';
+} from './catalogue/traffic/traffic-policy.ts';
 export type {
   DataPlane,
   InferAnswer,
@@ -17,6 +16,7 @@ export type {
   ParameterValue,
   SequenceStep,
 } from './data-plane/infer.ts';
+export type { ShadowedVersion } from './data-plane/traffic/model-names.ts';
 export type { ContextStatus } from './life-cycle/context-statuses.ts';
 export type { LoadOverrides } from './life-cycle/explicit/load-overrides.ts';
 export type { ModelControl } from './life-cycle/model-control.ts';
@@ -31,5 +31,5 @@ export type {
   VersionStatistics,
 } from './management/statistics.ts';
 export type { BatchShaping } from './model/batch-shaping.ts';
-export type { JsonObject, JsonValue, ModelView } from './model/model-view.ts';
+export type { ModelView, ReadonlyJsonObject, ReadonlyJsonValue } from './model/model-view.ts';
 export type { RunSharing } from './model/run-sharing.ts';

@@ -1,17 +1,17 @@
 /** The internal door: the parts of a router, for the composition root and for tests. No promise is made about them from version to version. */
-export { callerWordsFor } from './catalogue/caller-words.ts';
-export { Contexts } from './catalogue/contexts/contexts.ts';
-export { TrafficTable } from './catalogue/contexts/traffic-table.ts';
+export { pathRedactionFor } from './catalogue/path-redaction.ts';
 export { ServedModels } from './catalogue/served-models.ts';
+export { TrafficCatalogue } from './catalogue/traffic/traffic-catalogue.ts';
+export { TrafficTable } from './catalogue/traffic/traffic-table.ts';
 export { ResultCache } from './data-plane/cache/result-cache.ts';
 export { type Clock, systemClock } from './data-plane/clock.ts';
-export type { ShadowOutcome } from './data-plane/contexts/shadow-outcome.ts';
-export { defaultShadowLimits } from './data-plane/contexts/shadow-traffic.ts';
 export { noTrail } from './data-plane/infer.ts';
 export { createDataPlane, type LiveDataPlane } from './data-plane/live-data-plane.ts';
 export { type DataPlaneObserver, type ModelObserver, silentObserver, type WorkerState } from './data-plane/observer.ts';
 export { Runners } from './data-plane/runner-of.ts';
 export { ServedModel } from './data-plane/served-model.ts';
+export type { ShadowOutcome } from './data-plane/traffic/shadow-outcome.ts';
+export { defaultShadowLimits } from './data-plane/traffic/shadow-traffic.ts';
 export { createLocalLane, type LocalLaneOptions } from './dispatch/local-lane/local-lane.ts';
 export { WorkerFleet } from './dispatch/worker-fleet.ts';
 export { CallerRule } from './edges/caller.ts';

@@ -7,14 +7,14 @@ import type { MetadataStore } from './metadata.ts';
 import { entryTests } from './metadata-contract/entries.ts';
 import { historyTests } from './metadata-contract/histories.ts';
 import { leaseTests } from './metadata-contract/leases.ts';
-import type { ContractBench, MetadataPlace } from './metadata-contract/subject.ts';
+import type { MetadataSubject, StoreHarness } from './metadata-contract/subject.ts';
 import { watchTests } from './metadata-contract/watches.ts';
 
-export type { MetadataPlace } from './metadata-contract/subject.ts';
+export type { MetadataSubject } from './metadata-contract/subject.ts';
 
-export function describeMetadataStore(name: string, makePlace: () => Promise<MetadataPlace>): void {
+export function describeMetadataStore(name: string, makePlace: () => Promise<MetadataSubject>): void {
   describe(`${name} keeps the metadata contract`, () => {
-    let place: MetadataPlace;
+    let place: MetadataSubject;
     let store: MetadataStore;
     beforeEach(async () => {
       place = await makePlace();
@@ -24,7 +24,7 @@ export function describeMetadataStore(name: string, makePlace: () => Promise<Met
       await store.close();
       await place.dispose();
     });
-    const bench: ContractBench = {
+    const bench: StoreHarness = {
       get place() {
         return place;
       },

@@ -1,13 +1,13 @@
 /** The bystanders' process: what attackers do to their own event loop must not be measured as the server's. */
 import { Bystander } from './bystander.ts';
-import type { BystanderPlace } from './outcome.ts';
+import type { BystanderPorts } from './outcome.ts';
 
 export type BystanderCommand =
   | { readonly do: 'start'; readonly addresses: readonly string[] }
   | { readonly do: 'stop' }
   | { readonly do: 'probe'; readonly address: string };
 
-const place = JSON.parse(process.argv[2] ?? '') as BystanderPlace;
+const place = JSON.parse(process.argv[2] ?? '') as BystanderPorts;
 const bystanders = new Map<string, Bystander>();
 let running: readonly string[] = [];
 

@@ -3,12 +3,12 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import type { BystanderReport } from './bystander.ts';
 import type { BystanderCommand } from './bystander-main.ts';
-import type { BystanderPlace } from './outcome.ts';
+import type { BystanderPorts } from './outcome.ts';
 
 export class BystanderProcess {
   readonly #child: ChildProcess;
 
-  constructor(place: BystanderPlace) {
+  constructor(place: BystanderPorts) {
     this.#child = fork(fileURLToPath(new URL('./bystander-main.js', import.meta.url)), [JSON.stringify(place)], {
       execArgv: [],
     });

@@ -4,7 +4,7 @@
  */
 import { GrpcCalls } from './grpc-calls.ts';
 import { tensorOf } from './numbers.ts';
-import type { BystanderPlace, Outcome } from './outcome.ts';
+import type { BystanderOutcome, BystanderPorts } from './outcome.ts';
 import { RestCalls } from './rest-calls.ts';
 
 const largeNumbers = 150_000;
@@ -38,7 +38,7 @@ export class Bystander {
   #number = 0;
   #timers: NodeJS.Timeout[] = [];
 
-  constructor(place: BystanderPlace, address: string) {
+  constructor(place: BystanderPorts, address: string) {
     this.#address = address;
     this.#rest = new RestCalls(place, address);
     this.#grpc = new GrpcCalls(place, address);
@@ -59,7 +59,7 @@ export class Bystander {
     this.#every(500, () => this.#rest.metrics());
   }
 
-  #every(periodMs: number, call: () => Promise<Outcome>, latenciesMs?: number[]): void {
+  #every(periodMs: number, call: () => Promise<BystanderOutcome>, latenciesMs?: number[]): void {
     let nextAt = performance.now();
     const begin = (): void => {
       const scheduledAt = nextAt;
@@ -78,7 +78,7 @@ export class Bystander {
     );
   }
 
-  async #one(scheduledAt: number, call: () => Promise<Outcome>, latenciesMs?: number[]): Promise<void> {
+  async #one(scheduledAt: number, call: () => Promise<BystanderOutcome>, latenciesMs?: number[]): Promise<void> {
     if (this.#outstanding >= outstandingMax) {
       this.#counts.skipped++;
       return;

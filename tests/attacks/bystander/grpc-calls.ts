@@ -5,7 +5,7 @@ import { connect as connectTls } from 'node:tls';
 import { doubleModel } from '../attack-models.ts';
 import { envelope, inferMessage, inferMethod } from '../raw/infer-message.ts';
 import { doubled, sameBytes } from './numbers.ts';
-import { answered, type BystanderPlace, callMsMax, type Outcome } from './outcome.ts';
+import { answered, type BystanderOutcome, type BystanderPorts, callMsMax } from './outcome.ts';
 
 const resourceExhausted = '8';
 const unavailable = '14';
@@ -17,18 +17,18 @@ interface Reply {
 }
 
 export class GrpcCalls {
-  readonly #place: BystanderPlace;
+  readonly #place: BystanderPorts;
   readonly #address: string;
   #session: ClientHttp2Session | undefined;
   /** Why the server ended the session last. */
   #goodbye = '';
 
-  constructor(place: BystanderPlace, address: string) {
+  constructor(place: BystanderPorts, address: string) {
     this.#place = place;
     this.#address = address;
   }
 
-  infer(values: Float32Array): Promise<Outcome> {
+  infer(values: Float32Array): Promise<BystanderOutcome> {
     const raw = Buffer.from(values.buffer, values.byteOffset, values.byteLength);
     const request = inferMessage({
       model: doubleModel,
@@ -42,13 +42,17 @@ export class GrpcCalls {
     });
   }
 
-  health(): Promise<Outcome> {
+  health(): Promise<BystanderOutcome> {
     return this.#outcome('/grpc.health.v1.Health/Check', Buffer.alloc(0), (message) =>
       message.equals(Buffer.of(8, 1)) ? undefined : `the health is ${message.toString('hex')}`,
     );
   }
 
-  async #outcome(method: string, message: Buffer, check: (message: Buffer) => string | undefined): Promise<Outcome> {
+  async #outcome(
+    method: string,
+    message: Buffer,
+    check: (message: Buffer) => string | undefined,
+  ): Promise<BystanderOutcome> {
     try {
       const reply = await this.#call(method, envelope(message));
       if (reply.status === resourceExhausted || reply.status === unavailable) {

@@ -3,7 +3,7 @@ import { Agent, type RequestOptions, request } from 'node:http';
 import { request as requestTls, Agent as TlsAgent } from 'node:https';
 import { doubleModel } from '../attack-models.ts';
 import { doubled, sameBytes } from './numbers.ts';
-import { answered, type BystanderPlace, callMsMax, type Outcome } from './outcome.ts';
+import { answered, type BystanderOutcome, type BystanderPorts, callMsMax } from './outcome.ts';
 
 const binaryField = 'inference-header-content-length';
 
@@ -14,18 +14,18 @@ interface Reply {
 }
 
 export class RestCalls {
-  readonly #place: BystanderPlace;
+  readonly #place: BystanderPorts;
   readonly #address: string;
   readonly #agent: Agent;
 
-  constructor(place: BystanderPlace, address: string) {
+  constructor(place: BystanderPorts, address: string) {
     this.#place = place;
     this.#address = address;
     this.#agent = place.isTls ? new TlsAgent({ keepAlive: true }) : new Agent({ keepAlive: true });
   }
 
   /** One number as JSON. */
-  small(value: number): Promise<Outcome> {
+  small(value: number): Promise<BystanderOutcome> {
     const body = JSON.stringify({ inputs: [{ name: 'x', datatype: 'FP32', shape: [1, 1], data: [value] }] });
     return this.#outcome(
       () => this.#call({ method: 'POST', path: `/v2/models/${doubleModel}/infer` }, Buffer.from(body)),
@@ -37,7 +37,7 @@ export class RestCalls {
   }
 
   /** A binary tensor of this many numbers. */
-  large(values: Float32Array): Promise<Outcome> {
+  large(values: Float32Array): Promise<BystanderOutcome> {
     const data = Buffer.from(values.buffer, values.byteOffset, values.byteLength);
     const head = JSON.stringify({
       inputs: [
@@ -57,18 +57,18 @@ export class RestCalls {
   }
 
   /** On a connection of its own, as probes come. */
-  health(): Promise<Outcome> {
+  health(): Promise<BystanderOutcome> {
     return this.#outcome(() => this.#call({ path: '/v2/health/ready', agent: false }));
   }
 
-  metrics(): Promise<Outcome> {
+  metrics(): Promise<BystanderOutcome> {
     return this.#outcome(
       () => this.#call({ path: '/metrics', agent: false, port: this.#place.metrics }, undefined, true),
       ({ body }) => (body.includes('process_cpu_seconds_total') ? undefined : 'the metrics lack the processor time'),
     );
   }
 
-  async #outcome(call: () => Promise<Reply>, check?: (reply: Reply) => string | undefined): Promise<Outcome> {
+  async #outcome(call: () => Promise<Reply>, check?: (reply: Reply) => string | undefined): Promise<BystanderOutcome> {
     try {
       const reply = await call();
       if (reply.status === 429 || reply.status === 503 || reply.status === 413) {

@@ -1,9 +1,9 @@
 import { headers, hello } from '@millrace/http/internal';
-import { Random } from '../../fuzz/random.ts';
+import { FuzzRandom } from '../../fuzz/random.ts';
 import type { Attack } from '../attack.ts';
 import { doubleModel, textsModel } from '../attack-models.ts';
 import { data } from '../raw/frame-rounds.ts';
-import { Http1Answers, jsonRequest, requestHead } from '../raw/http1.ts';
+import { Http1Answers, rawJsonRequest, requestHead } from '../raw/http1.ts';
 import { grpcFields, restFields } from '../raw/http2.ts';
 import { envelope, inferMessage, inferMethod } from '../raw/infer-message.ts';
 import { inferPath } from '../raw/requests.ts';
@@ -23,8 +23,8 @@ function seeds(target: Target): readonly Buffer[] {
   );
   const texts = JSON.stringify({ inputs: [{ name: 'x', datatype: 'BYTES', shape: [2], data: ['a', 'é'] }] });
   return [
-    jsonRequest(target, inferPath(doubleModel), json),
-    jsonRequest(target, inferPath(textsModel), texts),
+    rawJsonRequest(target, inferPath(doubleModel), json),
+    rawJsonRequest(target, inferPath(textsModel), texts),
     Buffer.from(requestHead(target, 'GET', '/v2/models/stats')),
     Buffer.concat([hello, headers(1, grpcFields(target, inferMethod), false), data(1, message, true)]),
     Buffer.concat([
@@ -50,7 +50,7 @@ export const fuzzedRequests: Attack = {
   expected: 'refused',
   run: async (target, pressure) => {
     const originals = seeds(target);
-    const random = new Random(target.place.seed);
+    const random = new FuzzRandom(target.place.seed);
     await target.again(16 * pressure, async () => {
       const socket = await target.dial();
       if (socket === undefined) return target.sleep(50);

@@ -1,6 +1,6 @@
 /** A REST call with a body and a reader of their own pace. */
 import { request } from 'node:http';
-import type { BystanderPlace } from '../bystander/outcome.ts';
+import type { BystanderPorts } from '../bystander/outcome.ts';
 
 export interface PacedCall {
   readonly path: string;
@@ -23,7 +23,7 @@ export interface PacedAnswer {
 
 const tickMs = 200;
 
-export function pacedCall(place: BystanderPlace, address: string, call: PacedCall): Promise<PacedAnswer> {
+export function pacedCall(place: BystanderPorts, address: string, call: PacedCall): Promise<PacedAnswer> {
   return new Promise((resolve, reject) => {
     const { path, body } = call;
     const headers = { ...call.headers, connection: call.isLast === true ? 'close' : 'keep-alive' };
@@ -85,7 +85,7 @@ export function tensorCall(values: Float32Array): Pick<PacedCall, 'headers' | 'b
 }
 
 /** Empty when the answer is each value doubled. */
-export function tensorProblem(answer: PacedAnswer, expected: Buffer): string {
+export function answerProblem(answer: PacedAnswer, expected: Buffer): string {
   if (answer.status !== 200) return `${answer.status}: ${answer.body.toString('utf8', 0, 200)}`;
   const headBytes = Number(answer.headers['inference-header-content-length']);
   const got = answer.body.subarray(headBytes);

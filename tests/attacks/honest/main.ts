@@ -3,9 +3,9 @@
  * address. Ends with `N passed, N failed`.
  */
 import { parseArgs } from 'node:util';
+import { AttackHarness, attackerAddress, wait } from '../attack-harness.ts';
 import { AttackerProcess } from '../attacker-process.ts';
 import { attacks } from '../attacks.ts';
-import { attackerAddress, Stage, wait } from '../stage.ts';
 import { honestUses } from './uses.ts';
 
 const { values } = parseArgs({
@@ -19,7 +19,7 @@ const beside = values.long
 const pressure = 0.5;
 const attackStartMs = 1000;
 
-const stage = await Stage.open({
+const stage = await AttackHarness.open({
   ...{ isShort: false, serve: [], isTls: false, descriptorsMax: undefined },
   attacks: attacks.filter(({ name }) => beside.includes(name)),
 });

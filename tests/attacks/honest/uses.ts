@@ -3,7 +3,7 @@ import { doubleModel, growModel } from '../attack-models.ts';
 import { GrpcCalls } from '../bystander/grpc-calls.ts';
 import { doubled, tensorOf } from '../bystander/numbers.ts';
 import { growJson, inferPath } from '../raw/requests.ts';
-import { pacedCall, tensorCall, tensorProblem } from './call.ts';
+import { answerProblem, pacedCall, tensorCall } from './call.ts';
 import type { HonestUse } from './honest-use.ts';
 
 const mebibyte = 1024 * 1024;
@@ -17,7 +17,7 @@ const largeTensorOverRest: HonestUse = {
   async run(place, address) {
     const values = tensorOf(largestTensorBytes / 4, 1);
     const answer = await pacedCall(place, address, { path: inferPath(doubleModel), ...tensorCall(values) });
-    return tensorProblem(answer, doubled(values));
+    return answerProblem(answer, doubled(values));
   },
 };
 
@@ -37,7 +37,7 @@ const slowUpload: HonestUse = {
     const seconds = isLong ? 90 : shortSlowSeconds;
     const values = tensorOf((20_000 * seconds) / 4, 3);
     const call = { path: inferPath(doubleModel), ...tensorCall(values), sentBytesPerSecond: 20_000 };
-    return tensorProblem(await pacedCall(place, address, call), doubled(values));
+    return answerProblem(await pacedCall(place, address, call), doubled(values));
   },
 };
 
@@ -51,7 +51,7 @@ const slowDownload = (isLast: boolean): HonestUse => ({
       headers: { 'content-type': 'application/json', 'content-length': body.length },
       ...{ body, isLast, readBytesPerSecond: 100_000, ...(isLong ? {} : { slowBytes: 100_000 * shortSlowSeconds }) },
     });
-    return tensorProblem(answer, Buffer.alloc(bytes));
+    return answerProblem(answer, Buffer.alloc(bytes));
   },
 });
 
@@ -66,7 +66,7 @@ const rowsAsJson: HonestUse = {
     );
     const headers = { 'content-type': 'application/json', 'content-length': body.length };
     const answer = await pacedCall(place, address, { path: inferPath(doubleModel), headers, body });
-    const problem = tensorProblem(answer, doubled(values));
+    const problem = answerProblem(answer, doubled(values));
     return problem === '' ? '' : `${body.length} bytes of JSON: ${problem}`;
   },
 };

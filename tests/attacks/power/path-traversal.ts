@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Attack } from '../attack.ts';
-import { jsonRequest, oneAnswer } from '../raw/http1.ts';
+import { oneAnswer, rawJsonRequest } from '../raw/http1.ts';
 
 const names = [
   '..',
@@ -34,7 +34,7 @@ export const pathTraversal: Attack = {
     const escaped = join(tmpdir(), 'escaped');
     await target.again(pressure, async () => {
       for (const name of names) {
-        const answer = await oneAnswer(target, jsonRequest(target, `/v2/repository/models/${name}/load`, '{}'));
+        const answer = await oneAnswer(target, rawJsonRequest(target, `/v2/repository/models/${name}/load`, '{}'));
         if (answer !== undefined && answer.status < 300) target.fate.harm(`a model by the name of ${name} was loaded`);
       }
       for (const file of files) {
@@ -44,7 +44,7 @@ export const pathTraversal: Attack = {
         };
         const answer = await oneAnswer(
           target,
-          jsonRequest(target, '/v2/repository/models/overridden/load', JSON.stringify({ parameters })),
+          rawJsonRequest(target, '/v2/repository/models/overridden/load', JSON.stringify({ parameters })),
         );
         if (answer !== undefined && answer.status < 300) target.fate.harm(`an override of ${file} was accepted`);
         if (existsSync(escaped)) target.fate.harm(`an override of ${file} was written outside`);

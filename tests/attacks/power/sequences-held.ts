@@ -1,6 +1,6 @@
 import type { Attack } from '../attack.ts';
 import { sequenceModel } from '../attack-models.ts';
-import { jsonRequest, oneAnswer } from '../raw/http1.ts';
+import { oneAnswer, rawJsonRequest } from '../raw/http1.ts';
 import { inferPath } from '../raw/requests.ts';
 import { Target } from '../target.ts';
 
@@ -10,7 +10,7 @@ const victimMsMax = 6500;
 
 function step(target: Target, id: number, value: number, flags: object): Buffer {
   const inputs = [{ name: 'INPUT', datatype: 'INT32', shape: [1, 1], data: [value] }];
-  return jsonRequest(
+  return rawJsonRequest(
     target,
     inferPath(sequenceModel),
     JSON.stringify({ inputs, parameters: { sequence_id: id, ...flags } }),

@@ -124,7 +124,7 @@ export async function oneAnswer(
   return answer;
 }
 
-export function jsonRequest(
+export function rawJsonRequest(
   target: Target,
   path: string,
   body: string | Uint8Array,

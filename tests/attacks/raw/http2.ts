@@ -2,11 +2,11 @@
 import type { Socket } from 'node:net';
 import {
   data,
-  type Field,
   type Fields,
   frame,
   frameFlag,
   frameType,
+  type HeaderField,
   HpackDecoder,
   headers,
   hello,
@@ -159,7 +159,7 @@ export class Http2Attacker {
     const isEnd = (flags & frameFlag.endStream) !== 0;
     switch (type) {
       case frameType.headers: {
-        const fields: Field[] = [];
+        const fields: HeaderField[] = [];
         this.#decoder.decode(payload, 0, payload.length, fields, listBytesMax);
         const fieldOf = (name: string) => fields.find((field) => field.name === name)?.value;
         const status = Number(fieldOf(':status') ?? this.#statuses.get(id) ?? 0);

@@ -1,7 +1,7 @@
 /** `ModelInferRequest` as bytes, written by hand: large ones without a copy of a library in between. */
 import { delimitedHead, varint } from '@millrace/protocol';
 
-export interface InferMessage {
+export interface RawInferMessage {
   readonly model: string;
   readonly version?: string;
   readonly id?: string;
@@ -16,7 +16,7 @@ export const inferMethod = '/inference.GRPCInferenceService/ModelInfer';
 export const streamMethod = '/inference.GRPCInferenceService/ModelStreamInfer';
 
 /** A field of bytes, text or a message. */
-export function field(number: number, value: string | Uint8Array): Buffer {
+export function messageField(number: number, value: string | Uint8Array): Buffer {
   const bytes = Buffer.from(value as string);
   return Buffer.concat([delimitedHead(number, bytes.length), bytes]);
 }
@@ -24,29 +24,40 @@ export function field(number: number, value: string | Uint8Array): Buffer {
 export const integerField = (number: number, value: number): Buffer =>
   Buffer.concat([varint(number << 3), varint(value)]);
 
-const parameter = (name: string, value: Buffer): Buffer => Buffer.concat([field(1, name), field(2, value)]);
+const parameter = (name: string, value: Buffer): Buffer =>
+  Buffer.concat([messageField(1, name), messageField(2, value)]);
 
-export function inferMessage(message: InferMessage): Buffer {
-  const parts: Buffer[] = [field(1, message.model)];
-  if (message.version !== undefined) parts.push(field(2, message.version));
-  if (message.id !== undefined) parts.push(field(3, message.id));
+export function inferMessage(message: RawInferMessage): Buffer {
+  const parts: Buffer[] = [messageField(1, message.model)];
+  if (message.version !== undefined) parts.push(messageField(2, message.version));
+  if (message.id !== undefined) parts.push(messageField(3, message.id));
   if (message.sequence !== undefined) {
     const { id, isStart, isEnd } = message.sequence;
-    parts.push(field(4, parameter('sequence_id', integerField(2, id))));
-    parts.push(field(4, parameter('sequence_start', integerField(1, isStart ? 1 : 0))));
-    parts.push(field(4, parameter('sequence_end', integerField(1, isEnd ? 1 : 0))));
+    parts.push(messageField(4, parameter('sequence_id', integerField(2, id))));
+    parts.push(messageField(4, parameter('sequence_start', integerField(1, isStart ? 1 : 0))));
+    parts.push(messageField(4, parameter('sequence_end', integerField(1, isEnd ? 1 : 0))));
   }
   for (const { name, datatype, shape } of message.inputs) {
     parts.push(
-      field(5, Buffer.concat([field(1, name), field(2, datatype), field(3, Buffer.concat(shape.map(varint)))])),
+      messageField(
+        5,
+        Buffer.concat([
+          messageField(1, name),
+          messageField(2, datatype),
+          messageField(3, Buffer.concat(shape.map(varint))),
+        ]),
+      ),
     );
   }
   for (const { name, classes } of message.classified ?? []) {
     parts.push(
-      field(6, Buffer.concat([field(1, name), field(2, parameter('classification', integerField(2, classes)))])),
+      messageField(
+        6,
+        Buffer.concat([messageField(1, name), messageField(2, parameter('classification', integerField(2, classes)))]),
+      ),
     );
   }
-  for (const raw of message.raw) parts.push(field(7, raw));
+  for (const raw of message.raw) parts.push(messageField(7, raw));
   return Buffer.concat(parts);
 }
 

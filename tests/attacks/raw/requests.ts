@@ -1,7 +1,7 @@
 /** Requests that several attacks send. */
 import { growModel, slowModel } from '../attack-models.ts';
 import type { Target } from '../target.ts';
-import { jsonRequest } from './http1.ts';
+import { rawJsonRequest } from './http1.ts';
 import { envelope, inferMessage } from './infer-message.ts';
 
 export const inferPath = (model: string): string => `/v2/models/${model}/infer`;
@@ -15,7 +15,7 @@ export function growJson(bytes: number): string {
 }
 
 export const growRequest = (target: Target, bytes: number): Buffer =>
-  jsonRequest(target, inferPath(growModel), growJson(bytes));
+  rawJsonRequest(target, inferPath(growModel), growJson(bytes));
 
 export function growMessage(bytes: number): Buffer {
   return envelope(

@@ -1,6 +1,6 @@
 import type { Attack } from '../attack.ts';
 import { classesCount, classesModel } from '../attack-models.ts';
-import { jsonRequest, oneAnswer } from '../raw/http1.ts';
+import { oneAnswer, rawJsonRequest } from '../raw/http1.ts';
 import { grpcFields, Http2Attacker } from '../raw/http2.ts';
 import { envelope, inferMessage, inferMethod } from '../raw/infer-message.ts';
 import { inferPath } from '../raw/requests.ts';
@@ -14,7 +14,7 @@ export const classifications: Attack = {
       inputs: [{ name: 'x', datatype: 'FP32', shape: [1, 1], data: [1] }],
       outputs: [{ name: 'y', parameters: { classification: classesCount } }],
     });
-    const request = jsonRequest(target, inferPath(classesModel), json);
+    const request = rawJsonRequest(target, inferPath(classesModel), json);
     const message = inferMessage({
       model: classesModel,
       inputs: [{ name: 'x', datatype: 'FP32', shape: [1, 1] }],

@@ -1,6 +1,6 @@
 import type { Attack } from '../attack.ts';
 import { doubleModel } from '../attack-models.ts';
-import { Http1Answers, jsonRequest } from '../raw/http1.ts';
+import { Http1Answers, rawJsonRequest } from '../raw/http1.ts';
 import { grpcFields, Http2Attacker } from '../raw/http2.ts';
 import { envelope, inferMessage, inferMethod } from '../raw/infer-message.ts';
 import { inferPath } from '../raw/requests.ts';
@@ -11,7 +11,7 @@ const answerBytesMax = 8192;
 const long = 'n'.repeat(60_000);
 
 function requests(target: Target): readonly Buffer[] {
-  const json = (body: object): Buffer => jsonRequest(target, inferPath(doubleModel), JSON.stringify(body));
+  const json = (body: object): Buffer => rawJsonRequest(target, inferPath(doubleModel), JSON.stringify(body));
   const tensor = { name: 'x', datatype: 'FP32', shape: [1, 1], data: [1] };
   return [
     json({ inputs: [{ ...tensor, name: long }] }),
@@ -22,8 +22,8 @@ function requests(target: Target): readonly Buffer[] {
     json({ inputs: [{ ...tensor, shape: Array.from({ length: 20_000 }, () => 1) }] }),
     json({ inputs: Array.from({ length: 200 }, () => ({ ...tensor, name: 'n'.repeat(300) })) }),
     json({ inputs: [tensor], [long]: 1 }),
-    jsonRequest(target, `/v2/models/${'m'.repeat(8000)}/infer`, '{}'),
-    jsonRequest(target, inferPath(doubleModel), `{"inputs":${long}`),
+    rawJsonRequest(target, `/v2/models/${'m'.repeat(8000)}/infer`, '{}'),
+    rawJsonRequest(target, inferPath(doubleModel), `{"inputs":${long}`),
   ];
 }
 

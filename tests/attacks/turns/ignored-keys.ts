@@ -1,6 +1,6 @@
 import type { Attack } from '../attack.ts';
 import { doubleModel } from '../attack-models.ts';
-import { jsonRequest, oneAnswer } from '../raw/http1.ts';
+import { oneAnswer, rawJsonRequest } from '../raw/http1.ts';
 import { inferPath } from '../raw/requests.ts';
 
 const keys = 700_000;
@@ -16,7 +16,7 @@ export const ignoredKeys: Attack = {
       `{"inputs":[${input}],${many}}`,
       `{"inputs":[${input}],"parameters":{${many}}}`,
       `{"inputs":[${input.slice(0, -1)},"parameters":{${many}}}]}`,
-    ].map((json) => jsonRequest(target, inferPath(doubleModel), json));
+    ].map((json) => rawJsonRequest(target, inferPath(doubleModel), json));
     await target.again(2 * pressure, async (loop) => {
       await oneAnswer(target, requests[(loop + target.fate.answered) % requests.length] as Buffer);
     });

@@ -1,7 +1,7 @@
 import { gzipSync } from 'node:zlib';
 import type { Attack } from '../attack.ts';
 import { doubleModel } from '../attack-models.ts';
-import { jsonRequest, oneAnswer } from '../raw/http1.ts';
+import { oneAnswer, rawJsonRequest } from '../raw/http1.ts';
 import { inferPath } from '../raw/requests.ts';
 
 /** As JSON, just below the limit of the JSON part as it was: 64 MiB. */
@@ -19,7 +19,7 @@ export const jsonNumbers: Attack = {
         data,
         Buffer.from(']}]}'),
       ]);
-      return jsonRequest(target, inferPath(doubleModel), gzipSync(json), { 'content-encoding': 'gzip' });
+      return rawJsonRequest(target, inferPath(doubleModel), gzipSync(json), { 'content-encoding': 'gzip' });
     };
     // One over any limit, and one that is allowed: 15 MB of numbers.
     const requests = [request(numbers), request(7_500_000)];

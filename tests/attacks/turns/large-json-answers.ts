@@ -1,6 +1,6 @@
 import type { Attack } from '../attack.ts';
 import { growModel } from '../attack-models.ts';
-import { jsonRequest, oneAnswer } from '../raw/http1.ts';
+import { oneAnswer, rawJsonRequest } from '../raw/http1.ts';
 import { inferPath } from '../raw/requests.ts';
 
 export const largeJsonAnswers: Attack = {
@@ -12,7 +12,7 @@ export const largeJsonAnswers: Attack = {
     const json = JSON.stringify({ inputs });
     return target.again(2 * pressure, async (loop) => {
       const fields: Record<string, string> = loop % 2 === 0 ? {} : { 'accept-encoding': 'gzip' };
-      await oneAnswer(target, jsonRequest(target, inferPath(growModel), json, fields));
+      await oneAnswer(target, rawJsonRequest(target, inferPath(growModel), json, fields));
     });
   },
 };

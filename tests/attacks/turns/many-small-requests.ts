@@ -1,6 +1,6 @@
 import type { Attack } from '../attack.ts';
 import { slowModel } from '../attack-models.ts';
-import { Http1Answers, jsonRequest } from '../raw/http1.ts';
+import { Http1Answers, rawJsonRequest } from '../raw/http1.ts';
 import { grpcFields, Http2Attacker } from '../raw/http2.ts';
 import { inferMethod } from '../raw/infer-message.ts';
 import { inferPath, slowMessage } from '../raw/requests.ts';
@@ -12,7 +12,7 @@ export const manySmallRequests: Attack = {
   expected: 'refused',
   run: async (target, pressure) => {
     const json = JSON.stringify({ inputs: [{ name: 'steps', datatype: 'INT64', shape: [1], data: [200] }] });
-    const request = jsonRequest(target, inferPath(slowModel), json);
+    const request = rawJsonRequest(target, inferPath(slowModel), json);
     await target.again(24 * pressure, async (loop) => {
       if (loop % 4 === 0) {
         const socket = await target.dial();

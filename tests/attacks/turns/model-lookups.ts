@@ -1,6 +1,6 @@
 import type { Attack } from '../attack.ts';
 import { doubleModel } from '../attack-models.ts';
-import { Http1Answers, jsonRequest, requestHead } from '../raw/http1.ts';
+import { Http1Answers, rawJsonRequest, requestHead } from '../raw/http1.ts';
 import { sent } from '../target.ts';
 
 const pipelined = 50;
@@ -22,7 +22,7 @@ export const modelLookups: Attack = {
           if (count % 4 === 1)
             return Buffer.from(requestHead(target, 'GET', `/v2/models/${doubleModel}/versions/${count}`));
           if (count % 4 === 2) return Buffer.from(requestHead(target, 'GET', `/v2/${'p/'.repeat(2000)}${name}`));
-          return jsonRequest(target, `/v2/models/${name}/infer`, `{"id":"${name}","inputs":[]}`);
+          return rawJsonRequest(target, `/v2/models/${name}/infer`, `{"id":"${name}","inputs":[]}`);
         });
         if (!(await sent(socket, Buffer.concat(round)))) break;
         for (let at = 0; at < pipelined && (await answers.next()) !== undefined; at++);

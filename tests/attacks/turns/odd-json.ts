@@ -1,6 +1,6 @@
 import type { Attack } from '../attack.ts';
 import { doubleModel, textsModel } from '../attack-models.ts';
-import { jsonRequest, oneAnswer } from '../raw/http1.ts';
+import { oneAnswer, rawJsonRequest } from '../raw/http1.ts';
 import { inferPath } from '../raw/requests.ts';
 
 const large = 10_000_000;
@@ -26,7 +26,7 @@ export const oddJson: Attack = {
       `${'{"a":'.repeat(large / 5)}`,
       `${' '.repeat(large)}`,
       `{"id":"${'i'.repeat(large)}","inputs":[]}`,
-    ].map((json, index) => jsonRequest(target, inferPath(index === 5 ? textsModel : doubleModel), json));
+    ].map((json, index) => rawJsonRequest(target, inferPath(index === 5 ? textsModel : doubleModel), json));
     let next = 0;
     await target.again(2 * pressure, async () => {
       await oneAnswer(target, requests[next++ % requests.length] as Buffer);

@@ -1,12 +1,12 @@
 import type { Attack } from '../attack.ts';
 import { grpcFields, Http2Attacker } from '../raw/http2.ts';
-import { envelope, field } from '../raw/infer-message.ts';
+import { envelope, messageField } from '../raw/infer-message.ts';
 
 const fileContainingSymbol = 4;
 const calls: readonly (readonly [method: string, message: Uint8Array])[] = [
   [
     '/grpc.reflection.v1.ServerReflection/ServerReflectionInfo',
-    field(fileContainingSymbol, 'inference.GRPCInferenceService'),
+    messageField(fileContainingSymbol, 'inference.GRPCInferenceService'),
   ],
   ['/grpc.health.v1.Health/List', Buffer.alloc(0)],
   ['/inference.GRPCInferenceService/ModelStatistics', Buffer.alloc(0)],

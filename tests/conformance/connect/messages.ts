@@ -58,7 +58,7 @@ export function mustFindMessage(registry: FileRegistry, name: string): DescMessa
   return message;
 }
 
-export function codecOf<M>(registry: FileRegistry, name: string): RequestCodec<M> & ResponseCodec<Message> {
+export function conformanceCodecOf<M>(registry: FileRegistry, name: string): RequestCodec<M> & ResponseCodec<Message> {
   const schema = mustFindMessage(registry, name);
   return {
     fromProto: (bytes) => fromBinary(schema, bytes) as unknown as M,

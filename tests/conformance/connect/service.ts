@@ -14,7 +14,7 @@ import {
   unary,
 } from '@millrace/http';
 import {
-  codecOf,
+  conformanceCodecOf,
   conformancePackage,
   type ErrorDefinition,
   type Header,
@@ -41,8 +41,8 @@ class ConformanceMethods {
       unary<UnaryRequest, Message>({
         name,
         isIdempotent,
-        request: codecOf(registry, `${name}Request`),
-        response: codecOf(registry, `${name}Response`),
+        request: conformanceCodecOf(registry, `${name}Request`),
+        response: conformanceCodecOf(registry, `${name}Response`),
         handle: (request, call) => this.#unary(`${name}Response`, request.responseDefinition, [request], call),
       });
     return [
@@ -50,16 +50,16 @@ class ConformanceMethods {
       unaryMethod('IdempotentUnary', true),
       unary<Message, Message>({
         name: 'Unimplemented',
-        request: codecOf(registry, 'UnimplementedRequest'),
-        response: codecOf(registry, 'UnimplementedResponse'),
+        request: conformanceCodecOf(registry, 'UnimplementedRequest'),
+        response: conformanceCodecOf(registry, 'UnimplementedResponse'),
         handle: () => {
           throw new RpcError('unimplemented', 'Unimplemented is not implemented');
         },
       }),
       clientStream<UnaryRequest, Message>({
         name: 'ClientStream',
-        request: codecOf(registry, 'ClientStreamRequest'),
-        response: codecOf(registry, 'ClientStreamResponse'),
+        request: conformanceCodecOf(registry, 'ClientStreamRequest'),
+        response: conformanceCodecOf(registry, 'ClientStreamResponse'),
         handle: async (requests, call) => {
           const seen: UnaryRequest[] = [];
           for await (const request of requests) seen.push(request);
@@ -68,14 +68,14 @@ class ConformanceMethods {
       }),
       serverStream<StreamRequest, Message>({
         name: 'ServerStream',
-        request: codecOf(registry, 'ServerStreamRequest'),
-        response: codecOf(registry, 'ServerStreamResponse'),
+        request: conformanceCodecOf(registry, 'ServerStreamRequest'),
+        response: conformanceCodecOf(registry, 'ServerStreamResponse'),
         handle: (request, call) => this.#serverStream(request, call),
       }),
       bidi<StreamRequest, Message>({
         name: 'BidiStream',
-        request: codecOf(registry, 'BidiStreamRequest'),
-        response: codecOf(registry, 'BidiStreamResponse'),
+        request: conformanceCodecOf(registry, 'BidiStreamRequest'),
+        response: conformanceCodecOf(registry, 'BidiStreamResponse'),
         handle: (requests, call) => this.#bidi(requests, call),
       }),
     ];

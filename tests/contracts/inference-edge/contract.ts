@@ -10,7 +10,7 @@ import { testLoad } from './load.ts';
 import { testNames } from './names.ts';
 import { testRefusals } from './refusals.ts';
 import type { Script } from './scripted-model.ts';
-import type { Backstage } from './stage.ts';
+import type { ServerHarness } from './server-harness.ts';
 
 /** What a case may need and a protocol may lack. */
 export type Ability =
@@ -28,14 +28,14 @@ export interface FaceUnderTest {
   readonly lacks: Readonly<Partial<Record<Ability, string>>>;
   /** Called when the tests run. */
   open(): InferenceFace;
-  backstage(): Backstage;
+  backstage(): ServerHarness;
 }
 
 /** What the cases have in hand. */
 export interface FaceTools {
   readonly script: Script;
   readonly face: InferenceFace;
-  readonly backstage: Backstage;
+  readonly backstage: ServerHarness;
   infer(request: FaceRequest): Promise<FaceOutcome>;
   /** A case that does not exist where the face lacks something. */
   testWith(ability: Ability | undefined, title: string, run: () => Promise<void>): void;

@@ -3,7 +3,7 @@ import { afterEach, describe, expect, test } from 'vitest';
 import { eventually } from '../../support/eventually.ts';
 import type { FaceUnderTest } from './contract.ts';
 import { type Script, said, saying } from './scripted-model.ts';
-import type { Backstage } from './stage.ts';
+import type { ServerHarness } from './server-harness.ts';
 import { exactTensor } from './tensors.ts';
 
 export interface FaceEnding {
@@ -11,7 +11,7 @@ export interface FaceEnding {
   begin(): Promise<void>;
   /** Resolves when everything is over. */
   over(): Promise<void>;
-  backstage(): Backstage;
+  backstage(): ServerHarness;
   /** What a new caller hears meanwhile. */
   readonly code: string;
 }

@@ -1,10 +1,10 @@
 /** The embedding API, in this process. */
 import { type Datatype, InferenceError } from '@millrace/protocol';
-import type { Engine, InferOptions, InferResult, InputValue } from 'millrace';
+import type { EmbeddedEngine, InferOptions, InferResult, InputValue } from 'millrace';
 import type { FaceOutcome, FaceRequest, InferenceFace } from './inference-face.ts';
 import { exactTensor, type TensorValue, valuesIn } from './tensors.ts';
 
-export function openEngineFace(engine: Engine): InferenceFace {
+export function openEngineFace(engine: EmbeddedEngine): InferenceFace {
   return {
     call: (request) => {
       const controller = new AbortController();

@@ -1,4 +1,4 @@
-import type { Engine } from 'millrace';
+import type { EmbeddedEngine } from 'millrace';
 import { afterAll, beforeAll, expect } from 'vitest';
 import { eventually } from '../../support/eventually.ts';
 import { isConnectionRefused } from '../../support/raw-call.ts';
@@ -13,16 +13,16 @@ import { type InferenceFace, noAnswer } from './inference-face.ts';
 import { openRestFace } from './rest-face.ts';
 import { Script } from './scripted-model.ts';
 import { writeContractModels } from './served-models.ts';
-import { engineBackstage, serverBackstage, startContractEngine, startContractServer } from './stage.ts';
+import { engineHarness, serverHarness, startContractEngine, startContractServer } from './server-harness.ts';
 
 let server: ServerProcess;
-let engine: Engine;
+let engine: EmbeddedEngine;
 
 const served = (name: string, open: () => InferenceFace, lacks: FaceUnderTest['lacks'] = {}): FaceUnderTest => ({
   name,
   open,
   lacks,
-  backstage: () => serverBackstage(server),
+  backstage: () => serverHarness(server),
 });
 
 const servedFaces: readonly FaceUnderTest[] = [
@@ -40,7 +40,7 @@ const servedFaces: readonly FaceUnderTest[] = [
 const embedded: FaceUnderTest = {
   name: 'createEngine',
   open: () => openEngineFace(engine),
-  backstage: () => engineBackstage(engine),
+  backstage: () => engineHarness(engine),
   lacks: {
     'bytes that are not text': 'BYTES outputs are given as strings',
     classification: 'a program sorts the numbers it has itself',
@@ -69,7 +69,7 @@ for (const subject of faces) inferenceContract(subject, script);
 
 endingContract(servedFaces, script, {
   code: noAnswer,
-  backstage: () => serverBackstage(server),
+  backstage: () => serverHarness(server),
   begin: async () => {
     server.child.kill('SIGTERM');
     for (const url of [server.url, server.grpcUrl])
@@ -80,7 +80,7 @@ endingContract(servedFaces, script, {
 
 endingContract([embedded], script, {
   code: 'draining',
-  backstage: () => engineBackstage(engine),
+  backstage: () => engineHarness(engine),
   begin: async () => void engine.close(),
   over: () => engine.close(),
 });

@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import type { FaceTools } from './contract.ts';
 import { said, saying } from './scripted-model.ts';
-import { bodyBytesMax } from './stage.ts';
+import { bodyBytesMax } from './server-harness.ts';
 import { exactTensor } from './tensors.ts';
 
 export function testRefusals(tools: FaceTools): void {

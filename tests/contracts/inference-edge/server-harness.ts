@@ -1,11 +1,11 @@
 /** What stands behind the faces: one real server, and the same models in an engine of this process. */
-import { createEngine, type Engine } from 'millrace';
+import { createEngine, type EmbeddedEngine } from 'millrace';
 import { ServerProcess } from '../../support/server-process.ts';
 
 export const bodyBytesMax = 256 * 1024;
 
 /** What can be seen of it from outside of the calls. */
-export interface Backstage {
+export interface ServerHarness {
   /** Requests of the model that wait for a batch. */
   waiting(model: string): Promise<number>;
   /** Requests that failed with the code, since the start: of all models, or of one. */
@@ -19,7 +19,7 @@ export async function startContractServer(models: string): Promise<ServerProcess
   return ServerProcess.start([models, '--no-strict-readiness', ...limits]);
 }
 
-export function serverBackstage(server: ServerProcess): Backstage {
+export function serverHarness(server: ServerProcess): ServerHarness {
   return {
     waiting: (model) => server.metric('millrace_queue_requests', { model }),
     failures: (code, model) =>
@@ -33,11 +33,11 @@ export function serverBackstage(server: ServerProcess): Backstage {
   };
 }
 
-export async function startContractEngine(models: string): Promise<Engine> {
+export async function startContractEngine(models: string): Promise<EmbeddedEngine> {
   return createEngine({ models, allowFailures: true });
 }
 
-export function engineBackstage(engine: Engine): Backstage {
+export function engineHarness(engine: EmbeddedEngine): ServerHarness {
   return {
     waiting: async (model) =>
       engine.management.queues().models.find((queue) => queue.model === model)?.waitingRequests ?? 0,

@@ -14,7 +14,7 @@ import { noteCodec } from './note-codec.ts';
 
 const codecs = { request: noteCodec, response: noteCodec };
 
-export function echoService(): RpcService {
+export function noteService(): RpcService {
   let cancelledCalls = 0;
 
   /** Until the caller goes away or its deadline passes. */

@@ -1,9 +1,9 @@
 /** Serves echo.proto to foreign clients, and to pages of ECHO_CORS_ORIGIN: prints its port, ends on SIGTERM. */
 import { createRpcHandler, serveWire } from '@millrace/http';
-import { echoService } from './echo-service.ts';
+import { noteService } from './echo-service.ts';
 
 const origin = process.env.ECHO_CORS_ORIGIN;
-const handler = createRpcHandler([echoService()], {
+const handler = createRpcHandler([noteService()], {
   receiveBytesMax: 8 * 1024 * 1024,
   cors: origin === undefined ? undefined : { origins: [origin] },
 });

@@ -52,7 +52,7 @@ export class RevisionEntry {
   }
 }
 
-export interface Waiter {
+export interface ContextWaiter {
   readonly waiter: WaiterId;
   readonly deadlineAt: number;
 }
@@ -64,7 +64,7 @@ export class ContextEntry {
   /** Is brought up to take the place of `current`, which is ready. */
   next: RevisionEntry | undefined = undefined;
   isPinned: boolean = false;
-  waiters: Waiter[] = [];
+  waiters: ContextWaiter[] = [];
   /** When it was first asked for while it was not in memory. */
   demandedAt = Number.POSITIVE_INFINITY;
   /** Goes as soon as these can be served. */

@@ -37,7 +37,7 @@ export function expired({ name }: ContextEntry): DemandRefusal {
   return { code: 'deadline-exceeded', message };
 }
 
-export function tooLarge({ context, bytes }: RevisionEntry, budgetBytes: number): DemandRefusal {
+export function contextTooLarge({ context, bytes }: RevisionEntry, budgetBytes: number): DemandRefusal {
   const needed = `${context.name} needs ${bytes} bytes, more than models.memoryBudget (${budgetBytes}) leaves beside what is pinned`;
   return { code: 'model-not-ready', message: `${needed}; raise the budget or unpin other models` };
 }

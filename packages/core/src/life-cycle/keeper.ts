@@ -6,12 +6,12 @@
  * what must serve until it is done; and what is over afterwards is evicted at once.
  */
 import { restartAfter } from '../restart-policy.ts';
-import { ContextEntry, RevisionEntry, type Waiter } from './context-entry.ts';
+import { ContextEntry, type ContextWaiter, RevisionEntry } from './context-entry.ts';
 import { chooseVictims } from './eviction-choice.ts';
 import { type KeeperConfig, resolveKeeperConfig } from './keeper-config.ts';
 import type { ContextName, ContextUse, KeeperAction, KeeperEvent, RevisionId, WaiterId } from './keeper-events.ts';
 import * as refusals from './keeper-refusals.ts';
-import { loadOrder, roomFor } from './load-room.ts';
+import { loadDecisionFor, loadOrder } from './load-decision.ts';
 import { RevisionTable } from './revision-table.ts';
 
 type EventOf<Kind extends KeeperEvent['kind']> = Extract<KeeperEvent, { readonly kind: Kind }>;
@@ -304,7 +304,7 @@ export class Keeper {
   #startLoads(nowMs: number): void {
     for (const revision of loadOrder(this.#revisions.values())) {
       if (this.#revisions.count((one) => one.state === 'loading') >= this.#config.loadsMax) return;
-      const room = roomFor(revision, {
+      const room = loadDecisionFor(revision, {
         revisions: this.#revisions.values(),
         budgetBytes: this.#budgetBytes,
         isReplacement: this.#isReplacement(revision),
@@ -317,7 +317,7 @@ export class Keeper {
           this.#revisions.setAside(revision);
           break;
         case 'never':
-          this.#refuseAll(revision.context, refusals.tooLarge(revision, this.#budgetBytes));
+          this.#refuseAll(revision.context, refusals.contextTooLarge(revision, this.#budgetBytes));
           this.#revisions.setAside(revision);
           break;
         case 'wait':
@@ -372,7 +372,7 @@ export class Keeper {
     return false;
   }
 
-  #takeWaiter(id: WaiterId): Waiter | undefined {
+  #takeWaiter(id: WaiterId): ContextWaiter | undefined {
     for (const context of this.#contexts.values()) {
       const index = context.waiters.findIndex(({ waiter }) => waiter === id);
       if (index >= 0) return context.waiters.splice(index, 1)[0];

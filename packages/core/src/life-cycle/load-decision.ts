@@ -9,14 +9,14 @@ export function loadOrder(revisions: Iterable<RevisionEntry>): readonly Revision
   });
 }
 
-export interface RoomQuestion {
+export interface LoadQuestion {
   readonly revisions: Iterable<RevisionEntry>;
   readonly budgetBytes: number;
   /** Something serves that will go once this is loaded. */
   readonly isReplacement: boolean;
 }
 
-export type Room =
+export type LoadDecision =
   | { readonly kind: 'enough'; readonly isUnsure: boolean }
   /** Others must go first, so many bytes of them. When they cannot, a replacement may go over the budget for a while. */
   | { readonly kind: 'evict'; readonly bytes: number; readonly mayGoOver: boolean }
@@ -30,7 +30,7 @@ export type Room =
   | { readonly kind: 'never' };
 
 /** Whether there is room in the budget to load it now. */
-export function roomFor(revision: RevisionEntry, question: RoomQuestion): Room {
+export function loadDecisionFor(revision: RevisionEntry, question: LoadQuestion): LoadDecision {
   const { budgetBytes, isReplacement } = question;
   if (budgetBytes === Number.POSITIVE_INFINITY) return { kind: 'enough', isUnsure: false };
   let usedBytes = 0;

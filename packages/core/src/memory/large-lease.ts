@@ -1,11 +1,11 @@
-import type { MemoryHolder } from './memory-lease.ts';
-import type { ConnectionMemory } from './memory-owner.ts';
+import type { LedgerHolder } from './memory-lease.ts';
+import type { LedgerConnection } from './memory-owner.ts';
 import type { QueueEntry } from './wait-queue.ts';
 
 /** What a lease holds that is not small, and whether it waits. Most leases never have one. */
 export class LargeLease implements QueueEntry<LargeLease> {
-  readonly connection: ConnectionMemory;
-  readonly holder: MemoryHolder;
+  readonly connection: LedgerConnection;
+  readonly holder: LedgerHolder;
   /** In the shared part, with what was promised. */
   sharedBytes = 0;
   /** In the part set aside for completion. */
@@ -21,7 +21,7 @@ export class LargeLease implements QueueEntry<LargeLease> {
   before: LargeLease | undefined = undefined;
   after: LargeLease | undefined = undefined;
 
-  constructor(connection: ConnectionMemory, holder: MemoryHolder) {
+  constructor(connection: LedgerConnection, holder: LedgerHolder) {
     this.connection = connection;
     this.holder = holder;
   }

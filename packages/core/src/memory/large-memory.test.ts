@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
-import type { MemoryLease } from './memory-lease.ts';
+import type { LedgerLease } from './memory-lease.ts';
 import type { MemoryLedger } from './memory-ledger.ts';
 import { leaseOf, ledgerOf, type ToldHolder, takeFavour } from './testing/story.ts';
 
 /** A lease that waits, of an owner of its own that holds all of its share and so much above it. */
-function waitingLease(ledger: MemoryLedger, name: string, overdraft = 8000): [MemoryLease, ToldHolder] {
+function waitingLease(ledger: MemoryLedger, name: string, overdraft = 8000): [LedgerLease, ToldHolder] {
   const connection = ledger.connection(name);
   const [lease, holder] = leaseOf(connection);
   let held = 0;
@@ -165,7 +165,7 @@ describe('favour', () => {
     const [filler] = leaseOf(flood);
     while (filler.hasRoomFor(1001)) filler.hold(1000);
     const order: string[] = [];
-    const wait = (name: string, connection = ledger.connection(name)): MemoryLease => {
+    const wait = (name: string, connection = ledger.connection(name)): LedgerLease => {
       const [lease, holder] = leaseOf(connection);
       while (connection !== flood && lease.hasRoomFor(1000)) lease.hold(1000);
       lease.hold(1001);

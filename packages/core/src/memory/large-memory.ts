@@ -1,7 +1,7 @@
 import type { LargeLease } from './large-lease.ts';
 import type { MemoryLimits } from './memory-config.ts';
-import type { MemoryVerdict } from './memory-lease.ts';
-import type { ConnectionMemory, MemoryOwner } from './memory-owner.ts';
+import type { LedgerVerdict } from './memory-lease.ts';
+import type { LedgerConnection, MemoryOwner } from './memory-owner.ts';
 import { freeBytesNeeded, leavesEnough, overdraftShare } from './memory-share.ts';
 import { WaitingLeases } from './waiting-leases.ts';
 
@@ -26,7 +26,7 @@ export class LargeMemory {
     return this.#favoured === undefined ? 0 : this.#favoured.completionBytes;
   }
 
-  hold(large: LargeLease, bytes: number): MemoryVerdict {
+  hold(large: LargeLease, bytes: number): LedgerVerdict {
     const counted = this.#add(large, bytes);
     if (large.isRefused) return 'refused';
     if (counted === 0) return large.isWaiting ? 'waiting' : 'granted';
@@ -54,7 +54,7 @@ export class LargeMemory {
   }
 
   /** As for a lease that holds nothing here yet. */
-  hasSharedRoom(connection: ConnectionMemory, bytes: number): boolean {
+  hasSharedRoom(connection: LedgerConnection, bytes: number): boolean {
     return this.#isWithinShare(connection, bytes);
   }
 
@@ -146,7 +146,7 @@ export class LargeMemory {
     return true;
   }
 
-  #isWithinShare({ sharedBytes, owner }: ConnectionMemory, moreBytes: number): boolean {
+  #isWithinShare({ sharedBytes, owner }: LedgerConnection, moreBytes: number): boolean {
     const free = this.#limits.sharedBytes - this.sharedUsed - moreBytes;
     return free >= freeBytesNeeded(this.#limits.sharedBytes, sharedBytes + moreBytes, owner.sharedBytes + moreBytes);
   }

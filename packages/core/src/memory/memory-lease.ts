@@ -1,9 +1,9 @@
 import { LargeLease } from './large-lease.ts';
 import type { MemoryLedger } from './memory-ledger.ts';
-import type { ConnectionMemory, MemoryOwner } from './memory-owner.ts';
+import type { LedgerConnection, MemoryOwner } from './memory-owner.ts';
 
 /** Hears that a lease that had to wait may go on. */
-export interface MemoryHolder {
+export interface LedgerHolder {
   onMemory(): void;
 }
 
@@ -11,17 +11,17 @@ export interface MemoryHolder {
  * `granted`: go on. `waiting`: what was counted stays, but take no more before `onMemory`. `refused`: too much came while
  * it had to wait; end the lease.
  */
-export type MemoryVerdict = 'granted' | 'waiting' | 'refused';
+export type LedgerVerdict = 'granted' | 'waiting' | 'refused';
 
 /** What one request holds. Bytes are counted when they are there, so the count is right also while the lease waits. */
-export class MemoryLease {
-  readonly connection: ConnectionMemory;
-  readonly holder: MemoryHolder;
+export class LedgerLease {
+  readonly connection: LedgerConnection;
+  readonly holder: LedgerHolder;
   heldBytes = 0;
   /** Undefined: all of it counts among the small requests. */
   large: LargeLease | undefined = undefined;
 
-  constructor(connection: ConnectionMemory, holder: MemoryHolder) {
+  constructor(connection: LedgerConnection, holder: LedgerHolder) {
     this.connection = connection;
     this.holder = holder;
   }
@@ -31,7 +31,7 @@ export class MemoryLease {
   }
 
   /** So much more is held. */
-  hold(bytes: number): MemoryVerdict {
+  hold(bytes: number): LedgerVerdict {
     if (this.large === undefined) {
       if (this.#holdSmall(bytes)) return 'granted';
       return this.#enlarge(bytes, true);
@@ -120,7 +120,7 @@ export class MemoryLease {
   }
 
   /** All of it counts in the shared part from now on. */
-  #enlarge(bytes: number, mayWait: boolean): MemoryVerdict {
+  #enlarge(bytes: number, mayWait: boolean): LedgerVerdict {
     const { connection, heldBytes } = this;
     const { ledger } = connection;
     const large = new LargeLease(connection, this.holder);

@@ -5,15 +5,15 @@
  */
 import { bench, describe } from 'vitest';
 import { resolveMemoryLimits } from './memory-config.ts';
-import type { MemoryHolder } from './memory-lease.ts';
+import type { LedgerHolder } from './memory-lease.ts';
 import { MemoryLedger } from './memory-ledger.ts';
-import type { ConnectionMemory } from './memory-owner.ts';
+import type { LedgerConnection } from './memory-owner.ts';
 
 const requests = 1000;
-const holder: MemoryHolder = { onMemory: () => {} };
+const holder: LedgerHolder = { onMemory: () => {} };
 const limits = resolveMemoryLimits();
 
-function smallRequest(connection: ConnectionMemory): void {
+function smallRequest(connection: LedgerConnection): void {
   const lease = connection.lease(holder);
   lease.hold(2048);
   lease.hold(600);

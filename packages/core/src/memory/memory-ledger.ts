@@ -6,7 +6,7 @@
  */
 import { LargeMemory } from './large-memory.ts';
 import type { MemoryLimits } from './memory-config.ts';
-import { ConnectionMemory, MemoryOwner } from './memory-owner.ts';
+import { LedgerConnection, MemoryOwner } from './memory-owner.ts';
 import { leavesEnough } from './memory-share.ts';
 
 export class MemoryLedger {
@@ -41,7 +41,7 @@ export class MemoryLedger {
     return this.largeMemory.waiting.count;
   }
 
-  connection(ownerName: string): ConnectionMemory {
+  connection(ownerName: string): LedgerConnection {
     const connection = this.guest(ownerName);
     this.remember(connection);
     connection.open();
@@ -49,8 +49,8 @@ export class MemoryLedger {
   }
 
   /** For one request of an owner that comes through the connection of a gateway. It is not closed. */
-  guest(ownerName: string): ConnectionMemory {
-    return new ConnectionMemory(this, this.#owners.get(ownerName) ?? new MemoryOwner(ownerName));
+  guest(ownerName: string): LedgerConnection {
+    return new LedgerConnection(this, this.#owners.get(ownerName) ?? new MemoryOwner(ownerName));
   }
 
   forgetIdle(owner: MemoryOwner): void {
@@ -60,7 +60,7 @@ export class MemoryLedger {
   }
 
   /** The connection is to hold something: for the one owner of that name. */
-  remember(connection: ConnectionMemory): MemoryOwner {
+  remember(connection: LedgerConnection): MemoryOwner {
     const { owner } = connection;
     const known = this.#owners.get(owner.name);
     if (known !== undefined) {

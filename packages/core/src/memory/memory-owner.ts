@@ -1,5 +1,5 @@
 import type { LargeLease } from './large-lease.ts';
-import { type MemoryHolder, MemoryLease } from './memory-lease.ts';
+import { type LedgerHolder, LedgerLease } from './memory-lease.ts';
 import type { MemoryLedger } from './memory-ledger.ts';
 import type { HeapEntry, WaitHeap } from './wait-heap.ts';
 import type { QueueEntry, WaitQueue } from './wait-queue.ts';
@@ -17,7 +17,7 @@ export class MemoryOwner implements HeapEntry, QueueEntry<MemoryOwner> {
   /** The ledger does not know it, because it is idle. */
   isForgotten: boolean = true;
   /** Its connections with waiting leases, by what they hold. Made when the first lease waits. */
-  waiting: WaitHeap<ConnectionMemory> | undefined = undefined;
+  waiting: WaitHeap<LedgerConnection> | undefined = undefined;
   /** Among the owners with waiting leases: by the free bytes it needs, and in the order of their turns. */
   heapKey = 0;
   heapIndex = -1;
@@ -34,7 +34,7 @@ export class MemoryOwner implements HeapEntry, QueueEntry<MemoryOwner> {
 }
 
 /** What the requests of one connection hold for one owner. */
-export class ConnectionMemory implements HeapEntry {
+export class LedgerConnection implements HeapEntry {
   readonly ledger: MemoryLedger;
   owner: MemoryOwner;
   sharedBytes = 0;
@@ -55,8 +55,8 @@ export class ConnectionMemory implements HeapEntry {
     this.owner.connections++;
   }
 
-  lease(holder: MemoryHolder): MemoryLease {
-    return new MemoryLease(this, holder);
+  lease(holder: LedgerHolder): LedgerLease {
+    return new LedgerLease(this, holder);
   }
 
   /** The connection is gone; leases that are still open give back what they hold when they end. */

@@ -1,5 +1,5 @@
 import type { LargeLease } from './large-lease.ts';
-import type { ConnectionMemory, MemoryOwner } from './memory-owner.ts';
+import type { LedgerConnection, MemoryOwner } from './memory-owner.ts';
 import { freeBytesNeeded } from './memory-share.ts';
 import { WaitHeap } from './wait-heap.ts';
 import { WaitQueue } from './wait-queue.ts';
@@ -45,7 +45,7 @@ export class WaitingLeases {
   }
 
   /** Its connection or its owner holds more or less than before. */
-  move(connection: ConnectionMemory): void {
+  move(connection: LedgerConnection): void {
     const { owner } = connection;
     if (connection.heapIndex !== -1) owner.waiting?.put(connection, connection.sharedBytes);
     if (owner.heapIndex !== -1) this.#sort(owner);

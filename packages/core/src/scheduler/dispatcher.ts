@@ -16,7 +16,7 @@ import type { RequestTable } from './requests/request-table.ts';
 import type { SchedulerConfig } from './scheduler-config.ts';
 
 /** What the dispatcher reads and writes; all of it belongs to the scheduler. */
-export interface DispatchRoom {
+export interface DispatcherParts {
   readonly actions: ActionList;
   readonly requests: RequestTable;
   readonly models: ModelTable;
@@ -28,7 +28,7 @@ export interface DispatchRoom {
 
 /** Brings waiting requests and free workers together, and knows the batches that are out. */
 export class Dispatcher {
-  readonly #room: DispatchRoom;
+  readonly #room: DispatcherParts;
   readonly #batches = new Map<BatchId, Batch>();
   /** Models for which something changed since the last dispatching: only these can have work for a free worker. */
   readonly #candidates: ModelEntry[] = [];
@@ -36,7 +36,7 @@ export class Dispatcher {
   #held: ModelEntry[] = [];
   #batchCount = 0;
 
-  constructor(room: DispatchRoom) {
+  constructor(room: DispatcherParts) {
     this.#room = room;
   }
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { Sequencer } from './sequencer.ts';
 import type { SequencerEvent } from './sequencer-events.ts';
-import { Referee } from './testing/referee.ts';
+import { SequenceReferee } from './testing/referee.ts';
 import { resolveTestPolicy } from './testing/story.ts';
 
 const seeds = 2000;
@@ -30,7 +30,7 @@ function simulate(seed: number): { readonly seen: ReadonlySet<string> } {
   });
   const owners = random(2) === 0 ? 1 : 2 + random(3);
   const sequencer = new Sequencer(policy);
-  const referee = new Referee(policy);
+  const referee = new SequenceReferee(policy);
   const seen = new Set<string>();
   let now = 0;
   let steps = 0;

@@ -1,6 +1,5 @@
 /** Whether a step that arrives may run or wait, and who makes room for it where there is none. */
 import type { Refusal } from '../scheduler/requests/refusal.ts';
-import { RoomMaking } from './make-room.ts';
 import type { Sequence } from './sequence.ts';
 import type { SequencePolicy } from './sequence-policy.ts';
 import {
@@ -13,6 +12,7 @@ import {
 } from './sequence-refusals.ts';
 import type { SequenceSteps } from './sequence-steps.ts';
 import type { ArrivedStep } from './sequencer-events.ts';
+import { StepDisplacement } from './step-displacement.ts';
 
 export class StepAdmission {
   readonly #policy: SequencePolicy;
@@ -54,7 +54,7 @@ export class StepAdmission {
   #makeWaitingRoom({ owner, bytes }: ArrivedStep): boolean {
     const { waitingStepsMax, waitingBytesMax } = this.#policy;
     const { waiting, slots, entries } = this.#steps;
-    const room = new RoomMaking(slots.owners, entries);
+    const room = new StepDisplacement(slots.owners, entries);
     for (;;) {
       const areStepsFull = waiting.count >= waitingStepsMax;
       if (!areStepsFull && waiting.bytes + bytes <= waitingBytesMax) return true;

@@ -3,7 +3,7 @@ import type { StepEntry } from './sequence.ts';
 import type { SequenceOwner, SequenceOwners } from './sequence-owners.ts';
 import type { StepId } from './sequencer-events.ts';
 
-export class RoomMaking {
+export class StepDisplacement {
   readonly #owners: SequenceOwners;
   readonly #steps: ReadonlyMap<StepId, StepEntry>;
   /** Of owners that had to give way, the youngest last: gathered once, however many have to leave. */

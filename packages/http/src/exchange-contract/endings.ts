@@ -1,10 +1,10 @@
 import { Cancellation, type CancelReason } from '@millrace/protocol';
 import { expect, test } from 'vitest';
 import type { HttpResponse } from '../exchange.ts';
-import { bytes, type ContractBench, latch, ok, text } from './subject.ts';
+import { type ExchangeHarness, latch, ok, utf8Bytes, utf8Text } from './subject.ts';
 
 /** How an exchange ends when somebody fails or leaves. */
-export function endingTests(bench: ContractBench): void {
+export function endingTests(bench: ExchangeHarness): void {
   test('a handler that throws or rejects is a plain 500 without details', async () => {
     const { call } = await bench.serve(({ path }) => {
       if (path === '/throws') throw new Error('secret detail');
@@ -13,7 +13,7 @@ export function endingTests(bench: ContractBench): void {
     for (const target of ['/throws', '/rejects']) {
       const reply = await call({ target });
       expect(reply.status).toBe(500);
-      expect(text(reply.body)).toBe('Internal Server Error\n');
+      expect(utf8Text(reply.body)).toBe('Internal Server Error\n');
       expect(JSON.stringify([...reply.headers])).not.toContain('secret');
     }
     expect(bench.errors).toHaveLength(2);
@@ -35,7 +35,7 @@ export function endingTests(bench: ContractBench): void {
     let fired = 0;
     const { call } = await bench.serve(({ signal }) => {
       signal.onCancel(() => fired++);
-      return { ...ok, body: bytes('x') };
+      return { ...ok, body: utf8Bytes('x') };
     });
     await call({ target: '/' });
     await call({ target: '/' });

@@ -1,16 +1,16 @@
 import { Cancellation } from '@millrace/protocol';
 import { expect, test } from 'vitest';
-import { bytes, type ContractBench, latch, ok, pieces } from './subject.ts';
+import { type ExchangeHarness, latch, ok, pieces, utf8Bytes } from './subject.ts';
 
 /** When the memory of a response may be used again. */
-export function releaseTests(bench: ContractBench): void {
+export function releaseTests(bench: ExchangeHarness): void {
   test('comes once after one piece, several pieces, a made body and none at all', async () => {
     const counts = new Map<string, number>();
     const all = latch();
     const { call } = await bench.serve(({ path }) => ({
       ...ok,
-      ...(path === '/one' ? { body: bytes('1') } : {}),
-      ...(path === '/several' ? { body: [bytes('1'), bytes('2')] } : {}),
+      ...(path === '/one' ? { body: utf8Bytes('1') } : {}),
+      ...(path === '/several' ? { body: [utf8Bytes('1'), utf8Bytes('2')] } : {}),
       ...(path === '/made' ? { body: pieces('1', '2') } : {}),
       release: () => {
         counts.set(path, (counts.get(path) ?? 0) + 1);
@@ -36,7 +36,7 @@ export function releaseTests(bench: ContractBench): void {
         count++;
         released.open();
       };
-      return { ...ok, body: bytes('nobody reads this'), release };
+      return { ...ok, body: utf8Bytes('nobody reads this'), release };
     });
     await expect(call({ target: '/', hangUp })).rejects.toThrow();
     await released.promise;
@@ -74,7 +74,7 @@ export function releaseTests(bench: ContractBench): void {
     const released = latch();
     let count = 0;
     async function* broken(): AsyncGenerator<Uint8Array> {
-      yield bytes('good so far');
+      yield utf8Bytes('good so far');
       throw new Error('secret detail');
     }
     const { call } = await bench.serve(() => ({
@@ -95,7 +95,7 @@ export function releaseTests(bench: ContractBench): void {
   test('that throws is reported and harms nobody', async () => {
     const { call } = await bench.serve(({ path }) => ({
       ...ok,
-      body: bytes('x'),
+      body: utf8Bytes('x'),
       release: () => {
         if (path === '/bad') throw new Error('release failed');
       },

@@ -1,10 +1,10 @@
 import { Cancellation } from '@millrace/protocol';
 import { expect, test } from 'vitest';
 import { BodyAborted, BodyTooLarge, type HttpRequest } from '../exchange.ts';
-import { bytes, type ContractBench, latch, ok, pieces, text } from './subject.ts';
+import { type ExchangeHarness, latch, ok, pieces, utf8Bytes, utf8Text } from './subject.ts';
 
 /** What a handler sees of a request. */
-export function requestTests(bench: ContractBench): void {
+export function requestTests(bench: ExchangeHarness): void {
   test('method, path, query, authority and fields arrive as they were sent', async () => {
     let seen: HttpRequest | undefined;
     const { call } = await bench.serve((request) => {
@@ -32,8 +32,8 @@ export function requestTests(bench: ContractBench): void {
       expect(body.lengthBytes).toBe(5);
       return { ...ok, body: await body.readAll(5) };
     });
-    const reply = await call({ method: 'POST', target: '/', body: bytes('hello') });
-    expect(text(reply.body)).toBe('hello');
+    const reply = await call({ method: 'POST', target: '/', body: utf8Bytes('hello') });
+    expect(utf8Text(reply.body)).toBe('hello');
   });
 
   test('a large body of declared length arrives intact', async () => {
@@ -57,7 +57,7 @@ export function requestTests(bench: ContractBench): void {
       body: pieces('one ', 'two ', 'three'),
       trailers: [['x-check', '17']],
     });
-    expect(text(reply.body)).toBe('one two three');
+    expect(utf8Text(reply.body)).toBe('one two three');
     expect(trailer).toBe('17');
   });
 
@@ -79,17 +79,17 @@ export function requestTests(bench: ContractBench): void {
       return { ...ok, body: taken };
     });
     const all = await call({ method: 'POST', target: '/all', body: pieces('ab', 'cd', 'ef') });
-    expect(text(all.body)).toBe('abcdef');
+    expect(utf8Text(all.body)).toBe('abcdef');
     const first = await call({ method: 'POST', target: '/first', body: pieces('ab', 'cd') });
-    expect(text(first.body).startsWith('ab')).toBe(true);
-    expect(text((await call({ method: 'POST', target: '/all', body: bytes('again') })).body)).toBe('again');
+    expect(utf8Text(first.body).startsWith('ab')).toBe(true);
+    expect(utf8Text((await call({ method: 'POST', target: '/all', body: utf8Bytes('again') })).body)).toBe('again');
   });
 
   test('a body that nobody reads does not disturb the next request', async () => {
-    const { call } = await bench.serve(({ path }) => ({ ...ok, body: bytes(path) }));
+    const { call } = await bench.serve(({ path }) => ({ ...ok, body: utf8Bytes(path) }));
     await call({ method: 'POST', target: '/1', body: new Uint8Array(500_000) });
     await call({ method: 'POST', target: '/2', body: pieces('x', 'y') });
-    expect(text((await call({ target: '/3' })).body)).toBe('/3');
+    expect(utf8Text((await call({ target: '/3' })).body)).toBe('/3');
   });
 
   test('more than the limit is BodyTooLarge, with a declared length or without', async () => {
@@ -98,9 +98,9 @@ export function requestTests(bench: ContractBench): void {
       await body.readAll(4).catch((error: unknown) => refusals.push(error));
       return { status: 413, headers: [] };
     });
-    expect((await call({ method: 'POST', target: '/', body: bytes('12345') })).status).toBe(413);
+    expect((await call({ method: 'POST', target: '/', body: utf8Bytes('12345') })).status).toBe(413);
     expect((await call({ method: 'POST', target: '/', body: pieces('123', '45') })).status).toBe(413);
-    expect((await call({ method: 'POST', target: '/', body: bytes('1234') })).status).toBe(413);
+    expect((await call({ method: 'POST', target: '/', body: utf8Bytes('1234') })).status).toBe(413);
     expect(refusals).toHaveLength(2);
     for (const refusal of refusals) expect(refusal).toBeInstanceOf(BodyTooLarge);
     expect(refusals[0]).toMatchObject({ bytesMax: 4 });
@@ -116,7 +116,7 @@ export function requestTests(bench: ContractBench): void {
       return ok;
     });
     async function* half(): AsyncGenerator<Uint8Array> {
-      yield bytes('half');
+      yield utf8Bytes('half');
       await begun.promise;
       hangUp.cancel('cancelled');
       await new Promise(() => {});
@@ -137,7 +137,7 @@ export function requestTests(bench: ContractBench): void {
       return ok;
     });
     async function* endless(): AsyncGenerator<Uint8Array> {
-      yield bytes('half');
+      yield utf8Bytes('half');
       await new Promise(() => {});
     }
     await expect(call({ method: 'POST', target: '/', body: endless(), hangUp })).rejects.toThrow();
@@ -150,7 +150,7 @@ export function requestTests(bench: ContractBench): void {
       expect(() => body[Symbol.asyncIterator]()).toThrow(/read once/);
       return ok;
     });
-    expect((await call({ method: 'POST', target: '/', body: bytes('x') })).status).toBe(200);
+    expect((await call({ method: 'POST', target: '/', body: utf8Bytes('x') })).status).toBe(200);
     expect(bench.errors).toEqual([]);
   });
 
@@ -166,7 +166,7 @@ export function requestTests(bench: ContractBench): void {
       seen.open(made);
       let total = 0;
       for await (const piece of body) total += piece.byteLength;
-      return { ...ok, body: bytes(String(total)) };
+      return { ...ok, body: utf8Bytes(String(total)) };
     });
     const reply = call({ method: 'POST', target: '/', body: source() });
     // The client stalls when buffers on the way are full; give it many turns to overrun them if it can.
@@ -177,6 +177,6 @@ export function requestTests(bench: ContractBench): void {
     }
     read.open();
     expect(await seen.promise).toBeLessThan(1_000);
-    expect(text((await reply).body)).toBe(String(2_000 * 65_536));
+    expect(utf8Text((await reply).body)).toBe(String(2_000 * 65_536));
   });
 }

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import { bytes, type ContractBench, latch, ok, text } from './subject.ts';
+import { type ExchangeHarness, latch, ok, utf8Bytes, utf8Text } from './subject.ts';
 
 /** What a client sees of a response. */
-export function responseTests(bench: ContractBench): void {
+export function responseTests(bench: ExchangeHarness): void {
   test('status, fields and one piece reach the client, with the length', async () => {
     const { call } = await bench.serve(() => ({
       status: 418,
@@ -10,31 +10,31 @@ export function responseTests(bench: ContractBench): void {
         ['x-pot', 'tea'],
         ['content-length', '999'],
       ],
-      body: bytes('short'),
+      body: utf8Bytes('short'),
     }));
     const reply = await call({ target: '/' });
     expect(reply.status).toBe(418);
     expect(reply.headers.get('x-pot')).toBe('tea');
     expect(reply.headers.get('content-length')).toBe('5');
-    expect(text(reply.body)).toBe('short');
+    expect(utf8Text(reply.body)).toBe('short');
   });
 
   test('several pieces, also empty ones, arrive in order as one body', async () => {
     const { call } = await bench.serve(() => ({
       ...ok,
-      body: [bytes('a'), new Uint8Array(0), bytes('bc'), bytes('d'.repeat(200_000))],
+      body: [utf8Bytes('a'), new Uint8Array(0), utf8Bytes('bc'), utf8Bytes('d'.repeat(200_000))],
     }));
     const reply = await call({ target: '/' });
     expect(reply.headers.get('content-length')).toBe('200003');
-    expect(text(reply.body)).toBe(`abc${'d'.repeat(200_000)}`);
+    expect(utf8Text(reply.body)).toBe(`abc${'d'.repeat(200_000)}`);
   });
 
   test('a body made on the way arrives whole, with trailers asked for after its last piece', async () => {
     let isLastMade = false;
     async function* source(): AsyncGenerator<Uint8Array> {
-      yield bytes('one ');
+      yield utf8Bytes('one ');
       yield new Uint8Array(0);
-      yield bytes('two');
+      yield utf8Bytes('two');
       isLastMade = true;
     }
     const { call } = await bench.serve(() => ({
@@ -43,20 +43,20 @@ export function responseTests(bench: ContractBench): void {
       trailers: () => [['x-last', String(isLastMade)]],
     }));
     const reply = await call({ target: '/', headers: [['te', 'trailers']] });
-    expect(text(reply.body)).toBe('one two');
+    expect(utf8Text(reply.body)).toBe('one two');
     expect(reply.trailers.get('x-last')).toBe('true');
   });
 
   test('trailers follow a body that was all there, too', async () => {
-    const { call } = await bench.serve(() => ({ ...ok, body: bytes('x'), trailers: () => [['x-end', 'yes']] }));
+    const { call } = await bench.serve(() => ({ ...ok, body: utf8Bytes('x'), trailers: () => [['x-end', 'yes']] }));
     const reply = await call({ target: '/', headers: [['te', 'trailers']] });
-    expect(text(reply.body)).toBe('x');
+    expect(utf8Text(reply.body)).toBe('x');
     expect(reply.trailers.get('x-end')).toBe('yes');
   });
 
   test('HEAD gets the fields and the length but no body, and the body is released', async () => {
     const released = latch();
-    const { call } = await bench.serve(() => ({ ...ok, body: bytes('12345'), release: released.open }));
+    const { call } = await bench.serve(() => ({ ...ok, body: utf8Bytes('12345'), release: released.open }));
     const reply = await call({ method: 'HEAD', target: '/' });
     expect(reply.headers.get('content-length')).toBe('5');
     expect(reply.body.byteLength).toBe(0);

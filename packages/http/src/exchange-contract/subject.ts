@@ -37,15 +37,15 @@ export interface SlowReply {
 export type OpenContractServer = (handler: HttpHandler, onError: (error: unknown) => void) => Promise<ContractServer>;
 
 /** What the groups of the suite work with; the server is closed after each test. */
-export interface ContractBench {
+export interface ExchangeHarness {
   serve(handler: HttpHandler): Promise<ContractServer>;
   close(): Promise<void>;
   /** What the transport reported since the test began. */
   readonly errors: readonly unknown[];
 }
 
-export const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
-export const text = (data: Uint8Array): string => new TextDecoder().decode(data);
+export const utf8Bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
+export const utf8Text = (data: Uint8Array): string => new TextDecoder().decode(data);
 export const ok: HttpResponse = { status: 200, headers: [] };
 
 /** Something that happens once and can be waited for. */
@@ -58,5 +58,5 @@ export function latch<T = void>(): { promise: Promise<T>; open(value: T): void }
 }
 
 export async function* pieces(...parts: readonly string[]): AsyncGenerator<Uint8Array> {
-  for (const part of parts) yield bytes(part);
+  for (const part of parts) yield utf8Bytes(part);
 }

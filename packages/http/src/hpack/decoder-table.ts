@@ -1,15 +1,15 @@
-import type { Field } from '../wire/field.ts';
+import type { HeaderField } from '../wire/header-field.ts';
 
 /** What an entry counts beyond its name and value (RFC 7541, 4.1). */
-export const entryOverheadBytes = 32;
+export const hpackEntryOverheadBytes = 32;
 
-function fieldBytes(field: Field): number {
-  return field.name.length + field.value.length + entryOverheadBytes;
+function fieldBytes(field: HeaderField): number {
+  return field.name.length + field.value.length + hpackEntryOverheadBytes;
 }
 
 /** The decoder's dynamic table: a ring of fields, newest first by index. Empty tables hold no memory. */
 export class DecoderTable {
-  #ring: (Field | undefined)[] = [];
+  #ring: (HeaderField | undefined)[] = [];
   #mask = -1;
   #inserted = 0;
   #count = 0;
@@ -29,12 +29,12 @@ export class DecoderTable {
   }
 
   /** The field `age` insertions back: 0 is the newest. */
-  at(age: number): Field | undefined {
+  at(age: number): HeaderField | undefined {
     if (age >= this.#count) return undefined;
     return this.#ring[(this.#inserted - 1 - age) & this.#mask];
   }
 
-  insert(field: Field): void {
+  insert(field: HeaderField): void {
     const bytes = fieldBytes(field);
     this.#evictTo(this.#bytesMax - bytes);
     // A field larger than the table empties it and is not kept; that is no error (RFC 7541, 4.4).
@@ -54,7 +54,7 @@ export class DecoderTable {
   #evictTo(bytesMax: number): void {
     while (this.#count > 0 && this.#bytes > bytesMax) {
       const oldest = (this.#inserted - this.#count) & this.#mask;
-      this.#bytes -= fieldBytes(this.#ring[oldest] as Field);
+      this.#bytes -= fieldBytes(this.#ring[oldest] as HeaderField);
       this.#ring[oldest] = undefined;
       this.#count--;
     }
@@ -62,7 +62,7 @@ export class DecoderTable {
 
   #grow(): void {
     const capacity = Math.max(8, this.#ring.length * 2);
-    const ring = new Array<Field | undefined>(capacity).fill(undefined);
+    const ring = new Array<HeaderField | undefined>(capacity).fill(undefined);
     for (let age = 0; age < this.#count; age++) ring[this.#count - 1 - age] = this.at(age);
     this.#ring = ring;
     this.#mask = capacity - 1;

@@ -1,7 +1,7 @@
 /** HPACK decoding (RFC 7541): a header block in place, out of the frame it came in, into a list of shared fields. */
-import { Field, fieldKind, fieldKindOf, isFieldValue, isLowerCaseName } from '../wire/field.ts';
+import { fieldKind, fieldKindOf, HeaderField, isFieldValue, isLowerCaseName } from '../wire/header-field.ts';
 import { isPseudoValue } from '../wire/request-target.ts';
-import { DecoderTable, entryOverheadBytes } from './decoder-table.ts';
+import { DecoderTable, hpackEntryOverheadBytes } from './decoder-table.ts';
 import { decodeHuffman } from './huffman-decoder.ts';
 import { literalMemo } from './literal-memo.ts';
 import { staticCount, staticFields } from './static-table.ts';
@@ -39,7 +39,7 @@ export class HpackDecoder {
    * Decodes one whole block and appends its fields. Past `listBytesMax` it goes on, to keep the table in step with the
    * client's, but keeps no more fields; a bomb is left where it is recognised.
    */
-  decode(bytes: Buffer, start: number, end: number, into: Field[], listBytesMax: number): DecodeResult {
+  decode(bytes: Buffer, start: number, end: number, into: HeaderField[], listBytesMax: number): DecodeResult {
     this.#bytes = bytes;
     this.#at = start;
     this.#end = end;
@@ -58,7 +58,7 @@ export class HpackDecoder {
       mayResize = false;
       const field = first >= 0x80 ? this.#lookUp(this.#integer(0x7f)) : this.#literal(first);
       if (field === undefined || this.#isBroken) return this.#given('compression-error');
-      this.#listBytes += field.name.length + field.value.length + entryOverheadBytes;
+      this.#listBytes += field.name.length + field.value.length + hpackEntryOverheadBytes;
       if (this.#listBytes <= listBytesMax) into.push(field);
       else if (this.#listBytes > bombBytes) return this.#given('bomb');
     }
@@ -71,16 +71,16 @@ export class HpackDecoder {
     return result;
   }
 
-  #lookUp(index: number): Field | undefined {
+  #lookUp(index: number): HeaderField | undefined {
     if (index === 0) return undefined;
     return index <= staticCount ? staticFields[index - 1] : this.#table.at(index - staticCount - 1);
   }
 
-  #literal(first: number): Field | undefined {
+  #literal(first: number): HeaderField | undefined {
     const isIndexed = (first & 0xc0) === 0x40;
     const nameIndex = this.#integer(isIndexed ? 0x3f : 0x0f);
     let name: string;
-    let kind: Field['kind'];
+    let kind: HeaderField['kind'];
     let isValid = true;
     if (nameIndex > 0) {
       const named = this.#lookUp(nameIndex);
@@ -97,7 +97,7 @@ export class HpackDecoder {
     }
     if (!this.#string(false)) return undefined;
     const isWhole = isValid && this.#isTextValid && isPseudoValue(kind, this.#text);
-    const field = new Field(name, this.#text, kind, isWhole);
+    const field = new HeaderField(name, this.#text, kind, isWhole);
     if (isIndexed) this.#table.insert(field);
     return field;
   }
@@ -155,7 +155,7 @@ export class HpackDecoder {
 const emptyBytes = Buffer.alloc(0);
 
 /** An entry whose value was bad may lend its name; one whose name was bad may not. */
-function namesAreValid(named: Field): boolean {
+function namesAreValid(named: HeaderField): boolean {
   if (named.isValid) return true;
   const bytes = Buffer.from(named.name, 'latin1');
   return isLowerCaseName(bytes, 0, bytes.length);

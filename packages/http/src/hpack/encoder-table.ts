@@ -1,4 +1,4 @@
-import { entryOverheadBytes } from './decoder-table.ts';
+import { hpackEntryOverheadBytes } from './decoder-table.ts';
 
 /** The encoder's dynamic table: found by name and value, evicted in order. Entries are known by a number that never changes. */
 export class EncoderTable {
@@ -30,7 +30,7 @@ export class EncoderTable {
 
   /** False when the field is too large to be kept, in which case nothing was evicted. */
   insert(name: string, value: string): boolean {
-    const bytes = name.length + value.length + entryOverheadBytes;
+    const bytes = name.length + value.length + hpackEntryOverheadBytes;
     if (bytes > this.#bytesMax) return false;
     this.#evictTo(this.#bytesMax - bytes);
     let values = this.#numbers.get(name);
@@ -54,7 +54,7 @@ export class EncoderTable {
     while (this.#evicted < this.#inserted && this.#bytes > bytesMax) {
       const name = this.#entries[first * 2] as string;
       const value = this.#entries[first * 2 + 1] as string;
-      this.#bytes -= name.length + value.length + entryOverheadBytes;
+      this.#bytes -= name.length + value.length + hpackEntryOverheadBytes;
       const values = this.#numbers.get(name);
       if (values?.get(value) === this.#evicted) {
         values.delete(value);

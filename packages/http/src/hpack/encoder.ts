@@ -1,5 +1,5 @@
 /** HPACK encoding (RFC 7541) of response fields, straight into the output's buffer. */
-import { isTransportField, mustBeSendable } from '../wire/field.ts';
+import { isTransportField, mustBeSendable } from '../wire/header-field.ts';
 import { tableBytesDefault } from './decoder.ts';
 import { EncoderTable } from './encoder-table.ts';
 import { encodeHuffman, huffmanBytes } from './huffman-encoder.ts';

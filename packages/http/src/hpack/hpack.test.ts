@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { type Field, isTransportField } from '../wire/field.ts';
+import { type HeaderField, isTransportField } from '../wire/header-field.ts';
 import { bombFactor, HpackDecoder } from './decoder.ts';
 import { HpackEncoder } from './encoder.ts';
 import { codeLengths } from './huffman-code.ts';
@@ -11,7 +11,7 @@ import { staticNames } from './static-table.ts';
 const hex = (text: string): Buffer => Buffer.from(text.replaceAll(' ', ''), 'hex');
 
 function decode(decoder: HpackDecoder, block: Buffer, listBytesMax = 65536): [string, [string, string][]] {
-  const fields: Field[] = [];
+  const fields: HeaderField[] = [];
   const result = decoder.decode(block, 0, block.length, fields, listBytesMax);
   return [result, fields.map((field) => [field.name, field.value])];
 }
@@ -155,7 +155,7 @@ test('a list bombFactor times past its limit is left where it is recognised', ()
 test('names and values outside the grammar are marked, also when they come back by index', () => {
   const decoder = new HpackDecoder();
   const validity = (block: Buffer): boolean[] => {
-    const fields: Field[] = [];
+    const fields: HeaderField[] = [];
     decoder.decode(block, 0, block.length, fields, 65536);
     return fields.map((field) => field.isValid);
   };

@@ -1,5 +1,5 @@
 /** The static table of RFC 7541, appendix A, as the decoder and the encoder want it. */
-import { Field, fieldKindOf } from '../wire/field.ts';
+import { fieldKindOf, HeaderField } from '../wire/header-field.ts';
 
 const rows: readonly (readonly [name: string, value: string])[] = [
   [':authority', ''],
@@ -68,8 +68,8 @@ const rows: readonly (readonly [name: string, value: string])[] = [
 export const staticCount = rows.length;
 
 /** By index less one. */
-export const staticFields: readonly Field[] = rows.map(
-  ([name, value]) => new Field(name, value, fieldKindOf(name), name !== ':status'),
+export const staticFields: readonly HeaderField[] = rows.map(
+  ([name, value]) => new HeaderField(name, value, fieldKindOf(name), name !== ':status'),
 );
 
 /** The first index of each name. */

@@ -1,5 +1,5 @@
 /** A chunked body (RFC 9112, 7.1), byte for byte strict, its data passed on in place. */
-import { tokenBytes } from '../wire/field.ts';
+import { tokenBytes } from '../wire/header-field.ts';
 
 const carriageReturn = 13;
 const lineFeed = 10;

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { ScriptedMemory } from '../wire/testing/scripted-memory.ts';
 import { requestOverheadBytes, type WireExchange, type WireHandler } from '../wire/wire-exchange.ts';
-import { converse, echo, get, post } from './testing/conversation.ts';
+import { converseHttp1, echo, get, post } from './testing/conversation.ts';
 
 /** Grants this much beside what every request takes, and as much again to one that waits. */
 const memoryOf = (bytes: number, overdraft = Number.POSITIVE_INFINITY) =>
@@ -32,7 +32,7 @@ const unanswered: WireHandler = (exchange) => {
 describe('the memory of a request over HTTP/1.1', () => {
   test('a body that has to wait is not read from, and goes on when there is room', () => {
     const memory = memoryOf(10);
-    const { receive, said, transport } = converse(echo, {}, undefined, { memory });
+    const { receive, said, transport } = converseHttp1(echo, {}, undefined, { memory });
     receive(post('Content-Length: 20\r\n'));
     receive('0123456789');
     expect(transport.isPaused).toBe(false);
@@ -46,9 +46,14 @@ describe('the memory of a request over HTTP/1.1', () => {
 
   test('one that waits longer than memoryWaitMsMax is refused, and its time does not count as the client’s', () => {
     const memory = memoryOf(10);
-    const { receive, said, host } = converse(frugalEcho, { memoryWaitMsMax: 5000, bodyStallMsMax: 1000 }, undefined, {
-      memory,
-    });
+    const { receive, said, host } = converseHttp1(
+      frugalEcho,
+      { memoryWaitMsMax: 5000, bodyStallMsMax: 1000 },
+      undefined,
+      {
+        memory,
+      },
+    );
     receive(post('Content-Length: 40\r\n'));
     receive('0123456789abcdefghij');
     host.pass(4000);
@@ -60,7 +65,7 @@ describe('the memory of a request over HTTP/1.1', () => {
 
   test('one that brings more than it may while it waits is refused at once', () => {
     const memory = memoryOf(10, 5);
-    const { receive, said } = converse(frugalEcho, {}, undefined, { memory });
+    const { receive, said } = converseHttp1(frugalEcho, {}, undefined, { memory });
     receive(post('Content-Length: 40\r\n'));
     receive('0123456789abcdefghij');
     expect(said()).toContain('429');
@@ -70,7 +75,7 @@ describe('the memory of a request over HTTP/1.1', () => {
   test('an answer counts until the kernel has it, then nothing is held', () => {
     const memory = memoryOf(1e6);
     let exchange: WireExchange | undefined;
-    const { receive, said, transport, connection } = converse(
+    const { receive, said, transport, connection } = converseHttp1(
       (opened) => {
         exchange = opened;
       },
@@ -89,7 +94,7 @@ describe('the memory of a request over HTTP/1.1', () => {
   });
 
   test('bytes that frame a body are no progress of it', () => {
-    const { receive, said, host } = converse(echo, { bodyStallMsMax: 5000, bodyBytesPerSecondMin: 100 });
+    const { receive, said, host } = converseHttp1(echo, { bodyStallMsMax: 5000, bodyBytesPerSecondMin: 100 });
     receive(post('Transfer-Encoding: chunked\r\n'));
     for (let second = 0; second < 7; second++) {
       receive(`1;${'x'.repeat(200)}\r\ny\r\n`);
@@ -101,7 +106,7 @@ describe('the memory of a request over HTTP/1.1', () => {
   test('what is pipelined behind a request is counted until its turn comes', () => {
     const memory = memoryOf(1e6);
     const waiting: WireExchange[] = [];
-    const { receive } = converse((exchange) => waiting.push(exchange), {}, undefined, { memory });
+    const { receive } = converseHttp1((exchange) => waiting.push(exchange), {}, undefined, { memory });
     receive(get('/1'));
     const ofOneRequest = memory.usedBytes;
     receive(get('/2').repeat(10));
@@ -115,7 +120,7 @@ describe('the memory of a request over HTTP/1.1', () => {
 
   test('what was pipelined counts no more when the connection is gone', () => {
     const memory = memoryOf(1e6);
-    const { receive, connection } = converse(unanswered, {}, undefined, { memory });
+    const { receive, connection } = converseHttp1(unanswered, {}, undefined, { memory });
     receive(get('/1'));
     const ofOneRequest = memory.usedBytes;
     receive(get('/2').repeat(10));
@@ -126,7 +131,7 @@ describe('the memory of a request over HTTP/1.1', () => {
 
   test('the memory of a connection is closed with it', () => {
     const memory = memoryOf(10);
-    const { connection } = converse(echo, {}, undefined, { memory });
+    const { connection } = converseHttp1(echo, {}, undefined, { memory });
     connection.onClosed();
     expect([memory.owners, memory.closedConnections]).toEqual([['192.0.2.1'], 1]);
   });
@@ -134,7 +139,7 @@ describe('the memory of a request over HTTP/1.1', () => {
 
 test('an answer before the end of the connection is read as slowly as any other', () => {
   const answer: WireHandler = (exchange) => exchange.answer(200, [], Buffer.alloc(500_000), undefined, undefined);
-  const { receive, said, host, transport } = converse(answer, { responseStallMsMax: 60_000 });
+  const { receive, said, host, transport } = converseHttp1(answer, { responseStallMsMax: 60_000 });
   transport.isStuck = true;
   receive('GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n');
   said();
@@ -150,7 +155,7 @@ test('an answer before the end of the connection is read as slowly as any other'
 
 test('what is pipelined is begun a few requests a turn, and all of it is answered', async () => {
   const answer: WireHandler = (exchange) => exchange.answer(200, [], Buffer.from('ok'), undefined, undefined);
-  const { receive, said, host } = converse(answer);
+  const { receive, said, host } = converseHttp1(answer);
   host.requestsPerTurn = 3;
   receive('GET / HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(8));
   expect(said().match(/200 OK/g)).toHaveLength(3);

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { WireExchange } from '../wire/wire-exchange.ts';
-import { answerPath, converse, echo, get, post } from './testing/conversation.ts';
+import { answerPath, converseHttp1, echo, get, post } from './testing/conversation.ts';
 
 describe('times', () => {
   const slow = {
@@ -12,7 +12,7 @@ describe('times', () => {
   };
 
   test('a head must be complete within headMsMax, however busily it trickles', () => {
-    const { receive, said, host, transport } = converse(answerPath, slow);
+    const { receive, said, host, transport } = converseHttp1(answerPath, slow);
     for (const letter of 'GET /') {
       receive(letter);
       host.pass(900);
@@ -26,7 +26,7 @@ describe('times', () => {
   });
 
   test('a body must keep bodyBytesPerSecondMin', () => {
-    const { receive, said, host } = converse(echo, { ...slow, bodyBytesPerSecondMin: 100 });
+    const { receive, said, host } = converseHttp1(echo, { ...slow, bodyBytesPerSecondMin: 100 });
     receive(post('Content-Length: 100000\r\n'));
     for (let second = 0; second < 4; second++) {
       receive('x'.repeat(200));
@@ -42,7 +42,7 @@ describe('times', () => {
   });
 
   test('a body must be complete within bodyMsMax, however quick it is', () => {
-    const { receive, said, host } = converse(echo, { bodyMsMax: 5000 });
+    const { receive, said, host } = converseHttp1(echo, { bodyMsMax: 5000 });
     receive(post('Content-Length: 100000\r\n'));
     for (let second = 0; second < 6; second++) {
       receive('x'.repeat(1000));
@@ -52,10 +52,10 @@ describe('times', () => {
   });
 
   test('a connection without a request is closed after idleMsMax, one that never had any after prefaceMsMax', () => {
-    const fresh = converse(answerPath, slow);
+    const fresh = converseHttp1(answerPath, slow);
     fresh.host.pass(6000);
     expect(fresh.transport.isEnded).toBe(true);
-    const used = converse(answerPath, slow);
+    const used = converseHttp1(answerPath, slow);
     used.receive(get());
     used.host.pass(19_000);
     expect(used.transport.isEnded).toBe(false);
@@ -64,7 +64,7 @@ describe('times', () => {
   });
 
   test('a client that takes nothing of its answer for responseStallMsMax is cut off', () => {
-    const { receive, host, transport } = converse(answerPath, slow);
+    const { receive, host, transport } = converseHttp1(answerPath, slow);
     transport.isStuck = true;
     receive(get());
     host.pass(7000);
@@ -79,7 +79,7 @@ describe('times', () => {
       [99, true],
       [150, false],
     ] as const) {
-      const { receive, host, transport } = converse(large, limits);
+      const { receive, host, transport } = converseHttp1(large, limits);
       transport.isStuck = true;
       receive(get());
       for (let second = 0; second < 20; second++) {
@@ -91,7 +91,7 @@ describe('times', () => {
   });
 
   test('a request that takes long to answer is nobody’s fault', () => {
-    const { receive, host, transport } = converse(() => {}, slow);
+    const { receive, host, transport } = converseHttp1(() => {}, slow);
     receive(get());
     host.pass(100_000);
     expect(transport.isEnded).toBe(false);
@@ -100,13 +100,13 @@ describe('times', () => {
   test('a connection older than connectionAgeMsMax closes after its answer, or after connectionAgeGraceMs', () => {
     const waiting: WireExchange[] = [];
     const limits = { connectionAgeMsMax: 10_000, connectionAgeGraceMs: 5000 };
-    const { receive, said, host, transport } = converse((exchange) => waiting.push(exchange), limits);
+    const { receive, said, host, transport } = converseHttp1((exchange) => waiting.push(exchange), limits);
     receive(get());
     host.pass(11_000);
     expect(transport.isEnded).toBe(false);
     waiting[0]?.answer(200, [], undefined, undefined, undefined);
     expect(said()).toContain('connection: close');
-    const stuck = converse(() => {}, limits);
+    const stuck = converseHttp1(() => {}, limits);
     stuck.receive(get());
     stuck.host.pass(17_000);
     expect(stuck.transport.isDestroyed).toBe(true);

@@ -1,5 +1,5 @@
 /** Everything about an HTTP/1.1 connection that depends on time, looked at once a second. */
-import { isBodyQuickEnough, lingerMs, lookMsOf } from '../wire/connection-look.ts';
+import { checkMsOf, isBodyQuickEnough, lingerMs } from '../wire/connection-check.ts';
 import { ResponsePace } from '../wire/response-pace.ts';
 import { WheelEntry } from '../wire/timing-wheel.ts';
 import type { Http1Connection } from './connection.ts';
@@ -37,7 +37,7 @@ export class Http1Times extends WheelEntry {
   }
 
   #lookMs(): number {
-    return lookMsOf(this.#connection.host.limits);
+    return checkMsOf(this.#connection.host.limits);
   }
 
   get #nowMs(): number {

@@ -2,17 +2,17 @@ import { describe, expect, test } from 'vitest';
 import type { HttpRequest } from '../exchange.ts';
 import type { WireExchange } from '../wire/wire-exchange.ts';
 import { drainQuietMs } from './connection-times.ts';
-import { answerPath, converse, echo, get, post } from './testing/conversation.ts';
+import { answerPath, converseHttp1, echo, get, post } from './testing/conversation.ts';
 
 describe('answers', () => {
   test('a whole answer declares its length', () => {
-    const { receive, said } = converse(answerPath);
+    const { receive, said } = converseHttp1(answerPath);
     receive(get('/a'));
     expect(said()).toBe('HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n/a');
   });
 
   test('a body made on the way is chunked, with its trailers', () => {
-    const { receive, said } = converse((exchange) => {
+    const { receive, said } = converseHttp1((exchange) => {
       exchange.start(200, [['x-a', 'b']]);
       exchange.write(Buffer.from('hello'));
       exchange.write(Buffer.alloc(0));
@@ -25,7 +25,7 @@ describe('answers', () => {
   });
 
   test('to HTTP/1.0 a body made on the way ends with the connection', () => {
-    const { receive, said, transport } = converse((exchange) => {
+    const { receive, said, transport } = converseHttp1((exchange) => {
       exchange.start(200, []);
       exchange.write(Buffer.from('hello'));
       exchange.end([['x-end', 'dropped']]);
@@ -36,13 +36,13 @@ describe('answers', () => {
   });
 
   test('HTTP/1.0 that asked to stay is told that it may', () => {
-    const { receive, said } = converse(answerPath);
+    const { receive, said } = converseHttp1(answerPath);
     receive('GET /a HTTP/1.0\r\nConnection: keep-alive\r\n\r\n');
     expect(said()).toBe('HTTP/1.1 200 OK\r\ncontent-length: 2\r\nconnection: keep-alive\r\n\r\n/a');
   });
 
   test('HEAD, 204 and 304 have no body', () => {
-    const { receive, said } = converse((exchange) =>
+    const { receive, said } = converseHttp1((exchange) =>
       exchange.answer(Number(exchange.path.slice(1)), [], Buffer.from('body'), undefined, undefined),
     );
     receive(`${get('/204')}${get('/304')}HEAD /200 HTTP/1.1\r\nHost: x\r\n\r\n`);
@@ -53,7 +53,7 @@ describe('answers', () => {
 
   test('a field with a line end in it cannot be sent', () => {
     let refused: unknown;
-    const { receive, said } = converse((exchange) => {
+    const { receive, said } = converseHttp1((exchange) => {
       try {
         exchange.answer(200, [['x-a', 'b\r\nset-cookie: c']], undefined, undefined, undefined);
       } catch (error) {
@@ -68,7 +68,7 @@ describe('answers', () => {
 });
 
 test('more fields than headerFieldsMax are refused', () => {
-  const { receive, said } = converse(answerPath, { headerFieldsMax: 8 });
+  const { receive, said } = converseHttp1(answerPath, { headerFieldsMax: 8 });
   receive(get('/', 'a: b\r\n'.repeat(7)));
   expect(said()).toContain('200 OK');
   receive(get('/', 'a: b\r\n'.repeat(8)));
@@ -78,7 +78,7 @@ test('more fields than headerFieldsMax are refused', () => {
 describe('pipelining', () => {
   test('answers keep the order of their requests, and one is handled at a time', () => {
     const waiting: WireExchange[] = [];
-    const { receive, said } = converse((exchange) => waiting.push(exchange));
+    const { receive, said } = converseHttp1((exchange) => waiting.push(exchange));
     receive(get('/1') + get('/2') + get('/3'));
     for (let turn = 1; turn <= 3; turn++) {
       expect(waiting).toHaveLength(turn);
@@ -89,7 +89,7 @@ describe('pipelining', () => {
 
   test('a client that pipelines more than it may hold is not read further until there is room', () => {
     const waiting: WireExchange[] = [];
-    const { receive, transport } = converse((exchange) => waiting.push(exchange), { headBytesMax: 1024 });
+    const { receive, transport } = converseHttp1((exchange) => waiting.push(exchange), { headBytesMax: 1024 });
     receive(get('/1'));
     while (!transport.isPaused) receive(get('/next'));
     waiting[0]?.answer(200, [], undefined, undefined, undefined);
@@ -97,7 +97,10 @@ describe('pipelining', () => {
   });
 
   test('a client that pipelines without reading is cut off after responseStallMsMax, however much it sends', () => {
-    const { receive, transport, host } = converse(answerPath, { outputBytesMax: 65_536, responseStallMsMax: 5000 });
+    const { receive, transport, host } = converseHttp1(answerPath, {
+      outputBytesMax: 65_536,
+      responseStallMsMax: 5000,
+    });
     transport.isStuck = true;
     for (let second = 0; second < 7; second++) {
       receive(get().repeat(2000));
@@ -110,7 +113,7 @@ describe('pipelining', () => {
 test('a client that pipelines but takes no answers does not make them pile up', () => {
   const large = Buffer.alloc(50_000);
   let handled = 0;
-  const { receive, transport, connection } = converse(
+  const { receive, transport, connection } = converseHttp1(
     (exchange) => {
       handled++;
       exchange.answer(200, [], large, undefined, undefined);
@@ -132,7 +135,7 @@ test('a client that pipelines but takes no answers does not make them pile up', 
 describe('bodies', () => {
   test('a body waits for its reader, and the client is held back at streamWindowBytes', () => {
     let exchange: WireExchange | undefined;
-    const { receive, said, transport } = converse(
+    const { receive, said, transport } = converseHttp1(
       (opened) => {
         exchange = opened;
       },
@@ -151,7 +154,7 @@ describe('bodies', () => {
   });
 
   test('a body nobody reads is read over up to discardBytesMax, and the connection kept', () => {
-    const { receive, said, transport } = converse(answerPath, { discardBytesMax: 1000 });
+    const { receive, said, transport } = converseHttp1(answerPath, { discardBytesMax: 1000 });
     receive(post('Content-Length: 900\r\n'));
     expect(said()).not.toContain('close');
     receive(`${'x'.repeat(900)}${get('/next')}`);
@@ -162,7 +165,7 @@ describe('bodies', () => {
   });
 
   test('a chunked body nobody reads is cut off past discardBytesMax', () => {
-    const { receive, transport } = converse(answerPath, { discardBytesMax: 1000 });
+    const { receive, transport } = converseHttp1(answerPath, { discardBytesMax: 1000 });
     receive(post('Transfer-Encoding: chunked\r\n'));
     receive(`320\r\n${'x'.repeat(800)}\r\n`);
     expect(transport.isEnded).toBe(false);
@@ -172,7 +175,7 @@ describe('bodies', () => {
 
   test('a client that waits for 100 is told to go on only when somebody reads', () => {
     let exchange: WireExchange | undefined;
-    const { receive, said } = converse((opened) => {
+    const { receive, said } = converseHttp1((opened) => {
       exchange = opened;
     });
     receive(post('Content-Length: 2\r\n', 'Expect: 100-continue\r\n'));
@@ -184,7 +187,7 @@ describe('bodies', () => {
   });
 
   test('a client that waits for 100 and is refused is hung up on: its body may or may not come', () => {
-    const { receive, said, transport } = converse((exchange) =>
+    const { receive, said, transport } = converseHttp1((exchange) =>
       exchange.answer(413, [], undefined, undefined, undefined),
     );
     receive(post('Content-Length: 2\r\n', 'Expect: 100-continue\r\n'));
@@ -193,7 +196,7 @@ describe('bodies', () => {
   });
 
   test('a body that goes wrong after its answer closes the connection without another answer', () => {
-    const { receive, said, transport } = converse(answerPath);
+    const { receive, said, transport } = converseHttp1(answerPath);
     receive(post('Transfer-Encoding: chunked\r\n'));
     expect(said()).toContain('200 OK');
     receive('not a chunk');
@@ -203,7 +206,7 @@ describe('bodies', () => {
 
   test('a chunked body that breaks off in error aborts the request under way', () => {
     const reasons: string[] = [];
-    const { receive, said } = converse((exchange) => {
+    const { receive, said } = converseHttp1((exchange) => {
       exchange.listener = {
         onData: () => {},
         onEnd: () => {},
@@ -225,7 +228,7 @@ describe('upgrades', () => {
 
   test('a connection that is taken is left alone from then on, with what came behind the request', () => {
     const offers: [HttpRequest, Uint8Array][] = [];
-    const { receive, said, transport } = converse(answerPath, {}, (request, head) => {
+    const { receive, said, transport } = converseHttp1(answerPath, {}, (request, head) => {
       offers.push([request, head]);
       return true;
     });
@@ -239,13 +242,13 @@ describe('upgrades', () => {
   });
 
   test('a declined upgrade is an ordinary request', () => {
-    const { receive, said } = converse(answerPath, {}, () => false);
+    const { receive, said } = converseHttp1(answerPath, {}, () => false);
     receive(ask);
     expect(said()).toContain('\r\n\r\n/socket');
   });
 
   test('a request with a body is never an upgrade', () => {
-    const { receive, said } = converse(echo, {}, () => true);
+    const { receive, said } = converseHttp1(echo, {}, () => true);
     receive(post('Connection: upgrade\r\n', 'Upgrade: websocket\r\n', 'Content-Length: 2\r\n'));
     receive('ab');
     expect(said()).toContain('\r\n\r\nab');
@@ -255,7 +258,7 @@ describe('upgrades', () => {
 describe('endings', () => {
   test('a client that leaves cancels its request', () => {
     const reasons: string[] = [];
-    const { receive, connection } = converse((exchange) => {
+    const { receive, connection } = converseHttp1((exchange) => {
       exchange.listener = {
         onData: () => {},
         onEnd: () => {},
@@ -272,7 +275,7 @@ describe('endings', () => {
   });
 
   test('drain answers a request that was on its way to an idle connection, then closes', () => {
-    const late = converse(answerPath);
+    const late = converseHttp1(answerPath);
     late.receive(get('/1'));
     late.connection.drain();
     late.receive(get('/2'));
@@ -283,13 +286,13 @@ describe('endings', () => {
   });
 
   test('drain closes what is idle after drainQuietMs and what is busy after its answer', () => {
-    const idle = converse(answerPath);
+    const idle = converseHttp1(answerPath);
     idle.connection.drain();
     expect(idle.transport.isEnded).toBe(false);
     idle.host.pass(drainQuietMs + 200);
     expect(idle.transport.isEnded).toBe(true);
     const waiting: WireExchange[] = [];
-    const busy = converse((exchange) => waiting.push(exchange));
+    const busy = converseHttp1((exchange) => waiting.push(exchange));
     busy.receive(get('/1') + get('/2'));
     busy.connection.drain();
     expect(busy.transport.isEnded).toBe(false);
@@ -301,7 +304,7 @@ describe('endings', () => {
 
   test('what has to wait for the kernel is released when it has it, or with the connection', () => {
     let released = 0;
-    const { receive, transport, host } = converse((exchange) =>
+    const { receive, transport, host } = converseHttp1((exchange) =>
       exchange.answer(200, [], Buffer.alloc(exchange.path === '/small' ? 10 : 10_000), undefined, () => released++),
     );
     transport.isStuck = true;

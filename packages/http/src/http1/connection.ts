@@ -13,7 +13,7 @@ import type { Connection, Transport } from '../wire/transport.ts';
 import { piecesPerTurn, type YieldingConnection, yieldTurn } from '../wire/yield-turn.ts';
 import { Http1Times } from './connection-times.ts';
 import { Http1Exchange } from './exchange.ts';
-import { Refusal } from './refusal.ts';
+import { Http1Refusal } from './refusal.ts';
 import { type Http1Head, notHttp } from './request-head.ts';
 import { RequestReader, type RequestSink } from './request-reader.ts';
 import { type ConnectionOption, type Framing, ResponseHeads, responseHead } from './response-head.ts';
@@ -310,11 +310,11 @@ export class Http1Connection implements Connection, RequestSink, YieldingConnect
 
   /** Took too long: says so where an answer is still possible. */
   expire(reason: string): void {
-    this.onRefusal(new Refusal(408, reason));
+    this.onRefusal(new Http1Refusal(408, reason));
   }
 
   /** Answers with what is wrong and closes; a request already being answered is cut off instead. */
-  onRefusal(refusal: Refusal): void {
+  onRefusal(refusal: Http1Refusal): void {
     const exchange = this.#exchange;
     const isAnswered = exchange?.isSettled === true;
     const isCutOff = exchange?.isStarted === true && !isAnswered;

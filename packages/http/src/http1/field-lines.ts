@@ -1,8 +1,8 @@
 /** Field lines of a head or of trailers (RFC 9112, 5), strict: what two parsers could read differently is refused. */
-import { entryOverheadBytes } from '../hpack/decoder-table.ts';
+import { hpackEntryOverheadBytes } from '../hpack/decoder-table.ts';
 import type { HttpLimits } from '../wire/config.ts';
-import { Field, fieldKindOf, tokenBytes } from '../wire/field.ts';
-import { Refusal } from './refusal.ts';
+import { fieldKindOf, HeaderField, tokenBytes } from '../wire/header-field.ts';
+import { Http1Refusal } from './refusal.ts';
 
 const carriageReturn = 13;
 const lineFeed = 10;
@@ -52,9 +52,9 @@ export function readFieldLines(
   end: number,
   text: string,
   textStart: number,
-  into: Field[],
+  into: HeaderField[],
   limits: HttpLimits,
-): Refusal | undefined {
+): Http1Refusal | undefined {
   let at = start;
   const { headerListBytesMax, headerFieldsMax } = limits;
   let listBytes = 0;
@@ -69,30 +69,30 @@ export function readFieldLines(
     let byte = bytes[at] as number;
     while ((byte >= 32 && byte !== 127) || byte === 9) byte = bytes[++at] as number;
     if (byte !== carriageReturn || bytes[at + 1] !== lineFeed) {
-      return new Refusal(400, 'a field value holds a control character; send it without');
+      return new Http1Refusal(400, 'a field value holds a control character; send it without');
     }
     let valueEnd = at;
     while (valueEnd > valueStart && (bytes[valueEnd - 1] === 32 || bytes[valueEnd - 1] === 9)) valueEnd--;
     at += 2;
     const name = knownNames.get(rawName) ?? rawName.toLowerCase();
     const value = text.slice(valueStart - textStart, valueEnd - textStart);
-    into.push(new Field(name, value, fieldKindOf(name), true));
-    listBytes += name.length + value.length + entryOverheadBytes;
+    into.push(new HeaderField(name, value, fieldKindOf(name), true));
+    listBytes += name.length + value.length + hpackEntryOverheadBytes;
     if (listBytes > headerListBytesMax) {
-      return new Refusal(431, `the fields count more than ${headerListBytesMax} bytes; send less`);
+      return new Http1Refusal(431, `the fields count more than ${headerListBytesMax} bytes; send less`);
     }
     if (into.length > headerFieldsMax)
-      return new Refusal(431, `there are more than ${headerFieldsMax} fields; send fewer`);
+      return new Http1Refusal(431, `there are more than ${headerFieldsMax} fields; send fewer`);
   }
   return undefined;
 }
 
-function badName(bytes: Uint8Array, start: number, at: number): Refusal {
+function badName(bytes: Uint8Array, start: number, at: number): Http1Refusal {
   if (at === start && (bytes[at] === 32 || bytes[at] === 9)) {
-    return new Refusal(400, 'a field line begins with white space; fold no lines');
+    return new Http1Refusal(400, 'a field line begins with white space; fold no lines');
   }
   if (at > start && (bytes[at] === 32 || bytes[at] === 9)) {
-    return new Refusal(400, 'white space stands before the colon of a field; remove it');
+    return new Http1Refusal(400, 'white space stands before the colon of a field; remove it');
   }
-  return new Refusal(400, 'a field name is empty or holds a character that may not stand in one');
+  return new Http1Refusal(400, 'a field name is empty or holds a character that may not stand in one');
 }

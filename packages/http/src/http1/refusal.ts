@@ -1,5 +1,5 @@
 /** Why a request is not served: what the client is told before the connection is closed. */
-export class Refusal {
+export class Http1Refusal {
   readonly status: number;
   readonly reason: string;
 

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { HeaderFields } from '../exchange.ts';
 import type { WireExchange } from '../wire/wire-exchange.ts';
 import { repeatedHeadBytesMax } from './repeated-head.ts';
-import { converse } from './testing/conversation.ts';
+import { converseHttp1 } from './testing/conversation.ts';
 
 /** Answers with what the request was; keeps the fields it came with. */
 function telling(): { readonly seen: HeaderFields[]; readonly handler: (exchange: WireExchange) => void } {
@@ -35,7 +35,7 @@ const told = (said: string): string[] => [...said.matchAll(/<([^>]*)>/g)].map((m
 describe('a head that comes again', () => {
   test('means the same, with another body, and brings the same fields', () => {
     const { seen, handler } = telling();
-    const { receive, said } = converse(handler);
+    const { receive, said } = converseHttp1(handler);
     receive(`${head('/a', 2)}xy`);
     receive(`${head('/a', 2)}zw`);
     expect(told(said())).toEqual(['POST /a 1 xy', 'POST /a 1 zw']);
@@ -44,7 +44,7 @@ describe('a head that comes again', () => {
 
   test('is told from one that differs in any byte, also of the same length', () => {
     const { seen, handler } = telling();
-    const { receive, said } = converse(handler);
+    const { receive, said } = converseHttp1(handler);
     receive(`${head('/a', 2)}xy`);
     receive(`${head('/b', 2)}xy`);
     receive(`${head('/b', 3)}xyz`);
@@ -58,7 +58,7 @@ describe('a head that comes again', () => {
     const whole = [`${head('/a', 2)}xy`.repeat(3), head('/a', 1), 'q'].join('');
     const expected = ['POST /a 1 xy', 'POST /a 1 xy', 'POST /a 1 xy', 'POST /a 1 q'];
     for (let pieceBytes = 1; pieceBytes <= whole.length; pieceBytes++) {
-      const { receive, said } = converse(telling().handler);
+      const { receive, said } = converseHttp1(telling().handler);
       for (let at = 0; at < whole.length; at += pieceBytes) receive(whole.slice(at, at + pieceBytes));
       expect(told(said())).toEqual(expected);
     }
@@ -66,7 +66,7 @@ describe('a head that comes again', () => {
 
   test('is no head that merely begins alike: one more field makes another', () => {
     const { seen, handler } = telling();
-    const { receive, said } = converse(handler);
+    const { receive, said } = converseHttp1(handler);
     const short = 'GET /a HTTP/1.1\r\nHost: h\r\n\r\n';
     receive(short);
     receive('GET /a HTTP/1.1\r\nHost: h\r\nX-N: 7\r\n\r\n');
@@ -77,7 +77,7 @@ describe('a head that comes again', () => {
 
   test('is read anew where it is longer than repeatedHeadBytesMax, and forgets the shorter one before it', () => {
     const { seen, handler } = telling();
-    const { receive, said } = converse(handler);
+    const { receive, said } = converseHttp1(handler);
     const long = head('/long', 1, 'n'.repeat(repeatedHeadBytesMax));
     receive(`${head('/a', 1)}x`);
     receive(`${long}y`);
@@ -89,7 +89,7 @@ describe('a head that comes again', () => {
 
   test('closes the connection again where it says so, and is refused again where it was', () => {
     const closing = 'GET /a HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n';
-    const { receive, said, transport } = converse(telling().handler);
+    const { receive, said, transport } = converseHttp1(telling().handler);
     receive(`GET /a HTTP/1.1\r\nHost: h\r\n\r\n${closing}${closing}`);
     expect(told(said())).toHaveLength(2);
     expect(transport.isEnded).toBe(true);
@@ -97,13 +97,13 @@ describe('a head that comes again', () => {
 
   test('is none where it comes in the middle of another head or among trailers, though a chunk begins with it', () => {
     const known = 'GET /a HTTP/1.1\r\nHost: h\r\n\r\n';
-    const inValue = converse(telling().handler);
+    const inValue = converseHttp1(telling().handler);
     inValue.receive(known);
     inValue.receive('GET /b HTTP/1.1\r\nX-N: ');
     inValue.receive(known);
     expect(told(inValue.said())).toEqual(['GET /a  ', 'GET /b GET /a HTTP/1.1 ']);
     const chunked = 'POST /a HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n';
-    const inTrailers = converse(telling().handler);
+    const inTrailers = converseHttp1(telling().handler);
     inTrailers.receive(`${chunked}1\r\nx\r\n0\r\n\r\n`);
     inTrailers.receive(`${chunked}1\r\ny\r\n0\r\n`);
     inTrailers.receive(chunked);

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { WireHandler } from '../wire/wire-exchange.ts';
 import { repeatedHeadBytesMax } from './repeated-head.ts';
-import { converse } from './testing/conversation.ts';
+import { converseHttp1 } from './testing/conversation.ts';
 
 /** A line that is read over; long enough, it keeps a head from being kept. */
 const filler = (length: number): string => `X-Filler: ${'f'.repeat(length)}\r\n`;
@@ -79,7 +79,7 @@ function answering(log: string[], later: (() => void)[]): WireHandler {
 function goesOn(wire: string, cuts: readonly number[]): object {
   const log: string[] = [];
   const later: (() => void)[] = [];
-  const { receive, said, transport } = converse(answering(log, later), {}, () => false);
+  const { receive, said, transport } = converseHttp1(answering(log, later), {}, () => false);
   let at = 0;
   const answerLater = () => {
     for (const answer of later.splice(0)) answer();

@@ -1,12 +1,12 @@
 /** The head of an HTTP/1.1 request (RFC 9112, 3 and 6): what it asks, how its body is framed, or why it is refused. */
 import type { HttpLimits } from '../wire/config.ts';
 import { contentLengthFrom } from '../wire/content-length.ts';
-import { type Field, fieldKind, tokenBytes } from '../wire/field.ts';
 import { FieldList } from '../wire/field-list.ts';
+import { fieldKind, type HeaderField, tokenBytes } from '../wire/header-field.ts';
 import { isAuthority } from '../wire/request-target.ts';
 import type { RequestHead } from '../wire/wire-exchange.ts';
 import { readFieldLines } from './field-lines.ts';
-import { Refusal } from './refusal.ts';
+import { Http1Refusal } from './refusal.ts';
 
 export interface Http1Head extends RequestHead {
   readonly version: '1.0' | '1.1';
@@ -20,44 +20,55 @@ export interface Http1Head extends RequestHead {
 }
 
 /** What arrived is some other protocol: the connection is closed without a word, which would only be misread. */
-export const notHttp = new Refusal(400, 'not HTTP');
+export const notHttp = new Http1Refusal(400, 'not HTTP');
 
 const space = 32;
 const absoluteTarget = /^https?:\/\/([^/?#]+)([/?].*)?$/i;
 const bodyCodings = /^(?:(?:x-)?gzip|(?:x-)?compress|deflate)$/;
 
 /** Reads `bytes[start, end)`: the request line and the field lines, without the empty line behind them. */
-export function readRequestHead(bytes: Buffer, start: number, end: number, limits: HttpLimits): Http1Head | Refusal {
+export function readRequestHead(
+  bytes: Buffer,
+  start: number,
+  end: number,
+  limits: HttpLimits,
+): Http1Head | Http1Refusal {
   const text = bytes.toString('latin1', start, end);
   let at = start;
   while ((tokenBytes[bytes[at] as number] as number) > 0) at++;
-  if (at === start || bytes[at] !== space) return new Refusal(400, 'the request line has no method; begin with one');
+  if (at === start || bytes[at] !== space)
+    return new Http1Refusal(400, 'the request line has no method; begin with one');
   const method = text.slice(0, at - start);
   const targetStart = ++at;
   let byte = bytes[at] as number;
   while (byte > space && byte < 127 && byte !== 35) byte = bytes[++at] as number;
   if (at === targetStart || byte !== space) {
-    return new Refusal(400, 'the request target is missing or holds a character that must be percent-encoded');
+    return new Http1Refusal(400, 'the request target is missing or holds a character that must be percent-encoded');
   }
   const target = text.slice(targetStart - start, at - start);
   at++;
   const lineEnd = bytes.indexOf(13, at);
   if (lineEnd < 0 || lineEnd >= end || bytes[lineEnd + 1] !== 10)
-    return new Refusal(400, 'the request line has no end');
+    return new Http1Refusal(400, 'the request line has no end');
   const version = text.slice(at - start, lineEnd - start);
   if (version !== 'HTTP/1.1' && version !== 'HTTP/1.0') {
-    if (/^HTTP\/[0-9]\.[0-9]$/.test(version)) return new Refusal(505, 'only HTTP/1.0, 1.1 and 2 are spoken here');
-    if (/ HTTP\//.test(version)) return new Refusal(400, 'the request target holds a space; percent-encode it');
+    if (/^HTTP\/[0-9]\.[0-9]$/.test(version)) return new Http1Refusal(505, 'only HTTP/1.0, 1.1 and 2 are spoken here');
+    if (/ HTTP\//.test(version)) return new Http1Refusal(400, 'the request target holds a space; percent-encode it');
     if (!/^HTTP\//i.test(version)) return notHttp;
-    return new Refusal(400, 'the request line does not end in a version such as HTTP/1.1');
+    return new Http1Refusal(400, 'the request line does not end in a version such as HTTP/1.1');
   }
-  const fields: Field[] = [];
+  const fields: HeaderField[] = [];
   const refusal = readFieldLines(bytes, lineEnd + 2, end, text, start, fields, limits);
   if (refusal !== undefined) return refusal;
   return completeHead(method, target, version === 'HTTP/1.1' ? '1.1' : '1.0', fields);
 }
 
-function completeHead(method: string, target: string, version: '1.0' | '1.1', fields: Field[]): Http1Head | Refusal {
+function completeHead(
+  method: string,
+  target: string,
+  version: '1.0' | '1.1',
+  fields: HeaderField[],
+): Http1Head | Http1Refusal {
   let host: string | undefined;
   let lengthBytes: number | undefined;
   let coding: string | undefined;
@@ -65,22 +76,22 @@ function completeHead(method: string, target: string, version: '1.0' | '1.1', fi
   let hasUpgrade = false;
   let expect: string | undefined;
   for (let at = 0; at < fields.length; at++) {
-    const field = fields[at] as Field;
+    const field = fields[at] as HeaderField;
     if (field.kind === fieldKind.regular) continue;
     if (field.kind === fieldKind.host) {
-      if (host !== undefined) return new Refusal(400, 'there is more than one Host; send one');
-      if (!isAuthority(field.value)) return new Refusal(400, 'the Host is not a host with an optional port');
+      if (host !== undefined) return new Http1Refusal(400, 'there is more than one Host; send one');
+      if (!isAuthority(field.value)) return new Http1Refusal(400, 'the Host is not a host with an optional port');
       host = field.value;
     } else if (field.kind === fieldKind.contentLength) {
       const length = contentLengthFrom(field.value);
-      if (length === undefined) return new Refusal(400, 'the Content-Length is not a plain number');
-      if (lengthBytes !== undefined) return new Refusal(400, 'there is more than one Content-Length; send one');
+      if (length === undefined) return new Http1Refusal(400, 'the Content-Length is not a plain number');
+      if (lengthBytes !== undefined) return new Http1Refusal(400, 'there is more than one Content-Length; send one');
       lengthBytes = length;
     } else if (field.kind === fieldKind.expect) expect = field.value.toLowerCase();
     else if (field.name === 'connection') connection += `,${field.value.toLowerCase()}`;
     else if (field.name === 'upgrade') hasUpgrade = field.value !== '';
     else if (field.name === 'transfer-encoding') {
-      if (coding !== undefined) return new Refusal(400, 'there is more than one Transfer-Encoding; send one');
+      if (coding !== undefined) return new Http1Refusal(400, 'there is more than one Transfer-Encoding; send one');
       coding = field.value.toLowerCase();
     }
   }
@@ -88,11 +99,12 @@ function completeHead(method: string, target: string, version: '1.0' | '1.1', fi
     const refusal = refuseCoding(coding, version, lengthBytes !== undefined);
     if (refusal !== undefined) return refusal;
   }
-  if (host === undefined && version === '1.1') return new Refusal(400, 'HTTP/1.1 asks for a Host; send one');
+  if (host === undefined && version === '1.1') return new Http1Refusal(400, 'HTTP/1.1 asks for a Host; send one');
   const place = placeFrom(method, target, host);
-  if (place instanceof Refusal) return place;
+  if (place instanceof Http1Refusal) return place;
   const isContinueDue = expect !== undefined && version === '1.1';
-  if (isContinueDue && expect !== '100-continue') return new Refusal(417, 'the only expectation met is 100-continue');
+  if (isContinueDue && expect !== '100-continue')
+    return new Http1Refusal(417, 'the only expectation met is 100-continue');
   const options = connection === '' ? [] : connection.split(',').map((option) => option.trim());
   const isChunked = coding !== undefined;
   return {
@@ -111,15 +123,15 @@ function completeHead(method: string, target: string, version: '1.0' | '1.1', fi
   };
 }
 
-function refuseCoding(coding: string, version: '1.0' | '1.1', hasLength: boolean): Refusal | undefined {
-  if (version === '1.0') return new Refusal(400, 'HTTP/1.0 has no Transfer-Encoding; declare a Content-Length');
-  if (hasLength) return new Refusal(400, 'both Content-Length and Transfer-Encoding are there; send one');
+function refuseCoding(coding: string, version: '1.0' | '1.1', hasLength: boolean): Http1Refusal | undefined {
+  if (version === '1.0') return new Http1Refusal(400, 'HTTP/1.0 has no Transfer-Encoding; declare a Content-Length');
+  if (hasLength) return new Http1Refusal(400, 'both Content-Length and Transfer-Encoding are there; send one');
   if (coding === 'chunked') return undefined;
   const codings = coding.split(',').map((one) => one.trim());
   const isKnown = codings.pop() === 'chunked' && codings.every((one) => bodyCodings.test(one));
   return isKnown
-    ? new Refusal(501, 'the only Transfer-Encoding read here is chunked; use Content-Encoding')
-    : new Refusal(400, 'the Transfer-Encoding is not chunked');
+    ? new Http1Refusal(501, 'the only Transfer-Encoding read here is chunked; use Content-Encoding')
+    : new Http1Refusal(400, 'the Transfer-Encoding is not chunked');
 }
 
 interface Place {
@@ -128,21 +140,21 @@ interface Place {
   readonly authority: string;
 }
 
-function placeFrom(method: string, target: string, host: string | undefined): Place | Refusal {
-  if (method === 'CONNECT') return new Refusal(501, 'this server opens no tunnels');
+function placeFrom(method: string, target: string, host: string | undefined): Place | Http1Refusal {
+  if (method === 'CONNECT') return new Http1Refusal(501, 'this server opens no tunnels');
   if (target.charCodeAt(0) === 47) return split(target, host ?? '');
   if (target === '*') {
     if (method === 'OPTIONS') return { path: '*', query: '', authority: host ?? '' };
-    return new Refusal(400, 'the target * is for OPTIONS alone');
+    return new Http1Refusal(400, 'the target * is for OPTIONS alone');
   }
   const absolute = absoluteTarget.exec(target);
-  if (absolute === null) return new Refusal(400, 'the request target is neither a path nor an http address');
+  if (absolute === null) return new Http1Refusal(400, 'the request target is neither a path nor an http address');
   const authority = absolute[1] as string;
   if (!isAuthority(authority) || authority.startsWith(':')) {
-    return new Refusal(400, 'the address in the request target names no valid host');
+    return new Http1Refusal(400, 'the address in the request target names no valid host');
   }
   if (host !== undefined && host.toLowerCase() !== authority.toLowerCase()) {
-    return new Refusal(400, 'the Host and the request target name different hosts; send the same');
+    return new Http1Refusal(400, 'the Host and the request target name different hosts; send the same');
   }
   const rest = absolute[2] ?? '/';
   return split(rest.startsWith('/') ? rest : `/${rest}`, authority);

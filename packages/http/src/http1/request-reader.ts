@@ -1,12 +1,12 @@
 /** The reading half of an HTTP/1.1 connection: bytes into heads, bodies and trailers, one request at a time. */
 import { unpinned } from '../wire/byte-gatherer.ts';
 import type { HttpLimits } from '../wire/config.ts';
-import { type Field, fieldKind } from '../wire/field.ts';
 import { FieldList, noFields } from '../wire/field-list.ts';
+import { fieldKind, type HeaderField } from '../wire/header-field.ts';
 import { ChunkedDecoder } from './chunked-decoder.ts';
 import { readFieldLines } from './field-lines.ts';
 import { LineBuffer, type LineResult } from './line-buffer.ts';
-import { Refusal } from './refusal.ts';
+import { Http1Refusal } from './refusal.ts';
 import { RepeatedHead } from './repeated-head.ts';
 import { type Http1Head, readRequestHead } from './request-head.ts';
 
@@ -19,7 +19,7 @@ export interface RequestSink {
   onHead(head: Http1Head, bytes: Buffer, end: number): void;
   onData(piece: Buffer): void;
   onBodyEnd(trailers: FieldList): void;
-  onRefusal(refusal: Refusal): void;
+  onRefusal(refusal: Http1Refusal): void;
   /** So many bytes are held behind the request that is being answered, whatever it was before. */
   onHeld(bytes: number): void;
 }
@@ -103,7 +103,7 @@ export class RequestReader {
     }
   }
 
-  #refuse(refusal: Refusal): void {
+  #refuse(refusal: Http1Refusal): void {
     this.stop();
     this.#sink.onRefusal(refusal);
   }
@@ -136,12 +136,12 @@ export class RequestReader {
     const { bytes, start, linesEnd, end } = this.#lines;
     if (linesEnd === start) {
       // One empty line before a request is forgiven (RFC 9112, 2.2); a second is not.
-      if (this.#hasSkippedLine) this.#refuse(new Refusal(400, 'the request begins with empty lines; remove them'));
+      if (this.#hasSkippedLine) this.#refuse(new Http1Refusal(400, 'the request begins with empty lines; remove them'));
       this.#hasSkippedLine = true;
       return;
     }
     const head = readRequestHead(bytes, start, linesEnd, this.#limits);
-    if (head instanceof Refusal) {
+    if (head instanceof Http1Refusal) {
       this.#refuse(head);
       return;
     }
@@ -169,7 +169,7 @@ export class RequestReader {
     const chunks = this.#chunks as ChunkedDecoder;
     const end = chunks.decode(bytes, at, this.#passOn);
     if (!this.isInBody) return end;
-    if (chunks.isBroken) this.#refuse(new Refusal(400, 'the body is not properly chunked'));
+    if (chunks.isBroken) this.#refuse(new Http1Refusal(400, 'the body is not properly chunked'));
     else if (chunks.isLast) this.#reading = 'trailers';
     return end;
   }
@@ -178,12 +178,12 @@ export class RequestReader {
 
   #endTrailers(): void {
     const { bytes, start, linesEnd } = this.#lines;
-    const fields: Field[] = [];
+    const fields: HeaderField[] = [];
     const text = bytes.toString('latin1', start, linesEnd);
     const refusal = readFieldLines(bytes, start, linesEnd, text, start, fields, this.#limits);
     if (refusal !== undefined) this.#refuse(refusal);
     else if (fields.some((field) => field.kind !== fieldKind.regular)) {
-      this.#refuse(new Refusal(400, 'a trailer frames or routes the request; send it in the head'));
+      this.#refuse(new Http1Refusal(400, 'a trailer frames or routes the request; send it in the head'));
     } else this.#endBody(new FieldList(fields));
   }
 
@@ -199,9 +199,10 @@ export class RequestReader {
   }
 }
 
-function lineRefusal(result: LineResult, isRequestLine: boolean): Refusal {
-  if (result === 'bare-line-feed') return new Refusal(400, 'a line ends without a carriage return; end lines in CRLF');
+function lineRefusal(result: LineResult, isRequestLine: boolean): Http1Refusal {
+  if (result === 'bare-line-feed')
+    return new Http1Refusal(400, 'a line ends without a carriage return; end lines in CRLF');
   return isRequestLine
-    ? new Refusal(414, 'the request line is too long; shorten it')
-    : new Refusal(431, 'the fields of the request are too large; send fewer or shorter ones');
+    ? new Http1Refusal(414, 'the request line is too long; shorten it')
+    : new Http1Refusal(431, 'the fields of the request are too large; send fewer or shorter ones');
 }

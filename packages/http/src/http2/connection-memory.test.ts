@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { ScriptedMemory } from '../wire/testing/scripted-memory.ts';
 import { requestOverheadBytes, type WireExchange, type WireHandler } from '../wire/wire-exchange.ts';
 import { errorCode } from './frames.ts';
-import { converse, listener, measure } from './testing/conversation.ts';
+import { converseHttp2, listener, measure } from './testing/conversation.ts';
 import { data, getFields, headers, postFields } from './testing/frame-tools.ts';
 
 /** Grants this much beside what every request takes. */
@@ -15,7 +15,7 @@ describe('the memory of a request over HTTP/2', () => {
   test('a stream that has to wait gets no window back, and goes on when there is room', () => {
     const memory = memoryOf(40_000);
     const limits = { streamWindowBytes: 65_535, connectionWindowBytes: 65_535 };
-    const { receive, said } = converse(measure, limits, { memory });
+    const { receive, said } = converseHttp2(measure, limits, { memory });
     receive(headers(1, postFields, false));
     receive(data(1, Buffer.alloc(16_000), false), data(1, Buffer.alloc(16_000), false));
     said();
@@ -38,7 +38,7 @@ describe('the memory of a request over HTTP/2', () => {
       };
       exchange.resume();
     };
-    const { receive, said, host } = converse(frugal, { memoryWaitMsMax: 3000 }, { memory });
+    const { receive, said, host } = converseHttp2(frugal, { memoryWaitMsMax: 3000 }, { memory });
     receive(headers(1, postFields, false), data(1, 'x'.repeat(100), false));
     host.pass(2000);
     expect(said().join()).not.toContain('429');
@@ -50,7 +50,7 @@ describe('the memory of a request over HTTP/2', () => {
   test('a stream for which there is no memory at all is refused before it is looked at', () => {
     let served = 0;
     const memory = new ScriptedMemory(requestOverheadBytes, 0);
-    const { receive, said } = converse(
+    const { receive, said } = converseHttp2(
       () => {
         served++;
       },
@@ -65,7 +65,11 @@ describe('the memory of a request over HTTP/2', () => {
   test('answers count until they have left for the kernel', () => {
     const memory = memoryOf(1e6);
     const answers: WireExchange[] = [];
-    const { receive, said, transport, connection } = converse((exchange) => answers.push(exchange), {}, { memory });
+    const { receive, said, transport, connection } = converseHttp2(
+      (exchange) => answers.push(exchange),
+      {},
+      { memory },
+    );
     receive(headers(1, getFields, true));
     transport.isStuck = true;
     answers[0]?.answer(200, [], Buffer.alloc(30_000), undefined, undefined);
@@ -82,7 +86,7 @@ describe('the memory of a request over HTTP/2', () => {
       exchange.isBodyDue = true;
       measure(exchange);
     };
-    const { receive, said, host } = converse(awaited, { bodyStallMsMax: 3000, bodyBytesPerSecondMin: 100 });
+    const { receive, said, host } = converseHttp2(awaited, { bodyStallMsMax: 3000, bodyBytesPerSecondMin: 100 });
     receive(headers(1, postFields, false), data(1, 'x', false));
     host.pass(7000);
     expect(said()).toContain(`1 reset ${errorCode.cancel}`);
@@ -91,7 +95,7 @@ describe('the memory of a request over HTTP/2', () => {
   test('a request that names its own owner takes the memory of that one', () => {
     const memory = memoryOf(100);
     const ownerOf = () => 'tenant';
-    const { receive } = converse(measure, {}, { memory, ownerOf });
+    const { receive } = converseHttp2(measure, {}, { memory, ownerOf });
     receive(headers(1, getFields, true));
     expect(memory.owners).toEqual(['192.0.2.1', 'tenant']);
   });
@@ -99,7 +103,7 @@ describe('the memory of a request over HTTP/2', () => {
 
 test('the requests of one chunk are begun a few a turn, and all of them are answered', async () => {
   const answer: WireHandler = (exchange) => exchange.answer(204, [], undefined, undefined, undefined);
-  const { receive, said, host, transport } = converse(answer);
+  const { receive, said, host, transport } = converseHttp2(answer);
   host.requestsPerTurn = 3;
   receive(...[1, 3, 5, 7, 9].map((id) => headers(id, getFields, true)));
   expect(said()).toHaveLength(3);
@@ -112,14 +116,14 @@ test('the requests of one chunk are begun a few a turn, and all of them are answ
 
 test('a head counts as much as its fields measure', () => {
   const memory = memoryOf(1e6);
-  const { receive } = converse((exchange) => exchange.resume(), {}, { memory });
+  const { receive } = converseHttp2((exchange) => exchange.resume(), {}, { memory });
   receive(headers(1, [...getFields, ['x-long', 'y'.repeat(5000)]], true));
   expect(memory.usedBytes).toBe(requestOverheadBytes + 32 + 6 + 5000);
 });
 
 test('a body that comes after the answer is thrown away, and leaves nothing held', () => {
   const memory = memoryOf(1e6);
-  const { receive, said, transport, connection } = converse(
+  const { receive, said, transport, connection } = converseHttp2(
     (exchange) => exchange.answer(200, [], Buffer.alloc(100_000), undefined, undefined),
     {},
     { memory },

@@ -4,7 +4,7 @@ import { MemoryTransport } from '../wire/testing/memory-transport.ts';
 import type { WireExchange } from '../wire/wire-exchange.ts';
 import { Http2Connection } from './connection.ts';
 import { clientPreface, errorCode, frameFlag, frameType, settingId, streamIdMax } from './frames.ts';
-import { converse, listener, measure } from './testing/conversation.ts';
+import { converseHttp2, listener, measure } from './testing/conversation.ts';
 import {
   data,
   type Fields,
@@ -38,7 +38,7 @@ describe('slow clients', () => {
   });
 
   test('a header block must be complete within headMsMax, however busily it trickles', () => {
-    const { host, receive, said } = converse(measure, { headMsMax: 5000, continuationFramesMax: 1000 });
+    const { host, receive, said } = converseHttp2(measure, { headMsMax: 5000, continuationFramesMax: 1000 });
     receive(frame(frameType.headers, 0, 1));
     for (let second = 0; second < 4; second++) {
       host.pass(1000);
@@ -50,7 +50,7 @@ describe('slow clients', () => {
   });
 
   test('a frame that is begun must go on within headMsMax', () => {
-    const { host, receive, said } = converse(measure, { headMsMax: 5000 });
+    const { host, receive, said } = converseHttp2(measure, { headMsMax: 5000 });
     receive(ping().subarray(0, 5));
     host.pass(6000);
     expect(said()).toEqual([`goaway last 0 code ${calm} frame not complete in time`]);
@@ -58,7 +58,7 @@ describe('slow clients', () => {
 
   test('a body of declared length must keep bodyBytesPerSecondMin; one without may be as slow as it likes', () => {
     const reasons: string[] = [];
-    const { host, receive, said } = converse(
+    const { host, receive, said } = converseHttp2(
       (exchange) => {
         exchange.listener = listener(
           () => {},
@@ -82,7 +82,7 @@ describe('slow clients', () => {
   });
 
   test('a body of declared length must be complete within bodyMsMax, however quick it is', () => {
-    const { host, receive, said } = converse(measure, { bodyMsMax: 5000, keepAlivePingMs: 1e6 });
+    const { host, receive, said } = converseHttp2(measure, { bodyMsMax: 5000, keepAlivePingMs: 1e6 });
     receive(headers(1, [...postFields, ['content-length', '100000']], false), headers(3, postFields, false));
     for (let second = 0; second < 6; second++) {
       receive(data(1, 'y'.repeat(1000), false));
@@ -92,7 +92,7 @@ describe('slow clients', () => {
   });
 
   test('a body nobody reads is not held against the client', () => {
-    const { host, receive, said } = converse(() => {}, { bodyStallMsMax: 1000, keepAlivePingMs: 1e6 });
+    const { host, receive, said } = converseHttp2(() => {}, { bodyStallMsMax: 1000, keepAlivePingMs: 1e6 });
     receive(headers(1, [...postFields, ['content-length', '100000']], false));
     host.pass(10_000);
     expect(said()).toEqual([]);
@@ -100,7 +100,7 @@ describe('slow clients', () => {
 
   test('an answer whose window stays closed for responseStallMsMax is given up, and its memory released', () => {
     let released = 0;
-    const { host, receive, said } = converse(
+    const { host, receive, said } = converseHttp2(
       (exchange) => exchange.answer(200, [], Buffer.alloc(100), undefined, () => released++),
       { responseStallMsMax: 5000 },
     );
@@ -119,7 +119,7 @@ describe('slow clients', () => {
       [9, true],
       [15, false],
     ] as const) {
-      const { host, receive, said } = converse(
+      const { host, receive, said } = converseHttp2(
         (exchange) => exchange.answer(200, [], Buffer.alloc(1000), undefined, undefined),
         limits,
       );
@@ -135,7 +135,7 @@ describe('slow clients', () => {
   });
 
   test('a transport that takes nothing for responseStallMsMax is destroyed', () => {
-    const { host, receive, transport } = converse(measure, { responseStallMsMax: 5000 });
+    const { host, receive, transport } = converseHttp2(measure, { responseStallMsMax: 5000 });
     transport.isStuck = true;
     receive(headers(1, getFields, true));
     host.pass(4000);
@@ -147,7 +147,7 @@ describe('slow clients', () => {
 
 describe('keepalive', () => {
   test('a silent client is pinged after keepAlivePingMs and dropped when it does not answer', () => {
-    const { host, said, transport } = converse(measure, { keepAlivePingMs: 10_000, keepAliveTimeoutMs: 5000 });
+    const { host, said, transport } = converseHttp2(measure, { keepAlivePingMs: 10_000, keepAliveTimeoutMs: 5000 });
     host.pass(9000);
     expect(said()).toEqual([]);
     host.pass(2000);
@@ -157,7 +157,10 @@ describe('keepalive', () => {
   });
 
   test('a client that answers its ping is kept', () => {
-    const { host, said, receive, transport } = converse(measure, { keepAlivePingMs: 10_000, keepAliveTimeoutMs: 5000 });
+    const { host, said, receive, transport } = converseHttp2(measure, {
+      keepAlivePingMs: 10_000,
+      keepAliveTimeoutMs: 5000,
+    });
     for (let round = 0; round < 5; round++) {
       host.pass(11_000);
       expect(said()).toEqual([`0 type ${frameType.ping}`]);
@@ -167,7 +170,7 @@ describe('keepalive', () => {
   });
 
   test('pings more often than pingIntervalMsMin earn strikes, and one too many of them too_many_pings', () => {
-    const { said, receive } = converse(measure, { pingIntervalMsMin: 10_000, pingStrikesMax: 2 });
+    const { said, receive } = converseHttp2(measure, { pingIntervalMsMin: 10_000, pingStrikesMax: 2 });
     for (let count = 0; count < 3; count++) receive(ping());
     expect(said()).toEqual([`0 type ${frameType.ping}`, `0 type ${frameType.ping}`, `0 type ${frameType.ping}`]);
     receive(ping());
@@ -175,7 +178,7 @@ describe('keepalive', () => {
   });
 
   test('pings at a decent pace, or between answers, earn none', () => {
-    const { said, receive, host } = converse(measure, { pingIntervalMsMin: 10_000, pingStrikesMax: 0 });
+    const { said, receive, host } = converseHttp2(measure, { pingIntervalMsMin: 10_000, pingStrikesMax: 0 });
     for (let count = 0; count < 5; count++) {
       receive(ping());
       host.pass(10_000);
@@ -187,7 +190,7 @@ describe('keepalive', () => {
 
 test('a stream that is being served may be pinged for as often as it is', () => {
   let exchange: WireExchange | undefined;
-  const { said, receive } = converse(
+  const { said, receive } = converseHttp2(
     (opened) => {
       exchange = opened;
       opened.start(200, []);
@@ -206,7 +209,7 @@ test('a stream that is being served may be pinged for as often as it is', () => 
 describe('age and idleness', () => {
   test('a connection older than connectionAgeMsMax is told to go, and cut off after connectionAgeGraceMs', () => {
     const exchanges: WireExchange[] = [];
-    const { host, said, receive, transport } = converse((exchange) => exchanges.push(exchange), {
+    const { host, said, receive, transport } = converseHttp2((exchange) => exchanges.push(exchange), {
       connectionAgeMsMax: 10_000,
       connectionAgeGraceMs: 5000,
       keepAlivePingMs: 1e6,
@@ -222,7 +225,7 @@ describe('age and idleness', () => {
   });
 
   test('a connection without a request for idleMsMax is told to go', () => {
-    const { host, said, receive, transport } = converse(measure, { idleMsMax: 10_000 });
+    const { host, said, receive, transport } = converseHttp2(measure, { idleMsMax: 10_000 });
     host.pass(8000);
     receive(headers(1, getFields, true));
     said();
@@ -234,7 +237,7 @@ describe('age and idleness', () => {
   });
 
   test('a request that takes long does not make its connection idle', () => {
-    const { host, receive, transport } = converse(() => {}, { idleMsMax: 10_000, keepAlivePingMs: 1e6 });
+    const { host, receive, transport } = converseHttp2(() => {}, { idleMsMax: 10_000, keepAlivePingMs: 1e6 });
     receive(headers(1, getFields, true));
     host.pass(60_000);
     expect(transport.isEnded).toBe(false);

@@ -1,5 +1,5 @@
 /** Everything about a connection that depends on time, looked at once a second: one wheel entry, a few stamps. */
-import { isBodyQuickEnough, lingerMs, lookMsMax, lookMsOf } from '../wire/connection-look.ts';
+import { checkMsMax, checkMsOf, isBodyQuickEnough, lingerMs } from '../wire/connection-check.ts';
 import { isTooLittle, ResponsePace } from '../wire/response-pace.ts';
 import { WheelEntry } from '../wire/timing-wheel.ts';
 import type { Http2Connection } from './connection.ts';
@@ -32,7 +32,7 @@ export class ConnectionTimes extends WheelEntry {
 
   #lookMs(): number {
     const { limits } = this.#connection.host;
-    return Math.min(lookMsOf(limits), limits.keepAliveTimeoutMs, limits.keepAlivePingMs);
+    return Math.min(checkMsOf(limits), limits.keepAliveTimeoutMs, limits.keepAlivePingMs);
   }
 
   /** When the last request was answered, or the connection began; while a header block or frame arrives, when that did. */
@@ -187,6 +187,6 @@ export class ConnectionTimes extends WheelEntry {
     const isIdle = connection.receiver.streams.size === 0 && connection.isEstablished;
     if (isIdle && nowMs - this.#answeredMs >= limits.idleMsMax) connection.drain();
     // A client that does not answer the ping of a drain gets its final notice a look later.
-    if (connection.isDraining && isIdle && nowMs - this.#receivedMs >= lookMsMax) connection.finishDrain();
+    if (connection.isDraining && isIdle && nowMs - this.#receivedMs >= checkMsMax) connection.finishDrain();
   }
 }

@@ -4,7 +4,7 @@ import { MemoryTransport } from '../wire/testing/memory-transport.ts';
 import type { WireExchange } from '../wire/wire-exchange.ts';
 import { Http2Connection } from './connection.ts';
 import { errorCode, frameFlag, frameType, streamIdMax } from './frames.ts';
-import { converse, listener, measure } from './testing/conversation.ts';
+import { converseHttp2, listener, measure } from './testing/conversation.ts';
 import {
   data,
   type Fields,
@@ -29,14 +29,14 @@ describe('requests and answers', () => {
   });
 
   test('a body in many frames, padded ones among them, is measured right', () => {
-    const { receive, said } = converse(measure);
+    const { receive, said } = converseHttp2(measure);
     const padded = frame(frameType.data, frameFlag.padded, 1, Buffer.from('\x03abc\0\0\0', 'latin1'));
     receive(headers(1, postFields, false), data(1, 'hello', false), padded, data(1, '', true));
     expect(said()).toEqual(['1 headers :status=200 x-bytes=8 end']);
   });
 
   test('answers to many requests of one chunk begin to leave before all are worked on', () => {
-    const { receive, said, transport } = converse(measure);
+    const { receive, said, transport } = converseHttp2(measure);
     const write = vi.spyOn(transport, 'write');
     const ids = Array.from({ length: 40 }, (_, index) => 2 * index + 1);
     receive(...ids.flatMap((id) => [headers(id, postFields, false), data(id, 'a', true)]));
@@ -45,7 +45,7 @@ describe('requests and answers', () => {
   });
 
   test('an answer with trailers has no length, and ends with the trailers', () => {
-    const { receive, said } = converse((exchange) =>
+    const { receive, said } = converseHttp2((exchange) =>
       exchange.answer(200, [], Buffer.from('hello'), [['grpc-status', '0']], undefined),
     );
     receive(headers(1, getFields, true));
@@ -53,7 +53,7 @@ describe('requests and answers', () => {
   });
 
   test('an answer to HEAD says the length and sends no body', () => {
-    const { receive, said } = converse((exchange) =>
+    const { receive, said } = converseHttp2((exchange) =>
       exchange.answer(200, [], Buffer.from('hello'), undefined, undefined),
     );
     receive(headers(1, [[':method', 'HEAD'], ...getFields.slice(1)], true));
@@ -62,7 +62,7 @@ describe('requests and answers', () => {
 
   test('an interim answer comes when the body is wanted, and never after the final one', () => {
     const waiting: WireExchange[] = [];
-    const { receive, said } = converse((exchange) => waiting.push(exchange));
+    const { receive, said } = converseHttp2((exchange) => waiting.push(exchange));
     receive(headers(1, [...postFields, ['expect', '100-continue']], false));
     expect(said()).toEqual([]);
     const [exchange] = waiting as [WireExchange];
@@ -75,13 +75,13 @@ describe('requests and answers', () => {
   });
 
   test('an expectation nobody can meet is refused', () => {
-    const { receive, said } = converse(measure);
+    const { receive, said } = converseHttp2(measure);
     receive(headers(1, [...getFields, ['expect', 'tea']], true));
     expect(said()[0]).toContain(':status=417');
   });
 
   test('an answer before the end of the body asks the client to stop, and what still comes is ignored', () => {
-    const { receive, said } = converse((exchange) => exchange.answer(413, [], undefined, undefined, undefined));
+    const { receive, said } = converseHttp2((exchange) => exchange.answer(413, [], undefined, undefined, undefined));
     receive(headers(1, postFields, false));
     expect(said()).toEqual(['1 headers :status=413 end', `1 reset ${errorCode.noError}`]);
     receive(data(1, 'late', false), headers(1, [['x-late', 'yes']], true));
@@ -90,7 +90,7 @@ describe('requests and answers', () => {
 
   test('cookies sent in crumbs are whole again', () => {
     let cookie: string | undefined;
-    const { receive } = converse((exchange) => {
+    const { receive } = converseHttp2((exchange) => {
       cookie = exchange.headers.get('cookie');
       exchange.answer(204, [], undefined, undefined, undefined);
     });
@@ -99,7 +99,7 @@ describe('requests and answers', () => {
   });
 
   test('a header block longer than a frame goes out in pieces', () => {
-    const { receive, transport, host } = converse((exchange) =>
+    const { receive, transport, host } = converseHttp2((exchange) =>
       exchange.answer(200, [['x-long', 'v'.repeat(40_000)]], undefined, undefined, undefined),
     );
     receive(headers(1, getFields, true));
@@ -108,7 +108,7 @@ describe('requests and answers', () => {
   });
 
   test('a field that may not be sent breaks nothing but its own answer', () => {
-    const { receive, said } = converse((exchange) => {
+    const { receive, said } = converseHttp2((exchange) => {
       const fields: [string, string][] = [
         ['x-good', 'indexed'],
         ...(exchange.path === '/bad' ? [['X-Bad', ''] as [string, string]] : []),
@@ -132,7 +132,7 @@ describe('requests and answers', () => {
 describe('endings', () => {
   test('a reset by the client reaches the application once', () => {
     const reasons: string[] = [];
-    const { receive } = converse((exchange) => {
+    const { receive } = converseHttp2((exchange) => {
       exchange.listener = listener(
         () => {},
         (reason) => reasons.push(reason),
@@ -145,7 +145,7 @@ describe('endings', () => {
 
   test('drain announces itself, takes what was on its way, answers what is open and then closes', () => {
     const exchanges: WireExchange[] = [];
-    const { receive, said, connection, transport } = converse((exchange) => exchanges.push(exchange));
+    const { receive, said, connection, transport } = converseHttp2((exchange) => exchanges.push(exchange));
     receive(headers(1, getFields, true));
     connection.drain();
     expect(said()).toEqual([`goaway last ${streamIdMax} code 0 `, `0 type ${frameType.ping}`]);
@@ -161,7 +161,7 @@ describe('endings', () => {
 
   test('a connection error says why and cuts everything off', () => {
     const reasons: string[] = [];
-    const { receive, said, transport } = converse((exchange) => {
+    const { receive, said, transport } = converseHttp2((exchange) => {
       exchange.listener = listener(
         () => {},
         (reason) => reasons.push(reason),
@@ -174,15 +174,15 @@ describe('endings', () => {
   });
 
   test('frames on streams that are gone are answered by how they went', () => {
-    const { receive, said } = converse(measure);
+    const { receive, said } = converseHttp2(measure);
     receive(headers(3, postFields, false), reset(3), data(3, 'x', false));
     expect(said()).toEqual([`3 reset ${errorCode.streamClosed}`]);
     receive(windowUpdate(3, 1), reset(3));
     expect(said()).toEqual([]);
-    const skipped = converse(measure);
+    const skipped = converseHttp2(measure);
     skipped.receive(headers(5, getFields, true), headers(3, getFields, true));
     expect(skipped.said()[1]).toContain(`code ${errorCode.protocolError}`);
-    const completed = converse(measure);
+    const completed = converseHttp2(measure);
     completed.receive(headers(1, getFields, true), headers(1, getFields, true));
     expect(completed.said()[1]).toContain(`code ${errorCode.streamClosed}`);
   });
@@ -197,9 +197,9 @@ test('a byte at a time, everything reads the same', () => {
     headers(1, [['x-trailer', 'yes']], true),
     headers(3, getFields, true),
   ]);
-  const whole = converse(measure);
+  const whole = converseHttp2(measure);
   whole.receive(conversation);
-  const cut = converse(measure);
+  const cut = converseHttp2(measure);
   for (const byte of conversation) cut.receive(Buffer.of(byte));
   expect(cut.said()).toEqual(whole.said());
 });

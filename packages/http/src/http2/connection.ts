@@ -13,8 +13,8 @@ import { piecesPerTurn, type YieldingConnection, yieldTurn } from '../wire/yield
 import { ConnectionTimes } from './connection-times.ts';
 import { sendGoaway, sendPing, sendReset, sendSettings, sendWindowUpdate } from './control-frames.ts';
 import { ControlReceiver } from './control-receiver.ts';
-import { FrameReader, type FrameSink } from './frame-reader.ts';
-import { clientPreface, type ErrorCode, errorCode, frameFlag, frameType, streamIdMax } from './frames.ts';
+import { type FrameSink, Http2FrameReader } from './frame-reader.ts';
+import { clientPreface, errorCode, frameFlag, frameType, type Http2ErrorCode, streamIdMax } from './frames.ts';
 import { RequestReceiver } from './request-receiver.ts';
 import { Http2Sender } from './sender.ts';
 import type { Http2Stream } from './stream.ts';
@@ -37,7 +37,7 @@ export class Http2Connection implements Connection, FrameSink, YieldingConnectio
   readonly sender: Http2Sender;
   readonly receiver: RequestReceiver;
   readonly times: ConnectionTimes;
-  readonly #reader: FrameReader;
+  readonly #reader: Http2FrameReader;
   readonly #control: ControlReceiver;
   readonly #controlFrames: TokenBucket;
   readonly #memory: ConnectionMemory;
@@ -69,7 +69,7 @@ export class Http2Connection implements Connection, FrameSink, YieldingConnectio
     this.sender = new Http2Sender(host, new Output(host.arena, transport), this.#controlFrames);
     this.receiver = new RequestReceiver(this);
     this.#control = new ControlReceiver(this);
-    this.#reader = new FrameReader(this);
+    this.#reader = new Http2FrameReader(this);
     this.times = new ConnectionTimes(this);
     sendSettings(this.sender.output, limits);
   }
@@ -219,7 +219,7 @@ export class Http2Connection implements Connection, FrameSink, YieldingConnectio
   }
 
   /** A connection error: says why, and closes. */
-  fail(code: ErrorCode, reason: string): void {
+  fail(code: Http2ErrorCode, reason: string): void {
     if (this.isStopped) return;
     this.stop(reason);
     sendGoaway(this.sender.output, this.receiver.lastStreamId, code, reason);
@@ -236,7 +236,7 @@ export class Http2Connection implements Connection, FrameSink, YieldingConnectio
   }
 
   /** A stream error that the client caused: it counts, so that provoked resets cannot be had without end. */
-  rejectStream(streamId: number, code: ErrorCode): void {
+  rejectStream(streamId: number, code: Http2ErrorCode): void {
     sendReset(this.sender.output, streamId, code);
     this.receiver.closed.addReset(streamId, false);
     this.countReset();
@@ -246,7 +246,7 @@ export class Http2Connection implements Connection, FrameSink, YieldingConnectio
     if (!this.#resets.spend(this.nowMs)) this.fail(errorCode.enhanceYourCalm, 'too_many_resets');
   }
 
-  resetStream(stream: Http2Stream, code: ErrorCode, reason: string): void {
+  resetStream(stream: Http2Stream, code: Http2ErrorCode, reason: string): void {
     if (stream.isClosed) return;
     sendReset(this.sender.output, stream.id, code);
     this.receiver.closed.addReset(stream.id, false);

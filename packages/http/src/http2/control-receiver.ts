@@ -1,7 +1,7 @@
 /** Frames about the connection or its streams that carry no request: SETTINGS, PING, windows, resets, GOAWAY. */
 import type { Http2Connection } from './connection.ts';
 import { sendPing, sendSettingsAck } from './control-frames.ts';
-import { errorCode, frameFlag, frameType, readUint32, windowBytesMax } from './frames.ts';
+import { errorCode, frameFlag, frameType, readUint32BigEndian, windowBytesMax } from './frames.ts';
 
 /** A stream the client gave up sooner than this was hardly meant. */
 const prematureMs = 1000;
@@ -30,7 +30,7 @@ export class ControlReceiver {
       return;
     }
     if (!connection.countFrame()) return;
-    const increment = readUint32(bytes, start) & 0x7fffffff;
+    const increment = readUint32BigEndian(bytes, start) & 0x7fffffff;
     if (streamId === 0) {
       if (increment === 0) connection.fail(errorCode.protocolError, 'window increment of 0');
       else if (connection.sender.windowBytes + increment > windowBytesMax) {
@@ -68,7 +68,7 @@ export class ControlReceiver {
     }
     const isPremature = connection.nowMs - stream.bornMs < prematureMs;
     connection.receiver.closed.addReset(streamId, true);
-    connection.close(stream, `the client reset the stream with code ${readUint32(bytes, start)}`);
+    connection.close(stream, `the client reset the stream with code ${readUint32BigEndian(bytes, start)}`);
     if (isPremature) connection.countReset();
   }
 
@@ -136,7 +136,7 @@ export class ControlReceiver {
       return;
     }
     if (!connection.countFrame()) return;
-    const isSelfDependent = end - start === 5 && (readUint32(bytes, start) & 0x7fffffff) === streamId;
+    const isSelfDependent = end - start === 5 && (readUint32BigEndian(bytes, start) & 0x7fffffff) === streamId;
     if (end - start === 5 && !isSelfDependent) return;
     const code = isSelfDependent ? errorCode.protocolError : errorCode.frameSizeError;
     const stream = connection.receiver.streams.get(streamId);

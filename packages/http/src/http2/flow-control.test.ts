@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { WireExchange } from '../wire/wire-exchange.ts';
 import { errorCode, settingId } from './frames.ts';
-import { converse, listener } from './testing/conversation.ts';
+import { converseHttp2, listener } from './testing/conversation.ts';
 import {
   data,
   type Fields,
@@ -15,7 +15,9 @@ import {
 
 describe('flow control', () => {
   test('a body is sent as far as the windows allow, and goes on as they open', () => {
-    const { receive, said } = converse((exchange) => exchange.answer(200, [], Buffer.alloc(50), undefined, undefined));
+    const { receive, said } = converseHttp2((exchange) =>
+      exchange.answer(200, [], Buffer.alloc(50), undefined, undefined),
+    );
     receive(settings([settingId.initialWindowSize, 10]), headers(1, getFields, true));
     expect(said()).toEqual(['settings ack', '1 headers :status=200 content-length=50', '1 data 10']);
     receive(windowUpdate(1, 5));
@@ -27,7 +29,9 @@ describe('flow control', () => {
   });
 
   test('a window that settings made negative stays closed until it is positive again', () => {
-    const { receive, said } = converse((exchange) => exchange.answer(200, [], Buffer.alloc(50), undefined, undefined));
+    const { receive, said } = converseHttp2((exchange) =>
+      exchange.answer(200, [], Buffer.alloc(50), undefined, undefined),
+    );
     receive(settings([settingId.initialWindowSize, 20]), headers(1, getFields, true));
     receive(settings([settingId.initialWindowSize, 5]));
     said();
@@ -38,7 +42,7 @@ describe('flow control', () => {
   });
 
   test('the connection window is shared: streams take turns', () => {
-    const { receive, said } = converse((exchange) =>
+    const { receive, said } = converseHttp2((exchange) =>
       exchange.answer(200, [], Buffer.alloc(100_000), undefined, undefined),
     );
     receive(settings([settingId.initialWindowSize, 1 << 20]), headers(1, getFields, true), headers(3, getFields, true));
@@ -54,7 +58,7 @@ describe('flow control', () => {
 
   test('the client gets its window back only as the application reads', () => {
     let exchange: WireExchange | undefined;
-    const { receive, said } = converse(
+    const { receive, said } = converseHttp2(
       (opened) => {
         exchange = opened;
         opened.listener = listener(() => {});
@@ -70,12 +74,12 @@ describe('flow control', () => {
 
   test('more than the window is a flow control error, of the stream or of the connection', () => {
     const limits = { streamWindowBytes: 65_535, connectionWindowBytes: 100_000 };
-    const { receive, said } = converse(() => {}, limits);
+    const { receive, said } = converseHttp2(() => {}, limits);
     receive(headers(1, postFields, false));
     for (let count = 0; count < 4; count++) receive(data(1, Buffer.alloc(16_000), false));
     receive(data(1, Buffer.alloc(1536), false));
     expect(said()).toEqual([`1 reset ${errorCode.flowControlError}`, '0 window 65536']);
-    const other = converse(() => {}, limits);
+    const other = converseHttp2(() => {}, limits);
     other.receive(headers(1, postFields, false), headers(3, postFields, false));
     for (let count = 0; count < 7; count++) other.receive(data(count % 2 === 0 ? 1 : 3, Buffer.alloc(16_000), false));
     expect(other.said()[0]).toContain(`code ${errorCode.flowControlError}`);
@@ -84,7 +88,7 @@ describe('flow control', () => {
   test('an application that writes faster than the client takes is told to wait, and when to go on', () => {
     let exchange: WireExchange | undefined;
     let drains = 0;
-    const { receive, said } = converse((opened) => {
+    const { receive, said } = converseHttp2((opened) => {
       exchange = opened;
       opened.listener = { ...listener(() => {}), onDrain: () => drains++ };
       opened.start(200, []);
@@ -101,7 +105,7 @@ describe('flow control', () => {
 
   test('a client that gives back its window frame by frame is not taken for a flood', () => {
     const bytes = 16_384 * 500;
-    const { receive, said } = converse(
+    const { receive, said } = converseHttp2(
       (exchange) => exchange.answer(200, [], Buffer.alloc(bytes), undefined, undefined),
       {
         controlFramesBurstMax: 20,
@@ -118,7 +122,7 @@ describe('flow control', () => {
   });
 
   test('small writes of one tick leave in one frame', () => {
-    const { receive, said } = converse((exchange) => {
+    const { receive, said } = converseHttp2((exchange) => {
       exchange.start(200, []);
       for (let at = 0; at < 10; at++) exchange.write(Buffer.alloc(7));
       exchange.end([['x-end', 'yes']]);
@@ -129,7 +133,7 @@ describe('flow control', () => {
 
   test('a transport that takes nothing stops the body and then the reading', () => {
     const body = Buffer.alloc(1 << 20);
-    const { receive, transport, connection } = converse(
+    const { receive, transport, connection } = converseHttp2(
       (exchange) => exchange.answer(200, [], body, undefined, undefined),
       { outputBytesMax: 65_536 },
     );
@@ -147,7 +151,7 @@ describe('flow control', () => {
 describe('release', () => {
   test('a small body is free at once, a large one when the kernel has it', () => {
     const released: string[] = [];
-    const { receive, transport, host } = converse((exchange) => {
+    const { receive, transport, host } = converseHttp2((exchange) => {
       const bytes = exchange.path === '/small' ? 100 : 10_000;
       exchange.answer(200, [], Buffer.alloc(bytes), undefined, () => released.push(exchange.path));
     });
@@ -162,7 +166,7 @@ describe('release', () => {
 
   test('a body that never leaves is released when the stream or the connection goes', () => {
     let released = 0;
-    const { receive, connection } = converse((exchange) =>
+    const { receive, connection } = converseHttp2((exchange) =>
       exchange.answer(200, [], Buffer.alloc(10_000), undefined, () => released++),
     );
     receive(settings([settingId.initialWindowSize, 0]), headers(1, getFields, true), headers(3, getFields, true));

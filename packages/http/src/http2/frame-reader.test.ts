@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { FrameReader, type FrameSink } from './frame-reader.ts';
+import { type FrameSink, Http2FrameReader } from './frame-reader.ts';
 import { frameFlag, frameType } from './frames.ts';
 import { frame } from './testing/frame-tools.ts';
 
@@ -37,7 +37,7 @@ class Scribe implements FrameSink {
 
 function read(chunks: readonly Buffer[]): string[] {
   const scribe = new Scribe();
-  const reader = new FrameReader(scribe);
+  const reader = new Http2FrameReader(scribe);
   for (const chunk of chunks) reader.read(chunk, 0);
   return scribe.said;
 }
@@ -79,7 +79,7 @@ test('data is passed on as it comes, without waiting for its frame', () => {
   const pieces: number[] = [];
   const scribe = new Scribe();
   scribe.onDataPiece = (piece) => pieces.push(piece.length);
-  const reader = new FrameReader(scribe);
+  const reader = new Http2FrameReader(scribe);
   const bytes = frame(frameType.data, 0, 1, Buffer.alloc(1000));
   reader.read(bytes.subarray(0, 509), 0);
   expect(pieces).toEqual([500]);

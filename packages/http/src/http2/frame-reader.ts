@@ -2,7 +2,7 @@
  * Cuts what arrives into frames, in place. A DATA frame's payload is passed on as it comes, never gathered; any other
  * frame is passed on whole, out of the chunk it lies in, and copied only when it straddles two chunks.
  */
-import { frameFlag, frameHeaderBytes, frameType, readUint32 } from './frames.ts';
+import { frameFlag, frameType, http2FrameHeaderBytes, readUint32BigEndian } from './frames.ts';
 
 export interface FrameSink {
   /** Nothing more is to be read: the connection failed or was closed. */
@@ -24,7 +24,7 @@ export interface FrameSink {
 
 const knownTypes = frameType.continuation;
 
-export class FrameReader {
+export class Http2FrameReader {
   readonly #sink: FrameSink;
   #header: Buffer | undefined = undefined;
   #headerHave = 0;
@@ -78,22 +78,22 @@ export class FrameReader {
     let at = from;
     let bytes = chunk;
     let start = at;
-    if (this.#headerHave > 0 || chunk.length - at < frameHeaderBytes) {
-      this.#header ??= Buffer.alloc(frameHeaderBytes);
-      const taken = Math.min(frameHeaderBytes - this.#headerHave, chunk.length - at);
+    if (this.#headerHave > 0 || chunk.length - at < http2FrameHeaderBytes) {
+      this.#header ??= Buffer.alloc(http2FrameHeaderBytes);
+      const taken = Math.min(http2FrameHeaderBytes - this.#headerHave, chunk.length - at);
       chunk.copy(this.#header, this.#headerHave, at, at + taken);
       this.#headerHave += taken;
       at += taken;
-      if (this.#headerHave < frameHeaderBytes) return at;
+      if (this.#headerHave < http2FrameHeaderBytes) return at;
       bytes = this.#header;
       start = 0;
       this.#headerHave = 0;
-    } else at += frameHeaderBytes;
+    } else at += http2FrameHeaderBytes;
     const length =
       ((bytes[start] as number) << 16) | ((bytes[start + 1] as number) << 8) | (bytes[start + 2] as number);
     this.#type = bytes[start + 3] as number;
     this.#flags = bytes[start + 4] as number;
-    this.#streamId = readUint32(bytes, start + 5) & 0x7fffffff;
+    this.#streamId = readUint32BigEndian(bytes, start + 5) & 0x7fffffff;
     this.#left = length;
     this.#isData = this.#type === frameType.data;
     this.#padding = 0;

@@ -14,7 +14,7 @@ export const frameType = {
 
 export const frameFlag = { endStream: 0x1, ack: 0x1, endHeaders: 0x4, padded: 0x8, priority: 0x20 } as const;
 
-export const frameHeaderBytes = 9;
+export const http2FrameHeaderBytes = 9;
 
 export const errorCode = {
   noError: 0,
@@ -33,7 +33,7 @@ export const errorCode = {
   http11Required: 13,
 } as const;
 
-export type ErrorCode = (typeof errorCode)[keyof typeof errorCode];
+export type Http2ErrorCode = (typeof errorCode)[keyof typeof errorCode];
 
 export const settingId = {
   headerTableSize: 1,
@@ -52,7 +52,7 @@ export const streamIdMax = 2 ** 31 - 1;
 
 export const clientPreface = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', 'latin1');
 
-export function readUint32(bytes: Uint8Array, at: number): number {
+export function readUint32BigEndian(bytes: Uint8Array, at: number): number {
   return (
     (((bytes[at] as number) << 24) |
       ((bytes[at + 1] as number) << 16) |
@@ -62,7 +62,7 @@ export function readUint32(bytes: Uint8Array, at: number): number {
   );
 }
 
-export function writeUint32(bytes: Uint8Array, at: number, value: number): void {
+export function writeUint32BigEndian(bytes: Uint8Array, at: number, value: number): void {
   bytes[at] = value >>> 24;
   bytes[at + 1] = value >>> 16;
   bytes[at + 2] = value >>> 8;
@@ -82,5 +82,5 @@ export function writeFrameHeader(
   bytes[at + 2] = length;
   bytes[at + 3] = type;
   bytes[at + 4] = flags;
-  writeUint32(bytes, at + 5, streamId);
+  writeUint32BigEndian(bytes, at + 5, streamId);
 }

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { WireExchange } from '../wire/wire-exchange.ts';
 import { errorCode, frameFlag, frameType, streamIdMax } from './frames.ts';
-import { converse, measure } from './testing/conversation.ts';
+import { converseHttp2, measure } from './testing/conversation.ts';
 import {
   data,
   type Fields,
@@ -15,27 +15,27 @@ import {
 
 describe('limits', () => {
   test('a list over headerListBytesMax is answered with 431, and the next request served', () => {
-    const { receive, said } = converse(measure, { headerListBytesMax: 1024 });
+    const { receive, said } = converseHttp2(measure, { headerListBytesMax: 1024 });
     receive(headers(1, [...getFields, ['x-long', 'v'.repeat(1000)]], true), headers(3, getFields, true));
     expect(said()).toEqual(['1 headers :status=431 end', '3 headers :status=200 x-bytes=0 end']);
   });
 
   test('more fields than headerFieldsMax are answered with 431', () => {
-    const { receive, said } = converse(measure, { headerFieldsMax: 8 });
+    const { receive, said } = converseHttp2(measure, { headerFieldsMax: 8 });
     const more = (count: number): Fields => Array.from({ length: count }, (_, at) => [`x-${at}`, ''] as const);
     receive(headers(1, [...getFields, ...more(4)], true), headers(3, [...getFields, ...more(5)], true));
     expect(said()).toEqual(['1 headers :status=200 x-bytes=0 end', '3 headers :status=431 end']);
   });
 
   test('a block over headBytesMax ends the connection', () => {
-    const { receive, said, transport } = converse(measure, { headBytesMax: 1024 });
+    const { receive, said, transport } = converseHttp2(measure, { headBytesMax: 1024 });
     receive(headers(1, [...getFields, ['x-long', 'v'.repeat(2000)]], true));
     expect(said()).toEqual([`goaway last 0 code ${errorCode.enhanceYourCalm} header block too large`]);
     expect(transport.isEnded).toBe(true);
   });
 
   test('more CONTINUATION frames than continuationFramesMax end the connection', () => {
-    const { receive, said } = converse(measure, { continuationFramesMax: 2 });
+    const { receive, said } = converseHttp2(measure, { continuationFramesMax: 2 });
     const block = literalBlock(getFields);
     const parts = (count: number, id: number) => [
       frame(frameType.headers, frameFlag.endStream, id, block.subarray(0, 3)),
@@ -52,7 +52,7 @@ describe('limits', () => {
 
   test('a stream over streamsMax is refused, also when the others were cancelled but not finished', () => {
     const exchanges: WireExchange[] = [];
-    const { receive, said } = converse((exchange) => exchanges.push(exchange), { streamsMax: 2 });
+    const { receive, said } = converseHttp2((exchange) => exchanges.push(exchange), { streamsMax: 2 });
     receive(headers(1, getFields, true), headers(3, getFields, true), headers(5, getFields, true));
     expect(said()).toEqual([`5 reset ${errorCode.refusedStream}`]);
     receive(reset(1), headers(7, getFields, true));
@@ -64,7 +64,7 @@ describe('limits', () => {
   });
 
   test('a frame over frameBytesMax ends the connection', () => {
-    const { receive, said } = converse(measure, { frameBytesMax: 20_000 });
+    const { receive, said } = converseHttp2(measure, { frameBytesMax: 20_000 });
     receive(headers(1, postFields, false), data(1, Buffer.alloc(20_000), false));
     expect(said()).toEqual([]);
     receive(data(1, Buffer.alloc(20_001), false));
@@ -72,7 +72,7 @@ describe('limits', () => {
   });
 
   test('when the numbers of streams run out the client is told to go, and still answered', () => {
-    const { receive, said } = converse(measure);
+    const { receive, said } = converseHttp2(measure);
     receive(headers(streamIdMax, getFields, true));
     expect(said()).toEqual([
       `${streamIdMax} headers :status=200 x-bytes=0 end`,

@@ -1,9 +1,9 @@
 import {
-  type ErrorCode,
   errorCode,
   frameBytesDefault,
   frameBytesLimit,
-  readUint32,
+  type Http2ErrorCode,
+  readUint32BigEndian,
   settingId,
   windowBytesDefault,
   windowBytesMax,
@@ -19,12 +19,12 @@ export class PeerSettings {
   frameBytesMax = frameBytesDefault;
 
   /** Applies the payload of a SETTINGS frame in order; returns what is wrong with it, `noError` when nothing. */
-  apply(bytes: Uint8Array, start: number, end: number): ErrorCode {
+  apply(bytes: Uint8Array, start: number, end: number): Http2ErrorCode {
     if ((end - start) % 6 !== 0) return errorCode.frameSizeError;
     if ((end - start) / 6 > settingsPerFrameMax) return errorCode.enhanceYourCalm;
     for (let at = start; at < end; at += 6) {
       const id = ((bytes[at] as number) << 8) | (bytes[at + 1] as number);
-      const value = readUint32(bytes, at + 2);
+      const value = readUint32BigEndian(bytes, at + 2);
       if (id === settingId.headerTableSize) this.headerTableBytes = value;
       else if (id === settingId.enablePush && value > 1) return errorCode.protocolError;
       else if (id === settingId.initialWindowSize) {

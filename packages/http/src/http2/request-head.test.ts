@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { errorCode } from './frames.ts';
-import { converse, measure } from './testing/conversation.ts';
+import { converseHttp2, measure } from './testing/conversation.ts';
 import { data, type Fields, getFields, headers, postFields } from './testing/frame-tools.ts';
 
 describe('malformed requests are stream errors', () => {
@@ -40,7 +40,7 @@ describe('malformed requests are stream errors', () => {
   for (const [name, fields] of cases) {
     test(name, () => {
       let handled = 0;
-      const { receive, said } = converse((exchange) => {
+      const { receive, said } = converseHttp2((exchange) => {
         handled++;
         exchange.answer(204, [], undefined, undefined, undefined);
       });
@@ -51,7 +51,7 @@ describe('malformed requests are stream errors', () => {
   }
 
   test('a body longer or shorter than declared', () => {
-    const { receive, said } = converse(measure);
+    const { receive, said } = converseHttp2(measure);
     const declared: Fields = [...postFields, ['content-length', '5']];
     receive(headers(1, declared, false), data(1, 'too long', false));
     receive(headers(3, declared, false), data(3, 'ab', true));
@@ -66,7 +66,7 @@ describe('malformed requests are stream errors', () => {
   });
 
   test('trailers with a pseudo-header, or without an end', () => {
-    const { receive, said } = converse(measure);
+    const { receive, said } = converseHttp2(measure);
     receive(headers(1, postFields, false), headers(1, [[':path', '/']], true));
     receive(headers(3, postFields, false), headers(3, [['x-a', 'b']], false));
     expect(said()).toEqual([`1 reset ${errorCode.protocolError}`, `3 reset ${errorCode.protocolError}`]);

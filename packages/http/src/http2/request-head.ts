@@ -1,12 +1,12 @@
 /** A decoded header block as a request, or why it is malformed (RFC 9113, 8.2 and 8.3). */
 
 import { contentLengthFrom } from '../wire/content-length.ts';
-import { type Field, fieldKind } from '../wire/field.ts';
 import { FieldList } from '../wire/field-list.ts';
+import { fieldKind, type HeaderField } from '../wire/header-field.ts';
 import type { RequestHead } from '../wire/wire-exchange.ts';
 
 /** The request, or undefined when the block is malformed: a stream error. */
-export function requestHeadFrom(fields: readonly Field[], isBodyEmpty: boolean): RequestHead | undefined {
+export function requestHeadFrom(fields: readonly HeaderField[], isBodyEmpty: boolean): RequestHead | undefined {
   let method: string | undefined;
   let scheme: string | undefined;
   let path: string | undefined;
@@ -16,7 +16,7 @@ export function requestHeadFrom(fields: readonly Field[], isBodyEmpty: boolean):
   let first = 0;
   let cookies = 0;
   for (; first < fields.length; first++) {
-    const field = fields[first] as Field;
+    const field = fields[first] as HeaderField;
     const kind = field.kind;
     if (!field.isValid) return undefined;
     if (kind === fieldKind.method && method === undefined) method = field.value;
@@ -27,7 +27,7 @@ export function requestHeadFrom(fields: readonly Field[], isBodyEmpty: boolean):
     else break;
   }
   for (let at = first; at < fields.length; at++) {
-    const field = fields[at] as Field;
+    const field = fields[at] as HeaderField;
     if (!field.isValid) return undefined;
     const kind = field.kind;
     if (kind === fieldKind.regular) continue;
@@ -69,18 +69,18 @@ export function requestHeadFrom(fields: readonly Field[], isBodyEmpty: boolean):
 }
 
 /** Trailers may hold no pseudo-header and nothing that belongs to a connection. */
-export function areTrailers(fields: readonly Field[]): boolean {
+export function areTrailers(fields: readonly HeaderField[]): boolean {
   for (let at = 0; at < fields.length; at++) {
-    const field = fields[at] as Field;
+    const field = fields[at] as HeaderField;
     if (!field.isValid || (field.kind >= fieldKind.method && field.kind <= fieldKind.connectionSpecific)) return false;
   }
   return true;
 }
 
 /** HTTP/2 clients may cut one cookie field into crumbs; applications expect it whole (8.2.3). */
-function withJoinedCookies(fields: readonly Field[]): readonly Field[] {
+function withJoinedCookies(fields: readonly HeaderField[]): readonly HeaderField[] {
   const crumbs = fields.filter((field) => field.kind === fieldKind.cookie);
-  const first = crumbs[0] as Field;
+  const first = crumbs[0] as HeaderField;
   const value = crumbs.map((field) => field.value).join('; ');
   const rest = fields.filter((field) => field.kind !== fieldKind.cookie);
   return [...rest, { name: first.name, value, kind: first.kind, isValid: true }];

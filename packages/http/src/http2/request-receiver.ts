@@ -1,11 +1,11 @@
 /** The receiving half of a connection: header blocks and DATA frames into requests, under stream states and windows. */
 
 import { HpackDecoder } from '../hpack/decoder.ts';
-import type { Field } from '../wire/field.ts';
 import { FieldList, noFields } from '../wire/field-list.ts';
+import type { HeaderField } from '../wire/header-field.ts';
 import { ClosedStreams } from './closed-streams.ts';
 import type { Http2Connection } from './connection.ts';
-import { type ErrorCode, errorCode, frameFlag, readUint32, streamIdMax } from './frames.ts';
+import { errorCode, frameFlag, type Http2ErrorCode, readUint32BigEndian, streamIdMax } from './frames.ts';
 import { HeaderBlock } from './header-block.ts';
 import { areTrailers, requestHeadFrom } from './request-head.ts';
 import { Http2Stream } from './stream.ts';
@@ -54,7 +54,7 @@ export class RequestReceiver {
   }
 
   /** A stream error caused by the client. */
-  reject(stream: Http2Stream, code: ErrorCode): void {
+  reject(stream: Http2Stream, code: Http2ErrorCode): void {
     this.#connection.resetStream(stream, code, `the client broke the protocol (code ${code})`);
     this.#connection.countReset();
   }
@@ -80,7 +80,7 @@ export class RequestReceiver {
         connection.fail(errorCode.frameSizeError, 'HEADERS without its priority');
         return;
       }
-      isSelfDependent = (readUint32(bytes, start) & 0x7fffffff) === streamId;
+      isSelfDependent = (readUint32BigEndian(bytes, start) & 0x7fffffff) === streamId;
       start += 5;
     }
     if (start > end) {
@@ -118,7 +118,7 @@ export class RequestReceiver {
       connection.fail(errorCode.enhanceYourCalm, 'header block too large');
       return;
     }
-    const fields: Field[] = [];
+    const fields: HeaderField[] = [];
     const result = this.#decoder.decode(bytes, start, end, fields, headerListBytesMax);
     if (result === 'compression-error') {
       connection.fail(errorCode.compressionError, 'bad header block');
@@ -135,7 +135,13 @@ export class RequestReceiver {
     else this.#onLateHeaders(streamId);
   }
 
-  #onRequest(streamId: number, fields: Field[], isEnd: boolean, isTooLarge: boolean, isSelfDependent: boolean): void {
+  #onRequest(
+    streamId: number,
+    fields: HeaderField[],
+    isEnd: boolean,
+    isTooLarge: boolean,
+    isSelfDependent: boolean,
+  ): void {
     const connection = this.#connection;
     const { limits, wheel, handler } = connection.host;
     if (streamId > this.#acceptedMax) return;
@@ -175,7 +181,7 @@ export class RequestReceiver {
     if (streamId >= streamIdMax - 2 * limits.streamsMax) connection.drain();
   }
 
-  #onTrailers(stream: Http2Stream, fields: Field[], isEnd: boolean, isBad: boolean): void {
+  #onTrailers(stream: Http2Stream, fields: HeaderField[], isEnd: boolean, isBad: boolean): void {
     if (stream.isBodyComplete) this.reject(stream, errorCode.streamClosed);
     else if (isBad || !isEnd || !areTrailers(fields) || !isLengthMet(stream)) {
       this.reject(stream, errorCode.protocolError);

@@ -7,7 +7,7 @@ import { HpackEncoder } from '../hpack/encoder.ts';
 import type { ConnectionHost } from '../wire/connection-host.ts';
 import { copiedBytesMax, type Output } from '../wire/output.ts';
 import type { AnswerBody } from '../wire/wire-exchange.ts';
-import { frameFlag, frameHeaderBytes, frameType, windowBytesDefault, writeFrameHeader } from './frames.ts';
+import { frameFlag, frameType, http2FrameHeaderBytes, windowBytesDefault, writeFrameHeader } from './frames.ts';
 import { PeerSettings } from './peer-settings.ts';
 import type { Http2Stream } from './stream.ts';
 import { StreamQueue } from './stream-queue.ts';
@@ -194,7 +194,7 @@ export class Http2Sender {
   }
 
   #writeHeader(length: number, type: number, flags: number, streamId: number): void {
-    const offset = this.output.reserve(frameHeaderBytes);
+    const offset = this.output.reserve(http2FrameHeaderBytes);
     writeFrameHeader(this.output.bytes, offset, length, type, flags, streamId);
   }
 
@@ -208,9 +208,9 @@ export class Http2Sender {
     isEnd: boolean,
   ): void {
     const output = this.output;
-    const offset = output.reserve(frameHeaderBytes + HpackEncoder.bytesMax(headers) + 96);
+    const offset = output.reserve(http2FrameHeaderBytes + HpackEncoder.bytesMax(headers) + 96);
     const bytes = output.bytes;
-    const start = offset + frameHeaderBytes;
+    const start = offset + http2FrameHeaderBytes;
     let at = this.#encoder.begin(bytes, start);
     if (status > 0) at = this.#encoder.encodeStatus(status, bytes, at);
     try {

@@ -4,11 +4,11 @@ import { afterEach, expect, test, vi } from 'vitest';
 import { noFields } from '../wire/field-list.ts';
 import { ScriptedMemory } from '../wire/testing/scripted-memory.ts';
 import { requestOverheadBytes } from '../wire/wire-exchange.ts';
-import { textBytesMax } from './grpc-web-dialect.ts';
+import { base64BytesMax } from './grpc-web-dialect.ts';
 import { createRpcHandler, type RpcHandlerOptions } from './handler.ts';
 import { RpcError } from './rpc-error.ts';
 import { CallKeeper, echoService } from './testing/echo-service.ts';
-import { type DoubleRequest, ExchangeDouble, enveloped } from './testing/exchange-double.ts';
+import { type DoubleRequest, ExchangeDouble, envelopedText } from './testing/exchange-double.ts';
 import { grpc, openCall } from './testing/open-call.ts';
 
 afterEach(() => {
@@ -16,7 +16,7 @@ afterEach(() => {
 });
 
 test('an answer may come as a promise or by the call, and its memory is given back', async () => {
-  const promised = openCall({ unary: async (request) => `${request}?` }).send(enveloped('a'));
+  const promised = openCall({ unary: async (request) => `${request}?` }).send(envelopedText('a'));
   await promised.whenDone();
   expect(promised.envelopes()[0]?.message.toString()).toBe('a?');
   let released = 0;
@@ -25,7 +25,7 @@ test('an answer may come as a promise or by the call, and its memory is given ba
       queueMicrotask(() => call.answer(request, () => released++));
       return undefined;
     },
-  }).send(enveloped('b'));
+  }).send(envelopedText('b'));
   await called.whenDone();
   expect([called.envelopes()[0]?.message.toString(), released]).toEqual(['b', 1]);
 });
@@ -40,7 +40,7 @@ test('metadata goes before and after the messages', () => {
       },
     },
     { headers: [...grpc, ['x-asked', 'yes']] },
-  ).send(enveloped('a'));
+  ).send(envelopedText('a'));
   expect(exchange.header('x-first')).toBe('yes');
   expect(exchange.trailer('x-last-bin')).toBe('AQI');
 });
@@ -50,7 +50,7 @@ test('an error is told in the head where nothing was sent before it', () => {
     unary: () => {
       throw new RpcError('not_found', 'no such thing: ü');
     },
-  }).send(enveloped('a'));
+  }).send(envelopedText('a'));
   expect([exchange.status, exchange.header('grpc-status'), exchange.header('grpc-message')]).toEqual([
     200,
     '5',
@@ -66,7 +66,7 @@ test('leading metadata of a failed call stays apart from its trailing metadata',
       call.trailing.add('x-last', '2');
       throw new RpcError('aborted', '');
     },
-  }).send(enveloped('a'));
+  }).send(envelopedText('a'));
   expect([exchange.header('x-first'), exchange.header('x-last'), exchange.header('grpc-status')]).toEqual([
     '1',
     undefined,
@@ -83,7 +83,7 @@ test('what is no RpcError is told to nobody but the operator', async () => {
   const heard: unknown[] = [];
   const secret = new Error('the password is 1234');
   const exchange = openCall({ unary: () => Promise.reject(secret) }, {}, { onError: (error) => heard.push(error) });
-  exchange.send(enveloped('a'));
+  exchange.send(envelopedText('a'));
   await exchange.whenDone();
   expect(exchange.header('grpc-status')).toBe('13');
   expect(exchange.header('grpc-message')).not.toContain('1234');
@@ -92,7 +92,7 @@ test('what is no RpcError is told to nobody but the operator', async () => {
 
 test.each([
   [[], 'sent none'],
-  [[enveloped('a'), enveloped('b')], 'sent more'],
+  [[envelopedText('a'), envelopedText('b')], 'sent more'],
 ])('a unary call needs exactly one message', (body, words) => {
   const exchange = openCall({}).send(...body);
   expect(exchange.header('grpc-status')).toBe('12');
@@ -100,7 +100,7 @@ test.each([
 });
 
 test('a message that its codec refuses is the caller’s fault', () => {
-  const exchange = openCall({}, { headers: [['content-type', 'application/grpc+json']] }).send(enveloped('{'));
+  const exchange = openCall({}, { headers: [['content-type', 'application/grpc+json']] }).send(envelopedText('{'));
   expect(exchange.header('grpc-status')).toBe('3');
 });
 
@@ -115,7 +115,7 @@ test.each([
     onRefused: ({ service, method }, error) => refused.push(`${service}/${method} ${error.code}`),
   };
   const encoding = what.includes('compression') ? [['grpc-encoding', 'lzw'] as const] : [];
-  openCall({}, { headers: [['content-type', contentType], ...encoding] }, options).send(enveloped(message));
+  openCall({}, { headers: [['content-type', contentType], ...encoding] }, options).send(envelopedText(message));
   expect(refused).toEqual([`test.Echo/Unary ${code}`]);
 });
 
@@ -125,33 +125,35 @@ test('a caller that leaves while it still sends was refused nothing but is count
   openCall({}, {}, options).acceptAbort('reset');
   expect(refused).toEqual(['canceled']);
   openCall({ unary: () => undefined }, {}, options)
-    .send(enveloped('a'))
+    .send(envelopedText('a'))
     .acceptAbort('reset');
-  openCall({ unary: () => Promise.reject(new Error('x')) }, {}, { ...options, onError: () => {} }).send(enveloped('a'));
+  openCall({ unary: () => Promise.reject(new Error('x')) }, {}, { ...options, onError: () => {} }).send(
+    envelopedText('a'),
+  );
   expect(refused).toEqual(['canceled']);
 });
 
 test('messages above the limits are resource_exhausted, both ways', () => {
-  const received = openCall({}, {}, { receiveBytesMax: 3 }).send(enveloped('four'));
+  const received = openCall({}, {}, { receiveBytesMax: 3 }).send(envelopedText('four'));
   expect(received.header('grpc-status')).toBe('8');
-  const sent = openCall({}, {}, { sendBytesMax: 3 }).send(enveloped('four'));
+  const sent = openCall({}, {}, { sendBytesMax: 3 }).send(envelopedText('four'));
   expect(sent.header('grpc-status')).toBe('8');
   const connect = openCall({}, { headers: [['content-type', 'application/proto']] }, { receiveBytesMax: 3 });
   expect(connect.send(Buffer.from('four')).status).toBe(429);
 });
 
 test('an answer that is too large for base64 is refused where base64 is asked for, and only there', () => {
-  const large = 'x'.repeat(textBytesMax + 1);
+  const large = 'x'.repeat(base64BytesMax + 1);
   const answered = (type: string) => {
     const headers: DoubleRequest['headers'] = [['content-type', type]];
-    const body = enveloped('a');
+    const body = envelopedText('a');
     const isText = type.includes('text');
     const sent = isText ? Buffer.from(body.toString('base64'), 'latin1') : body;
     return openCall({ unary: () => large }, { headers }).send(sent);
   };
   const text = Buffer.from(answered('application/grpc-web-text').body.toString('latin1'), 'base64').toString('latin1');
   expect(text).toContain('grpc-status: 8');
-  expect(answered('application/grpc-web').body.length).toBeGreaterThan(textBytesMax);
+  expect(answered('application/grpc-web').body.length).toBeGreaterThan(base64BytesMax);
 });
 
 /** What a request takes before its body comes. */
@@ -176,7 +178,7 @@ test('a call that has to wait for memory goes on with all of its message', () =>
   const memory = new ScriptedMemory(overheadOf(grpc) + 8);
   const exchange = new ExchangeDouble({ headers: grpc }, memory);
   handler(exchange);
-  const body = enveloped('0123456789');
+  const body = envelopedText('0123456789');
   exchange.acceptData(body.subarray(0, 7));
   exchange.acceptData(body.subarray(7, 12));
   exchange.acceptData(body.subarray(12));
@@ -188,7 +190,7 @@ test('a call that has to wait for memory goes on with all of its message', () =>
 
 test('whoever asks after the end hears of it at once', () => {
   const keeper = new CallKeeper();
-  openCall({ unary: keeper.keep }).send(enveloped('a'));
+  openCall({ unary: keeper.keep }).send(envelopedText('a'));
   keeper.unaryCall.fail(new RpcError('aborted', 'x'));
   const heard: unknown[] = [];
   keeper.unaryCall.whenEnded((error) => heard.push(error?.code));
@@ -199,7 +201,7 @@ test.each([
   ['grpc-timeout', '1x', grpc],
   ['connect-timeout-ms', 'soon', [['content-type', 'application/proto']] as const],
 ])('a %s that cannot be read is refused', (name, value, headers) => {
-  const exchange = openCall({}, { headers: [...headers, [name, value]] }).send(enveloped('a'));
+  const exchange = openCall({}, { headers: [...headers, [name, value]] }).send(envelopedText('a'));
   expect([exchange.header('grpc-status') ?? exchange.status]).toEqual([headers === grpc ? '3' : 400]);
 });
 
@@ -207,7 +209,7 @@ test('a deadline ends the call and fires the signal, and a late answer is droppe
   vi.useFakeTimers();
   const keeper = new CallKeeper();
   const exchange = openCall({ unary: keeper.keep }, { headers: [...grpc, ['grpc-timeout', '50m']] });
-  exchange.send(enveloped('a'));
+  exchange.send(envelopedText('a'));
   const reasons: string[] = [];
   keeper.unaryCall.signal.onCancel((reason) => reasons.push(reason));
   expect(keeper.unaryCall.timeoutMs).toBe(50);
@@ -220,7 +222,7 @@ test('a deadline ends the call and fires the signal, and a late answer is droppe
 
 test('a deadline that was met leaves no timer behind', () => {
   vi.useFakeTimers();
-  const exchange = openCall({}, { headers: [...grpc, ['grpc-timeout', '10S']] }).send(enveloped('a'));
+  const exchange = openCall({}, { headers: [...grpc, ['grpc-timeout', '10S']] }).send(envelopedText('a'));
   expect(exchange.trailer('grpc-status')).toBe('0');
   vi.advanceTimersByTime(50);
   expect(vi.getTimerCount()).toBe(0);
@@ -228,7 +230,7 @@ test('a deadline that was met leaves no timer behind', () => {
 
 test('a caller that goes away fires the signal; the exchange is given up when the handler is done', () => {
   const keeper = new CallKeeper();
-  const exchange = openCall({ unary: keeper.keep }).send(enveloped('a'));
+  const exchange = openCall({ unary: keeper.keep }).send(envelopedText('a'));
   const heard: unknown[] = [];
   keeper.unaryCall.whenEnded((error) => heard.push(error?.code));
   keeper.unaryCall.signal.onCancel((reason) => heard.push(reason));
@@ -241,7 +243,7 @@ test('a caller that goes away fires the signal; the exchange is given up when th
 
 test('a signal that is asked for late has fired already', () => {
   const keeper = new CallKeeper();
-  const exchange = openCall({ unary: keeper.keep }).send(enveloped('a'));
+  const exchange = openCall({ unary: keeper.keep }).send(envelopedText('a'));
   exchange.acceptAbort('reset');
   expect(keeper.unaryCall.signal.reason).toBe('cancelled');
 });
@@ -249,7 +251,7 @@ test('a signal that is asked for late has fired already', () => {
 test('a caller that goes away before its message was complete costs no handler', () => {
   let calls = 0;
   const exchange = openCall({ unary: (request) => `${request}${calls++}` });
-  exchange.acceptData(enveloped('abc').subarray(0, 6));
+  exchange.acceptData(envelopedText('abc').subarray(0, 6));
   exchange.acceptAbort('reset');
   expect([calls, exchange.isDone]).toEqual([0, true]);
 });
@@ -257,24 +259,24 @@ test('a caller that goes away before its message was complete costs no handler',
 test('a compressed call is answered compressed, where that pays', () => {
   const headers = [...grpc, ['grpc-encoding', 'gzip'], ['grpc-accept-encoding', 'identity,gzip']] as const;
   const long = 'a'.repeat(1000);
-  const packed = openCall({}, { headers }).send(enveloped(gzipSync(long), 1));
+  const packed = openCall({}, { headers }).send(envelopedText(gzipSync(long), 1));
   expect(packed.header('grpc-encoding')).toBe('gzip');
   const [answer] = packed.envelopes();
   expect([answer?.flags, gunzipSync(answer?.message ?? '').toString()]).toEqual([1, long]);
-  const short = openCall({}, { headers }).send(enveloped('tiny'));
+  const short = openCall({}, { headers }).send(envelopedText('tiny'));
   expect(short.envelopes()[0]).toEqual({ flags: 0, message: Buffer.from('tiny') });
-  const plain = openCall({}, { headers: [...grpc, ['grpc-accept-encoding', 'gzip']] }).send(enveloped(long));
+  const plain = openCall({}, { headers: [...grpc, ['grpc-accept-encoding', 'gzip']] }).send(envelopedText(long));
   expect(plain.header('grpc-encoding')).toBeUndefined();
   const eager = openCall(
     {},
     { headers: [...grpc, ['grpc-accept-encoding', 'gzip']] },
     { compression: 'when-accepted' },
   );
-  expect(eager.send(enveloped(long)).envelopes()[0]?.flags).toBe(1);
+  expect(eager.send(envelopedText(long)).envelopes()[0]?.flags).toBe(1);
 });
 
 test('a compression that is not offered is unimplemented, and the offered ones are named', () => {
-  const exchange = openCall({}, { headers: [...grpc, ['grpc-encoding', 'zstd']] }).send(enveloped('a'));
+  const exchange = openCall({}, { headers: [...grpc, ['grpc-encoding', 'zstd']] }).send(envelopedText('a'));
   expect([exchange.header('grpc-status'), exchange.header('grpc-accept-encoding')]).toEqual([
     '12',
     'gzip,deflate,identity',
@@ -282,7 +284,7 @@ test('a compression that is not offered is unimplemented, and the offered ones a
 });
 
 test('a message flagged as compressed without a compression is an error of the protocol', () => {
-  expect(openCall({}).send(enveloped('a', 1)).header('grpc-status')).toBe('13');
+  expect(openCall({}).send(envelopedText('a', 1)).header('grpc-status')).toBe('13');
 });
 
 test('an error of Connect has its HTTP status and its JSON', () => {

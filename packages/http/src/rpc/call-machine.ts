@@ -5,11 +5,10 @@
 import type { Compression } from '../answer-packing.ts';
 import { MemoryRefused } from '../exchange.ts';
 import type { ExchangeListener, WireExchange } from '../wire/wire-exchange.ts';
-import { type BoundMethod, CallContext } from './call-context.ts';
 import {
   answerCompression,
   byteLengthOf,
-  decompress,
+  decompressMessage,
   isWorthCompressing,
   mustReadCompression,
   piecesOf,
@@ -19,6 +18,7 @@ import { envelopePrefixBytes, type MessageReader, type MessageSink } from './env
 import { decodeMessage, encodeMessage } from './message-coding.ts';
 import { pump } from './pump.ts';
 import { type RequestFlow, RequestStream } from './request-stream.ts';
+import { type BoundMethod, RpcCallState } from './rpc-call-state.ts';
 import { RpcError } from './rpc-error.ts';
 import type { RpcHost } from './rpc-host.ts';
 import type { MessageBytes, StreamCall, StreamResult, UnaryCall } from './service.ts';
@@ -26,8 +26,8 @@ import type { MessageBytes, StreamCall, StreamResult, UnaryCall } from './servic
 const callerGone = new RpcError('canceled', 'the caller went away');
 const callOver = new RpcError('canceled', 'the call has ended');
 
-export class Call
-  extends CallContext
+export class CallMachine
+  extends RpcCallState
   implements ExchangeListener, MessageSink, UnaryCall<unknown>, StreamCall<unknown>
 {
   /** Of the answer; undefined: none. */
@@ -145,7 +145,7 @@ export class Call
     let isDone = false;
     const { unpacking } = this.host;
     const limits = { ...this.host.limits, receiveBytesMax: this.receiveBytesMax };
-    decompress(message, this.#requestCompression, limits, unpacking, this.exchange, (error, plain) => {
+    decompressMessage(message, this.#requestCompression, limits, unpacking, this.exchange, (error, plain) => {
       isDone = true;
       if (error !== undefined) this.fail(error);
       else if (!this.isEnded) this.#accept(plain, envelopePrefixBytes + message.length + plain.length);

@@ -4,8 +4,8 @@ import { expect, test, vi } from 'vitest';
 import { createRpcHandler } from './handler.ts';
 import { RpcError } from './rpc-error.ts';
 import { bidi, type StreamCall } from './service.ts';
-import { text } from './testing/echo-service.ts';
-import { ExchangeDouble, enveloped } from './testing/exchange-double.ts';
+import { textCodec } from './testing/echo-service.ts';
+import { ExchangeDouble, envelopedText } from './testing/exchange-double.ts';
 import { grpc, openCall } from './testing/open-call.ts';
 
 const stream = { path: '/test.Echo/ServerStream' };
@@ -16,7 +16,7 @@ test('messages decompressed off the event loop keep their order', async () => {
   const exchange = openCall({}, { path, headers }, { decompressSyncBytesMax: 0 });
   const letters = [...'streaming'];
   exchange.send(
-    Buffer.concat(letters.map((letter, at) => (at % 2 ? enveloped(letter) : enveloped(gzipSync(letter), 1)))),
+    Buffer.concat(letters.map((letter, at) => (at % 2 ? envelopedText(letter) : envelopedText(gzipSync(letter), 1)))),
   );
   await exchange.whenDone();
   expect(exchange.envelopes()[0]?.message.toString()).toBe('streaming');
@@ -24,9 +24,9 @@ test('messages decompressed off the event loop keep their order', async () => {
 
 test('a bidirectional call answers while its caller still sends', async () => {
   const exchange = openCall({}, { path: '/test.Echo/Bidi' });
-  exchange.acceptData(enveloped('a'));
+  exchange.acceptData(envelopedText('a'));
   await vi.waitFor(() => expect(exchange.envelopes().map(({ message }) => message.toString())).toEqual(['a!']));
-  exchange.send(enveloped('b'));
+  exchange.send(envelopedText('b'));
   await exchange.whenDone();
   expect(exchange.envelopes()[1]?.message.toString()).toBe('b!');
   expect(exchange.trailer('grpc-status')).toBe('0');
@@ -39,8 +39,8 @@ test.each(['application/grpc', 'application/grpc-web', 'application/grpc-web-tex
     let isHeard = false;
     const method = bidi<string, string>({
       name: 'Bidi',
-      request: text,
-      response: text,
+      request: textCodec,
+      response: textCodec,
       handle: (requests, call) => {
         requests.listen({
           onMessage: () => {},
@@ -64,7 +64,7 @@ test('an iterable is asked for no more than the caller takes', async () => {
   }
   const exchange = openCall({ serverStream: () => count() }, stream);
   exchange.roomForWrites = 4;
-  exchange.send(enveloped(''));
+  exchange.send(envelopedText(''));
   await vi.waitFor(() => expect(exchange.envelopes()).toHaveLength(2));
   await new Promise((resolve) => setImmediate(resolve));
   expect(made).toBe(2);
@@ -85,7 +85,7 @@ test('an iterable is told when the caller has gone', async () => {
   }
   const exchange = openCall({ serverStream: () => endless() }, stream);
   exchange.roomForWrites = 2;
-  exchange.send(enveloped(''));
+  exchange.send(envelopedText(''));
   await vi.waitFor(() => expect(exchange.envelopes()).toHaveLength(1));
   exchange.acceptAbort('reset');
   await exchange.whenDone();
@@ -97,7 +97,7 @@ test('a stream that fails later says so after what was sent', async () => {
     yield 'one';
     throw new RpcError('data_loss', 'broken');
   }
-  const exchange = openCall({ serverStream: () => failing() }, stream).send(enveloped(''));
+  const exchange = openCall({ serverStream: () => failing() }, stream).send(envelopedText(''));
   await exchange.whenDone();
   expect(exchange.envelopes()).toHaveLength(1);
   expect([exchange.trailer('grpc-status'), exchange.trailer('grpc-message')]).toEqual(['15', 'broken']);
@@ -115,7 +115,7 @@ test('a stream by plain calls sends its head when told, and hears of room', () =
       },
     },
     stream,
-  ).send(enveloped(''));
+  ).send(envelopedText(''));
   expect([exchange.isStarted, exchange.header('x-early')]).toEqual([true, '1']);
   exchange.roomForWrites = 1;
   let rooms = 0;

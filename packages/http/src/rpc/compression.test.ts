@@ -2,10 +2,10 @@ import { deflateSync, gzipSync } from 'node:zlib';
 import { expect, test } from 'vitest';
 import type { Compression } from '../answer-packing.ts';
 import { unlimitedMemory } from '../wire/memory.ts';
-import { accepts, decompress, isWorthCompressing, mustReadCompression } from './compression.ts';
+import { accepts, decompressMessage, isWorthCompressing, mustReadCompression } from './compression.ts';
 import { resolveRpcLimits } from './config.ts';
 import type { RpcError } from './rpc-error.ts';
-import { Unpacking, type UnpackOwner } from './unpacking.ts';
+import { MessageUnpacking, type UnpackOwner } from './unpacking.ts';
 
 const limits = resolveRpcLimits({ receiveBytesMax: 100_000, compressBytesMin: 10, compressBytesMax: 1000 });
 
@@ -23,10 +23,10 @@ function decompressed(
   compression: Compression,
   with_ = limits,
   owner: UnpackOwner = plenty,
-  unpacking = new Unpacking(2),
+  unpacking = new MessageUnpacking(2),
 ): Promise<Uint8Array | RpcError> {
   return new Promise((resolve) =>
-    decompress(bytes, compression, with_, unpacking, owner, (error, message) => resolve(error ?? message)),
+    decompressMessage(bytes, compression, with_, unpacking, owner, (error, message) => resolve(error ?? message)),
   );
 }
 
@@ -104,11 +104,11 @@ test('what is unpacked is counted piece by piece', async () => {
 
 test('a caller that has its share is refused instead of waiting in a place that others need', async () => {
   const with_ = resolveRpcLimits({ receiveBytesMax: 10_000_000 });
-  const unpacking = new Unpacking(1);
+  const unpacking = new MessageUnpacking(1);
   const packed = gzipSync(Buffer.alloc(1_000_000));
   await new Promise<void>((resolve) => {
     const owner: UnpackOwner = { ...plenty, isStarved: true, refuse: resolve };
-    decompress(packed, 'gzip', with_, unpacking, owner, () => expect.unreachable());
+    decompressMessage(packed, 'gzip', with_, unpacking, owner, () => expect.unreachable());
   });
   expect(await decompressed(packed, 'gzip', with_, plenty, unpacking)).toHaveLength(1_000_000);
 });
@@ -126,7 +126,9 @@ test('nothing more is unpacked once there is no memory', async () => {
         return false;
       },
     };
-    decompress(gzipSync(Buffer.alloc(10_000_000)), 'gzip', with_, new Unpacking(1), memory, () => expect.unreachable());
+    decompressMessage(gzipSync(Buffer.alloc(10_000_000)), 'gzip', with_, new MessageUnpacking(1), memory, () =>
+      expect.unreachable(),
+    );
   });
   await refused;
   await new Promise((resolve) => setImmediate(resolve));
@@ -149,7 +151,7 @@ test('a small message that unpacks to a lot does so off the event loop', async (
 test('no more than unpackingsMax are unpacked at once, owners take turns, and what is given up is passed over', async () => {
   const with_ = resolveRpcLimits({ receiveBytesMax: 10_000_000 });
   const packed = gzipSync(Buffer.alloc(1_000_000));
-  const unpacking = new Unpacking(1);
+  const unpacking = new MessageUnpacking(1);
   const done: string[] = [];
   const unpack = async (owner: string, more: Partial<UnpackOwner> = {}): Promise<void> => {
     await decompressed(packed, 'gzip', with_, { ...plenty, peer: { owner }, ...more }, unpacking);

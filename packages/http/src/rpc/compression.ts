@@ -4,7 +4,7 @@ import type { Compression } from '../answer-packing.ts';
 import type { RpcLimits } from './config.ts';
 import { RpcError } from './rpc-error.ts';
 import type { MessageBytes } from './service.ts';
-import type { Unpacking, UnpackOwner } from './unpacking.ts';
+import type { MessageUnpacking, UnpackOwner } from './unpacking.ts';
 
 export const acceptedCompressions = 'gzip,deflate,identity';
 
@@ -65,11 +65,11 @@ export type OnDecompressed = (error: RpcError | undefined, message: Uint8Array) 
  * Decompresses; calls back at once or, for larger messages, later. The message or the error it is refused with. Where
  * there is no memory for it, it is not called back.
  */
-export function decompress(
+export function decompressMessage(
   bytes: Uint8Array,
   compression: Compression,
   limits: RpcLimits,
-  unpacking: Unpacking,
+  unpacking: MessageUnpacking,
   owner: UnpackOwner,
   done: OnDecompressed,
 ): void {
@@ -100,7 +100,7 @@ function decompressLater(
   bytes: Uint8Array,
   compression: Compression,
   limits: RpcLimits,
-  unpacking: Unpacking,
+  unpacking: MessageUnpacking,
   owner: UnpackOwner,
   done: OnDecompressed,
 ): void {
@@ -111,7 +111,7 @@ function decompressLater(
     bytesMax: receiveBytesMax,
     owner,
     onUnpacked: (message) => done(undefined, message),
-    onTooLarge: () => done(tooLarge('the decompressed message', receiveBytesMax), nothing),
+    onTooLarge: () => done(messageTooLarge('the decompressed message', receiveBytesMax), nothing),
     onInvalid: () => done(refusal(compression), nothing),
   });
 }
@@ -126,7 +126,7 @@ function refusal(compression: Compression): RpcError {
   return new RpcError('invalid_argument', `the message is not valid ${compression} data`);
 }
 
-export function tooLarge(what: string, bytesMax: number): RpcError {
+export function messageTooLarge(what: string, bytesMax: number): RpcError {
   return new RpcError('resource_exhausted', `${what} is larger than the maximum of ${bytesMax} bytes`);
 }
 

@@ -2,8 +2,8 @@
 
 import type { Compression } from '../answer-packing.ts';
 import type { HeaderFields } from '../exchange.ts';
-import type { Call } from './call.ts';
-import { tooLarge } from './compression.ts';
+import type { CallMachine } from './call-machine.ts';
+import { messageTooLarge } from './compression.ts';
 import { ConnectUnaryDialect } from './connect-unary-dialect.ts';
 import type { MessageReader } from './envelope.ts';
 import { RpcError } from './rpc-error.ts';
@@ -31,13 +31,13 @@ export class ConnectGetDialect extends ConnectUnaryDialect {
     return this.#query.get('compression') ?? undefined;
   }
 
-  override read(call: Call, compression: Compression | undefined): void {
+  override read(call: CallMachine, compression: Compression | undefined): void {
     const text = this.#query.get('message') ?? '';
     const isBase64 = this.#query.get('base64') === '1';
     const message = Buffer.from(text, isBase64 ? 'base64url' : 'utf8');
     const { receiveBytesMax } = call;
     if (message.length > receiveBytesMax) {
-      call.fail(tooLarge('the message', receiveBytesMax));
+      call.fail(messageTooLarge('the message', receiveBytesMax));
       return;
     }
     call.reader = endOnRelease(call);
@@ -47,7 +47,7 @@ export class ConnectGetDialect extends ConnectUnaryDialect {
 }
 
 /** A message that is decompressed later is followed by the end then. */
-function endOnRelease(call: Call): MessageReader {
+function endOnRelease(call: CallMachine): MessageReader {
   return {
     push: () => {},
     end: () => {},

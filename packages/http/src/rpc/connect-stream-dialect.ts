@@ -1,7 +1,7 @@
 /** Connect's streaming calls: enveloped messages, the end of the call as a last one in JSON. */
 import type { HeaderFields, HeaderList } from '../exchange.ts';
 import { answerHead } from './answer-head.ts';
-import type { Call } from './call.ts';
+import type { CallMachine } from './call-machine.ts';
 import { connectEndFrom } from './connect-error.ts';
 import { connectHeadProblem } from './connect-head.ts';
 import type { Dialect } from './dialect.ts';
@@ -34,25 +34,25 @@ export class ConnectStreamDialect implements Dialect {
     return connectHeadProblem(headers);
   }
 
-  read(call: Call): void {
+  read(call: CallMachine): void {
     call.reader = new EnvelopeReader(call, call.receiveBytesMax, call.exchange.memory);
     call.exchange.resume();
   }
 
-  answer(call: Call, message: MessageBytes, isCompressed: boolean, release: (() => void) | undefined): void {
+  answer(call: CallMachine, message: MessageBytes, isCompressed: boolean, release: (() => void) | undefined): void {
     const pieces = [...enveloped(message, isCompressed), ...endEnvelope(call, undefined)];
     call.exchange.answer(200, this.#headOf(call), pieces, undefined, release);
   }
 
-  start(call: Call): void {
+  start(call: CallMachine): void {
     call.exchange.start(200, this.#headOf(call));
   }
 
-  send(call: Call, message: MessageBytes, isCompressed: boolean, release: (() => void) | undefined): boolean {
+  send(call: CallMachine, message: MessageBytes, isCompressed: boolean, release: (() => void) | undefined): boolean {
     return writeAll(call, enveloped(message, isCompressed), release);
   }
 
-  end(call: Call, error: RpcError | undefined): void {
+  end(call: CallMachine, error: RpcError | undefined): void {
     const pieces = endEnvelope(call, error);
     if (!call.isStarted) call.exchange.answer(200, this.#headOf(call), pieces, undefined, undefined);
     else {
@@ -61,7 +61,7 @@ export class ConnectStreamDialect implements Dialect {
     }
   }
 
-  #headOf(call: Call): HeaderList {
+  #headOf(call: CallMachine): HeaderList {
     const { compression } = call;
     const own: HeaderList =
       compression === undefined ? this.#head : [...this.#head, ['connect-content-encoding', compression]];
@@ -69,7 +69,7 @@ export class ConnectStreamDialect implements Dialect {
   }
 }
 
-function endEnvelope(call: Call, error: RpcError | undefined): readonly Uint8Array[] {
+function endEnvelope(call: CallMachine, error: RpcError | undefined): readonly Uint8Array[] {
   const bytes = connectEndFrom(error, call.trailingFields);
   return [envelopePrefix(envelopeFlag.connectEnd, bytes.length), bytes];
 }

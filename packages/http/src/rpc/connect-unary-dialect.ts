@@ -3,7 +3,7 @@
 import type { Compression } from '../answer-packing.ts';
 import type { HeaderFields, HeaderList } from '../exchange.ts';
 import { answerHead } from './answer-head.ts';
-import type { Call } from './call.ts';
+import type { CallMachine } from './call-machine.ts';
 import { acceptedCompressions } from './compression.ts';
 import { connectErrorFrom } from './connect-error.ts';
 import { connectHeadProblem } from './connect-head.ts';
@@ -37,7 +37,7 @@ export class ConnectUnaryDialect implements Dialect {
     return connectHeadProblem(headers);
   }
 
-  read(call: Call, compression: Compression | undefined): void {
+  read(call: CallMachine, compression: Compression | undefined): void {
     const { exchange } = call;
     const { receiveBytesMax } = call;
     const isCompressed = compression !== undefined;
@@ -45,7 +45,7 @@ export class ConnectUnaryDialect implements Dialect {
     exchange.resume();
   }
 
-  answer(call: Call, message: MessageBytes, isCompressed: boolean, release: (() => void) | undefined): void {
+  answer(call: CallMachine, message: MessageBytes, isCompressed: boolean, release: (() => void) | undefined): void {
     const { compression } = call;
     const own: HeaderList =
       isCompressed && compression !== undefined ? [...this.#head, ['content-encoding', compression]] : this.#head;
@@ -60,7 +60,7 @@ export class ConnectUnaryDialect implements Dialect {
     throw new Error('a unary call of Connect is answered whole');
   }
 
-  end(call: Call, error: RpcError | undefined): void {
+  end(call: CallMachine, error: RpcError | undefined): void {
     if (error === undefined) throw new Error('a unary call of Connect ends with its message');
     const own: [string, string][] = [['content-type', 'application/json']];
     if (error.code === 'unimplemented') own.push(['accept-encoding', acceptedCompressions]);
@@ -69,7 +69,7 @@ export class ConnectUnaryDialect implements Dialect {
   }
 
   /** Trailing metadata has no place of its own: it stands in the head under a prefix. */
-  #headOf(call: Call, own: HeaderList): HeaderList {
+  #headOf(call: CallMachine, own: HeaderList): HeaderList {
     const trailing = call.trailingFields;
     if (trailing.length === 0) return answerHead(call, own);
     return answerHead(call, [...own, ...trailing.map(([name, value]) => [`trailer-${name}`, value] as const)]);

@@ -1,15 +1,15 @@
-import { type Clock, TimingWheel, type WheelEntry } from '../wire/timing-wheel.ts';
+import { TimingWheel, type WheelClock, type WheelEntry } from '../wire/timing-wheel.ts';
 
 /** Deadlines are kept to this resolution. */
 const deadlineTickMs = 20;
 
 /** The deadlines of all calls on one wheel, which ticks only while there are any. */
 export class Deadlines {
-  readonly #clock: Clock;
+  readonly #clock: WheelClock;
   readonly #wheel: TimingWheel;
   #interval: NodeJS.Timeout | undefined = undefined;
 
-  constructor(clock: Clock = { nowMs: () => performance.now() }) {
+  constructor(clock: WheelClock = { nowMs: () => performance.now() }) {
     this.#clock = clock;
     this.#wheel = new TimingWheel(clock, deadlineTickMs);
   }

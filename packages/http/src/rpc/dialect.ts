@@ -1,6 +1,6 @@
 import type { Compression } from '../answer-packing.ts';
 import type { HeaderFields } from '../exchange.ts';
-import type { Call } from './call.ts';
+import type { CallMachine } from './call-machine.ts';
 import type { RpcError } from './rpc-error.ts';
 import type { MessageBytes } from './service.ts';
 
@@ -19,11 +19,11 @@ export interface Dialect {
   /** What is wrong with the head of the request, if anything. */
   headProblem(headers: HeaderFields): RpcError | undefined;
   /** Delivers the request's messages to the call from now on. */
-  read(call: Call, compression: Compression | undefined): void;
+  read(call: CallMachine, compression: Compression | undefined): void;
   /** A whole answer: one message and a good end. */
-  answer(call: Call, message: MessageBytes, isCompressed: boolean, release: (() => void) | undefined): void;
-  start(call: Call): void;
-  send(call: Call, message: MessageBytes, isCompressed: boolean, release: (() => void) | undefined): boolean;
+  answer(call: CallMachine, message: MessageBytes, isCompressed: boolean, release: (() => void) | undefined): void;
+  start(call: CallMachine): void;
+  send(call: CallMachine, message: MessageBytes, isCompressed: boolean, release: (() => void) | undefined): boolean;
   /** The end of a call, started or not. */
-  end(call: Call, error: RpcError | undefined): void;
+  end(call: CallMachine, error: RpcError | undefined): void;
 }

@@ -4,7 +4,7 @@ import type { MemoryLease } from '../wire/memory.ts';
 import { ScriptedMemory } from '../wire/testing/scripted-memory.ts';
 import { EnvelopeReader, envelopePrefix, type MessageSink } from './envelope.ts';
 import type { RpcError } from './rpc-error.ts';
-import { enveloped } from './testing/exchange-double.ts';
+import { envelopedText } from './testing/exchange-double.ts';
 
 class Sink implements MessageSink {
   readonly messages: string[] = [];
@@ -42,7 +42,7 @@ test('messages come out whole and in order, however the body was cut', () => {
     fc.property(words, fc.array(fc.nat(300)), (sent, cuts) => {
       const sink = new Sink();
       const reader = new EnvelopeReader(sink, 1000, lease());
-      const body = Buffer.concat(sent.map((word, index) => enveloped(Buffer.from(word, 'latin1'), index % 2)));
+      const body = Buffer.concat(sent.map((word, index) => envelopedText(Buffer.from(word, 'latin1'), index % 2)));
       for (const piece of cut(body, cuts)) reader.push(piece);
       reader.end();
       expect(sink.messages).toEqual(sent);
@@ -56,7 +56,8 @@ test('messages come out whole and in order, however the body was cut', () => {
 test('a byte at a time is enough', () => {
   const sink = new Sink();
   const reader = new EnvelopeReader(sink, 10, lease());
-  for (const byte of Buffer.concat([enveloped('ab'), enveloped(''), enveloped('c')])) reader.push(Uint8Array.of(byte));
+  for (const byte of Buffer.concat([envelopedText('ab'), envelopedText(''), envelopedText('c')]))
+    reader.push(Uint8Array.of(byte));
   reader.end();
   expect(sink.messages).toEqual(['ab', '', 'c']);
 });
@@ -76,7 +77,7 @@ test('a message at the limit passes, also one that arrives in many pieces and ab
   const sink = new Sink();
   const bytes = 3 * 1024 * 1024 + 7;
   const reader = new EnvelopeReader(sink, bytes, lease());
-  const body = enveloped(Buffer.alloc(bytes, 'xyz'));
+  const body = envelopedText(Buffer.alloc(bytes, 'xyz'));
   for (let at = 0; at < body.length; at += 65_000) reader.push(body.subarray(at, at + 65_000));
   reader.end();
   expect(sink.messages[0] === body.subarray(5).toString('latin1')).toBe(true);
@@ -84,7 +85,7 @@ test('a message at the limit passes, also one that arrives in many pieces and ab
 
 test.each([
   [Uint8Array.of(0, 0, 0), 'within a message, after its length'],
-  [enveloped('abc').subarray(0, 7), 'after 2 of its 3 bytes'],
+  [envelopedText('abc').subarray(0, 7), 'after 2 of its 3 bytes'],
 ])('a body that ends within a message is refused', (body, words) => {
   const sink = new Sink();
   const reader = new EnvelopeReader(sink, 10, lease());
@@ -97,7 +98,7 @@ test.each([
 
 test.each([2, 128, 255])('the flags %i are no request’s', (flags) => {
   const sink = new Sink();
-  new EnvelopeReader(sink, 10, lease()).push(enveloped('x', flags));
+  new EnvelopeReader(sink, 10, lease()).push(envelopedText('x', flags));
   expect(sink.error?.code).toBe('invalid_argument');
 });
 
@@ -105,8 +106,8 @@ test('what comes behind a held message waits for its release, the end too', () =
   const sink = new Sink();
   const reader = new EnvelopeReader(sink, 10, lease());
   sink.hold = () => reader.hold();
-  reader.push(Buffer.concat([enveloped('a'), enveloped('b')]));
-  reader.push(enveloped('c'));
+  reader.push(Buffer.concat([envelopedText('a'), envelopedText('b')]));
+  reader.push(envelopedText('c'));
   reader.end();
   expect(sink.messages).toEqual(['a']);
   reader.release();
@@ -123,7 +124,7 @@ test('a view handed out stays intact when later pieces arrive', () => {
   sink.onMessage = (message) => kept.push(message);
   const reader = new EnvelopeReader(sink, 100, lease());
   for (const word of ['first', 'second', 'third']) {
-    const body = enveloped(word);
+    const body = envelopedText(word);
     reader.push(body.subarray(0, 7));
     reader.push(body.subarray(7));
   }
@@ -132,7 +133,7 @@ test('a view handed out stays intact when later pieces arrive', () => {
 
 test('a reader says whether the rest of a message is awaited', () => {
   const reader = new EnvelopeReader(new Sink(), 100, lease());
-  const body = enveloped('0123456789');
+  const body = envelopedText('0123456789');
   const seen: boolean[] = [reader.isMidMessage];
   for (const piece of [body.subarray(0, 3), body.subarray(3, 8), body.subarray(8)]) {
     reader.push(piece);

@@ -1,7 +1,7 @@
 /** The framing that gRPC, gRPC-Web and Connect streams share: a byte of flags, a 32-bit length, the message. */
 import { ByteGatherer, unpinned } from '../wire/byte-gatherer.ts';
 import type { MemoryLease } from '../wire/memory.ts';
-import { tooLarge } from './compression.ts';
+import { messageTooLarge } from './compression.ts';
 import { RpcError } from './rpc-error.ts';
 
 export const envelopePrefixBytes = 5;
@@ -139,7 +139,7 @@ export class EnvelopeReader implements MessageReader {
       return false;
     }
     if (this.#length > this.#bytesMax) {
-      this.#break(tooLarge(`a message of ${this.#length} bytes`, this.#bytesMax));
+      this.#break(messageTooLarge(`a message of ${this.#length} bytes`, this.#bytesMax));
       return false;
     }
     return true;

@@ -1,7 +1,7 @@
 /** gRPC as HTTP/2 carries it: enveloped messages, the status in trailers. */
 import type { HeaderFields, HeaderList } from '../exchange.ts';
 import { answerHead } from './answer-head.ts';
-import type { Call } from './call.ts';
+import type { CallMachine } from './call-machine.ts';
 import { acceptedCompressions, byteLengthOf } from './compression.ts';
 import type { Dialect } from './dialect.ts';
 import { EnvelopeReader, envelopeFlag, envelopePrefix } from './envelope.ts';
@@ -33,25 +33,25 @@ export class GrpcDialect implements Dialect {
     return undefined;
   }
 
-  read(call: Call): void {
+  read(call: CallMachine): void {
     call.reader = new EnvelopeReader(call, call.receiveBytesMax, call.exchange.memory);
     call.exchange.resume();
   }
 
-  answer(call: Call, message: MessageBytes, isCompressed: boolean, release: (() => void) | undefined): void {
+  answer(call: CallMachine, message: MessageBytes, isCompressed: boolean, release: (() => void) | undefined): void {
     const trailers = grpcStatusFields(undefined, call.trailingFields);
     call.exchange.answer(200, this.#headOf(call), enveloped(message, isCompressed), trailers, release);
   }
 
-  start(call: Call): void {
+  start(call: CallMachine): void {
     call.exchange.start(200, this.#headOf(call));
   }
 
-  send(call: Call, message: MessageBytes, isCompressed: boolean, release: (() => void) | undefined): boolean {
+  send(call: CallMachine, message: MessageBytes, isCompressed: boolean, release: (() => void) | undefined): boolean {
     return writeAll(call, enveloped(message, isCompressed), release);
   }
 
-  end(call: Call, error: RpcError | undefined): void {
+  end(call: CallMachine, error: RpcError | undefined): void {
     const status = grpcStatusFields(error, call.trailingFields);
     if (call.isStarted) call.exchange.end(status);
     // Without anything sent before it the status may stand in the head; metadata for the head keeps its own.
@@ -66,7 +66,7 @@ export class GrpcDialect implements Dialect {
     } else call.exchange.answer(200, this.#headOf(call), undefined, status, undefined);
   }
 
-  #headOf(call: Call): HeaderList {
+  #headOf(call: CallMachine): HeaderList {
     const { compression } = call;
     return answerHead(call, compression === undefined ? this.#head : [...this.#head, ['grpc-encoding', compression]]);
   }
@@ -83,7 +83,7 @@ export function enveloped(message: MessageBytes, isCompressed: boolean): readonl
 }
 
 /** Writes pieces in order; `release` hangs on the last. */
-export function writeAll(call: Call, pieces: readonly Uint8Array[], release: (() => void) | undefined): boolean {
+export function writeAll(call: CallMachine, pieces: readonly Uint8Array[], release: (() => void) | undefined): boolean {
   let hasRoom = true;
   const last = pieces.length - 1;
   for (let at = 0; at <= last; at++) {

@@ -2,7 +2,7 @@
 import type { HeaderFields, HeaderList } from '../exchange.ts';
 import { answerHead } from './answer-head.ts';
 import { Base64Reader } from './base64-reader.ts';
-import type { Call } from './call.ts';
+import type { CallMachine } from './call-machine.ts';
 import type { Dialect } from './dialect.ts';
 import { EnvelopeReader, envelopeFlag, envelopePrefix } from './envelope.ts';
 import { enveloped, writeAll } from './grpc-dialect.ts';
@@ -12,7 +12,7 @@ import type { MessageBytes } from './service.ts';
 import { grpcTimeoutMs } from './timeout.ts';
 
 /** A message is turned into base64 in one go, and by clients that could have it as it is. */
-export const textBytesMax = 4 * 1024 * 1024;
+export const base64BytesMax = 4 * 1024 * 1024;
 
 export class GrpcWebDialect implements Dialect {
   readonly protocol = 'grpc-web';
@@ -26,7 +26,7 @@ export class GrpcWebDialect implements Dialect {
   constructor(contentType: string, codec: 'proto' | 'json', isText: boolean) {
     this.codec = codec;
     this.#isText = isText;
-    this.sendBytesMax = isText ? textBytesMax : Number.POSITIVE_INFINITY;
+    this.sendBytesMax = isText ? base64BytesMax : Number.POSITIVE_INFINITY;
     this.#head = [['content-type', contentType]];
   }
 
@@ -42,26 +42,26 @@ export class GrpcWebDialect implements Dialect {
     return undefined;
   }
 
-  read(call: Call): void {
+  read(call: CallMachine): void {
     const reader = new EnvelopeReader(call, call.receiveBytesMax, call.exchange.memory);
     call.reader = this.#isText ? new Base64Reader(reader, (error) => call.fail(error)) : reader;
     call.exchange.resume();
   }
 
-  answer(call: Call, message: MessageBytes, isCompressed: boolean, release: (() => void) | undefined): void {
+  answer(call: CallMachine, message: MessageBytes, isCompressed: boolean, release: (() => void) | undefined): void {
     const pieces = [...enveloped(message, isCompressed), ...statusEnvelope(call, undefined)];
     call.exchange.answer(200, this.#headOf(call), this.#bodyOf(pieces), undefined, release);
   }
 
-  start(call: Call): void {
+  start(call: CallMachine): void {
     call.exchange.start(200, this.#headOf(call));
   }
 
-  send(call: Call, message: MessageBytes, isCompressed: boolean, release: (() => void) | undefined): boolean {
+  send(call: CallMachine, message: MessageBytes, isCompressed: boolean, release: (() => void) | undefined): boolean {
     return writeAll(call, this.#bodyOf(enveloped(message, isCompressed)), release);
   }
 
-  end(call: Call, error: RpcError | undefined): void {
+  end(call: CallMachine, error: RpcError | undefined): void {
     const pieces = this.#bodyOf(statusEnvelope(call, error));
     if (!call.isStarted) call.exchange.answer(200, this.#headOf(call), pieces, undefined, undefined);
     else {
@@ -74,13 +74,13 @@ export class GrpcWebDialect implements Dialect {
     return this.#isText ? [Buffer.from(Buffer.concat(pieces).toString('base64'), 'latin1')] : pieces;
   }
 
-  #headOf(call: Call): HeaderList {
+  #headOf(call: CallMachine): HeaderList {
     const { compression } = call;
     return answerHead(call, compression === undefined ? this.#head : [...this.#head, ['grpc-encoding', compression]]);
   }
 }
 
-function statusEnvelope(call: Call, error: RpcError | undefined): readonly Uint8Array[] {
+function statusEnvelope(call: CallMachine, error: RpcError | undefined): readonly Uint8Array[] {
   let text = '';
   for (const [name, value] of grpcStatusFields(error, call.trailingFields)) text += `${name}: ${value}\r\n`;
   const bytes = Buffer.from(text, 'latin1');

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import { createRpcHandler, type RpcHandlerOptions } from './handler.ts';
 import { echoService } from './testing/echo-service.ts';
-import { type DoubleRequest, ExchangeDouble, enveloped } from './testing/exchange-double.ts';
+import { type DoubleRequest, ExchangeDouble, envelopedText } from './testing/exchange-double.ts';
 
 function serve(
   request: DoubleRequest,
@@ -19,7 +19,7 @@ const type = (contentType: string) => [['content-type', contentType]] as const;
 test.each(['application/grpc', 'application/grpc+proto', 'application/grpc+proto; charset=utf-8'])(
   'gRPC as %s is answered in one go, in the same turn',
   (contentType) => {
-    const exchange = serve({ headers: type(contentType) }, {}, enveloped('hello'));
+    const exchange = serve({ headers: type(contentType) }, {}, envelopedText('hello'));
     expect(exchange.isDone).toBe(true);
     expect(exchange.status).toBe(200);
     expect(exchange.header('content-type')).toBe(contentType.split(';')[0]);
@@ -29,12 +29,12 @@ test.each(['application/grpc', 'application/grpc+proto', 'application/grpc+proto
 );
 
 test('gRPC with JSON messages', () => {
-  const exchange = serve({ headers: type('application/grpc+json') }, {}, enveloped('"hello"'));
+  const exchange = serve({ headers: type('application/grpc+json') }, {}, envelopedText('"hello"'));
   expect(exchange.envelopes()[0]?.message.toString()).toBe('"hello"');
 });
 
 test('gRPC-Web has its status in the body', () => {
-  const exchange = serve({ headers: type('application/grpc-web+proto') }, {}, enveloped('hello'));
+  const exchange = serve({ headers: type('application/grpc-web+proto') }, {}, envelopedText('hello'));
   const [message, status] = exchange.envelopes();
   expect(message).toEqual({ flags: 0, message: Buffer.from('hello') });
   expect(status).toEqual({ flags: 128, message: Buffer.from('grpc-status: 0\r\n') });
@@ -42,11 +42,11 @@ test('gRPC-Web has its status in the body', () => {
 });
 
 test('gRPC-Web as text is base64 both ways', () => {
-  const body = Buffer.from(enveloped('hello').toString('base64'));
+  const body = Buffer.from(envelopedText('hello').toString('base64'));
   const exchange = serve({ headers: type('application/grpc-web-text') }, {}, body.subarray(0, 5), body.subarray(5));
   expect(exchange.header('content-type')).toBe('application/grpc-web-text+proto');
   const plain = Buffer.from(exchange.body.toString('latin1'), 'base64');
-  expect(plain.subarray(0, 10)).toEqual(enveloped('hello'));
+  expect(plain.subarray(0, 10)).toEqual(envelopedText('hello'));
 });
 
 test.each([
@@ -60,7 +60,7 @@ test.each([
 
 test('a stream of Connect ends with a message of its own', async () => {
   const request = { path: '/test.Echo/ServerStream', headers: type('application/connect+json') };
-  const exchange = serve(request, {}, enveloped('"ab"'));
+  const exchange = serve(request, {}, envelopedText('"ab"'));
   await exchange.whenDone();
   expect(exchange.envelopes().map(({ flags, message }) => [flags, message.toString()])).toEqual([
     [0, '"a"'],

@@ -2,8 +2,7 @@
 import { AnswerPacking } from '../answer-packing.ts';
 import type { HeaderList } from '../exchange.ts';
 import type { WireExchange, WireHandler } from '../wire/wire-exchange.ts';
-import { Call } from './call.ts';
-import type { BoundMethod } from './call-context.ts';
+import { CallMachine } from './call-machine.ts';
 import type { AnswerCompression } from './compression.ts';
 import { type RpcLimitOptions, resolveRpcLimits } from './config.ts';
 import { ConnectGetDialect } from './connect-get-dialect.ts';
@@ -11,10 +10,11 @@ import { connectUnaryPosts, contentTypesFor, dialectOf, isGrpcType } from './con
 import { Cors, type CorsOptions, isPreflight } from './cors.ts';
 import { Deadlines } from './deadlines.ts';
 import type { Dialect } from './dialect.ts';
+import type { BoundMethod } from './rpc-call-state.ts';
 import { RpcError } from './rpc-error.ts';
 import type { RefusedCall, RpcHost } from './rpc-host.ts';
 import { type Interceptor, type RpcService, unary } from './service.ts';
-import { Unpacking } from './unpacking.ts';
+import { MessageUnpacking } from './unpacking.ts';
 
 export interface RpcHandlerOptions extends RpcLimitOptions {
   /** Run around every call, the first outermost. */
@@ -42,7 +42,7 @@ export function createRpcHandler(services: readonly RpcService[], options: RpcHa
   const limits = resolveRpcLimits(options);
   const host: RpcHost = {
     limits,
-    unpacking: new Unpacking(limits.unpackingsMax),
+    unpacking: new MessageUnpacking(limits.unpackingsMax),
     packing: new AnswerPacking({ ...limits, syncBytesMax: limits.compressSyncBytesMax }),
     deadlines: new Deadlines(),
     interceptors: options.interceptors ?? [],
@@ -62,12 +62,12 @@ export function createRpcHandler(services: readonly RpcService[], options: RpcHa
         if (method === undefined && dialect.protocol === 'connect') next(exchange);
         else if (method === undefined) refuseMethod(exchange, host, dialect);
         else if (dialect.protocol === 'connect' && method.definition.kind === 'unary') refuseType(exchange, method);
-        else new Call(exchange, host, method, dialect).open();
+        else new CallMachine(exchange, host, method, dialect).open();
         return;
       }
       if (method !== undefined) {
         const unaryDialect = method.definition.kind === 'unary' ? connectUnaryPosts(contentType) : undefined;
-        if (unaryDialect !== undefined) new Call(exchange, host, method, unaryDialect).open();
+        if (unaryDialect !== undefined) new CallMachine(exchange, host, method, unaryDialect).open();
         else refuseType(exchange, method);
         return;
       }
@@ -99,7 +99,7 @@ function serveOther(exchange: WireExchange, host: RpcHost, method: BoundMethod):
   const query = new URLSearchParams(exchange.query);
   const encoding = query.get('encoding');
   if (encoding === 'proto' || encoding === 'json') {
-    new Call(exchange, host, method, new ConnectGetDialect(encoding, query)).open();
+    new CallMachine(exchange, host, method, new ConnectGetDialect(encoding, query)).open();
   } else answerPlain(exchange, 415, []);
 }
 
@@ -118,7 +118,7 @@ function methodsOf(services: readonly RpcService[]): ReadonlyMap<string, BoundMe
 /** Callers of a method that does not exist hear of it in their own protocol. */
 function refuseMethod(exchange: WireExchange, host: RpcHost, dialect: Dialect): void {
   const [, service = '', name = ''] = exchange.path.split('/', 3);
-  const call = new Call(exchange, host, { service, definition: { ...noMethod, name } }, dialect);
+  const call = new CallMachine(exchange, host, { service, definition: { ...noMethod, name } }, dialect);
   call.fail(new RpcError('unimplemented', `there is no method ${exchange.path} here`));
 }
 

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { createRpcHandler } from './handler.ts';
 import { echoService } from './testing/echo-service.ts';
-import { ExchangeDouble, enveloped } from './testing/exchange-double.ts';
+import { ExchangeDouble, envelopedText } from './testing/exchange-double.ts';
 
 const paths = ['Unary', 'ServerStream', 'ClientStream', 'Bidi', 'Nothing', ''].map((name) => `/test.Echo/${name}`);
 const contentTypes = [
@@ -32,8 +32,8 @@ const header = fc.oneof(
 );
 const piece = fc.oneof(
   fc.uint8Array({ maxLength: 40 }),
-  fc.tuple(fc.uint8Array({ maxLength: 20 }), fc.nat(255)).map(([bytes, flags]) => enveloped(bytes as never, flags)),
-  fc.string({ maxLength: 12 }).map((text) => enveloped(JSON.stringify(text))),
+  fc.tuple(fc.uint8Array({ maxLength: 20 }), fc.nat(255)).map(([bytes, flags]) => envelopedText(bytes as never, flags)),
+  fc.string({ maxLength: 12 }).map((text) => envelopedText(JSON.stringify(text))),
   fc.base64String({ maxLength: 40 }).map((text) => Buffer.from(text)),
 );
 const request = fc.record({

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { RpcError } from './rpc-error.ts';
 import type { Interceptor } from './service.ts';
-import { enveloped } from './testing/exchange-double.ts';
+import { envelopedText } from './testing/exchange-double.ts';
 import { openCall } from './testing/open-call.ts';
 
 test('interceptors run in order around a call, before its messages are read', () => {
@@ -15,7 +15,7 @@ test('interceptors run in order around a call, before its messages are read', ()
     };
   };
   const options = { interceptors: [named('a'), named('b')] };
-  openCall({ unary: (request) => `${heard.push('handled')}${request}` }, {}, options).send(enveloped('x'));
+  openCall({ unary: (request) => `${heard.push('handled')}${request}` }, {}, options).send(envelopedText('x'));
   expect(heard).toEqual([
     'a test.Echo/Unary grpc 127.0.0.1',
     'b test.Echo/Unary grpc 127.0.0.1',
@@ -31,7 +31,7 @@ test('an interceptor may refuse, throw, or let go later', () => {
   const refuse: Interceptor = (call) => call.fail(new RpcError('unauthenticated', 'who are you?'));
   expect(
     openCall(handlers, {}, { interceptors: [refuse] })
-      .send(enveloped('a'))
+      .send(envelopedText('a'))
       .header('grpc-status'),
   ).toBe('16');
   const thrower: Interceptor = () => {
@@ -39,18 +39,18 @@ test('an interceptor may refuse, throw, or let go later', () => {
   };
   expect(
     openCall(handlers, {}, { interceptors: [thrower] })
-      .send(enveloped('a'))
+      .send(envelopedText('a'))
       .header('grpc-status'),
   ).toBe('7');
   let letGo = (): void => {};
   const later: Interceptor = (_, next) => {
     letGo = next;
   };
-  const exchange = openCall(handlers, {}, { interceptors: [later] }).send(enveloped('late'));
+  const exchange = openCall(handlers, {}, { interceptors: [later] }).send(envelopedText('late'));
   expect([handled, exchange.wantedTimes]).toEqual([[], 0]);
   letGo();
   expect([handled, exchange.isDone]).toEqual([['late'], true]);
-  const gone = openCall(handlers, {}, { interceptors: [later] }).send(enveloped('gone'));
+  const gone = openCall(handlers, {}, { interceptors: [later] }).send(envelopedText('gone'));
   gone.acceptAbort('reset');
   letGo();
   expect([handled, gone.isDone]).toEqual([['late'], true]);

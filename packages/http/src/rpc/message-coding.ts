@@ -1,5 +1,5 @@
 /** Messages to bytes and back, with what callers are told when that fails. */
-import { byteLengthOf, tooLarge } from './compression.ts';
+import { byteLengthOf, messageTooLarge } from './compression.ts';
 import { RpcError } from './rpc-error.ts';
 import type { MessageBytes, RpcMethod } from './service.ts';
 
@@ -25,6 +25,6 @@ export function encodeMessage(
   if (codec === 'proto') bytes = response.toProto(message);
   else if (response.toJson !== undefined) bytes = response.toJson(message);
   else throw new RpcError('unimplemented', `${name} cannot be answered with JSON; use protobuf`);
-  if (byteLengthOf(bytes) > bytesMax) throw tooLarge('the answer', bytesMax);
+  if (byteLengthOf(bytes) > bytesMax) throw messageTooLarge('the answer', bytesMax);
   return bytes;
 }

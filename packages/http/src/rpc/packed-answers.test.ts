@@ -3,7 +3,7 @@ import { gunzipSync, gzipSync } from 'node:zlib';
 import { expect, test } from 'vitest';
 import type { RpcHandlerOptions } from './handler.ts';
 import type { EchoHandlers } from './testing/echo-service.ts';
-import { type ExchangeDouble, enveloped } from './testing/exchange-double.ts';
+import { type ExchangeDouble, envelopedText } from './testing/exchange-double.ts';
 import { grpc, openCall } from './testing/open-call.ts';
 
 const limits: RpcHandlerOptions = { compressBytesMin: 10, compressSyncBytesMax: 1000, compressBytesMax: 100_000 };
@@ -13,7 +13,7 @@ const headers = [...grpc, ['grpc-encoding', 'gzip']] as const;
 function asked(bytes: number, handlers: EchoHandlers = {}, path = '/test.Echo/Unary'): ExchangeDouble {
   const answer = 'a'.repeat(bytes);
   const request = { headers, path };
-  return openCall({ unary: () => answer, ...handlers }, request, limits).send(enveloped(gzipSync('q'), 1));
+  return openCall({ unary: () => answer, ...handlers }, request, limits).send(envelopedText(gzipSync('q'), 1));
 }
 
 function plainOf(exchange: ExchangeDouble): string {

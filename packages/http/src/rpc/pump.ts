@@ -1,7 +1,7 @@
-import type { Call } from './call.ts';
+import type { CallMachine } from './call-machine.ts';
 
 /** Sends what an iterable gives, no faster than the caller takes it; an end of the call ends the iterable. */
-export async function pump(call: Call, messages: AsyncIterable<unknown>): Promise<void> {
+export async function pump(call: CallMachine, messages: AsyncIterable<unknown>): Promise<void> {
   const iterator = messages[Symbol.asyncIterator]();
   let isDone = false;
   try {

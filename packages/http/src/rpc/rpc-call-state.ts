@@ -16,7 +16,7 @@ export interface BoundMethod {
 }
 
 /** An entry of the wheel itself, so that a deadline costs no object of its own. What nobody asks for is not made. */
-export abstract class CallContext extends WheelEntry implements RpcCall, CallMemory {
+export abstract class RpcCallState extends WheelEntry implements RpcCall, CallMemory {
   readonly exchange: WireExchange;
   readonly host: RpcHost;
   protected readonly bound: BoundMethod;

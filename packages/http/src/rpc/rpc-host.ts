@@ -5,7 +5,7 @@ import type { Cors } from './cors.ts';
 import type { Deadlines } from './deadlines.ts';
 import type { RpcError } from './rpc-error.ts';
 import type { Interceptor } from './service.ts';
-import type { Unpacking } from './unpacking.ts';
+import type { MessageUnpacking } from './unpacking.ts';
 
 /** A call as far as it got. */
 export interface RefusedCall {
@@ -16,7 +16,7 @@ export interface RefusedCall {
 /** What all calls of one handler share. */
 export interface RpcHost {
   readonly limits: RpcLimits;
-  readonly unpacking: Unpacking;
+  readonly unpacking: MessageUnpacking;
   readonly packing: AnswerPacking;
   readonly deadlines: Deadlines;
   readonly interceptors: readonly Interceptor[];

@@ -35,7 +35,7 @@ export interface PackedMessage {
 const pieceBytes = 64 * 1024;
 
 /** Lets so many be unpacked at once; the others wait, and owners take turns. */
-export class Unpacking {
+export class MessageUnpacking {
   readonly #insideMax: number;
   readonly #waiting = new OwnerRotation<PackedMessage>();
   #inside = 0;

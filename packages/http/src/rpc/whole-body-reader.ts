@@ -1,6 +1,6 @@
 import { ByteGatherer } from '../wire/byte-gatherer.ts';
 import type { MemoryLease } from '../wire/memory.ts';
-import { tooLarge } from './compression.ts';
+import { messageTooLarge } from './compression.ts';
 import type { MessageReader, MessageSink } from './envelope.ts';
 import type { RpcError } from './rpc-error.ts';
 
@@ -32,7 +32,7 @@ export class WholeBodyReader implements MessageReader {
 
   push(piece: Uint8Array): void {
     if (this.#isBroken) return;
-    if (this.#body.bytes + piece.length > this.#bytesMax) this.#break(tooLarge('the message', this.#bytesMax));
+    if (this.#body.bytes + piece.length > this.#bytesMax) this.#break(messageTooLarge('the message', this.#bytesMax));
     else this.#body.push(piece);
   }
 

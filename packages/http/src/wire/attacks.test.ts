@@ -4,8 +4,8 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { afterEach, describe, expect, test } from 'vitest';
 import type { HttpHandler, HttpServer } from '../exchange.ts';
-import { errorCode, frameType, readUint32 } from '../http2/frames.ts';
-import { floods, repeat, streamAt } from '../http2/testing/floods.ts';
+import { errorCode, frameType, readUint32BigEndian } from '../http2/frames.ts';
+import { floods, repeatedFrames, streamAt } from '../http2/testing/floods.ts';
 import { framesFrom, getFields, headers, hello, reset, settings, windowUpdate } from '../http2/testing/frame-tools.ts';
 import { type HttpServerOptions, serveHttp } from './serve.ts';
 
@@ -85,7 +85,7 @@ async function flood(attack: Attack, next: (round: number) => Buffer): Promise<n
 function lastWord(heard: Buffer): { code: number; reason: string } {
   const goaway = framesFrom(heard).findLast((one) => one.type === frameType.goaway);
   if (goaway === undefined) return { code: -1, reason: 'no GOAWAY' };
-  return { code: readUint32(goaway.payload, 4), reason: goaway.payload.toString('latin1', 8) };
+  return { code: readUint32BigEndian(goaway.payload, 4), reason: goaway.payload.toString('latin1', 8) };
 }
 
 setFlagsFromString('--expose-gc');
@@ -130,7 +130,7 @@ test('requests given up at once do not pile up in the application', async () => 
   const attack = await dial(target);
   attack.socket.write(hello);
   await flood(attack, (round) =>
-    repeat(50, (at) => {
+    repeatedFrames(50, (at) => {
       const id = streamAt(round, at, 50);
       return Buffer.concat([headers(id, getFields, true), reset(id)]);
     }),
@@ -150,7 +150,7 @@ test('a client that opens its window but takes nothing holds little memory and i
   attack.socket.pause();
   const before = memoryInUse();
   attack.socket.write(Buffer.concat([hello, settings([4, 0x7fffffff]), windowUpdate(0, 0x7fff0000)]));
-  attack.socket.write(repeat(100, (at) => headers(at * 2 + 1, getFields, true)));
+  attack.socket.write(repeatedFrames(100, (at) => headers(at * 2 + 1, getFields, true)));
   expect(await bystander(target)).toBe(200);
   while (released < 100) await new Promise(setImmediate);
   expect(memoryInUse() - before).toBeLessThan(memoryBytesMax);
@@ -160,7 +160,7 @@ test('a window opened byte by byte earns no endless stream of frames (CVE-2019-9
   const target = await serve(() => ({ status: 200, headers: [], body: Buffer.alloc(1 << 20) }));
   const attack = await dial(target);
   attack.socket.write(Buffer.concat([hello, settings([4, 0]), headers(1, getFields, true)]));
-  await flood(attack, () => repeat(200, () => windowUpdate(1, 1)));
+  await flood(attack, () => repeatedFrames(200, () => windowUpdate(1, 1)));
   expect(lastWord(await attack.closed)).toEqual({
     code: errorCode.enhanceYourCalm,
     reason: 'too_many_control_frames',

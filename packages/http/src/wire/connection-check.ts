@@ -1,14 +1,14 @@
 /** How often a connection is looked at, of whichever version of HTTP it is. */
 import type { HttpLimits } from './config.ts';
 
-export const lookMsMax = 1000;
+export const checkMsMax = 1000;
 /** How long a closed connection may take to go. */
 export const lingerMs = 2000;
 
 /** Once a second, or as often as the shortest limit wants it. */
-export function lookMsOf(limits: HttpLimits): number {
+export function checkMsOf(limits: HttpLimits): number {
   return Math.min(
-    lookMsMax,
+    checkMsMax,
     limits.prefaceMsMax,
     limits.headMsMax,
     limits.idleMsMax,

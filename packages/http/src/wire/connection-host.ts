@@ -4,7 +4,7 @@ import type { HttpLimits } from './config.ts';
 import type { FieldList } from './field-list.ts';
 import { type ConnectionMemory, type ServerMemory, unlimitedMemory } from './memory.ts';
 import { OutputArena } from './output.ts';
-import { type Clock, TimingWheel } from './timing-wheel.ts';
+import { TimingWheel, type WheelClock } from './timing-wheel.ts';
 import type { Connection } from './transport.ts';
 import type { WireHandler } from './wire-exchange.ts';
 
@@ -62,7 +62,7 @@ export class SharedHost implements ConnectionHost {
     limits: HttpLimits,
     handler: WireHandler,
     parts: HostParts = {},
-    clock: Clock = { nowMs: () => performance.now() },
+    clock: WheelClock = { nowMs: () => performance.now() },
   ) {
     this.limits = limits;
     this.memory = parts.memory ?? unlimitedMemory;

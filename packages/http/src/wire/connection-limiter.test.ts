@@ -1,13 +1,13 @@
 import { describe, expect, test } from 'vitest';
 import { AddressRanges } from './address-ranges.ts';
-import { type ConnectionDouble, DoorDouble } from './testing/door-double.ts';
+import { type ConnectionDouble, ConnectionLimiterDouble } from './testing/connection-limiter-double.ts';
 
 const open = (connections: readonly (ConnectionDouble | undefined)[]) => connections.map((one) => one?.isOpen ?? false);
 const busy = Number.POSITIVE_INFINITY;
 
 describe('connectionsPerAddressMax', () => {
   test('refuses one address and no other', () => {
-    const at = new DoorDouble({ connectionsPerAddressMax: 2 });
+    const at = new ConnectionLimiterDouble({ connectionsPerAddressMax: 2 });
     expect(open(['10.0.0.1', '10.0.0.1', '10.0.0.1', '10.0.0.2'].map((one) => at.dial(one)))).toEqual([
       true,
       true,
@@ -18,7 +18,7 @@ describe('connectionsPerAddressMax', () => {
   });
 
   test('counts an IPv6 network of 64 bits as one, and a mapped IPv4 address as itself', () => {
-    const at = new DoorDouble({ connectionsPerAddressMax: 1 });
+    const at = new ConnectionLimiterDouble({ connectionsPerAddressMax: 1 });
     at.mustDial('2001:db8::1');
     expect(at.dial('2001:db8::2')).toBeUndefined();
     at.mustDial('2001:db8:0:1::2');
@@ -28,7 +28,7 @@ describe('connectionsPerAddressMax', () => {
   });
 
   test('closes the longest idle connection of the address for a new one', () => {
-    const at = new DoorDouble({ connectionsPerAddressMax: 3, evictionIdleMsMin: 2000 });
+    const at = new ConnectionLimiterDouble({ connectionsPerAddressMax: 3, evictionIdleMsMin: 2000 });
     const other = at.mustDial('10.0.0.2');
     const [first, second, third] = ['10.0.0.1', '10.0.0.1', '10.0.0.1'].map((one) => at.mustDial(one)) as [
       ConnectionDouble,
@@ -48,7 +48,7 @@ describe('connectionsPerAddressMax', () => {
   });
 
   test('closes none that is busy or was used a moment ago', () => {
-    const at = new DoorDouble({ connectionsPerAddressMax: 2, evictionIdleMsMin: 2000 });
+    const at = new ConnectionLimiterDouble({ connectionsPerAddressMax: 2, evictionIdleMsMin: 2000 });
     const [first, second] = [at.mustDial('10.0.0.1'), at.mustDial('10.0.0.1')];
     first.idleSinceMs = busy;
     at.nowMs += 10_000;
@@ -60,7 +60,7 @@ describe('connectionsPerAddressMax', () => {
   });
 
   test('a connection that goes leaves its place, once', () => {
-    const at = new DoorDouble({ connectionsPerAddressMax: 1, evictionIdleMsMin: 0 });
+    const at = new ConnectionLimiterDouble({ connectionsPerAddressMax: 1, evictionIdleMsMin: 0 });
     const first = at.mustDial('10.0.0.1');
     const second = at.mustDial('10.0.0.1');
     expect(open([first, second])).toEqual([false, true]);
@@ -72,7 +72,7 @@ describe('connectionsPerAddressMax', () => {
   });
 
   test('an idle one is found in a few accepts however many busy ones are before it', () => {
-    const at = new DoorDouble({ connectionsPerAddressMax: 1000, evictionIdleMsMin: 2000 });
+    const at = new ConnectionLimiterDouble({ connectionsPerAddressMax: 1000, evictionIdleMsMin: 2000 });
     const connections = Array.from({ length: 1000 }, () => at.mustDial('10.0.0.1'));
     for (const one of connections.slice(0, 999)) one.idleSinceMs = busy;
     at.nowMs += 5000;
@@ -85,7 +85,7 @@ describe('connectionsPerAddressMax', () => {
 
 describe('connectionsMax', () => {
   test('closes an idle connection of the address that has the most', () => {
-    const at = new DoorDouble({ connectionsMax: 6, evictionIdleMsMin: 2000 });
+    const at = new ConnectionLimiterDouble({ connectionsMax: 6, evictionIdleMsMin: 2000 });
     const few = ['10.0.0.1', '10.0.0.1'].map((one) => at.mustDial(one));
     const many = ['10.0.0.2', '10.0.0.2', '10.0.0.2'].map((one) => at.mustDial(one));
     const one = at.mustDial('10.0.0.3');
@@ -95,7 +95,7 @@ describe('connectionsMax', () => {
   });
 
   test('goes on to the next address where the first has no idle one, and refuses where nobody has', () => {
-    const at = new DoorDouble({ connectionsMax: 5, evictionIdleMsMin: 2000 });
+    const at = new ConnectionLimiterDouble({ connectionsMax: 5, evictionIdleMsMin: 2000 });
     const workers = ['10.0.0.1', '10.0.0.1', '10.0.0.1'].map((one) => at.mustDial(one));
     const idle = ['10.0.0.2', '10.0.0.2'].map((one) => at.mustDial(one));
     for (const one of workers) one.idleSinceMs = busy;
@@ -111,7 +111,7 @@ describe('connectionsMax', () => {
   });
 
   test('leaves room for operators, also where their address is at its own limit', () => {
-    const at = new DoorDouble({ connectionsMax: 3, connectionsPerAddressMax: 2, operatorConnections: 2 });
+    const at = new ConnectionLimiterDouble({ connectionsMax: 3, connectionsPerAddressMax: 2, operatorConnections: 2 });
     for (const address of ['10.0.0.1', '10.0.0.1', '10.0.0.2']) at.mustDial(address);
     expect(at.dial('10.0.0.3')).toBeUndefined();
     at.mustDial('10.0.0.1', { isForOperators: true });
@@ -125,14 +125,17 @@ describe('trusted proxies', () => {
   const trustedProxies = new AddressRanges(['10.9.0.0/16']);
 
   test('are not limited by address', () => {
-    const at = new DoorDouble({ connectionsPerAddressMax: 1, handshakesPerAddressMax: 1 }, { trustedProxies });
+    const at = new ConnectionLimiterDouble(
+      { connectionsPerAddressMax: 1, handshakesPerAddressMax: 1 },
+      { trustedProxies },
+    );
     for (let count = 0; count < 5; count++) at.mustDial('10.9.0.1', { isEncrypted: true });
     at.mustDial('10.0.0.1');
     expect(at.dial('10.0.0.1')).toBeUndefined();
   });
 
   test('do not lose idle connections to strangers, but to each other', () => {
-    const at = new DoorDouble({ connectionsMax: 3, evictionIdleMsMin: 0 }, { trustedProxies });
+    const at = new ConnectionLimiterDouble({ connectionsMax: 3, evictionIdleMsMin: 0 }, { trustedProxies });
     const proxied = ['10.9.0.1', '10.9.0.1', '10.9.0.2'].map((one) => at.mustDial(one));
     expect(at.dial('10.0.0.1')).toBeUndefined();
     expect(open(proxied)).toEqual([true, true, true]);
@@ -141,7 +144,7 @@ describe('trusted proxies', () => {
   });
 
   test('take the place of an idle stranger first', () => {
-    const at = new DoorDouble({ connectionsMax: 2, evictionIdleMsMin: 0 }, { trustedProxies });
+    const at = new ConnectionLimiterDouble({ connectionsMax: 2, evictionIdleMsMin: 0 }, { trustedProxies });
     const [proxied, stranger] = [at.mustDial('10.9.0.1'), at.mustDial('10.0.0.1')];
     at.mustDial('10.9.0.1');
     expect(open([proxied, stranger])).toEqual([true, false]);
@@ -152,7 +155,7 @@ describe('TLS handshakes', () => {
   const encrypted = { isEncrypted: true };
 
   test('under way have a limit of their own, by address and in all', () => {
-    const at = new DoorDouble({ handshakesMax: 3, handshakesPerAddressMax: 2 });
+    const at = new ConnectionLimiterDouble({ handshakesMax: 3, handshakesPerAddressMax: 2 });
     const [first] = ['10.0.0.1', '10.0.0.1'].map((one) => at.mustDial(one, encrypted)) as [ConnectionDouble];
     expect(at.dial('10.0.0.1', encrypted)).toBeUndefined();
     at.mustDial('10.0.0.2', encrypted);
@@ -167,7 +170,7 @@ describe('TLS handshakes', () => {
   });
 
   test('that stall are closed for new ones, those of the address with the most first', () => {
-    const at = new DoorDouble({ handshakesMax: 3, evictionIdleMsMin: 2000 });
+    const at = new ConnectionLimiterDouble({ handshakesMax: 3, evictionIdleMsMin: 2000 });
     const stalled = ['10.0.0.1', '10.0.0.1'].map((one) => at.mustDial(one, encrypted));
     const one = at.mustDial('10.0.0.2', encrypted);
     at.nowMs += 1999;
@@ -178,7 +181,7 @@ describe('TLS handshakes', () => {
   });
 
   test('count as connections, and stalled ones go before idle connections', () => {
-    const at = new DoorDouble({ connectionsPerAddressMax: 2, evictionIdleMsMin: 2000 });
+    const at = new ConnectionLimiterDouble({ connectionsPerAddressMax: 2, evictionIdleMsMin: 2000 });
     const [idle, stalled] = [at.mustDial('10.0.0.1', encrypted), at.mustDial('10.0.0.1', encrypted)];
     at.endHandshake(idle);
     at.nowMs += 3000;
@@ -188,7 +191,10 @@ describe('TLS handshakes', () => {
 });
 
 test('descriptors from a number on are not used for connections', () => {
-  const at = new DoorDouble({ evictionIdleMsMin: 2000, operatorConnections: 4 }, { descriptorsMax: () => 100 });
+  const at = new ConnectionLimiterDouble(
+    { evictionIdleMsMin: 2000, operatorConnections: 4 },
+    { descriptorsMax: () => 100 },
+  );
   const first = at.mustDial('10.0.0.1', {}, 99);
   expect(at.dial('10.0.0.2', {}, 100)).toBeUndefined();
   expect(at.refusals).toEqual([['descriptors', '10.0.0.2']]);

@@ -5,12 +5,12 @@
 import type { Socket } from 'node:net';
 import { type AddressRanges, noAddresses } from './address-ranges.ts';
 import type { HttpLimits } from './config.ts';
-import { DoorCrowd } from './door-crowd.ts';
-import { type DoorAddress, DoorGuest } from './door-guest.ts';
+import { ConnectionsByAddress } from './connections-by-address.ts';
 import { ownerOfAddress } from './ip-address.ts';
+import { type ConnectionAddress, LimitedConnection } from './limited-connection.ts';
 
 /** The limits that belong to a door rather than to one server. */
-export const doorLimitNames = [
+export const connectionLimitNames = [
   'connectionsMax',
   'connectionsPerAddressMax',
   'handshakesMax',
@@ -19,10 +19,10 @@ export const doorLimitNames = [
   'evictionIdleMsMin',
 ] as const;
 
-export type DoorLimits = Pick<HttpLimits, (typeof doorLimitNames)[number]>;
+export type ConnectionLimits = Pick<HttpLimits, (typeof connectionLimitNames)[number]>;
 
 /** The limits that may refuse a connection. */
-export const doorRefusals = [
+export const connectionRefusals = [
   'connectionsMax',
   'connectionsPerAddressMax',
   'descriptors',
@@ -30,12 +30,12 @@ export const doorRefusals = [
   'handshakesPerAddressMax',
 ] as const;
 
-export type DoorRefusal = (typeof doorRefusals)[number];
+export type ConnectionRefusal = (typeof connectionRefusals)[number];
 
-export interface DoorOptions {
+export interface ConnectionLimiterOptions {
   /** Connections from these are not limited by address: they speak for many clients. */
   readonly trustedProxies?: AddressRanges | undefined;
-  readonly onRefused?: ((limit: DoorRefusal, owner: string) => void) | undefined;
+  readonly onRefused?: ((limit: ConnectionRefusal, owner: string) => void) | undefined;
   /**
    * Connections are let in while their descriptors are below this. A process gets the lowest descriptor that is free, so
    * all from here to its limit are left for files and child processes, however many of those there are already.
@@ -52,20 +52,23 @@ export interface Entrance {
   readonly isForOperators: boolean;
 }
 
-export class ConnectionDoor {
-  readonly #limits: DoorLimits;
+export class ConnectionLimiter {
+  readonly #limits: ConnectionLimits;
   readonly #trustedProxies: AddressRanges;
-  readonly #onRefused: (limit: DoorRefusal, owner: string) => void;
+  readonly #onRefused: (limit: ConnectionRefusal, owner: string) => void;
   readonly #descriptorsMax: () => number;
   readonly #nowMs: () => number;
-  readonly #proxies = new DoorCrowd();
-  readonly #strangers = new DoorCrowd();
+  readonly #proxies = new ConnectionsByAddress();
+  readonly #strangers = new ConnectionsByAddress();
   /** Connections refused so far, by the limit that they met. */
-  readonly refused: Readonly<Record<DoorRefusal, number>>;
-  readonly #refused = Object.fromEntries(doorRefusals.map((limit) => [limit, 0])) as Record<DoorRefusal, number>;
+  readonly refused: Readonly<Record<ConnectionRefusal, number>>;
+  readonly #refused = Object.fromEntries(connectionRefusals.map((limit) => [limit, 0])) as Record<
+    ConnectionRefusal,
+    number
+  >;
   /** Connections closed so far to make room for others. */
   evicted = 0;
-  constructor(limits: DoorLimits, options: DoorOptions = {}) {
+  constructor(limits: ConnectionLimits, options: ConnectionLimiterOptions = {}) {
     this.#limits = limits;
     this.refused = this.#refused;
     this.#trustedProxies = options.trustedProxies ?? noAddresses;
@@ -83,7 +86,7 @@ export class ConnectionDoor {
   }
 
   /** Undefined: refused, and the socket is the caller's to destroy. */
-  admit(socket: Socket, entrance: Entrance): DoorGuest | undefined {
+  admit(socket: Socket, entrance: Entrance): LimitedConnection | undefined {
     const peerAddress = socket.remoteAddress ?? '';
     const isTrustedProxy = this.#trustedProxies.has(peerAddress);
     const crowd = isTrustedProxy ? this.#proxies : this.#strangers;
@@ -96,25 +99,25 @@ export class ConnectionDoor {
       this.#onRefused(refusal, address.owner);
       return undefined;
     }
-    const guest = new DoorGuest(socket, address, nowMs);
+    const guest = new LimitedConnection(socket, address, nowMs);
     crowd.enter(guest, entrance.isEncrypted, nowMs);
     socket.once('close', () => crowd.leave(guest));
     return guest;
   }
 
   /** The guest's handshake is done. */
-  establish(guest: DoorGuest): void {
+  establish(guest: LimitedConnection): void {
     const crowd = guest.address.isTrustedProxy ? this.#proxies : this.#strangers;
     crowd.establish(guest, this.#nowMs());
   }
 
   /** The limit that stands in the way when nobody idle can make room. Handshakes come first: ending one frees both. */
   #refusalOf(
-    address: DoorAddress,
+    address: ConnectionAddress,
     descriptor: number,
     { isEncrypted, isForOperators }: Entrance,
     nowMs: number,
-  ): DoorRefusal | undefined {
+  ): ConnectionRefusal | undefined {
     const limits = this.#limits;
     const { isTrustedProxy } = address;
     const more = isForOperators ? limits.operatorConnections : 0;
@@ -135,7 +138,7 @@ export class ConnectionDoor {
     return undefined;
   }
 
-  #evict(guest: DoorGuest | undefined): boolean {
+  #evict(guest: LimitedConnection | undefined): boolean {
     if (guest === undefined) return false;
     this.evicted++;
     // Its place is free at once; that the socket has closed is told later.
@@ -145,13 +148,13 @@ export class ConnectionDoor {
   }
 
   /** Of the addresses with the most connections. Strangers never cost a proxy one. */
-  #takeIdle(isForProxy: boolean, beforeMs: number, nowMs: number): DoorGuest | undefined {
+  #takeIdle(isForProxy: boolean, beforeMs: number, nowMs: number): LimitedConnection | undefined {
     return (
       this.#strangers.takeIdle(beforeMs, nowMs) ?? (isForProxy ? this.#proxies.takeIdle(beforeMs, nowMs) : undefined)
     );
   }
 
-  #takeStalledHandshake(isForProxy: boolean, beforeMs: number): DoorGuest | undefined {
+  #takeStalledHandshake(isForProxy: boolean, beforeMs: number): LimitedConnection | undefined {
     return (
       this.#strangers.takeStalledHandshake(beforeMs) ??
       (isForProxy ? this.#proxies.takeStalledHandshake(beforeMs) : undefined)

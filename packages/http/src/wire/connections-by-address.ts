@@ -1,26 +1,26 @@
 import { CountRanking } from './count-ranking.ts';
-import { DoorAddress, type DoorGuest } from './door-guest.ts';
+import { ConnectionAddress, type LimitedConnection } from './limited-connection.ts';
 
 /** How many addresses are searched for an idle connection: those with the most connections, or with the most handshakes. */
 const addressesMax = 8;
 
 /** Addresses with their connections, those with the most first. */
-export class DoorCrowd {
+export class ConnectionsByAddress {
   connections = 0;
   handshakes = 0;
-  readonly #addresses = new Map<string, DoorAddress>();
-  readonly #byConnections = new CountRanking<DoorAddress>();
-  readonly #byHandshakes = new CountRanking<DoorAddress>();
+  readonly #addresses = new Map<string, ConnectionAddress>();
+  readonly #byConnections = new CountRanking<ConnectionAddress>();
+  readonly #byHandshakes = new CountRanking<ConnectionAddress>();
 
-  addressOf(owner: string, isTrustedProxy: boolean): DoorAddress {
+  addressOf(owner: string, isTrustedProxy: boolean): ConnectionAddress {
     const known = this.#addresses.get(owner);
     if (known !== undefined) return known;
-    const address = new DoorAddress(owner, isTrustedProxy);
+    const address = new ConnectionAddress(owner, isTrustedProxy);
     this.#addresses.set(owner, address);
     return address;
   }
 
-  enter(guest: DoorGuest, isHandshaking: boolean, nowMs: number): void {
+  enter(guest: LimitedConnection, isHandshaking: boolean, nowMs: number): void {
     const { address } = guest;
     // An eviction may have emptied it since it was looked up.
     this.#addresses.set(address.owner, address);
@@ -35,13 +35,13 @@ export class DoorCrowd {
     address.handshakes.append(guest, nowMs);
   }
 
-  establish(guest: DoorGuest, nowMs: number): void {
+  establish(guest: LimitedConnection, nowMs: number): void {
     if (guest.list !== guest.address.handshakes) return;
     this.#endHandshake(guest);
     guest.address.established.append(guest, nowMs);
   }
 
-  leave(guest: DoorGuest): void {
+  leave(guest: LimitedConnection): void {
     const { address, list } = guest;
     if (list === undefined) return;
     if (list === address.handshakes) this.#endHandshake(guest);
@@ -51,11 +51,11 @@ export class DoorCrowd {
     this.forgetIfEmpty(address);
   }
 
-  forgetIfEmpty(address: DoorAddress): void {
+  forgetIfEmpty(address: ConnectionAddress): void {
     if (address.count === 0) this.#addresses.delete(address.owner);
   }
 
-  takeIdle(beforeMs: number, nowMs: number): DoorGuest | undefined {
+  takeIdle(beforeMs: number, nowMs: number): LimitedConnection | undefined {
     for (const address of this.#byConnections.first(addressesMax)) {
       const guest = address.takeIdle(beforeMs, nowMs);
       if (guest !== undefined) return guest;
@@ -63,7 +63,7 @@ export class DoorCrowd {
     return undefined;
   }
 
-  takeStalledHandshake(beforeMs: number): DoorGuest | undefined {
+  takeStalledHandshake(beforeMs: number): LimitedConnection | undefined {
     for (const address of this.#byHandshakes.first(addressesMax)) {
       const guest = address.takeStalledHandshake(beforeMs);
       if (guest !== undefined) return guest;
@@ -71,7 +71,7 @@ export class DoorCrowd {
     return undefined;
   }
 
-  #endHandshake(guest: DoorGuest): void {
+  #endHandshake(guest: LimitedConnection): void {
     guest.address.handshakes.remove(guest);
     this.handshakes--;
     this.#byHandshakes.decrease(guest.address);

@@ -1,13 +1,13 @@
 import type { HeaderFields } from '../exchange.ts';
-import type { Field } from './field.ts';
+import type { HeaderField } from './header-field.ts';
 
 /** Fields in the order they came; looked up by a walk, which for the dozen of a request beats building an index. */
 export class FieldList implements HeaderFields {
-  readonly fields: readonly Field[];
+  readonly fields: readonly HeaderField[];
   memo: unknown = undefined;
   #listBytes = -1;
 
-  constructor(fields: readonly Field[]) {
+  constructor(fields: readonly HeaderField[]) {
     this.fields = fields;
   }
 
@@ -16,7 +16,7 @@ export class FieldList implements HeaderFields {
     if (this.#listBytes < 0) {
       let bytes = 0;
       for (let at = 0; at < this.fields.length; at++) {
-        const field = this.fields[at] as Field;
+        const field = this.fields[at] as HeaderField;
         bytes += 32 + field.name.length + field.value.length;
       }
       this.#listBytes = bytes;
@@ -27,7 +27,7 @@ export class FieldList implements HeaderFields {
   get(name: string): string | undefined {
     const fields = this.fields;
     for (let at = 0; at < fields.length; at++) {
-      const field = fields[at] as Field;
+      const field = fields[at] as HeaderField;
       if (field.name === name) return field.value;
     }
     return undefined;

@@ -3,12 +3,12 @@ import { connect, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { afterEach, describe, expect, test } from 'vitest';
 import type { HttpHandler, HttpResponse, HttpServer, Peer } from '../exchange.ts';
-import { errorCode, frameType, readUint32 } from '../http2/frames.ts';
+import { errorCode, frameType, readUint32BigEndian } from '../http2/frames.ts';
 import { framesFrom, getFields, headers, hello } from '../http2/testing/frame-tools.ts';
 import { testAuthority } from '../testing/certificates.ts';
 import { AddressRanges } from './address-ranges.ts';
 import { resolveHttpLimits } from './config.ts';
-import { ConnectionDoor, type DoorLimits } from './connection-door.ts';
+import { ConnectionLimiter, type ConnectionLimits } from './connection-limiter.ts';
 import { type HttpServerOptions, serveHttp } from './serve.ts';
 
 const { cert: certificate, key } = testAuthority('localhost');
@@ -98,7 +98,10 @@ describe('at connectionsPerAddressMax', () => {
     await first.hears((heard) => framesFrom(heard).some(({ type }) => type === frameType.headers));
     await dialOnce(target);
     const goaway = framesFrom(await first.closed).find(({ type }) => type === frameType.goaway);
-    expect(goaway && [readUint32(goaway.payload, 0), readUint32(goaway.payload, 4)]).toEqual([1, errorCode.noError]);
+    expect(goaway && [readUint32BigEndian(goaway.payload, 0), readUint32BigEndian(goaway.payload, 4)]).toEqual([
+      1,
+      errorCode.noError,
+    ]);
   });
 
   test('connections that never said anything make room too, and slow heads', async () => {
@@ -135,7 +138,7 @@ describe('at connectionsPerAddressMax', () => {
 });
 
 describe('a door of several servers', () => {
-  const doorWith = (limits: Partial<DoorLimits>) => new ConnectionDoor(resolveHttpLimits(limits));
+  const doorWith = (limits: Partial<ConnectionLimits>) => new ConnectionLimiter(resolveHttpLimits(limits));
 
   test('counts their connections together, and keeps some for operators', async () => {
     const door = doorWith({ connectionsMax: 2, operatorConnections: 1, evictionIdleMsMin: never });
@@ -185,7 +188,7 @@ describe('TLS handshakes', () => {
   });
 
   test('that stall are closed for new ones', async () => {
-    const door = new ConnectionDoor(resolveHttpLimits({ handshakesPerAddressMax: 1, evictionIdleMsMin: 0 }));
+    const door = new ConnectionLimiter(resolveHttpLimits({ handshakesPerAddressMax: 1, evictionIdleMsMin: 0 }));
     const target = await serve(quick, { tls, door });
     const stalled = dial(target);
     while (door.handshakes === 0) await new Promise(setImmediate);
@@ -212,7 +215,7 @@ test('a handler sees who owns the connection, and whether a trusted proxy holds 
 });
 
 test('descriptors that the door keeps back are not used for connections', async () => {
-  const door = new ConnectionDoor(resolveHttpLimits({ evictionIdleMsMin: never }), { descriptorsMax: () => 3 });
+  const door = new ConnectionLimiter(resolveHttpLimits({ evictionIdleMsMin: never }), { descriptorsMax: () => 3 });
   const target = await serve(quick, { door });
   expect(await dial(target).closed).toEqual(Buffer.alloc(0));
   expect(door.connections).toBe(0);

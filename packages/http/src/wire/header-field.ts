@@ -21,7 +21,7 @@ export const fieldKind = {
 
 export type FieldKind = (typeof fieldKind)[keyof typeof fieldKind];
 
-export class Field {
+export class HeaderField {
   readonly name: string;
   readonly value: string;
   readonly kind: FieldKind;

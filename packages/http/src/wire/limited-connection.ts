@@ -3,18 +3,18 @@ import type { Socket } from 'node:net';
 import type { SocketTransport } from './socket-transport.ts';
 
 /** A connection that was let in. It is in one list of its address: of handshakes under way, or of established ones. */
-export class DoorGuest {
+export class LimitedConnection {
   readonly socket: Socket;
-  readonly address: DoorAddress;
+  readonly address: ConnectionAddress;
   /** Undefined until a TLS handshake is done. */
   transport: SocketTransport | undefined = undefined;
   /** When it was put at the end of its list. */
   placedMs: number;
-  next: DoorGuest | undefined = undefined;
-  previous: DoorGuest | undefined = undefined;
+  next: LimitedConnection | undefined = undefined;
+  previous: LimitedConnection | undefined = undefined;
   list: GuestList | undefined = undefined;
 
-  constructor(socket: Socket, address: DoorAddress, nowMs: number) {
+  constructor(socket: Socket, address: ConnectionAddress, nowMs: number) {
     this.socket = socket;
     this.address = address;
     this.placedMs = nowMs;
@@ -37,14 +37,14 @@ const looksMax = 64;
 
 class GuestList {
   count = 0;
-  #head: DoorGuest | undefined = undefined;
-  #tail: DoorGuest | undefined = undefined;
+  #head: LimitedConnection | undefined = undefined;
+  #tail: LimitedConnection | undefined = undefined;
 
-  get first(): DoorGuest | undefined {
+  get first(): LimitedConnection | undefined {
     return this.#head;
   }
 
-  append(guest: DoorGuest, nowMs: number): void {
+  append(guest: LimitedConnection, nowMs: number): void {
     guest.placedMs = nowMs;
     guest.list = this;
     guest.previous = this.#tail;
@@ -54,7 +54,7 @@ class GuestList {
     this.count++;
   }
 
-  remove(guest: DoorGuest): void {
+  remove(guest: LimitedConnection): void {
     if (guest.previous === undefined) this.#head = guest.next;
     else guest.previous.next = guest.next;
     if (guest.next === undefined) this.#tail = guest.previous;
@@ -72,11 +72,11 @@ class GuestList {
    * at, whatever the length of the list, so a flood of connections cannot make the search expensive: of a list longer
    * than that the choice is only the best of those looked at, and the next search goes on behind them.
    */
-  takeIdle(beforeMs: number, nowMs: number): DoorGuest | undefined {
-    let idlest: DoorGuest | undefined;
+  takeIdle(beforeMs: number, nowMs: number): LimitedConnection | undefined {
+    let idlest: LimitedConnection | undefined;
     let idlestSinceMs = Number.POSITIVE_INFINITY;
     for (let looks = Math.min(this.count, looksMax); looks > 0; looks--) {
-      const guest = this.#head as DoorGuest;
+      const guest = this.#head as LimitedConnection;
       const sinceMs = guest.idleSinceMs;
       if (sinceMs <= beforeMs && sinceMs < idlestSinceMs) {
         idlest = guest;
@@ -91,7 +91,7 @@ class GuestList {
 }
 
 /** An address, an IPv6 network of 64 bits being one, and what is open from there. */
-export class DoorAddress {
+export class ConnectionAddress {
   readonly owner: string;
   readonly isTrustedProxy: boolean;
   readonly handshakes = new GuestList();
@@ -107,11 +107,11 @@ export class DoorAddress {
   }
 
   /** A handshake that takes long is closed rather than a connection that was used once. */
-  takeIdle(beforeMs: number, nowMs: number): DoorGuest | undefined {
+  takeIdle(beforeMs: number, nowMs: number): LimitedConnection | undefined {
     return this.takeStalledHandshake(beforeMs) ?? this.established.takeIdle(beforeMs, nowMs);
   }
 
-  takeStalledHandshake(beforeMs: number): DoorGuest | undefined {
+  takeStalledHandshake(beforeMs: number): LimitedConnection | undefined {
     const oldest = this.handshakes.first;
     return oldest !== undefined && oldest.placedMs <= beforeMs ? oldest : undefined;
   }

@@ -1,5 +1,5 @@
 /** What may stand in the parts of a request's target, in either version: where they differ, requests are smuggled. */
-import { type FieldKind, fieldKind } from './field.ts';
+import { type FieldKind, fieldKind } from './header-field.ts';
 
 const hostWithPort = /^(?:[A-Za-z0-9\-._~!$&'()*+,;=%]*|\[[0-9A-Fa-f:.]+\])(?::[0-9]*)?$/;
 const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { converse, get, post } from '../http1/testing/conversation.ts';
+import { converseHttp1, get, post } from '../http1/testing/conversation.ts';
 import { wireHandlerFrom } from './seam-handler.ts';
 
 const fail = (error: unknown) => {
@@ -8,7 +8,7 @@ const fail = (error: unknown) => {
 
 test('a handler that returns a value is answered before the read that brought the request is over', () => {
   const handler = wireHandlerFrom(({ path }) => ({ status: 200, headers: [], body: Buffer.from(path) }), fail);
-  const { receive, transport } = converse(handler);
+  const { receive, transport } = converseHttp1(handler);
   receive(get('/now'));
   expect(transport.take().toString()).toMatch(/\r\n\r\n\/now$/);
 });
@@ -24,7 +24,7 @@ test('a body that is read late, or never, is asked of the client when it is read
     });
     return { status: 200, headers: [] };
   }, fail);
-  const { receive, said } = converse(handler);
+  const { receive, said } = converseHttp1(handler);
   receive(post('Content-Length: 3\r\n', 'Expect: 100-continue\r\n'));
   expect(said()).toBe('');
   const body = read?.();
@@ -39,7 +39,7 @@ test('a body taken by pieces holds the client to the pace of its reader', async 
     pieces.push(body[Symbol.asyncIterator]());
     return new Promise(() => {});
   }, fail);
-  const { receive, transport } = converse(handler, { streamWindowBytes: 65_535 });
+  const { receive, transport } = converseHttp1(handler, { streamWindowBytes: 65_535 });
   receive(post('Content-Length: 200000\r\n'));
   const next = async () => ((await pieces[0]?.next())?.value as Uint8Array | undefined)?.length;
   const first = next();

@@ -9,9 +9,9 @@ import type { HttpHandler, HttpRequest, HttpServer } from '../exchange.ts';
 import { Http1Connection } from '../http1/connection.ts';
 import { Http2Connection } from '../http2/connection.ts';
 import { type HttpLimitOptions, type HttpLimits, resolveHttpLimits } from './config.ts';
-import { ConnectionDoor, type DoorOptions, doorLimitNames } from './connection-door.ts';
 import { type OwnerOf, SharedHost } from './connection-host.ts';
-import type { DoorGuest } from './door-guest.ts';
+import { ConnectionLimiter, type ConnectionLimiterOptions, connectionLimitNames } from './connection-limiter.ts';
+import type { LimitedConnection } from './limited-connection.ts';
 import type { ServerMemory } from './memory.ts';
 import { gatedHandler, type RequestGate } from './request-gate.ts';
 import { wireHandlerFrom } from './seam-handler.ts';
@@ -31,7 +31,7 @@ export type OnUpgrade = (request: HttpRequest, socket: Duplex, head: Uint8Array)
 /** Certificates and the like, as `node:tls` takes them; ALPN is the server's own. */
 export type HttpTlsOptions = Omit<TlsOptions, 'ALPNProtocols' | 'ALPNCallback'>;
 
-export interface HttpServerOptions extends HttpLimitOptions, Pick<DoorOptions, 'trustedProxies'> {
+export interface HttpServerOptions extends HttpLimitOptions, Pick<ConnectionLimiterOptions, 'trustedProxies'> {
   /** Default 127.0.0.1. */
   readonly host?: string | undefined;
   /** Default 0: any free port. */
@@ -51,7 +51,7 @@ export interface HttpServerOptions extends HttpLimitOptions, Pick<DoorOptions, '
   /** Whose request it is; left out, or where it returns nothing, that is told by the address. */
   readonly ownerOf?: OwnerOf | undefined;
   /** Counts the connections of several servers together, by its own limits and trusted proxies. */
-  readonly door?: ConnectionDoor | undefined;
+  readonly door?: ConnectionLimiter | undefined;
   /** Its connections may go over the limits by `operatorConnections`. */
   readonly isForOperators?: boolean | undefined;
 }
@@ -90,7 +90,7 @@ function originOf({ remoteAddress, remotePort, localAddress }: Socket): string {
 /** Limits that a shared door has already would be without effect, and nobody would notice. */
 function checkDoor(options: HttpServerOptions): void {
   if (options.door === undefined) return;
-  const idle = [...doorLimitNames, 'trustedProxies' as const].filter((name) => options[name] !== undefined);
+  const idle = [...connectionLimitNames, 'trustedProxies' as const].filter((name) => options[name] !== undefined);
   const message = 'has no effect beside a shared door; set it there';
   if (idle.length > 0) throw new ConfigError(idle.map((field) => ({ source: 'http options', field, message })));
 }
@@ -104,9 +104,9 @@ class WireServer implements HttpServer {
   readonly #onUpgrade: OnUpgrade | undefined;
   readonly #gate: RequestGate | undefined;
   readonly #onAcceptError: (error: Error) => void;
-  readonly #door: ConnectionDoor;
+  readonly #door: ConnectionLimiter;
   /** TLS handshakes under way. A TLS socket and the one under it share an origin. */
-  readonly #handshakes = new Map<string, DoorGuest>();
+  readonly #handshakes = new Map<string, LimitedConnection>();
   readonly #transports = new Set<SocketTransport>();
   #onEmpty: (() => void)[] = [];
   #isDraining: boolean = false;
@@ -117,7 +117,7 @@ class WireServer implements HttpServer {
     this.#onAcceptError = options.onAcceptError ?? ignore;
     const gated = options.gate === undefined ? handler : gatedHandler(handler, options.gate);
     this.#shared = new SharedHost(limits, gated, options);
-    this.#door = options.door ?? new ConnectionDoor(limits, { trustedProxies: options.trustedProxies });
+    this.#door = options.door ?? new ConnectionLimiter(limits, { trustedProxies: options.trustedProxies });
     const entrance = { isEncrypted: options.tls !== undefined, isForOperators: options.isForOperators ?? false };
     this.#server =
       options.tls === undefined
@@ -195,7 +195,7 @@ class WireServer implements HttpServer {
     await closed;
   }
 
-  #onHandshake(socket: Socket, guest: DoorGuest): void {
+  #onHandshake(socket: Socket, guest: LimitedConnection): void {
     const origin = originOf(socket);
     this.#handshakes.set(origin, guest);
     socket.once('close', () => {
@@ -203,7 +203,7 @@ class WireServer implements HttpServer {
     });
   }
 
-  #onSocket(socket: Socket, guest: DoorGuest, alpn?: string | false | null): void {
+  #onSocket(socket: Socket, guest: LimitedConnection, alpn?: string | false | null): void {
     const transport = new SocketTransport(
       socket,
       guest.address,

@@ -2,7 +2,7 @@
  * One clock for a whole server: a hashed wheel whose entries are set and moved in constant time, and one interval
  * behind it, however many connections there are. Its `nowMs` is the time of the last tick: what activity is stamped with.
  */
-export interface Clock {
+export interface WheelClock {
   /** Milliseconds that only ever grow. */
   nowMs(): number;
 }
@@ -23,14 +23,14 @@ export const tickMs = 100;
 
 export class TimingWheel {
   nowMs: number;
-  readonly #clock: Clock;
+  readonly #clock: WheelClock;
   readonly #tickMs: number;
   readonly #slots: (WheelEntry | undefined)[] = new Array<WheelEntry | undefined>(slotCount).fill(undefined);
   #tick: number;
   #count = 0;
   #interval: NodeJS.Timeout | undefined;
 
-  constructor(clock: Clock, resolutionMs: number = tickMs) {
+  constructor(clock: WheelClock, resolutionMs: number = tickMs) {
     this.#clock = clock;
     this.#tickMs = resolutionMs;
     this.nowMs = clock.nowMs();

@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import type { TensorSpec } from '@millrace/protocol';
 import { expect, test } from 'vitest';
-import { servedModel } from '../testing/server-double.ts';
+import { servedModelStatus } from '../testing/server-double.ts';
 import { exampleCommand, shellQuoted } from './example-request.ts';
 
 const url = 'http://127.0.0.1:8000';
@@ -21,9 +21,9 @@ function shellWords(command: string): string[] {
 
 test('the smallest ready model is chosen, and its body is valid JSON for it', () => {
   const models = [
-    servedModel({ name: 'large', inputs: [input('FP32', [-1, 100])] }),
-    servedModel({ name: 'tiny but loading', state: 'loading', inputs: [input('FP32', [1])] }),
-    servedModel({
+    servedModelStatus({ name: 'large', inputs: [input('FP32', [-1, 100])] }),
+    servedModelStatus({ name: 'tiny but loading', state: 'loading', inputs: [input('FP32', [1])] }),
+    servedModelStatus({
       name: "it's",
       inputs: [
         input('INT64', [-1, 2]),
@@ -48,14 +48,14 @@ test.each([
   ['large', input('FP32', [-1, 3, 224, 224])],
   ['one that JSON cannot carry', input('FP16', [-1, 4])],
 ])('%s models are tried with millrace infer', (_title, spec) => {
-  expect(exampleCommand(url, [servedModel({ inputs: [spec] })])).toBe(
+  expect(exampleCommand(url, [servedModelStatus({ inputs: [spec] })])).toBe(
     'millrace infer mlp --url http://127.0.0.1:8000 --random --binary',
   );
 });
 
 test('there is nothing to paste while no model is ready', () => {
   expect(exampleCommand(url, [])).toBeUndefined();
-  expect(exampleCommand(url, [servedModel({ state: 'failed' })])).toBeUndefined();
+  expect(exampleCommand(url, [servedModelStatus({ state: 'failed' })])).toBeUndefined();
 });
 
 test.each(['plain', 'two words', "it's", '$HOME', 'a"b', '', '*', 'back\\slash', 'semi;colon'])(
@@ -66,8 +66,8 @@ test.each(['plain', 'two words', "it's", '$HOME', 'a"b', '', '*', 'back\\slash',
 );
 
 test('a model that takes nothing but bytes is chosen only when there is no other', () => {
-  const photo = servedModel({ name: 'photo', inputs: [input('BYTES', [1])] });
-  const larger = servedModel({ name: 'larger', inputs: [input('FP32', [-1, 9])] });
+  const photo = servedModelStatus({ name: 'photo', inputs: [input('BYTES', [1])] });
+  const larger = servedModelStatus({ name: 'larger', inputs: [input('FP32', [-1, 9])] });
   expect(exampleCommand(url, [photo, larger])).toContain('/larger/infer');
   expect(exampleCommand(url, [photo])).toContain('/photo/infer');
 });

@@ -3,7 +3,7 @@
  * something other than what it was given is more fun to try.
  */
 import type { Datatype, TensorSpec } from '@millrace/protocol';
-import type { ServedModel } from '../running-server.ts';
+import type { ServedModelStatus } from '../running-server.ts';
 
 /** More numbers than this are nothing to paste. */
 const exampleElementsMax = 128;
@@ -23,27 +23,27 @@ function exampleShape(spec: TensorSpec): number[] {
   return spec.shape.map((dimension) => (dimension < 0 ? 1 : dimension));
 }
 
-function elementsOf(model: ServedModel): number {
+function elementsOf(model: ServedModelStatus): number {
   let count = 0;
   for (const input of neededInputs(model)) count += exampleShape(input).reduce((product, size) => product * size, 1);
   return count;
 }
 
-function neededInputs(model: ServedModel): readonly TensorSpec[] {
+function neededInputs(model: ServedModelStatus): readonly TensorSpec[] {
   return model.inputs.filter((input) => input.isOptional !== true);
 }
 
-function isEcho({ inputs, outputs }: ServedModel): boolean {
+function isEcho({ inputs, outputs }: ServedModelStatus): boolean {
   const form = ({ datatype, shape }: TensorSpec): string => `${datatype}[${shape.join(',')}]`;
   return inputs.length === 1 && outputs.length === 1 && inputs.map(form).join() === outputs.map(form).join();
 }
 
-function hasNumbers(model: ServedModel): boolean {
+function hasNumbers(model: ServedModelStatus): boolean {
   return neededInputs(model).some(({ datatype }) => datatype !== 'BYTES');
 }
 
 /** The command line that tries the server out, or undefined when no model is ready. */
-export function exampleCommand(httpUrl: string, models: readonly ServedModel[]): string | undefined {
+export function exampleCommand(httpUrl: string, models: readonly ServedModelStatus[]): string | undefined {
   const ready = models.filter((model) => model.state === 'ready' && model.inputs.length > 0);
   const bySize = ready.toSorted((left, right) => elementsOf(left) - elementsOf(right));
   const pasteable = bySize.filter(
@@ -62,7 +62,7 @@ export function exampleCommand(httpUrl: string, models: readonly ServedModel[]):
   return `millrace infer ${shellQuoted(first.name)} --url ${shellQuoted(httpUrl)} --random --binary`;
 }
 
-function exampleBody(model: ServedModel): unknown {
+function exampleBody(model: ServedModelStatus): unknown {
   return {
     inputs: neededInputs(model).map((input) => {
       const shape = exampleShape(input);

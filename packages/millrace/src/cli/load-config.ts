@@ -1,7 +1,7 @@
 /** The configuration of one run of the command: flags, variables and file brought together, all problems at once. */
 import { accessSync, constants, readFileSync, statSync } from 'node:fs';
 import path from 'node:path';
-import { ConfigError, type ConfigProblem, wordsFromFileError } from '@millrace/protocol';
+import { ConfigError, type ConfigProblem, messageFromFileError } from '@millrace/protocol';
 import type { Environment } from '../config/environment-layer.ts';
 import { type Config, configFields, configFlag, configVariable } from '../config/fields.ts';
 import { resolveConfig } from '../config/resolve-config.ts';
@@ -55,7 +55,7 @@ function takeConfigFile(
       message: `${name} is larger than ${configFileBytesMax} bytes; is it a configuration file?`,
     });
   } catch (error) {
-    problems.push({ source, message: `${name} ${wordsFromFileError(error)}` });
+    problems.push({ source, message: `${name} ${messageFromFileError(error)}` });
   }
   return undefined;
 }
@@ -85,6 +85,6 @@ export function pathProblem(modelPath: string): string | undefined {
     accessSync(modelPath, isFolder ? constants.R_OK | constants.X_OK : constants.R_OK);
     return undefined;
   } catch (error) {
-    return `${modelPath} ${wordsFromFileError(error)}`;
+    return `${modelPath} ${messageFromFileError(error)}`;
   }
 }

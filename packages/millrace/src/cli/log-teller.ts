@@ -1,5 +1,5 @@
 import type { Logger } from '../logging/logger.ts';
-import type { RunningServer, ServedModel } from '../running-server.ts';
+import type { RunningServer, ServedModelStatus } from '../running-server.ts';
 
 /** What the screen shows, as log lines. */
 export class LogTeller {
@@ -37,11 +37,11 @@ export class LogTeller {
   }
 }
 
-function failedText({ isTolerated }: ServedModel): string {
+function failedText({ isTolerated }: ServedModelStatus): string {
   return isTolerated === true ? 'model failed; what served before goes on' : 'model failed';
 }
 
-function keyOf({ name, version }: ServedModel): string {
+function keyOf({ name, version }: ServedModelStatus): string {
   return JSON.stringify([name, version]);
 }
 

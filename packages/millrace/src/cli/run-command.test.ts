@@ -4,8 +4,8 @@ import path from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Config } from '../config/fields.ts';
 import { configFileBytesMax } from '../config/yaml-layer.ts';
-import { runWords } from '../testing/run-words.ts';
-import { ServerDouble, servedModel } from '../testing/server-double.ts';
+import { runArguments } from '../testing/run-arguments.ts';
+import { ServerDouble, servedModelStatus } from '../testing/server-double.ts';
 
 let folder = '';
 
@@ -21,7 +21,7 @@ afterAll(() => rmSync(folder, { recursive: true }));
 
 async function run(words: string[], environment: Record<string, string> = {}) {
   let config: Config | undefined;
-  const written = await runWords({
+  const written = await runArguments({
     words,
     environment,
     cwd: folder,
@@ -32,7 +32,7 @@ async function run(words: string[], environment: Record<string, string> = {}) {
     },
     startServer: (resolved) => {
       config = resolved;
-      return Promise.resolve(new ServerDouble([servedModel()]));
+      return Promise.resolve(new ServerDouble([servedModelStatus()]));
     },
     delay: () => new Promise(() => {}),
   });

@@ -9,14 +9,14 @@ import { type CommandSpec, commands, type Shell, shells, subcommandsOf } from '.
 import { completionScript } from './completion.ts';
 import { exitCodes } from './exit-codes.ts';
 import { commandHelp, generalHelp } from './help.ts';
-import { infer } from './infer/infer-command.ts';
+import { runInferCommand } from './infer/infer-command.ts';
 import { loadConfig } from './load-config.ts';
 import { manage } from './models/manage-command.ts';
 import { scanModels } from './models/scan-command.ts';
 import { type ParsedArguments, parseArguments } from './parse-arguments.ts';
 import { type Delay, type SignalSource, serve } from './serve.ts';
 
-export interface CommandContext {
+export interface CommandEnvironment {
   /** The words after `millrace`. */
   readonly words: readonly string[];
   readonly environment: Environment;
@@ -35,7 +35,7 @@ export interface CommandContext {
 }
 
 /** Resolves with the exit code. */
-export async function runCommand(context: CommandContext): Promise<number> {
+export async function runCommand(context: CommandEnvironment): Promise<number> {
   const [name = '', ...words] = context.words;
   if (name === '' || name === '--help' || name === '-h' || name === 'help') return help(context, words);
   if (name === '--version' || name === '-V') return say(context, `${context.version}\n`);
@@ -61,7 +61,7 @@ export async function runCommand(context: CommandContext): Promise<number> {
   }
 }
 
-async function dispatch(command: CommandSpec, parsed: ParsedArguments, context: CommandContext): Promise<number> {
+async function dispatch(command: CommandSpec, parsed: ParsedArguments, context: CommandEnvironment): Promise<number> {
   switch (command.name) {
     case 'serve':
       return serve({
@@ -78,7 +78,7 @@ async function dispatch(command: CommandSpec, parsed: ParsedArguments, context: 
     case 'models scan':
       return scanModels(parsed, context);
     case 'infer':
-      return infer(parsed, context);
+      return runInferCommand(parsed, context);
     case 'version':
       return printVersion(parsed, context);
     case 'completion':
@@ -88,19 +88,19 @@ async function dispatch(command: CommandSpec, parsed: ParsedArguments, context: 
   }
 }
 
-function help(context: CommandContext, about: readonly string[]): number {
+function help(context: CommandEnvironment, about: readonly string[]): number {
   const main = commands.find((one) => one.name === about[0]);
   const command = main && (subcommandsOf(main).get(about[1] ?? '') ?? main);
   return say(context, command === undefined ? generalHelp() : commandHelp(command));
 }
 
-function printVersion(parsed: ParsedArguments, context: CommandContext): number {
+function printVersion(parsed: ParsedArguments, context: CommandEnvironment): number {
   const versions = { millrace: context.version, node: process.version };
   if (parsed.flags.isOn('json')) return say(context, `${JSON.stringify(versions)}\n`);
   return say(context, `millrace ${versions.millrace} (Node.js ${versions.node})\n`);
 }
 
-function printCompletion(parsed: ParsedArguments, context: CommandContext): number {
+function printCompletion(parsed: ParsedArguments, context: CommandEnvironment): number {
   const written = parsed.positionals[0];
   const shell = shells.find((one): one is Shell => one === written);
   if (shell !== undefined) return say(context, completionScript(shell));
@@ -108,12 +108,12 @@ function printCompletion(parsed: ParsedArguments, context: CommandContext): numb
   throw new ConfigError([{ source: 'millrace completion', message: `${what}: ${shells.join(', ')}` }]);
 }
 
-function say(context: CommandContext, text: string): number {
+function say(context: CommandEnvironment, text: string): number {
   context.stdout.write(text);
   return exitCodes.ok;
 }
 
-function complain(context: CommandContext, lines: readonly string[]): number {
+function complain(context: CommandEnvironment, lines: readonly string[]): number {
   context.stderr.write(lines.map((line) => `millrace: ${line}\n`).join(''));
   return exitCodes.configuration;
 }

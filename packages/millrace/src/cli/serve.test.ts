@@ -4,14 +4,14 @@ import { expect, test } from 'vitest';
 import type { Options } from '../config/fields.ts';
 import { resolveConfig } from '../config/resolve-config.ts';
 import type { StartServer } from '../running-server.ts';
-import { ServerDouble, servedModel } from '../testing/server-double.ts';
-import { type ServeContext, serve } from './serve.ts';
+import { ServerDouble, servedModelStatus } from '../testing/server-double.ts';
+import { type ServeParts, serve } from './serve.ts';
 
 interface Setup {
   readonly options?: Options;
   readonly startServer?: StartServer;
   readonly isTerminal?: boolean;
-  readonly delay?: ServeContext['delay'];
+  readonly delay?: ServeParts['delay'];
 }
 
 function serving(server: ServerDouble, setup: Setup = {}) {
@@ -34,7 +34,7 @@ function serving(server: ServerDouble, setup: Setup = {}) {
 }
 
 test.each(['SIGINT', 'SIGTERM'] as const)('%s stops the server in order and ends with 0', async (signal) => {
-  const server = new ServerDouble([servedModel()]);
+  const server = new ServerDouble([servedModelStatus()]);
   const { exitCode, signals, entries } = serving(server);
   signals.emit(signal);
   expect(await exitCode).toBe(0);
@@ -44,7 +44,7 @@ test.each(['SIGINT', 'SIGTERM'] as const)('%s stops the server in order and ends
 });
 
 test('what is open to the network is logged once, at the start', async () => {
-  const server = new ServerDouble([servedModel()]);
+  const server = new ServerDouble([servedModelStatus()]);
   server.notices = [{ message: 'inference is open to the network', host: '0.0.0.0', advice: 'use a proxy' }];
   const { exitCode, signals, entries } = serving(server);
   signals.emit('SIGTERM');
@@ -56,7 +56,7 @@ test('what is open to the network is logged once, at the start', async () => {
 });
 
 test('requests that take too long are cut off after the drain time, with a warning', async () => {
-  const server = new ServerDouble([servedModel()], new Promise(() => {}));
+  const server = new ServerDouble([servedModelStatus()], new Promise(() => {}));
   const waits: number[] = [];
   const delay = async (ms: number): Promise<void> => void waits.push(ms);
   const { exitCode, signals, entries } = serving(server, { delay, options: { shutdown: { drainSecondsMax: 2.5 } } });
@@ -68,9 +68,9 @@ test('requests that take too long are cut off after the drain time, with a warni
 });
 
 test('a drain that ends early gives up the wait', async () => {
-  const server = new ServerDouble([servedModel()]);
+  const server = new ServerDouble([servedModelStatus()]);
   let isAborted = false;
-  const delay: ServeContext['delay'] = (_ms, signal) =>
+  const delay: ServeParts['delay'] = (_ms, signal) =>
     new Promise((_resolve, reject) => {
       signal?.addEventListener('abort', () => {
         isAborted = true;
@@ -84,9 +84,9 @@ test('a drain that ends early gives up the wait', async () => {
 });
 
 test('the server goes on serving, not ready, for the notice time', async () => {
-  const server = new ServerDouble([servedModel()]);
+  const server = new ServerDouble([servedModelStatus()]);
   const waits: number[] = [];
-  const delay: ServeContext['delay'] = async (ms) => {
+  const delay: ServeParts['delay'] = async (ms) => {
     if (waits.length === 0) expect(server.calls).toEqual(['stop-being-ready']);
     waits.push(ms);
   };
@@ -100,7 +100,7 @@ test.each([
   ['SIGINT', 130],
   ['SIGTERM', 143],
 ] as const)('a second signal, %s, ends the process with %d at once', async (second, code) => {
-  const server = new ServerDouble([servedModel()], new Promise(() => {}));
+  const server = new ServerDouble([servedModelStatus()], new Promise(() => {}));
   const { signals, exits } = serving(server);
   signals.emit('SIGTERM');
   expect(exits).toEqual([]);
@@ -109,7 +109,7 @@ test.each([
 });
 
 test('a signal during the start stops the server as soon as it has started', async () => {
-  const server = new ServerDouble([servedModel()]);
+  const server = new ServerDouble([servedModelStatus()]);
   let started: (server: ServerDouble) => void = () => {};
   const startServer = (): Promise<ServerDouble> =>
     new Promise((resolve) => {
@@ -151,12 +151,12 @@ test('Triton: a server without any model goes on running', async () => {
 });
 
 test('models are told as they change', async () => {
-  const loading = servedModel({ state: 'loading', loadMs: undefined });
+  const loading = servedModelStatus({ state: 'loading', loadMs: undefined });
   const server = new ServerDouble([loading, { ...loading, name: 'bad' }]);
   const { exitCode, signals, entries } = serving(server, { options: { log: { level: 'debug' } } });
   await Promise.resolve();
-  server.become([servedModel(), { ...loading, name: 'bad' }]);
-  server.become([servedModel(), servedModel({ name: 'bad', state: 'failed', reason: 'not ONNX' })]);
+  server.become([servedModelStatus(), { ...loading, name: 'bad' }]);
+  server.become([servedModelStatus(), servedModelStatus({ name: 'bad', state: 'failed', reason: 'not ONNX' })]);
   signals.emit('SIGTERM');
   await exitCode;
   expect(entries().map(({ level, message, model, reason }) => [level, message, model, reason])).toEqual([
@@ -170,23 +170,23 @@ test('models are told as they change', async () => {
 });
 
 test('a model that fails stops the server only where the operator wants it', async () => {
-  const failed = servedModel({ name: 'bad', state: 'failed', reason: 'not ONNX' });
-  const strict = serving(new ServerDouble([servedModel(), failed]), {
+  const failed = servedModelStatus({ name: 'bad', state: 'failed', reason: 'not ONNX' });
+  const strict = serving(new ServerDouble([servedModelStatus(), failed]), {
     options: { models: { paths: ['/m'], exitOnError: true } },
   });
   expect(await strict.exitCode).toBe(1);
   expect(strict.complaints).toEqual(['model bad failed to load, and models.exitOnError says to stop: not ONNX']);
-  const lenient = serving(new ServerDouble([servedModel(), failed]));
+  const lenient = serving(new ServerDouble([servedModelStatus(), failed]));
   lenient.signals.emit('SIGTERM');
   expect(await lenient.exitCode).toBe(0);
 });
 
 test('on a terminal the screen is shown instead of log lines, unless JSON was asked for', async () => {
-  const shown = serving(new ServerDouble([servedModel()]), { isTerminal: true });
+  const shown = serving(new ServerDouble([servedModelStatus()]), { isTerminal: true });
   shown.signals.emit('SIGINT');
   await shown.exitCode;
   expect(shown.told.join('')).toMatch(/Millrace 0\.1\.0[\s\S]*✓ mlp:1[\s\S]*Try it\n {2}curl[\s\S]*SIGINT: finishing/);
-  const json = serving(new ServerDouble([servedModel()]), {
+  const json = serving(new ServerDouble([servedModelStatus()]), {
     isTerminal: true,
     options: { models: { paths: ['/m'] }, log: { format: 'json' } },
   });

@@ -2,7 +2,7 @@
 import { ConfigError } from '@millrace/protocol';
 import type { Config } from '../config/fields.ts';
 import { createLogger, isPretty, type Logger } from '../logging/logger.ts';
-import type { RunningServer, ServedModel, StartServer } from '../running-server.ts';
+import type { RunningServer, ServedModelStatus, StartServer } from '../running-server.ts';
 import { paintOf, type Terminal } from '../terminal.ts';
 import { exitCodes } from './exit-codes.ts';
 import { LogTeller } from './log-teller.ts';
@@ -20,7 +20,7 @@ export interface SignalSource {
 /** Resolves after so many milliseconds; rejects when the signal says that nobody waits any more. */
 export type Delay = (ms: number, signal?: AbortSignal) => Promise<void>;
 
-export interface ServeContext {
+export interface ServeParts {
   readonly config: Config;
   readonly version: string;
   readonly startServer: StartServer;
@@ -36,7 +36,7 @@ export interface ServeContext {
 type EndReason = { readonly kind: 'signal'; readonly signal: StopSignal } | { readonly kind: 'model-failed' };
 
 /** Resolves with the exit code when the server has stopped. */
-export async function serve(context: ServeContext): Promise<number> {
+export async function serve(context: ServeParts): Promise<number> {
   const { config, terminal, signals } = context;
   const logger = createLogger({
     config,
@@ -67,7 +67,7 @@ export async function serve(context: ServeContext): Promise<number> {
 }
 
 async function runUntilEnd(
-  context: ServeContext,
+  context: ServeParts,
   logger: Logger,
   server: RunningServer,
   end: Deferred<EndReason>,
@@ -101,7 +101,7 @@ async function runUntilEnd(
   return exitCodes.ok;
 }
 
-async function stop(context: ServeContext, logger: Logger, server: RunningServer): Promise<void> {
+async function stop(context: ServeParts, logger: Logger, server: RunningServer): Promise<void> {
   const { noticeSeconds, drainSecondsMax } = context.config.shutdown;
   server.stopBeingReady();
   if (noticeSeconds > 0) await context.delay(noticeSeconds * 1000);
@@ -141,7 +141,7 @@ function listenForSignals(
 }
 
 /** A failure beside what serves is reported, and no reason to stop serving. */
-function isStartFailure({ state, isTolerated }: ServedModel): boolean {
+function isStartFailure({ state, isTolerated }: ServedModelStatus): boolean {
   return state === 'failed' && isTolerated !== true;
 }
 

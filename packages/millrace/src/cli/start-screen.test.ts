@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { terminalOf } from '../terminal.ts';
-import { ServerDouble, servedModel } from '../testing/server-double.ts';
+import { ServerDouble, servedModelStatus } from '../testing/server-double.ts';
 import { StartScreen, tensorsText } from './start-screen.ts';
 
 type ControlMode = 'none' | 'poll' | 'explicit';
@@ -22,18 +22,18 @@ function screenOf(
 }
 
 test('the screen shows addresses at once, each model when it is ready, and a command to paste at the end', () => {
-  const loading = servedModel({ state: 'loading', loadMs: undefined, inputs: [], outputs: [] });
+  const loading = servedModelStatus({ state: 'loading', loadMs: undefined, inputs: [], outputs: [] });
   const server = new ServerDouble([loading, { ...loading, name: 'resnet50' }, { ...loading, name: 'broken' }]);
   const { screen, taken } = screenOf(server);
   screen.begin('0.1.0');
-  server.become([servedModel(), { ...loading, name: 'resnet50' }, { ...loading, name: 'broken' }]);
+  server.become([servedModelStatus(), { ...loading, name: 'resnet50' }, { ...loading, name: 'broken' }]);
   screen.update();
   screen.update();
   const image = { name: 'image', datatype: 'FP32', shape: [-1, 3, 224, 224] } as const;
   server.become([
-    servedModel(),
-    servedModel({ name: 'resnet50', loadMs: 12_345, inputs: [image] }),
-    servedModel({ name: 'broken', state: 'failed', reason: 'model.onnx is not an ONNX file' }),
+    servedModelStatus(),
+    servedModelStatus({ name: 'resnet50', loadMs: 12_345, inputs: [image] }),
+    servedModelStatus({ name: 'broken', state: 'failed', reason: 'model.onnx is not an ONNX file' }),
   ]);
   screen.update();
   screen.update();
@@ -62,7 +62,7 @@ test('the screen shows addresses at once, each model when it is ready, and a com
 });
 
 test('a management port of its own is shown with the others', () => {
-  const server = new ServerDouble([servedModel()]);
+  const server = new ServerDouble([servedModelStatus()]);
   server.managementUrl = 'http://127.0.0.1:8003';
   const { screen, taken } = screenOf(server);
   screen.begin('0.1.0');
@@ -70,7 +70,7 @@ test('a management port of its own is shown with the others', () => {
 });
 
 test('what the network can reach without saying who it is stands below the addresses', () => {
-  const server = new ServerDouble([servedModel()]);
+  const server = new ServerDouble([servedModelStatus()]);
   server.notices = [{ message: 'inference is open to the network', host: '0.0.0.0', advice: 'use a proxy' }];
   const { screen, taken } = screenOf(server);
   screen.begin('0.1.0');
@@ -78,12 +78,12 @@ test('what the network can reach without saying who it is stands below the addre
 });
 
 test('a model that fails later, or comes back, is shown again', () => {
-  const server = new ServerDouble([servedModel()]);
+  const server = new ServerDouble([servedModelStatus()]);
   const { screen, taken } = screenOf(server);
   screen.begin('0.1.0');
-  server.become([servedModel({ state: 'failed', reason: 'its worker died' })]);
+  server.become([servedModelStatus({ state: 'failed', reason: 'its worker died' })]);
   screen.update();
-  server.become([servedModel()]);
+  server.become([servedModelStatus()]);
   screen.update();
   expect(taken().match(/✓ mlp:1/g)).toHaveLength(2);
   expect(taken()).toContain('✗ mlp:1  its worker died');
@@ -91,7 +91,7 @@ test('a model that fails later, or comes back, is shown again', () => {
 });
 
 test('without a ready model the screen says so', () => {
-  const server = new ServerDouble([servedModel({ state: 'failed', reason: 'no' })]);
+  const server = new ServerDouble([servedModelStatus({ state: 'failed', reason: 'no' })]);
   const { screen, taken } = screenOf(server);
   screen.begin('0.1.0');
   expect(taken()).toContain('No model is ready to answer.');
@@ -109,7 +109,7 @@ test.each([
 });
 
 test('colours are used on a terminal, unless NO_COLOR or TERM=dumb asks for none', () => {
-  const server = new ServerDouble([servedModel()]);
+  const server = new ServerDouble([servedModelStatus()]);
   const colourful = (environment: Record<string, string>): boolean => {
     const { screen, taken } = screenOf(server, environment);
     screen.begin('0.1.0');
@@ -124,7 +124,7 @@ test('colours are used on a terminal, unless NO_COLOR or TERM=dumb asks for none
 
 test('a long list of models that are loading is cut short', () => {
   const names = Array.from({ length: 8 }, (_, index) => `m${index}`);
-  const server = new ServerDouble(names.map((name) => servedModel({ name, state: 'loading' })));
+  const server = new ServerDouble(names.map((name) => servedModelStatus({ name, state: 'loading' })));
   const { screen, taken } = screenOf(server);
   screen.begin('0.1.0');
   expect(taken()).toContain('  loading m0:1, m1:1, m2:1, m3:1, m4:1, m5:1 and 2 more\n');

@@ -4,7 +4,7 @@
  */
 import type { TensorSpec } from '@millrace/protocol';
 import type { Config } from '../config/fields.ts';
-import type { RunningServer, ServedModel } from '../running-server.ts';
+import type { RunningServer, ServedModelStatus } from '../running-server.ts';
 import { type Paint, paintOf, type Terminal } from '../terminal.ts';
 import { exampleCommand } from './example-request.ts';
 
@@ -18,7 +18,7 @@ export class StartScreen {
   readonly #paint: Paint;
   readonly #server: RunningServer;
   readonly #repository: RepositoryChoice;
-  readonly #shownStates = new Map<string, ServedModel['state']>();
+  readonly #shownStates = new Map<string, ServedModelStatus['state']>();
   #nameWidth = 0;
   #phase: 'starting' | 'started' = 'starting';
 
@@ -71,7 +71,7 @@ export class StartScreen {
     this.#lines('', `  ${signal}: finishing requests in progress, at most ${drainSecondsMax} s; ${again}`);
   }
 
-  #complete(models: readonly ServedModel[]): void {
+  #complete(models: readonly ServedModelStatus[]): void {
     this.#phase = 'started';
     const command = exampleCommand(this.#server.httpUrl, models);
     const paint = this.#paint;
@@ -83,7 +83,7 @@ export class StartScreen {
     this.#lines('', `  ${paint('dim', 'Ctrl-C stops the server.')}`, '');
   }
 
-  #modelLine(model: ServedModel): string {
+  #modelLine(model: ServedModelStatus): string {
     const paint = this.#paint;
     const title = titleOf(model).padEnd(this.#nameWidth);
     if (model.state === 'failed') return `  ${paint('red', '✗')} ${title}  ${paint('red', model.reason)}`;
@@ -118,7 +118,7 @@ function loadTimeText(ms: number): string {
   return ms < 1000 ? `${Math.ceil(ms)} ms` : `${(ms / 1000).toFixed(2)} s`;
 }
 
-function titleOf(model: ServedModel): string {
+function titleOf(model: ServedModelStatus): string {
   return model.version === '' ? model.name : `${model.name}:${model.version}`;
 }
 

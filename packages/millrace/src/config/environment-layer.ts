@@ -3,7 +3,7 @@ import path from 'node:path';
 import type { ConfigProblem } from '@millrace/protocol';
 import { configFields, configVariable } from './fields.ts';
 import { didYouMean } from './suggest.ts';
-import type { Layer, WrittenValue } from './written-value.ts';
+import type { ConfigLayer, WrittenValue } from './written-value.ts';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -19,7 +19,7 @@ function isKubernetesServiceLink(name: string, value: string): boolean {
   return name.endsWith('_PORT') && /^(tcp|udp|sctp):\/\//.test(value);
 }
 
-export function readEnvironmentLayer(environment: Environment, cwd: string): Layer {
+export function readEnvironmentLayer(environment: Environment, cwd: string): ConfigLayer {
   const values: WrittenValue[] = [];
   const problems: ConfigProblem[] = [];
   const known = [configVariable, ...configFields.map((field) => field.variable)];

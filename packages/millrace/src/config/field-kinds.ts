@@ -16,7 +16,7 @@ export interface FieldNaming {
   readonly synonyms?: readonly string[];
 }
 
-export interface Field<T> extends FieldNaming {
+export interface ConfigField<T> extends FieldNaming {
   readonly default: T;
   /** What may be written, for help and reference. */
   readonly takes: string;
@@ -34,7 +34,9 @@ type Naming<T> = FieldNaming & { readonly default: T };
 
 const unbounded = Number.MAX_SAFE_INTEGER;
 
-export function integer(naming: Naming<number> & { min: number; max: number; placeholder?: string }): Field<number> {
+export function integer(
+  naming: Naming<number> & { min: number; max: number; placeholder?: string },
+): ConfigField<number> {
   const { min, max, placeholder = 'N', ...rest } = naming;
   const takes = `whole number, ${min} to ${max}`;
   return {
@@ -51,18 +53,24 @@ export function integer(naming: Naming<number> & { min: number; max: number; pla
   };
 }
 
-export function integerOrAuto(naming: Naming<number | 'auto'> & { min: number; max: number }): Field<number | 'auto'> {
+export function integerOrAuto(
+  naming: Naming<number | 'auto'> & { min: number; max: number },
+): ConfigField<number | 'auto'> {
   return orWord('auto', integer({ ...naming, default: naming.min }), naming.default);
 }
 
 /** A port of its own, or `same`: the port of something else. */
-export function portOrSame(naming: Naming<number | 'same'>): Field<number | 'same'> {
+export function portOrSame(naming: Naming<number | 'same'>): ConfigField<number | 'same'> {
   const port = integer({ ...naming, default: 0, min: 0, max: 65_535, placeholder: 'PORT' });
   return orWord('same', port, naming.default);
 }
 
 /** What `whole` takes, or one word instead. */
-function orWord<Word extends string>(word: Word, whole: Field<number>, fallback: number | Word): Field<number | Word> {
+function orWord<Word extends string>(
+  word: Word,
+  whole: ConfigField<number>,
+  fallback: number | Word,
+): ConfigField<number | Word> {
   const takes = `\`${word}\` or a ${whole.takes}`;
   return {
     ...whole,
@@ -77,7 +85,7 @@ function orWord<Word extends string>(word: Word, whole: Field<number>, fallback:
   };
 }
 
-export function bytes(naming: Naming<number> & { min: number; max?: number }): Field<number> {
+export function byteSize(naming: Naming<number> & { min: number; max?: number }): ConfigField<number> {
   const { min, max = unbounded, ...rest } = naming;
   const upTo = max === unbounded ? ' or more' : ` to ${formatBytes(max)}`;
   const takes = `bytes (like 64MiB), ${formatBytes(min)}${upTo}`;
@@ -95,7 +103,7 @@ export function bytes(naming: Naming<number> & { min: number; max?: number }): F
   };
 }
 
-export function seconds(naming: Naming<number> & { min: number; max: number }): Field<number> {
+export function seconds(naming: Naming<number> & { min: number; max: number }): ConfigField<number> {
   const { min, max, ...rest } = naming;
   const takes = `seconds (or like 500ms, 2min), ${min} to ${max}`;
   return {
@@ -123,7 +131,7 @@ const booleanWords: Readonly<Record<string, boolean>> = {
   '0': false,
 };
 
-export function boolean(naming: Naming<boolean>): Field<boolean> {
+export function boolean(naming: Naming<boolean>): ConfigField<boolean> {
   return {
     ...naming,
     takes: '`true` or `false`',
@@ -140,7 +148,7 @@ export function boolean(naming: Naming<boolean>): Field<boolean> {
 }
 
 /** `auto` leaves the choice to the server. A flag turns it on or off, like any switch. */
-export function booleanOrAuto(naming: Naming<boolean | 'auto'>): Field<boolean | 'auto'> {
+export function booleanOrAuto(naming: Naming<boolean | 'auto'>): ConfigField<boolean | 'auto'> {
   const plain = boolean({ ...naming, default: false });
   const takes = '`auto`, `true` or `false`';
   return {
@@ -158,7 +166,7 @@ export function booleanOrAuto(naming: Naming<boolean | 'auto'>): Field<boolean |
 
 export function choice<const Choice extends string>(
   naming: Naming<NoInfer<Choice>> & { choices: readonly Choice[]; placeholder: string },
-): Field<Choice> {
+): ConfigField<Choice> {
   const { choices } = naming;
   return {
     ...naming,
@@ -174,7 +182,7 @@ export function choice<const Choice extends string>(
   };
 }
 
-export function identifier(naming: Naming<string>): Field<string> {
+export function identifier(naming: Naming<string>): ConfigField<string> {
   return {
     ...naming,
     takes: '1 to 64 letters, digits, dots, dashes or underscores',
@@ -189,7 +197,7 @@ export function identifier(naming: Naming<string>): Field<string> {
 }
 
 /** A user or group of the system; empty: none. */
-export function account(naming: Naming<string> & { placeholder: string }): Field<string> {
+export function account(naming: Naming<string> & { placeholder: string }): ConfigField<string> {
   const { placeholder, ...rest } = naming;
   const takes = 'name or number, or nothing';
   return {
@@ -207,7 +215,7 @@ export function account(naming: Naming<string> & { placeholder: string }): Field
 }
 
 /** A header field in the lower case that HTTP/2 and gRPC metadata ask for. */
-export function fieldName(naming: Naming<string>): Field<string> {
+export function fieldName(naming: Naming<string>): ConfigField<string> {
   const takes = 'name of a header field, or nothing';
   return {
     ...naming,
@@ -224,7 +232,7 @@ export function fieldName(naming: Naming<string>): Field<string> {
 
 const hostNameForm = /^(?=.{1,253}$)[a-z0-9]([a-z0-9-]{0,62})(\.[a-z0-9]([a-z0-9-]{0,62}))*\.?$/i;
 
-export function host(naming: Naming<string>): Field<string> {
+export function host(naming: Naming<string>): ConfigField<string> {
   return {
     ...naming,
     takes: 'IP address or host name',
@@ -247,14 +255,14 @@ export function host(naming: Naming<string>): Field<string> {
 const hostPatternForm = /^(?:\*\.)?[a-z0-9_]([a-z0-9_-]{0,62})(\.[a-z0-9_]([a-z0-9_-]{0,62}))*\.?$/i;
 
 /** Hosts as requests name them; in a variable or a flag they stand between commas. */
-export function hostPatterns(naming: Naming<readonly string[]>): Field<readonly string[]> {
+export function hostPatterns(naming: Naming<readonly string[]>): ConfigField<readonly string[]> {
   const takes = 'host names, addresses or `*.example.com`, without port, between commas, or `*`';
   const isHost = (text: string) => text === '*' || isIP(text) !== 0 || hostPatternForm.test(text);
   return textsBetweenCommas(naming, { takes, must: takes, placeholder: 'HOSTS', isRight: isHost });
 }
 
 /** In a variable, paths stand between colons (semicolons on Windows); a flag is repeated. */
-export function paths(naming: Naming<readonly string[]>): Field<readonly string[]> {
+export function paths(naming: Naming<readonly string[]>): ConfigField<readonly string[]> {
   return {
     ...naming,
     takes: 'paths; relative ones start at the file that names them, or where the command runs',
@@ -277,7 +285,7 @@ export function paths(naming: Naming<readonly string[]>): Field<readonly string[
 }
 
 /** Names; in a variable they stand between commas, a flag is repeated. */
-export function names(naming: Naming<readonly string[]>): Field<readonly string[]> {
+export function names(naming: Naming<readonly string[]>): ConfigField<readonly string[]> {
   return {
     ...naming,
     takes: 'names',
@@ -299,7 +307,7 @@ export function names(naming: Naming<readonly string[]>): Field<readonly string[
 }
 
 /** One file; empty: none. */
-export function file(naming: Naming<string>): Field<string> {
+export function file(naming: Naming<string>): ConfigField<string> {
   return {
     ...naming,
     takes: 'a path; a relative one starts at the file that names it, or where the command runs',
@@ -318,7 +326,7 @@ export function file(naming: Naming<string>): Field<string> {
 }
 
 /** One folder; empty: none. */
-export function folder(naming: Naming<string>): Field<string> {
+export function folder(naming: Naming<string>): ConfigField<string> {
   return { ...file(naming), placeholder: 'FOLDER', completes: 'directory' };
 }
 
@@ -326,7 +334,7 @@ export function folder(naming: Naming<string>): Field<string> {
 const socketPathBytesMax = 92;
 
 /** Where a Unix socket is made; empty: none. */
-export function socketPath(naming: Naming<string>): Field<string> {
+export function socketPath(naming: Naming<string>): ConfigField<string> {
   const plain = file(naming);
   return {
     ...plain,
@@ -345,7 +353,7 @@ export function socketPath(naming: Naming<string>): Field<string> {
 const originForm = /^https?:\/\/[^\s/?#,]+$/;
 
 /** Origins of web pages; in a variable or a flag they stand between commas. */
-export function origins(naming: Naming<readonly string[]>): Field<readonly string[]> {
+export function origins(naming: Naming<readonly string[]>): ConfigField<readonly string[]> {
   return textsBetweenCommas(naming, {
     takes: 'origins like `https://app.example` between commas, or `*`',
     must: 'origins like https://app.example between commas, or *',
@@ -355,7 +363,7 @@ export function origins(naming: Naming<readonly string[]>): Field<readonly strin
 }
 
 /** IP addresses and CIDR ranges; in a variable or a flag they stand between commas. */
-export function addressRanges(naming: Naming<readonly string[]>): Field<readonly string[]> {
+export function addressRanges(naming: Naming<readonly string[]>): ConfigField<readonly string[]> {
   return textsBetweenCommas(naming, {
     takes: 'IP addresses and CIDR ranges like `10.0.0.0/8` between commas',
     must: 'IP addresses or CIDR ranges like 10.0.0.0/8 between commas',
@@ -373,7 +381,7 @@ interface TextsKind {
 }
 
 /** A list in YAML; in a variable or a flag its texts stand between commas. */
-function textsBetweenCommas(naming: Naming<readonly string[]>, kind: TextsKind): Field<readonly string[]> {
+function textsBetweenCommas(naming: Naming<readonly string[]>, kind: TextsKind): ConfigField<readonly string[]> {
   return {
     ...naming,
     takes: kind.takes,

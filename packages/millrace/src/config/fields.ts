@@ -7,9 +7,9 @@ import {
   addressRanges,
   boolean,
   booleanOrAuto,
-  bytes,
+  byteSize,
+  type ConfigField,
   choice,
-  type Field,
   fieldName,
   file,
   folder,
@@ -87,7 +87,7 @@ export const fields = {
       min: 0,
       max: 3600,
     }),
-    memoryBudget: bytes({
+    memoryBudget: byteSize({
       flag: 'model-memory-budget',
       synonyms: ['memory-budget', 'memory-limit'],
       description:
@@ -264,7 +264,7 @@ export const fields = {
     }),
   },
   http: {
-    jsonBytesMax: bytes({
+    jsonBytesMax: byteSize({
       flag: 'json-bytes-max',
       synonyms: ['http-max-input-size'],
       description:
@@ -273,7 +273,7 @@ export const fields = {
       min: KiB,
       max: 512 * MiB,
     }),
-    jsonHeadBytesMax: bytes({
+    jsonHeadBytesMax: byteSize({
       flag: 'json-head-bytes-max',
       description: 'Largest JSON of a request without the data of tensors: names, shapes, parameters and ignored keys.',
       default: 128 * KiB,
@@ -294,7 +294,7 @@ export const fields = {
       min: 1,
       max: 1024,
     }),
-    bodyBytesMax: bytes({
+    bodyBytesMax: byteSize({
       flag: 'body-bytes-max',
       description: 'Largest request body, binary tensors included, after decompression.',
       default: 256 * MiB,
@@ -308,7 +308,7 @@ export const fields = {
       min: 1,
       max: 65_536,
     }),
-    headerBytesMax: bytes({
+    headerBytesMax: byteSize({
       flag: 'header-bytes-max',
       description: 'Largest request line and header fields together.',
       default: 16 * KiB,
@@ -398,7 +398,7 @@ export const fields = {
     }),
   },
   memory: {
-    bytesMax: bytes({
+    bytesMax: byteSize({
       flag: 'memory-bytes-max',
       description:
         'Memory for requests: bodies and messages that arrive, what they unpack to, requests that wait, and answers that are not sent yet. Each caller has a fair share. 0: 2 GiB, or as much as `http.bodyBytesMax` needs.',
@@ -422,7 +422,7 @@ export const fields = {
       min: 1,
       max: 10_000_000,
     }),
-    serverBytesMax: bytes({
+    serverBytesMax: byteSize({
       flag: 'queue-server-bytes-max',
       description: 'Most bytes of inputs waiting on this server; more are refused as `server-full`.',
       default: 1 * GiB,
@@ -451,7 +451,7 @@ export const fields = {
       min: 1,
       max: 10_000_000,
     }),
-    modelBytesMax: bytes({
+    modelBytesMax: byteSize({
       flag: 'queue-model-bytes-max',
       description: 'Most bytes of inputs waiting for one model that sets no limit itself.',
       default: 512 * MiB,
@@ -466,7 +466,7 @@ export const fields = {
       min: 0,
       max: 100_000,
     }),
-    bytesMax: bytes({
+    bytesMax: byteSize({
       flag: 'shadow-bytes-max',
       description:
         'Most memory for the inputs of copies on their way to shadow versions; more are dropped and counted.',
@@ -491,7 +491,7 @@ export const fields = {
     }),
   },
   cache: {
-    bytesMax: bytes({
+    bytesMax: byteSize({
       flag: 'cache-bytes-max',
       synonyms: ['cache-size', 'response-cache-byte-size'],
       description: 'Most memory for results of models with `response_cache`; 0 keeps none and every request runs.',
@@ -499,7 +499,7 @@ export const fields = {
       min: 0,
       max: 64 * GiB,
     }),
-    entryBytesMax: bytes({
+    entryBytesMax: byteSize({
       flag: 'cache-entry-bytes-max',
       description: 'Largest result that is kept.',
       default: 4 * MiB,
@@ -562,7 +562,7 @@ export const fields = {
       description: 'Hand tensors to worker processes through shared memory; without it they travel by socket.',
       default: true,
     }),
-    sharedMemoryBytes: bytes({
+    sharedMemoryBytes: byteSize({
       flag: 'shared-memory-bytes',
       description: 'Shared memory of each worker, taken as it is needed.',
       default: 256 * MiB,
@@ -588,9 +588,9 @@ export const fields = {
 } as const satisfies Readonly<Record<string, Readonly<Record<string, AnyField>>>>;
 
 // biome-ignore lint/suspicious/noExplicitAny: a field is invariant in its value, and a table holds fields of every kind
-export type AnyField = Field<any>;
+export type AnyField = ConfigField<any>;
 
-type ValueOf<F> = F extends Field<infer T> ? T : never;
+type ValueOf<F> = F extends ConfigField<infer T> ? T : never;
 
 /** Complete, checked and frozen: the only form of configuration that code reads. */
 export type Config = {

@@ -7,7 +7,7 @@ import { ConfigError, type ConfigProblem, isLoopbackName } from '@millrace/proto
 import { type Environment, readEnvironmentLayer } from './environment-layer.ts';
 import { type Config, configFields, type NamedField, type Options } from './fields.ts';
 import { didYouMean } from './suggest.ts';
-import { type Layer, problemAt, type WrittenValue } from './written-value.ts';
+import { type ConfigLayer, problemAt, type WrittenValue } from './written-value.ts';
 import { type ConfigFile, readYamlLayer } from './yaml-layer.ts';
 
 export interface ConfigSources {
@@ -40,7 +40,7 @@ class Resolution {
   /** Who wrote the value that counts; nobody, for a default. */
   readonly #writers = new Map<string, WrittenValue>();
 
-  add(layer: Layer): void {
+  add(layer: ConfigLayer): void {
     this.#problems.push(...layer.problems);
     const given = new Set<string>();
     for (const written of layer.values) {
@@ -189,7 +189,7 @@ function mustFindField(path: string): NamedField {
 
 const optionsSource = 'options';
 
-function readOptions(options: Options, cwd: string): Layer {
+function readOptions(options: Options, cwd: string): ConfigLayer {
   const values: WrittenValue[] = [];
   const problems: ConfigProblem[] = [];
   for (const [group, members] of Object.entries(options)) {

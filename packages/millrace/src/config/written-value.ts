@@ -12,7 +12,7 @@ export interface WrittenValue {
   readonly folder: string;
 }
 
-export interface Layer {
+export interface ConfigLayer {
   readonly values: readonly WrittenValue[];
   readonly problems: readonly ConfigProblem[];
 }

@@ -4,7 +4,7 @@ import type { ConfigProblem } from '@millrace/protocol';
 import { type Document, isAlias, isMap, isScalar, LineCounter, type Node, parseDocument, type YAMLMap } from 'yaml';
 import { configFields, fields } from './fields.ts';
 import { didYouMean } from './suggest.ts';
-import type { Layer, WrittenValue } from './written-value.ts';
+import type { ConfigLayer, WrittenValue } from './written-value.ts';
 
 export interface ConfigFile {
   /** As the operator named it. */
@@ -17,13 +17,13 @@ export const configFileBytesMax = 1024 * 1024;
 
 const groups = Object.keys(fields);
 
-export function readYamlLayer(file: ConfigFile, cwd: string): Layer {
+export function readYamlLayer(file: ConfigFile, cwd: string): ConfigLayer {
   const reader = new YamlReader(file, cwd);
   reader.read();
   return reader;
 }
 
-class YamlReader implements Layer {
+class YamlReader implements ConfigLayer {
   readonly values: WrittenValue[] = [];
   readonly problems: ConfigProblem[] = [];
   readonly #file: ConfigFile;

@@ -1,9 +1,9 @@
-import type { DoorRefusal } from '@millrace/http';
+import type { ConnectionRefusal } from '@millrace/http';
 import { acceptErrorPauseMs } from './accept-error-log.ts';
 import type { Logger } from './logger.ts';
 
 /** What an operator may change, by the limit that was met. */
-const settings: Readonly<Record<DoorRefusal, string>> = {
+const settings: Readonly<Record<ConnectionRefusal, string>> = {
   connectionsMax: 'http.connectionsMax',
   connectionsPerAddressMax: 'http.connectionsPerAddressMax',
   descriptors: 'open files (ulimit -n)',
@@ -18,8 +18,8 @@ const settings: Readonly<Record<DoorRefusal, string>> = {
 export function refusedConnectionLog(
   logger: Logger,
   now: () => number,
-): (refusal: DoorRefusal, address: string) => void {
-  const told = new Map<DoorRefusal, { count: number; saidAt: number }>();
+): (refusal: ConnectionRefusal, address: string) => void {
+  const told = new Map<ConnectionRefusal, { count: number; saidAt: number }>();
   return (refusal, address) => {
     let entry = told.get(refusal);
     if (entry === undefined) {

@@ -8,10 +8,10 @@ export interface HttpDouble {
   close(): void;
 }
 
-export type Answer = (request: IncomingMessage, body: Buffer, response: ServerResponse) => void;
+export type AnswerRequest = (request: IncomingMessage, body: Buffer, response: ServerResponse) => void;
 
 /** Answers every request once its body is there. */
-export async function startHttpDouble(answer: Answer): Promise<HttpDouble> {
+export async function startHttpDouble(answer: AnswerRequest): Promise<HttpDouble> {
   const handle = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     answer(request, Buffer.concat((await request.toArray()) as Buffer[]), response);
   };

@@ -1,5 +1,5 @@
 /** Runs the command with nothing of the process around it, and gives back what it wrote. */
-import { type CommandContext, runCommand } from '../cli/run-command.ts';
+import { type CommandEnvironment, runCommand } from '../cli/run-command.ts';
 
 export interface Written {
   readonly code: number;
@@ -7,10 +7,10 @@ export interface Written {
   readonly stderr: string;
 }
 
-type Given = Partial<CommandContext> & Pick<CommandContext, 'words' | 'cwd'>;
+type Given = Partial<CommandEnvironment> & Pick<CommandEnvironment, 'words' | 'cwd'>;
 
 /** What a test does not hand in is empty, does nothing or stands still. */
-export async function runWords(given: Given): Promise<Written> {
+export async function runArguments(given: Given): Promise<Written> {
   const stdout: string[] = [];
   const stderr: string[] = [];
   const code = await runCommand({

@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { runCommand } from '../cli/run-command.ts';
 import type { StartServer } from '../running-server.ts';
 import { serverUrl } from '../server-url.ts';
-import { ServerDouble, servedModel } from './server-double.ts';
+import { ServerDouble, servedModelStatus } from './server-double.ts';
 
 /** `hangs` as the first argument: a request that never ends. */
 const [mode, ...words] = process.argv.slice(2);
@@ -17,7 +17,7 @@ const startServer: StartServer = async (config) => {
   });
   const address = listener.address();
   const port = typeof address === 'object' && address !== null ? address.port : 0;
-  const double = new ServerDouble([servedModel()], mode === 'hangs' ? new Promise(() => {}) : Promise.resolve());
+  const double = new ServerDouble([servedModelStatus()], mode === 'hangs' ? new Promise(() => {}) : Promise.resolve());
   return {
     ...double,
     httpUrl: serverUrl(config.server.host, port),

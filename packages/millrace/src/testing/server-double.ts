@@ -1,8 +1,8 @@
 /** A server for tests of the command: listens to nobody, and does what the test tells it. */
 import type { TensorSpec } from '@millrace/protocol';
-import type { ExposureNotice, RunningServer, ServedModel } from '../running-server.ts';
+import type { ExposureNotice, RunningServer, ServedModelStatus } from '../running-server.ts';
 
-export function servedModel(changes: Partial<ServedModel> = {}): ServedModel {
+export function servedModelStatus(changes: Partial<ServedModelStatus> = {}): ServedModelStatus {
   const input: TensorSpec = { name: 'x', datatype: 'FP32', shape: [-1, 4] };
   const output: TensorSpec = { name: 'y', datatype: 'FP32', shape: [-1, 2] };
   return {
@@ -25,21 +25,21 @@ export class ServerDouble implements RunningServer {
   notices: readonly ExposureNotice[] = [];
   /** What was asked of it, in order. */
   readonly calls: string[] = [];
-  #models: readonly ServedModel[];
+  #models: readonly ServedModelStatus[];
   readonly #listeners = new Set<() => void>();
   readonly #drained: Promise<void>;
 
-  constructor(models: readonly ServedModel[], drained: Promise<void> = Promise.resolve()) {
+  constructor(models: readonly ServedModelStatus[], drained: Promise<void> = Promise.resolve()) {
     this.#models = models;
     this.#drained = drained;
   }
 
-  become(models: readonly ServedModel[]): void {
+  become(models: readonly ServedModelStatus[]): void {
     this.#models = models;
     for (const listener of this.#listeners) listener();
   }
 
-  models(): readonly ServedModel[] {
+  models(): readonly ServedModelStatus[] {
     return this.#models;
   }
 

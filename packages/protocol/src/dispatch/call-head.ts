@@ -1,21 +1,21 @@
 import { type Datatype, isDatatype } from '../datatypes.ts';
 import { MalformedFrame } from './frame-layout.ts';
 
-export interface TensorHeader {
+export interface CallTensorHeader {
   readonly name: string;
   readonly datatype: Datatype;
 }
 
 /** What a call frame says in words. */
-export interface CallHead {
+export interface ModelCallHead {
   readonly model: string;
   readonly version: string;
   readonly outputs: readonly string[];
-  readonly inputs: readonly TensorHeader[];
+  readonly inputs: readonly CallTensorHeader[];
 }
 
 /** The JSON of a call frame, checked field by field. */
-export function callHeadFrom(json: string): CallHead {
+export function callHeadFrom(json: string): ModelCallHead {
   const head = jsonFrom(json);
   if (typeof head !== 'object' || head === null) throw wrong('its head', 'an object');
   const { model, version, outputs, inputs } = head as Record<string, unknown>;
@@ -29,11 +29,11 @@ export function callHeadFrom(json: string): CallHead {
 }
 
 /** The JSON of the answer to a call. */
-export function headersFrom(json: string): readonly TensorHeader[] {
+export function headersFrom(json: string): readonly CallTensorHeader[] {
   return headerList(jsonFrom(json));
 }
 
-function headerList(value: unknown): readonly TensorHeader[] {
+function headerList(value: unknown): readonly CallTensorHeader[] {
   if (!Array.isArray(value)) throw wrong('the tensors', 'a list');
   return value.map((entry) => {
     if (!Array.isArray(entry)) throw wrong('a tensor', 'a name and a datatype');

@@ -10,7 +10,7 @@ import {
   placementShared,
   UnknownFrameKind,
 } from './frame-layout.ts';
-import { FrameReader } from './frame-reader.ts';
+import { DispatchFrameReader } from './frame-reader.ts';
 import { FrameWriter } from './frame-writer.ts';
 import { dispatchVersions, takeCommonVersion, VersionMismatch, type VersionRange } from './versions.ts';
 
@@ -164,7 +164,9 @@ describe('what is new to the receiver', () => {
     for (const frame of fromWorker) {
       const short = Uint8Array.from(bytesOf(frame).subarray(0, 8));
       short[0] = 8;
-      expect(() => new FrameReader((bytes) => decodeFromWorker(bytes, findRegion)).push(short)).toThrow(MalformedFrame);
+      expect(() => new DispatchFrameReader((bytes) => decodeFromWorker(bytes, findRegion)).push(short)).toThrow(
+        MalformedFrame,
+      );
     }
   });
 });

@@ -4,7 +4,7 @@
  */
 import { type ErrorCode, takeErrorCode } from '../errors.ts';
 import type { Tensor } from '../tensor.ts';
-import { callHeadFrom, headersFrom, type TensorHeader } from './call-head.ts';
+import { type CallTensorHeader, callHeadFrom, headersFrom } from './call-head.ts';
 import { FrameCursor } from './frame-cursor.ts';
 import {
   alignedLength,
@@ -189,12 +189,12 @@ function failureFrom(cursor: FrameCursor): { readonly code: ErrorCode; readonly 
   return { code: 'inference-failed', message: `unknown error number ${number}: ${message}` };
 }
 
-function namedTensorsFrom(cursor: FrameCursor, region: Region, headers: readonly TensorHeader[]): Tensor[] {
+function namedTensorsFrom(cursor: FrameCursor, region: Region, headers: readonly CallTensorHeader[]): Tensor[] {
   const tensors = tensorsFrom(cursor, region);
   if (tensors.length !== headers.length) throw new MalformedFrame('a frame names more or fewer tensors than it has');
   return tensors.map(({ index, shape, data }, place) => {
     if (index !== place) throw new MalformedFrame('the tensors of a call are not in their order');
-    return { ...(headers[place] as TensorHeader), shape, data };
+    return { ...(headers[place] as CallTensorHeader), shape, data };
   });
 }
 

@@ -27,7 +27,7 @@ export const frameBytesMaxDefault = 2 ** 30;
 /** Only a frame with tensors or a model's configuration can be longer than this; the others always fit. */
 export const frameBytesMaxLeast = 16_384;
 /** A failure told at greater length is cut off there. */
-export const textBytesMax = 8192;
+export const failureTextBytesMax = 8192;
 /** More released outputs than this take another frame. */
 export const releaseOffsetsMax = 1024;
 

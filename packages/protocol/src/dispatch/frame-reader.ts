@@ -6,7 +6,7 @@ import { frameAlignmentBytes, frameBytesMaxDefault, frameHeaderBytes, MalformedF
  * buffer and stays intact for as long as it is held: a frame that arrived whole is a view of the chunk, so a chunk
  * belongs to the reader once it was pushed.
  */
-export class FrameReader {
+export class DispatchFrameReader {
   readonly #onFrame: (frame: Uint8Array) => void;
   readonly #frameBytesMax: number;
   readonly #header = new Uint8Array(frameHeaderBytes);

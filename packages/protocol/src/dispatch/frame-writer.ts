@@ -4,6 +4,7 @@ import {
   alignedLength,
   type FrameFromWorker,
   type FrameToWorker,
+  failureTextBytesMax,
   frameBytesMaxDefault,
   frameBytesMaxLeast,
   frameHeaderBytes,
@@ -12,7 +13,6 @@ import {
   placementInFrame,
   placementShared,
   releaseOffsetsMax,
-  textBytesMax,
 } from './frame-layout.ts';
 import type {
   AnsweredMessage,
@@ -397,7 +397,7 @@ function withPlace({ shape, data }: Tensor, index: number): BatchTensor {
 /** What fills the gap behind a tensor. */
 const noughts = new Uint8Array(alignedLength(1));
 
-const cutText = new Uint8Array(textBytesMax);
+const cutText = new Uint8Array(failureTextBytesMax);
 
 /** UTF-8 of as many whole characters as fit; valid until the next call. */
 function cut(text: string): Uint8Array {

@@ -20,7 +20,7 @@ export let seen = 0;
 
 describe('a dispatch of 64 floats', () => {
   const writer = new built.FrameWriter();
-  const reader = new built.FrameReader((frame) => {
+  const reader = new built.DispatchFrameReader((frame) => {
     const read = built.decodeToWorker(frame, findNothing);
     if (read.kind === 'dispatch') seen += read.inputs[0]?.data.length ?? 0;
   });

@@ -5,7 +5,7 @@ import { type ErrorCode, errorCatalogue } from '../errors.ts';
 import type { Tensor, TensorSpec } from '../tensor.ts';
 import { decodeFromWorker, decodeToWorker } from './decode-frame.ts';
 import { type FrameFromWorker, type FrameToWorker, frameKinds, frameMagic, MalformedFrame } from './frame-layout.ts';
-import { FrameReader } from './frame-reader.ts';
+import { DispatchFrameReader } from './frame-reader.ts';
 import { FrameWriter } from './frame-writer.ts';
 import type { BatchTensor, LoadSpec, Region } from './messages.ts';
 import type { WarmupFill, WarmupInput, WarmupSample } from './warm-up.ts';
@@ -218,7 +218,7 @@ describe('round trips', () => {
     fc.assert(
       fc.property(fc.array(toWorker, { maxLength: 12 }), fc.array(fc.integer({ min: 1, max: 90 })), (frames, cuts) => {
         const read: unknown[] = [];
-        const reader = new FrameReader((frame) => read.push(meaning(decodeToWorker(frame, noShared))));
+        const reader = new DispatchFrameReader((frame) => read.push(meaning(decodeToWorker(frame, noShared))));
         pushInPieces(reader, bytesOf(...frames), cuts);
         expect(read).toEqual(frames.map(meaning));
       }),
@@ -252,7 +252,7 @@ describe('round trips', () => {
     fc.assert(
       fc.property(fc.array(fromWorker, { maxLength: 6 }), (frames) => {
         const read: unknown[] = [];
-        const reader = new FrameReader((frame) => read.push(meaning(decodeFromWorker(frame, noShared))));
+        const reader = new DispatchFrameReader((frame) => read.push(meaning(decodeFromWorker(frame, noShared))));
         pushInPieces(reader, bytesOf(...frames), new Array(10_000).fill(1));
         expect(read).toEqual(frames.map(meaning));
       }),
@@ -297,7 +297,7 @@ describe('alignment and lifetime', () => {
     for (let shift = 0; shift < 8; shift++) {
       const chunk = new Uint8Array(bytes.length + shift).subarray(shift);
       chunk.set(bytes);
-      const reader = new FrameReader((frame) => {
+      const reader = new DispatchFrameReader((frame) => {
         const decoded = decodeFromWorker(frame, noShared);
         if (decoded.kind !== 'answered') throw new Error('not an answer');
         for (const { data } of decoded.outputs) expect(data.byteOffset % 8).toBe(0);
@@ -309,14 +309,14 @@ describe('alignment and lifetime', () => {
 
   test('what is read of a Buffer is no Buffer', () => {
     const frames: Uint8Array[] = [];
-    new FrameReader((frame) => frames.push(frame)).push(Buffer.from(bytesOf({ kind: 'cancel', batch: 7 })));
+    new DispatchFrameReader((frame) => frames.push(frame)).push(Buffer.from(bytesOf({ kind: 'cancel', batch: 7 })));
     expect(frames.map((frame) => frame.constructor)).toEqual([Uint8Array]);
     expect(decodeToWorker(frames[0] as Uint8Array, noShared)).toEqual({ kind: 'cancel', batch: 7 });
   });
 
   test('a message handed out stays intact while later ones arrive', () => {
     const held: FrameFromWorker[] = [];
-    const reader = new FrameReader((frame) => held.push(decodeFromWorker(frame, noShared)));
+    const reader = new DispatchFrameReader((frame) => held.push(decodeFromWorker(frame, noShared)));
     const writer = new FrameWriter();
     for (let round = 1; round <= 20; round++) {
       writer.append(message(round));
@@ -366,7 +366,7 @@ describe('limits', () => {
     expect(() => writer.append({ kind: 'release', offsets: new Array(1025).fill(0) })).toThrow(/over 1024 releases/);
     const read: FrameFromWorker[] = [];
     const bytes = writer.takeBytes();
-    new FrameReader((frame) => {
+    new DispatchFrameReader((frame) => {
       if (frame[4] !== frameKinds.release) read.push(decodeFromWorker(frame, noShared));
     }).push(bytes);
     expect(read).toMatchObject([{ message: 'ż'.repeat(4096) }, { message: `x${'ż'.repeat(4095)}` }]);
@@ -378,12 +378,12 @@ describe('limits', () => {
   });
 
   test('a frame announced as longer than the maximum is refused before memory is taken for it', () => {
-    const reader = new FrameReader(() => {}, 1024);
+    const reader = new DispatchFrameReader(() => {}, 1024);
     expect(() => reader.push(Uint8Array.of(8, 4, 0, 0, 1, 0, 0, 0))).toThrow(/1032 bytes is over the maximum of 1024/);
   });
 
   test.each([0, 4, 7, 12])('a frame announced as %i bytes long is refused', (length) => {
-    const reader = new FrameReader(() => {});
+    const reader = new DispatchFrameReader(() => {});
     expect(() => reader.push(Uint8Array.of(length, 0, 0, 0, 1, 0, 0, 0))).toThrow(MalformedFrame);
   });
 
@@ -489,7 +489,7 @@ describe('malformed frames', () => {
       fc.property(fc.oneof(damaged, fc.uint8Array({ maxLength: 200 })), (bytes) => {
         for (const decode of [decodeToWorker, decodeFromWorker]) {
           try {
-            new FrameReader((frame) => decode(frame, findShared), 1 << 20).push(bytes);
+            new DispatchFrameReader((frame) => decode(frame, findShared), 1 << 20).push(bytes);
           } catch (error) {
             expect(error).toBeInstanceOf(MalformedFrame);
             refusals++;
@@ -502,7 +502,7 @@ describe('malformed frames', () => {
   });
 });
 
-function pushInPieces(reader: FrameReader, bytes: Uint8Array, cuts: readonly number[]): void {
+function pushInPieces(reader: DispatchFrameReader, bytes: Uint8Array, cuts: readonly number[]): void {
   let at = 0;
   for (const cut of cuts) {
     if (at >= bytes.length) return;

@@ -5,7 +5,7 @@ import { elementsOf } from '../elements.ts';
 import { bf16From, fp16From, numberFromBf16, numberFromFp16 } from '../float16.ts';
 import { JsonReader } from './reader.ts';
 import { readTensorData } from './tensor-reader.ts';
-import { bytesOf, elements, read, refusalOf, write } from './testing/tensor-text.ts';
+import { arrayBytes, elements, read, refusalOf, write } from './testing/tensor-text.ts';
 
 const encoder = new TextEncoder();
 
@@ -63,7 +63,7 @@ describe('integers', () => {
   test('any 64-bit integers survive the round trip', () => {
     fc.assert(
       fc.property(fc.array(fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }), { maxLength: 20 }), (values) => {
-        const data = bytesOf(BigInt64Array.from(values));
+        const data = arrayBytes(BigInt64Array.from(values));
         expect(write('INT64', data)).toBe(`[${values.join(',')}]`);
         expect(read('INT64', [values.length], `[${values.join(' , ')}]`)).toEqual(data);
       }),
@@ -79,7 +79,7 @@ describe('floats', () => {
     fc.assert(
       fc.property(fc.array(anyBits32, { minLength: 50, maxLength: 50 }), (words) => {
         const values = new Float32Array(Uint32Array.from(words).buffer);
-        const text = write('FP32', bytesOf(values));
+        const text = write('FP32', arrayBytes(values));
         expect(elements('FP32', [50], text)).toEqual(values);
         for (const [index, part] of text.slice(1, -1).split(',').entries()) {
           const value = values[index] as number;
@@ -122,7 +122,7 @@ describe('floats', () => {
       [Number.POSITIVE_INFINITY, 'Infinity'],
       [Number.NEGATIVE_INFINITY, '-Infinity'],
     ];
-    for (const [value, text] of cases) expect(write('FP32', bytesOf(Float32Array.of(value)))).toBe(`[${text}]`);
+    for (const [value, text] of cases) expect(write('FP32', arrayBytes(Float32Array.of(value)))).toBe(`[${text}]`);
   });
 
   test('no FP32 near a power of two or of ten loses its neighbour', () => {
@@ -137,14 +137,14 @@ describe('floats', () => {
       for (let offset = -3; offset <= 3; offset += 1) words.push(Math.max(0, (word[0] as number) + offset));
     }
     const values = new Float32Array(Uint32Array.from(words).buffer);
-    expect(elements('FP32', [values.length], write('FP32', bytesOf(values)))).toEqual(values);
+    expect(elements('FP32', [values.length], write('FP32', arrayBytes(values)))).toEqual(values);
   });
 
   test('FP64 survives the round trip bit for bit', () => {
     fc.assert(
       fc.property(fc.array(fc.double(), { minLength: 20, maxLength: 20 }), (list) => {
         const values = Float64Array.from(list);
-        expect(elements('FP64', [20], write('FP64', bytesOf(values)))).toEqual(values);
+        expect(elements('FP64', [20], write('FP64', arrayBytes(values)))).toEqual(values);
       }),
       { seed: 23, numRuns: 200 },
     );
@@ -160,10 +160,10 @@ describe('floats', () => {
       1e7,
       123456789,
     );
-    expect(write('FP64', bytesOf(edges))).toBe(
+    expect(write('FP64', arrayBytes(edges))).toBe(
       '[0.0,-0.0,5e-324,1.7976931348623157e+308,-1.7976931348623157e+308,0.1,1e+21,9007199254740992.0,10000000.0,123456789.0]',
     );
-    expect(elements('FP64', [edges.length], write('FP64', bytesOf(edges)))).toEqual(edges);
+    expect(elements('FP64', [edges.length], write('FP64', arrayBytes(edges)))).toEqual(edges);
   });
 
   for (const [datatype, decode, infinity] of [
@@ -172,19 +172,19 @@ describe('floats', () => {
   ] as const) {
     test(`all 65,536 values of ${datatype} survive the round trip`, () => {
       const bits = Uint16Array.from({ length: 0x10000 }, (_, index) => index);
-      const back = elements(datatype, [0x10000], write(datatype, bytesOf(bits)));
+      const back = elements(datatype, [0x10000], write(datatype, arrayBytes(bits)));
       const isNaN16 = (value: number) => (value & 0x7fff) > infinity;
       expect(
         bits.every((value, index) => (isNaN16(value) ? isNaN16(back[index] as number) : back[index] === value)),
       ).toBe(true);
-      expect(write(datatype, bytesOf(bits.subarray(1, 2)))).toBe(datatype === 'FP16' ? '[6e-8]' : '[9e-41]');
+      expect(write(datatype, arrayBytes(bits.subarray(1, 2)))).toBe(datatype === 'FP16' ? '[6e-8]' : '[9e-41]');
       expect(decode(back[infinity] as number)).toBe(Number.POSITIVE_INFINITY);
     });
   }
 
   test('16-bit floats are written in few digits and rounded once when read', () => {
-    expect(write('FP16', bytesOf(Uint16Array.of(fp16From(0.1), fp16From(65504))))).toBe('[0.1,65504.0]');
-    expect(write('BF16', bytesOf(Uint16Array.of(bf16From(0.1), bf16From(3e38))))).toMatch(/^\[0.1,3e38\]$/);
+    expect(write('FP16', arrayBytes(Uint16Array.of(fp16From(0.1), fp16From(65504))))).toBe('[0.1,65504.0]');
+    expect(write('BF16', arrayBytes(Uint16Array.of(bf16From(0.1), bf16From(3e38))))).toMatch(/^\[0.1,3e38\]$/);
     // Just above the middle of two FP16: rounding to FP32 first would make it the middle, and then the even one.
     expect(elements('FP16', [1], '[1.00048828125000001]')[0]).toBe(fp16From(1));
     expect(elements('FP16', [1], '[1.0004882812501]')[0]).toBe(fp16From(1) + 1);

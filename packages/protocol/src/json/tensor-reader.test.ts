@@ -6,7 +6,7 @@ import { InferenceError } from '../errors.ts';
 import { JsonReader, jsonDepthMax } from './reader.ts';
 import { readTensorData } from './tensor-reader.ts';
 import { writeTensorData } from './tensor-writer.ts';
-import { bytesOf, elements, read, refusalOf, write } from './testing/tensor-text.ts';
+import { arrayBytes, elements, read, refusalOf, write } from './testing/tensor-text.ts';
 import { JsonWriter } from './writer.ts';
 
 const encoder = new TextEncoder();
@@ -208,7 +208,7 @@ test('what was handed out earlier stays intact while reader and writer go on', (
       name: 'y',
       datatype: 'INT32',
       shape: [3],
-      data: bytesOf(Int32Array.of(round, -round, 7)),
+      data: arrayBytes(Int32Array.of(round, -round, 7)),
     });
     taken.push(writer.take());
   }

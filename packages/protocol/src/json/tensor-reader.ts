@@ -8,7 +8,7 @@ import { rowReaders } from './tensor-rows.ts';
 import { describeKind, TensorTarget } from './tensor-target.ts';
 
 /** What the caller's text says of the tensor whose data follows. */
-export interface TensorHeader {
+export interface JsonTensorHeader {
   readonly name: string;
   readonly datatype: Datatype;
   readonly shape: readonly number[];
@@ -24,14 +24,18 @@ export interface TensorReadOptions {
  * or otherwise: only the number of elements counts. Throws an `InferenceError` that names the input, the element and
  * what is wrong; integers that do not fit are refused, never wrapped.
  */
-export function readTensorData(reader: JsonReader, header: TensorHeader, options?: TensorReadOptions): Uint8Array {
+export function readTensorData(reader: JsonReader, header: JsonTensorHeader, options?: TensorReadOptions): Uint8Array {
   const target = beginTensorData(reader, header, options);
   continueTensorData(target, reader.end + 1);
   return target.take();
 }
 
 /** Checks what can be checked before the data is read, and makes room for it. */
-export function beginTensorData(reader: JsonReader, header: TensorHeader, options?: TensorReadOptions): TensorTarget {
+export function beginTensorData(
+  reader: JsonReader,
+  header: JsonTensorHeader,
+  options?: TensorReadOptions,
+): TensorTarget {
   const { name, datatype, shape } = header;
   if ((datatype === 'FP16' || datatype === 'BF16') && options?.acceptsHalfPrecision !== true) {
     throw refusal(

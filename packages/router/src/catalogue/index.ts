@@ -1,8 +1,8 @@
 /** The catalogue without a server around it: for those who only want to know what a name means. */
 
-export type { ResolvedModel } from '../data-plane/contexts/model-names.ts';
 export { ServedModel } from '../data-plane/served-model.ts';
-export { Contexts, type ContextsParts } from './contexts/contexts.ts';
-export { trafficAfter } from './contexts/traffic-change.ts';
-export type { TrafficChange, TrafficPolicy } from './contexts/traffic-policy.ts';
+export type { ResolvedModel } from '../data-plane/traffic/model-names.ts';
 export { ServedModels } from './served-models.ts';
+export { TrafficCatalogue, type TrafficCatalogueParts } from './traffic/traffic-catalogue.ts';
+export { trafficAfter } from './traffic/traffic-change.ts';
+export type { TrafficChange, TrafficPolicy } from './traffic/traffic-policy.ts';

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync } from 'node:
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { callerWordsFor } from './caller-words.ts';
+import { pathRedactionFor } from './path-redaction.ts';
 
 test.each([
   ['/srv/models/mlp/config.pbtxt:3: input: is missing', 'mlp/config.pbtxt:3: input: is missing'],
@@ -20,18 +20,18 @@ test.each([
   ],
   ['the model is loading', 'the model is loading'],
 ])('of %j callers hear %j', (text, shown) => {
-  expect(callerWordsFor(['/srv/models', '/srv/more (old)', '/home/me/one.onnx'])(text)).toBe(shown);
+  expect(pathRedactionFor(['/srv/models', '/srv/more (old)', '/home/me/one.onnx'])(text)).toBe(shown);
 });
 
 test('without a repository, files are shown by their names', () => {
-  expect(callerWordsFor([])('/srv/models/x/1/model.onnx is missing')).toBe('…/model.onnx is missing');
+  expect(pathRedactionFor([])('/srv/models/x/1/model.onnx is missing')).toBe('…/model.onnx is missing');
 });
 
 test('a repository behind a link is known by both of its names', () => {
   const folder = realpathSync(mkdtempSync(join(tmpdir(), 'millrace-words-')));
   mkdirSync(join(folder, 'real'));
   symlinkSync(join(folder, 'real'), join(folder, 'link'));
-  const words = callerWordsFor([join(folder, 'link')]);
+  const words = pathRedactionFor([join(folder, 'link')]);
   expect(words(`${folder}/link/m/1, ${folder}/real/m/2`)).toBe('m/1, m/2');
   rmSync(folder, { recursive: true });
 });

@@ -2,7 +2,7 @@
 import { realpathSync } from 'node:fs';
 import { basename, dirname, extname, isAbsolute, resolve } from 'node:path';
 
-export type CallerWords = (text: string) => string;
+export type PathRedaction = (text: string) => string;
 
 /** A character that may stand before or after a path without belonging to it. */
 const before = '(?<![\\w/.:~-])(?:file://)?';
@@ -11,7 +11,7 @@ const partOfPath = '[^\\s/\'"`:;,()[\\]]';
 const elsewhere = new RegExp(`${before}/(?:${partOfPath}+/)+(${partOfPath}*)`, 'g');
 
 /** Paths below these, which are model repositories and single files, are shown relative to them. */
-export function callerWordsFor(paths: readonly string[]): CallerWords {
+export function pathRedactionFor(paths: readonly string[]): PathRedaction {
   const roots = [...new Set(paths.flatMap(rootsOf))].sort((left, right) => right.length - left.length);
   const inside = new RegExp(`${before}(${roots.map(escaped).join('|')})(?:(/)|(?![\\w.-]))`, 'g');
   return (text) => {

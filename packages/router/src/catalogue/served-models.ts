@@ -4,8 +4,8 @@ import type { KnownModels } from '../data-plane/known-models.ts';
 import type { ServedModel } from '../data-plane/served-model.ts';
 import type { ModelView } from '../model/model-view.ts';
 import { compareVersions } from '../model/version-name.ts';
-import type { CallerWords } from './caller-words.ts';
 import type { Catalogue, ModelState, ModelStatus } from './catalogue.ts';
+import type { PathRedaction } from './path-redaction.ts';
 
 /** One version of a model, whichever of its revisions stands for it now. */
 interface VersionEntry {
@@ -38,10 +38,10 @@ export class ServedModels implements Catalogue, KnownModels {
   readonly #failures = new Map<string, readonly (ReadFailure & { readonly isTolerated: boolean })[]>();
   readonly #listeners = new Set<() => void>();
   /** Reasons are kept as they were told, for the log; callers hear them in these words. */
-  readonly callerWords: CallerWords;
+  readonly callerWords: PathRedaction;
   #isStarting: boolean = true;
 
-  constructor(callerWords: CallerWords = (text) => text) {
+  constructor(callerWords: PathRedaction = (text) => text) {
     this.callerWords = callerWords;
   }
 

@@ -2,7 +2,7 @@ import { Cancellation, encodeBytesElements, type Tensor } from '@millrace/protoc
 import { expect, test } from 'vitest';
 import { bytesCheckBytesMax, bytesCheckSlices } from './bytes-check.ts';
 import { servedModel } from './testing/models.ts';
-import { PlaneOnStage } from './testing/plane-on-stage.ts';
+import { PlaneHarness } from './testing/plane-harness.ts';
 
 const textsOf = (data: Uint8Array, count: number): Tensor => ({
   name: 'x',
@@ -43,7 +43,7 @@ test('problems are found wherever they lie, in the words of small tensors', () =
   expect(checked(textsOf(encodeBytesElements(['ü', 'ü'.repeat(100), '']), 3)).problem).toBeUndefined();
 });
 
-class TextsOnStage extends PlaneOnStage {
+class TextsOnStage extends PlaneHarness {
   constructor() {
     const tensor = { datatype: 'BYTES', shape: [-1, -1] } as const;
     super({}, servedModel([{ name: 'x', ...tensor }], [{ name: 'y', ...tensor }], {}, { queueBytesMax: 1e9 }));

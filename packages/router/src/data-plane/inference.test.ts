@@ -1,12 +1,10 @@
 import { InferenceError, neverCancelled, type Tensor } from '@millrace/protocol';
 import { openMemoryStore } from '@millrace/store';
 import { expect, test } from 'vitest';
-import { Contexts } from '../catalogue/contexts/contexts.ts';
-import type { TrafficChange } from '../catalogue/contexts/traffic-policy.ts';
-import { TrafficTable } from '../catalogue/contexts/traffic-table.ts';
 import { CatalogueDouble } from '../catalogue/testing/catalogue-double.ts';
-import { NameResolution } from './contexts/name-resolution.ts';
-import { type ShadowLimits, ShadowTraffic, shadowCaller } from './contexts/shadow-traffic.ts';
+import { TrafficCatalogue } from '../catalogue/traffic/traffic-catalogue.ts';
+import type { TrafficChange } from '../catalogue/traffic/traffic-policy.ts';
+import { TrafficTable } from '../catalogue/traffic/traffic-table.ts';
 import type { InferRequest } from './infer.ts';
 import { Inference } from './inference.ts';
 import type { KnownModels } from './known-models.ts';
@@ -15,7 +13,9 @@ import { RetiringModels } from './retiring-models.ts';
 import type { ServedModel } from './served-model.ts';
 import { copySliceBytesMax, SlicedWork } from './sliced-work/sliced-work.ts';
 import { HeldClock } from './testing/held-clock.ts';
-import { inferRequest, type RequestWords } from './testing/requests.ts';
+import { inferRequest, type RequestText } from './testing/requests.ts';
+import { NameResolution } from './traffic/name-resolution.ts';
+import { type ShadowLimits, ShadowTraffic, shadowCaller } from './traffic/shadow-traffic.ts';
 import type { Waiter } from './waiter.ts';
 
 /** Where requests go whose name is resolved: the test gives their answers, and what is given back is counted. */
@@ -53,7 +53,7 @@ function tensor(name: string, ...values: number[]): Tensor {
   return { name, datatype: 'FP32', shape: [values.length], data };
 }
 
-const request = (overrides: Partial<RequestWords> = {}): InferRequest =>
+const request = (overrides: Partial<RequestText> = {}): InferRequest =>
   inferRequest({ id: 'id-1', inputs: [tensor('x', 1, 2)], caller: 'somebody', ...overrides });
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
@@ -89,7 +89,7 @@ async function stage(change: TrafficChange, limits: Partial<ShadowLimits> = {}) 
   } as unknown as KnownModels;
   const plane: Inference = new Inference({
     names: new NameResolution({
-      names: new Contexts({ catalogue: models, traffic }),
+      names: new TrafficCatalogue({ catalogue: models, traffic }),
       models: known,
       retiring: new RetiringModels(),
       random: () => draws.shift() ?? 0,

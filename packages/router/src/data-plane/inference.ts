@@ -2,14 +2,14 @@
 import { type CancelSignal, type ErrorCode, InferenceError } from '@millrace/protocol';
 import type { AnswerFlow } from './answer-flow.ts';
 import type { Clock } from './clock.ts';
-import type { NameResolution } from './contexts/name-resolution.ts';
-import type { ShadowTraffic } from './contexts/shadow-traffic.ts';
 import type { DataPlane, FitPart, InferAnswer, InferRequest } from './infer.ts';
 import type { KnownModels } from './known-models.ts';
 import type { DataPlaneObserver } from './observer.ts';
 import { arrived, arrivedPart, type RequestRouting } from './request-routing.ts';
 import type { InferStream, StreamInput, StreamOptions } from './streams/infer-stream.ts';
 import { StreamSession } from './streams/stream-session.ts';
+import type { NameResolution } from './traffic/name-resolution.ts';
+import type { ShadowTraffic } from './traffic/shadow-traffic.ts';
 import { Waiter } from './waiter.ts';
 
 export interface InferenceParts {

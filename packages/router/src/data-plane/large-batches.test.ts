@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest';
 import { copySliceBytesMax } from './sliced-work/sliced-work.ts';
 import { servedModel } from './testing/models.ts';
-import { PlaneOnStage, type Sent } from './testing/plane-on-stage.ts';
+import { PlaneHarness, type Sent } from './testing/plane-harness.ts';
 
 const largeBytes = 3 * copySliceBytesMax;
 
 /** A model that takes rows of any length and gives them back. */
-class LargeOnStage extends PlaneOnStage {
+class LargeOnStage extends PlaneHarness {
   constructor() {
     const tensor = { datatype: 'UINT8', shape: [-1, -1] } as const;
     super({}, servedModel([{ name: 'x', ...tensor }], [{ name: 'y', ...tensor }], {}, { queueBytesMax: 1e9 }));

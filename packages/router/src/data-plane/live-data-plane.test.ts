@@ -3,18 +3,18 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { bringBackAttemptsMax } from './demand.ts';
 import { testPolicy } from './testing/models.ts';
-import { PlaneOnStage, type Sent } from './testing/plane-on-stage.ts';
+import { PlaneHarness, type Sent } from './testing/plane-harness.ts';
 import type { ScriptedLink } from './testing/scripted-lane.ts';
 
 /** Nothing is waiting, nothing is open, and all memory went back once. */
-function expectAllSettled(stage: PlaneOnStage): void {
+function expectAllSettled(stage: PlaneHarness): void {
   expect(stage.lane.releases()).toEqual(stage.lane.regions.map(() => 1));
   expect(stage.metric('millrace_queue_requests')).toBe(0);
   expect(stage.metric('millrace_outstanding_requests')).toBe(0);
 }
 
 test('requests of one turn share a batch, and its memory goes back when the last of them has used its rows', async () => {
-  const stage = new PlaneOnStage();
+  const stage = new PlaneHarness();
   const link = stage.worker(1);
   const [first, second] = [stage.send([1, 2]), stage.send([3])];
   await stage.turn();
@@ -29,7 +29,7 @@ test('requests of one turn share a batch, and its memory goes back when the last
 });
 
 test('a request that is cancelled while it waits is refused and never sent', async () => {
-  const stage = new PlaneOnStage();
+  const stage = new PlaneHarness();
   const sent = stage.send([1]);
   await stage.turn();
   expect(stage.metric('millrace_queue_requests')).toBe(1);
@@ -45,7 +45,7 @@ test('a request that is cancelled while it waits is refused and never sent', asy
 });
 
 test('a signal that was cancelled before the call refuses the request', async () => {
-  const stage = new PlaneOnStage();
+  const stage = new PlaneHarness();
   const link = stage.worker(1);
   const cancellation = new Cancellation();
   cancellation.cancel('cancelled');
@@ -57,7 +57,7 @@ test('a signal that was cancelled before the call refuses the request', async ()
 });
 
 test('a late answer to a cancelled request frees its memory at once, and the run is counted', async () => {
-  const stage = new PlaneOnStage();
+  const stage = new PlaneHarness();
   const link = stage.worker(1);
   const sent = stage.send([1, 2]);
   await stage.turn();
@@ -72,7 +72,7 @@ test('a late answer to a cancelled request frees its memory at once, and the run
 });
 
 test('a batch that its worker skipped is counted as saved, and not as run', async () => {
-  const stage = new PlaneOnStage();
+  const stage = new PlaneHarness();
   const link = stage.worker(1);
   const sent = stage.send([1, 2, 3]);
   await stage.turn();
@@ -86,7 +86,7 @@ test('a batch that its worker skipped is counted as saved, and not as run', asyn
 });
 
 test('a request that is cancelled in a shared batch costs the others nothing', async () => {
-  const stage = new PlaneOnStage();
+  const stage = new PlaneHarness();
   const link = stage.worker(1);
   const [first, second, third] = [stage.send([1]), stage.send([2]), stage.send([3])];
   await stage.turn();
@@ -102,7 +102,7 @@ test('a request that is cancelled in a shared batch costs the others nothing', a
 });
 
 test('a failed batch is tried one by one, and only the request that fails alone is refused', async () => {
-  const stage = new PlaneOnStage();
+  const stage = new PlaneHarness();
   const link = stage.worker(1);
   const [first, second] = [stage.send([1]), stage.send([2])];
   await stage.turn();
@@ -117,7 +117,7 @@ test('a failed batch is tried one by one, and only the request that fails alone 
 });
 
 test('what a dead worker held is answered once by another', async () => {
-  const stage = new PlaneOnStage();
+  const stage = new PlaneHarness();
   const doomed = stage.worker(1);
   const sent = stage.send([7]);
   await stage.turn();
@@ -134,7 +134,7 @@ test('what a dead worker held is answered once by another', async () => {
 });
 
 test('two workers that die of a request refuse it as poison, and its neighbour is answered', async () => {
-  const stage = new PlaneOnStage();
+  const stage = new PlaneHarness();
   const [poison, neighbour] = [stage.send([666]), stage.send([1])];
   stage.worker(1).dies();
   await stage.turn();
@@ -150,7 +150,7 @@ test('two workers that die of a request refuse it as poison, and its neighbour i
 });
 
 test('an answer that cannot be cut into rows is freed, and each request gets the answer of a run of its own', async () => {
-  const stage = new PlaneOnStage();
+  const stage = new PlaneHarness();
   const link = stage.worker(1);
   const sent = [stage.send([1]), stage.send([2])];
   await stage.turn();
@@ -166,7 +166,7 @@ test('an answer that cannot be cut into rows is freed, and each request gets the
 });
 
 test('an answer to a batch that nobody knows is freed and otherwise ignored', () => {
-  const stage = new PlaneOnStage();
+  const stage = new PlaneHarness();
   const link = stage.worker(1);
   const region = stage.lane.region(4);
   link.says({ kind: 'answered', batch: 99, outputs: [], region, runMicros: 1 });
@@ -174,7 +174,7 @@ test('an answer to a batch that nobody knows is freed and otherwise ignored', ()
 });
 
 test('a deadline that passes while a request waits refuses it, and it never runs', async () => {
-  const stage = new PlaneOnStage();
+  const stage = new PlaneHarness();
   const link = stage.worker(1);
   const [running, waiting] = [stage.send([1]), stage.send([2, 3, 4, 5, 6, 7, 8, 9], 50)];
   await stage.turn();
@@ -192,7 +192,7 @@ test('a deadline that passes while a request waits refuses it, and it never runs
 });
 
 test('a run over its limit costs the worker its life and the request its answer, but not those behind it', async () => {
-  const stage = new PlaneOnStage();
+  const stage = new PlaneHarness();
   const link = stage.worker(1, 2);
   const hung = stage.send([1]);
   await stage.turn();
@@ -215,7 +215,7 @@ test('a run over its limit costs the worker its life and the request its answer,
 });
 
 /** A runner that asks the queue only when it is told to, by what is returned. */
-function holdByRunner(stage: PlaneOnStage): () => void {
+function holdByRunner(stage: PlaneHarness): () => void {
   let begin: () => void = () => {};
   stage.model.runner = {
     async run(request, signal) {
@@ -229,7 +229,7 @@ function holdByRunner(stage: PlaneOnStage): () => void {
 }
 
 test('a drain and a retirement let a runner finish what it holds, parts that begin later included', async () => {
-  const stage = new PlaneOnStage();
+  const stage = new PlaneHarness();
   const link = stage.worker(1);
   const begin = holdByRunner(stage);
   const sent = stage.send([1]);
@@ -251,7 +251,7 @@ test('a drain and a retirement let a runner finish what it holds, parts that beg
 });
 
 test('a drain that waits for a runner refuses requests without one too', async () => {
-  const stage = new PlaneOnStage();
+  const stage = new PlaneHarness();
   const link = stage.worker(1);
   const begin = holdByRunner(stage);
   const sent = stage.send([1]);
@@ -272,7 +272,7 @@ test('a drain that waits for a runner refuses requests without one too', async (
 });
 
 test('a drain refuses what comes after it and ends with the last answer', async () => {
-  const stage = new PlaneOnStage();
+  const stage = new PlaneHarness();
   const link = stage.worker(1);
   const running = stage.send([1]);
   await stage.turn();
@@ -293,7 +293,7 @@ test('a drain refuses what comes after it and ends with the last answer', async 
 });
 
 test('a removed model refuses what waits and answers what runs', async () => {
-  const stage = new PlaneOnStage();
+  const stage = new PlaneHarness();
   const link = stage.worker(1);
   const running = stage.send([1]);
   await stage.turn();
@@ -308,7 +308,7 @@ test('a removed model refuses what waits and answers what runs', async () => {
 });
 
 test('a request that takes over the id of a cancelled one is not counted with its batch', async () => {
-  const stage = new PlaneOnStage();
+  const stage = new PlaneHarness();
   const link = stage.worker(1, 2);
   const cancelled = stage.send([1]);
   await stage.turn();
@@ -326,7 +326,7 @@ test('a request that takes over the id of a cancelled one is not counted with it
 });
 
 test('answers of an ordered model leave in the order of arrival, each with its own rows, and their memory goes back', async () => {
-  const stage = new PlaneOnStage({ isOrdered: true, rowsMax: 2 });
+  const stage = new PlaneHarness({ isOrdered: true, rowsMax: 2 });
   const [first, second] = [stage.worker(1), stage.worker(2)];
   const [one, two, three, four] = [stage.send([1]), stage.send([2]), stage.send([3]), stage.send([4])];
   const sent = [one, two, three, four];
@@ -347,7 +347,7 @@ test('answers of an ordered model leave in the order of arrival, each with its o
 });
 
 test('a held answer that nobody waits for any more gives its memory back', async () => {
-  const stage = new PlaneOnStage({ isOrdered: true, rowsMax: 1 });
+  const stage = new PlaneHarness({ isOrdered: true, rowsMax: 1 });
   const [first, second] = [stage.worker(1), stage.worker(2)];
   const [earlier, later] = [stage.send([1]), stage.send([2])];
   await stage.turn();
@@ -385,7 +385,7 @@ test.each([
   const step = fc.tuple(fc.constantFrom(...steps), fc.nat(1000));
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 20, maxLength: 60 }), async (story) => {
-      const stage = new PlaneOnStage(policy);
+      const stage = new PlaneHarness(policy);
       const links = new Map<number, ScriptedLink>();
       const start = (id: number) => links.set(id, stage.worker(id, 2));
       start(1);
@@ -427,7 +427,7 @@ test.each([
 });
 
 test('a request for a version that is not in memory waits until it is brought back, and its deadline counts', async () => {
-  const stage = new PlaneOnStage();
+  const stage = new PlaneHarness();
   const worker = stage.worker(1);
   stage.models.setAside(stage.model);
   let bring: () => void = () => {};
@@ -464,7 +464,7 @@ test('a request for a version that is not in memory waits until it is brought ba
 });
 
 test('a request that is malformed, or whose version cannot stay, is refused without waiting for ever', async () => {
-  const stage = new PlaneOnStage();
+  const stage = new PlaneHarness();
   stage.models.setAside(stage.model);
   let times = 0;
   stage.demand = {
@@ -479,7 +479,7 @@ test('a request that is malformed, or whose version cannot stay, is refused with
 });
 
 test('a model that is taken back before it is idle goes on, and was not idle', async () => {
-  const stage = new PlaneOnStage();
+  const stage = new PlaneHarness();
   const worker = stage.worker(1);
   const first = stage.send([1]);
   await stage.turn();

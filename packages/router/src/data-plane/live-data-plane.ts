@@ -1,7 +1,5 @@
 /** Puts the data plane together. Each kind of client has its own view of it; what they share is inside. */
-import type { ModelNames } from './contexts/model-names.ts';
-import { NameResolution, plainNames } from './contexts/name-resolution.ts';
-import { ShadowTraffic, type ShadowTrafficParts } from './contexts/shadow-traffic.ts';
+
 import { HeldByRunners } from './held-by-runners.ts';
 import { Inference } from './inference.ts';
 import { ModelObservers } from './model-observers.ts';
@@ -11,6 +9,9 @@ import { RequestRouting, type RequestRoutingParts } from './request-routing.ts';
 import { RetiringModels } from './retiring-models.ts';
 import { SchedulerLoop, type SchedulerLoopParts } from './scheduler-loop.ts';
 import { SlicedWork } from './sliced-work/sliced-work.ts';
+import type { ModelNames } from './traffic/model-names.ts';
+import { NameResolution, plainNames } from './traffic/name-resolution.ts';
+import { ShadowTraffic, type ShadowTrafficParts } from './traffic/shadow-traffic.ts';
 import type { WorkInspection } from './work-inspection.ts';
 import type { WorkerEvents } from './worker-events.ts';
 

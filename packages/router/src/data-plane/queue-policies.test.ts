@@ -1,12 +1,12 @@
 /** What a model's queue policies mean for requests, by the live data plane with its timers. */
 import { openQueue } from '@millrace/core';
 import { expect, test } from 'vitest';
-import { PlaneOnStage } from './testing/plane-on-stage.ts';
+import { PlaneHarness } from './testing/plane-harness.ts';
 
 const levels = (count: number) => Array.from({ length: count }, () => openQueue);
 
 test('an urgent request goes before others that came earlier, and a level that does not exist is the default', async () => {
-  const stage = new PlaneOnStage({ rowsMax: 1, queues: levels(3), priorityDefault: 2 });
+  const stage = new PlaneHarness({ rowsMax: 1, queues: levels(3), priorityDefault: 2 });
   const link = stage.worker(1);
   const running = stage.send([0]);
   await stage.turn();
@@ -28,7 +28,7 @@ test('an urgent request goes before others that came earlier, and a level that d
 
 test('a queue timeout refuses by the clock, while the only worker is busy', async () => {
   const queue = { ...openQueue, timeoutMs: 50, allowsTimeoutOverride: true };
-  const stage = new PlaneOnStage({ rowsMax: 1, queues: [queue] });
+  const stage = new PlaneHarness({ rowsMax: 1, queues: [queue] });
   const link = stage.worker(1);
   const running = stage.send([1]);
   await stage.turn();
@@ -50,7 +50,7 @@ test.each([
   ['allow_timeout_override and no default timeout', { ...openQueue, allowsTimeoutOverride: true }],
   ['a default timeout without allow_timeout_override', { ...openQueue, timeoutMs: 1000 }],
 ])('Triton: the timeout of a request is ignored by a model with %s', async (_, queue) => {
-  const stage = new PlaneOnStage({ rowsMax: 1, queues: [queue] });
+  const stage = new PlaneHarness({ rowsMax: 1, queues: [queue] });
   const link = stage.worker(1);
   const running = stage.send([1], undefined, { queueTimeoutMs: 20 });
   await stage.turn();
@@ -68,7 +68,7 @@ test.each([
 });
 
 test('a batch is held back for a preferred size, and goes without it when the delay is over', async () => {
-  const stage = new PlaneOnStage({ rowsMax: 8, preferredRows: [2], delayMs: 30 });
+  const stage = new PlaneHarness({ rowsMax: 8, preferredRows: [2], delayMs: 30 });
   const link = stage.worker(1);
   const first = stage.send([1]);
   await stage.turn();
@@ -92,7 +92,7 @@ test('a batch is held back for a preferred size, and goes without it when the de
 });
 
 test('a single request behind the flood of another caller goes with the next batch', async () => {
-  const stage = new PlaneOnStage({ rowsMax: 4 });
+  const stage = new PlaneHarness({ rowsMax: 4 });
   const link = stage.worker(1);
   const flood = Array.from({ length: 40 }, () => stage.send([7], undefined, { caller: 'flood' }));
   await stage.turn();

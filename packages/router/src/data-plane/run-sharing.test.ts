@@ -2,7 +2,7 @@ import { copyOf } from '@millrace/protocol';
 import { expect, test } from 'vitest';
 import type { RunSharing } from '../model/run-sharing.ts';
 import { servedModel } from './testing/models.ts';
-import { PlaneOnStage } from './testing/plane-on-stage.ts';
+import { PlaneHarness } from './testing/plane-harness.ts';
 import type { ScriptedLink } from './testing/scripted-lane.ts';
 
 const sharing: RunSharing = {
@@ -16,9 +16,9 @@ const sharing: RunSharing = {
 const x = { name: 'x', datatype: 'INT32', shape: [-1, 1] } as const;
 const y = { name: 'y', datatype: 'INT32', shape: [-1, 1] } as const;
 
-function stageOf(how: Partial<RunSharing>, inputs: Parameters<typeof servedModel>[0] = [x]): PlaneOnStage {
+function stageOf(how: Partial<RunSharing>, inputs: Parameters<typeof servedModel>[0] = [x]): PlaneHarness {
   const isShared = how.sharesRuns ?? true;
-  return new PlaneOnStage(
+  return new PlaneHarness(
     {},
     servedModel(inputs, [y], { sharing: { ...sharing, ...how } }, isShared ? {} : { rowsMax: 1 }),
   );
@@ -28,7 +28,7 @@ const int32 = (...values: number[]): Uint8Array => new Uint8Array(Int32Array.fro
 const shapesOf = (link: ScriptedLink) =>
   link.sent.flatMap((message) => (message.kind === 'dispatch' ? [message.inputs.map(({ shape }) => shape)] : []));
 
-async function answerAll(stage: PlaneOnStage, link: ScriptedLink): Promise<void> {
+async function answerAll(stage: PlaneHarness, link: ScriptedLink): Promise<void> {
   await stage.turn();
   for (let batches = 0; link.inFlight.length > 0 && batches < 1000; batches++) {
     link.answers([{ index: 0, shape: link.inFlight[0]?.inputs[0]?.shape ?? [], data: echoed(link) }]);
@@ -104,7 +104,7 @@ test('unequal first sizes and no rows at all are refused with Triton’s words w
 test('a shared run whose answer cannot be divided is repeated one by one, and nothing is shared after it', async () => {
   const stopped: string[] = [];
   const model = servedModel([x], [y], { sharing: { ...sharing, isGuessed: false } });
-  const stage = new PlaneOnStage({}, model, (_, reason) => stopped.push(reason));
+  const stage = new PlaneHarness({}, model, (_, reason) => stopped.push(reason));
   const link = stage.worker(1);
   const pooled = [{ index: 0, shape: [1, 1], data: int32(99) }];
   const sent = [stage.send([1]), stage.send([2])];

@@ -2,7 +2,7 @@ import { encodeBytesElements, type Tensor } from '@millrace/protocol';
 import { describe, expect, test } from 'vitest';
 import type { InferRequest } from './infer.ts';
 import { servedModel } from './testing/models.ts';
-import { inferRequest, type RequestWords } from './testing/requests.ts';
+import { inferRequest, type RequestText } from './testing/requests.ts';
 import { ValidInferRequest } from './valid-request.ts';
 
 const pair = servedModel(
@@ -28,7 +28,7 @@ const b = (rows: number, width = 3): Tensor => ({
 });
 const c: Tensor = { name: 'c', datatype: 'BOOL', shape: [1, 1], data: new Uint8Array(1) };
 
-function request(inputs: readonly Tensor[], changes: Partial<RequestWords> = {}): InferRequest {
+function request(inputs: readonly Tensor[], changes: Partial<RequestText> = {}): InferRequest {
   return inferRequest({
     inputs,
     ...changes,
@@ -124,7 +124,7 @@ test('sizes of zero are taken where the model has a free size', () => {
   );
 });
 
-const wrong: readonly (readonly [string, readonly Tensor[], Partial<RequestWords>, string])[] = [
+const wrong: readonly (readonly [string, readonly Tensor[], Partial<RequestText>, string])[] = [
   ['an unknown input', [a(1), b(1), { ...c, name: 'z' }], {}, "unexpected inference input 'z' for model 'm'"],
   [
     'a missing input',

@@ -4,7 +4,7 @@ import type { InferAnswer, InferRequest } from './infer.ts';
 import { SlicedWork } from './sliced-work/sliced-work.ts';
 import { HeldClock } from './testing/held-clock.ts';
 import { servedModel } from './testing/models.ts';
-import { inferRequest, type RequestWords } from './testing/requests.ts';
+import { inferRequest, type RequestText } from './testing/requests.ts';
 import { CountedRegion, ScriptedLane } from './testing/scripted-lane.ts';
 import { ValidInferRequest } from './valid-request.ts';
 import { callDepthMax, callsPerBatchMax, WorkerCalls } from './worker-calls.ts';
@@ -16,7 +16,7 @@ const tensor = (name: string, value: number): Tensor => ({
   data: new Uint8Array(Int32Array.of(value).buffer),
 });
 
-function requestOf(overrides: Partial<RequestWords> = {}): ValidInferRequest {
+function requestOf(overrides: Partial<RequestText> = {}): ValidInferRequest {
   const model = servedModel([{ name: 'x', datatype: 'INT32', shape: [-1, 1] }], [], { name: 'flow' });
   const given = { model: 'flow', id: 'r', inputs: [tensor('x', 1)], ...overrides };
   return ValidInferRequest.from(inferRequest(given), model);

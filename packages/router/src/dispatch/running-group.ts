@@ -5,9 +5,9 @@
 import type { WorkerId } from '@millrace/core';
 import type { ServedModel } from '../data-plane/served-model.ts';
 import type { InstancePlacement } from '../model/instance-placements.ts';
-import type { SlotGroup } from './slot-loads.ts';
+import type { SupervisedGroup } from './supervised-loads.ts';
 import type { WorkerGroup } from './worker-group.ts';
-import { stopMsMax, type WorkerParts, WorkerSlot } from './worker-slot.ts';
+import { stopMsMax, type WorkerParts, WorkerSupervisor } from './worker-supervisor.ts';
 
 /** A worker as those see it who ask. */
 export interface FleetWorker {
@@ -18,11 +18,11 @@ export interface FleetWorker {
   readonly models: readonly { readonly model: ServedModel; readonly placement: InstancePlacement | undefined }[];
 }
 
-export class RunningGroup implements SlotGroup {
+export class RunningGroup implements SupervisedGroup {
   readonly group: WorkerGroup;
   readonly #parts: WorkerParts;
   readonly #nextWorker: () => WorkerId;
-  readonly #slots: WorkerSlot[] = [];
+  readonly #slots: WorkerSupervisor[] = [];
   readonly #serving = new Map<ServedModel, number>();
   /** Models that the data plane knows by this group. */
   readonly #inPlane = new Set<ServedModel>();
@@ -65,7 +65,7 @@ export class RunningGroup implements SlotGroup {
     this.#grow(workers);
     const isShrinking = this.#slots.length > workers;
     while (this.#slots.length > workers) {
-      const slot = this.#slots.pop() as WorkerSlot;
+      const slot = this.#slots.pop() as WorkerSupervisor;
       for (const { model } of this.group.models) this.#parts.workers.workerUnserves(slot.worker, model);
       // What it holds may run as long as its models are allowed to.
       void slot.stop(stopMsMax + Math.max(...this.group.models.map(({ model }) => model.policy.runMsMax)));
@@ -123,7 +123,7 @@ export class RunningGroup implements SlotGroup {
 
   #grow(workers: number): void {
     while (this.#slots.length < workers) {
-      const slot = new WorkerSlot(this, this.#parts, this.#nextWorker(), this.#slots.length);
+      const slot = new WorkerSupervisor(this, this.#parts, this.#nextWorker(), this.#slots.length);
       this.#slots.push(slot);
       slot.open();
     }

@@ -11,7 +11,7 @@ import type { GroupedModel, WorkerGroup } from './worker-group.ts';
 export const reloadPauseMs = 5000;
 
 /** The group that a slot belongs to, as the slot tells it what its worker does. */
-export interface SlotGroup {
+export interface SupervisedGroup {
   readonly group: WorkerGroup;
   isServed(model: ServedModel): boolean;
   workerServes(worker: WorkerId, model: ServedModel, priorityMax: number): void;
@@ -23,16 +23,16 @@ export interface SlotGroup {
   workerSettled(): void;
 }
 
-export interface SlotLoadsParts {
+export interface SupervisedLoadsParts {
   readonly clock: Clock;
   /** A worker that has not loaded its models by then, or failed to, is killed. */
   readonly loadMsMax: number;
   readonly listener: FleetListener;
 }
 
-export class SlotLoads {
-  readonly #slotGroup: SlotGroup;
-  readonly #parts: SlotLoadsParts;
+export class SupervisedLoads {
+  readonly #slotGroup: SupervisedGroup;
+  readonly #parts: SupervisedLoadsParts;
   readonly #worker: WorkerId;
   /** Among the workers of its group. */
   readonly #position: number;
@@ -53,7 +53,7 @@ export class SlotLoads {
   #limitReason: string | undefined;
   #isStopping: boolean = false;
 
-  constructor(slotGroup: SlotGroup, parts: SlotLoadsParts, worker: WorkerId, position: number) {
+  constructor(slotGroup: SupervisedGroup, parts: SupervisedLoadsParts, worker: WorkerId, position: number) {
     this.#slotGroup = slotGroup;
     this.#parts = parts;
     this.#worker = worker;

@@ -11,10 +11,10 @@ import { inferRequest } from '../data-plane/testing/requests.ts';
 import { ScriptedLane } from '../data-plane/testing/scripted-lane.ts';
 import type { FleetListener } from './fleet-listener.ts';
 import type { RunningGroup } from './running-group.ts';
-import { reloadPauseMs } from './slot-loads.ts';
+import { reloadPauseMs } from './supervised-loads.ts';
 import { WorkerFleet } from './worker-fleet.ts';
 import type { GroupListener } from './worker-group.ts';
-import { stopMsMax } from './worker-slot.ts';
+import { stopMsMax } from './worker-supervisor.ts';
 
 const loadMsMax = 300_000;
 const { pauseMs, stableMs, crashLoopDeaths } = defaultRestartPolicy;

@@ -6,7 +6,7 @@
 import type { WorkerId } from '@millrace/core';
 import { type FleetWorker, RunningGroup } from './running-group.ts';
 import type { WorkerGroup } from './worker-group.ts';
-import type { WorkerParts } from './worker-slot.ts';
+import type { WorkerParts } from './worker-supervisor.ts';
 
 export class WorkerFleet {
   readonly #parts: WorkerParts;

@@ -7,12 +7,12 @@ import type { FromWorker, WorkerLink } from '@millrace/protocol';
 import type { ModelRoster } from '../data-plane/model-roster.ts';
 import type { ServedModel } from '../data-plane/served-model.ts';
 import type { WorkerEvents } from '../data-plane/worker-events.ts';
-import { type SlotGroup, SlotLoads, type SlotLoadsParts } from './slot-loads.ts';
+import { type SupervisedGroup, SupervisedLoads, type SupervisedLoadsParts } from './supervised-loads.ts';
 
 /** A worker that was told to stop, and has nothing left to run, has this long to end by itself. */
 export const stopMsMax = 5000;
 
-export interface WorkerParts extends SlotLoadsParts {
+export interface WorkerParts extends SupervisedLoadsParts {
   readonly workers: WorkerEvents;
   readonly roster: Pick<ModelRoster, 'add' | 'remove'>;
   /** In [0, 1): spreads restarts. */
@@ -20,11 +20,11 @@ export interface WorkerParts extends SlotLoadsParts {
 }
 
 /** One position in a group: always the same models under the same id, a new worker whenever the last one is gone. */
-export class WorkerSlot {
+export class WorkerSupervisor {
   readonly worker: WorkerId;
-  readonly #slotGroup: SlotGroup;
+  readonly #slotGroup: SupervisedGroup;
   readonly #parts: WorkerParts;
-  readonly #loads: SlotLoads;
+  readonly #loads: SupervisedLoads;
   #record = cleanRestartRecord;
   #link: WorkerLink | undefined;
   #batchesAnswered = 0;
@@ -32,11 +32,11 @@ export class WorkerSlot {
   readonly #onGone: (() => void)[] = [];
   #isStopping: boolean = false;
 
-  constructor(slotGroup: SlotGroup, parts: WorkerParts, worker: WorkerId, position: number) {
+  constructor(slotGroup: SupervisedGroup, parts: WorkerParts, worker: WorkerId, position: number) {
     this.#slotGroup = slotGroup;
     this.#parts = parts;
     this.worker = worker;
-    this.#loads = new SlotLoads(slotGroup, parts, worker, position);
+    this.#loads = new SupervisedLoads(slotGroup, parts, worker, position);
   }
 
   /** It has loaded its models once, failed to, or died. */

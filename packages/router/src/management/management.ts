@@ -3,13 +3,14 @@
  * changes is in the metadata store before the promise resolves. Rejects with an `InferenceError` only.
  */
 
-import type { TrafficControl } from '../catalogue/contexts/traffic-policy.ts';
+import type { BreakerState } from '@millrace/core';
+import type { TrafficControl } from '../catalogue/traffic/traffic-policy.ts';
 import type { ContextStatus } from '../life-cycle/context-statuses.ts';
 import type { LoadOverrides } from '../life-cycle/explicit/load-overrides.ts';
 import type { ModelControl } from '../life-cycle/model-control.ts';
 import type { IndexEntry } from '../life-cycle/repository-index.ts';
 
-export type { ContextStatus, IndexEntry, LoadOverrides };
+export type { BreakerState, ContextStatus, IndexEntry, LoadOverrides };
 
 export interface Management extends ModelControl, TrafficControl {
   instances(): readonly InstanceStatus[];
@@ -19,8 +20,6 @@ export interface Management extends ModelControl, TrafficControl {
   /** Forgets cached results, of one model or of all; how many. */
   flushCache(model?: string): number;
 }
-
-export type BreakerState = 'closed' | 'open' | 'half-open';
 
 /** One worker and a model version that it serves. */
 export interface InstanceStatus {

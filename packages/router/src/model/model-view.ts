@@ -2,10 +2,17 @@ import type { TensorSpec } from '@millrace/protocol';
 import type { BatchShaping } from './batch-shaping.ts';
 import type { RunSharing } from './run-sharing.ts';
 
-export type JsonValue = null | boolean | number | bigint | string | readonly JsonValue[] | JsonObject;
+export type ReadonlyJsonValue =
+  | null
+  | boolean
+  | number
+  | bigint
+  | string
+  | readonly ReadonlyJsonValue[]
+  | ReadonlyJsonObject;
 
-export interface JsonObject {
-  readonly [key: string]: JsonValue;
+export interface ReadonlyJsonObject {
+  readonly [key: string]: ReadonlyJsonValue;
 }
 
 /** A free size that several axes of the inputs share, because the graph gives them one name. */
@@ -41,5 +48,5 @@ export interface ModelView {
   /** Sizes that the graph says are equal; absent: it says so of none. */
   readonly sharedSizes?: readonly SharedSize[];
   /** The completed model configuration in Triton's JSON form. */
-  readonly config: JsonObject;
+  readonly config: ReadonlyJsonObject;
 }

@@ -1,6 +1,6 @@
 import { readFile, stat } from 'node:fs/promises';
 import { isAbsolute, join, normalize } from 'node:path';
-import { wordsFromFileError } from '@millrace/protocol';
+import { messageFromFileError } from '@millrace/protocol';
 import type { Findings } from './config-text/findings.ts';
 import type { ModelConfig } from './config-text/model-config-schema.ts';
 
@@ -32,7 +32,7 @@ async function readLabels(modelFolder: string, filename: string): Promise<Labels
     return { labels: text === '' ? [] : labels };
   } catch (error) {
     if (error instanceof TypeError) return { problem: `${path} is not UTF-8 text; save it as UTF-8` };
-    return { problem: `${path} ${wordsFromFileError(error)}` };
+    return { problem: `${path} ${messageFromFileError(error)}` };
   }
 }
 

@@ -11,7 +11,7 @@ import {
 } from '../proto/generated/inference/model_config_pb.ts';
 import { modelConfigSchema } from './config-text/model-config-schema.ts';
 import { jsonFromModelConfig, readModelConfig } from './config-text/read-model-config.ts';
-import type { Field, MessageSchema } from './config-text/schema.ts';
+import type { MessageSchema, SchemaField } from './config-text/schema.ts';
 import { modelDefaults, modelParameters } from './model-parameters.ts';
 import { readModel } from './read-model.ts';
 import { TestRepository } from './testing/test-repository.ts';
@@ -112,7 +112,7 @@ function scalarText(random: Random, kind: string, field: string): string {
   return kind === 'uint32' ? text.replace('-', '') : text;
 }
 
-function valueText(random: Random, field: Field, name: string, depth: number): string {
+function valueText(random: Random, field: SchemaField, name: string, depth: number): string {
   if (field.kind === 'enum') return random.of(field.names);
   if (field.kind === 'message') return `{ ${messageText(random, field.message, depth + 1)} }`;
   if (field.kind === 'choice-scalar') return scalarText(random, field.scalar, name);
@@ -144,7 +144,7 @@ function messageText(random: Random, schema: MessageSchema, depth: number): stri
   return parts.join(' ');
 }
 
-function mustField(schema: MessageSchema, name: string): Field {
+function mustField(schema: MessageSchema, name: string): SchemaField {
   const field = schema[name];
   if (field === undefined) throw new Error(`there is no field ${name}`);
   return field;

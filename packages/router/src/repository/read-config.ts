@@ -1,6 +1,6 @@
 import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { wordsFromFileError } from '@millrace/protocol';
+import { messageFromFileError } from '@millrace/protocol';
 import { Findings } from './config-text/findings.ts';
 import {
   configBytesMax,
@@ -22,7 +22,7 @@ export async function readConfig(place: ModelLocation): Promise<ReadModelConfig>
     return readModelConfig(await readFile(path), path);
   } catch (error) {
     const findings = new Findings(path);
-    findings.problem('', wordsFromFileError(error));
+    findings.problem('', messageFromFileError(error));
     return { config: {}, findings };
   }
 }

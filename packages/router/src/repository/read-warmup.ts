@@ -3,13 +3,13 @@ import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import {
   elementCount,
+  messageFromFileError,
   type TensorSpec,
   takeByteSize,
   takeDatatypeOfConfig,
   type WarmupFill,
   type WarmupInput,
   type WarmupSample,
-  wordsFromFileError,
 } from '@millrace/protocol';
 import type { Findings } from './config-text/findings.ts';
 import type { ModelConfig } from './config-text/model-config-schema.ts';
@@ -29,7 +29,7 @@ const textElementBytes = 4;
 type WrittenSample = NonNullable<ModelConfig['model_warmup']>[number];
 type WrittenInput = NonNullable<WrittenSample['inputs']>[string];
 
-export interface WarmupPlace {
+export interface WarmupSource {
   readonly inputs: readonly TensorSpec[];
   /** 0: the tensors have no batch dimension. */
   readonly rowsMax: number;
@@ -41,7 +41,7 @@ export interface WarmupPlace {
 
 export async function readWarmup(
   config: ModelConfig,
-  place: WarmupPlace,
+  place: WarmupSource,
   findings: Findings,
 ): Promise<readonly WarmupSample[]> {
   const written = config.model_warmup ?? [];
@@ -59,7 +59,7 @@ export async function readWarmup(
 async function readSample(
   written: WrittenSample,
   path: string,
-  place: WarmupPlace,
+  place: WarmupSource,
   findings: Findings,
 ): Promise<WarmupSample> {
   const { name = '', inputs: writtenInputs = {} } = written;
@@ -112,7 +112,7 @@ function readCount(written: number | undefined, max: number, path: string, findi
 function readShape(
   written: WrittenInput,
   spec: TensorSpec,
-  { rowsMax }: WarmupPlace,
+  { rowsMax }: WarmupSource,
   path: string,
   findings: Findings,
 ): readonly number[] | undefined {
@@ -141,7 +141,7 @@ async function readFill(
   written: WrittenInput,
   spec: TensorSpec,
   shape: readonly number[] | undefined,
-  { folder }: WarmupPlace,
+  { folder }: WarmupSource,
   path: string,
   findings: Findings,
 ): Promise<WarmupFill | undefined> {
@@ -168,7 +168,7 @@ async function readFill(
       findings.problem(`${path}.input_data_file`, mismatch);
     }
   } catch (error) {
-    findings.problem(`${path}.input_data_file`, `${filePath} ${wordsFromFileError(error)}`);
+    findings.problem(`${path}.input_data_file`, `${filePath} ${messageFromFileError(error)}`);
   }
   return { kind: 'file', path: filePath };
 }

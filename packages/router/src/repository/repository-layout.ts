@@ -5,7 +5,7 @@
 import type { Stats } from 'node:fs';
 import { readdir, realpath, stat } from 'node:fs/promises';
 import { basename, join, resolve } from 'node:path';
-import { type ConfigProblem, wordsFromFileError } from '@millrace/protocol';
+import { type ConfigProblem, messageFromFileError } from '@millrace/protocol';
 import { modelNameProblem } from '../model/model-name.ts';
 import { isVersionName } from '../model/version-name.ts';
 
@@ -50,7 +50,7 @@ export async function findModels(givenPath: string): Promise<Layout> {
   try {
     stats = await stat(path);
   } catch (error) {
-    return failed(path, `${wordsFromFileError(error)}; give a folder of models or a .onnx file`);
+    return failed(path, `${messageFromFileError(error)}; give a folder of models or a .onnx file`);
   }
   if (path.endsWith(fileEnding)) return findSingleFile(path);
   if (!stats.isDirectory()) return failed(path, 'is neither a folder of models nor a .onnx file');
@@ -87,7 +87,7 @@ async function findInRepository(path: string): Promise<Layout> {
   try {
     names = (await readdir(path)).sort();
   } catch (error) {
-    return failed(path, wordsFromFileError(error));
+    return failed(path, messageFromFileError(error));
   }
   if (names.length > folderEntriesMax) return failed(path, `holds more than ${folderEntriesMax} entries`);
   if (names.includes(configFilename) || (await isModelFolder(path, names))) {
@@ -125,7 +125,7 @@ async function inspect(path: string, name: string): Promise<ModelLocation | Brok
     if (!stats.isDirectory()) return name.endsWith(fileEnding) ? singleFileLocation(path) : undefined;
     children = await readdir(path);
   } catch (error) {
-    return broken(wordsFromFileError(error));
+    return broken(messageFromFileError(error));
   }
   if (children.length > folderEntriesMax) return broken(`holds more than ${folderEntriesMax} entries`);
   const hasConfig = children.includes(configFilename);

@@ -1,9 +1,9 @@
 /** How full the server is of connections, read when somebody scrapes. */
-import { type ConnectionDoor, doorRefusals } from '@millrace/http';
+import { type ConnectionLimiter, connectionRefusals } from '@millrace/http';
 import { connectionMetrics, registerAll } from './metric-table.ts';
 import type { MetricsRegistry } from './registry.ts';
 
-export type ConnectionView = Pick<ConnectionDoor, 'connections' | 'handshakes' | 'refused' | 'evicted'>;
+export type ConnectionView = Pick<ConnectionLimiter, 'connections' | 'handshakes' | 'refused' | 'evicted'>;
 
 export function startConnectionMetrics(registry: MetricsRegistry, view: ConnectionView): void {
   const families = registerAll(registry, connectionMetrics);
@@ -11,6 +11,6 @@ export function startConnectionMetrics(registry: MetricsRegistry, view: Connecti
     families.connections.bind().set(view.connections);
     families.handshakes.bind().set(view.handshakes);
     families.evicted.bind().value = view.evicted;
-    for (const limit of doorRefusals) families.refused.bind(limit).value = view.refused[limit];
+    for (const limit of connectionRefusals) families.refused.bind(limit).value = view.refused[limit];
   });
 }

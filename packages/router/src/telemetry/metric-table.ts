@@ -2,9 +2,9 @@
  * Every metric Millrace shows: name, type, meaning, labels. The one source of the registry and of
  * docs/reference/metrics.md. One word per concept, as everywhere: request, batch, rows, worker, model, version.
  */
-import { doorRefusals } from '@millrace/http';
+import { connectionRefusals } from '@millrace/http';
 import { errorCatalogue } from '@millrace/protocol';
-import { shadowOutcomes } from '../data-plane/contexts/shadow-outcome.ts';
+import { shadowOutcomes } from '../data-plane/traffic/shadow-outcome.ts';
 import type { FamilyOf, MetricSpec, MetricsRegistry } from './registry.ts';
 
 /** 50 µs (a small model, nothing waiting) to 60 s (a large one under load), two or three steps a decade. */
@@ -444,7 +444,7 @@ export const connectionMetrics = {
     type: 'counter',
     help: 'Connections that were closed at once, by the limit that they met; `descriptors` is the limit of open files.',
     labels: ['limit'],
-    values: doorRefusals,
+    values: connectionRefusals,
   },
   evicted: {
     name: 'millrace_connections_evicted_total',

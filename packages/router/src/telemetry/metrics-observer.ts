@@ -1,7 +1,7 @@
 /** The data plane's observer that keeps Prometheus metrics. */
 import type { ErrorCode } from '@millrace/protocol';
-import type { ShadowOutcome } from '../data-plane/contexts/shadow-outcome.ts';
 import type { DataPlaneObserver, ModelObserver, WorkerState } from '../data-plane/observer.ts';
+import type { ShadowOutcome } from '../data-plane/traffic/shadow-outcome.ts';
 import type { ModelStatistics } from '../management/statistics.ts';
 import { allFailureCodes, FailureCounters } from './failure-counters.ts';
 import { modelMetrics, registerAll, serverMetrics, tritonMetrics } from './metric-table.ts';

@@ -11,7 +11,7 @@ export interface StatisticsKeeper {
 }
 
 /** A version and the memory of its workers; 0: not known. */
-export interface MeasuredContext {
+export interface MeasuredVersion {
   readonly name: string;
   readonly version: string;
   readonly residentBytes: number;
@@ -27,7 +27,7 @@ export type NameResolver = (name: string, version: string) => { readonly model: 
 export function statisticsFrom(
   catalogue: Catalogue,
   keeper: StatisticsKeeper,
-  contexts: () => readonly MeasuredContext[] = () => [],
+  contexts: () => readonly MeasuredVersion[] = () => [],
   resolve: NameResolver = (model, version) => ({ model, version }),
 ): Statistics {
   return {

@@ -15,7 +15,7 @@ import { open } from 'lmdb';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { MetadataStore } from '../metadata.ts';
 import { describeMetadataStore } from '../metadata-contract.ts';
-import { HeldClock } from '../testing/held-clock.ts';
+import { HeldStoreClock } from '../testing/held-clock.ts';
 import { openLmdbStore, storeFormat } from './lmdb-store.ts';
 import { LmdbTable } from './lmdb-table.ts';
 
@@ -27,7 +27,7 @@ const refused = (code: string, message: string) =>
 
 for (const isSynced of [true, false]) {
   describeMetadataStore(`lmdb, ${isSynced ? 'synced' : 'not synced'}`, async () => {
-    const clock = new HeldClock();
+    const clock = new HeldStoreClock();
     const path = freshPath();
     return {
       open: () => openLmdbStore({ path, isSynced, clock }),
@@ -191,7 +191,7 @@ describe('the owner', () => {
 });
 
 test('a lease is not prolonged by a clock that was set back while the store was closed', async () => {
-  const clock = new HeldClock();
+  const clock = new HeldStoreClock();
   const path = freshPath();
   const store = await openLmdbStore({ path, clock });
   await store.put('a', entry, { lease: await store.grantLease(1000) });

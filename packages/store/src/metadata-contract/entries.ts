@@ -1,54 +1,54 @@
 import { expect, test } from 'vitest';
 import { keyBytesMax, valueBytesMax } from '../metadata.ts';
-import { bytes, type ContractBench, shownEntry, text } from './subject.ts';
+import { type StoreHarness, shownEntry, valueBytes, valueText } from './subject.ts';
 
-export function entryTests(bench: ContractBench): void {
+export function entryTests(bench: StoreHarness): void {
   test('what was put is got, with the revision that put it', async () => {
     const { store } = bench;
     expect(await store.get('a/b')).toBeUndefined();
-    const revision = await store.put('a/b', bytes('one'));
+    const revision = await store.put('a/b', valueBytes('one'));
     expect(revision).toBeGreaterThan(0);
-    expect(await store.get('a/b')).toEqual({ key: 'a/b', value: bytes('one'), revision });
+    expect(await store.get('a/b')).toEqual({ key: 'a/b', value: valueBytes('one'), revision });
     expect(await store.get('a')).toBeUndefined();
   });
 
   test('revisions rise over the whole store', async () => {
     const { store } = bench;
-    const first = (await store.put('a', bytes('1'))) as number;
-    const second = (await store.put('b', bytes('1'))) as number;
+    const first = (await store.put('a', valueBytes('1'))) as number;
+    const second = (await store.put('b', valueBytes('1'))) as number;
     await store.remove('a');
-    const third = (await store.put('a', bytes('2'))) as number;
+    const third = (await store.put('a', valueBytes('2'))) as number;
     expect(second).toBeGreaterThan(first);
     expect(third).toBeGreaterThan(second + 1);
   });
 
   test('a put that expects absence succeeds only there', async () => {
     const { store } = bench;
-    const revision = await store.put('a', bytes('1'), { expected: 'absent' });
-    expect(await store.put('a', bytes('2'), { expected: 'absent' })).toBeUndefined();
-    expect(await store.get('a')).toEqual({ key: 'a', value: bytes('1'), revision });
+    const revision = await store.put('a', valueBytes('1'), { expected: 'absent' });
+    expect(await store.put('a', valueBytes('2'), { expected: 'absent' })).toBeUndefined();
+    expect(await store.get('a')).toEqual({ key: 'a', value: valueBytes('1'), revision });
     await store.remove('a');
-    expect(await store.put('a', bytes('3'), { expected: 'absent' })).toBeGreaterThan(revision as number);
+    expect(await store.put('a', valueBytes('3'), { expected: 'absent' })).toBeGreaterThan(revision as number);
   });
 
   test('a put that expects a revision succeeds only at it', async () => {
     const { store } = bench;
-    expect(await store.put('a', bytes('0'), { expected: 1 })).toBeUndefined();
-    const first = (await store.put('a', bytes('1'))) as number;
-    const second = (await store.put('a', bytes('2'), { expected: first })) as number;
-    expect(await store.put('a', bytes('3'), { expected: first })).toBeUndefined();
-    expect(text((await store.get('a'))?.value)).toBe('2');
+    expect(await store.put('a', valueBytes('0'), { expected: 1 })).toBeUndefined();
+    const first = (await store.put('a', valueBytes('1'))) as number;
+    const second = (await store.put('a', valueBytes('2'), { expected: first })) as number;
+    expect(await store.put('a', valueBytes('3'), { expected: first })).toBeUndefined();
+    expect(valueText((await store.get('a'))?.value)).toBe('2');
     await store.remove('a');
-    expect(await store.put('a', bytes('4'), { expected: second })).toBeUndefined();
+    expect(await store.put('a', valueBytes('4'), { expected: second })).toBeUndefined();
     expect(await store.get('a')).toBeUndefined();
   });
 
   test('a remove that expects a revision succeeds only at it', async () => {
     const { store } = bench;
-    const first = (await store.put('a', bytes('1'))) as number;
-    const second = (await store.put('a', bytes('2'))) as number;
+    const first = (await store.put('a', valueBytes('1'))) as number;
+    const second = (await store.put('a', valueBytes('2'))) as number;
     expect(await store.remove('a', first)).toBe(false);
-    expect(text((await store.get('a'))?.value)).toBe('2');
+    expect(valueText((await store.get('a'))?.value)).toBe('2');
     expect(await store.remove('a', second)).toBe(true);
     expect(await store.get('a')).toBeUndefined();
     expect(await store.remove('a')).toBe(false);
@@ -56,19 +56,19 @@ export function entryTests(bench: ContractBench): void {
 
   test('of many who expect the same revision exactly one succeeds', async () => {
     const { store } = bench;
-    const revision = (await store.put('a', bytes('start'))) as number;
+    const revision = (await store.put('a', valueBytes('start'))) as number;
     const attempts = Array.from({ length: 20 }, (_, index) =>
-      store.put('a', bytes(`${index}`), { expected: revision }).then((won) => (won === undefined ? [] : [index])),
+      store.put('a', valueBytes(`${index}`), { expected: revision }).then((won) => (won === undefined ? [] : [index])),
     );
     const winners = (await Promise.all(attempts)).flat();
     expect(winners).toHaveLength(1);
-    expect(text((await store.get('a'))?.value)).toBe(`${winners[0]}`);
+    expect(valueText((await store.get('a'))?.value)).toBe(`${winners[0]}`);
   });
 
   test('a list has whole parts only, in the order of the bytes of the keys', async () => {
     const { store } = bench;
     for (const key of ['a/z', 'a/ä', 'a/\u{ff5e}', 'a/\u{1f600}', 'a/b/c', 'a', 'ab/c'])
-      await store.put(key, bytes('.'));
+      await store.put(key, valueBytes('.'));
     expect((await store.list('a/')).map(({ key }) => key)).toEqual([
       'a/b/c',
       'a/z',
@@ -82,14 +82,14 @@ export function entryTests(bench: ContractBench): void {
 
   test('bytes handed in and out are copies', async () => {
     const { store } = bench;
-    const value = bytes('one');
+    const value = valueBytes('one');
     const writing = store.put('a', value);
     value.fill(0);
     await writing;
     const got = (await store.get('a'))?.value as Uint8Array;
-    expect(text(got)).toBe('one');
+    expect(valueText(got)).toBe('one');
     got.fill(0);
-    expect(text((await store.get('a'))?.value)).toBe('one');
+    expect(valueText((await store.get('a'))?.value)).toBe('one');
   });
 
   test('keys and values of the largest and the smallest size are kept', async () => {
@@ -107,7 +107,7 @@ export function entryTests(bench: ContractBench): void {
     const invalid = expect.objectContaining({ name: 'StoreError', code: 'key-invalid' });
     const keys = ['', '/a', 'a/', 'a//b', 'a\0b', '\ud800', 'ü'.repeat(keyBytesMax / 2 + 1)];
     for (const key of keys) {
-      await expect(store.put(key, bytes('1')), JSON.stringify(key)).rejects.toEqual(invalid);
+      await expect(store.put(key, valueBytes('1')), JSON.stringify(key)).rejects.toEqual(invalid);
       await expect(store.get(key)).rejects.toEqual(invalid);
       await expect(store.remove(key)).rejects.toEqual(invalid);
     }
@@ -126,24 +126,24 @@ export function entryTests(bench: ContractBench): void {
     await store.close();
     const closed = expect.objectContaining({ code: 'store-closed' });
     await expect(store.get('a')).rejects.toEqual(closed);
-    await expect(store.put('a', bytes('1'))).rejects.toEqual(closed);
+    await expect(store.put('a', valueBytes('1'))).rejects.toEqual(closed);
     await expect(store.watch('', () => {})).rejects.toEqual(closed);
   });
 
   test('what was asked for before a close is carried out', async () => {
-    const writing = bench.store.put('a', bytes('1'));
+    const writing = bench.store.put('a', valueBytes('1'));
     await bench.store.close();
     expect(await writing).toBeGreaterThan(0);
   });
 
   test('a durable store has it all when it is opened again, and revisions go on rising', async () => {
     const { store, place } = bench;
-    const first = (await store.put('a', bytes('1'))) as number;
-    const last = (await store.put('b', bytes('2'))) as number;
+    const first = (await store.put('a', valueBytes('1'))) as number;
+    const last = (await store.put('b', valueBytes('2'))) as number;
     const again = await bench.reopen();
     const kept = (await again.list('')).map(shownEntry);
     expect(kept).toEqual(place.isDurable ? ['a=1', 'b=2'] : []);
-    const next = (await again.put('a', bytes('3'), { expected: place.isDurable ? first : 'absent' })) as number;
+    const next = (await again.put('a', valueBytes('3'), { expected: place.isDurable ? first : 'absent' })) as number;
     expect(next).toBeGreaterThan(place.isDurable ? last : 0);
   });
 }

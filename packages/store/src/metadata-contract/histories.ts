@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { leaseMsMin, type MetadataLease } from '../metadata.ts';
-import { bytes, type ContractBench, text } from './subject.ts';
+import { type StoreHarness, valueBytes, valueText } from './subject.ts';
 
 type Expectation = 'any' | 'absent' | 'present' | 'stale';
 
@@ -49,7 +49,7 @@ class PlainStore {
   }
 }
 
-export function historyTests(bench: ContractBench): void {
+export function historyTests(bench: StoreHarness): void {
   test('whatever is done in whatever order comes out as in a plain map', async () => {
     let run = 0;
     const history = fc.asyncProperty(fc.array(operation, { maxLength: 30 }), async (operations) => {
@@ -60,7 +60,7 @@ export function historyTests(bench: ContractBench): void {
   });
 }
 
-async function compare(bench: ContractBench, prefix: string, operations: readonly Operation[]): Promise<void> {
+async function compare(bench: StoreHarness, prefix: string, operations: readonly Operation[]): Promise<void> {
   const { store, place } = bench;
   const plain = new PlainStore();
   const lease: MetadataLease = await store.grantLease(2 * leaseMsMin);
@@ -70,7 +70,7 @@ async function compare(bench: ContractBench, prefix: string, operations: readonl
     const { revision, key: name } = change.kind === 'put' ? change.entry : change;
     expect(revision).toBeGreaterThan(last);
     last = revision;
-    if (change.kind === 'put') watched.set(name, text(change.entry.value));
+    if (change.kind === 'put') watched.set(name, valueText(change.entry.value));
     else watched.delete(name);
   });
   for (const [step, one] of operations.entries()) {
@@ -85,7 +85,7 @@ async function compare(bench: ContractBench, prefix: string, operations: readonl
       if (one.kind === 'put') {
         const isLeased = one.isLeased && plain.leaseHalves > 0;
         const options = { ...(expected === undefined ? {} : { expected }), ...(isLeased ? { lease } : {}) };
-        const revision = await store.put(name, bytes(`${step}`), options);
+        const revision = await store.put(name, valueBytes(`${step}`), options);
         expect(revision !== undefined).toBe(plain.isAs(name, expected));
         if (revision !== undefined) plain.entries.set(name, { value: `${step}`, revision, isLeased });
       } else {
@@ -95,7 +95,7 @@ async function compare(bench: ContractBench, prefix: string, operations: readonl
         if (isThere) plain.entries.delete(name);
       }
     }
-    const listed = (await store.list(prefix)).map((entry) => [entry.key, text(entry.value), entry.revision]);
+    const listed = (await store.list(prefix)).map((entry) => [entry.key, valueText(entry.value), entry.revision]);
     const known = [...plain.entries].map(([name, { value, revision }]) => [name, value, revision]);
     expect(listed).toEqual(known.sort(([a], [b]) => (String(a) < String(b) ? -1 : 1)));
     expect(watched).toEqual(new Map([...plain.entries].map(([name, { value }]) => [name, value])));

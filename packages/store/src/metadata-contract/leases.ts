@@ -1,16 +1,16 @@
 import { expect, test, vi } from 'vitest';
 import { leaseMsMax, leaseMsMin } from '../metadata.ts';
-import { bytes, type ContractBench, shownEntry, Told } from './subject.ts';
+import { type StoreHarness, shownEntry, Told, valueBytes } from './subject.ts';
 
 const life = leaseMsMin;
 
-export function leaseTests(bench: ContractBench): void {
+export function leaseTests(bench: StoreHarness): void {
   test('what is under a lease goes when its time is up, and watches are told', async () => {
     const { store, place } = bench;
     const lease = await store.grantLease(life);
-    await store.put('a', bytes('1'), { lease });
-    await store.put('b', bytes('1'), { lease });
-    await store.put('c', bytes('stays'));
+    await store.put('a', valueBytes('1'), { lease });
+    await store.put('b', valueBytes('1'), { lease });
+    await store.put('c', valueBytes('stays'));
     const told = new Told();
     await store.watch('', told.listener);
     await place.passTime(life - 1);
@@ -23,7 +23,7 @@ export function leaseTests(bench: ContractBench): void {
   test('watches are told although nobody reads or writes', async () => {
     const { store, place } = bench;
     const lease = await store.grantLease(life);
-    await store.put('a', bytes('1'), { lease });
+    await store.put('a', valueBytes('1'), { lease });
     const told = new Told();
     await store.watch('', told.listener);
     await place.passTime(life);
@@ -33,7 +33,7 @@ export function leaseTests(bench: ContractBench): void {
   test('a renewed lease lives its whole life again; a late renewal says that it was late', async () => {
     const { store, place } = bench;
     const lease = await store.grantLease(life);
-    await store.put('a', bytes('1'), { lease });
+    await store.put('a', valueBytes('1'), { lease });
     for (let round = 0; round < 3; round++) {
       await place.passTime(life / 2);
       expect(await lease.renew()).toBe(true);
@@ -43,7 +43,7 @@ export function leaseTests(bench: ContractBench): void {
     await place.passTime(life / 2);
     expect(await lease.renew()).toBe(false);
     expect(await store.get('a')).toBeUndefined();
-    await expect(store.put('b', bytes('1'), { lease })).rejects.toEqual(
+    await expect(store.put('b', valueBytes('1'), { lease })).rejects.toEqual(
       expect.objectContaining({ name: 'StoreError', code: 'lease-expired' }),
     );
   });
@@ -51,7 +51,7 @@ export function leaseTests(bench: ContractBench): void {
   test('renewing changes no revision', async () => {
     const { store } = bench;
     const lease = await store.grantLease(life);
-    const revision = (await store.put('a', bytes('1'), { lease })) as number;
+    const revision = (await store.put('a', valueBytes('1'), { lease })) as number;
     await lease.renew();
     expect((await store.get('a'))?.revision).toBe(revision);
   });
@@ -59,8 +59,8 @@ export function leaseTests(bench: ContractBench): void {
   test('a revoked lease takes with it what is under it, and nothing else', async () => {
     const { store } = bench;
     const [first, second] = [await store.grantLease(life), await store.grantLease(life)];
-    await store.put('a', bytes('1'), { lease: first });
-    await store.put('b', bytes('1'), { lease: second });
+    await store.put('a', valueBytes('1'), { lease: first });
+    await store.put('b', valueBytes('1'), { lease: second });
     await first.revoke();
     expect((await store.list('')).map(shownEntry)).toEqual(['b=1']);
     expect(await first.renew()).toBe(false);
@@ -70,10 +70,10 @@ export function leaseTests(bench: ContractBench): void {
   test('the last put decides under which lease a value is', async () => {
     const { store, place } = bench;
     const lease = await store.grantLease(life);
-    await store.put('freed', bytes('1'), { lease });
-    await store.put('freed', bytes('2'));
-    await store.put('taken', bytes('1'));
-    await store.put('taken', bytes('2'), { lease });
+    await store.put('freed', valueBytes('1'), { lease });
+    await store.put('freed', valueBytes('2'));
+    await store.put('taken', valueBytes('1'));
+    await store.put('taken', valueBytes('2'), { lease });
     await place.passTime(life);
     expect((await store.list('')).map(shownEntry)).toEqual(['freed=2']);
   });
@@ -81,11 +81,11 @@ export function leaseTests(bench: ContractBench): void {
   test('an absent key may be put again after its lease ran out', async () => {
     const { store, place } = bench;
     const lease = await store.grantLease(life);
-    const revision = (await store.put('a', bytes('1'), { lease, expected: 'absent' })) as number;
-    expect(await store.put('a', bytes('2'), { expected: 'absent' })).toBeUndefined();
+    const revision = (await store.put('a', valueBytes('1'), { lease, expected: 'absent' })) as number;
+    expect(await store.put('a', valueBytes('2'), { expected: 'absent' })).toBeUndefined();
     await place.passTime(life);
-    expect(await store.put('a', bytes('2'), { expected: revision })).toBeUndefined();
-    expect(await store.put('a', bytes('2'), { expected: 'absent' })).toBeGreaterThan(revision);
+    expect(await store.put('a', valueBytes('2'), { expected: revision })).toBeUndefined();
+    expect(await store.put('a', valueBytes('2'), { expected: 'absent' })).toBeGreaterThan(revision);
   });
 
   test('leases of another store and lives out of range are refused', async () => {
@@ -95,15 +95,15 @@ export function leaseTests(bench: ContractBench): void {
       await expect(store.grantLease(lifeMs), `${lifeMs}`).rejects.toEqual(invalid);
     }
     const foreign = { renew: async () => true, revoke: async () => {} };
-    await expect(store.put('a', bytes('1'), { lease: foreign })).rejects.toEqual(invalid);
+    await expect(store.put('a', valueBytes('1'), { lease: foreign })).rejects.toEqual(invalid);
   });
 
   test('a lease runs on while the store is closed', async () => {
     const { store, place } = bench;
     const [short, long] = [await store.grantLease(life), await store.grantLease(4 * life)];
-    await store.put('short', bytes('1'), { lease: short });
-    await store.put('long', bytes('1'), { lease: long });
-    await store.put('stays', bytes('1'));
+    await store.put('short', valueBytes('1'), { lease: short });
+    await store.put('long', valueBytes('1'), { lease: long });
+    await store.put('stays', valueBytes('1'));
     await store.close();
     await place.passTime(2 * life);
     const again = await bench.reopen();

@@ -2,7 +2,7 @@
 import type { MetadataChange, MetadataEntry, MetadataStore } from '../metadata.ts';
 
 /** One place where records are kept, empty at first. */
-export interface MetadataPlace {
+export interface MetadataSubject {
   /** Opens the store of that place; the one opened before was closed. */
   open(): Promise<MetadataStore>;
   /** Lets time go by for the store: by a clock that was passed in, or by waiting. */
@@ -13,18 +13,18 @@ export interface MetadataPlace {
 }
 
 /** What the tests of the suite share. */
-export interface ContractBench {
-  readonly place: MetadataPlace;
+export interface StoreHarness {
+  readonly place: MetadataSubject;
   /** The open store. */
   readonly store: MetadataStore;
   reopen(): Promise<MetadataStore>;
 }
 
-export const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
-export const text = (value: Uint8Array | undefined): string | undefined =>
+export const valueBytes = (text: string): Uint8Array => new TextEncoder().encode(text);
+export const valueText = (value: Uint8Array | undefined): string | undefined =>
   value === undefined ? undefined : new TextDecoder().decode(value);
 
-export const shownEntry = ({ key, value }: MetadataEntry): string => `${key}=${text(value)}`;
+export const shownEntry = ({ key, value }: MetadataEntry): string => `${key}=${valueText(value)}`;
 
 /** Keeps what a watch told, in a form that reads well in a failure. */
 export class Told {

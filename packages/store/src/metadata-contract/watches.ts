@@ -1,17 +1,17 @@
 import { expect, test, vi } from 'vitest';
-import { bytes, type ContractBench, shownEntry, Told } from './subject.ts';
+import { type StoreHarness, shownEntry, Told, valueBytes } from './subject.ts';
 
-export function watchTests(bench: ContractBench): void {
+export function watchTests(bench: StoreHarness): void {
   test('a watch tells what is there, then what changes, and only below its prefix', async () => {
     const { store } = bench;
-    await store.put('m/b', bytes('1'));
-    await store.put('m/a', bytes('1'));
-    await store.put('n/a', bytes('1'));
+    await store.put('m/b', valueBytes('1'));
+    await store.put('m/a', valueBytes('1'));
+    await store.put('n/a', valueBytes('1'));
     const told = new Told();
     await store.watch('m/', told.listener);
     expect(told.lines).toEqual(['m/a=1', 'm/b=1']);
-    await store.put('m/c', bytes('1'));
-    await store.put('n/b', bytes('1'));
+    await store.put('m/c', valueBytes('1'));
+    await store.put('n/b', valueBytes('1'));
     await store.remove('m/a');
     await vi.waitFor(() => expect(told.lines).toEqual(['m/a=1', 'm/b=1', 'm/c=1', 'm/a gone']), { timeout: 20_000 });
   });
@@ -20,7 +20,7 @@ export function watchTests(bench: ContractBench): void {
     const { store } = bench;
     const told = new Told();
     await store.watch('', told.listener);
-    await store.put('a', bytes('1'));
+    await store.put('a', valueBytes('1'));
     expect(told.lines).toEqual(['a=1']);
     await store.remove('a');
     expect(told.lines).toEqual(['a=1', 'a gone']);
@@ -28,10 +28,10 @@ export function watchTests(bench: ContractBench): void {
 
   test('what changed nothing is not told', async () => {
     const { store } = bench;
-    await store.put('a', bytes('1'));
+    await store.put('a', valueBytes('1'));
     const told = new Told();
     await store.watch('', told.listener);
-    await store.put('a', bytes('2'), { expected: 'absent' });
+    await store.put('a', valueBytes('2'), { expected: 'absent' });
     await store.remove('a', 999_999);
     await store.remove('b');
     expect(told.lines).toEqual(['a=1']);
@@ -42,7 +42,7 @@ export function watchTests(bench: ContractBench): void {
     const writes: Promise<unknown>[] = [];
     const watches: Told[] = [];
     for (let round = 0; round < 30; round++) {
-      writes.push(store.put(`k/${round % 3}`, bytes(`${round}`)));
+      writes.push(store.put(`k/${round % 3}`, valueBytes(`${round}`)));
       if (round % 7 === 3) writes.push(store.remove(`k/${round % 3}`));
       if (round % 5 !== 0) continue;
       const told = new Told();
@@ -61,7 +61,7 @@ export function watchTests(bench: ContractBench): void {
     const { store } = bench;
     const told = new Told();
     await store.watch('', told.listener);
-    await Promise.all(Array.from({ length: 50 }, (_, index) => store.put(`k${index % 4}`, bytes(`${index}`))));
+    await Promise.all(Array.from({ length: 50 }, (_, index) => store.put(`k${index % 4}`, valueBytes(`${index}`))));
     expect(told.revisions).toEqual([...told.revisions].sort((a, b) => a - b));
     expect(told.lines).toHaveLength(50);
   });
@@ -70,10 +70,10 @@ export function watchTests(bench: ContractBench): void {
     const { store } = bench;
     const told = new Told();
     const stop = await store.watch('', told.listener);
-    await store.put('a', bytes('1'));
+    await store.put('a', valueBytes('1'));
     stop();
     stop();
-    await store.put('a', bytes('2'));
+    await store.put('a', valueBytes('2'));
     expect(told.lines).toEqual(['a=1']);
   });
 
@@ -83,8 +83,8 @@ export function watchTests(bench: ContractBench): void {
     await store.watch('from/', (change) => {
       if (change.kind === 'put') copies.push(store.put(`to/${change.entry.key}`, change.entry.value));
     });
-    await store.put('from/a', bytes('1'));
-    await store.put('from/b', bytes('2'));
+    await store.put('from/a', valueBytes('1'));
+    await store.put('from/b', valueBytes('2'));
     await Promise.all(copies);
     expect((await store.list('to/')).map(shownEntry)).toEqual(['to/from/a=1', 'to/from/b=2']);
   });

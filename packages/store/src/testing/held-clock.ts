@@ -1,7 +1,7 @@
 /** A clock that stands still until a test moves it. */
 import type { StoreClock } from '../store-clock.ts';
 
-export class HeldClock implements StoreClock {
+export class HeldStoreClock implements StoreClock {
   #now: number;
   #alarms: { readonly at: number; readonly callback: () => void }[] = [];
 

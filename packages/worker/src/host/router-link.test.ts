@@ -1,8 +1,8 @@
 import {
+  DispatchFrameReader,
   decodeFromWorker,
   dispatchVersions,
   type FrameFromWorker,
-  FrameReader,
   type FrameToWorker,
   FrameWriter,
   frameBytesMaxDefault,
@@ -16,7 +16,7 @@ import type { RouterWire, WireListener } from './router-wire.ts';
 /** A link whose router is the test. */
 function linkUnderTest() {
   const said: FrameFromWorker[] = [];
-  const reader = new FrameReader((frame) => said.push(decodeFromWorker(frame, () => undefined)));
+  const reader = new DispatchFrameReader((frame) => said.push(decodeFromWorker(frame, () => undefined)));
   let listener: WireListener | undefined;
   const wire: RouterWire = {
     open(opened) {

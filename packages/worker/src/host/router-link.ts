@@ -1,9 +1,9 @@
 import { randomInt } from 'node:crypto';
 import {
+  DispatchFrameReader,
   decodeToWorker,
   dispatchVersions,
   type FindShared,
-  FrameReader,
   FrameWriter,
   frameBytesMaxDefault,
   HeapRegion,
@@ -53,7 +53,7 @@ export class RouterLink {
       listen: () => options.wire.listen(),
       onIdle: () => options.wire.rest(),
     });
-    const reader = new FrameReader((frame) => this.#onFrame(frame));
+    const reader = new DispatchFrameReader((frame) => this.#onFrame(frame));
     options.wire.open({
       receive: (chunk) => reader.push(chunk),
       ended: options.onEnded,

@@ -1,32 +1,34 @@
 import { expect, test } from 'vitest';
-import { contextFailure, gpuFailureWords, missingFrom } from './gpu-failure.ts';
+import { cudaContextFailure, gpuFailureMessage, missingFrom } from './gpu-failure.ts';
 
 const gpu = { id: 0, provider: 'cuda' } as const;
 const notLoaded = 'OrtSessionOptionsAppendExecutionProvider_Cuda: Failed to load shared library';
 
 test('libraries that are missing are named', async () => {
-  const words = await gpuFailureWords(notLoaded, gpu, async () => ['libcublasLt.so.13', 'libcurand.so.10']);
+  const words = await gpuFailureMessage(notLoaded, gpu, async () => ['libcublasLt.so.13', 'libcurand.so.10']);
   expect(words).toBe(
     'libonnxruntime_providers_cuda.so needs libcublasLt.so.13, libcurand.so.10, not found here: install them, or put their folders on LD_LIBRARY_PATH',
   );
 });
 
 test('where none is missing, the version is what may be wrong', async () => {
-  expect(await gpuFailureWords(notLoaded, gpu, async () => [])).toContain('must have the version of onnxruntime-node');
+  expect(await gpuFailureMessage(notLoaded, gpu, async () => [])).toContain(
+    'must have the version of onnxruntime-node',
+  );
   // No such library lies beside the engine here, and nothing can be told of it.
-  expect(await gpuFailureWords(notLoaded, gpu)).toContain('libonnxruntime_providers_cuda.so');
+  expect(await gpuFailureMessage(notLoaded, gpu)).toContain('libonnxruntime_providers_cuda.so');
 });
 
 test('the sentence is found among the names of functions and files', async () => {
   const failed = (what: string) =>
     `/src/cuda_call.cc:154 std::conditional_t<THRW, void, Status> CudaCall(ERRTYPE) CUDA failure ${what} ; GPU=-1 ; hostname=here ; expr=cudaSetDevice(info_.device_id); `;
-  expect(await gpuFailureWords(failed('719: unspecified launch failure'), gpu)).toBe(
+  expect(await gpuFailureMessage(failed('719: unspecified launch failure'), gpu)).toBe(
     'CUDA failure 719: unspecified launch failure',
   );
-  expect(await gpuFailureWords(failed('101: invalid device ordinal'), gpu)).toBe(
+  expect(await gpuFailureMessage(failed('101: invalid device ordinal'), gpu)).toBe(
     'CUDA failure 101: invalid device ordinal; is it hidden by CUDA_VISIBLE_DEVICES, or lacks its driver?',
   );
-  expect(await gpuFailureWords('something else', gpu)).toBe('something else');
+  expect(await gpuFailureMessage('something else', gpu)).toBe('something else');
 });
 
 test.each([
@@ -35,18 +37,19 @@ test.each([
   'Non-zero status code returned while running Conv node. CUDNN failure 4: CUDNN_STATUS_ALLOC_FAILED ; GPU=0',
   'bfc_arena.cc:376 Failed to allocate memory for requested buffer of size 411041792',
 ])('a memory that is full is told as that: %s', async (message) => {
-  expect(await gpuFailureWords(message, gpu)).toMatch(/^its memory is full; .*millrace\.gpu_batch_sizes$/);
+  expect(await gpuFailureMessage(message, gpu)).toMatch(/^its memory is full; .*millrace\.gpu_batch_sizes$/);
 });
 
 test('a failure that all later runs would share is told from one of a single run', () => {
-  const said = (what: string) => contextFailure(`CUDA failure ${what} ; GPU=0 ; hostname=here ; file=x.cc ; line=96`);
+  const said = (what: string) =>
+    cudaContextFailure(`CUDA failure ${what} ; GPU=0 ; hostname=here ; file=x.cc ; line=96`);
   expect(said('700: an illegal memory access was encountered')).toBe(
     'CUDA failure 700: an illegal memory access was encountered',
   );
   expect(said('719: unspecified launch failure')).toBeDefined();
   expect(said('2: out of memory')).toBeUndefined();
   expect(said('9: invalid configuration argument')).toBeUndefined();
-  expect(contextFailure('Non-zero status code returned while running Conv node')).toBeUndefined();
+  expect(cudaContextFailure('Non-zero status code returned while running Conv node')).toBeUndefined();
 });
 
 test('ldd tells what it does not find', () => {

@@ -7,13 +7,13 @@ import { takeLibraryFolder } from '../gpu-support.ts';
 
 const lookMsMax = 10_000;
 
-export const memoryFullWords =
+export const memoryFullMessage =
   'its memory is full; unload what else is there, lower max_batch_size, or have fewer millrace.gpu_batch_sizes';
 
 /** The names of the libraries that a library needs and the system does not find; empty when that cannot be told. */
 export type FindMissing = (provider: GpuProvider) => Promise<readonly string[]>;
 
-export async function gpuFailureWords(
+export async function gpuFailureMessage(
   message: string,
   { provider }: GpuSpec,
   findMissing: FindMissing = missingLibraries,
@@ -25,7 +25,7 @@ export async function gpuFailureWords(
     if (missing.length === 0) return `${library} cannot be loaded; it must have the version of onnxruntime-node`;
     return `${library} needs ${missing.join(', ')}, not found here: install them, or put their folders on LD_LIBRARY_PATH`;
   }
-  if (isMemoryFull(message)) return memoryFullWords;
+  if (isMemoryFull(message)) return memoryFullMessage;
   // Between the names of functions and files stands one sentence.
   const failure = /(CUDA|CUBLAS|CUDNN|CURAND|CUFFT) failure \d+: [^;\n]+/.exec(message)?.[0].trim();
   if (failure === undefined) return message;
@@ -40,7 +40,7 @@ export async function gpuFailureWords(
 const contextFailures: ReadonlySet<number> = new Set([46, 214, 700, 702, 709, 710, 714, 715, 716, 717, 718, 719, 999]);
 
 /** In CUDA's words; undefined for a failure of one run only. */
-export function contextFailure(message: string): string | undefined {
+export function cudaContextFailure(message: string): string | undefined {
   const [failure, number] = /CUDA failure (\d+): [^;\n]+/.exec(message) ?? [];
   return contextFailures.has(Number(number)) ? failure?.trim() : undefined;
 }

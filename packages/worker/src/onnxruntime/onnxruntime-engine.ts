@@ -4,7 +4,7 @@ import { warmUpMemory } from '../warm-up/warm-up-memory.ts';
 import { modelProblems, unsupportedProblems } from './check-model.ts';
 import { executionProvidersOf } from './execution-providers.ts';
 import { FixedSizesSession, type SizedSession } from './fixed-sizes-session.ts';
-import { gpuFailureWords, isMemoryFull, memoryFullWords } from './gpu-failure.ts';
+import { gpuFailureMessage, isMemoryFull, memoryFullMessage } from './gpu-failure.ts';
 import { externalFolderOption, type ModelSource, modelSourceOf } from './model-source.ts';
 import { InferenceSession } from './onnxruntime.ts';
 import { OnnxruntimeSession } from './onnxruntime-session.ts';
@@ -73,7 +73,7 @@ async function mustOpen(spec: LoadSpec, { model }: ModelSource): Promise<Inferen
     return await (isFile ? InferenceSession.create(model, options) : InferenceSession.create(model, options));
   } catch (error) {
     const message = error instanceof Error ? error.message.trim() : String(error);
-    if (spec.gpu !== undefined) throw notLoaded(spec, await gpuFailureWords(message, spec.gpu));
+    if (spec.gpu !== undefined) throw notLoaded(spec, await gpuFailureMessage(message, spec.gpu));
     const advice = message.startsWith('Unsupported data type')
       ? ' (an input or output of a type ONNX Runtime cannot pass to or from Node, such as BF16: add a Cast and export it again)'
       : '';
@@ -106,7 +106,7 @@ async function warmUp(session: OnnxruntimeSession, spec: LoadSpec, rows: number)
   } catch (error) {
     // A GPU that is too full for zeros is too full for requests.
     if (spec.gpu !== undefined && error instanceof Error && isMemoryFull(error.message)) {
-      throw notLoaded(spec, memoryFullWords);
+      throw notLoaded(spec, memoryFullMessage);
     }
   }
 }

@@ -8,7 +8,7 @@ import {
 } from '@millrace/protocol';
 import type { InferenceSession, Tensor } from 'onnxruntime-node';
 import { inPlaceBytesMin, ProcessSpoiled, type RunRequest, type RunResult, type Session } from '../engine.ts';
-import { contextFailure } from './gpu-failure.ts';
+import { cudaContextFailure } from './gpu-failure.ts';
 import type { ModelSource } from './model-source.ts';
 import { canBeWrittenInPlace, numericTensor, onnxTensorFrom } from './onnx-tensor.ts';
 import { mayBeChanged, textBytes, writeTexts } from './text-tensor.ts';
@@ -237,7 +237,7 @@ function isRefusedShape(error: unknown): boolean {
 function inferenceErrorFrom(error: unknown, { gpu }: LoadSpec): InferenceError {
   if (error instanceof InferenceError) return error;
   const message = error instanceof Error ? error.message.trim() : String(error);
-  const lost = gpu === undefined ? undefined : contextFailure(message);
+  const lost = gpu === undefined ? undefined : cudaContextFailure(message);
   if (lost !== undefined) return new ProcessSpoiled(`GPU ${gpu?.id}: ${lost}`, { cause: error });
   return new InferenceError('inference-failed', message, { cause: error });
 }

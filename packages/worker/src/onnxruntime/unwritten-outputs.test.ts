@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { type BatchTensor, elementsOf, type LoadSpec, type TensorSpec } from '@millrace/protocol';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Session } from '../engine.ts';
-import { type OnnxGraph, onnxModelFrom, usedMemory } from '../testing/index.ts';
+import { onnxModelFrom, usedMemory, type WrittenGraph } from '../testing/index.ts';
 import { InferenceSession } from './onnxruntime.ts';
 import { onnxruntimeEngine } from './onnxruntime-engine.ts';
 import { OnnxruntimeSession } from './onnxruntime-session.ts';
@@ -26,7 +26,7 @@ const fp32 = (name: string, shape: readonly number[] = [-1, 4]): TensorSpec => (
 const constant = { name: 'constant', datatype: 'FP32' as const, shape: [1, 4], data: floats(5, 6, 7, 8) };
 const doubled = { operator: 'Add', inputs: ['x', 'x'], outputs: ['doubled'] };
 
-function loaded(graph: OnnxGraph, rest: Partial<LoadSpec>): Promise<Session> {
+function loaded(graph: WrittenGraph, rest: Partial<LoadSpec>): Promise<Session> {
   const path = join(folder, 'model.onnx');
   writeFileSync(path, onnxModelFrom(graph));
   return onnxruntimeEngine.load(specOf(path, { outputs: graph.outputs.map(({ name }) => fp32(name)), ...rest }));
@@ -97,7 +97,7 @@ describe('an output that ONNX Runtime does not write into given memory is answer
   });
 
   test('passed through by a branch, on some data only', async () => {
-    const branch = (nodes: OnnxGraph['nodes'], output: string): OnnxGraph => ({
+    const branch = (nodes: WrittenGraph['nodes'], output: string): WrittenGraph => ({
       inputs: [],
       outputs: [value(output)],
       nodes,
@@ -158,7 +158,7 @@ describe('an output that ONNX Runtime does not write into given memory is answer
 
 describe('an output whose shape is not the declared one has its real shape', () => {
   /** Each row of four becomes two rows of two, which the file does not tell. */
-  const split: OnnxGraph = {
+  const split: WrittenGraph = {
     inputs: [value('x')],
     outputs: [value('doubled'), value('y', ['rows', 2])],
     nodes: [doubled, { operator: 'Reshape', inputs: ['x', 'shape'], outputs: ['y'] }],

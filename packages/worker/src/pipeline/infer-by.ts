@@ -1,7 +1,7 @@
 /** The call of another model, as a pipeline writes it. */
 import { cancellationFrom, neverCancelled } from '@millrace/protocol';
 import type { ModelCall, RunCalls } from '../engine.ts';
-import type { InferOptions, PipelineContext, PipelineTensor } from './pipeline-api.ts';
+import type { ModelCallOptions, PipelineContext, PipelineTensor } from './pipeline-api.ts';
 import { pipelineTensorFrom, tensorFromGiven } from './pipeline-values.ts';
 
 /** Rejects with an error that says what is wrong with the call, before anything of it leaves this process. */
@@ -9,7 +9,7 @@ export async function inferBy(
   calls: RunCalls | undefined,
   model: string,
   inputs: Parameters<PipelineContext['infer']>[1],
-  options: InferOptions,
+  options: ModelCallOptions,
 ): Promise<Readonly<Record<string, PipelineTensor>>> {
   if (calls === undefined) throw new Error('this pipeline runs where no other model can be called');
   const answer = await calls.call(callFrom(model, inputs, options));

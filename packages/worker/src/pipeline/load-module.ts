@@ -3,8 +3,8 @@ import { basename, dirname } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { load, resolve, revisionParameter } from './module-hooks.ts';
 import { isPipeline, type PipelineDefinition } from './pipeline-api.ts';
-import { takeSyntaxPlace } from './syntax-place.ts';
-import { reasonOf, wordsOf } from './user-error.ts';
+import { takeSyntaxErrorPosition } from './syntax-error-position.ts';
+import { messageOf, reasonOf } from './user-error.ts';
 
 let isHooked = false;
 let revision = 0;
@@ -30,9 +30,9 @@ async function imported(href: string, path: string): Promise<{ readonly default?
   } catch (error) {
     // What was thrown by a line of it, and what is wrong with types, has its place already.
     const isPlaceless = error instanceof SyntaxError && !/:\d+\)$/.test(reasonOf(error, path));
-    const place = isPlaceless ? takeSyntaxPlace(dirname(path)) : undefined;
+    const place = isPlaceless ? takeSyntaxErrorPosition(dirname(path)) : undefined;
     if (place === undefined) throw error;
-    throw new SyntaxError(`${wordsOf(error)} (${place})`);
+    throw new SyntaxError(`${messageOf(error)} (${place})`);
   }
 }
 

@@ -46,7 +46,7 @@ export interface PipelineRequest<I extends TensorDeclarations = TensorDeclaratio
   readonly outputs: readonly string[];
 }
 
-export interface InferOptions {
+export interface ModelCallOptions {
   /** The version the model prefers, unless given. */
   readonly version?: string;
   /** All of them, unless given. */
@@ -82,7 +82,7 @@ export interface PipelineContext {
   infer(
     model: string,
     inputs: Readonly<Record<string, GivenTensor>>,
-    options?: InferOptions,
+    options?: ModelCallOptions,
   ): Promise<Readonly<Record<string, PipelineTensor>>>;
   readonly images: {
     /** A picture (JPEG, PNG, WebP, GIF, AVIF, TIFF) as a tensor, [channels, height, width] or [height, width, channels]. */

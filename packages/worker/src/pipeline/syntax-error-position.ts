@@ -8,7 +8,7 @@ import type * as amaro from 'amaro';
 const filesMax = 100;
 
 /** `more.js:3`, for the first file in the folder, or below it, that is no JavaScript. */
-export function takeSyntaxPlace(folder: string): string | undefined {
+export function takeSyntaxErrorPosition(folder: string): string | undefined {
   const { transformSync } = createRequire(import.meta.url)('amaro') as typeof amaro;
   for (const path of scriptsIn(folder).slice(0, filesMax)) {
     try {

@@ -13,17 +13,17 @@ export function failureFromUserError(error: unknown, modulePath: string): Infere
   const code = codeOf(error);
   return code === undefined
     ? new InferenceError('inference-failed', reasonOf(error, modulePath))
-    : new InferenceError(code, wordsOf(error));
+    : new InferenceError(code, messageOf(error));
 }
 
 /** What was thrown, and where. */
 export function reasonOf(error: unknown, modulePath: string): string {
   const place = placeOf(error, modulePath);
-  return place === undefined ? wordsOf(error) : `${wordsOf(error)} (${place})`;
+  return place === undefined ? messageOf(error) : `${messageOf(error)} (${place})`;
 }
 
 /** Anything can be thrown, also what throws when it is looked at: this never does. */
-export function wordsOf(thrown: unknown): string {
+export function messageOf(thrown: unknown): string {
   try {
     const words = thrown instanceof Error ? thrown.message : thrown;
     return shortened(String(words));

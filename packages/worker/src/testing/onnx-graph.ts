@@ -34,7 +34,7 @@ export interface OnnxNode {
   /** Of the standard operators unless given. */
   readonly domain?: string;
   /** Attributes that are an integer, integers or a graph: all that these models need. */
-  readonly attributes?: Readonly<Record<string, number | readonly number[] | OnnxGraph>>;
+  readonly attributes?: Readonly<Record<string, number | readonly number[] | WrittenGraph>>;
 }
 
 interface OnnxTensor {
@@ -51,7 +51,7 @@ export type OnnxConstant = OnnxTensor &
     | { readonly file: string; readonly fileBytes: number }
   );
 
-export interface OnnxGraph {
+export interface WrittenGraph {
   readonly inputs: readonly OnnxValue[];
   readonly outputs: readonly OnnxValue[];
   /** Further outputs that are sequences of maps from INT64 to FP32. */
@@ -66,7 +66,7 @@ const irVersion = 8;
 const operatorSetVersion = 17;
 const externalLocation = 1;
 
-export function onnxModelFrom(graph: OnnxGraph): Uint8Array {
+export function onnxModelFrom(graph: WrittenGraph): Uint8Array {
   const model = new ProtobufWriter()
     .integer(1, irVersion)
     .string(2, 'millrace')
@@ -77,7 +77,7 @@ export function onnxModelFrom(graph: OnnxGraph): Uint8Array {
   return model.finish();
 }
 
-function graphMessage(graph: OnnxGraph): ProtobufWriter {
+function graphMessage(graph: WrittenGraph): ProtobufWriter {
   const message = new ProtobufWriter();
   for (const node of graph.nodes) message.message(1, nodeMessage(node));
   message.string(2, 'graph');

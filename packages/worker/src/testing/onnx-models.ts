@@ -1,6 +1,6 @@
 /** The models the tests run, each named after the one thing it does. */
 import type { Datatype } from '@millrace/protocol';
-import { type OnnxGraph, onnxModelFrom } from './onnx-graph.ts';
+import { onnxModelFrom, type WrittenGraph } from './onnx-graph.ts';
 
 /** `output0 = input0`, one pair a datatype. */
 export function identityModel(
@@ -74,7 +74,7 @@ export function gatherModel(): Uint8Array {
 
 /** Counts to `iterations` one loop turn at a time: a run that takes as long as the caller says. */
 export function countingModel(): Uint8Array {
-  const body: OnnxGraph = {
+  const body: WrittenGraph = {
     inputs: [
       { name: 'turn', datatype: 'INT64', shape: [] },
       { name: 'again', datatype: 'BOOL', shape: [] },

@@ -2,9 +2,9 @@
 import type { LargeLease } from '../large-lease.ts';
 import { LargeMemory } from '../large-memory.ts';
 import type { MemoryLimits } from '../memory-config.ts';
-import type { MemoryVerdict } from '../memory-lease.ts';
+import type { LedgerVerdict } from '../memory-lease.ts';
 import { MemoryLedger } from '../memory-ledger.ts';
-import type { ConnectionMemory, MemoryOwner } from '../memory-owner.ts';
+import type { LedgerConnection, MemoryOwner } from '../memory-owner.ts';
 import type { MakeLedger } from './memory-world.ts';
 
 class MissesWakeUps extends LargeMemory {
@@ -52,7 +52,7 @@ class CountsAnswersTwice extends LargeMemory {
 }
 
 class LetsTheWaitingGoOn extends LargeMemory {
-  override hold(large: LargeLease, bytes: number): MemoryVerdict {
+  override hold(large: LargeLease, bytes: number): LedgerVerdict {
     const verdict = super.hold(large, bytes);
     if (verdict === 'waiting') this.leaveWaiting(large);
     return verdict === 'waiting' ? 'granted' : verdict;
@@ -60,13 +60,13 @@ class LetsTheWaitingGoOn extends LargeMemory {
 }
 
 class RefusesInsteadOfWaiting extends LargeMemory {
-  override hold(large: LargeLease, bytes: number): MemoryVerdict {
+  override hold(large: LargeLease, bytes: number): LedgerVerdict {
     return this.hasRoomFor(large, bytes) ? super.hold(large, bytes) : 'refused';
   }
 }
 
 class NeverRefuses extends LargeMemory {
-  override hold(large: LargeLease, bytes: number): MemoryVerdict {
+  override hold(large: LargeLease, bytes: number): LedgerVerdict {
     const verdict = super.hold(large, bytes);
     if (verdict !== 'refused') return verdict;
     large.isRefused = false;
@@ -77,7 +77,7 @@ class NeverRefuses extends LargeMemory {
 }
 
 class ForgivesOverdrafts extends LargeMemory {
-  override hold(large: LargeLease, bytes: number): MemoryVerdict {
+  override hold(large: LargeLease, bytes: number): LedgerVerdict {
     const verdict = super.hold(large, bytes);
     large.connection.owner.overdraftBytes -= large.overdraftBytes;
     large.overdraftBytes = 0;
@@ -98,11 +98,11 @@ class PassesFavourTooEarly extends LargeMemory {
 }
 
 class TakesEverybodyForOne extends MemoryLedger {
-  override connection(): ConnectionMemory {
+  override connection(): LedgerConnection {
     return super.connection('everybody');
   }
 
-  override guest(): ConnectionMemory {
+  override guest(): LedgerConnection {
     return super.guest('everybody');
   }
 }
@@ -110,7 +110,7 @@ class TakesEverybodyForOne extends MemoryLedger {
 class TakesConnectionsForOwners extends MemoryLedger {
   #count = 0;
 
-  override connection(ownerName: string): ConnectionMemory {
+  override connection(ownerName: string): LedgerConnection {
     this.#count += 1;
     return super.connection(`${ownerName}-${this.#count}`);
   }

@@ -4,7 +4,7 @@
  * rule that is broken.
  */
 import type { MemoryLimits } from '../memory-config.ts';
-import type { MemoryVerdict } from '../memory-lease.ts';
+import type { LedgerVerdict } from '../memory-lease.ts';
 import type { MemoryLedger } from '../memory-ledger.ts';
 import { overdraftShare } from '../memory-share.ts';
 import type { SimulatedRequest } from './simulated-request.ts';
@@ -31,7 +31,7 @@ export class MemoryReferee {
   }
 
   /** What was held before, and what the ledger said to so many bytes more. */
-  judge(request: SimulatedRequest, before: HoldingBefore, bytes: number, verdict: MemoryVerdict): void {
+  judge(request: SimulatedRequest, before: HoldingBefore, bytes: number, verdict: LedgerVerdict): void {
     this.note(verdict);
     const { large } = request.lease;
     const isAside = before.completionBytes > 0;

@@ -1,7 +1,7 @@
 /** Owners of all kinds, honest and not, that share one ledger. Every event is followed by the referee's look at it. */
 import { type MemoryLimits, resolveMemoryLimits } from '../memory-config.ts';
 import type { MemoryLedger } from '../memory-ledger.ts';
-import type { ConnectionMemory } from '../memory-owner.ts';
+import type { LedgerConnection } from '../memory-owner.ts';
 import { Dice } from './dice.ts';
 import { MemoryReferee } from './memory-referee.ts';
 import { type RequestPlan, SimulatedRequest, type WireLimits } from './simulated-request.ts';
@@ -17,7 +17,7 @@ export type MakeLedger = (limits: MemoryLimits) => MemoryLedger;
 class SimulatedOwner {
   readonly name: string;
   readonly kind: OwnerKind;
-  readonly connections: ConnectionMemory[] = [];
+  readonly connections: LedgerConnection[] = [];
 
   constructor(name: string, kind: OwnerKind) {
     this.name = name;

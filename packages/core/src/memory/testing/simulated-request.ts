@@ -1,5 +1,5 @@
-import type { MemoryHolder, MemoryLease } from '../memory-lease.ts';
-import type { ConnectionMemory } from '../memory-owner.ts';
+import type { LedgerHolder, LedgerLease } from '../memory-lease.ts';
+import type { LedgerConnection } from '../memory-owner.ts';
 import type { MemoryReferee } from './memory-referee.ts';
 
 export interface RequestPlan {
@@ -27,10 +27,10 @@ export interface WireLimits {
 }
 
 /** A request as the wire would handle it, in steps instead of time. */
-export class SimulatedRequest implements MemoryHolder {
+export class SimulatedRequest implements LedgerHolder {
   readonly owner: string;
-  readonly connection: ConnectionMemory;
-  readonly lease: MemoryLease;
+  readonly connection: LedgerConnection;
+  readonly lease: LedgerLease;
   readonly #plan: RequestPlan;
   readonly #limits: WireLimits;
   readonly #referee: MemoryReferee;
@@ -50,7 +50,7 @@ export class SimulatedRequest implements MemoryHolder {
 
   constructor(
     owner: string,
-    connection: ConnectionMemory,
+    connection: LedgerConnection,
     plan: RequestPlan,
     limits: WireLimits,
     referee: MemoryReferee,

@@ -1,7 +1,7 @@
 import type { MemoryLimits } from '../memory-config.ts';
-import type { MemoryHolder, MemoryLease } from '../memory-lease.ts';
+import type { LedgerHolder, LedgerLease } from '../memory-lease.ts';
 import { MemoryLedger } from '../memory-ledger.ts';
-import type { ConnectionMemory } from '../memory-owner.ts';
+import type { LedgerConnection } from '../memory-owner.ts';
 
 /** Round numbers, so that shares can be checked by hand. */
 export const storyLimits: MemoryLimits = {
@@ -13,7 +13,7 @@ export const storyLimits: MemoryLimits = {
 };
 
 /** Notes when it is told to go on. */
-export class ToldHolder implements MemoryHolder {
+export class ToldHolder implements LedgerHolder {
   toldCount = 0;
   onTold: () => void = () => {};
 
@@ -27,13 +27,13 @@ export function ledgerOf(limits: Partial<MemoryLimits> = {}): MemoryLedger {
   return new MemoryLedger({ ...storyLimits, ...limits });
 }
 
-export function leaseOf(connection: ConnectionMemory): [lease: MemoryLease, holder: ToldHolder] {
+export function leaseOf(connection: LedgerConnection): [lease: LedgerLease, holder: ToldHolder] {
   const holder = new ToldHolder();
   return [connection.lease(holder), holder];
 }
 
 /** A lease that takes the part set aside for completion, by an owner of its own that has all it may have. */
-export function takeFavour(ledger: MemoryLedger): MemoryLease {
+export function takeFavour(ledger: MemoryLedger): LedgerLease {
   const connection = ledger.connection('favoured');
   const [filler] = leaseOf(connection);
   filler.hold(227_000);

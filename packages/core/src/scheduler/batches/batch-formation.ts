@@ -1,11 +1,11 @@
 import type { CallerQueue } from '../queues/caller-ring.ts';
-import type { ModelQueue } from '../queues/model-queue.ts';
 import type { PriorityLevel } from '../queues/priority-level.ts';
+import type { WaitingRequests } from '../queues/waiting-requests.ts';
 import type { RequestEntry } from '../requests/request-entry.ts';
 
 /** A batch while it grows. */
 interface Draft {
-  readonly queue: ModelQueue;
+  readonly queue: WaitingRequests;
   readonly entries: RequestEntry[];
   readonly rowsMax: number;
   /** Requests that may still be looked at. */
@@ -23,7 +23,7 @@ interface Draft {
  * these.
  */
 export function takeBatch(
-  queue: ModelQueue,
+  queue: WaitingRequests,
   rowsMax: number,
   lookAheadMax: number,
   levelsMax = Number.POSITIVE_INFINITY,

@@ -1,5 +1,5 @@
 import type { ModelPolicy } from '../../model-policy.ts';
-import type { ModelQueue } from '../queues/model-queue.ts';
+import type { WaitingRequests } from '../queues/waiting-requests.ts';
 import type { RequestEntry } from '../requests/request-entry.ts';
 
 /** What a model that asked for a delay does with a free worker. */
@@ -16,7 +16,12 @@ export type HoldDecision =
  * once, as in Triton: a batch of a preferred size, one that reaches the largest preferred size (without sizes: `rowsMax`),
  * and one that leaves other requests behind.
  */
-export function decideHold(queue: ModelQueue, policy: ModelPolicy, lookAheadMax: number, nowMs: number): HoldDecision {
+export function decideHold(
+  queue: WaitingRequests,
+  policy: ModelPolicy,
+  lookAheadMax: number,
+  nowMs: number,
+): HoldDecision {
   const { preferredRows, rowsMax, delayMs } = policy;
   const whole: HoldDecision = { kind: 'take', rowsMax };
   if (queue.rowCount >= rowsMax) {

@@ -16,7 +16,7 @@ import type { SchedulerConfig } from '../scheduler-config.ts';
 import type { Batch } from './batch.ts';
 import { overdueRefusal } from './run-clock.ts';
 
-export interface OutcomeRoom {
+export interface OutcomeParts {
   readonly actions: ActionList;
   readonly requests: RequestTable;
   readonly workers: WorkerTable;
@@ -27,9 +27,9 @@ export interface OutcomeRoom {
 }
 
 export class BatchOutcomes {
-  readonly #room: OutcomeRoom;
+  readonly #room: OutcomeParts;
 
-  constructor(room: OutcomeRoom) {
+  constructor(room: OutcomeParts) {
     this.#room = room;
   }
 

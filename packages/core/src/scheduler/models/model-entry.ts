@@ -5,13 +5,13 @@ import { AnswerOrder } from '../batches/answer-order.ts';
 import type { InstanceEntry } from '../instances/instance-entry.ts';
 import { RunSpeed } from '../instances/run-speed.ts';
 import { Throughput } from '../instances/throughput.ts';
-import { ModelQueue } from '../queues/model-queue.ts';
+import { WaitingRequests } from '../queues/waiting-requests.ts';
 import { ModelShare } from './model-share.ts';
 
 /** A model version: its policy, its queue, and who serves it. */
 export class ModelEntry {
   readonly key: ModelKey;
-  readonly queue: ModelQueue;
+  readonly queue: WaitingRequests;
   readonly answerOrder = new AnswerOrder();
   readonly share: ModelShare;
   readonly instances: InstanceEntry[] = [];
@@ -39,7 +39,7 @@ export class ModelEntry {
   constructor(key: ModelKey, policy: ModelPolicy) {
     this.key = key;
     this.#policy = policy;
-    this.queue = new ModelQueue(policy);
+    this.queue = new WaitingRequests(policy);
     this.share = new ModelShare(policy.weight);
     this.#adapt();
   }

@@ -5,7 +5,7 @@ import { quantumFor } from './caller-ring.ts';
 import { PriorityLevel } from './priority-level.ts';
 
 /** The waiting requests of one model, by priority level, and how much they are. */
-export class ModelQueue {
+export class WaitingRequests {
   /** The most urgent first. */
   levels: readonly PriorityLevel[] = [];
   requestCount = 0;

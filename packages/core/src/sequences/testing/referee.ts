@@ -16,7 +16,7 @@ interface KnownStep {
   settledAt: number;
 }
 
-export class Referee {
+export class SequenceReferee {
   readonly steps: KnownStep[] = [];
   readonly #policy: SequencePolicy;
   readonly #live = new Set<number>();

@@ -6,7 +6,7 @@ import { MemoryTransport } from '../../wire/testing/memory-transport.ts';
 import type { WireHandler } from '../../wire/wire-exchange.ts';
 import { Http1Connection, type OfferUpgrade } from '../connection.ts';
 
-export function converse(
+export function converseHttp1(
   handler: WireHandler,
   options: HttpLimitOptions = {},
   offerUpgrade?: OfferUpgrade,

@@ -2,15 +2,15 @@
 import { HpackDecoder } from '../../hpack/decoder.ts';
 import type { HttpLimitOptions } from '../../wire/config.ts';
 import type { HostParts } from '../../wire/connection-host.ts';
-import type { Field } from '../../wire/field.ts';
+import type { HeaderField } from '../../wire/header-field.ts';
 import { MemoryHost } from '../../wire/testing/memory-host.ts';
 import { MemoryTransport } from '../../wire/testing/memory-transport.ts';
 import type { ExchangeListener, WireHandler } from '../../wire/wire-exchange.ts';
 import { Http2Connection } from '../connection.ts';
-import { frameFlag, frameType, readUint32 } from '../frames.ts';
+import { frameFlag, frameType, readUint32BigEndian } from '../frames.ts';
 import { framesFrom, hello } from './frame-tools.ts';
 
-export function converse(handler: WireHandler, options: HttpLimitOptions = {}, parts: HostParts = {}) {
+export function converseHttp2(handler: WireHandler, options: HttpLimitOptions = {}, parts: HostParts = {}) {
   const host = new MemoryHost(handler, options, parts);
   const transport = new MemoryTransport();
   const connection = new Http2Connection(host, transport);
@@ -23,15 +23,15 @@ export function converse(handler: WireHandler, options: HttpLimitOptions = {}, p
       const end = (flags & frameFlag.endStream) !== 0 && type <= frameType.headers ? ' end' : '';
       if (type === frameType.data) return `${streamId} data ${payload.length}${end}`;
       if (type === frameType.headers) {
-        const fields: Field[] = [];
+        const fields: HeaderField[] = [];
         decoder.decode(payload, 0, payload.length, fields, 65536);
         const shown = fields.filter(({ name }) => name !== 'date').map(({ name, value }) => `${name}=${value}`);
         return `${streamId} headers ${shown.join(' ')}${end}`;
       }
-      if (type === frameType.rstStream) return `${streamId} reset ${readUint32(payload, 0)}`;
-      if (type === frameType.windowUpdate) return `${streamId} window ${readUint32(payload, 0)}`;
+      if (type === frameType.rstStream) return `${streamId} reset ${readUint32BigEndian(payload, 0)}`;
+      if (type === frameType.windowUpdate) return `${streamId} window ${readUint32BigEndian(payload, 0)}`;
       if (type === frameType.goaway) {
-        return `goaway last ${readUint32(payload, 0)} code ${readUint32(payload, 4)} ${payload.toString('latin1', 8)}`;
+        return `goaway last ${readUint32BigEndian(payload, 0)} code ${readUint32BigEndian(payload, 4)} ${payload.toString('latin1', 8)}`;
       }
       if (type === frameType.settings) return (flags & frameFlag.ack) !== 0 ? 'settings ack' : 'settings';
       return `${streamId} type ${type}`;

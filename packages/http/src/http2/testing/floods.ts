@@ -20,7 +20,7 @@ export interface Flood {
   readonly next: (round: number) => Buffer;
 }
 
-export const repeat = (count: number, make: (at: number) => Buffer): Buffer =>
+export const repeatedFrames = (count: number, make: (at: number) => Buffer): Buffer =>
   Buffer.concat(Array.from({ length: count }, (_, at) => make(at)));
 /** The id of the next stream when each round opens so many. */
 export const streamAt = (round: number, at: number, perRound: number): number => (round * perRound + at) * 2 + 1;
@@ -30,7 +30,7 @@ const table: readonly (readonly [name: string, reason: string, next: (round: num
     'rapid reset (CVE-2023-44487)',
     'too_many_resets',
     (round) =>
-      repeat(50, (at) => {
+      repeatedFrames(50, (at) => {
         const id = streamAt(round, at, 50);
         return Buffer.concat([headers(id, getFields, true), reset(id)]);
       }),
@@ -39,7 +39,7 @@ const table: readonly (readonly [name: string, reason: string, next: (round: num
     'streams made to be reset by a zero window increment (CVE-2025-8671)',
     'too_many_resets',
     (round) =>
-      repeat(50, (at) => {
+      repeatedFrames(50, (at) => {
         const id = streamAt(round, at, 50);
         return Buffer.concat([headers(id, getFields, true), windowUpdate(id, 0)]);
       }),
@@ -48,7 +48,7 @@ const table: readonly (readonly [name: string, reason: string, next: (round: num
     'streams made to be reset by a window overflow (CVE-2025-8671)',
     'too_many_resets',
     (round) =>
-      repeat(50, (at) => {
+      repeatedFrames(50, (at) => {
         const id = streamAt(round, at, 50);
         return Buffer.concat([headers(id, getFields, true), windowUpdate(id, 0x7fffffff)]);
       }),
@@ -57,7 +57,7 @@ const table: readonly (readonly [name: string, reason: string, next: (round: num
     'streams made to be reset by DATA after their end (CVE-2025-8671)',
     'too_many_resets',
     (round) =>
-      repeat(50, (at) => {
+      repeatedFrames(50, (at) => {
         const id = streamAt(round, at, 50);
         return Buffer.concat([headers(id, getFields, true), data(id, 'x', false)]);
       }),
@@ -66,7 +66,7 @@ const table: readonly (readonly [name: string, reason: string, next: (round: num
     'streams made to be reset by HEADERS after their end (CVE-2025-8671)',
     'too_many_resets',
     (round) =>
-      repeat(50, (at) => {
+      repeatedFrames(50, (at) => {
         const id = streamAt(round, at, 50);
         return Buffer.concat([headers(id, getFields, true), headers(id, [], true)]);
       }),
@@ -75,7 +75,7 @@ const table: readonly (readonly [name: string, reason: string, next: (round: num
     'streams made to be reset by a PRIORITY of wrong size (CVE-2025-8671)',
     'too_many_resets',
     (round) =>
-      repeat(50, (at) => {
+      repeatedFrames(50, (at) => {
         const id = streamAt(round, at, 50);
         return Buffer.concat([headers(id, getFields, true), frame(frameType.priority, 0, id, Buffer.alloc(4))]);
       }),
@@ -83,7 +83,7 @@ const table: readonly (readonly [name: string, reason: string, next: (round: num
   [
     'malformed requests, each reset (CVE-2019-9514)',
     'too_many_resets',
-    (round) => repeat(50, (at) => headers(streamAt(round, at, 50), [[':method', 'GET']], true)),
+    (round) => repeatedFrames(50, (at) => headers(streamAt(round, at, 50), [[':method', 'GET']], true)),
   ],
   [
     'CONTINUATION flood (CVE-2024-27316)',
@@ -99,19 +99,19 @@ const table: readonly (readonly [name: string, reason: string, next: (round: num
     (round) =>
       round === 0
         ? frame(frameType.headers, 0, 1, literalBlock(getFields))
-        : repeat(100, () => frame(frameType.continuation, 0, 1)),
+        : repeatedFrames(100, () => frame(frameType.continuation, 0, 1)),
   ],
   [
     'HPACK bomb',
     'header list too large',
     () => frame(frameType.headers, frameFlag.endHeaders | frameFlag.endStream, 1, bomb()),
   ],
-  ['SETTINGS flood (CVE-2019-9515)', 'too_many_control_frames', () => repeat(500, () => settings())],
-  ['PING flood (CVE-2019-9512)', 'too_many_pings', () => repeat(500, () => ping())],
+  ['SETTINGS flood (CVE-2019-9515)', 'too_many_control_frames', () => repeatedFrames(500, () => settings())],
+  ['PING flood (CVE-2019-9512)', 'too_many_pings', () => repeatedFrames(500, () => ping())],
   [
     'PRIORITY flood (CVE-2019-9513)',
     'too_many_control_frames',
-    () => repeat(500, (at) => frame(frameType.priority, 0, at * 2 + 1, Buffer.of(0, 0, 0, 0, 1))),
+    () => repeatedFrames(500, (at) => frame(frameType.priority, 0, at * 2 + 1, Buffer.of(0, 0, 0, 0, 1))),
   ],
   [
     'empty DATA flood (CVE-2019-9518)',
@@ -119,7 +119,7 @@ const table: readonly (readonly [name: string, reason: string, next: (round: num
     (round) =>
       Buffer.concat([
         round === 0 ? headers(1, postFields, false) : Buffer.alloc(0),
-        repeat(500, () => data(1, '', false)),
+        repeatedFrames(500, () => data(1, '', false)),
       ]),
   ],
   [
@@ -128,16 +128,16 @@ const table: readonly (readonly [name: string, reason: string, next: (round: num
     (round) =>
       Buffer.concat([
         round === 0 ? Buffer.concat([headers(1, postFields, false), windowUpdate(1, 0)]) : Buffer.alloc(0),
-        repeat(500, () => frame(frameType.data, frameFlag.padded, 1, Buffer.of(0))),
+        repeatedFrames(500, () => frame(frameType.data, frameFlag.padded, 1, Buffer.of(0))),
       ]),
   ],
-  ['window update flood', 'too_many_control_frames', () => repeat(500, () => windowUpdate(0, 1))],
-  ['unknown frame flood', 'too_many_control_frames', () => repeat(500, () => frame(77, 0, 0, Buffer.alloc(4)))],
+  ['window update flood', 'too_many_control_frames', () => repeatedFrames(500, () => windowUpdate(0, 1))],
+  ['unknown frame flood', 'too_many_control_frames', () => repeatedFrames(500, () => frame(77, 0, 0, Buffer.alloc(4)))],
   [
     'reset flood on closed streams',
     'too_many_control_frames',
     (round) =>
-      Buffer.concat([round === 0 ? headers(1, getFields, true) : Buffer.alloc(0), repeat(500, () => reset(1))]),
+      Buffer.concat([round === 0 ? headers(1, getFields, true) : Buffer.alloc(0), repeatedFrames(500, () => reset(1))]),
   ],
 ];
 

@@ -1,5 +1,5 @@
 /** Frames made and read for tests, without the connection's own code: mistakes in one must not hide those in the other. */
-import { clientPreface, frameFlag, frameType, readUint32, writeFrameHeader } from '../frames.ts';
+import { clientPreface, frameFlag, frameType, readUint32BigEndian, writeFrameHeader } from '../frames.ts';
 
 export interface Frame {
   readonly type: number;
@@ -26,7 +26,7 @@ export function framesFrom(bytes: Buffer): Frame[] {
     frames.push({
       type: bytes[at + 3] as number,
       flags: bytes[at + 4] as number,
-      streamId: readUint32(bytes, at + 5),
+      streamId: readUint32BigEndian(bytes, at + 5),
       payload: bytes.subarray(at + 9, at + 9 + length),
     });
     at += 9 + length;

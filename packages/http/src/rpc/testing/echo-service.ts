@@ -2,7 +2,7 @@
 import type { RequestCodec, ResponseCodec, RpcCall, RpcMethod, RpcService, StreamCall, UnaryCall } from '../service.ts';
 import { bidi, clientStream, serverStream, unary } from '../service.ts';
 
-export const text: RequestCodec<string> & ResponseCodec<string> = {
+export const textCodec: RequestCodec<string> & ResponseCodec<string> = {
   fromProto: (bytes) => Buffer.from(bytes).toString(),
   fromJson: (bytes) => String(JSON.parse(Buffer.from(bytes).toString())),
   toProto: (message) => Buffer.from(message),
@@ -22,20 +22,20 @@ export function echoService(handlers: EchoHandlers = {}): RpcService {
     unary<string, string>({
       name: 'Unary',
       isIdempotent: true,
-      request: text,
-      response: text,
+      request: textCodec,
+      response: textCodec,
       handle: handlers.unary ?? ((request) => request),
     }),
     serverStream<string, string>({
       name: 'ServerStream',
-      request: text,
-      response: text,
+      request: textCodec,
+      response: textCodec,
       handle: handlers.serverStream ?? ((request) => letters(request)),
     }),
     clientStream<string, string>({
       name: 'ClientStream',
-      request: text,
-      response: text,
+      request: textCodec,
+      response: textCodec,
       handle: async (requests) => {
         let all = '';
         for await (const request of requests) all += request;
@@ -44,8 +44,8 @@ export function echoService(handlers: EchoHandlers = {}): RpcService {
     }),
     bidi<string, string>({
       name: 'Bidi',
-      request: text,
-      response: text,
+      request: textCodec,
+      response: textCodec,
       handle: async function* (requests) {
         for await (const request of requests) yield `${request}!`;
       },

@@ -1,7 +1,7 @@
 /** An exchange without a connection: tests feed it a request and look at what was answered. */
 import type { HeaderList } from '../../exchange.ts';
-import { Field, fieldKindOf } from '../../wire/field.ts';
 import { FieldList, noFields } from '../../wire/field-list.ts';
+import { fieldKindOf, HeaderField } from '../../wire/header-field.ts';
 import { type ServerMemory, unlimitedMemory } from '../../wire/memory.ts';
 import { type AnswerBody, WireExchange } from '../../wire/wire-exchange.ts';
 import { envelopePrefix } from '../envelope.ts';
@@ -30,7 +30,7 @@ export class ExchangeDouble extends WireExchange {
     { method = 'POST', path = '/test.Echo/Unary', query = '', headers = [] }: DoubleRequest,
     memory: ServerMemory = unlimitedMemory,
   ) {
-    const fields = headers.map(([name, value]) => new Field(name, value, fieldKindOf(name), true));
+    const fields = headers.map(([name, value]) => new HeaderField(name, value, fieldKindOf(name), true));
     super(
       {
         method,
@@ -146,7 +146,7 @@ export class ExchangeDouble extends WireExchange {
 }
 
 /** A message behind its prefix. */
-export function enveloped(message: Uint8Array | string, flags = 0): Buffer {
+export function envelopedText(message: Uint8Array | string, flags = 0): Buffer {
   const bytes = Buffer.from(message as string);
   return Buffer.concat([envelopePrefix(flags, bytes.length), bytes]);
 }

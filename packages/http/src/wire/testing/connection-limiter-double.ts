@@ -3,13 +3,13 @@ import { EventEmitter } from 'node:events';
 import type { Socket } from 'node:net';
 import { resolveHttpLimits } from '../config.ts';
 import {
-  ConnectionDoor,
-  type DoorLimits,
-  type DoorOptions,
-  type DoorRefusal,
+  ConnectionLimiter,
+  type ConnectionLimiterOptions,
+  type ConnectionLimits,
+  type ConnectionRefusal,
   type Entrance,
-} from '../connection-door.ts';
-import type { DoorGuest } from '../door-guest.ts';
+} from '../connection-limiter.ts';
+import type { LimitedConnection } from '../limited-connection.ts';
 import type { SocketTransport } from '../socket-transport.ts';
 
 const publicPort: Entrance = { isEncrypted: false, isForOperators: false };
@@ -20,7 +20,7 @@ export class ConnectionDouble extends EventEmitter {
   isOpen = true;
   isGoodbyeSaid = false;
   idleSinceMs: number;
-  guest: DoorGuest | undefined = undefined;
+  guest: LimitedConnection | undefined = undefined;
 
   constructor(remoteAddress: string, descriptor: number, nowMs: number) {
     super();
@@ -44,13 +44,13 @@ export class ConnectionDouble extends EventEmitter {
   }
 }
 
-export class DoorDouble {
+export class ConnectionLimiterDouble {
   nowMs = 100_000;
-  readonly refusals: [limit: DoorRefusal, owner: string][] = [];
-  readonly door: ConnectionDoor;
+  readonly refusals: [limit: ConnectionRefusal, owner: string][] = [];
+  readonly door: ConnectionLimiter;
 
-  constructor(limits: Partial<DoorLimits>, options: DoorOptions = {}) {
-    this.door = new ConnectionDoor(resolveHttpLimits(limits), {
+  constructor(limits: Partial<ConnectionLimits>, options: ConnectionLimiterOptions = {}) {
+    this.door = new ConnectionLimiter(resolveHttpLimits(limits), {
       ...options,
       nowMs: () => this.nowMs,
       onRefused: (limit, owner) => this.refusals.push([limit, owner]),
@@ -74,12 +74,12 @@ export class DoorDouble {
   }
 
   endHandshake(connection: ConnectionDouble): void {
-    this.door.establish(connection.guest as DoorGuest);
+    this.door.establish(connection.guest as LimitedConnection);
     connected(connection);
   }
 }
 
 function connected(connection: ConnectionDouble): void {
   const transport = { connection, destroy: () => connection.destroy() };
-  (connection.guest as DoorGuest).transport = transport as unknown as SocketTransport;
+  (connection.guest as LimitedConnection).transport = transport as unknown as SocketTransport;
 }

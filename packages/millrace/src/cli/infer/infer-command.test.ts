@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { type HttpDouble, startHttpDouble } from '../../testing/http-double.ts';
-import { runWords } from '../../testing/run-words.ts';
+import { runArguments } from '../../testing/run-arguments.ts';
 
 /** A server of one model, `echo`, that gives every input back; it notes what it was sent. */
 let server: HttpDouble;
@@ -62,7 +62,7 @@ beforeEach(() => {
 
 function infer(...words: string[]) {
   let time = 0;
-  return runWords({
+  return runArguments({
     words: ['infer', ...words, ...(words.includes('--url') ? [] : ['--url', server.url])],
     cwd: folder,
     stdin: (async function* () {

@@ -1,12 +1,12 @@
 /** `millrace infer`: one request to a running server, its answer on the screen. */
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
-import { ConfigError, type ConfigProblem, wordsFromFileError } from '@millrace/protocol';
+import { ConfigError, type ConfigProblem, messageFromFileError } from '@millrace/protocol';
 import { paintOf, terminalOf } from '../../terminal.ts';
 import { CommandFailure } from '../command-failure.ts';
 import { exitCodes } from '../exit-codes.ts';
 import type { FlagValues, ParsedArguments } from '../parse-arguments.ts';
-import type { CommandContext } from '../run-command.ts';
+import type { CommandEnvironment } from '../run-command.ts';
 import { timeoutMsFrom, urlFrom } from '../server-call.ts';
 import { buildInputs, type WantedInputs } from './build-inputs.ts';
 import { decodeInferAnswer, encodeInferRequest } from './infer-messages.ts';
@@ -27,7 +27,7 @@ interface InferPlan {
   readonly isJson: boolean;
 }
 
-export async function infer(parsed: ParsedArguments, context: CommandContext): Promise<number> {
+export async function runInferCommand(parsed: ParsedArguments, context: CommandEnvironment): Promise<number> {
   const plan = planFrom(parsed);
   const client = new InferenceClient({ url: plan.url, fetch: context.fetch, timeoutMs: plan.timeoutMs });
   const request = await requestFrom(plan, client, context);
@@ -40,7 +40,11 @@ export async function infer(parsed: ParsedArguments, context: CommandContext): P
   return exitCodes.ok;
 }
 
-async function requestFrom(plan: InferPlan, client: InferenceClient, context: CommandContext): Promise<EncodedRequest> {
+async function requestFrom(
+  plan: InferPlan,
+  client: InferenceClient,
+  context: CommandEnvironment,
+): Promise<EncodedRequest> {
   if (plan.dataFile !== undefined) return { body: await readData(plan.dataFile, context), jsonBytes: undefined };
   const { inputs } = await client.metadata(plan.model, plan.version);
   // Servers take 16-bit floats as bytes only.
@@ -48,12 +52,12 @@ async function requestFrom(plan: InferPlan, client: InferenceClient, context: Co
   return encodeInferRequest(buildInputs(inputs, plan.inputs), isBinary);
 }
 
-async function readData(file: string, context: CommandContext): Promise<Uint8Array> {
+async function readData(file: string, context: CommandEnvironment): Promise<Uint8Array> {
   if (file !== '-') {
     try {
       return readFileSync(path.resolve(context.cwd, file));
     } catch (error) {
-      throw new CommandFailure(`${file} ${wordsFromFileError(error)}`);
+      throw new CommandFailure(`${file} ${messageFromFileError(error)}`);
     }
   }
   const chunks: Uint8Array[] = [];

@@ -14,7 +14,7 @@ import {
 } from '@millrace/protocol';
 import { CommandFailure } from '../command-failure.ts';
 import { isObject, objectFrom } from '../server-call.ts';
-import { type EncodedRequest, type RawAnswer, tensorSpecsFrom } from './inference-client.ts';
+import { type EncodedRequest, type InferenceAnswerBody, tensorSpecsFrom } from './inference-client.ts';
 
 const encoder = new TextEncoder();
 
@@ -37,7 +37,7 @@ export interface DecodedAnswer {
   readonly outputs: readonly Tensor[];
 }
 
-export function decodeInferAnswer(answer: RawAnswer): DecodedAnswer {
+export function decodeInferAnswer(answer: InferenceAnswerBody): DecodedAnswer {
   const jsonBytes = answer.jsonBytes ?? answer.body.length;
   if (!(jsonBytes >= 0 && jsonBytes <= answer.body.length)) throw new CommandFailure('the answer ends early');
   const json = objectFrom(answer.body.subarray(0, jsonBytes));

@@ -14,7 +14,7 @@ export interface EncodedRequest {
   readonly jsonBytes: number | undefined;
 }
 
-export interface RawAnswer {
+export interface InferenceAnswerBody {
   readonly body: Uint8Array;
   readonly jsonBytes: number | undefined;
 }
@@ -41,7 +41,7 @@ export class InferenceClient {
     version: string | undefined,
     request: EncodedRequest,
     deadlineMs: number | undefined,
-  ): Promise<RawAnswer> {
+  ): Promise<InferenceAnswerBody> {
     const isBinary = request.jsonBytes !== undefined;
     const headers = {
       'content-type': isBinary ? 'application/octet-stream' : 'application/json',
@@ -51,7 +51,7 @@ export class InferenceClient {
     return this.#call(`${modelPath(model, version)}/infer`, { method: 'POST', headers, body: request.body });
   }
 
-  async #call(path: string, init: Omit<RequestInit, 'signal'>): Promise<RawAnswer> {
+  async #call(path: string, init: Omit<RequestInit, 'signal'>): Promise<InferenceAnswerBody> {
     const { status, headers, body } = await callServer(this.#options, path, init);
     if (status < 200 || status > 299) throw new CommandFailure(refusalText(status, body));
     const length = headers.get(headerLengthField);

@@ -1,7 +1,7 @@
 /** What `millrace models load` sends: files of this machine, read whole. */
 import { readFileSync, statSync } from 'node:fs';
 import path from 'node:path';
-import { type ConfigProblem, type JsonObject, parseJson, wordsFromFileError } from '@millrace/protocol';
+import { type ConfigProblem, type JsonObject, messageFromFileError, parseJson } from '@millrace/protocol';
 import { CommandFailure } from '../command-failure.ts';
 import type { FlagValues } from '../parse-arguments.ts';
 
@@ -44,6 +44,6 @@ function readNamed(file: string, cwd: string): Buffer {
     return readFileSync(fullPath);
   } catch (error) {
     if (error instanceof CommandFailure) throw error;
-    throw new CommandFailure(`${file} ${wordsFromFileError(error)}`);
+    throw new CommandFailure(`${file} ${messageFromFileError(error)}`);
   }
 }

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { type HttpDouble, startHttpDouble } from '../../testing/http-double.ts';
-import { runWords } from '../../testing/run-words.ts';
+import { runArguments } from '../../testing/run-arguments.ts';
 import { CommandFailure } from '../command-failure.ts';
 
 /** A server that notes what it was asked, and answers with what the test set. */
@@ -48,7 +48,7 @@ function models(words: readonly string[], more: More = {}) {
   return run(['models', ...words, ...(words.includes('--url') ? [] : ['--url', server.url])], more);
 }
 
-const run = (words: readonly string[], more: More = {}) => runWords({ words, cwd: folder, ...more });
+const run = (words: readonly string[], more: More = {}) => runArguments({ words, cwd: folder, ...more });
 
 const base = '/v1/management';
 const traffic = {

@@ -5,7 +5,7 @@ import { type Paint, paintOf, terminalOf } from '../../terminal.ts';
 import type { CommandSpec } from '../command-table.ts';
 import { exitCodes } from '../exit-codes.ts';
 import type { FlagValues, ParsedArguments } from '../parse-arguments.ts';
-import type { CommandContext } from '../run-command.ts';
+import type { CommandEnvironment } from '../run-command.ts';
 import { managedFrom, timeoutMsFrom } from '../server-call.ts';
 import { loadBodyFrom } from './load-body.ts';
 import { type ManagementCall, ManagementClient } from './management-client.ts';
@@ -19,9 +19,13 @@ interface Plan {
   text(answers: Readonly<Record<string, JsonObject>>, paint: Paint): string;
 }
 
-type MakePlan = (words: WordReader, flags: FlagValues, context: CommandContext) => Plan;
+type MakePlan = (words: WordReader, flags: FlagValues, context: CommandEnvironment) => Plan;
 
-export async function manage(command: CommandSpec, parsed: ParsedArguments, context: CommandContext): Promise<number> {
+export async function manage(
+  command: CommandSpec,
+  parsed: ParsedArguments,
+  context: CommandEnvironment,
+): Promise<number> {
   const { flags, positionals } = parsed;
   const name = command.name.replace(/^models /, '');
   const makePlan = plans[name];

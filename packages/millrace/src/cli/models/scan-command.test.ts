@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { runWords } from '../../testing/run-words.ts';
+import { runArguments } from '../../testing/run-arguments.ts';
 
 const addSub = fileURLToPath(new URL('../../../../../models/add_sub', import.meta.url));
 let folder = '';
@@ -24,7 +24,7 @@ beforeAll(() => {
 
 afterAll(() => rmSync(folder, { recursive: true }));
 
-const models = (...words: string[]) => runWords({ words: ['models', ...words], cwd: folder });
+const models = (...words: string[]) => runArguments({ words: ['models', ...words], cwd: folder });
 
 test('what would be served is a table', async () => {
   const { code, stdout } = await models('good');

@@ -7,11 +7,11 @@ import { modelsCommand, subcommandsOf } from '../command-table.ts';
 import { exitCodes } from '../exit-codes.ts';
 import { pathProblem } from '../load-config.ts';
 import type { ParsedArguments } from '../parse-arguments.ts';
-import type { CommandContext } from '../run-command.ts';
+import type { CommandEnvironment } from '../run-command.ts';
 import { explainText } from './explain-text.ts';
 import { scanJson, scanText } from './scan-text.ts';
 
-export async function scanModels(parsed: ParsedArguments, context: CommandContext): Promise<number> {
+export async function scanModels(parsed: ParsedArguments, context: CommandEnvironment): Promise<number> {
   const source = 'millrace models';
   const paths = parsed.positionals.map((written) => path.resolve(context.cwd, written));
   if (paths.length === 0) {

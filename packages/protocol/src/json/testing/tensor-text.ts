@@ -39,5 +39,5 @@ export function write(datatype: Datatype, data: Uint8Array): string {
   return decoder.decode(writer.take());
 }
 
-export const bytesOf = (array: ArrayBufferView): Uint8Array =>
+export const arrayBytes = (array: ArrayBufferView): Uint8Array =>
   new Uint8Array(array.buffer, array.byteOffset, array.byteLength);

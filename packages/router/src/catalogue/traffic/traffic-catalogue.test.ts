@@ -1,7 +1,7 @@
 import { type MetadataStore, openMemoryStore } from '@millrace/store';
 import { expect, test } from 'vitest';
 import { CatalogueDouble } from '../testing/catalogue-double.ts';
-import { Contexts } from './contexts.ts';
+import { TrafficCatalogue } from './traffic-catalogue.ts';
 import { TrafficTable } from './traffic-table.ts';
 
 const never = (): number => {
@@ -23,7 +23,7 @@ async function stage(store?: MetadataStore) {
     catalogue: models,
     onUnreadable: (key) => unreadable.push(key),
   });
-  return { models, store: kept, traffic, contexts: new Contexts({ catalogue: models, traffic }), unreadable };
+  return { models, store: kept, traffic, contexts: new TrafficCatalogue({ catalogue: models, traffic }), unreadable };
 }
 
 const labels = (entries: Record<string, string | undefined>) => new Map(Object.entries(entries));

@@ -5,28 +5,28 @@
  */
 import { VersionShares } from '@millrace/core';
 import { InferenceError } from '@millrace/protocol';
-import type { ModelNames, ResolvedModel, ShadowedVersion } from '../../data-plane/contexts/model-names.ts';
+import type { ModelNames, ResolvedModel, ShadowedVersion } from '../../data-plane/traffic/model-names.ts';
 import type { ModelView } from '../../model/model-view.ts';
 import type { Catalogue, ModelStatus } from '../catalogue.ts';
 import { addressFrom, isPlainName, type ModelAddress } from './model-address.ts';
 import type { TrafficPolicy, WeightedVersion } from './traffic-policy.ts';
 import type { TrafficTable } from './traffic-table.ts';
 
-export interface ContextsParts {
+export interface TrafficCatalogueParts {
   readonly catalogue: Catalogue & { onChange(listener: () => void): () => void };
   readonly traffic: Pick<TrafficTable, 'take' | 'onChange'>;
 }
 
 const noShadows: readonly ShadowedVersion[] = [];
 
-export class Contexts implements Catalogue, ModelNames {
-  readonly #catalogue: ContextsParts['catalogue'];
-  readonly #traffic: ContextsParts['traffic'];
+export class TrafficCatalogue implements Catalogue, ModelNames {
+  readonly #catalogue: TrafficCatalogueParts['catalogue'];
+  readonly #traffic: TrafficCatalogueParts['traffic'];
   /** Of models with a split, made when they are first asked for after a change. */
   readonly #shares = new Map<string, VersionShares>();
   readonly #stop: (() => void)[];
 
-  constructor({ catalogue, traffic }: ContextsParts) {
+  constructor({ catalogue, traffic }: TrafficCatalogueParts) {
     this.#catalogue = catalogue;
     this.#traffic = traffic;
     const forget = (): void => this.#shares.clear();

@@ -1,4 +1,4 @@
-import type { ShadowedVersion } from '../../data-plane/contexts/model-names.ts';
+import type { ShadowedVersion } from '../../data-plane/traffic/model-names.ts';
 
 export type { ShadowedVersion };
 

@@ -7,7 +7,7 @@ import type { InferAnswer } from '../infer.ts';
 import { copySliceBytesMax, SlicedWork } from '../sliced-work/sliced-work.ts';
 import { HeldClock } from '../testing/held-clock.ts';
 import { servedModel } from '../testing/models.ts';
-import { inferRequest, type RequestWords } from '../testing/requests.ts';
+import { inferRequest, type RequestText } from '../testing/requests.ts';
 import { ValidInferRequest } from '../valid-request.ts';
 import { CachingRunner, type WaitingRequest } from './caching-runner.ts';
 import { hashSliceBytesMax } from './request-key.ts';
@@ -96,7 +96,7 @@ class Stage {
     });
   }
 
-  send(bytes: ArrayLike<number>, rest: Partial<RequestWords> = {}, signal: CancelSignal = new Cancellation()) {
+  send(bytes: ArrayLike<number>, rest: Partial<RequestText> = {}, signal: CancelSignal = new Cancellation()) {
     const data = Uint8Array.from(bytes);
     const valid = ValidInferRequest.from(
       inferRequest({

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { ParameterValue } from '../infer.ts';
 import { servedModel } from '../testing/models.ts';
-import { inferRequest, type RequestWords } from '../testing/requests.ts';
+import { inferRequest, type RequestText } from '../testing/requests.ts';
 import { ValidInferRequest } from '../valid-request.ts';
 import { requestKeyFrom } from './request-key.ts';
 
@@ -23,7 +23,7 @@ interface Given {
   readonly b?: readonly number[] | undefined;
   readonly outputs?: readonly string[];
   readonly parameters?: readonly (readonly [string, ParameterValue])[];
-  readonly rest?: Partial<RequestWords>;
+  readonly rest?: Partial<RequestText>;
 }
 
 function request(given: Given): ValidInferRequest {

@@ -13,7 +13,7 @@ import { MetricsRegistry } from '../../telemetry/registry.ts';
 import type { InferAnswer, InferRequest } from '../infer.ts';
 import { HeldClock } from '../testing/held-clock.ts';
 import { servedModel } from '../testing/models.ts';
-import { inferRequest, type RequestWords } from '../testing/requests.ts';
+import { inferRequest, type RequestText } from '../testing/requests.ts';
 import { ValidInferRequest } from '../valid-request.ts';
 import { EnsembleRunner, type EnsembleRunnerParts } from './ensemble-runner.ts';
 
@@ -82,7 +82,7 @@ function onStage(limits: Partial<EnsembleRunnerParts> = {}) {
     ...limits,
   });
   const send = (
-    overrides: Partial<RequestWords> = {},
+    overrides: Partial<RequestText> = {},
     signal: Cancellation | typeof neverCancelled = neverCancelled,
   ) => {
     const valid = ValidInferRequest.from(requestOf(overrides), model);
@@ -119,7 +119,7 @@ function tensorOf(name: string, value: number): Tensor {
   return { name, datatype: 'INT32', shape: [1, 1], data: new Uint8Array(Int32Array.of(value).buffer) };
 }
 
-function requestOf(overrides: Partial<RequestWords>): InferRequest {
+function requestOf(overrides: Partial<RequestText>): InferRequest {
   return inferRequest({
     model: 'e',
     id: 'r1',

@@ -3,20 +3,20 @@ import { expect, test } from 'vitest';
 import { inferRequest } from '../testing/requests.ts';
 import { sequenceUnloadMsMax } from './sequence-runner.ts';
 import { idProblem } from './step-tensors.ts';
-import { rowsOf, SequencesOnStage, sums, testSequencing } from './testing/sequences-on-stage.ts';
+import { dispatchedRows, SequencesHarness, sums, testSequencing } from './testing/sequences-harness.ts';
 
 test('steps of different sequences share a batch, each with its own state and controls', async () => {
-  const stage = new SequencesOnStage();
+  const stage = new SequencesHarness();
   const link = stage.worker(1);
   const first = [stage.step(1, 7n, 'start'), stage.step(10, 8n, 'start')];
   await stage.turn();
-  expect(rowsOf(link.inFlight[0])).toEqual(['1 S-R on 0', '10 S-R on 0']);
+  expect(dispatchedRows(link.inFlight[0])).toEqual(['1 S-R on 0', '10 S-R on 0']);
   sums(link);
   await stage.turn();
   expect(first.map(({ result }) => result)).toEqual(['answered 1', 'answered 10']);
   const second = [stage.step(2, 7n), stage.step(20, 8n, 'end')];
   await stage.turn();
-  expect(rowsOf(link.inFlight[0])).toEqual(['2 --R on 1', '20 -ER on 10']);
+  expect(dispatchedRows(link.inFlight[0])).toEqual(['2 --R on 1', '20 -ER on 10']);
   sums(link);
   await stage.turn();
   expect(second.map(({ result }) => result)).toEqual(['answered 3', 'answered 30']);
@@ -26,12 +26,12 @@ test('steps of different sequences share a batch, each with its own state and co
 });
 
 test('the steps of one sequence run one after the other, however fast they come', async () => {
-  const stage = new SequencesOnStage();
+  const stage = new SequencesHarness();
   const link = stage.worker(1, 2);
   const steps = [stage.step(1, 'a', 'start'), stage.step(2, 'a'), stage.step(3, 'a', 'end')];
   for (const row of ['1 S-R on 0', '2 --R on 1', '3 -ER on 3']) {
     await stage.turn();
-    expect(link.inFlight.map(rowsOf)).toEqual([[row]]);
+    expect(link.inFlight.map(dispatchedRows)).toEqual([[row]]);
     sums(link);
     await stage.turn();
   }
@@ -39,7 +39,7 @@ test('the steps of one sequence run one after the other, however fast they come'
 });
 
 test('a worker that dies costs a sequence nothing: its step is run again on the same state', async () => {
-  const stage = new SequencesOnStage();
+  const stage = new SequencesHarness();
   const doomed = stage.worker(1);
   const first = stage.step(5, 'a', 'start');
   await stage.turn();
@@ -47,17 +47,17 @@ test('a worker that dies costs a sequence nothing: its step is run again on the 
   await first.outcome;
   const second = stage.step(6, 'a');
   await stage.turn();
-  expect(rowsOf(doomed.inFlight[0])).toEqual(['6 --R on 5']);
+  expect(dispatchedRows(doomed.inFlight[0])).toEqual(['6 --R on 5']);
   const other = stage.worker(2);
   doomed.dies();
   await stage.turn();
-  expect(rowsOf(other.inFlight[0])).toEqual(['6 --R on 5']);
+  expect(dispatchedRows(other.inFlight[0])).toEqual(['6 --R on 5']);
   sums(other);
   expect(await second.outcome).toBe('answered 11');
 });
 
 test('an answer is kept until its reader is done, although its state was taken', async () => {
-  const stage = new SequencesOnStage();
+  const stage = new SequencesHarness();
   const link = stage.worker(1);
   const step = stage.step(5, 'a', 'start');
   await stage.turn();
@@ -69,7 +69,7 @@ test('an answer is kept until its reader is done, although its state was taken',
 });
 
 test('a client that asks for outputs by name gets these and no state', async () => {
-  const stage = new SequencesOnStage();
+  const stage = new SequencesHarness();
   const link = stage.worker(1);
   const step = stage.step(5, 'a', 'start', { outputs: ['y'] });
   await stage.turn();
@@ -90,7 +90,7 @@ async function refusalOf(promise: Promise<unknown>): Promise<string> {
 }
 
 test('what is no step of a sequence is refused in the words of Triton', async () => {
-  const stage = new SequencesOnStage();
+  const stage = new SequencesHarness();
   const infer = (sequence: { id: bigint; isStart: boolean; isEnd: boolean } | undefined, rows: number) =>
     stage.plane.inference.infer(
       inferRequest({
@@ -113,7 +113,7 @@ test('what is no step of a sequence is refused in the words of Triton', async ()
 });
 
 test('cancelling a step that runs ends its sequence and those behind it', async () => {
-  const stage = new SequencesOnStage();
+  const stage = new SequencesHarness();
   const link = stage.worker(1);
   const running = stage.step(1, 'a', 'start');
   const behind = stage.step(2, 'a');
@@ -129,7 +129,7 @@ test('cancelling a step that runs ends its sequence and those behind it', async 
 });
 
 test('a failed step ends its sequence', async () => {
-  const stage = new SequencesOnStage();
+  const stage = new SequencesHarness();
   const link = stage.worker(1);
   const step = stage.step(1, 'a', 'start');
   await stage.turn();
@@ -141,7 +141,7 @@ test('a failed step ends its sequence', async () => {
 });
 
 test('an idle sequence is forgotten by a timer, with its state', async () => {
-  const stage = new SequencesOnStage();
+  const stage = new SequencesHarness();
   const link = stage.worker(1);
   const step = stage.step(1, 'a', 'start');
   await stage.turn();
@@ -155,13 +155,13 @@ test('an idle sequence is forgotten by a timer, with its state', async () => {
 });
 
 test('a sequence without a slot waits, and no longer than its timeout', async () => {
-  const stage = new SequencesOnStage(testSequencing({ slotsMax: 1 }));
+  const stage = new SequencesHarness(testSequencing({ slotsMax: 1 }));
   const link = stage.worker(1);
   const first = stage.step(1, 'a', 'start');
   const patient = stage.step(2, 'b', 'start');
   const hasty = stage.step(3, 'c', 'start', { queueTimeoutMs: 50 });
   await stage.turn();
-  expect(rowsOf(link.inFlight[0])).toEqual(['1 S-R on 0']);
+  expect(dispatchedRows(link.inFlight[0])).toEqual(['1 S-R on 0']);
   expect(stage.metric('millrace_sequences_waiting')).toBe(2);
   stage.clock.advance(50);
   await stage.turn();
@@ -175,7 +175,7 @@ test('a sequence without a slot waits, and no longer than its timeout', async ()
 });
 
 test('whoever asked hears that a step waits for a slot, and of no other wait', () => {
-  const stage = new SequencesOnStage(testSequencing({ slotsMax: 1 }));
+  const stage = new SequencesHarness(testSequencing({ slotsMax: 1 }));
   stage.worker(1);
   const heard: string[] = [];
   const step = (id: string, isStart: boolean, name: string) => {
@@ -191,7 +191,7 @@ test('whoever asked hears that a step waits for a slot, and of no other wait', (
 });
 
 test('a deadline passes while a step waits for the one before it', async () => {
-  const stage = new SequencesOnStage();
+  const stage = new SequencesHarness();
   stage.worker(1);
   const running = stage.step(1, 'a', 'start');
   const waiting = stage.step(2, 'a', '', { deadlineAt: stage.clock.now() + 20 });
@@ -202,7 +202,7 @@ test('a deadline passes while a step waits for the one before it', async () => {
 });
 
 test('a state that outgrows its limit ends its sequence by name', async () => {
-  const stage = new SequencesOnStage(testSequencing({}, 10));
+  const stage = new SequencesHarness(testSequencing({}, 10));
   const link = stage.worker(1);
   const first = stage.step(1, 'a', 'start');
   await stage.turn();
@@ -218,7 +218,7 @@ test('a state that outgrows its limit ends its sequence by name', async () => {
 });
 
 test('a state that grows takes the room of a caller that has more, from its longest idle sequence', async () => {
-  const stage = new SequencesOnStage(testSequencing({}, 36));
+  const stage = new SequencesHarness(testSequencing({}, 36));
   const link = stage.worker(1);
   const answer = async (width: number, id: string, flag: '' | 'start', caller: string) => {
     const step = stage.step(1, id, flag, { caller });
@@ -238,7 +238,7 @@ test('a state that grows takes the room of a caller that has more, from its long
 });
 
 test('the same id of two callers is two sequences with states of their own', async () => {
-  const stage = new SequencesOnStage();
+  const stage = new SequencesHarness();
   const link = stage.worker(1);
   const steps = [stage.step(1, 7n, 'start', { caller: 'a' }), stage.step(10, 7n, 'start', { caller: 'b' })];
   await stage.turn();
@@ -247,7 +247,7 @@ test('the same id of two callers is two sequences with states of their own', asy
   const second = [stage.step(2, 7n, '', { caller: 'a' }), stage.step(20, 7n, '', { caller: 'b' })];
   const stranger = stage.step(100, 7n, '', { caller: 'c' });
   await stage.turn();
-  expect(rowsOf(link.inFlight[0])).toEqual(['2 --R on 1', '20 --R on 10']);
+  expect(dispatchedRows(link.inFlight[0])).toEqual(['2 --R on 1', '20 --R on 10']);
   sums(link);
   await stage.turn();
   expect([...steps, ...second, stranger].map(({ result }) => result)).toEqual([
@@ -260,7 +260,7 @@ test('the same id of two callers is two sequences with states of their own', asy
 });
 
 test('a sequence that gets no slot is refused when the wait is over', async () => {
-  const stage = new SequencesOnStage(testSequencing({ slotsMax: 1, slotWaitMsMax: 500 }));
+  const stage = new SequencesHarness(testSequencing({ slotsMax: 1, slotWaitMsMax: 500 }));
   stage.worker(1);
   const holder = stage.step(1, 'a', 'start');
   const waiting = stage.step(2, 'b', 'start');
@@ -271,7 +271,7 @@ test('a sequence that gets no slot is refused when the wait is over', async () =
 });
 
 test('a model that is retired finishes the sequences that live and begins none', async () => {
-  const stage = new SequencesOnStage();
+  const stage = new SequencesHarness();
   const link = stage.worker(1);
   const first = stage.step(1, 'a', 'start');
   await stage.turn();
@@ -295,7 +295,7 @@ test('a model that is retired finishes the sequences that live and begins none',
 });
 
 test('a model that is taken back while it closes begins sequences again', async () => {
-  const stage = new SequencesOnStage();
+  const stage = new SequencesHarness();
   const link = stage.worker(1);
   const first = stage.step(1, 'a', 'start');
   await stage.turn();
@@ -316,7 +316,7 @@ test('a model that is taken back while it closes begins sequences again', async 
 });
 
 test('a sequence that goes on for too long is ended by the unload', async () => {
-  const stage = new SequencesOnStage(testSequencing({ idleMsMax: 1e9 }));
+  const stage = new SequencesHarness(testSequencing({ idleMsMax: 1e9 }));
   const link = stage.worker(1);
   const first = stage.step(1, 'a', 'start');
   await stage.turn();

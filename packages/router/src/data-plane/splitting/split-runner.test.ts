@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import type { RunSharing } from '../../model/run-sharing.ts';
 import type { ServedModel } from '../served-model.ts';
 import { servedModel } from '../testing/models.ts';
-import { PlaneOnStage } from '../testing/plane-on-stage.ts';
+import { PlaneHarness } from '../testing/plane-harness.ts';
 import { inferRequest } from '../testing/requests.ts';
 import type { ScriptedLink } from '../testing/scripted-lane.ts';
 import { splitPartsAtOnceMax, splitPartsMax } from './split-runner.ts';
@@ -28,7 +28,7 @@ function guessedModel(policy: Parameters<typeof servedModel>[3] = {}): ServedMod
 const upTo = (count: number): number[] => Array.from({ length: count }, (_, row) => row);
 
 /** Lets the worker answer all that comes, until nothing is in flight any more. */
-async function answerAll(stage: PlaneOnStage, link: ScriptedLink): Promise<void> {
+async function answerAll(stage: PlaneHarness, link: ScriptedLink): Promise<void> {
   for (let turns = 0; turns < 10_000; turns++) {
     await stage.turn();
     if (link.inFlight.length === 0) return;
@@ -41,7 +41,7 @@ const rowsOf = (link: ScriptedLink): (number | undefined)[] =>
   link.sent.flatMap((message) => (message.kind === 'dispatch' ? [message.inputs[0]?.shape[0]] : []));
 
 test('a request with more rows than a batch may have is answered in parts, with its rows in order', async () => {
-  const stage = new PlaneOnStage({}, guessedModel());
+  const stage = new PlaneHarness({}, guessedModel());
   const link = stage.worker(1, 2);
   const sent = stage.send(upTo(1000));
   await answerAll(stage, link);
@@ -52,7 +52,7 @@ test('a request with more rows than a batch may have is answered in parts, with 
 });
 
 test('parts share batches with the requests of others, which wait for a few parts only', async () => {
-  const stage = new PlaneOnStage({}, guessedModel());
+  const stage = new PlaneHarness({}, guessedModel());
   const link = stage.worker(1);
   const large = stage.send(upTo(403), undefined, { caller: 'large' });
   const small = stage.send([7000], undefined, { caller: 'small' });
@@ -68,14 +68,14 @@ test('parts share batches with the requests of others, which wait for a few part
 });
 
 test('a request has no more parts in the queue at once than splitPartsAtOnceMax', async () => {
-  const stage = new PlaneOnStage({}, guessedModel());
+  const stage = new PlaneHarness({}, guessedModel());
   stage.send(upTo(8 * (splitPartsAtOnceMax + 5)));
   await stage.turn();
   expect(stage.plane.inspection.workOf(stage.model).waitingRequests).toBe(splitPartsAtOnceMax);
 });
 
 test('a request with more rows than splitPartsMax batches is cut into larger parts, which run alone', async () => {
-  const stage = new PlaneOnStage({}, guessedModel());
+  const stage = new PlaneHarness({}, guessedModel());
   const link = stage.worker(1, 2);
   const rows = 8 * splitPartsMax + 1;
   const sent = stage.send(upTo(rows));
@@ -85,7 +85,7 @@ test('a request with more rows than splitPartsMax batches is cut into larger par
 });
 
 test('a queue that holds fewer requests than there are parts takes them one after the other', async () => {
-  const stage = new PlaneOnStage({}, guessedModel({ queueRequestsMax: 1 }));
+  const stage = new PlaneHarness({}, guessedModel({ queueRequestsMax: 1 }));
   const link = stage.worker(1);
   const sent = stage.send(upTo(100));
   await answerAll(stage, link);
@@ -93,7 +93,7 @@ test('a queue that holds fewer requests than there are parts takes them one afte
 });
 
 test('a request with more bytes than the queue may hold is refused as any other', async () => {
-  const stage = new PlaneOnStage({}, guessedModel({ queueBytesMax: 100 }));
+  const stage = new PlaneHarness({}, guessedModel({ queueBytesMax: 100 }));
   stage.worker(1);
   const [small, large] = [stage.send(upTo(25)), stage.send(upTo(26))];
   await stage.turn();
@@ -101,7 +101,7 @@ test('a request with more bytes than the queue may hold is refused as any other'
 });
 
 test('one part that fails ends the request with its error, once, and the other parts are cancelled', async () => {
-  const stage = new PlaneOnStage({}, guessedModel());
+  const stage = new PlaneHarness({}, guessedModel());
   const link = stage.worker(1, 3);
   const sent = stage.send(upTo(80));
   await stage.turn();
@@ -115,7 +115,7 @@ test('one part that fails ends the request with its error, once, and the other p
 });
 
 test('cancelling a split request takes its parts out of the queue', async () => {
-  const stage = new PlaneOnStage({}, guessedModel());
+  const stage = new PlaneHarness({}, guessedModel());
   const link = stage.worker(1);
   const sent = stage.send(upTo(80));
   await stage.turn();
@@ -129,7 +129,7 @@ test('cancelling a split request takes its parts out of the queue', async () => 
 });
 
 test('the deadline of a split request holds for all of its parts', async () => {
-  const stage = new PlaneOnStage({}, guessedModel());
+  const stage = new PlaneHarness({}, guessedModel());
   const link = stage.worker(1);
   const sent = stage.send(upTo(400), 50);
   await stage.turn();
@@ -146,7 +146,7 @@ test('texts of all parts are joined in order', async () => {
     [{ name: 'y', datatype: 'BYTES', shape: [-1, 2] }],
     { sharing: guessed },
   );
-  const stage = new PlaneOnStage({}, model);
+  const stage = new PlaneHarness({}, model);
   const link = stage.worker(1, 2);
   const data = encodeBytesElements(upTo(60).map((row) => `${row}`.padEnd(4 * (1 + (row % 3)), 'x')));
   const sent = stage.send([], undefined, { inputs: [{ name: 'x', datatype: 'BYTES', shape: [30, 2], data }] });
@@ -155,7 +155,7 @@ test('texts of all parts are joined in order', async () => {
 });
 
 test('a part without one row for each of its own fails the request with what to do', async () => {
-  const stage = new PlaneOnStage({}, guessedModel());
+  const stage = new PlaneHarness({}, guessedModel());
   const link = stage.worker(1, 16);
   const request = stage.send(upTo(20));
   await stage.turn();
@@ -165,7 +165,7 @@ test('a part without one row for each of its own fails the request with what to 
 });
 
 test('an ordered model runs a request of too many rows whole, so that later answers do not overtake it', async () => {
-  const stage = new PlaneOnStage({}, guessedModel({ isOrdered: true }));
+  const stage = new PlaneHarness({}, guessedModel({ isOrdered: true }));
   const link = stage.worker(1, 2);
   const large = stage.send(upTo(20));
   const small = stage.send([5]);
@@ -180,7 +180,7 @@ test('a written max_batch_size refuses more rows than it says, and a model with 
     [{ name: 'y', datatype: 'INT32', shape: [-1, 1] }],
     { sharing: { ...guessed, isGuessed: false } },
   );
-  const stage = new PlaneOnStage({}, written);
+  const stage = new PlaneHarness({}, written);
   stage.worker(1);
   const sent = stage.send(upTo(9));
   await stage.turn();
@@ -188,7 +188,7 @@ test('a written max_batch_size refuses more rows than it says, and a model with 
 });
 
 test('a model that is retired finishes the parts of its split requests first', async () => {
-  const stage = new PlaneOnStage({}, guessedModel());
+  const stage = new PlaneHarness({}, guessedModel());
   const link = stage.worker(1);
   const sent = stage.send(upTo(300));
   await stage.turn();
@@ -204,7 +204,7 @@ test('a model that is retired finishes the parts of its split requests first', a
 });
 
 test('a caller that never cancels is answered in parts as well', async () => {
-  const stage = new PlaneOnStage({}, guessedModel());
+  const stage = new PlaneHarness({}, guessedModel());
   const link = stage.worker(1, 4);
   const data = new Uint8Array(Int32Array.from(upTo(30)).buffer);
   const request = inferRequest({
@@ -223,7 +223,7 @@ test('a request with very many texts is cut, run and joined in slices', async ()
     { sharing: guessed },
     { queueBytesMax: 1e9 },
   );
-  const stage = new PlaneOnStage({}, model);
+  const stage = new PlaneHarness({}, model);
   const link = stage.worker(1);
   const [rows, columns] = [10, 20_000];
   const data = encodeBytesElements(Array.from({ length: rows * columns }, (_, index) => `${index}`.padStart(8, '0')));
@@ -241,7 +241,7 @@ test('large outputs of parts are joined in slices, and a caller that gives up me
     { sharing: guessed },
     { queueBytesMax: 1e9 },
   );
-  const stage = new PlaneOnStage({}, model);
+  const stage = new PlaneHarness({}, model);
   const link = stage.worker(1);
   const [rows, columns] = [10, 2 ** 20];
   const data = new Uint8Array(rows * columns).map((_, index) => index >> 12);

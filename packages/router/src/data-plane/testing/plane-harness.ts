@@ -13,7 +13,7 @@ import type { ServedModel } from '../served-model.ts';
 import type { SharingStopped } from '../worker-batches.ts';
 import { HeldClock } from './held-clock.ts';
 import { servedModel } from './models.ts';
-import { inferRequest, type RequestWords } from './requests.ts';
+import { inferRequest, type RequestText } from './requests.ts';
 import { ScriptedLane, type ScriptedLink } from './scripted-lane.ts';
 
 /** A request that was sent, and what became of it. */
@@ -25,7 +25,7 @@ export interface Sent {
   answer: InferAnswer | undefined;
 }
 
-export class PlaneOnStage {
+export class PlaneHarness {
   readonly clock = new HeldClock();
   readonly lane = new ScriptedLane();
   readonly model: ServedModel;
@@ -70,7 +70,7 @@ export class PlaneOnStage {
   }
 
   /** Sends rows with these values; they go out at the end of the turn. */
-  send(values: readonly number[], timeoutMs?: number, overrides: Partial<RequestWords> = {}): Sent {
+  send(values: readonly number[], timeoutMs?: number, overrides: Partial<RequestText> = {}): Sent {
     const cancellation = new Cancellation();
     return this.sendWith(cancellation, values, timeoutMs, overrides);
   }
@@ -79,7 +79,7 @@ export class PlaneOnStage {
     cancellation: Cancellation,
     values: readonly number[],
     timeoutMs?: number,
-    overrides: Partial<RequestWords> = {},
+    overrides: Partial<RequestText> = {},
   ): Sent {
     const data = new Uint8Array(Int32Array.from(values).buffer);
     const promise = this.plane.inference.infer(

@@ -2,7 +2,7 @@ import type { Parameters, SequenceStep } from '../infer.ts';
 import { type InferRequest, noTrail } from '../infer.ts';
 
 /** What a test says of a request; all of it has a default. */
-export interface RequestWords {
+export interface RequestText {
   readonly model: string;
   readonly version: string;
   readonly id: string;
@@ -18,7 +18,7 @@ export interface RequestWords {
 }
 
 /** A request for model `m` from nobody, with nothing in it but what is given. */
-export function inferRequest(given: Partial<RequestWords> = {}): InferRequest {
+export function inferRequest(given: Partial<RequestText> = {}): InferRequest {
   const { model = 'm', version = '', id = '', parameters = new Map(), outputs = [], sequence } = given;
   const { inputs = [], caller = '', priority = 0, trail = noTrail } = given;
   const { deadlineAt = Number.POSITIVE_INFINITY, queueTimeoutMs = Number.POSITIVE_INFINITY } = given;

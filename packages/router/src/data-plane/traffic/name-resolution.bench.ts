@@ -1,9 +1,9 @@
 /** What naming costs a request: one whose model has no traffic should not notice that there is such a thing. */
 import { openMemoryStore } from '@millrace/store';
 import { bench, describe } from 'vitest';
-import { Contexts } from '../../catalogue/contexts/contexts.ts';
-import { TrafficTable } from '../../catalogue/contexts/traffic-table.ts';
 import { CatalogueDouble } from '../../catalogue/testing/catalogue-double.ts';
+import { TrafficCatalogue } from '../../catalogue/traffic/traffic-catalogue.ts';
+import { TrafficTable } from '../../catalogue/traffic/traffic-table.ts';
 import type { InferRequest } from '../infer.ts';
 import type { KnownModels } from '../known-models.ts';
 import { RetiringModels } from '../retiring-models.ts';
@@ -20,7 +20,7 @@ await traffic.changeTraffic('split', {
   ],
 });
 const resolution = new NameResolution({
-  names: new Contexts({ catalogue, traffic }),
+  names: new TrafficCatalogue({ catalogue, traffic }),
   models: { readyVersions: () => [], takeModel: () => undefined } as unknown as KnownModels,
   retiring: new RetiringModels(),
   random: () => 0.5,

@@ -1,11 +1,11 @@
 import { spawn } from 'node:child_process';
 import {
   type CallAnsweredMessage,
+  DispatchFrameReader,
   type DispatchMessage,
   decodeFromWorker,
   dispatchVersions,
   type FrameFromWorker,
-  FrameReader,
   type FrameToWorker,
   FrameWriter,
   type FromWorker,
@@ -37,7 +37,7 @@ export class LocalLink implements WorkerLink {
   readonly #memory: WorkerMemory;
   readonly #frameBytesMax: number;
   readonly #writer: FrameWriter;
-  readonly #reader: FrameReader;
+  readonly #reader: DispatchFrameReader;
   readonly #batches = new BatchesInFlight();
   readonly #findOutput = (offset: number, bytes: number): Region | undefined => this.#memory.takeOutput(offset, bytes);
   #outputsReleased: number[] = [];
@@ -58,7 +58,7 @@ export class LocalLink implements WorkerLink {
     this.#frameBytesMax = frameBytesMax;
     this.#onUnavailable = options.onSharedMemoryUnavailable ?? (() => {});
     this.#writer = new FrameWriter(frameBytesMax, referenceBytesMin);
-    this.#reader = new FrameReader((frame) => this.#onFrame(frame), frameBytesMax);
+    this.#reader = new DispatchFrameReader((frame) => this.#onFrame(frame), frameBytesMax);
     this.#memory = new WorkerMemory(
       memories,
       options.sharedMemoryBytesMax,

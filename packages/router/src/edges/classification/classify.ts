@@ -9,7 +9,7 @@ import {
   type Tensor,
 } from '@millrace/protocol';
 import type { ModelView } from '../../model/model-view.ts';
-import type { SlicedWork } from '../slices/slice-queue.ts';
+import type { SliceGenerator } from '../slices/slice-queue.ts';
 import type { AnswerForm } from './answer-form.ts';
 import { textFromElement } from './c-number-text.ts';
 import { topIndices } from './top-indices.ts';
@@ -51,7 +51,7 @@ export function* classify(
   classes: number,
   view: ModelView,
   limits: ClassificationLimits,
-): SlicedWork<Tensor> {
+): SliceGenerator<Tensor> {
   const { name, datatype, shape } = output;
   refuseDatatype(name, datatype);
   const count = elementCount(shape);

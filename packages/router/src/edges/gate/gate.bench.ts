@@ -3,7 +3,7 @@
  * request without a model costs a server: some tens of nanoseconds.
  */
 import type { RequestGate, WireExchange } from '@millrace/http';
-import { Field } from '@millrace/http/internal';
+import { HeaderField } from '@millrace/http/internal';
 import { bench, describe } from 'vitest';
 import { AllowedHosts } from './allowed-hosts.ts';
 import { createGate } from './gate.ts';
@@ -17,7 +17,7 @@ const names = [
   'content-length',
   'accept',
 ];
-const fields = names.map((name) => new Field(name, 'application/grpc', 0, true));
+const fields = names.map((name) => new HeaderField(name, 'application/grpc', 0, true));
 const hosts = new AllowedHosts({ listed: [], written: '127.0.0.1', bound: '127.0.0.1' });
 const gate: RequestGate = createGate({ hosts, origins: [] });
 const guarded: RequestGate = createGate({ hosts, origins: [], managementRefusal: 'off' });

@@ -1,9 +1,9 @@
 import type { RequestMetadata, RpcCall } from '@millrace/http';
 import { CallerRule } from '../caller.ts';
-import type { SlicedWork, SliceQueue } from '../slices/slice-queue.ts';
+import type { SliceGenerator, SliceQueue } from '../slices/slice-queue.ts';
 
 /** What is looked at of a call before its messages. */
-export type CallHead = Pick<RpcCall, 'peer'> & { readonly metadata: Pick<RequestMetadata, 'get' | 'getAll'> };
+export type CallFacts = Pick<RpcCall, 'peer'> & { readonly metadata: Pick<RequestMetadata, 'get' | 'getAll'> };
 
 /** Work for calls that grows with what is served: a slice in each turn of the event loop, callers in rotation. */
 export class CallTurns {
@@ -16,7 +16,7 @@ export class CallTurns {
     this.#callers = callers;
   }
 
-  run<Result>(call: CallHead & Pick<RpcCall, 'signal'>, work: SlicedWork<Result>): Promise<Result> {
+  run<Result>(call: CallFacts & Pick<RpcCall, 'signal'>, work: SliceGenerator<Result>): Promise<Result> {
     const { peer, signal } = call;
     const caller = this.#callers.readsHeaders(peer) ? this.#callers.callerOf(call.metadata, peer) : peer.owner;
     return this.#slices.run(work, caller, signal);

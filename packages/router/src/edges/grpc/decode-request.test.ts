@@ -3,13 +3,13 @@ import { expect, test } from 'vitest';
 import type { SequenceStep } from '../../data-plane/infer.ts';
 import { ModelInferRequestSchema } from '../../proto/generated/inference/grpc_service_pb.ts';
 import { grpcDefaults, resolveGrpcConfig } from './config.ts';
-import { type DecodedRequest, decodeRequest } from './decode-request.ts';
+import { type DecodedGrpcRequest, decodeRequest } from './decode-request.ts';
 import { InferMessageReader } from './infer-message.ts';
 
 const reader = new InferMessageReader(grpcDefaults);
 type Init = MessageInitShape<typeof ModelInferRequestSchema>;
 
-function decode(init: Init, timeoutMs?: number): DecodedRequest {
+function decode(init: Init, timeoutMs?: number): DecodedGrpcRequest {
   const bytes = toBinary(ModelInferRequestSchema, create(ModelInferRequestSchema, { modelName: 'm', ...init }));
   return decodeRequest(reader.read(bytes), {
     caller: '10.0.0.9',

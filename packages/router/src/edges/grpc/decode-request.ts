@@ -6,12 +6,12 @@ import type { InputHead } from '../../data-plane/input-head.ts';
 import { checkInputs } from '../check-inputs.ts';
 import { datatypeFrom } from '../datatype-from.ts';
 import { tighterMs } from '../request-deadline.ts';
-import { doAtOnce, type SlicedWork, sliceBytes } from '../slices/slice-queue.ts';
+import { doAtOnce, type SliceGenerator, sliceBytes } from '../slices/slice-queue.ts';
 import type { InferMessage, InferParameters, InputMessage } from './infer-message.ts';
-import { noRequestParameters, requestParametersFrom } from './request-parameters.ts';
+import { grpcRequestParametersFrom, noGrpcRequestParameters } from './request-parameters.ts';
 import { tensorDataFrom } from './tensor-contents.ts';
 
-export interface DecodedRequest {
+export interface DecodedGrpcRequest {
   readonly request: InferRequest;
   /** How many classes to name instead of an output's tensor, by output; empty in nearly every request. */
   readonly classes: ReadonlyMap<string, number>;
@@ -31,9 +31,10 @@ export interface CallConditions {
   readonly deadlineAfter: DataPlane['deadlineAfter'];
 }
 
-export function decodeRequest(message: InferMessage, call: CallConditions): DecodedRequest {
+export function decodeRequest(message: InferMessage, call: CallConditions): DecodedGrpcRequest {
   const { modelName, modelVersion, id } = message;
-  const parameters = message.parameters.size === 0 ? noRequestParameters : requestParametersFrom(message.parameters);
+  const parameters =
+    message.parameters.size === 0 ? noGrpcRequestParameters : grpcRequestParametersFrom(message.parameters);
   let outputs = noNames;
   let classes = noClasses;
   if (message.outputs.length > 0) {
@@ -101,7 +102,7 @@ export function hasLongContents({ inputs }: InferMessage): boolean {
 }
 
 /** Reads long contents in slices, before the request is decoded; what is said of the inputs is checked before that. */
-export function* readContents(message: InferMessage, catalogue: Catalogue): SlicedWork<void> {
+export function* readContents(message: InferMessage, catalogue: Catalogue): SliceGenerator<void> {
   const { modelName: model, modelVersion: version, id, inputs } = message;
   const heads = inputs.map(({ name, datatype, shape }) => ({ name, datatype: datatypeFrom(datatype, name), shape }));
   checkInputs({ model, version, id }, heads, catalogue);

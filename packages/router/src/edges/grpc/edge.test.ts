@@ -3,14 +3,14 @@ import { InferenceError } from '@millrace/protocol';
 import { afterEach, expect, test } from 'vitest';
 import { ErrorInfoSchema } from '../../proto/generated/google/rpc/error_details_pb.ts';
 import { ModelInferRequestSchema, ModelInferResponseSchema } from '../../proto/generated/inference/grpc_service_pb.ts';
-import { type Served, serveEdge } from './testing/served-edge.ts';
+import { type ServedEdge, serveEdge } from './testing/served-edge.ts';
 
-let open: Served | undefined;
+let open: ServedEdge | undefined;
 afterEach(async () => {
   await open?.server.close();
 });
 
-async function serve(callerHeader = ''): Promise<Served> {
+async function serve(callerHeader = ''): Promise<ServedEdge> {
   open = await serveEdge(callerHeader);
   return open;
 }

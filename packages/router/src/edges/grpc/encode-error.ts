@@ -12,7 +12,7 @@ import { takeRefusedCallCode } from './refused-call.ts';
 /** Who coined the reasons that `ErrorInfo` gives. */
 const errorDomain = 'millrace';
 
-export interface EncodeErrorOptions {
+export interface GrpcErrorOptions {
   /** What `RetryInfo` says where the catalogue advises a later attempt and nothing better is known. */
   readonly retryAfterSeconds: number;
   /** Hears of defects; the caller is told only that there was one. */
@@ -20,7 +20,7 @@ export interface EncodeErrorOptions {
 }
 
 /** Makes the function that turns whatever a handler threw into what its caller is told. */
-export function createErrorEncoder({ retryAfterSeconds, onError }: EncodeErrorOptions): (error: unknown) => RpcError {
+export function createErrorEncoder({ retryAfterSeconds, onError }: GrpcErrorOptions): (error: unknown) => RpcError {
   // A server that refuses because it is full refuses often: what does not depend on the message is made once.
   const detailsByCode = new Map<ErrorCode, readonly ErrorDetail[]>();
   const detailsOf = (code: ErrorCode): readonly ErrorDetail[] => {

@@ -1,7 +1,7 @@
 /** Metadata and configuration of a model as messages. */
 import { create, fromJson, type JsonValue, type MessageInitShape } from '@bufbuild/protobuf';
 import type { TensorSpec } from '@millrace/protocol';
-import type { ModelView, JsonValue as SeamJsonValue } from '../../model/model-view.ts';
+import type { ModelView, ReadonlyJsonValue as SeamJsonValue } from '../../model/model-view.ts';
 import {
   type ModelConfigResponse,
   ModelConfigResponseSchema,
@@ -12,7 +12,7 @@ import {
 import { ModelConfigSchema } from '../../proto/generated/inference/model_config_pb.ts';
 
 /** `versions` are the ready ones, or the one that was asked for. */
-export function encodeModelMetadata(view: ModelView, versions: readonly string[]): ModelMetadataResponse {
+export function modelMetadataMessage(view: ModelView, versions: readonly string[]): ModelMetadataResponse {
   return create(ModelMetadataResponseSchema, {
     name: view.name,
     versions: [...versions],
@@ -31,7 +31,7 @@ function tensorMetadata({
 }
 
 /** The configuration is kept in the JSON form of this very message. */
-export function encodeModelConfig(view: ModelView): ModelConfigResponse {
+export function modelConfigMessage(view: ModelView): ModelConfigResponse {
   const config = fromJson(ModelConfigSchema, withoutBigints(view.config), { ignoreUnknownFields: true });
   return create(ModelConfigResponseSchema, { config });
 }

@@ -1,12 +1,12 @@
 import { afterEach, expect, test, vi } from 'vitest';
-import { type Served, serveEdge, streamed } from './testing/served-edge.ts';
+import { type ServedEdge, serveEdge, streamed } from './testing/served-edge.ts';
 
-let open: Served | undefined;
+let open: ServedEdge | undefined;
 afterEach(async () => {
   await open?.server.close();
 });
 
-async function serve(): Promise<Served> {
+async function serve(): Promise<ServedEdge> {
   open = await serveEdge();
   return open;
 }

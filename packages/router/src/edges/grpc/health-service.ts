@@ -14,7 +14,7 @@ import {
   HealthCheckResponse_ServingStatus as ServingStatus,
 } from '../../proto/generated/grpc/health/v1/health_pb.ts';
 import { takeReadinessProblem } from '../model-readiness.ts';
-import type { SlicedWork } from '../slices/slice-queue.ts';
+import type { SliceGenerator } from '../slices/slice-queue.ts';
 import type { AddedService } from './added-service.ts';
 import type { CallTurns } from './call-turns.ts';
 import { codecOf } from './message-codec.ts';
@@ -88,7 +88,7 @@ export class HealthService implements AddedService {
     return create(HealthCheckResponseSchema, { status });
   }
 
-  *#list(): SlicedWork<MessageParts> {
+  *#list(): SliceGenerator<MessageParts> {
     const names = new Set([...this.#serviceNames, ...this.#catalogue.statuses().map(({ name }) => name)]);
     return yield* encodeInParts(HealthListResponseSchema, [...names], healthsPerTurn, (some) => ({
       statuses: Object.fromEntries(some.map((name) => [name, { status: this.#statusOf(name) }])),

@@ -1,14 +1,14 @@
 /** Inferences over gRPC: one a call, or many on a stream. */
 import { bidi, type RpcError, type RpcMethod, unary } from '@millrace/http';
 import type { GrpcConfig } from './config.ts';
-import type { InferOperation } from './infer.ts';
+import type { GrpcInferOperation } from './infer.ts';
 import { inferRequestCodec, inferResponseCodec, streamRequestCodec, streamResponseCodec } from './infer-codec.ts';
 import type { StreamInferOperation } from './stream-infer.ts';
 
 export const inferMethodName = 'ModelInfer';
 
 export function modelInfer(
-  operation: InferOperation,
+  operation: GrpcInferOperation,
   config: GrpcConfig,
   errorFrom: (error: unknown) => RpcError,
 ): RpcMethod {

@@ -6,16 +6,16 @@ import type { DataPlane, InferAnswer } from '../../data-plane/infer.ts';
 import type { InferStream, StreamInput, StreamOptions } from '../../data-plane/streams/infer-stream.ts';
 import type { CallerRule } from '../caller.ts';
 import { checkClassification, classifiedAtOnceBytesMax, classify } from '../classification/classify.ts';
-import { doAtOnce, type SlicedWork, type SliceQueue } from '../slices/slice-queue.ts';
-import type { CallHead } from './call-turns.ts';
+import { doAtOnce, type SliceGenerator, type SliceQueue } from '../slices/slice-queue.ts';
+import type { CallFacts } from './call-turns.ts';
 import type { GrpcConfig } from './config.ts';
-import { type DecodedRequest, decodeRequest, hasLongContents, readContents } from './decode-request.ts';
+import { type DecodedGrpcRequest, decodeRequest, hasLongContents, readContents } from './decode-request.ts';
 import type { InferResponse } from './encode-response.ts';
 import type { InferMessage } from './infer-message.ts';
 import { JsonRequest } from './json-request.ts';
 import { encodeJson, isLongAsJson, type JsonResponse } from './json-response.ts';
 
-export interface InferDependencies {
+export interface GrpcInferDependencies {
   readonly dataPlane: DataPlane;
   readonly catalogue: Catalogue;
   readonly config: GrpcConfig;
@@ -23,15 +23,15 @@ export interface InferDependencies {
   readonly slices: SliceQueue;
 }
 
-export type InferCall = UnaryCall<InferResponse | JsonResponse>;
+export type UnaryInferCall = UnaryCall<InferResponse | JsonResponse>;
 
 /** A request of a stream. */
-export interface StreamedRequest extends Pick<DecodedRequest, 'request' | 'wantsEnd'> {
+export interface StreamedRequest extends Pick<DecodedGrpcRequest, 'request' | 'wantsEnd'> {
   /** What is still to be done with its answers; undefined: nothing. */
   readonly finish: StreamInput['finish'];
 }
 
-export class InferOperation {
+export class GrpcInferOperation {
   readonly #dataPlane: DataPlane;
   readonly #catalogue: Catalogue;
   readonly #config: GrpcConfig;
@@ -39,7 +39,7 @@ export class InferOperation {
   readonly #slices: SliceQueue;
   readonly #deadlineAfter: DataPlane['deadlineAfter'];
 
-  constructor({ dataPlane, catalogue, config, callers, slices }: InferDependencies) {
+  constructor({ dataPlane, catalogue, config, callers, slices }: GrpcInferDependencies) {
     this.#dataPlane = dataPlane;
     this.#catalogue = catalogue;
     this.#config = config;
@@ -49,7 +49,7 @@ export class InferOperation {
   }
 
   /** Answers or fails the call when the data plane has; throws what is wrong with the request itself. */
-  run(request: InferMessage | JsonRequest, call: InferCall): void {
+  run(request: InferMessage | JsonRequest, call: UnaryInferCall): void {
     if (request instanceof JsonRequest) {
       this.#runJson(request, call);
       return;
@@ -59,13 +59,13 @@ export class InferOperation {
     } else this.#ask(request, call, false);
   }
 
-  #runJson(request: JsonRequest, call: InferCall): void {
+  #runJson(request: JsonRequest, call: UnaryInferCall): void {
     const { message } = request;
     if (message !== undefined) this.#ask(message, call, true);
     else this.#runLong(this.#readJson(request), call, (read) => this.#ask(read, call, true));
   }
 
-  #runLong(work: SlicedWork<InferMessage>, call: InferCall, ask: (message: InferMessage) => void): void {
+  #runLong(work: SliceGenerator<InferMessage>, call: UnaryInferCall, ask: (message: InferMessage) => void): void {
     this.#slices.run(work, this.callerOf(call), call.signal).then(
       (message) => {
         try {
@@ -83,18 +83,18 @@ export class InferOperation {
     );
   }
 
-  *#readContents(message: InferMessage): SlicedWork<InferMessage> {
+  *#readContents(message: InferMessage): SliceGenerator<InferMessage> {
     yield* readContents(message, this.#catalogue);
     return message;
   }
 
-  *#readJson(request: JsonRequest): SlicedWork<InferMessage> {
+  *#readJson(request: JsonRequest): SliceGenerator<InferMessage> {
     const message = yield* request.readInSlices();
     if (hasLongContents(message)) yield* readContents(message, this.#catalogue);
     return message;
   }
 
-  #ask(message: InferMessage, call: InferCall, isJson: boolean): void {
+  #ask(message: InferMessage, call: UnaryInferCall, isJson: boolean): void {
     const { request, classes } = this.#decode(message, call.timeoutMs, this.callerOf(call));
     this.#dataPlane.infer(request, call.signal).then(
       (answer) => {
@@ -107,7 +107,7 @@ export class InferOperation {
   }
 
   /** To a caller that sent JSON. */
-  #answerJson(answer: InferAnswer, call: InferCall): void {
+  #answerJson(answer: InferAnswer, call: UnaryInferCall): void {
     if (!isLongAsJson(answer)) {
       call.answer(answer, () => answer.release());
       return;
@@ -147,7 +147,7 @@ export class InferOperation {
     return { request, wantsEnd, finish };
   }
 
-  #decode(message: InferMessage, timeoutMs: number | undefined, caller: string): DecodedRequest {
+  #decode(message: InferMessage, timeoutMs: number | undefined, caller: string): DecodedGrpcRequest {
     try {
       const decoded = decodeRequest(message, { caller, timeoutMs, deadlineAfter: this.#deadlineAfter });
       const { classes } = decoded;
@@ -161,7 +161,7 @@ export class InferOperation {
   }
 
   /** Whose requests they are that come by this call. */
-  callerOf(call: CallHead): string {
+  callerOf(call: CallFacts): string {
     // Asking a call for its metadata makes an object, which nearly every request can do without.
     const { peer } = call;
     return this.#callers.readsHeaders(peer) ? this.#callers.callerOf(call.metadata, peer) : peer.owner;
@@ -173,7 +173,12 @@ export class InferOperation {
     checkClassification({ listed, unlisted: { isBinary: true, classes: 0 } }, view);
   }
 
-  #answerClasses(answer: InferAnswer, classes: ReadonlyMap<string, number>, call: InferCall, isJson: boolean): void {
+  #answerClasses(
+    answer: InferAnswer,
+    classes: ReadonlyMap<string, number>,
+    call: UnaryInferCall,
+    isJson: boolean,
+  ): void {
     this.#classified(answer, classes, this.callerOf(call), call.signal).then(
       (response) => {
         const release = (): void => answer.release();
@@ -200,7 +205,7 @@ export class InferOperation {
     return isShort ? doAtOnce(work) : this.#slices.run(work, caller, signal);
   }
 
-  *#classify(answer: InferAnswer, classes: ReadonlyMap<string, number>): SlicedWork<InferResponse> {
+  *#classify(answer: InferAnswer, classes: ReadonlyMap<string, number>): SliceGenerator<InferResponse> {
     const { model, version, id } = answer;
     const view = this.#catalogue.mustFind(model, version);
     const outputs: Tensor[] = [];

@@ -18,7 +18,7 @@ import {
 import { InferTensorContentsSchema, ModelInferRequestSchema } from '../../proto/generated/inference/grpc_service_pb.ts';
 import { bytesInSlices } from '../repository/base64-file.ts';
 import { joinPieces } from '../slices/join-pieces.ts';
-import { type SlicedWork, sliceBytes } from '../slices/slice-queue.ts';
+import { type SliceGenerator, sliceBytes } from '../slices/slice-queue.ts';
 import type { InferMessage, InferMessageReader, InputMessage } from './infer-message.ts';
 import { jsonAtOnceBytesMax, jsonFrom } from './message-codec.ts';
 
@@ -41,7 +41,7 @@ export class JsonRequest {
     this.message = bytes.length > jsonAtOnceBytesMax ? undefined : this.#messageFrom(jsonFrom(bytes));
   }
 
-  *readInSlices(): SlicedWork<InferMessage> {
+  *readInSlices(): SliceGenerator<InferMessage> {
     const bytes = this.#bytes;
     const longValues = new LongValues(bytes);
     while (!longValues.step(searchedBytes)) yield;
@@ -132,13 +132,13 @@ function plainFrom(value: JsonValue): JsonValue {
   return Array.isArray(value) ? value.map(plainFrom) : value;
 }
 
-function* rawBytes(reader: JsonReader, bytes: Uint8Array, span: JsonSpan): SlicedWork<Uint8Array> {
+function* rawBytes(reader: JsonReader, bytes: Uint8Array, span: JsonSpan): SliceGenerator<Uint8Array> {
   if (reader.peekKind() !== 'string') throw new InferenceError('invalid-request', 'raw_input_contents must be base64');
   return yield* bytesInSlices('raw_input_contents', bytes, span);
 }
 
 /** The elements of a list as messages, which one behind the other are a message with all of them. */
-function* contentsOf(reader: JsonReader, bytes: Uint8Array, field: string): SlicedWork<Uint8Array[]> {
+function* contentsOf(reader: JsonReader, bytes: Uint8Array, field: string): SliceGenerator<Uint8Array[]> {
   const parts: Uint8Array[] = [];
   let elements: JsonValue[] = [];
   const encode = (): void => {

@@ -1,6 +1,6 @@
 /** A ModelInferResponse in protobuf's JSON, in slices: tensors are base64 and may be large. */
 import { JsonWriter } from '@millrace/protocol';
-import type { SlicedWork } from '../slices/slice-queue.ts';
+import type { SliceGenerator } from '../slices/slice-queue.ts';
 import type { InferResponse } from './encode-response.ts';
 
 /** An answer that is written already. */
@@ -23,7 +23,7 @@ export function isLongAsJson({ outputs }: InferResponse): boolean {
 }
 
 /** Fields that are empty are left out, as protobuf's JSON has it. */
-export function* encodeJson({ model, version, id, outputs }: InferResponse): SlicedWork<JsonResponse> {
+export function* encodeJson({ model, version, id, outputs }: InferResponse): SliceGenerator<JsonResponse> {
   const writer = new JsonWriter();
   const pieces: Uint8Array[] = [];
   writer.beginObject();

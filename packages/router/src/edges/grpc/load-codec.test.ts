@@ -3,12 +3,12 @@ import { delimitedHead } from '@millrace/protocol';
 import { describe, expect, test } from 'vitest';
 import { RepositoryModelLoadRequestSchema } from '../../proto/generated/inference/grpc_service_pb.ts';
 import { RepositoryLoadRequestSchema } from '../../proto/generated/millrace/v1/management_pb.ts';
-import { overrideFilesMax } from '../repository/load-overrides.ts';
+import { loadFilesMax } from '../repository/load-overrides.ts';
 import { loadCodecOf, loadFieldsMax } from './load-codec.ts';
 
 const content = new Uint8Array([1, 2, 3]);
 const named = <Value>(value: Value): Record<string, Value> =>
-  Object.fromEntries(Array.from({ length: overrideFilesMax }, (_, at) => [`file:1/${at}`, value]));
+  Object.fromEntries(Array.from({ length: loadFilesMax }, (_, at) => [`file:1/${at}`, value]));
 
 function read<Schema extends DescMessage>(schema: Schema, init: MessageInitShape<Schema>) {
   return loadCodecOf(schema).fromProto(toBinary(schema, create(schema, init)));
@@ -17,9 +17,9 @@ function read<Schema extends DescMessage>(schema: Schema, init: MessageInitShape
 test('as many files as a load may bring are read, by both services', () => {
   const parameter = { parameterChoice: { case: 'bytesParam', value: content } } as const;
   const triton = read(RepositoryModelLoadRequestSchema, { modelName: 'm', parameters: named(parameter) });
-  expect(Object.keys(triton.parameters)).toHaveLength(overrideFilesMax);
+  expect(Object.keys(triton.parameters)).toHaveLength(loadFilesMax);
   const own = read(RepositoryLoadRequestSchema, { model: 'm', config: '{}', files: named(content) });
-  expect(Object.keys(own.files)).toHaveLength(overrideFilesMax);
+  expect(Object.keys(own.files)).toHaveLength(loadFilesMax);
 });
 
 test('a file is not looked into', () => {

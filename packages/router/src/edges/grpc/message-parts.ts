@@ -4,7 +4,7 @@
  */
 import { create, type DescMessage, fromBinary, type MessageInitShape, toBinary, toJson } from '@bufbuild/protobuf';
 import type { ResponseCodec } from '@millrace/http';
-import type { SlicedWork } from '../slices/slice-queue.ts';
+import type { SliceGenerator } from '../slices/slice-queue.ts';
 
 /** The parts of a message, in order, each in protobuf's binary form. */
 export type MessageParts = readonly Uint8Array[];
@@ -15,7 +15,7 @@ export function* encodeInParts<Schema extends DescMessage, Item>(
   items: readonly Item[],
   itemsPerPart: number,
   partOf: (items: readonly Item[]) => MessageInitShape<Schema>,
-): SlicedWork<MessageParts> {
+): SliceGenerator<MessageParts> {
   const parts: Uint8Array[] = [];
   for (let at = 0; at < items.length; at += itemsPerPart) {
     parts.push(toBinary(schema, create(schema, partOf(items.slice(at, at + itemsPerPart)))));

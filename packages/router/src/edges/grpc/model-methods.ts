@@ -11,7 +11,7 @@ import {
   ModelReadyResponseSchema,
 } from '../../proto/generated/inference/grpc_service_pb.ts';
 import { takeReadinessProblem } from '../model-readiness.ts';
-import { encodeModelConfig, encodeModelMetadata } from './encode-model.ts';
+import { modelConfigMessage, modelMetadataMessage } from './encode-model.ts';
 import { codecOf } from './message-codec.ts';
 
 export function modelMethods(catalogue: Catalogue): readonly RpcMethod[] {
@@ -31,7 +31,7 @@ export function modelMethods(catalogue: Catalogue): readonly RpcMethod[] {
       response: codecOf(ModelMetadataResponseSchema),
       handle: ({ name, version }) => {
         const view = catalogue.mustFind(name, version);
-        return encodeModelMetadata(view, version === '' ? catalogue.readyVersions(name) : [view.version]);
+        return modelMetadataMessage(view, version === '' ? catalogue.readyVersions(name) : [view.version]);
       },
     }),
     unary({
@@ -39,7 +39,7 @@ export function modelMethods(catalogue: Catalogue): readonly RpcMethod[] {
       isIdempotent: true,
       request: codecOf(ModelConfigRequestSchema),
       response: codecOf(ModelConfigResponseSchema),
-      handle: ({ name, version }) => encodeModelConfig(catalogue.mustFind(name, version)),
+      handle: ({ name, version }) => modelConfigMessage(catalogue.mustFind(name, version)),
     }),
   ];
 }

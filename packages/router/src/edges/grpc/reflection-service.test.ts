@@ -1,14 +1,14 @@
 import { fromBinary } from '@bufbuild/protobuf';
 import { FileDescriptorProtoSchema } from '@bufbuild/protobuf/wkt';
 import { afterEach, expect, test } from 'vitest';
-import { type Served, serveEdge, streamed } from './testing/served-edge.ts';
+import { type ServedEdge, serveEdge, streamed } from './testing/served-edge.ts';
 
-let open: Served | undefined;
+let open: ServedEdge | undefined;
 afterEach(async () => {
   await open?.server.close();
 });
 
-async function serve(): Promise<Served> {
+async function serve(): Promise<ServedEdge> {
   open = await serveEdge();
   return open;
 }

@@ -3,7 +3,7 @@ import type { DescFile } from '@bufbuild/protobuf';
 import { bidi, type RequestStream, type RpcService, type StreamCall } from '@millrace/http';
 import * as v1 from '../../proto/generated/grpc/reflection/v1/reflection_pb.ts';
 import { ServerReflection as ServerReflectionV1alpha } from '../../proto/generated/grpc/reflection/v1alpha/reflection_pb.ts';
-import type { SlicedWork } from '../slices/slice-queue.ts';
+import type { SliceGenerator } from '../slices/slice-queue.ts';
 import type { CallTurns } from './call-turns.ts';
 import { codecOf } from './message-codec.ts';
 import { type ReflectionAnswer, ReflectionAnswers, reflectionAnswerCodec } from './reflection-answers.ts';
@@ -61,7 +61,7 @@ export class ReflectionService {
     return undefined;
   }
 
-  *#answer(request: Request): SlicedWork<ReflectionAnswer> {
+  *#answer(request: Request): SliceGenerator<ReflectionAnswer> {
     const answer = this.#answers.answerTo(request);
     yield;
     return answer;

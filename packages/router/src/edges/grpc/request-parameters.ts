@@ -5,7 +5,7 @@ import { timeoutMsFromParameter, timeoutParameter } from '../request-deadline.ts
 import { scheduleKeys, sequenceStepFrom } from '../schedule-parameters.ts';
 import type { InferParameter, InferParameters } from './infer-message.ts';
 
-export interface RequestParameters {
+export interface GrpcRequestParameters {
   readonly timeoutMs: number | undefined;
   /** Infinity: not set. */
   readonly queueTimeoutMs: number;
@@ -16,7 +16,7 @@ export interface RequestParameters {
   readonly wantsEnd: boolean;
 }
 
-export const noRequestParameters: RequestParameters = {
+export const noGrpcRequestParameters: GrpcRequestParameters = {
   timeoutMs: undefined,
   queueTimeoutMs: Number.POSITIVE_INFINITY,
   priority: 0,
@@ -28,7 +28,7 @@ export const noRequestParameters: RequestParameters = {
 /** The only reserved parameter that a request may set. */
 const emptyFinalResponse = 'triton_enable_empty_final_response';
 
-export function requestParametersFrom(parameters: InferParameters): RequestParameters {
+export function grpcRequestParametersFrom(parameters: InferParameters): GrpcRequestParameters {
   const forModel = new Map<string, ParameterValue>();
   let timeoutMs: number | undefined;
   let wantsEnd = false;

@@ -6,7 +6,7 @@ import type { OpenInferenceParts } from '../open-inference.ts';
 import type { SliceQueue } from '../slices/slice-queue.ts';
 import type { CallTurns } from './call-turns.ts';
 import type { GrpcConfig } from './config.ts';
-import { InferOperation } from './infer.ts';
+import { GrpcInferOperation } from './infer.ts';
 import { modelInfer, modelStreamInfer } from './infer-methods.ts';
 import { modelMethods } from './model-methods.ts';
 import { repositoryMethods } from './repository-methods.ts';
@@ -29,7 +29,7 @@ export interface InferenceService extends RpcService {
 
 export function inferenceService(dependencies: GrpcDependencies): InferenceService {
   const { catalogue, config, errorFrom, management, statistics } = dependencies;
-  const operation = new InferOperation(dependencies);
+  const operation = new GrpcInferOperation(dependencies);
   const streams = new StreamInferOperation({
     operation,
     limits: {

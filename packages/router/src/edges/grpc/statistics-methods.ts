@@ -5,7 +5,7 @@ import {
   ModelStatisticsRequestSchema,
   ModelStatisticsResponseSchema,
 } from '../../proto/generated/inference/grpc_service_pb.ts';
-import type { SlicedWork } from '../slices/slice-queue.ts';
+import type { SliceGenerator } from '../slices/slice-queue.ts';
 import type { CallTurns } from './call-turns.ts';
 import { versionStatistics } from './encode-statistics.ts';
 import { codecOf } from './message-codec.ts';
@@ -15,7 +15,7 @@ import { encodeInParts, type MessageParts, partsCodec } from './message-parts.ts
 export const statisticsPerTurn = 16;
 
 export function statisticsMethods(statistics: Statistics, turns: CallTurns): readonly RpcMethod[] {
-  const encode = function* (name: string, version: string): SlicedWork<MessageParts> {
+  const encode = function* (name: string, version: string): SliceGenerator<MessageParts> {
     return yield* encodeInParts(
       ModelStatisticsResponseSchema,
       statistics.of(name, version),

@@ -14,11 +14,11 @@ import { catalogueOf, viewOf } from '../rest/testing/echo-double.ts';
 import { SliceQueue } from '../slices/slice-queue.ts';
 import { grpcDefaults } from './config.ts';
 import { encodeStreamResponse } from './encode-stream-response.ts';
-import { InferOperation } from './infer.ts';
+import { GrpcInferOperation } from './infer.ts';
 import { type InferMessage, InferMessageReader } from './infer-message.ts';
 import { StreamInferOperation } from './stream-infer.ts';
 import { CallDouble, RequestsDouble } from './testing/call-double.ts';
-import { type Served, serveEdge, streamed } from './testing/served-edge.ts';
+import { type ServedEdge, serveEdge, streamed } from './testing/served-edge.ts';
 
 interface Held {
   readonly request: InferRequest;
@@ -78,7 +78,7 @@ function message(id: string, sequence = 0n): InferMessage {
 
 function open(metadata: Readonly<Record<string, string>> = {}, requestsMax = 8, slotWaitBytesMax = 1000) {
   const plane = new HeldDataPlane();
-  const operation = new InferOperation({
+  const operation = new GrpcInferOperation({
     dataPlane: plane,
     catalogue: catalogueOf(viewOf('m')),
     config: grpcDefaults,
@@ -317,7 +317,7 @@ test('every response says that it is the last of its request', () => {
 });
 
 describe('behind a socket', () => {
-  let served: Served | undefined;
+  let served: ServedEdge | undefined;
   afterEach(async () => {
     await served?.server.close();
   });

@@ -4,9 +4,9 @@ import { type RequestStream, RpcError, type StreamCall } from '@millrace/http';
 import { InferenceError } from '@millrace/protocol';
 import type { InferAnswer, InferRequest } from '../../data-plane/infer.ts';
 import type { InferStream, StreamEnding, StreamInput, StreamOutput } from '../../data-plane/streams/infer-stream.ts';
-import type { CallHead } from './call-turns.ts';
+import type { CallFacts } from './call-turns.ts';
 import type { StreamResponse } from './encode-stream-response.ts';
-import type { InferOperation, StreamedRequest } from './infer.ts';
+import type { GrpcInferOperation, StreamedRequest } from './infer.ts';
 import type { InferMessage } from './infer-message.ts';
 
 /** A message of the stream, or why it cannot be taken; then its id is not known. */
@@ -14,11 +14,11 @@ export type StreamedMessage = InferMessage | InferenceError;
 
 /** What is used of the messages of a call, and of the call. */
 export type StreamedRequests = Pick<RequestStream<StreamedMessage>, 'listen' | 'pause' | 'resume' | 'done'>;
-export type InferCall = CallHead &
+export type StreamInferCall = CallFacts &
   Pick<StreamCall<StreamResponse>, 'memory' | 'signal' | 'start' | 'send' | 'onRoom' | 'end' | 'fail' | 'whenEnded'>;
 
 export interface StreamInferParts {
-  readonly operation: InferOperation;
+  readonly operation: GrpcInferOperation;
   readonly limits: StreamWindowLimits;
   readonly errorFrom: (error: unknown) => RpcError;
 }
@@ -42,7 +42,7 @@ export class StreamInferOperation {
     this.#parts = parts;
   }
 
-  serve(requests: StreamedRequests, call: InferCall): undefined {
+  serve(requests: StreamedRequests, call: StreamInferCall): undefined {
     const stream = new StreamedCall(requests, call, this.#parts);
     this.#streams.add(stream);
     call.whenEnded(() => {
@@ -61,13 +61,13 @@ export class StreamInferOperation {
 
 class StreamedCall {
   readonly #requests: StreamedRequests;
-  readonly #call: InferCall;
+  readonly #call: StreamInferCall;
   readonly #parts: StreamInferParts;
   readonly #caller: string;
   readonly #failsByStatus: boolean;
   readonly #stream: InferStream<StreamedInput>;
 
-  constructor(requests: StreamedRequests, call: InferCall, parts: StreamInferParts) {
+  constructor(requests: StreamedRequests, call: StreamInferCall, parts: StreamInferParts) {
     this.#requests = requests;
     this.#call = call;
     this.#parts = parts;

@@ -9,7 +9,7 @@ import {
   quote,
 } from '@millrace/protocol';
 import { joinPieces } from '../slices/join-pieces.ts';
-import type { SlicedWork } from '../slices/slice-queue.ts';
+import type { SliceGenerator } from '../slices/slice-queue.ts';
 import { MalformedMessage, ProtoCursor, wireType } from './proto-cursor.ts';
 
 /** Which field holds which datatypes; the first is the one that messages name. */
@@ -37,7 +37,7 @@ const stepsPerSlice = 16 * 1024;
 const copiedBytesMax = 1024 * 1024;
 
 /** Throws an InferenceError when the contents are not of the input's datatype. In slices, for elements may be many. */
-export function* tensorDataFrom(contents: Uint8Array, of: ContentsOf): SlicedWork<Uint8Array> {
+export function* tensorDataFrom(contents: Uint8Array, of: ContentsOf): SliceGenerator<Uint8Array> {
   const field = yield* takeOnlyField(contents, of);
   if (field === 0) return new Uint8Array(0);
   if (field === 8) return yield* bytesElements(contents);
@@ -47,7 +47,7 @@ export function* tensorDataFrom(contents: Uint8Array, of: ContentsOf): SlicedWor
 }
 
 /** The one field that has elements, which must be the datatype's; 0 for none. */
-function* takeOnlyField(contents: Uint8Array, { input, model, datatype }: ContentsOf): SlicedWork<number> {
+function* takeOnlyField(contents: Uint8Array, { input, model, datatype }: ContentsOf): SliceGenerator<number> {
   const cursor = new ProtoCursor(contents);
   let only = 0;
   let steps = 0;
@@ -73,7 +73,7 @@ function* takeOnlyField(contents: Uint8Array, { input, model, datatype }: Conten
 }
 
 /** Packed floats lie as the tensor does: one packed field is handed on as it is. */
-function* fixedElements(contents: Uint8Array, field: number, size: 4 | 8): SlicedWork<Uint8Array> {
+function* fixedElements(contents: Uint8Array, field: number, size: 4 | 8): SliceGenerator<Uint8Array> {
   const cursor = new ProtoCursor(contents);
   const parts: Uint8Array[] = [];
   for (let tag = cursor.nextTag(); tag !== 0; tag = cursor.nextTag()) {
@@ -93,7 +93,7 @@ function* fixedElements(contents: Uint8Array, field: number, size: 4 | 8): Slice
   return yield* joinPieces(parts);
 }
 
-function* integerElements(contents: Uint8Array, field: number, of: ContentsOf): SlicedWork<Uint8Array> {
+function* integerElements(contents: Uint8Array, field: number, of: ContentsOf): SliceGenerator<Uint8Array> {
   const cursor = new ProtoCursor(contents);
   // The field is of integers, so the datatype is.
   const datatype = of.datatype as FixedSizeDatatype;
@@ -129,7 +129,7 @@ function* integerElements(contents: Uint8Array, field: number, of: ContentsOf): 
 }
 
 /** Counted first, so that the elements take the memory they need and no more. */
-function* countVarints(cursor: ProtoCursor, field: number): SlicedWork<number> {
+function* countVarints(cursor: ProtoCursor, field: number): SliceGenerator<number> {
   let count = 0;
   let steps = 0;
   for (let tag = cursor.nextTag(); tag !== 0; tag = cursor.nextTag()) {
@@ -159,7 +159,7 @@ function refuseRange(value: number, index: number, { input, datatype }: Contents
 }
 
 /** BYTES elements as a tensor has them: each behind its length. */
-function* bytesElements(contents: Uint8Array): SlicedWork<Uint8Array> {
+function* bytesElements(contents: Uint8Array): SliceGenerator<Uint8Array> {
   const cursor = new ProtoCursor(contents);
   const elementTag = (8 << 3) | wireType.delimited;
   let bytes = 0;

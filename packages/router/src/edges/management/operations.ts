@@ -3,7 +3,7 @@
  * so that each refusal has the same code and the same words on all of them.
  */
 import { InferenceError, quote } from '@millrace/protocol';
-import type { TrafficChange, TrafficPolicy } from '../../catalogue/contexts/traffic-policy.ts';
+import type { TrafficChange, TrafficPolicy } from '../../catalogue/traffic/traffic-policy.ts';
 import type {
   ContextStatus,
   IndexEntry,

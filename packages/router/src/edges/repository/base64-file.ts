@@ -1,5 +1,5 @@
 import { InferenceError, JsonReader, type JsonSpan, quote, unescapedPart } from '@millrace/protocol';
-import { type SlicedWork, sliceBytes } from '../slices/slice-queue.ts';
+import { type SliceGenerator, sliceBytes } from '../slices/slice-queue.ts';
 
 /** The bytes of a file that JSON carries. Node's reader skips what is not base64; a file must not lose bytes that way. */
 export function fileFromBase64(name: string, text: string): Uint8Array {
@@ -14,13 +14,13 @@ export function* fileInSlices(
   json: Uint8Array,
   span: JsonSpan,
   grow: (bytes: number) => void,
-): SlicedWork<Uint8Array> {
+): SliceGenerator<Uint8Array> {
   grow(bytesMaxOf(span));
   return yield* bytesInSlices(name, json, span);
 }
 
 /** The bytes of a base64 string as it lies in JSON. */
-export function* bytesInSlices(name: string, json: Uint8Array, span: JsonSpan): SlicedWork<Uint8Array> {
+export function* bytesInSlices(name: string, json: Uint8Array, span: JsonSpan): SliceGenerator<Uint8Array> {
   const reader = new JsonReader(json, span);
   const bytes = Buffer.allocUnsafeSlow(bytesMaxOf(span));
   let written = 0;

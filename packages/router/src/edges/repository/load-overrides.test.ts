@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { loadOverridesFrom, overrideFilesMax } from './load-overrides.ts';
+import { loadFilesMax, loadOverridesFrom } from './load-overrides.ts';
 
 const file = new Uint8Array([1]);
 
@@ -27,7 +27,7 @@ describe('a path that leads elsewhere is refused', () => {
 });
 
 test('more files than the maximum are refused, the maximum itself is not', () => {
-  const names = Array.from({ length: overrideFilesMax }, (_, index) => [`1/${index}`, file] as const);
-  expect(loadOverridesFrom('{}', new Map(names))?.files?.size).toBe(overrideFilesMax);
+  const names = Array.from({ length: loadFilesMax }, (_, index) => [`1/${index}`, file] as const);
+  expect(loadOverridesFrom('{}', new Map(names))?.files?.size).toBe(loadFilesMax);
   expect(() => loadOverridesFrom('{}', new Map([...names, ['1/more', file]]))).toThrow(/at most 1024 files/);
 });

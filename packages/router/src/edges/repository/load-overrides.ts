@@ -3,7 +3,7 @@ import { InferenceError, quote } from '@millrace/protocol';
 import type { LoadOverrides } from '../../management/management.ts';
 
 /** A model of more files is better put into the repository. */
-export const overrideFilesMax = 1024;
+export const loadFilesMax = 1024;
 const overridePathCharactersMax = 512;
 
 /** Undefined when the load brings nothing. Throws `invalid-request` with what is wrong. */
@@ -11,8 +11,8 @@ export function loadOverridesFrom(
   config: string | undefined,
   files: ReadonlyMap<string, Uint8Array>,
 ): LoadOverrides | undefined {
-  if (files.size > overrideFilesMax) {
-    throw invalid(`a load brings at most ${overrideFilesMax} files, this one brings ${files.size}`);
+  if (files.size > loadFilesMax) {
+    throw invalid(`a load brings at most ${loadFilesMax} files, this one brings ${files.size}`);
   }
   for (const path of files.keys()) {
     const problem = pathProblem(path);

@@ -9,7 +9,7 @@ import {
   quote,
   readJsonValue,
 } from '@millrace/protocol';
-import { type SlicedWork, sliceBytes } from '../slices/slice-queue.ts';
+import { type SliceGenerator, sliceBytes } from '../slices/slice-queue.ts';
 import { fileFromBase64, fileInSlices } from './base64-file.ts';
 
 export interface LoadBody {
@@ -36,7 +36,7 @@ export function* readLoadBody(
   bytes: Uint8Array,
   files: FilesOfBody,
   grow: (bytes: number) => void,
-): SlicedWork<LoadBody> {
+): SliceGenerator<LoadBody> {
   if (bytes.length === 0) return { body: {}, files: new Map() };
   const longValues = new LongValues(bytes);
   while (!longValues.step(searchedBytes)) yield;

@@ -8,8 +8,8 @@ import { isClassifying } from '../classification/classify.ts';
 import type { SliceQueue } from '../slices/slice-queue.ts';
 import type { EncodedAnswer } from './answer-template.ts';
 import type { RestConfig } from './config.ts';
-import type { DecodedRequest } from './decode-request.ts';
-import { type EncodeContext, encodeAnswer, encodeAnswerInSlices, isLongToEncode } from './encode-response.ts';
+import type { DecodedRestRequest } from './decode-request.ts';
+import { type EncodeOptions, encodeAnswer, encodeAnswerInSlices, isLongToEncode } from './encode-response.ts';
 
 /** Room for several slices of an answer in one piece of memory. */
 const slicedWriterBytes = 256 * 1024;
@@ -34,7 +34,7 @@ export class AnswerEncoder {
     return isLongToEncode(answer, form);
   }
 
-  encode(answer: InferAnswer, { form, template }: DecodedRequest): EncodedAnswer {
+  encode(answer: InferAnswer, { form, template }: DecodedRestRequest): EncodedAnswer {
     const known = template?.take(answer);
     if (known !== undefined) return known;
     const encoded = encodeAnswer(answer, this.#contextOf(answer, form), this.#writer);
@@ -59,7 +59,7 @@ export class AnswerEncoder {
       : this.#packing.packLater(pieces, compression, { owner, signal });
   }
 
-  #contextOf({ model, version }: InferAnswer, form: AnswerForm): EncodeContext {
+  #contextOf({ model, version }: InferAnswer, form: AnswerForm): EncodeOptions {
     const view = isClassifying(form) ? this.#catalogue.mustFind(model, version) : undefined;
     return { form, view, limits: this.#config };
   }

@@ -19,7 +19,7 @@ interface OutputTemplate extends Omit<Tensor, 'data'> {
 }
 
 /** Where the template of such answers lies, once there is one. */
-export class TemplateSlot {
+export class AnswerTemplateCache {
   #template: AnswerTemplate | undefined = undefined;
 
   take(answer: InferAnswer): EncodedAnswer | undefined {

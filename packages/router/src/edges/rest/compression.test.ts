@@ -3,7 +3,12 @@ import { MemoryRefused, type RequestMemory, TurnGate } from '@millrace/http';
 import { Cancellation, neverCancelled } from '@millrace/protocol';
 import { describe, expect, test } from 'vitest';
 import { SliceQueue } from '../slices/slice-queue.ts';
-import { decompress as decompressInto, type Packing, requestPackingFrom, type Unpacking } from './decompress.ts';
+import {
+  type BodyUnpacking,
+  decompressBody as decompressInto,
+  type Packing,
+  requestPackingFrom,
+} from './decompress.ts';
 import { inferenceErrorFrom } from './encode-error.ts';
 
 interface CountedMemory extends RequestMemory {
@@ -26,10 +31,10 @@ function memoryOf(bytesMax: number): CountedMemory {
 
 const limits = { bodyBytesMax: 100_000, zlibSyncBytesMax: 1000 };
 const parts = { zlibSyncBytesMax: limits.zlibSyncBytesMax, gate: new TurnGate(2), slices: new SliceQueue() };
-const unpackingOf = (packing: Packing, more: Partial<Unpacking> = {}): Unpacking => {
+const unpackingOf = (packing: Packing, more: Partial<BodyUnpacking> = {}): BodyUnpacking => {
   return { packing, isJson: false, bytesMax: limits.bodyBytesMax, owner: 'a', signal: neverCancelled, ...more };
 };
-const decompress = (packed: Uint8Array, packing: Packing, more: Partial<Unpacking> = {}) =>
+const decompress = (packed: Uint8Array, packing: Packing, more: Partial<BodyUnpacking> = {}) =>
   decompressInto(packed, unpackingOf(packing, more), parts, memoryOf(1_000_000));
 const small = Buffer.from('a small body');
 const large = Buffer.from(Array.from({ length: 50_000 }, (_, index) => (index * index * 7) & 0xff));
@@ -93,7 +98,7 @@ describe('requests', () => {
     const gate = new TurnGate(2);
     const bomb = gzipSync(new Uint8Array(5_000_000));
     const caller = new Cancellation();
-    const unpack = (signal: Unpacking['signal']) =>
+    const unpack = (signal: BodyUnpacking['signal']) =>
       decompressInto(bomb, unpackingOf('gzip', { signal }), { ...parts, gate }, memoryOf(1e9));
     const all = [...Array.from({ length: 5 }, () => unpack(neverCancelled)), unpack(caller)];
     expect([gate.inside, gate.waiting]).toEqual([2, 4]);

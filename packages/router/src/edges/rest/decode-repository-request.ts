@@ -13,7 +13,7 @@ export function parametersOf({ parameters }: JsonObject): JsonObject {
   throw invalid("'parameters' must be an object");
 }
 
-export function takeBoolean(object: JsonObject, name: string): boolean {
+export function booleanMember(object: JsonObject, name: string): boolean {
   const value = object[name] ?? false;
   if (typeof value === 'boolean') return value;
   throw invalid(`'${name}' must be true or false`);

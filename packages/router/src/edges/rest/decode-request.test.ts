@@ -3,18 +3,18 @@ import { encodeBytesElements } from '@millrace/protocol';
 import { describe, expect, test } from 'vitest';
 import type { SequenceStep } from '../../data-plane/infer.ts';
 import {
-  binary,
   binaryRequest,
-  bytesOf,
+  binarySize,
   catalogueOf,
   echoEdge,
   input,
   jsonRequest,
+  typedBytes,
   viewOf,
 } from './testing/echo-double.ts';
 
-const floats = bytesOf(new Float32Array([1.5, -2]));
-const longs = bytesOf(new BigInt64Array([2n ** 62n + 1n]));
+const floats = typedBytes(new Float32Array([1.5, -2]));
+const longs = typedBytes(new BigInt64Array([2n ** 62n + 1n]));
 
 describe('requests', () => {
   test('JSON data reaches the data plane as little-endian bytes, flat or nested, in any key order', async () => {
@@ -46,7 +46,7 @@ describe('requests', () => {
   test('binary data reaches the data plane as views of the body', async () => {
     const { call, dataPlane } = echoEdge();
     const request = binaryRequest(
-      { inputs: [input('a', 'FP32', [2], binary(8)), input('b', 'INT64', [1], binary(8))] },
+      { inputs: [input('a', 'FP32', [2], binarySize(8)), input('b', 'INT64', [1], binarySize(8))] },
       floats,
       longs,
     );
@@ -62,9 +62,9 @@ describe('requests', () => {
       binaryRequest(
         {
           inputs: [
-            input('a', 'FP32', [2], binary(8)),
+            input('a', 'FP32', [2], binarySize(8)),
             input('b', 'INT64', [2], { data: [1, -9] }),
-            input('c', 'BYTES', [1], binary(6)),
+            input('c', 'BYTES', [1], binarySize(6)),
           ],
         },
         floats,
@@ -154,7 +154,7 @@ describe('requests', () => {
 
   test('packed bodies are unpacked; the header length is that of the JSON inside', async () => {
     const { call } = echoEdge();
-    const plain = binaryRequest({ inputs: [input('x', 'FP32', [2], binary(8))] }, floats);
+    const plain = binaryRequest({ inputs: [input('x', 'FP32', [2], binarySize(8))] }, floats);
     const headers = [...(plain.headers ?? []), ['content-encoding', 'gzip'] as const];
     const reply = await call({ ...plain, headers, body: gzipSync(plain.body) });
     expect(reply.status).toBe(200);

@@ -5,13 +5,13 @@ import { type DataPlane, type InferRequest, noTrail } from '../../data-plane/inf
 import { checkInputs } from '../check-inputs.ts';
 import { type AnswerForm, binaryForm } from '../classification/answer-form.ts';
 import { tighterMs } from '../request-deadline.ts';
-import { type SlicedWork, sliceBytes } from '../slices/slice-queue.ts';
-import type { TemplateSlot } from './answer-template.ts';
+import { type SliceGenerator, sliceBytes } from '../slices/slice-queue.ts';
+import type { AnswerTemplateCache } from './answer-template.ts';
 import { BinaryTail } from './binary-tail.ts';
 import { resolveInputs } from './decode-inputs.ts';
 import { type DecodeLimits, type InferJson, InferJsonReader } from './infer-json.ts';
 import { rawBinaryInput } from './raw-binary.ts';
-import { noRequestParameters } from './request-parameters.ts';
+import { noRestRequestParameters } from './request-parameters.ts';
 
 export const headerLengthField = 'inference-header-content-length';
 
@@ -27,11 +27,11 @@ export interface RequestFrame {
   readonly deadlineAfter: DataPlane['deadlineAfter'];
 }
 
-export interface DecodedRequest {
+export interface DecodedRestRequest {
   readonly request: InferRequest;
   readonly form: AnswerForm;
   /** Where answers like one another are remembered, if the request is. */
-  readonly template: TemplateSlot | undefined;
+  readonly template: AnswerTemplateCache | undefined;
 }
 
 export class RequestDecoder {
@@ -50,14 +50,18 @@ export class RequestDecoder {
     return (jsonBytes ?? body.byteLength) > sliceBytes;
   }
 
-  decode(frame: RequestFrame, body: Uint8Array): DecodedRequest {
+  decode(frame: RequestFrame, body: Uint8Array): DecodedRestRequest {
     if (frame.jsonBytes === 0) return decodeRawBinary(frame, body, this.#catalogue);
     const jsonBytes = this.#mustKnowJsonBytes(frame, body);
     return decodedFrom(frame, body, jsonBytes, this.#jsons.read(body, jsonBytes));
   }
 
   /** The same in slices. What is said of the inputs is checked against the model before their data is read. */
-  *decodeInSlices(frame: RequestFrame, body: Uint8Array, grow: (bytes: number) => void): SlicedWork<DecodedRequest> {
+  *decodeInSlices(
+    frame: RequestFrame,
+    body: Uint8Array,
+    grow: (bytes: number) => void,
+  ): SliceGenerator<DecodedRestRequest> {
     const jsonBytes = this.#mustKnowJsonBytes(frame, body);
     const { model, version } = frame;
     const check = ({ id, inputs }: InferJson): void => {
@@ -91,7 +95,7 @@ export function jsonTooLarge(jsonBytes: number | undefined, jsonBytesMax: number
   );
 }
 
-function decodedFrom(frame: RequestFrame, body: Uint8Array, jsonBytes: number, json: InferJson): DecodedRequest {
+function decodedFrom(frame: RequestFrame, body: Uint8Array, jsonBytes: number, json: InferJson): DecodedRestRequest {
   const { id, parameters, inputs, outputs, form, template } = json;
   const tail = new BinaryTail(body, jsonBytes, frame.model, frame.jsonBytes !== undefined);
   return {
@@ -131,10 +135,10 @@ export function jsonBytesFromField(values: readonly string[]): number | undefine
   return Number(value);
 }
 
-function decodeRawBinary(frame: RequestFrame, body: Uint8Array, catalogue: Catalogue): DecodedRequest {
+function decodeRawBinary(frame: RequestFrame, body: Uint8Array, catalogue: Catalogue): DecodedRestRequest {
   const { model, version, timeoutMs, caller } = frame;
   const input = rawBinaryInput(catalogue.mustFind(model, version), body);
-  const { forModel: parameters, queueTimeoutMs, priority } = noRequestParameters;
+  const { forModel: parameters, queueTimeoutMs, priority } = noRestRequestParameters;
   return {
     request: {
       target: { model, version, id: '', parameters, outputs: [], sequence: undefined },

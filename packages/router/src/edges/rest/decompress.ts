@@ -33,7 +33,7 @@ export function requestPackingFrom(contentEncoding: string | undefined): Packing
 }
 
 /** How a body is unpacked, for whom, and how far. */
-export interface Unpacking {
+export interface BodyUnpacking {
   readonly packing: Packing;
   /** The body is JSON and nothing else, which has a limit of its own. */
   readonly isJson: boolean;
@@ -61,9 +61,9 @@ const syncBytesMin = 4096;
 /** Pieces of this size come back from the thread that unpacks. */
 const pieceBytes = 64 * 1024;
 
-export async function decompress(
+export async function decompressBody(
   packed: Uint8Array,
-  unpacking: Unpacking,
+  unpacking: BodyUnpacking,
   { zlibSyncBytesMax, gate, slices }: UnpackingParts,
   memory: RequestMemory,
 ): Promise<Uint8Array> {
@@ -83,7 +83,7 @@ export async function decompress(
 }
 
 /** On threads of the system, a piece at a time: the event loop is free between them. */
-function unpack(packed: Uint8Array, unpacking: Unpacking, memory: RequestMemory): Promise<Uint8Array[]> {
+function unpack(packed: Uint8Array, unpacking: BodyUnpacking, memory: RequestMemory): Promise<Uint8Array[]> {
   const { packing, bytesMax, signal } = unpacking;
   return new Promise((resolve, reject) => {
     const pieces: Uint8Array[] = [];
@@ -122,7 +122,7 @@ function isOverLength(error: unknown): boolean {
   return error instanceof RangeError && 'code' in error && error.code === 'ERR_BUFFER_TOO_LARGE';
 }
 
-function tooLarge({ isJson, bytesMax }: Unpacking): InferenceError {
+function tooLarge({ isJson, bytesMax }: BodyUnpacking): InferenceError {
   return new InferenceError(
     'request-too-large',
     isJson

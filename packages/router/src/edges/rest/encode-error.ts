@@ -13,7 +13,7 @@ export const errorCodeField = 'millrace-error-code';
 
 const utf8 = new TextEncoder();
 
-export interface EncodeErrorOptions {
+export interface RestErrorOptions {
   /** What `retry-after` says where nothing better is known. */
   readonly retryAfterSeconds: number;
   /** Hears of defects; the caller is told only that there was one. */
@@ -21,7 +21,7 @@ export interface EncodeErrorOptions {
 }
 
 /** `{"error": …}` as Triton's clients expect it. Nothing but the message of an `InferenceError` ever leaves. */
-export function encodeError(error: unknown, options: EncodeErrorOptions): HttpResponse {
+export function encodeError(error: unknown, options: RestErrorOptions): HttpResponse {
   if (isDefect(error)) options.onError(error);
   const { code, kind, message, retryAfterMs } = inferenceErrorFrom(error);
   const headers: [string, string][] = [

@@ -2,17 +2,17 @@ import { gunzipSync, inflateSync } from 'node:zlib';
 import { encodeBytesElements } from '@millrace/protocol';
 import { describe, expect, test } from 'vitest';
 import {
-  binary,
   binaryRequest,
-  bytesOf,
+  binarySize,
   catalogueOf,
   echoEdge,
   input,
   jsonRequest,
+  typedBytes,
   viewOf,
 } from './testing/echo-double.ts';
 
-const floats = bytesOf(new Float32Array([1.5, -2]));
+const floats = typedBytes(new Float32Array([1.5, -2]));
 
 describe('answers', () => {
   const two = [input('a', 'FP32', [1, 2], { data: [1.5, -2] }), input('b', 'INT64', [1], { data: [7] })];
@@ -84,7 +84,7 @@ describe('answers', () => {
 
   test('half precision goes out as binary and is refused as JSON', async () => {
     const { call, dataPlane } = echoEdge();
-    const inputs = [input('x', 'FP16', [1], binary(2))];
+    const inputs = [input('x', 'FP16', [1], binarySize(2))];
     const half = Uint8Array.of(0, 60);
     expect((await call(binaryRequest({ inputs, parameters: { binary_data_output: true } }, half))).status).toBe(200);
     const refused = await call(binaryRequest({ inputs }, half));
@@ -96,7 +96,7 @@ describe('answers', () => {
   test('BYTES that are not UTF-8 go out as binary and are refused as JSON, and the next answer is intact', async () => {
     const { call, dataPlane } = echoEdge();
     const element = encodeBytesElements([Uint8Array.of(0xff)]);
-    const refused = await call(binaryRequest({ inputs: [input('x', 'BYTES', [1], binary(5))] }, element));
+    const refused = await call(binaryRequest({ inputs: [input('x', 'BYTES', [1], binarySize(5))] }, element));
     expect(refused.status).toBe(400);
     expect(refused.text()).toContain('binary_data');
     expect(dataPlane.releases).toBe(1);
@@ -127,10 +127,10 @@ describe('answers', () => {
 });
 
 describe('packed answers', () => {
-  const zeros = { inputs: [input('x', 'UINT8', [4000], binary(4000))], parameters: { binary_data_output: true } };
+  const zeros = { inputs: [input('x', 'UINT8', [4000], binarySize(4000))], parameters: { binary_data_output: true } };
   const request = (acceptEncoding: string, size = 4000) => {
     const plain = binaryRequest(
-      { ...zeros, inputs: [input('x', 'UINT8', [size], binary(size))] },
+      { ...zeros, inputs: [input('x', 'UINT8', [size], binarySize(size))] },
       new Uint8Array(size).fill(7),
     );
     return { ...plain, headers: [...(plain.headers ?? []), ['accept-encoding', acceptEncoding] as const] };

@@ -14,11 +14,11 @@ import type { InferAnswer } from '../../data-plane/infer.ts';
 import type { ModelView } from '../../model/model-view.ts';
 import { type AnswerForm, formOf } from '../classification/answer-form.ts';
 import { type ClassificationLimits, classifiedAtOnceBytesMax, classify } from '../classification/classify.ts';
-import { doAtOnce, type SlicedWork } from '../slices/slice-queue.ts';
+import { doAtOnce, type SliceGenerator } from '../slices/slice-queue.ts';
 import type { EncodedAnswer } from './answer-template.ts';
 import { headerLengthField } from './decode-request.ts';
 
-export interface EncodeContext {
+export interface EncodeOptions {
   readonly form: AnswerForm;
   /** The model that answered; needed only where something is to be classified. */
   readonly view: ModelView | undefined;
@@ -39,7 +39,7 @@ export function isLongToEncode({ outputs }: InferAnswer, form: AnswerForm): bool
 }
 
 /** `writer` is left clean, also when this throws. */
-export function encodeAnswer(answer: InferAnswer, context: EncodeContext, writer: JsonWriter): EncodedAnswer {
+export function encodeAnswer(answer: InferAnswer, context: EncodeOptions, writer: JsonWriter): EncodedAnswer {
   const { form, view, limits } = context;
   try {
     const binary: Uint8Array[] = [];
@@ -63,9 +63,9 @@ export function encodeAnswer(answer: InferAnswer, context: EncodeContext, writer
 /** The same in slices, each of which is a piece of the JSON. Nobody else may use the writer meanwhile. */
 export function* encodeAnswerInSlices(
   answer: InferAnswer,
-  context: EncodeContext,
+  context: EncodeOptions,
   writer: JsonWriter,
-): SlicedWork<EncodedAnswer> {
+): SliceGenerator<EncodedAnswer> {
   const { form, view, limits } = context;
   const binary: Uint8Array[] = [];
   const json: Uint8Array[] = [];

@@ -13,12 +13,16 @@ import {
 } from '@millrace/protocol';
 import type { InputHead } from '../../data-plane/input-head.ts';
 import { type AnswerForm, binaryForm, jsonForm, type OutputForm } from '../classification/answer-form.ts';
-import { nextSliceBytes, type SlicedWork } from '../slices/slice-queue.ts';
-import { TemplateSlot } from './answer-template.ts';
+import { nextSliceBytes, type SliceGenerator } from '../slices/slice-queue.ts';
+import { AnswerTemplateCache } from './answer-template.ts';
 import { type InputLimits, type PendingInput, readInputs } from './decode-inputs.ts';
 import { type OutputLimits, readOutputs } from './decode-outputs.ts';
 import { readParameters } from './parameters.ts';
-import { noRequestParameters, type RequestParameters, requestParametersFrom } from './request-parameters.ts';
+import {
+  noRestRequestParameters,
+  type RestRequestParameters,
+  restRequestParametersFrom,
+} from './request-parameters.ts';
 
 export interface DecodeLimits extends InputLimits, OutputLimits {
   readonly jsonBytesMax: number;
@@ -30,12 +34,12 @@ export interface DecodeLimits extends InputLimits, OutputLimits {
 
 export interface InferJson {
   readonly id: string;
-  readonly parameters: RequestParameters;
+  readonly parameters: RestRequestParameters;
   readonly inputs: readonly PendingInput[];
   readonly outputs: readonly string[];
   readonly form: AnswerForm;
   /** For answers to JSON that is remembered. */
-  readonly template: TemplateSlot | undefined;
+  readonly template: AnswerTemplateCache | undefined;
 }
 
 /** JSON up to here is remembered, and so many of them. */
@@ -72,7 +76,7 @@ export class InferJsonReader {
     const json = this.#read(bytes, undefined);
     // An id mostly comes once: remembered, it would only take the place of what comes again.
     if (json.id === '' && json.inputs.every(({ tensor }) => tensor === undefined)) {
-      this.#known[place] = { bytes, json: { ...json, template: new TemplateSlot() } };
+      this.#known[place] = { bytes, json: { ...json, template: new AnswerTemplateCache() } };
     }
     return json;
   }
@@ -85,7 +89,7 @@ export class InferJsonReader {
     bytes: Uint8Array,
     check: (json: InferJson) => void,
     grow: (bytes: number) => void,
-  ): SlicedWork<InferJson> {
+  ): SliceGenerator<InferJson> {
     const longValues = new LongValues(bytes);
     let step = nextSliceBytes(0);
     // Looking takes less time than reading.
@@ -111,7 +115,7 @@ function* readTensorInSlices(
   head: InputHead,
   span: JsonSpan,
   grow: (bytes: number) => void,
-): SlicedWork<Tensor> {
+): SliceGenerator<Tensor> {
   const reader = new JsonReader(bytes, span);
   // Text is never longer as a tensor than as JSON but for its prefixes, which take the place of quotes and commas.
   grow(takeByteSize(head.datatype, head.shape) ?? 2 * (span.end - span.start));
@@ -137,13 +141,13 @@ function isPrefix(known: Uint8Array, body: Uint8Array): boolean {
 
 function readJson(reader: JsonReader, limits: DecodeLimits): InferJson {
   let id = '';
-  let parameters = noRequestParameters;
+  let parameters = noRestRequestParameters;
   let inputs: readonly PendingInput[] | undefined;
   let outputs: ReadonlyMap<string, OutputForm> = new Map();
   reader.beginObject();
   for (let key = reader.nextKey(); key !== undefined; key = reader.nextKey()) {
     if (key === 'id') id = reader.readString(limits.nameBytesMax, 'the id of the request');
-    else if (key === 'parameters') parameters = requestParametersFrom(readParameters(reader, ''));
+    else if (key === 'parameters') parameters = restRequestParametersFrom(readParameters(reader, ''));
     else if (key === 'inputs') inputs = readInputs(reader, limits);
     else if (key === 'outputs') outputs = readOutputs(reader, limits);
     else reader.skipValue();

@@ -3,12 +3,12 @@ import { z } from 'zod';
 import { requestTimeoutMsMax, timeoutField } from '../request-deadline.ts';
 import { jsonContent, type Route } from '../routing/route.ts';
 import { headerLengthField } from './decode-request.ts';
-import type { InferOperation } from './infer.ts';
+import type { RestInferOperation } from './infer.ts';
 import { type ModelOperationDependencies, modelOperation } from './model-operation.ts';
 import { refusals } from './refusals.ts';
 import { inferRequestSchema, inferResponseSchema } from './schemas.ts';
 
-export function inferRoutes(dependencies: ModelOperationDependencies, operation: InferOperation): readonly Route[] {
+export function inferRoutes(dependencies: ModelOperationDependencies, operation: RestInferOperation): readonly Route[] {
   return modelOperation(dependencies, {
     method: 'POST',
     suffix: '/infer',

@@ -3,13 +3,13 @@
  * in binary, and three times as long in JSON, as JSON.parse and JSON.stringify alone take for that JSON.
  */
 import { bench, describe } from 'vitest';
-import { binary, binaryRequest, bytesOf, echoEdge, input, jsonRequest } from './testing/echo-double.ts';
+import { binaryRequest, binarySize, echoEdge, input, jsonRequest, typedBytes } from './testing/echo-double.ts';
 
 const values = Array.from({ length: 64 }, (_, index) => Math.fround(Math.sin(index)));
-const floats = bytesOf(new Float32Array(values));
+const floats = typedBytes(new Float32Array(values));
 const edge = echoEdge();
 const asBinary = binaryRequest(
-  { inputs: [input('x', 'FP32', [1, 64], binary(256))], parameters: { binary_data_output: true } },
+  { inputs: [input('x', 'FP32', [1, 64], binarySize(256))], parameters: { binary_data_output: true } },
   floats,
 );
 const asJson = jsonRequest({ inputs: [input('x', 'FP32', [1, 64], { data: values })] });

@@ -9,12 +9,12 @@ import { chooseCoding } from './accept-encoding.ts';
 import { AnswerEncoder } from './answer-encoder.ts';
 import type { EncodedAnswer } from './answer-template.ts';
 import type { RestConfig } from './config.ts';
-import { type DecodedRequest, jsonTooLarge, RequestDecoder } from './decode-request.ts';
+import { type DecodedRestRequest, jsonTooLarge, RequestDecoder } from './decode-request.ts';
 import { encodeError, inferenceErrorFrom } from './encode-error.ts';
 import { type InferFields, inferFieldsFrom } from './infer-fields.ts';
 import { BodyReader } from './read-body.ts';
 
-export interface InferDependencies {
+export interface RestInferDependencies {
   readonly dataPlane: DataPlane;
   readonly catalogue: Catalogue;
   readonly config: RestConfig;
@@ -27,7 +27,7 @@ export interface InferDependencies {
 /** A body of so many bytes, or of a length that is not known, is not small. */
 const bytesMaxOfSmall = sliceBytes;
 
-export class InferOperation {
+export class RestInferOperation {
   readonly dataPlane: DataPlane;
   readonly catalogue: Catalogue;
   readonly config: RestConfig;
@@ -39,7 +39,7 @@ export class InferOperation {
   readonly bodies: BodyReader;
   readonly #onError: (error: unknown) => void;
 
-  constructor({ dataPlane, catalogue, config, callers, slices, onError }: InferDependencies) {
+  constructor({ dataPlane, catalogue, config, callers, slices, onError }: RestInferDependencies) {
     this.dataPlane = dataPlane;
     this.catalogue = catalogue;
     this.config = config;
@@ -64,17 +64,17 @@ export class InferOperation {
 
 /** Plain calls instead of promises from step to step: most requests are small, and a promise costs like reading one. */
 class InferCall implements BodyReceiver {
-  readonly #operation: InferOperation;
+  readonly #operation: RestInferOperation;
   readonly #http: HttpRequest;
   readonly #model: string;
   readonly #version: string;
   readonly #respond: (response: HttpResponse) => void;
   #fields: InferFields | undefined = undefined;
-  #decoded: DecodedRequest | undefined = undefined;
+  #decoded: DecodedRestRequest | undefined = undefined;
   #caller = '';
 
   constructor(
-    operation: InferOperation,
+    operation: RestInferOperation,
     http: HttpRequest,
     model: string,
     version: string,
@@ -142,7 +142,7 @@ class InferCall implements BodyReceiver {
     }
   }
 
-  #onDecoded(decoded: DecodedRequest): void {
+  #onDecoded(decoded: DecodedRestRequest): void {
     const { catalogue, dataPlane } = this.#operation;
     this.#decoded = decoded;
     try {
@@ -176,7 +176,7 @@ class InferCall implements BodyReceiver {
   }
 
   #onAnswer(answer: InferAnswer): void {
-    const decoded = this.#decoded as DecodedRequest;
+    const decoded = this.#decoded as DecodedRestRequest;
     const { encoder } = this.#operation;
     if (encoder.isLong(answer, decoded.form)) {
       encoder.encodeInSlices(answer, decoded.form, this.#caller, this.#http.signal).then(

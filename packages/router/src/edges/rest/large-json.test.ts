@@ -5,13 +5,13 @@ import { Cancellation } from '@millrace/protocol';
 import { describe, expect, test } from 'vitest';
 import { SliceQueue, sliceBytes } from '../slices/slice-queue.ts';
 import {
-  binary,
   binaryRequest,
-  bytesOf,
+  binarySize,
   catalogueOf,
   echoEdge,
   input,
   jsonRequest,
+  typedBytes,
   viewOf,
 } from './testing/echo-double.ts';
 
@@ -44,7 +44,7 @@ describe('a large request', () => {
       expect(reply.status).toBe(200);
       expect(JSON.parse(reply.text()).outputs[0].data.map(Math.fround)).toEqual(floats);
       expect(
-        Buffer.compare(dataPlane.requests[0]?.inputs[0]?.data as Uint8Array, bytesOf(Float32Array.from(floats))),
+        Buffer.compare(dataPlane.requests[0]?.inputs[0]?.data as Uint8Array, typedBytes(Float32Array.from(floats))),
       ).toBe(0);
       expect(counted.count).toBeGreaterThan(data.length / sliceBytes + floats.length / 2048);
     }
@@ -65,8 +65,8 @@ describe('a large request', () => {
     const x = { name: 'x', datatype: 'FP32', shape: [-1, 40_000] } as const;
     const y = { name: 'y', datatype: 'FP32', shape: [-1, 2] } as const;
     const { call } = echoEdge({ catalogue: catalogueOf(viewOf('m', { inputs: [x, y] })) });
-    const tail = bytesOf(Float32Array.of(7, 8));
-    const inputs = [input('y', 'FP32', [1, 2], binary(8)), input('x', 'FP32', [1, 40_000], { data: floats })];
+    const tail = typedBytes(Float32Array.of(7, 8));
+    const inputs = [input('y', 'FP32', [1, 2], binarySize(8)), input('x', 'FP32', [1, 40_000], { data: floats })];
     const reply = await call(binaryRequest({ inputs, outputs: [{ name: 'y' }] }, tail));
     expect(JSON.parse(reply.text()).outputs[0].data).toEqual([7, 8]);
   });

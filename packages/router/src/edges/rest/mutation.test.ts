@@ -1,6 +1,6 @@
 import { encodeBytesElements } from '@millrace/protocol';
 import { describe, expect, test } from 'vitest';
-import { binaryRequest, bytesOf, echoEdge } from './testing/echo-double.ts';
+import { binaryRequest, echoEdge, typedBytes } from './testing/echo-double.ts';
 
 const valid = binaryRequest(
   {
@@ -18,7 +18,7 @@ const valid = binaryRequest(
       { name: 'b', parameters: { classification: 2 } },
     ],
   },
-  bytesOf(new Float32Array([1, 2, 3, 4])),
+  typedBytes(new Float32Array([1, 2, 3, 4])),
   encodeBytesElements(['abc', '']),
 );
 const jsonBytes = Number(valid.headers?.find(([name]) => name === 'inference-header-content-length')?.[1]);

@@ -1,8 +1,8 @@
 import { encodeBytesElements } from '@millrace/protocol';
 import { describe, expect, test } from 'vitest';
-import { bytesOf, catalogueOf, echoEdge, viewOf } from './testing/echo-double.ts';
+import { catalogueOf, echoEdge, typedBytes, viewOf } from './testing/echo-double.ts';
 
-const floats = bytesOf(new Float32Array([1.5, -2]));
+const floats = typedBytes(new Float32Array([1.5, -2]));
 
 describe('raw binary requests', () => {
   const raw = (body: Uint8Array) => ({

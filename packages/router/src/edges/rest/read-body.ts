@@ -1,6 +1,6 @@
 import { type HttpRequest, TurnGate } from '@millrace/http';
 import type { SliceQueue } from '../slices/slice-queue.ts';
-import { decompress, type Unpacking, type UnpackingParts } from './decompress.ts';
+import { type BodyUnpacking, decompressBody, type UnpackingParts } from './decompress.ts';
 
 export interface UnpackingLimits {
   /** Up to this size a body is unpacked at once. */
@@ -18,8 +18,12 @@ export class BodyReader {
   }
 
   /** The body of a request, unpacked; what it takes of memory is counted as it arrives and as it is unpacked. */
-  async read({ body, memory }: HttpRequest, bytesMax: number, unpacking: Unpacking | undefined): Promise<Uint8Array> {
+  async read(
+    { body, memory }: HttpRequest,
+    bytesMax: number,
+    unpacking: BodyUnpacking | undefined,
+  ): Promise<Uint8Array> {
     const whole = await body.readAll(bytesMax);
-    return unpacking === undefined ? whole : decompress(whole, unpacking, this.#parts, memory);
+    return unpacking === undefined ? whole : decompressBody(whole, unpacking, this.#parts, memory);
   }
 }

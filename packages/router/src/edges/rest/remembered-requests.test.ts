@@ -4,7 +4,7 @@ import type { InjectedRequest } from '@millrace/http';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { InferAnswer } from '../../data-plane/infer.ts';
-import { binary, catalogueOf, EchoDataPlane, echoEdge, input, viewOf } from './testing/echo-double.ts';
+import { binarySize, catalogueOf, EchoDataPlane, echoEdge, input, viewOf } from './testing/echo-double.ts';
 
 const labels = new Map([['x', ['no', 'yes']]]);
 const flat = { name: 'x', datatype: 'FP32', shape: [-1] } as const;
@@ -97,7 +97,7 @@ function requestFrom({ id, inputs, outputs, parameters }: Form, turned: Turn): I
     const data = dataFor(one, turned.data);
     if (isInJson) return input(name, datatype, shape, { data: [...data.subarray(0, shape[0] * (shape[1] ?? 1))] });
     tail.push(data);
-    return input(name, datatype, shape, binary(data.length));
+    return input(name, datatype, shape, binarySize(data.length));
   });
   const json = Buffer.from(JSON.stringify({ id, inputs: written, outputs, parameters }));
   const whole = Buffer.concat([json, ...tail, Buffer.alloc(1)]);

@@ -2,11 +2,11 @@ import type { InjectedRequest } from '@millrace/http';
 import { describe, expect, test } from 'vitest';
 import { restDefaults } from './config.ts';
 import { InferJsonReader, knownJsonBytesMax } from './infer-json.ts';
-import { binary, binaryRequest, bytesOf, echoEdge, input, jsonRequest } from './testing/echo-double.ts';
+import { binaryRequest, binarySize, echoEdge, input, jsonRequest, typedBytes } from './testing/echo-double.ts';
 
-const floats = (...values: number[]): Uint8Array => bytesOf(new Float32Array(values));
+const floats = (...values: number[]): Uint8Array => typedBytes(new Float32Array(values));
 const asked = (shape: number[], more: object = {}): object => ({
-  inputs: [input('x', 'FP32', shape, binary(4 * shape.reduce((product, dimension) => product * dimension, 1)))],
+  inputs: [input('x', 'FP32', shape, binarySize(4 * shape.reduce((product, dimension) => product * dimension, 1)))],
   parameters: { binary_data_output: true },
   ...more,
 });
@@ -83,7 +83,7 @@ describe('a request whose JSON came before', () => {
 
   test('may ask for JSON: nothing of the answer before is used', async () => {
     const edge = echoEdge();
-    const request = { inputs: [input('x', 'FP32', [1, 2], binary(8))] };
+    const request = { inputs: [input('x', 'FP32', [1, 2], binarySize(8))] };
     for (const value of [1.5, 2.5]) {
       const reply = await edge.call(binaryRequest(request, floats(value, 0)));
       expect(reply.text()).toContain(`"data":[${value},0.0]`);
@@ -134,7 +134,7 @@ describe('what is remembered of JSON', () => {
         for (const second of 'abcdefghijklmnopqrstuvwxyz') {
           const name = String.fromCharCode(97 + letter) + second;
           const json = bytes({
-            inputs: [input(name, 'FP32', [1], binary(4))],
+            inputs: [input(name, 'FP32', [1], binarySize(4))],
             outputs: [{ name: `${second}${name}` }],
           });
           const { inputs, outputs } = reader.read(json, json.byteLength);

@@ -7,11 +7,16 @@ import { unloadIfKnown } from '../repository/unload-if-known.ts';
 import { jsonContent, type Route, type RoutedRequest } from '../routing/route.ts';
 import type { SliceQueue } from '../slices/slice-queue.ts';
 import type { RestConfig } from './config.ts';
-import { fileParameters, parametersOf, takeBoolean, takeOverrides } from './decode-repository-request.ts';
+import { booleanMember, fileParameters, parametersOf, takeOverrides } from './decode-repository-request.ts';
 import { encodeError, withoutBody } from './encode-error.ts';
 import { jsonResponse } from './encode-model.ts';
 import { LoadBodyReader } from './load-body-reader.ts';
-import { indexRequestSchema, indexSchema, loadSchema, unloadSchema } from './repository-schemas.ts';
+import {
+  indexRequestSchema,
+  repositoryIndexSchema,
+  repositoryLoadSchema,
+  repositoryUnloadSchema,
+} from './repository-schemas.ts';
 import { errorSchema } from './schemas.ts';
 
 export interface RepositoryDependencies {
@@ -52,9 +57,9 @@ export function repositoryRoutes(dependencies: RepositoryDependencies): readonly
         description: 'Nothing, or whether only ready models are wanted',
         content: jsonContent(indexRequestSchema),
       },
-      responses: { 200: { description: 'The index', content: jsonContent(indexSchema) }, 400: refusals[400] },
+      responses: { 200: { description: 'The index', content: jsonContent(repositoryIndexSchema) }, 400: refusals[400] },
       handler: operation(async ({ body }) => {
-        const isReadyOnly = takeBoolean(body, 'ready');
+        const isReadyOnly = booleanMember(body, 'ready');
         const entries = await management.index();
         return jsonResponse(entries.filter(({ state }) => !isReadyOnly || state === 'READY').map(indexEntry));
       }),
@@ -65,7 +70,7 @@ export function repositoryRoutes(dependencies: RepositoryDependencies): readonly
       summary: 'Load a model, or load it anew; answered when it is served',
       request: {
         description: 'Nothing, or what to load instead of the repository’s',
-        content: jsonContent(loadSchema),
+        content: jsonContent(repositoryLoadSchema),
       },
       responses: { 200: { description: 'It is served' }, ...refusals },
       handler: operation(async ({ body, files }, model) => {
@@ -77,11 +82,11 @@ export function repositoryRoutes(dependencies: RepositoryDependencies): readonly
       path: '/models/{model}/unload',
       operationId: 'repositoryModelUnload',
       summary: 'Unload a model; what was accepted is still answered',
-      request: { description: 'Nothing, or whether its parts go too', content: jsonContent(unloadSchema) },
+      request: { description: 'Nothing, or whether its parts go too', content: jsonContent(repositoryUnloadSchema) },
       responses: { 200: { description: 'It is not served any more, or never was' }, ...refusals },
       handler: operation(async ({ body }, model) => {
         const parameters = parametersOf(body);
-        const isWithDependents = takeBoolean(parameters, 'unload_dependents');
+        const isWithDependents = booleanMember(parameters, 'unload_dependents');
         await unloadIfKnown(management, model, isWithDependents);
         return withoutBody(200);
       }),

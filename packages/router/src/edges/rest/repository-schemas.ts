@@ -2,7 +2,7 @@
 import { z } from 'zod';
 
 export const indexRequestSchema = z.object({ ready: z.boolean().optional() });
-export const indexSchema = z
+export const repositoryIndexSchema = z
   .array(
     z.object({
       name: z.string(),
@@ -12,12 +12,12 @@ export const indexSchema = z
     }),
   )
   .meta({ id: 'RepositoryIndex' });
-export const loadSchema = z.object({
+export const repositoryLoadSchema = z.object({
   parameters: z
     .object({ config: z.string().describe('The whole configuration as JSON').optional() })
     .catchall(z.string().describe('Named file:PATH, a file of the model in base64'))
     .optional(),
 });
-export const unloadSchema = z.object({
+export const repositoryUnloadSchema = z.object({
   parameters: z.object({ unload_dependents: z.boolean().optional() }).optional(),
 });

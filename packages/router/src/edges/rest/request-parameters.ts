@@ -5,7 +5,7 @@ import { scheduleKeys, sequenceIdMax, sequenceStepFrom, takeSequenceId } from '.
 import { takeBoolean, takeNatural } from './parameters.ts';
 
 /** What the request's own parameters mean to the edge, and what is left for the model. */
-export interface RequestParameters {
+export interface RestRequestParameters {
   readonly isBinaryByDefault: boolean;
   readonly timeoutMs: number | undefined;
   /** Infinity: not set. */
@@ -15,7 +15,7 @@ export interface RequestParameters {
   readonly forModel: Parameters;
 }
 
-export const noRequestParameters: RequestParameters = {
+export const noRestRequestParameters: RestRequestParameters = {
   isBinaryByDefault: false,
   timeoutMs: undefined,
   queueTimeoutMs: Number.POSITIVE_INFINITY,
@@ -24,7 +24,7 @@ export const noRequestParameters: RequestParameters = {
   forModel: new Map(),
 };
 
-export function requestParametersFrom(parameters: Map<string, ParameterValue>): RequestParameters {
+export function restRequestParametersFrom(parameters: Map<string, ParameterValue>): RestRequestParameters {
   for (const key of parameters.keys()) {
     if (key.startsWith('triton_')) {
       throw new InferenceError(

@@ -4,7 +4,7 @@ import type { OpenInferenceParts } from '../open-inference.ts';
 import type { Route } from '../routing/route.ts';
 import type { SliceQueue } from '../slices/slice-queue.ts';
 import type { RestConfig } from './config.ts';
-import { InferOperation } from './infer.ts';
+import { RestInferOperation } from './infer.ts';
 import { inferRoutes } from './infer-routes.ts';
 import { modelRoutes } from './model-routes.ts';
 import { repositoryRoutes } from './repository-routes.ts';
@@ -24,7 +24,7 @@ export function restRoutes(dependencies: RestDependencies): readonly Route[] {
   return [
     ...serverRoutes(dependencies),
     ...modelRoutes(dependencies),
-    ...inferRoutes(dependencies, new InferOperation(dependencies)),
+    ...inferRoutes(dependencies, new RestInferOperation(dependencies)),
     ...(statistics === undefined ? [] : statisticsRoutes({ ...dependencies, statistics })),
     ...(management === undefined ? [] : repositoryRoutes({ ...dependencies, management })),
   ];

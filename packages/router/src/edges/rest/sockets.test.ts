@@ -3,7 +3,7 @@ import { type HttpServer, serveHttp } from '@millrace/http';
 import type { CancelReason } from '@millrace/protocol';
 import { afterEach, expect, test } from 'vitest';
 import type { DataPlane, InferAnswer } from '../../data-plane/infer.ts';
-import { binary, binaryRequest, bytesOf, echoEdge, input, noStreams } from './testing/echo-double.ts';
+import { binaryRequest, binarySize, echoEdge, input, noStreams, typedBytes } from './testing/echo-double.ts';
 
 const servers: HttpServer[] = [];
 const sockets: Socket[] = [];
@@ -23,8 +23,8 @@ async function dial(dataPlane?: DataPlane): Promise<{ socket: Socket; edge: Retu
 }
 
 const request = binaryRequest(
-  { inputs: [input('x', 'FP32', [2], binary(8))], parameters: { binary_data_output: true } },
-  bytesOf(new Float32Array([1.5, -2])),
+  { inputs: [input('x', 'FP32', [2], binarySize(8))], parameters: { binary_data_output: true } },
+  typedBytes(new Float32Array([1.5, -2])),
 );
 
 function send(socket: Socket): void {
@@ -39,7 +39,7 @@ test('a binary request is answered in binary over a socket', async () => {
   const { socket, edge } = await dial();
   send(socket);
   const received: Buffer[] = [];
-  const tail = bytesOf(new Float32Array([1.5, -2]));
+  const tail = typedBytes(new Float32Array([1.5, -2]));
   await new Promise<void>((resolve) => {
     socket.on('data', (piece: Buffer) => {
       received.push(piece);

@@ -5,7 +5,7 @@
 import { OwnerRotation } from '@millrace/http';
 import { type CancelReason, type CancelSignal, InferenceError } from '@millrace/protocol';
 
-export type SlicedWork<Result> = Generator<void, Result>;
+export type SliceGenerator<Result> = Generator<void, Result>;
 
 /** Bytes of JSON that are read in a slice, and at once where there are no more. */
 export const sliceBytes = 64 * 1024;
@@ -26,7 +26,7 @@ export type RunLater = (run: () => void) => void;
 interface QueuedWork {
   readonly owner: string;
   readonly signal: CancelSignal;
-  readonly work: SlicedWork<unknown>;
+  readonly work: SliceGenerator<unknown>;
   readonly resolve: (result: unknown) => void;
   readonly reject: (error: unknown) => void;
 }
@@ -47,7 +47,7 @@ export class SliceQueue {
   }
 
   /** What the work returns or throws. Work that nobody wants any more is ended at its next slice. */
-  run<Result>(work: SlicedWork<Result>, owner: string, signal: CancelSignal): Promise<Result> {
+  run<Result>(work: SliceGenerator<Result>, owner: string, signal: CancelSignal): Promise<Result> {
     return new Promise<Result>((resolve, reject) => {
       this.#queued.add(owner, { owner, signal, work, resolve: resolve as (result: unknown) => void, reject });
       this.#schedule();
@@ -82,7 +82,7 @@ export class SliceQueue {
 }
 
 /** Does all of the work at once: for work that is known to be small. */
-export function doAtOnce<Result>(work: SlicedWork<Result>): Result {
+export function doAtOnce<Result>(work: SliceGenerator<Result>): Result {
   for (;;) {
     const { done, value } = work.next();
     if (done === true) return value;

@@ -1,7 +1,7 @@
 import { Cancellation, neverCancelled } from '@millrace/protocol';
 import { describe, expect, test } from 'vitest';
 import { joinPieces } from './join-pieces.ts';
-import { doAtOnce, nextSliceBytes, type SlicedWork, SliceQueue, sliceBytes } from './slice-queue.ts';
+import { doAtOnce, nextSliceBytes, type SliceGenerator, SliceQueue, sliceBytes } from './slice-queue.ts';
 
 /** A queue whose turns the test makes, and the work done in each. */
 class Turns {
@@ -9,7 +9,7 @@ class Turns {
   readonly #due: (() => void)[] = [];
   readonly queue = new SliceQueue((run) => this.#due.push(run));
 
-  *work(name: string, slices: number): SlicedWork<string> {
+  *work(name: string, slices: number): SliceGenerator<string> {
     for (let slice = 1; slice < slices; slice += 1) {
       this.done.push(name);
       yield;
@@ -51,7 +51,7 @@ describe('sliced work', () => {
     const turns = new Turns();
     const caller = new Cancellation();
     const ended: string[] = [];
-    const work = function* (): SlicedWork<void> {
+    const work = function* (): SliceGenerator<void> {
       try {
         for (;;) yield;
       } finally {
@@ -71,7 +71,7 @@ describe('sliced work', () => {
   test('that fails rejects, and the work behind it goes on', async () => {
     const turns = new Turns();
     // biome-ignore lint/correctness/useYield: it fails before it could
-    const failing = function* (): SlicedWork<void> {
+    const failing = function* (): SliceGenerator<void> {
       throw new Error('it fails');
     };
     const failed = turns.queue.run(failing(), 'a', neverCancelled);

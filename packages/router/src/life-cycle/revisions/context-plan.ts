@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import type { ContextName } from '@millrace/core';
 import { modelKeyFrom } from '../../data-plane/served-model.ts';
 import type { LaneName, ModelDefinition, ModelVersionDefinition } from '../../model/model-definition.ts';
-import type { JsonObject } from '../../model/model-view.ts';
+import type { ReadonlyJsonObject } from '../../model/model-view.ts';
 import type { ReadDefinition } from '../reading/repository-reader.ts';
 
 export interface PlannedVersion {
@@ -60,7 +60,8 @@ export function plansFrom(read: Iterable<ReadDefinition>): ReadonlyMap<ContextNa
 
 /** The number of instances and the choice of versions are carried out without a new load. */
 function identityOf({ definition, fingerprint, generation }: ReadDefinition, version: ModelVersionDefinition): string {
-  const { instance_group, version_policy, ...config } = version.view.config as JsonObject & Record<string, unknown>;
+  const { instance_group, version_policy, ...config } = version.view.config as ReadonlyJsonObject &
+    Record<string, unknown>;
   const { lane, workerGroup, threads, isSpinning, cache } = definition;
   const labels = [...version.view.labels];
   const parts = [

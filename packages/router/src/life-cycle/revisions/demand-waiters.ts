@@ -1,6 +1,6 @@
 import type { KeeperAction, KeeperEvent, WaiterId } from '@millrace/core';
 import { type CancelSignal, InferenceError } from '@millrace/protocol';
-import type { CallerWords } from '../../catalogue/caller-words.ts';
+import type { PathRedaction } from '../../catalogue/path-redaction.ts';
 import type { Clock } from '../../data-plane/clock.ts';
 import type { Demand } from '../../data-plane/demand.ts';
 import type { ServedModel } from '../../data-plane/served-model.ts';
@@ -16,7 +16,7 @@ interface Waiting {
 export interface DemandWaitersParts {
   readonly clock: Clock;
   readonly contextOf: (model: ServedModel) => string | undefined;
-  readonly callerWords: CallerWords;
+  readonly callerWords: PathRedaction;
   readonly tell: (event: KeeperEvent) => void;
   /** A context came back, and the one who waited longest waited so long. */
   readonly onLoaded: (context: string, waitMs: number) => void;

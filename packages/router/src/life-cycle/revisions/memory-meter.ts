@@ -2,7 +2,7 @@ import type { Clock } from '../../data-plane/clock.ts';
 import type { ServedModel } from '../../data-plane/served-model.ts';
 import type { KeeperLoop } from './keeper-loop.ts';
 import type { KnownRevisions } from './known-revisions.ts';
-import { bytesOf, type MeasureProcess } from './resident-memory.ts';
+import { type MeasureProcess, residentBytesOf } from './resident-memory.ts';
 import type { RevisionListener } from './revision-listener.ts';
 
 /** However many wait for room, processes are not measured more often. */
@@ -34,7 +34,7 @@ export class MemoryMeter {
     for (const revision of revisions.all()) {
       const { running } = revision;
       if (running === undefined || !running.isSettled) continue;
-      const bytes = bytesOf(revision, running, measure);
+      const bytes = residentBytesOf(revision, running, measure);
       // What processes share is divided evenly among those who share them.
       for (const model of revision.models) byModel.push({ model, bytes: bytes / revision.members.length });
       loop.tell({ kind: 'measured', revision: revision.id, residentBytes: bytes });

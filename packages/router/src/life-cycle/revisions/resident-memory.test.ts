@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import type { RunningGroup } from '../../dispatch/running-group.ts';
 import type { ContextPlan } from './context-plan.ts';
-import { bytesOf, measureProcess } from './resident-memory.ts';
+import { measureProcess, residentBytesOf } from './resident-memory.ts';
 import { Revision } from './revision.ts';
 
 function revisionOn(lane: 'local' | 'inline'): Revision {
@@ -19,19 +19,19 @@ const measured: Readonly<Record<number, number>> = { 1: 100, 2: 130 };
 const measure = (pid: number): number | undefined => measured[pid];
 
 test('all workers of a context count, as the system measures them now', () => {
-  expect(bytesOf(revisionOn('local'), groupOf([1, 90], [2, 90]), measure)).toBe(230);
+  expect(residentBytesOf(revisionOn('local'), groupOf([1, 90], [2, 90]), measure)).toBe(230);
 });
 
 test('where the system does not say, what the worker said counts', () => {
-  expect(bytesOf(revisionOn('local'), groupOf([7, 90], [undefined, 80]), measure)).toBe(170);
+  expect(residentBytesOf(revisionOn('local'), groupOf([7, 90], [undefined, 80]), measure)).toBe(170);
 });
 
 test('a worker that has not loaded yet will be like the others', () => {
-  expect(bytesOf(revisionOn('local'), groupOf([1, 90], [2, 0]), measure)).toBe(200);
+  expect(residentBytesOf(revisionOn('local'), groupOf([1, 90], [2, 0]), measure)).toBe(200);
 });
 
 test('inside the server the size of the files stands for it', () => {
-  expect(bytesOf(revisionOn('inline'), groupOf([undefined, 1e9]), measure)).toBe(50);
+  expect(residentBytesOf(revisionOn('inline'), groupOf([undefined, 1e9]), measure)).toBe(50);
 });
 
 test('this very process is measured where there is a /proc, and one that is not there is not', () => {

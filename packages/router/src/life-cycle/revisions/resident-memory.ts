@@ -23,7 +23,7 @@ export const measureProcess: MeasureProcess = (pid) => {
  * become like the others. Inside the server's own process nothing can be told apart, so the size of the files stands
  * for it there.
  */
-export function bytesOf({ plan }: Revision, running: RunningGroup, measure: MeasureProcess): number {
+export function residentBytesOf({ plan }: Revision, running: RunningGroup, measure: MeasureProcess): number {
   if (plan.lane === 'inline') return plan.bytesExpected;
   const each = running.memory().map(({ pid, residentBytes }) => {
     const measured = pid === undefined ? undefined : measure(pid);

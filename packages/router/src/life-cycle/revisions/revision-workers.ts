@@ -6,7 +6,7 @@ import type { ServedModel } from '../../data-plane/served-model.ts';
 import type { WorkerFleet } from '../../dispatch/worker-fleet.ts';
 import type { LaneName } from '../../model/model-definition.ts';
 import type { KeeperLoop } from './keeper-loop.ts';
-import { bytesOf, type MeasureProcess } from './resident-memory.ts';
+import { type MeasureProcess, residentBytesOf } from './resident-memory.ts';
 import type { Revision } from './revision.ts';
 import type { RevisionListener } from './revision-listener.ts';
 import type { RevisionTraffic } from './revision-traffic.ts';
@@ -81,7 +81,7 @@ export class RevisionWorkers {
     if (!revision.isServing) this.#endLoad(revision);
     const { running } = revision;
     if (!revision.isServing || running === undefined) return;
-    const residentBytes = bytesOf(revision, running, this.#parts.measure);
+    const residentBytes = residentBytesOf(revision, running, this.#parts.measure);
     this.#parts.loop.tell({ kind: 'measured', revision: revision.id, residentBytes });
   }
 
@@ -103,7 +103,7 @@ export class RevisionWorkers {
     // Traffic moves when as many workers are ready as before, not to the first of them.
     const hasPredecessor = models.some(({ view }) => served.takeServed(view.name, '') !== undefined);
     if (hasPredecessor && !running.isSettled) return;
-    loop.tell({ kind: 'loaded', revision: revision.id, residentBytes: bytesOf(revision, running, measure) });
+    loop.tell({ kind: 'loaded', revision: revision.id, residentBytes: residentBytesOf(revision, running, measure) });
   }
 }
 

@@ -1,27 +1,32 @@
-import type { JsonObject, JsonValue } from '../../model/model-view.ts';
+import type { ReadonlyJsonObject, ReadonlyJsonValue } from '../../model/model-view.ts';
 import type { Findings } from './findings.ts';
 import type { TextField, TextMessage, TextScalar } from './parser.ts';
 import { readEnum, readScalar } from './read-scalar.ts';
-import type { ElementField, Field, MapField, MessageSchema } from './schema.ts';
+import type { ElementField, MapField, MessageSchema, SchemaField } from './schema.ts';
 import { suggestionFor } from './suggestion.ts';
 
 /**
  * Reads a parsed message as `schema` describes it. Everything that does not fit is a problem in `findings`, and is left
  * out of the result; what was not written is not in the result either.
  */
-export function bindMessage(text: TextMessage, schema: MessageSchema, findings: Findings, path = ''): JsonObject {
+export function bindMessage(
+  text: TextMessage,
+  schema: MessageSchema,
+  findings: Findings,
+  path = '',
+): ReadonlyJsonObject {
   return new Binder(schema, findings, path).bind(text);
 }
 
-type Value = JsonValue | undefined;
+type Value = ReadonlyJsonValue | undefined;
 
 class Binder {
   readonly #schema: MessageSchema;
   readonly #findings: Findings;
   readonly #path: string;
-  readonly #values = new Map<string, JsonValue>();
-  readonly #lists = new Map<string, JsonValue[]>();
-  readonly #maps = new Map<string, Map<string, JsonValue>>();
+  readonly #values = new Map<string, ReadonlyJsonValue>();
+  readonly #lists = new Map<string, ReadonlyJsonValue[]>();
+  readonly #maps = new Map<string, Map<string, ReadonlyJsonValue>>();
   /** The member that was set, by choice. */
   readonly #chosen = new Map<string, string>();
   readonly #seen = new Set<string>();
@@ -32,7 +37,7 @@ class Binder {
     this.#path = path;
   }
 
-  bind(text: TextMessage): JsonObject {
+  bind(text: TextMessage): ReadonlyJsonObject {
     for (const field of text.fields) this.#bindField(field);
     for (const [name, elements] of this.#lists) {
       this.#values.set(
@@ -73,7 +78,7 @@ class Binder {
     if (value !== undefined) this.#values.set(written.name, value);
   }
 
-  #claimChoice(written: TextField, field: Field, path: string): boolean {
+  #claimChoice(written: TextField, field: SchemaField, path: string): boolean {
     const choice = field.kind === 'message' || field.kind === 'choice-scalar' ? field.choice : undefined;
     if (choice === undefined) return true;
     const other = this.#chosen.get(choice);
@@ -85,10 +90,10 @@ class Binder {
     return true;
   }
 
-  #bindRepeated(written: TextField, field: Extract<Field, { kind: 'list' | 'map' }>, path: string): void {
+  #bindRepeated(written: TextField, field: Extract<SchemaField, { kind: 'list' | 'map' }>, path: string): void {
     const elements = written.value.kind === 'list' ? written.value.elements : [written.value];
     if (field.kind === 'map') {
-      const entries = this.#maps.get(written.name) ?? new Map<string, JsonValue>();
+      const entries = this.#maps.get(written.name) ?? new Map<string, ReadonlyJsonValue>();
       this.#maps.set(written.name, entries);
       for (const element of elements) this.#bindEntry(element, field, entries, path);
       return;
@@ -104,7 +109,12 @@ class Binder {
     }
   }
 
-  #bindEntry(element: TextScalar | TextMessage, field: MapField, entries: Map<string, JsonValue>, path: string): void {
+  #bindEntry(
+    element: TextScalar | TextMessage,
+    field: MapField,
+    entries: Map<string, ReadonlyJsonValue>,
+    path: string,
+  ): void {
     if (element.kind !== 'message') {
       this.#problemAt(element, path, 'is a map: write { key: … value: … }');
       return;
@@ -155,7 +165,7 @@ class Binder {
   }
 }
 
-function defaultOf(field: ElementField): JsonValue {
+function defaultOf(field: ElementField): ReadonlyJsonValue {
   switch (field.kind) {
     case 'message':
       return {};

@@ -1,40 +1,43 @@
-import type { JsonObject, JsonValue } from '../../model/model-view.ts';
-import type { ElementField, Field, MessageSchema, ScalarKind } from './schema.ts';
+import type { ReadonlyJsonObject, ReadonlyJsonValue } from '../../model/model-view.ts';
+import type { ElementField, MessageSchema, ScalarKind, SchemaField } from './schema.ts';
 
 /**
  * A message in protobuf's JSON form with the original field names and every field that has a default printed: scalars,
  * lists and maps always, messages and members of a choice only when set. 64-bit integers stay numbers, as Triton has it.
  */
-export function printMessage(message: JsonObject, schema: MessageSchema): JsonObject {
-  const printed: [string, JsonValue][] = [];
+export function formatMessage(message: ReadonlyJsonObject, schema: MessageSchema): ReadonlyJsonObject {
+  const printed: [string, ReadonlyJsonValue][] = [];
   for (const [name, field] of Object.entries(schema)) {
-    const value = printField(Object.hasOwn(message, name) ? message[name] : undefined, field);
+    const value = formatField(Object.hasOwn(message, name) ? message[name] : undefined, field);
     if (value !== undefined) printed.push([name, value]);
   }
   return Object.fromEntries(printed);
 }
 
-function printField(value: JsonValue | undefined, field: Field): JsonValue | undefined {
+function formatField(value: ReadonlyJsonValue | undefined, field: SchemaField): ReadonlyJsonValue | undefined {
   switch (field.kind) {
     case 'list':
-      return Array.isArray(value) ? value.map((element) => printElement(element, field.element)) : [];
+      return Array.isArray(value) ? value.map((element) => formatElement(element, field.element)) : [];
     case 'map':
       return Object.fromEntries(
-        Object.entries((value ?? {}) as JsonObject).map(([key, entry]) => [key, printElement(entry, field.value)]),
+        Object.entries((value ?? {}) as ReadonlyJsonObject).map(([key, entry]) => [
+          key,
+          formatElement(entry, field.value),
+        ]),
       );
     case 'message':
-      return value === undefined ? undefined : printElement(value, field);
+      return value === undefined ? undefined : formatElement(value, field);
     case 'choice-scalar':
-      return value === undefined ? undefined : printElement(value, { kind: field.scalar });
+      return value === undefined ? undefined : formatElement(value, { kind: field.scalar });
     case 'enum':
-      return printElement(value ?? field.names[0] ?? '', field);
+      return formatElement(value === undefined ? (field.names[0] ?? '') : value, field);
     default:
-      return printElement(value ?? zeroOf(field.kind), field);
+      return formatElement(value ?? zeroOf(field.kind), field);
   }
 }
 
-function printElement(value: JsonValue, field: ElementField): JsonValue {
-  if (field.kind === 'message') return printMessage(value as JsonObject, field.message);
+function formatElement(value: ReadonlyJsonValue, field: ElementField): ReadonlyJsonValue {
+  if (field.kind === 'message') return formatMessage(value as ReadonlyJsonObject, field.message);
   // JSON has no such numbers; protobuf's JSON form writes them as strings.
   if (typeof value === 'number' && !Number.isFinite(value)) {
     return Number.isNaN(value) ? 'NaN' : value > 0 ? 'Infinity' : '-Infinity';
@@ -42,7 +45,7 @@ function printElement(value: JsonValue, field: ElementField): JsonValue {
   return value;
 }
 
-function zeroOf(kind: ScalarKind): JsonValue {
+function zeroOf(kind: ScalarKind): ReadonlyJsonValue {
   if (kind === 'string') return '';
   return kind === 'bool' ? false : 0;
 }

@@ -1,7 +1,7 @@
 /** A configuration in its JSON form, as the parser of the text form would have read it: one schema checks both. */
 import type { JsonObject, JsonValue } from '@millrace/protocol';
 import type { TextField, TextList, TextMessage, TextScalar, TextValue } from './parser.ts';
-import type { ElementField, Field, MessageSchema } from './schema.ts';
+import type { ElementField, MessageSchema, SchemaField } from './schema.ts';
 
 /** JSON is mostly one long line: fields are told by their names. */
 const nowhere = { line: 1, column: 1 } as const;
@@ -25,7 +25,7 @@ function nameIn(schema: MessageSchema, key: string): string {
   return Object.hasOwn(schema, snake) ? snake : key;
 }
 
-function valueFrom(value: JsonValue, field: Field | undefined): TextValue {
+function valueFrom(value: JsonValue, field: SchemaField | undefined): TextValue {
   if (field?.kind === 'map' && isObject(value)) {
     const elements = Object.entries(value).map(([key, one]): TextMessage => {
       const keyField = { ...nowhere, name: 'key', value: textOf(key, field.key) };

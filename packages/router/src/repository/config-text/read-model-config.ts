@@ -1,11 +1,11 @@
 import { InferenceError, type JsonValue, parseJson } from '@millrace/protocol';
-import type { JsonObject } from '../../model/model-view.ts';
+import type { ReadonlyJsonObject } from '../../model/model-view.ts';
 import { bindMessage } from './bind-message.ts';
 import { Findings } from './findings.ts';
+import { formatMessage } from './format-message.ts';
 import { messageFromJson } from './json-message.ts';
 import { type ModelConfig, modelConfigSchema } from './model-config-schema.ts';
 import { parseConfigText } from './parser.ts';
-import { printMessage } from './print-message.ts';
 
 /** Far more than any configuration needs; a larger file is something else by mistake. */
 export const configBytesMax = 1024 * 1024;
@@ -68,6 +68,6 @@ export function readModelConfigJson(text: string, source: string): ReadModelConf
 }
 
 /** A completed configuration as the protocols' configuration calls answer it. */
-export function jsonFromModelConfig(config: ModelConfig): JsonObject {
-  return printMessage(config as JsonObject, modelConfigSchema);
+export function jsonFromModelConfig(config: ModelConfig): ReadonlyJsonObject {
+  return formatMessage(config as ReadonlyJsonObject, modelConfigSchema);
 }

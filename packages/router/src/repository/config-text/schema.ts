@@ -35,10 +35,10 @@ export interface ChoiceField {
 }
 
 export type ElementField = ScalarField | EnumField | MessageField;
-export type Field = ElementField | ListField | MapField | ChoiceField;
+export type SchemaField = ElementField | ListField | MapField | ChoiceField;
 /** Fields by their original names, in the order of their declaration. */
 export interface MessageSchema {
-  readonly [field: string]: Field;
+  readonly [field: string]: SchemaField;
 }
 
 /** Throws on kinds of fields that no configuration has yet. */
@@ -46,7 +46,7 @@ export function schemaFrom(descriptor: DescMessage): MessageSchema {
   return Object.fromEntries(descriptor.fields.map((field) => [field.name, fieldFrom(field)]));
 }
 
-function fieldFrom(field: DescField): Field {
+function fieldFrom(field: DescField): SchemaField {
   const choice = field.oneof?.name;
   switch (field.fieldKind) {
     case 'list':

@@ -6,9 +6,9 @@ import {
   bytesElementsProblem,
   type Datatype,
   elementCount,
+  messageFromFileError,
   type TensorSpec,
   takeByteSize,
-  wordsFromFileError,
 } from '@millrace/protocol';
 import type { ImplicitState } from '../../model/sequencing.ts';
 import { carryingProblem } from '../carrying-problem.ts';
@@ -161,7 +161,7 @@ async function initialDataOf(
     if (problem === undefined) return new Uint8Array(data);
     findings.problem(`${path}.data_file`, `${filePath}: ${problem}`);
   } catch (error) {
-    findings.problem(`${path}.data_file`, `${filePath} ${wordsFromFileError(error)}`);
+    findings.problem(`${path}.data_file`, `${filePath} ${messageFromFileError(error)}`);
   }
   return undefined;
 }

@@ -6,8 +6,8 @@ import type { Sequencing } from '../../../model/sequencing.ts';
 import type { SequenceStep } from '../../infer.ts';
 import { ServedModel } from '../../served-model.ts';
 import { testPolicy } from '../../testing/models.ts';
-import { PlaneOnStage, type Sent } from '../../testing/plane-on-stage.ts';
-import type { RequestWords } from '../../testing/requests.ts';
+import { PlaneHarness, type Sent } from '../../testing/plane-harness.ts';
+import type { RequestText } from '../../testing/requests.ts';
 import type { ScriptedLink } from '../../testing/scripted-lane.ts';
 import { SequenceRunner } from '../sequence-runner.ts';
 
@@ -65,7 +65,7 @@ export function testSequencing(overrides: Partial<Sequencing['policy']> = {}, st
   };
 }
 
-export class SequencesOnStage extends PlaneOnStage {
+export class SequencesHarness extends PlaneHarness {
   constructor(sequencing: Sequencing = testSequencing()) {
     super({}, new ServedModel(view, testPolicy, 1, 1, sequencing));
     const observer = this.observer.observerFor('m', '1');
@@ -74,14 +74,14 @@ export class SequencesOnStage extends PlaneOnStage {
     this.model.runner = new SequenceRunner(this.model, sequencing, parts);
   }
 
-  step(value: number, id: SequenceStep['id'], flag: '' | 'start' | 'end' = '', more: Partial<RequestWords> = {}): Sent {
+  step(value: number, id: SequenceStep['id'], flag: '' | 'start' | 'end' = '', more: Partial<RequestText> = {}): Sent {
     const sequence = { id, isStart: flag === 'start', isEnd: flag === 'end' };
     return this.sendWith(new Cancellation(), [value], undefined, { sequence, ...more });
   }
 }
 
 /** What the worker was given: the values of x, of the controls and of the state, row by row. */
-export function rowsOf(dispatch: DispatchMessage | undefined): readonly string[] {
+export function dispatchedRows(dispatch: DispatchMessage | undefined): readonly string[] {
   if (dispatch === undefined) return [];
   const numbers = dispatch.inputs.map(({ data }, index) => [
     ...(index === 0 || index === 4 ? new Int32Array(copyOf(data).buffer) : data),

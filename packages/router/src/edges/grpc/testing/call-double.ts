@@ -2,7 +2,7 @@
 import { type RequestListener, RpcError } from '@millrace/http';
 import { Cancellation } from '@millrace/protocol';
 import type { StreamResponse } from '../encode-stream-response.ts';
-import type { InferCall, StreamedMessage, StreamedRequests } from '../stream-infer.ts';
+import type { StreamedMessage, StreamedRequests, StreamInferCall } from '../stream-infer.ts';
 
 const messageBytes = 100;
 
@@ -39,15 +39,15 @@ export class RequestsDouble implements StreamedRequests {
   }
 }
 
-export class CallDouble implements InferCall {
-  readonly metadata: InferCall['metadata'];
+export class CallDouble implements StreamInferCall {
+  readonly metadata: StreamInferCall['metadata'];
   readonly peer = { address: '10.0.0.7', port: 1, isEncrypted: false, owner: '10.0.0.7', isTrustedProxy: false };
   readonly cancellation = new Cancellation();
   readonly signal = this.cancellation;
   /** Bytes of answers that wait. */
   keptBytes = 0;
   hasRoomToKeep: (bytes: number) => boolean = () => true;
-  readonly memory: InferCall['memory'] = {
+  readonly memory: StreamInferCall['memory'] = {
     hasRoomToKeep: (bytes) => this.hasRoomToKeep(bytes),
     count: (bytes) => {
       this.keptBytes += bytes;

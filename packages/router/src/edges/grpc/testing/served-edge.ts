@@ -21,7 +21,7 @@ export class HealthDouble implements WatchedHealth {
   }
 }
 
-export interface Served {
+export interface ServedEdge {
   readonly url: string;
   readonly edge: GrpcEdge;
   readonly health: HealthDouble;
@@ -39,7 +39,7 @@ const config = {
   of_the_future: true,
 };
 
-export async function serveEdge(callerHeader = ''): Promise<Served> {
+export async function serveEdge(callerHeader = ''): Promise<ServedEdge> {
   const health = new HealthDouble();
   const dataPlane = new EchoDataPlane();
   const view = viewOf('m', { config, labels: new Map([['x', ['cat', 'dog']]]) });

@@ -1,10 +1,10 @@
 /** Requests of the gRPC face as the operations take them. */
 import { InferenceError, quote } from '@millrace/protocol';
-import type { TrafficChange } from '../../../catalogue/contexts/traffic-policy.ts';
+import type { TrafficChange } from '../../../catalogue/traffic/traffic-policy.ts';
 import type { ChangeTrafficRequest } from '../../../proto/generated/millrace/v1/management_pb.ts';
 
 /** Throws `invalid-request` for a label that is both set and removed. */
-export function trafficChangeFrom(request: ChangeTrafficRequest): TrafficChange {
+export function trafficChangeFromMessage(request: ChangeTrafficRequest): TrafficChange {
   const labels = new Map<string, string | undefined>(Object.entries(request.labels));
   for (const label of request.removedLabels) {
     if (labels.has(label)) throw new InferenceError('invalid-request', `label ${quote(label)} is both set and removed`);
@@ -21,7 +21,7 @@ export function trafficChangeFrom(request: ChangeTrafficRequest): TrafficChange 
 }
 
 /** A revision that no double holds was never seen, so it matches none: -1 is never the present one. */
-export function expectedRevisionFrom({ expectedRevision }: ChangeTrafficRequest): number | undefined {
+export function expectedRevisionFromMessage({ expectedRevision }: ChangeTrafficRequest): number | undefined {
   if (expectedRevision === undefined) return undefined;
   return expectedRevision > BigInt(Number.MAX_SAFE_INTEGER) ? -1 : Number(expectedRevision);
 }

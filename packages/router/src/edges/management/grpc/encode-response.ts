@@ -1,7 +1,7 @@
 /** What the operations tell, as messages. */
 import { create } from '@bufbuild/protobuf';
 import type { ModelState } from '../../../catalogue/catalogue.ts';
-import type { TrafficPolicy } from '../../../catalogue/contexts/traffic-policy.ts';
+import type { TrafficPolicy } from '../../../catalogue/traffic/traffic-policy.ts';
 import type {
   BreakerState,
   ContextStatus,
@@ -25,7 +25,7 @@ const breakers: Readonly<Record<BreakerState, v1.Breaker>> = {
   'half-open': v1.Breaker.HALF_OPEN,
 };
 
-export function encodeContexts(contexts: readonly ContextStatus[]): v1.ListContextsResponse {
+export function contextsMessage(contexts: readonly ContextStatus[]): v1.ListContextsResponse {
   return create(v1.ListContextsResponseSchema, {
     contexts: contexts.map((context) => ({
       model: context.name,
@@ -43,7 +43,7 @@ export function encodeContexts(contexts: readonly ContextStatus[]): v1.ListConte
   });
 }
 
-export function encodeTraffic({ labels, split, shadows, revision }: TrafficPolicy): v1.Traffic {
+export function trafficMessage({ labels, split, shadows, revision }: TrafficPolicy): v1.Traffic {
   return create(v1.TrafficSchema, {
     labels: Object.fromEntries(labels),
     split: split.map(({ version, weight }) => ({ version, weight })),
@@ -52,13 +52,13 @@ export function encodeTraffic({ labels, split, shadows, revision }: TrafficPolic
   });
 }
 
-export function encodeIndex(entries: readonly IndexEntry[]): v1.RepositoryIndexResponse {
+export function indexMessage(entries: readonly IndexEntry[]): v1.RepositoryIndexResponse {
   return create(v1.RepositoryIndexResponseSchema, {
     models: entries.map(({ name, version = '', state = '', reason = '' }) => ({ name, version, state, reason })),
   });
 }
 
-export function encodeInstances(instances: readonly InstanceStatus[]): v1.ListInstancesResponse {
+export function instancesMessage(instances: readonly InstanceStatus[]): v1.ListInstancesResponse {
   return create(v1.ListInstancesResponseSchema, {
     instances: instances.map((instance) => ({
       worker: instance.worker,
@@ -75,7 +75,7 @@ export function encodeInstances(instances: readonly InstanceStatus[]): v1.ListIn
   });
 }
 
-export function encodeQueues({ models, ...totals }: QueueStatus): v1.Queues {
+export function queuesMessage({ models, ...totals }: QueueStatus): v1.Queues {
   return create(v1.QueuesSchema, {
     waitingRequests: totals.waitingRequests,
     waitingBytes: BigInt(totals.waitingBytes),

@@ -5,7 +5,7 @@ import * as v1 from '../../../proto/generated/millrace/v1/management_pb.ts';
 import { loadCodecOf } from '../../grpc/load-codec.ts';
 import { codecOf } from '../../grpc/message-codec.ts';
 import type { ManagementOperations } from '../operations.ts';
-import { expectedRevisionFrom, trafficChangeFrom } from './decode-request.ts';
+import { expectedRevisionFromMessage, trafficChangeFromMessage } from './decode-request.ts';
 import * as encode from './encode-response.ts';
 
 export class ManagementService {
@@ -28,23 +28,23 @@ export class ManagementService {
           isIdempotent: true,
           request: codecOf(v1.ListContextsRequestSchema),
           response: codecOf(v1.ListContextsResponseSchema),
-          handle: () => encode.encodeContexts(operations.contexts()),
+          handle: () => encode.contextsMessage(operations.contexts()),
         }),
         unary({
           name: 'GetTraffic',
           isIdempotent: true,
           request: codecOf(v1.GetTrafficRequestSchema),
           response: traffic,
-          handle: ({ model }) => encode.encodeTraffic(operations.traffic(model)),
+          handle: ({ model }) => encode.trafficMessage(operations.traffic(model)),
         }),
         unary({
           name: 'ChangeTraffic',
           request: codecOf(v1.ChangeTrafficRequestSchema, 256 * 1024),
           response: traffic,
           handle: async (request) => {
-            const expected = expectedRevisionFrom(request);
-            const changed = await operations.changeTraffic(request.model, trafficChangeFrom(request), expected);
-            return encode.encodeTraffic(changed);
+            const expected = expectedRevisionFromMessage(request);
+            const changed = await operations.changeTraffic(request.model, trafficChangeFromMessage(request), expected);
+            return encode.trafficMessage(changed);
           },
         }),
         unary({
@@ -52,7 +52,7 @@ export class ManagementService {
           isIdempotent: true,
           request: codecOf(v1.RepositoryIndexRequestSchema),
           response: codecOf(v1.RepositoryIndexResponseSchema),
-          handle: async () => encode.encodeIndex(await operations.index()),
+          handle: async () => encode.indexMessage(await operations.index()),
         }),
         unary({
           name: 'RepositoryLoad',
@@ -86,7 +86,7 @@ export class ManagementService {
           isIdempotent: true,
           request: codecOf(v1.ListInstancesRequestSchema),
           response: codecOf(v1.ListInstancesResponseSchema),
-          handle: () => encode.encodeInstances(operations.instances()),
+          handle: () => encode.instancesMessage(operations.instances()),
         }),
         unary({
           name: 'CloseBreaker',
@@ -102,7 +102,7 @@ export class ManagementService {
           isIdempotent: true,
           request: codecOf(v1.GetQueuesRequestSchema),
           response: queues,
-          handle: () => encode.encodeQueues(operations.queues()),
+          handle: () => encode.queuesMessage(operations.queues()),
         }),
         serverStream({
           name: 'WatchQueues',
@@ -130,7 +130,7 @@ export class ManagementService {
     let hasRoom = true;
     const stop = this.#operations.watchQueues(intervalMs, {
       tell: (queues) => {
-        if (hasRoom) hasRoom = call.send(encode.encodeQueues(queues));
+        if (hasRoom) hasRoom = call.send(encode.queuesMessage(queues));
       },
       fail: (error) => call.fail(error),
     });

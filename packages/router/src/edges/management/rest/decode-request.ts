@@ -10,7 +10,7 @@ import {
   stringifyJson,
 } from '@millrace/protocol';
 import type { z } from 'zod';
-import type { ShadowedVersion, TrafficChange, WeightedVersion } from '../../../catalogue/contexts/traffic-policy.ts';
+import type { ShadowedVersion, TrafficChange, WeightedVersion } from '../../../catalogue/traffic/traffic-policy.ts';
 import type { loadSchema, trafficChangeSchema } from './schemas.ts';
 
 export const ifMatchField = 'if-match';

@@ -1,7 +1,7 @@
 /** What the operations tell, as JSON. What is not known is left out. */
 import type { HttpResponse } from '@millrace/http';
 import type { JsonObject, JsonValue } from '@millrace/protocol';
-import type { TrafficPolicy } from '../../../catalogue/contexts/traffic-policy.ts';
+import type { TrafficPolicy } from '../../../catalogue/traffic/traffic-policy.ts';
 import type { ContextStatus, IndexEntry, InstanceStatus, QueueStatus } from '../../../management/management.ts';
 import { jsonResponse } from '../../rest/encode-model.ts';
 

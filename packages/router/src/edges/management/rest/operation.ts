@@ -9,7 +9,7 @@ import type { SliceQueue } from '../../slices/slice-queue.ts';
 import type { ManagementConfig } from '../config.ts';
 import { bodyFrom } from './decode-request.ts';
 
-export interface Call<Body> {
+export interface RestManagementCall<Body> {
   readonly routed: RoutedRequest;
   readonly body: Body;
   /** What the body brings of files, whose places in it are empty texts. */
@@ -29,7 +29,7 @@ export interface Operation<Schema extends z.ZodType>
   };
   /** Left out, the answer has no body. */
   readonly answer?: { readonly description: string; readonly schema: z.ZodType };
-  run(call: Call<z.infer<Schema>>): HttpResponse | Promise<HttpResponse>;
+  run(call: RestManagementCall<z.infer<Schema>>): HttpResponse | Promise<HttpResponse>;
 }
 
 const noFiles: ReadonlyMap<string, Uint8Array> = new Map();

@@ -1,14 +1,14 @@
 /** Management over REST. All of it is below one path, so that a proxy in front can keep it from the world by one rule. */
 import type { HttpResponse } from '@millrace/http';
 import { z } from 'zod';
-import type { TrafficChange } from '../../../catalogue/contexts/traffic-policy.ts';
+import type { TrafficChange } from '../../../catalogue/traffic/traffic-policy.ts';
 import type { Route } from '../../routing/route.ts';
 import type { SliceQueue } from '../../slices/slice-queue.ts';
 import type { ManagementConfig } from '../config.ts';
 import type { ManagementOperations } from '../operations.ts';
 import * as decode from './decode-request.ts';
 import * as encode from './encode-response.ts';
-import { type Call, routeMaker } from './operation.ts';
+import { type RestManagementCall, routeMaker } from './operation.ts';
 import * as schemas from './schemas.ts';
 
 export interface ManagementRouteParts {
@@ -30,7 +30,10 @@ export function managementRoutes(parts: ManagementRouteParts): readonly Route[] 
   const { operations, config, slices, onError } = parts;
   const route = routeMaker(config, slices, onError);
   const traffic = { description: 'The traffic as it is now', schema: schemas.trafficSchema };
-  const changeTraffic = async ({ routed, parameter }: Call<unknown>, change: TrafficChange): Promise<HttpResponse> => {
+  const changeTraffic = async (
+    { routed, parameter }: RestManagementCall<unknown>,
+    change: TrafficChange,
+  ): Promise<HttpResponse> => {
     const expected = decode.expectedRevisionFrom(routed.request);
     return encode.encodeTraffic(await operations.changeTraffic(parameter('model'), change, expected));
   };

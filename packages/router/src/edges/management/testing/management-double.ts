@@ -1,6 +1,6 @@
 /** Management without a server: a few models in memory. It passes the contract that every implementation passes. */
 import { InferenceError } from '@millrace/protocol';
-import type { TrafficChange, TrafficPolicy } from '../../../catalogue/contexts/traffic-policy.ts';
+import type { TrafficChange, TrafficPolicy } from '../../../catalogue/traffic/traffic-policy.ts';
 import type {
   BreakerState,
   ContextStatus,

@@ -1,6 +1,6 @@
 /** A client of the REST face. */
 
-import type { TrafficPolicy } from '../../../catalogue/contexts/traffic-policy.ts';
+import type { TrafficPolicy } from '../../../catalogue/traffic/traffic-policy.ts';
 import type { ContextStatus, IndexEntry, InstanceStatus, QueueStatus } from '../../../management/management.ts';
 import { type RemoteManagement, RemoteRefusal } from './remote-management.ts';
 

@@ -136,7 +136,7 @@ export function jsonRequest(json: unknown): InjectedRequest {
   };
 }
 
-export const bytesOf = (typed: { buffer: ArrayBufferLike; byteOffset: number; byteLength: number }): Uint8Array =>
+export const typedBytes = (typed: { buffer: ArrayBufferLike; byteOffset: number; byteLength: number }): Uint8Array =>
   new Uint8Array(typed.buffer, typed.byteOffset, typed.byteLength);
 
 /** An input as the JSON of a request has it. */
@@ -145,4 +145,4 @@ export function input(name: string, datatype: string, shape: readonly number[], 
 }
 
 /** What an input says whose data follows the JSON. */
-export const binary = (size: number): object => ({ parameters: { binary_data_size: size } });
+export const binarySize = (size: number): object => ({ parameters: { binary_data_size: size } });

@@ -2,7 +2,7 @@ import { constants } from 'node:fs';
 import { access, readdir, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { OnnxFileError, type OnnxGraph, readOnnxFile, type ZipMap } from '@millrace/onnx';
-import { wordsFromFileError } from '@millrace/protocol';
+import { messageFromFileError } from '@millrace/protocol';
 import { staysInside } from '../../label-file.ts';
 import { modelFilenameDefault } from '../../repository-layout.ts';
 import { graphWithScores, zipMapsOf } from './zip-maps.ts';
@@ -30,7 +30,7 @@ export async function readModelFile(path: string): Promise<ModelFileResult> {
     return await withWeights(file, graph, await zipMapsOf(file, graph));
   } catch (error) {
     if (error instanceof OnnxFileError) return { path: file, problem: `cannot be read: ${error.message}` };
-    return { path: file, problem: `${wordsFromFileError(error)}${await neighbours(file, error)}` };
+    return { path: file, problem: `${messageFromFileError(error)}${await neighbours(file, error)}` };
   }
 }
 
@@ -44,7 +44,7 @@ async function withWeights(path: string, graph: OnnxGraph, zipMaps: readonly Zip
     try {
       await access(weights, constants.R_OK);
     } catch (error) {
-      return { path, problem: `keeps weights in ${JSON.stringify(name)}, which ${wordsFromFileError(error)}` };
+      return { path, problem: `keeps weights in ${JSON.stringify(name)}, which ${messageFromFileError(error)}` };
     }
     externalPaths.push(weights);
   }

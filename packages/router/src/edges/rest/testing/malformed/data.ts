@@ -1,5 +1,5 @@
 /** Elements that do not fit their datatype or shape. */
-import { type MalformedCase, post, withData, withInput } from './case.ts';
+import { type MalformedCase, postBody, withData, withInput } from './case.ts';
 
 export const dataCases: readonly MalformedCase[] = [
   [
@@ -23,7 +23,7 @@ export const dataCases: readonly MalformedCase[] = [
   ['data that is a string', withData('FP32', '[1]', '"1"'), 400, 'must be an array'],
   ['data that is null', withData('FP32', '[1]', 'null'), 400, 'must be an array'],
   ['data that is an object', withData('FP32', '[1]', '{"0":1}'), 400, 'must be an array'],
-  ['data cut short', post('{"inputs":[{"name":"x","datatype":"FP32","shape":[2],"data":[1,'), 400, 'found the end'],
+  ['data cut short', postBody('{"inputs":[{"name":"x","datatype":"FP32","shape":[2],"data":[1,'), 400, 'found the end'],
   ['data in front and broken', withInput('{"data":[1,x],"name":"x","datatype":"FP32","shape":[2]}'), 400, 'JSON at'],
   [
     'data in front with a bad bracket',

@@ -1,15 +1,15 @@
 /** What goes wrong around the body: codings, paths, methods. */
 import { deflateSync, gzipSync } from 'node:zlib';
 import type { InjectedRequest } from '@millrace/http';
-import { good, type MalformedCase, post, target, withOutput, zeros } from './case.ts';
+import { good, type MalformedCase, postBody, target, withOutput, zeros } from './case.ts';
 
-const coded = (body: Uint8Array, encoding: string): InjectedRequest => post(body, [['content-encoding', encoding]]);
+const coded = (body: Uint8Array, encoding: string): InjectedRequest => postBody(body, [['content-encoding', encoding]]);
 const goodBody = Buffer.from(`{"inputs":[${good}]}`);
 
 export const frameCases: readonly MalformedCase[] = [
   [
     'a coding in two lines',
-    post(gzipSync(gzipSync(goodBody)), [
+    postBody(gzipSync(gzipSync(goodBody)), [
       ['content-encoding', 'gzip'],
       ['content-encoding', 'gzip'],
     ]),
@@ -18,7 +18,7 @@ export const frameCases: readonly MalformedCase[] = [
   ],
   [
     'two timeout fields',
-    post(goodBody, [
+    postBody(goodBody, [
       ['millrace-timeout-ms', '1'],
       ['millrace-timeout-ms', '2'],
     ]),
@@ -58,13 +58,13 @@ export const frameCases: readonly MalformedCase[] = [
   ],
   [
     'a raw request for an unknown model',
-    { ...post(zeros(8), [['inference-header-content-length', '0']]), target: '/v2/models/no/infer' },
+    { ...postBody(zeros(8), [['inference-header-content-length', '0']]), target: '/v2/models/no/infer' },
     404,
     "unknown model: 'no'",
   ],
   [
     'a raw request of the wrong size',
-    post(zeros(7), [['inference-header-content-length', '0']]),
+    postBody(zeros(7), [['inference-header-content-length', '0']]),
     400,
     'takes 8 bytes, and the body has 7',
   ],
@@ -75,9 +75,9 @@ export const frameCases: readonly MalformedCase[] = [
     "unknown model: 'no'",
   ],
   ['GET', { target }, 405, 'Method Not Allowed'],
-  ['a version that is a word', { ...post(goodBody), target: '/v2/models/m/versions/one/infer' }, 404, 'Not Found'],
-  ['a version that is negative', { ...post(goodBody), target: '/v2/models/m/versions/-1/infer' }, 404, 'Not Found'],
-  ['no model', { ...post(goodBody), target: '/v2/models//infer' }, 404, 'Not Found'],
-  ['a model that cannot be decoded', { ...post(goodBody), target: '/v2/models/%ff/infer' }, 400, 'percent-encoded'],
-  ['a longer path', { ...post(goodBody), target: '/v2/models/m/infer/more' }, 404, 'Not Found'],
+  ['a version that is a word', { ...postBody(goodBody), target: '/v2/models/m/versions/one/infer' }, 404, 'Not Found'],
+  ['a version that is negative', { ...postBody(goodBody), target: '/v2/models/m/versions/-1/infer' }, 404, 'Not Found'],
+  ['no model', { ...postBody(goodBody), target: '/v2/models//infer' }, 404, 'Not Found'],
+  ['a model that cannot be decoded', { ...postBody(goodBody), target: '/v2/models/%ff/infer' }, 400, 'percent-encoded'],
+  ['a longer path', { ...postBody(goodBody), target: '/v2/models/m/infer/more' }, 404, 'Not Found'],
 ];

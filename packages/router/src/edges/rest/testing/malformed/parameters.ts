@@ -1,5 +1,5 @@
 /** Parameters and requested outputs. */
-import { good, type MalformedCase, post, withInput, withOutput, withOutputs, withParameters } from './case.ts';
+import { good, type MalformedCase, postBody, withInput, withOutput, withOutputs, withParameters } from './case.ts';
 
 export const parametersCases: readonly MalformedCase[] = [
   ['parameters that are an array', withParameters('[]'), 400, 'expected an object'],
@@ -57,25 +57,25 @@ export const parametersCases: readonly MalformedCase[] = [
   ['an end that is a string', withParameters('{"sequence_end":"no"}'), 400, "'sequence_end' must be true or false"],
   [
     'a timeout field that is a word',
-    post(`{"inputs":[${good}]}`, [['millrace-timeout-ms', 'soon']]),
+    postBody(`{"inputs":[${good}]}`, [['millrace-timeout-ms', 'soon']]),
     400,
     'millrace-timeout-ms',
   ],
   [
     'a timeout field of zero',
-    post(`{"inputs":[${good}]}`, [['millrace-timeout-ms', '0']]),
+    postBody(`{"inputs":[${good}]}`, [['millrace-timeout-ms', '0']]),
     400,
     'leave it out for no deadline',
   ],
   [
     'a negative timeout field',
-    post(`{"inputs":[${good}]}`, [['millrace-timeout-ms', '-5']]),
+    postBody(`{"inputs":[${good}]}`, [['millrace-timeout-ms', '-5']]),
     400,
     'millrace-timeout-ms',
   ],
   [
     'an endless timeout field',
-    post(`{"inputs":[${good}]}`, [['millrace-timeout-ms', '9'.repeat(40)]]),
+    postBody(`{"inputs":[${good}]}`, [['millrace-timeout-ms', '9'.repeat(40)]]),
     400,
     'millrace-timeout-ms',
   ],

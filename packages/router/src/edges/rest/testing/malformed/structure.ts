@@ -1,16 +1,16 @@
 /** JSON whose members are not those of a request. */
-import { binary, good, type MalformedCase, post, withData, withInput, zeros } from './case.ts';
+import { good, type MalformedCase, postBinary, postBody, withData, withInput, zeros } from './case.ts';
 
 export const structureCases: readonly MalformedCase[] = [
-  ['no inputs', post('{}'), 400, "no 'inputs'"],
-  ['inputs null', post('{"inputs":null}'), 400, 'expected an array'],
-  ['inputs an object', post('{"inputs":{}}'), 400, 'expected an array'],
-  ['inputs a string', post('{"inputs":"x"}'), 400, 'expected an array'],
-  ['an input that is a number', post('{"inputs":[1]}'), 400, 'expected an object'],
-  ['an input that is null', post('{"inputs":[null]}'), 400, 'expected an object'],
-  ['an input that is an array', post('{"inputs":[[]]}'), 400, 'expected an object'],
-  ['an empty input', post('{"inputs":[{}]}'), 400, "input #0 has no 'name'"],
-  ['a second input without a name', post(`{"inputs":[${good},{}]}`), 400, "input #1 has no 'name'"],
+  ['no inputs', postBody('{}'), 400, "no 'inputs'"],
+  ['inputs null', postBody('{"inputs":null}'), 400, 'expected an array'],
+  ['inputs an object', postBody('{"inputs":{}}'), 400, 'expected an array'],
+  ['inputs a string', postBody('{"inputs":"x"}'), 400, 'expected an array'],
+  ['an input that is a number', postBody('{"inputs":[1]}'), 400, 'expected an object'],
+  ['an input that is null', postBody('{"inputs":[null]}'), 400, 'expected an object'],
+  ['an input that is an array', postBody('{"inputs":[[]]}'), 400, 'expected an object'],
+  ['an empty input', postBody('{"inputs":[{}]}'), 400, "input #0 has no 'name'"],
+  ['a second input without a name', postBody(`{"inputs":[${good},{}]}`), 400, "input #1 has no 'name'"],
   ['an empty name', withInput('{"name":"","datatype":"INT8","shape":[1],"data":[1]}'), 400, "input #0 has no 'name'"],
   ['a name that is a number', withInput('{"name":1}'), 400, 'expected a string'],
   ['a name that is null', withInput('{"name":null}'), 400, 'expected a string'],
@@ -42,13 +42,13 @@ export const structureCases: readonly MalformedCase[] = [
   ['more dimensions than allowed', withData('FP32', '[1,1,1,1,1,1,1,1,1]', '[1]'), 400, 'more than 8 dimensions'],
   [
     'more inputs than allowed',
-    post(`{"inputs":[${[1, 2, 3, 4, 5].map((n) => good.replace('"x"', `"x${n}"`))}]}`),
+    postBody(`{"inputs":[${[1, 2, 3, 4, 5].map((n) => good.replace('"x"', `"x${n}"`))}]}`),
     413,
     'more than 4 inputs',
   ],
-  ['an input twice', post(`{"inputs":[${good},${good}]}`), 400, "input 'x' already exists in request"],
-  ['an id that is a number', post(`{"id":1,"inputs":[${good}]}`), 400, 'expected a string'],
-  ['an id that is null', post(`{"id":null,"inputs":[${good}]}`), 400, 'expected a string'],
+  ['an input twice', postBody(`{"inputs":[${good},${good}]}`), 400, "input 'x' already exists in request"],
+  ['an id that is a number', postBody(`{"id":1,"inputs":[${good}]}`), 400, 'expected a string'],
+  ['an id that is null', postBody(`{"id":null,"inputs":[${good}]}`), 400, 'expected a string'],
   ['neither data nor a size', withInput('{"name":"x","datatype":"FP32","shape":[2]}'), 400, 'must set only one'],
   [
     'both data and a size',
@@ -62,7 +62,12 @@ export const structureCases: readonly MalformedCase[] = [
     400,
     'must set only one',
   ],
-  ['JSON over its limit', post(`{"inputs":[${good}],"a":"${'a'.repeat(20_000)}"}`), 413, 'more than the 20000 allowed'],
-  ['a body over its limit', binary('{}', zeros(30_001)), 413, 'larger than 30000 bytes'],
-  ['a JSON part over its limit', binary('{}', zeros(0), '20001'), 413, 'more than the 20000 allowed'],
+  [
+    'JSON over its limit',
+    postBody(`{"inputs":[${good}],"a":"${'a'.repeat(20_000)}"}`),
+    413,
+    'more than the 20000 allowed',
+  ],
+  ['a body over its limit', postBinary('{}', zeros(30_001)), 413, 'larger than 30000 bytes'],
+  ['a JSON part over its limit', postBinary('{}', zeros(0), '20001'), 413, 'more than the 20000 allowed'],
 ];
