@@ -145,14 +145,15 @@ def feeds_for(graph, rows, numbers):
 
 
 def odd_counts(graph, numbers):
-    """Rows of each input, unequal. Where the graph does not name them, whether they belong together is the server's to find out: none is 0 then, or all."""
+    """Rows of each input, unequal. Unless the graph gives all of them one name, whether they belong together is the server's to find out: none is 0 then, or all."""
     names = [entry.value.name for entry in graph.builder.inputs]
     can_be_empty = not any(node.op_type in ENDS_WITHOUT_ROWS for node in graph.model.graph.node)
     first = [given.type.tensor_type.shape.dim[:1] for given in graph.model.graph.input]
-    are_named = all(not sizes or sizes[0].dim_param or sizes[0].HasField("dim_value") for sizes in first)
-    if can_be_empty and not are_named and numbers.random() < 0.25:
+    free = [sizes[0].dim_param for sizes in first if sizes and not sizes[0].HasField("dim_value")]
+    are_named_alike = "" not in free and len(set(free)) <= 1
+    if can_be_empty and not are_named_alike and numbers.random() < 0.25:
         return {name: 0 for name in names}
-    low = 0 if can_be_empty and are_named else 1
+    low = 0 if can_be_empty and are_named_alike else 1
     return {name: int(numbers.integers(low, 4)) for name in names}
 
 
