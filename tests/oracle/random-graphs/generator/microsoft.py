@@ -214,7 +214,7 @@ def quantized_gemm(b, op):
     put(b, op, [x, *scale_and_zero(b, 0.02), weights, *scale_and_zero(b, 0.01), "", *scale_and_zero(b, 0.05)], UINT8, [N, 3], transB=0)
 
 
-@own("DynamicQuantizeLSTM", mixing=True)
+@own("DynamicQuantizeLSTM", mixing=True, often=1.15)
 def dynamic_lstm(b, op):
     x = b.input(FLOAT, (N, 2, 3))
     y = b.add("Transpose", [x], FLOAT, [2, N, 3], perm=[1, 0, 2])

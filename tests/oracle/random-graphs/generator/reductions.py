@@ -134,7 +134,7 @@ def top_k(b, op):
     b.keep(places, INT64, shape)
 
 
-@operator("Det")
+@operator("Det", often=1.15)
 def determinant(b, op):
     x = b.take(FLOAT, (2, 3))
     size = b.random.randint(1, 3)
