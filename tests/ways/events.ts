@@ -93,7 +93,7 @@ export async function replaceModel(server: ServerProcess, models: ModelRepositor
       .length;
   const before = ended();
   models.write(`${replacedModel}/1/model.onnx`, binaryModel('Mul'));
-  await eventually('the worker of the version before has ended', () => ended() > before, 50_000);
+  await eventually('the worker of the version before has ended', () => ended() > before, 150_000);
 }
 
 /**
@@ -112,7 +112,7 @@ export async function holdRequests(
   const answers: Promise<void>[] = [];
   for (const count of [1, 2]) {
     answers.push(rest.infer());
-    await eventually(`the worker holds ${count} requests`, () => isHeld(count), 50_000);
+    await eventually(`the worker holds ${count} requests`, () => isHeld(count), 150_000);
   }
   const killWorker = (): Promise<unknown> => {
     process.kill(pid, 'SIGKILL');

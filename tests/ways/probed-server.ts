@@ -13,7 +13,7 @@ import type { CalledFiles } from './way-difference.ts';
 const probe = join(repositoryRoot, 'tests/dist/ways/probe.js');
 
 /** On a busy machine, and a worker looks up only once a second. */
-const writeMsMax = 50_000;
+const writeMsMax = 150_000;
 
 export class ProbedServer {
   readonly server: ServerProcess;

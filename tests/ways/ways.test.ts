@@ -1,6 +1,6 @@
 /** Holds "The ways" of ARCHITECTURE.md to what runs: every file in which a function is called is named there, and no other. */
 import { binaryModel, ModelRepository } from '@millrace/worker/testing';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { ImportGraph } from '../tidy/import-graph.ts';
 import { readWays } from '../tidy/written-ways.ts';
 import {
@@ -16,6 +16,9 @@ import {
 } from './events.ts';
 import { ProbedServer } from './probed-server.ts';
 import { type CalledFiles, isBeside, wayDifference } from './way-difference.ts';
+
+// Counting calls keeps code from being optimised, and a reload starts three processes.
+vi.setConfig({ testTimeout: 180_000, hookTimeout: 180_000 });
 
 const written = readWays();
 const graph = new ImportGraph();
@@ -64,16 +67,24 @@ describe('of a server whose models stay as they are', () => {
   });
 });
 
-test('a hot reload', async () => {
+describe('of a server that follows its models', () => {
   const models = new ModelRepository().write(`${replacedModel}/1/model.onnx`, binaryModel('Add'));
-  const probed = await ProbedServer.start([
-    models.path,
-    ...['--model-control-mode', 'poll', '--repository-poll-secs', '0.2', '--repository-settle-secs', '0.1'],
-  ]);
-  const called = await probed.filesOf(() => replaceModel(probed.server, models));
-  expect(await probed.stop()).toBe(0);
-  models.remove();
-  expectWritten('A hot reload', called);
+  let probed: ProbedServer;
+
+  beforeAll(async () => {
+    probed = await ProbedServer.start([
+      models.path,
+      ...['--model-control-mode', 'poll', '--repository-poll-secs', '0.2', '--repository-settle-secs', '0.1'],
+    ]);
+  });
+  afterAll(async () => {
+    expect(await probed.stop()).toBe(0);
+    models.remove();
+  });
+
+  test('a hot reload', async () => {
+    expectWritten('A hot reload', await probed.filesOf(() => replaceModel(probed.server, models)));
+  });
 });
 
 test('a file that is missing, too many or misplaced is told with the line to write', () => {
