@@ -35,7 +35,7 @@ export default defineConfig({
         ...shared,
         test: {
           name: 'integration',
-          include: ['tests/{attacks,contracts,end-to-end,simulation,chaos}/**/*.test.ts'],
+          include: ['tests/{attacks,contracts,end-to-end,simulation,chaos,ways}/**/*.test.ts'],
           // What they try to break are processes of their own; to import the whole server for each file takes longer than most tests.
           isolate: false,
           testTimeout: 60_000,

@@ -3,20 +3,9 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { root } from './source-files.ts';
+import { pathsIn } from './written-ways.ts';
 
 const text = readFileSync(join(root, 'ARCHITECTURE.md'), 'utf8');
-
-/** `a/{b,c}.ts` is a/b.ts and a/c.ts. */
-function expanded(path: string): readonly string[] {
-  const [, head, choices, tail] = /^(.*)\{(.+)\}(.*)$/.exec(path) ?? [];
-  return choices === undefined ? [path] : choices.split(',').map((choice) => `${head}${choice}${tail}`);
-}
-
-function pathsIn(part: string): readonly string[] {
-  return [...part.matchAll(/`((?:packages|tests|docs|bench|proto|models|zoo)\/[^`\s]*)`/g)].flatMap(([, path]) =>
-    expanded(path as string),
-  );
-}
 
 test('every path that is named exists', () => {
   const paths = pathsIn(text);
