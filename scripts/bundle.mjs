@@ -3,10 +3,13 @@ import { readFileSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
+import { takeCurrentBundle } from '../packages/millrace/dist/current-bundle.js';
 
 const packages = join(dirname(fileURLToPath(import.meta.url)), '../packages');
 const millrace = join(packages, 'millrace');
 const worker = join(packages, 'worker/dist');
+
+if (process.argv.includes('--if-outdated') && takeCurrentBundle(millrace) !== undefined) process.exit(0);
 
 const { dependencies } = JSON.parse(readFileSync(join(millrace, 'package.json'), 'utf8'));
 const outdir = join(millrace, 'bundle');
