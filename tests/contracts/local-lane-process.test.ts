@@ -5,10 +5,11 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { dispatchVersions, FrameWriter, type FromWorker, frameBytesMaxDefault, HeapRegion } from '@millrace/protocol';
 import { createLocalLane } from '@millrace/router/internal';
+import { programs } from 'millrace/internal';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { useLocalLanes } from './local-lanes.ts';
 import { int64 } from './tensor-bytes.ts';
-import { mustFindVersionedWorker, mustFindWorker } from './worker-path.ts';
+import { mustFindVersionedWorker } from './worker-path.ts';
 
 const lanes = useLocalLanes();
 const { models, open } = lanes;
@@ -231,7 +232,7 @@ describe('the worker process', () => {
     const isRunning = when !== 'while it is idle';
     const script = `
       import { createLocalLane } from ${JSON.stringify(new URL('../../packages/router/dist/internal.js', import.meta.url).href)};
-      const lane = createLocalLane({ workerPath: ${JSON.stringify(mustFindWorker())}, sharedMemoryBytesMax: 1048576 });
+      const lane = createLocalLane({ workerPath: ${JSON.stringify(programs.worker)}, sharedMemoryBytesMax: 1048576 });
       const link = lane.open((message) => {
         if (message.kind === 'gone') throw new Error(message.reason);
         if (message.kind === 'ready') {

@@ -3,10 +3,10 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createLocalLane, type LocalLaneOptions } from '@millrace/router/internal';
+import { programs } from 'millrace/internal';
 import { afterAll, afterEach, beforeAll, expect } from 'vitest';
 import { LinkProbe } from './link-probe.ts';
 import { ModelFolder } from './model-folder.ts';
-import { mustFindWorker } from './worker-path.ts';
 
 /** Of the shared memory, unless a test asks for another size. */
 export const halfBytes = 2 ** 20;
@@ -41,7 +41,7 @@ export function useLocalLanes(): LocalLanes {
       return folder;
     },
     open(options = {}) {
-      const lane = createLocalLane({ workerPath: mustFindWorker(), sharedMemoryBytesMax: 2 * halfBytes, ...options });
+      const lane = createLocalLane({ workerPath: programs.worker, sharedMemoryBytesMax: 2 * halfBytes, ...options });
       const probe = new LinkProbe(lane);
       probes.push(probe);
       return probe;

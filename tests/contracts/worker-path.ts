@@ -1,17 +1,7 @@
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
-/** The built worker: a process of its own cannot run from source on every supported Node. */
-export function mustFindWorker(): string {
-  return mustFindBuilt('packages/worker/dist/main.js');
-}
-
-/** The one for pipelines. */
-export function mustFindPipelineWorker(): string {
-  return mustFindBuilt('packages/worker/dist/pipeline/main.js');
-}
-
-/** The one that hears by the event loop. */
+/** The worker that hears by the event loop: built, for a process of its own cannot run from source on every supported Node. */
 export function mustFindEventWorker(): string {
   return mustFindBuilt('tests/dist/support/event-worker.js');
 }

@@ -1,6 +1,7 @@
 /** Reads what `strace -ff -ttt -y` wrote: one file for each thread, put together to processes. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { basename, join, resolve } from 'node:path';
+import { programs } from 'millrace/internal';
 
 /** What is traced: everything that takes a path, everything of sockets, and the making of processes. */
 export const traceOptions = ['-ff', '-ttt', '-y', '-s', '4096', '-e', 'trace=%file,%network,%process'];
@@ -104,8 +105,8 @@ export type ProcessKind = 'router' | 'worker' | 'describe' | 'analyst' | 'other'
 
 export function processKindOf({ words }: TracedProcess): ProcessKind {
   const program = words.slice(1).find((word) => !word.startsWith('-')) ?? '';
-  if (program.endsWith('worker/dist/main.js') || program.endsWith('pipeline/main.js')) return 'worker';
-  if (program.endsWith('pipeline/describe-main.js')) return 'describe';
-  if (program.endsWith('row-analyst-main.js')) return 'analyst';
+  if (program === programs.worker || program === programs.pipelineWorker) return 'worker';
+  if (program === programs.pipelineDescriber) return 'describe';
+  if (program === programs.rowAnalyst) return 'analyst';
   return basename(program) === 'millrace.js' ? 'router' : 'other';
 }

@@ -3,7 +3,7 @@
  * functions of the built files were called since the last time.
  */
 import child_process from 'node:child_process';
-import { renameSync, writeFileSync } from 'node:fs';
+import fs, { renameSync, writeFileSync } from 'node:fs';
 import { type Profiler, Session } from 'node:inspector';
 import { syncBuiltinESMExports } from 'node:module';
 import { join } from 'node:path';
@@ -15,6 +15,7 @@ export const folderVariable = 'WAYS_FOLDER';
 const folder = process.env[folderVariable];
 if (folder !== undefined) {
   writeCallsTo(folder);
+  hideBundle();
   probeChildren(folder);
 }
 
@@ -52,6 +53,15 @@ function callsFrom(scripts: readonly Profiler.ScriptCoverage[]): Readonly<Record
 /** The code of a module that runs when it is imported takes part in no event. */
 function isModule({ functionName, ranges }: Profiler.FunctionCoverage): boolean {
   return functionName === '' && ranges[0]?.startOffset === 0;
+}
+
+/** Programs run from modules, one for each source file, where no bundle of them is found. */
+function hideBundle(): void {
+  const { statSync } = fs;
+  const withoutBundle = (path: fs.PathLike, options?: fs.StatSyncOptions) =>
+    String(path).includes('/millrace/bundle/') ? undefined : statSync(path, options);
+  Object.assign(fs, { statSync: withoutBundle });
+  syncBuiltinESMExports();
 }
 
 /** Child processes get neither the environment nor the options of this one. */

@@ -2,10 +2,15 @@ import { expect, test } from 'vitest';
 import { functionDifferences, type ProfiledServer } from './profile-diff.ts';
 
 /** One sample a millisecond from time 0 on; `(idle)`, `decode` of a file and an unnamed function are nodes 1 to 3. */
-function server(checkoutUrl: string, samples: readonly number[], answered = 10): ProfiledServer {
+function server(
+  checkoutUrl: string,
+  samples: readonly number[],
+  file = 'packages/http/dist/decode.js',
+  answered = 10,
+): ProfiledServer {
   const nodes = [
     { id: 1, callFrame: { functionName: '(idle)', url: '' } },
-    { id: 2, callFrame: { functionName: 'decode', url: `${checkoutUrl}/packages/http/dist/decode.js` } },
+    { id: 2, callFrame: { functionName: 'decode', url: `${checkoutUrl}/${file}` } },
     { id: 3, callFrame: { functionName: '', url: 'node:net' } },
   ];
   const profile = { nodes, startTime: 0, samples, timeDeltas: samples.map(() => 1000) };
@@ -16,6 +21,14 @@ test('self time a request is compared by function and file, the largest differen
   expect(functionDifferences(server('file:///old', [2, 2, 3, 1]), server('file:///new', [2, 2, 2, 2, 3, 3]))).toEqual([
     { name: 'decode packages/http/dist/decode.js', before: 200, after: 400 },
     { name: '(anonymous) node:net', before: 100, after: 200 },
+  ]);
+});
+
+test('a file of a bundle has one name, though its contents are part of it', () => {
+  const before = server('file:///old', [2], 'packages/millrace/bundle/chunk-5WF5YJU5.js');
+  const after = server('file:///new', [2, 2], 'packages/millrace/bundle/chunk-Q6WLRXEG.js');
+  expect(functionDifferences(before, after)).toEqual([
+    { name: 'decode packages/millrace/bundle/chunk.js', before: 100, after: 200 },
   ]);
 });
 

@@ -61,5 +61,6 @@ function selfMicros({ profiles, window: [begin, end], answered, checkoutUrl }: P
 
 function nameOf({ functionName, url }: CpuProfile['nodes'][0]['callFrame'], checkoutUrl: string): string {
   const file = url.startsWith(`${checkoutUrl}/`) ? url.slice(checkoutUrl.length + 1) : url;
-  return [functionName || '(anonymous)', file].join(' ').trim();
+  // Files that programs of a bundle have in common are named by their contents.
+  return [functionName || '(anonymous)', file.replace(/(\/bundle\/.+)-[0-9A-Z]{8}\.js$/, '$1.js')].join(' ').trim();
 }

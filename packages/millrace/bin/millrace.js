@@ -1,2 +1,5 @@
 #!/usr/bin/env node
-import '../dist/main.js';
+import { pathToFileURL } from 'node:url';
+import { programs } from '../dist/programs.js';
+
+await import(pathToFileURL(programs.command).href);

@@ -28,8 +28,8 @@ import type { Config } from './config/fields.ts';
 import { createLanes } from './lanes.ts';
 import { gpuSupportFrom, modelDefaultsFrom } from './model-defaults.ts';
 import { pipelineDescriber } from './pipelines.ts';
+import { programs } from './programs.ts';
 import { shareThreads } from './share-threads.ts';
-import { workerPrograms } from './worker-programs.ts';
 
 export interface AssemblyParts {
   /** Model repositories and single files. */
@@ -130,7 +130,7 @@ export async function assemble(parts: AssemblyParts): Promise<Assembly> {
       defaults: modelDefaultsFrom(config),
       describePipeline: pipelineDescriber(children?.spawn),
       isBatchingStrict: config.models.strictBatching,
-      analyseRows: parts.analyseRows ?? new RowAnalyst({ programPath: workerPrograms.rowAnalyst, ...starter }).analyse,
+      analyseRows: parts.analyseRows ?? new RowAnalyst({ programPath: programs.rowAnalyst, ...starter }).analyse,
     },
     share: (definitions) => shareThreads(definitions, availableParallelism(), config.worker.threads),
     lanes: createLanes({

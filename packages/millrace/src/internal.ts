@@ -3,3 +3,4 @@ export * from './assemble.ts';
 export * from './fleet-watch.ts';
 export { createLogger } from './logging/logger.ts';
 export { modelDefaultsFrom } from './model-defaults.ts';
+export { programs } from './programs.ts';

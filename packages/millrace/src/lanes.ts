@@ -2,8 +2,8 @@
 import type { Lane } from '@millrace/protocol';
 import { createLocalLane, type LaneName, type LocalLaneOptions } from '@millrace/router/internal';
 import { createInlineLane, inlineEngines } from '@millrace/worker/inline';
+import { programs } from './programs.ts';
 import { workerEnvironment } from './worker-environment.ts';
-import { workerPrograms } from './worker-programs.ts';
 
 export interface LanesOptions extends Omit<LocalLaneOptions, 'workerPath' | 'environment'> {
   /** The program of the local lane; Millrace's own unless given. */
@@ -15,9 +15,9 @@ export function createLanes({ workerPath, ...options }: LanesOptions): Readonly<
     inline: createInlineLane({ engines: inlineEngines }),
     local: createLocalLane({
       ...options,
-      workerPath: workerPath ?? workerPrograms.main,
+      workerPath: workerPath ?? programs.worker,
       environment: workerEnvironment(),
     }),
-    pipeline: createLocalLane({ ...options, workerPath: workerPrograms.pipeline }),
+    pipeline: createLocalLane({ ...options, workerPath: programs.pipelineWorker }),
   };
 }

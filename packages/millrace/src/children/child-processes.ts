@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Config } from '../config/fields.ts';
 import { openPrivateFolder, type PrivateFolder } from '../private-folder/private-folder.ts';
-import { workerPrograms } from '../worker-programs.ts';
+import { programs } from '../programs.ts';
 import { offerToOomKiller } from './oom-score.ts';
 import { checkReach } from './reach-check.ts';
 import { resolveWorkerUser, type WorkerUser } from './worker-user.ts';
@@ -66,7 +66,7 @@ export class ChildProcesses {
     if (this.user === undefined) return;
     if (storePath !== '') await letThrough(storePath, this.user.gid);
     await checkReach(this.user, [
-      workerPrograms.main,
+      programs.worker,
       ...paths,
       ...(this.#folder === undefined ? [] : [this.#folder.children]),
     ]);

@@ -1,7 +1,8 @@
 /** The configuration file: groups of fields in YAML, every problem with its line. */
+import { createRequire } from 'node:module';
 import path from 'node:path';
 import type { ConfigProblem } from '@millrace/protocol';
-import { type Document, isAlias, isMap, isScalar, LineCounter, type Node, parseDocument, type YAMLMap } from 'yaml';
+import type * as Yaml from 'yaml';
 import { configFields, fields } from './fields.ts';
 import { didYouMean } from './suggest.ts';
 import type { ConfigLayer, WrittenValue } from './written-value.ts';
@@ -17,6 +18,11 @@ export const configFileBytesMax = 1024 * 1024;
 
 const groups = Object.keys(fields);
 
+/** The library is some seventy files: loaded by the first configuration file, for most servers have none. */
+function yaml(): typeof Yaml {
+  return createRequire(import.meta.url)('yaml') as typeof Yaml;
+}
+
 export function readYamlLayer(file: ConfigFile, cwd: string): ConfigLayer {
   const reader = new YamlReader(file, cwd);
   reader.read();
@@ -28,13 +34,14 @@ class YamlReader implements ConfigLayer {
   readonly problems: ConfigProblem[] = [];
   readonly #file: ConfigFile;
   readonly #folder: string;
-  readonly #lines = new LineCounter();
-  readonly #document: Document;
+  readonly #yaml = yaml();
+  readonly #lines = new this.#yaml.LineCounter();
+  readonly #document: Yaml.Document;
 
   constructor(file: ConfigFile, cwd: string) {
     this.#file = file;
     this.#folder = path.dirname(path.resolve(cwd, file.path));
-    this.#document = parseDocument(file.text, { lineCounter: this.#lines, prettyErrors: false });
+    this.#document = this.#yaml.parseDocument(file.text, { lineCounter: this.#lines, prettyErrors: false });
   }
 
   read(): void {
@@ -48,15 +55,15 @@ class YamlReader implements ConfigLayer {
     }
     if (this.#document.errors.length > 0) return;
     const root = this.#resolved(this.#document.contents);
-    if (root === null || (isScalar(root) && root.value === null)) return;
-    if (!isMap(root)) {
+    if (root === null || (this.#yaml.isScalar(root) && root.value === null)) return;
+    if (!this.#yaml.isMap(root)) {
       this.#problem(root, undefined, `must be groups of fields (${groups.join(', ')})`);
       return;
     }
     for (const { key, value, keyNode } of this.#entries(root)) this.#readGroup(key, keyNode, value);
   }
 
-  #readGroup(group: string, keyNode: Node, value: Node | null): void {
+  #readGroup(group: string, keyNode: Yaml.Node, value: Yaml.Node | null): void {
     if (!groups.includes(group)) {
       const misplaced = configFields.find((field) => field.name === group || field.path === group);
       const advice =
@@ -67,14 +74,14 @@ class YamlReader implements ConfigLayer {
       return;
     }
     const members = this.#resolved(value);
-    if (!isMap(members)) {
+    if (!this.#yaml.isMap(members)) {
       this.#problem(keyNode, group, `must hold fields, one a line, indented under ${group}:`);
       return;
     }
     for (const entry of this.#entries(members)) this.#readField(group, entry.key, entry.keyNode, entry.value);
   }
 
-  #readField(group: string, name: string, keyNode: Node, node: Node | null): void {
+  #readField(group: string, name: string, keyNode: Yaml.Node, node: Yaml.Node | null): void {
     const field = configFields.find((one) => one.group === group && one.name === name);
     const fieldPath = `${group}.${name}`;
     if (field === undefined) {
@@ -96,26 +103,26 @@ class YamlReader implements ConfigLayer {
     this.values.push({ field, value, source: this.#file.path, line, folder: this.#folder });
   }
 
-  *#entries(map: YAMLMap): Iterable<{ key: string; keyNode: Node; value: Node | null }> {
+  *#entries(map: Yaml.YAMLMap): Iterable<{ key: string; keyNode: Yaml.Node; value: Yaml.Node | null }> {
     for (const pair of map.items) {
-      const keyNode = pair.key as Node;
-      if (isScalar(keyNode) && typeof keyNode.value === 'string') {
-        yield { key: keyNode.value, keyNode, value: pair.value as Node | null };
+      const keyNode = pair.key as Yaml.Node;
+      if (this.#yaml.isScalar(keyNode) && typeof keyNode.value === 'string') {
+        yield { key: keyNode.value, keyNode, value: pair.value as Yaml.Node | null };
       } else {
         this.#problem(keyNode, undefined, 'the name of a field must be plain text');
       }
     }
   }
 
-  #resolved(node: Node | null): Node | null {
-    return isAlias(node) ? (node.resolve(this.#document) ?? null) : node;
+  #resolved(node: Yaml.Node | null): Yaml.Node | null {
+    return this.#yaml.isAlias(node) ? (node.resolve(this.#document) ?? null) : node;
   }
 
-  #lineOf(node: Node): number {
+  #lineOf(node: Yaml.Node): number {
     return this.#lines.linePos(node.range?.[0] ?? 0).line;
   }
 
-  #problem(node: Node, field: string | undefined, message: string): void {
+  #problem(node: Yaml.Node, field: string | undefined, message: string): void {
     this.#problemAt(node.range?.[0] ?? 0, field, message);
   }
 

@@ -117,8 +117,18 @@ function bodyFrom(body: BodyDeclaration, named: NamedSchemas): Schema {
 /** zod gathers schemas with an id under `$defs` of each schema that uses them; OpenAPI wants them in one place. */
 class NamedSchemas {
   readonly components: Record<string, Schema> = {};
+  /** Most routes have the same bodies, those of errors above all. */
+  readonly #converted = new Map<z.ZodType, Schema>();
 
   schemaFrom(schema: z.ZodType): Schema {
+    const known = this.#converted.get(schema);
+    if (known !== undefined) return known;
+    const converted = this.#convert(schema);
+    this.#converted.set(schema, converted);
+    return converted;
+  }
+
+  #convert(schema: z.ZodType): Schema {
     const { $schema: _, $defs = {}, ...own } = z.toJSONSchema(schema, { io: 'input', reused: 'inline' });
     for (const [id, definition] of Object.entries($defs)) {
       const { id: __, ...component } = definition;

@@ -1,0 +1,29 @@
+/**
+ * The programs that run as processes: the command, and those of the worker package that a server starts. They come from
+ * the bundle, which starts in half the time, unless it is missing or something was compiled after it was made.
+ */
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { takeCurrentBundle } from './current-bundle.ts';
+
+const require = createRequire(import.meta.url);
+/** Sources, compiled modules and the bundle are folders beside each other. */
+const packageFolder = fileURLToPath(new URL('..', import.meta.url));
+const bundle = takeCurrentBundle(packageFolder);
+
+export const programs = {
+  command: bundle === undefined ? join(packageFolder, 'dist/main.js') : join(bundle, 'command.js'),
+  /** Runs models by the engines that wait for nothing but the processor. */
+  worker: ofWorkerPackage('worker', 'main'),
+  /** Runs pipelines. */
+  pipelineWorker: ofWorkerPackage('pipeline-worker', 'pipeline-main'),
+  /** Says what a pipeline declares. */
+  pipelineDescriber: ofWorkerPackage('pipeline-describer', 'pipeline-describe'),
+  /** Says whether the rows of a graph are independent: a large one would hold up every request. */
+  rowAnalyst: ofWorkerPackage('row-analyst', 'row-analyst'),
+} as const;
+
+function ofWorkerPackage(bundled: string, exported: string): string {
+  return bundle === undefined ? require.resolve(`@millrace/worker/${exported}`) : join(bundle, `${bundled}.js`);
+}
