@@ -218,7 +218,7 @@ describe('bodies', () => {
     });
     receive(post('Transfer-Encoding: chunked\r\n'));
     receive('5\r\nhelloX');
-    expect(reasons).toEqual(['the body is not properly chunked']);
+    expect(reasons).toEqual(['the chunked encoding of the body is invalid']);
     expect(said()).toContain('400 Bad Request');
   });
 });

@@ -9,7 +9,7 @@ import { data, getFields, headers, postFields } from './testing/frame-tools.ts';
 const memoryOf = (bytes: number, overdraft = Number.POSITIVE_INFINITY) =>
   new ScriptedMemory(requestOverheadBytes + bytes, overdraft);
 
-const windows = (words: readonly string[]) => words.filter((word) => word.includes('window'));
+const windows = (lines: readonly string[]) => lines.filter((line) => line.includes('window'));
 
 describe('the memory of a request over HTTP/2', () => {
   test('a stream that has to wait gets no window back, and goes on when there is room', () => {

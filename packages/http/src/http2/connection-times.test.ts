@@ -78,7 +78,7 @@ describe('slow clients', () => {
       host.pass(1000);
     }
     expect(said()).toEqual([`1 reset ${errorCode.cancel}`]);
-    expect(reasons).toEqual(['the body came too slowly']);
+    expect(reasons).toEqual(['the request body arrived too slowly']);
   });
 
   test('a body of declared length must be complete within bodyMsMax, however quick it is', () => {

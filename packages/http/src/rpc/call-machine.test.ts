@@ -93,10 +93,10 @@ test('what is no RpcError is told to nobody but the operator', async () => {
 test.each([
   [[], 'sent none'],
   [[envelopedText('a'), envelopedText('b')], 'sent more'],
-])('a unary call needs exactly one message', (body, words) => {
+])('a unary call needs exactly one message', (body, text) => {
   const exchange = openCall({}).send(...body);
   expect(exchange.header('grpc-status')).toBe('12');
-  expect(exchange.header('grpc-message')).toContain(words);
+  expect(exchange.header('grpc-message')).toContain(text);
 });
 
 test('a message that its codec refuses is the caller’s fault', () => {

@@ -118,11 +118,11 @@ test('a stream by plain calls sends its head when told, and hears of room', () =
   ).send(envelopedText(''));
   expect([exchange.isStarted, exchange.header('x-early')]).toEqual([true, '1']);
   exchange.roomForWrites = 1;
-  let rooms = 0;
+  let roomCalls = 0;
   expect(call?.send('a')).toBe(false);
-  if (call !== undefined) call.onRoom = () => rooms++;
+  if (call !== undefined) call.onRoom = () => roomCalls++;
   exchange.listener?.onDrain();
   call?.end();
   call?.end();
-  expect([rooms, exchange.trailer('grpc-status'), call?.send('late')]).toEqual([1, '0', true]);
+  expect([roomCalls, exchange.trailer('grpc-status'), call?.send('late')]).toEqual([1, '0', true]);
 });

@@ -44,7 +44,7 @@ describe('connectionsPerAddressMax', () => {
     expect(third.isGoodbyeSaid).toBe(true);
     at.mustDial('10.0.0.1');
     expect(open([first, second, other])).toEqual([false, true, true]);
-    expect(at.door.connections).toBe(4);
+    expect(at.limiter.connections).toBe(4);
   });
 
   test('closes none that is busy or was used a moment ago', () => {
@@ -65,10 +65,10 @@ describe('connectionsPerAddressMax', () => {
     const second = at.mustDial('10.0.0.1');
     expect(open([first, second])).toEqual([false, true]);
     first.close();
-    expect(at.door.connections).toBe(1);
+    expect(at.limiter.connections).toBe(1);
     second.close();
     second.close();
-    expect(at.door.connections).toBe(0);
+    expect(at.limiter.connections).toBe(0);
   });
 
   test('an idle one is found in a few accepts however many busy ones are before it', () => {
@@ -117,7 +117,7 @@ describe('connectionsMax', () => {
     at.mustDial('10.0.0.1', { isForOperators: true });
     at.mustDial('10.0.0.3', { isForOperators: true });
     expect(at.dial('10.0.0.4', { isForOperators: true })).toBeUndefined();
-    expect(at.door.connections).toBe(5);
+    expect(at.limiter.connections).toBe(5);
   });
 });
 
@@ -166,7 +166,7 @@ describe('TLS handshakes', () => {
     ]);
     at.endHandshake(first);
     at.mustDial('10.0.0.1', encrypted);
-    expect([at.door.handshakes, at.door.connections]).toEqual([3, 4]);
+    expect([at.limiter.handshakes, at.limiter.connections]).toEqual([3, 4]);
   });
 
   test('that stall are closed for new ones, those of the address with the most first', () => {
