@@ -37,7 +37,7 @@ function cut(bytes: Uint8Array, at: readonly number[]): Uint8Array[] {
 
 const texts = fc.array(fc.string({ unit: 'binary-ascii', maxLength: 40 }), { maxLength: 6 });
 
-test('messages come out whole and in order, however the body was cut', () => {
+test('messages are decoded whole and in order, however the body was split', () => {
   fc.assert(
     fc.property(texts, fc.array(fc.nat(300)), (sent, cuts) => {
       const sink = new Sink();
@@ -102,7 +102,7 @@ test.each([2, 128, 255])('the flags %i are no request’s', (flags) => {
   expect(sink.error?.code).toBe('invalid_argument');
 });
 
-test('what comes behind a held message waits for its release, the end too', () => {
+test('messages after a held one wait for its release, and so does the end', () => {
   const sink = new Sink();
   const reader = new EnvelopeReader(sink, 10, lease());
   sink.hold = () => reader.hold();

@@ -59,7 +59,7 @@ describe('connectionsPerAddressMax', () => {
     expect(open([first, second])).toEqual([true, false]);
   });
 
-  test('a connection that goes leaves its place, once', () => {
+  test('a connection that closes is uncounted, once', () => {
     const at = new ConnectionLimiterDouble({ connectionsPerAddressMax: 1, evictionIdleMsMin: 0 });
     const first = at.mustDial('10.0.0.1');
     const second = at.mustDial('10.0.0.1');
@@ -134,7 +134,7 @@ describe('trusted proxies', () => {
     expect(at.dial('10.0.0.1')).toBeUndefined();
   });
 
-  test('do not lose idle connections to strangers, but to each other', () => {
+  test('do not lose idle connections to unknown addresses, but to each other', () => {
     const at = new ConnectionLimiterDouble({ connectionsMax: 3, evictionIdleMsMin: 0 }, { trustedProxies });
     const proxied = ['10.9.0.1', '10.9.0.1', '10.9.0.2'].map((one) => at.mustDial(one));
     expect(at.dial('10.0.0.1')).toBeUndefined();
@@ -143,7 +143,7 @@ describe('trusted proxies', () => {
     expect(open(proxied)).toEqual([false, true, true]);
   });
 
-  test('take the place of an idle stranger first', () => {
+  test('evict an idle unknown address first', () => {
     const at = new ConnectionLimiterDouble({ connectionsMax: 2, evictionIdleMsMin: 0 }, { trustedProxies });
     const [proxied, stranger] = [at.mustDial('10.9.0.1'), at.mustDial('10.0.0.1')];
     at.mustDial('10.9.0.1');

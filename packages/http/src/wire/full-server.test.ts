@@ -153,7 +153,7 @@ describe('a connection limiter shared by several servers', () => {
     expect(limiter.connections).toBe(3);
   });
 
-  test('is not emptied by the end of one of them, handshakes included', async () => {
+  test('still counts the others when one of them closes, handshakes included', async () => {
     const limiter = limiterWith({});
     const tls = { cert: certificate, key };
     const [one, other] = [await serve(quick, { limiter, tls }), await serve(quick, { limiter, tls })];
@@ -166,7 +166,7 @@ describe('a connection limiter shared by several servers', () => {
     while (limiter.connections > 0) await new Promise(setImmediate);
   });
 
-  test('leaves no limits of connections to its servers', async () => {
+  test('does not allow connection limits on its servers', async () => {
     const limiter = limiterWith({});
     await expect(serve(quick, { limiter, connectionsMax: 5, handshakesMax: 5 })).rejects.toThrow(
       /connectionsMax: has no effect beside a shared connection limiter[\s\S]*handshakesMax/,
