@@ -138,11 +138,11 @@ describe('a worker that speaks other versions of the protocol', () => {
     const probe = openVersioned(versions);
     probe.call((link) => link.send(load));
     const { reason } = await probe.until('gone');
-    expect(reason).toMatch(/was ended by SIGKILL; it was refused: the worker speaks /);
+    expect(reason).toMatch(/was ended by SIGKILL; it was refused: the worker supports /);
     expect(reason).toContain(
-      `the worker speaks ${text} of the dispatch protocol and the router speaks version ${newest}`,
+      `the worker supports ${text} of the dispatch protocol and the router supports version ${newest}`,
     );
-    expect(reason).toContain(`run the worker of the router’s release, or another one that speaks version ${newest}`);
+    expect(reason).toContain(`run the worker of the router’s release, or another one that supports version ${newest}`);
     // It was sent nothing but a greeting: it would have granted credit.
     expect(probe.received.map(({ kind }) => kind)).toEqual(['gone']);
   });

@@ -1,20 +1,20 @@
 /**
  * The seam between the data plane and its decisions: what happened goes in as events, with the time; what to do comes
- * out as actions. No promise, timer, socket or tensor crosses it, so a whole cluster can be simulated, seed by seed.
+ * out as actions. No promise, timer, socket or tensor crosses it, so a whole cluster can be simulated from a seed.
  *
- * What both sides rely on:
+ * Rules that both sides rely on:
  * - every `request-arrived` leads to exactly one `deliver` or `refuse` that names it, also when it is cancelled;
  * - events only change what is known; batches are dispatched by `pump`, called once after the events of a turn, so that
  *   requests which came in together can share a batch;
- * - actions are carried out in their order, before the caller speaks of a worker's death: a `dispatch` may be decided
- *   in the midst of a turn, when a request would be refused for what waits while a worker is free;
+ * - actions are carried out in their order, before the caller reports a worker's death: a `dispatch` may be decided
+ *   in the middle of a turn, when a queue is full while a worker is free;
  * - a worker runs its batches in the order of their dispatch, so the oldest unanswered one is the one that runs; the
  *   workers of a concurrent model run all they hold at once.
  */
 import type { ErrorCode } from '@millrace/protocol';
 import type { ModelPolicy } from './model-policy.ts';
 
-/** Names of things in core are small integers or strings chosen by the caller; core only compares them. */
+/** Names of things in the core are small integers or strings chosen by the caller; the core only compares them. */
 export type RequestId = number;
 export type BatchId = number;
 export type WorkerId = number;
@@ -22,7 +22,7 @@ export type WorkerId = number;
 export type ModelKey = string;
 
 export type SchedulerEvent =
-  /** Said of a known model, it changes its policy from here on. */
+  /** For a known model it changes the policy from now on. */
   | { readonly kind: 'model-added'; readonly model: ModelKey; readonly policy: ModelPolicy }
   /**
    * It gets no new requests; those that wait and run are finished by its workers, and `model-idle` is said when the last
@@ -38,7 +38,7 @@ export type SchedulerEvent =
       readonly kind: 'worker-serves';
       readonly worker: WorkerId;
       readonly model: ModelKey;
-      /** Takes requests of this priority level and more urgent ones only; Infinity: all. */
+      /** Accepts only requests of this priority level and more urgent ones; Infinity: all. */
       readonly priorityMax: number;
     }
   | { readonly kind: 'worker-unserves'; readonly worker: WorkerId; readonly model: ModelKey }
@@ -65,7 +65,7 @@ export type SchedulerEvent =
   | { readonly kind: 'tick' };
 
 export interface ArrivedRequest {
-  /** Not used by any other request that is not answered yet. */
+  /** Not used by any other unanswered request. */
   readonly request: RequestId;
   readonly model: ModelKey;
   /** At least 1. A request is never split over batches. */
@@ -75,11 +75,11 @@ export interface ArrivedRequest {
   readonly group: string;
   /** Milliseconds on the caller's clock; Infinity when the request has no deadline. */
   readonly deadlineAt: number;
-  /** Whose request it is, for fairness between callers; empty: nobody in particular. */
+  /** Whose request it is, for fairness between callers; empty: unknown. */
   readonly caller: string;
   /** From 1, the most urgent; 0: the model's default. */
   readonly priority: number;
-  /** What the request asks of the queue's own time limit, in milliseconds; Infinity: nothing. */
+  /** The queue timeout that the request asks for, in milliseconds; Infinity: none. */
   readonly queueTimeoutMs: number;
   /** It must not share a batch with any other request. */
   readonly isAlone: boolean;
@@ -105,7 +105,7 @@ export type SchedulerAction =
       readonly request: RequestId;
       readonly code: ErrorCode;
       readonly message: string;
-      /** When another attempt may do better, as far as can be told. */
+      /** When a retry may succeed, as far as can be told. */
       readonly retryAfterMs?: number;
     }
   /** Nobody waits for this batch any more; its worker may skip it. */

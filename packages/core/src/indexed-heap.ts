@@ -1,9 +1,9 @@
-/** What lies in a heap knows its place there, so that leaving is cheap; -1: it is in none. */
+/** An entry of a heap knows its index there, so that removing it is cheap; -1: it is in no heap. */
 export interface IndexedEntry {
   heapIndex: number;
 }
 
-/** A binary heap, the foremost entry first. */
+/** A binary heap, smallest entry first. */
 export abstract class IndexedHeap<Entry extends IndexedEntry> {
   readonly #entries: Entry[] = [];
 
@@ -45,10 +45,10 @@ export abstract class IndexedHeap<Entry extends IndexedEntry> {
       const parentIndex = (index - 1) >> 1;
       const parent = this.#entries[parentIndex] as Entry;
       if (!this.isBefore(entry, parent)) break;
-      this.#place(parent, index);
+      this.#put(parent, index);
       index = parentIndex;
     }
-    this.#place(entry, index);
+    this.#put(entry, index);
   }
 
   #sink(entry: Entry, from: number): void {
@@ -63,13 +63,13 @@ export abstract class IndexedHeap<Entry extends IndexedEntry> {
         childIndex += 1;
       }
       if (!this.isBefore(child, entry)) break;
-      this.#place(child, index);
+      this.#put(child, index);
       index = childIndex;
     }
-    this.#place(entry, index);
+    this.#put(entry, index);
   }
 
-  #place(entry: Entry, index: number): void {
+  #put(entry: Entry, index: number): void {
     this.#entries[index] = entry;
     entry.heapIndex = index;
   }

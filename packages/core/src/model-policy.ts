@@ -1,4 +1,4 @@
-/** How requests of one model are queued, batched and bounded. What an operator writes in a model's configuration ends here. */
+/** How requests of one model are queued, batched and limited: the compiled form of a model's configuration. */
 import { assert } from './assert.ts';
 
 /** The queue of one priority level. */
@@ -7,37 +7,39 @@ export interface QueuePolicy {
   readonly requestsMax: number;
   /** How long a request may wait; Infinity: as long as its own deadline allows. */
   readonly timeoutMs: number;
-  /** What becomes of one that waited so long: it is refused, or goes behind all others of its level. */
+  /** What happens after that time: the request is refused, or moved behind all others of its level. */
   readonly timeoutAction: 'refuse' | 'delay';
   /** A request may shorten `timeoutMs` for itself, as in Triton: only one that is not Infinity. */
   readonly allowsTimeoutOverride: boolean;
 }
 
 export interface ModelPolicy {
-  /** Rows in a batch, and so also in one request; 1 means that batches are single requests. */
+  /** Rows in a batch, and so also in one request; 1: a batch is a single request. */
   readonly rowsMax: number;
   /** Over all priority levels. */
   readonly queueRequestsMax: number;
   readonly queueBytesMax: number;
-  /** A run that takes this long costs the worker its life. Infinity: no limit. */
+  /** A worker whose run takes this long is killed. Infinity: no limit. */
   readonly runMsMax: number;
-  /** Sizes that a batch is held back for, ascending; empty: none. They matter only with a `delayMs`. */
+  /** Preferred batch sizes, ascending; empty: none. They matter only with a `delayMs`. */
   readonly preferredRows: readonly number[];
-  /** How long the oldest request may be held back, while a worker is free, for a fuller batch; 0: never. */
+  /** How long the oldest request may be held back for a fuller batch while a worker is free; 0: never. */
   readonly delayMs: number;
-  /** Answers leave in the order in which their requests came. */
+  /** Answers are delivered in the order in which their requests arrived. */
   readonly isOrdered: boolean;
   /** One for each priority level, the most urgent first; at least one. */
   readonly queues: readonly QueuePolicy[];
   /** The level, from 1, of a request that names none or one that does not exist. */
   readonly priorityDefault: number;
-  /** A request whose wait is estimated to be longer is refused at once; Infinity: never for that. */
+  /** A request whose estimated wait is longer is refused at once; Infinity: never for that reason. */
   readonly waitMsMax: number;
-  /** What 99 of 100 requests should not take longer than: batches and instances in use are limited for it; Infinity: not. */
+  /**
+   * Target for the 99th percentile of latency: batches and instances in use are limited for it; Infinity: no target.
+   */
   readonly latencyTargetMs: number;
-  /** Share of contended workers against other models. */
+  /** Share of contended workers relative to other models. */
   readonly weight: number;
-  /** Its workers serve it alone and run all the batches that they hold at the same time. */
+  /** Its workers serve only this model and run all batches that they hold at the same time. */
   readonly isConcurrent: boolean;
 }
 
@@ -64,10 +66,10 @@ export function resolveModelPolicy(options: Bounds & Partial<ModelPolicy>): Mode
     isConcurrent: false,
     ...options,
   });
-  assert(policy.rowsMax >= 1 && policy.queueRequestsMax >= 1, 'a model takes at least one row and one request');
+  assert(policy.rowsMax >= 1 && policy.queueRequestsMax >= 1, 'rowsMax and queueRequestsMax are at least 1');
   assert(policy.queues.length >= 1, 'a model has at least one priority level');
   assert(policy.priorityDefault >= 1 && policy.priorityDefault <= policy.queues.length, 'the default level exists');
-  assert(policy.waitMsMax > 0 && policy.latencyTargetMs > 0, 'a wait and a latency target are above 0');
-  assert(policy.delayMs >= 0 && policy.weight > 0, 'a delay is not negative and a weight is above 0');
+  assert(policy.waitMsMax > 0 && policy.latencyTargetMs > 0, 'waitMsMax and latencyTargetMs are above 0');
+  assert(policy.delayMs >= 0 && policy.weight > 0, 'delayMs is not negative and weight is above 0');
   return policy;
 }

@@ -1,28 +1,28 @@
-/** A model's policy as words of a line: what is as usual is left out. */
+/** A model's policy as fields of a text line; defaults are left out. */
 import { type ModelPolicy, openQueue, type QueuePolicy, resolveModelPolicy } from './model-policy.ts';
 
 export function formatPolicy(policy: ModelPolicy): string {
-  const words = [
+  const fields = [
     `rows-max=${policy.rowsMax}`,
     `queue-requests-max=${policy.queueRequestsMax}`,
     `queue-bytes-max=${policy.queueBytesMax}`,
     `run-ms-max=${policy.runMsMax}`,
   ];
-  if (policy.preferredRows.length > 0) words.push(`preferred-rows=${policy.preferredRows.join(',')}`);
-  if (policy.delayMs !== 0) words.push(`delay-ms=${policy.delayMs}`);
-  if (policy.isOrdered) words.push('ordered=1');
+  if (policy.preferredRows.length > 0) fields.push(`preferred-rows=${policy.preferredRows.join(',')}`);
+  if (policy.delayMs !== 0) fields.push(`delay-ms=${policy.delayMs}`);
+  if (policy.isOrdered) fields.push('ordered=1');
   if (policy.queues.length > 1 || formatQueue(policy.queues[0] as QueuePolicy) !== 'open') {
-    words.push(`queues=${policy.queues.map(formatQueue).join('/')}`);
+    fields.push(`queues=${policy.queues.map(formatQueue).join('/')}`);
   }
-  if (policy.priorityDefault !== 1) words.push(`priority-default=${policy.priorityDefault}`);
-  if (policy.waitMsMax !== Number.POSITIVE_INFINITY) words.push(`wait-ms-max=${policy.waitMsMax}`);
-  if (policy.latencyTargetMs !== Number.POSITIVE_INFINITY) words.push(`latency-target-ms=${policy.latencyTargetMs}`);
-  if (policy.weight !== 1) words.push(`weight=${policy.weight}`);
-  if (policy.isConcurrent) words.push('concurrent=1');
-  return words.join(' ');
+  if (policy.priorityDefault !== 1) fields.push(`priority-default=${policy.priorityDefault}`);
+  if (policy.waitMsMax !== Number.POSITIVE_INFINITY) fields.push(`wait-ms-max=${policy.waitMsMax}`);
+  if (policy.latencyTargetMs !== Number.POSITIVE_INFINITY) fields.push(`latency-target-ms=${policy.latencyTargetMs}`);
+  if (policy.weight !== 1) fields.push(`weight=${policy.weight}`);
+  if (policy.isConcurrent) fields.push('concurrent=1');
+  return fields.join(' ');
 }
 
-/** Reads what `formatPolicy` writes. `field` gives a number or the fallback, `text` what stands behind a name. */
+/** Parses what `formatPolicy` writes. `field` returns a number or the fallback, `text` the value of a name. */
 export function policyFromFields(
   field: (name: string, fallback: number) => number,
   text: (name: string) => string | undefined,
@@ -44,25 +44,25 @@ export function policyFromFields(
   });
 }
 
-/** `open`, or what is not, as in `max:10,timeout-ms:50,delay,override`. */
+/** `open`, or the settings that differ from it, as in `max:10,timeout-ms:50,delay,override`. */
 function formatQueue(queue: QueuePolicy): string {
-  const words: string[] = [];
-  if (queue.requestsMax !== Number.POSITIVE_INFINITY) words.push(`max:${queue.requestsMax}`);
-  if (queue.timeoutMs !== Number.POSITIVE_INFINITY) words.push(`timeout-ms:${queue.timeoutMs}`);
-  if (queue.timeoutAction === 'delay') words.push('delay');
-  if (queue.allowsTimeoutOverride) words.push('override');
-  return words.length === 0 ? 'open' : words.join(',');
+  const fields: string[] = [];
+  if (queue.requestsMax !== Number.POSITIVE_INFINITY) fields.push(`max:${queue.requestsMax}`);
+  if (queue.timeoutMs !== Number.POSITIVE_INFINITY) fields.push(`timeout-ms:${queue.timeoutMs}`);
+  if (queue.timeoutAction === 'delay') fields.push('delay');
+  if (queue.allowsTimeoutOverride) fields.push('override');
+  return fields.length === 0 ? 'open' : fields.join(',');
 }
 
 function mustParseQueue(text: string): QueuePolicy {
   let queue = openQueue;
-  for (const word of text.split(',')) {
-    const [name, value] = word.split(':');
+  for (const setting of text.split(',')) {
+    const [name, value] = setting.split(':');
     if (name === 'max') queue = { ...queue, requestsMax: Number(value) };
     else if (name === 'timeout-ms') queue = { ...queue, timeoutMs: Number(value) };
     else if (name === 'delay') queue = { ...queue, timeoutAction: 'delay' };
     else if (name === 'override') queue = { ...queue, allowsTimeoutOverride: true };
-    else if (name !== 'open') throw new Error(`no such word of a queue: "${word}"`);
+    else if (name !== 'open') throw new Error(`unknown queue setting "${setting}"`);
   }
   return queue;
 }

@@ -34,7 +34,7 @@ test('no pause is longer than the maximum, however many deaths and whatever the 
   );
 });
 
-test('a stable life clears the record: the next restart is at once again', () => {
+test('stable uptime resets the count: the next restart is immediate again', () => {
   const { stableMs } = defaultRestartPolicy;
   expect(restartAfter({ deaths: 7 }, { aliveMs: stableMs - 1, batchesAnswered: 0 }, 0)).toMatchObject({
     record: { deaths: 8 },
@@ -46,13 +46,13 @@ test('a stable life clears the record: the next restart is at once again', () =>
   });
 });
 
-test('five deaths in a row are a crash loop, and a stable life ends it', () => {
+test('five deaths in a row are a crash loop, and stable uptime ends it', () => {
   expect(restartAfter({ deaths: 3 }, { aliveMs: 0, batchesAnswered: 0 }, 0).isCrashLoop).toBe(false);
   expect(restartAfter({ deaths: 4 }, { aliveMs: 0, batchesAnswered: 0 }, 0).isCrashLoop).toBe(true);
   expect(restartAfter({ deaths: 100 }, { aliveMs: 60_000, batchesAnswered: 0 }, 0).isCrashLoop).toBe(false);
 });
 
-test('a worker that answered a batch is started again at once, however short its life', () => {
+test('a worker that answered a batch is restarted at once, however short its uptime', () => {
   const restart = restartAfter({ deaths: 7 }, { aliveMs: 1, batchesAnswered: 1 }, 0);
   expect(restart).toEqual({ record: { deaths: 1 }, pauseMs: 0, isCrashLoop: false });
 });

@@ -1,14 +1,14 @@
 /**
- * When a dead worker is started again: the first time at once, because one death is an accident; then after pauses that
- * double, because several are a pattern, and a machine busy with starting doomed processes serves nobody. A worker that
- * stayed alive for a while, or answered a batch, is forgiven. A pattern that holds on is called a crash loop: its model should be reported not
- * ready, while the attempts go on at the longest pause.
+ * When a dead worker is restarted: the first time at once, because one death is an accident; then after pauses that
+ * double, because several are a pattern, and a machine busy with starting doomed processes serves nobody. The count is
+ * reset for a worker that stayed alive for a while or answered a batch. A pattern that persists is a crash loop: its
+ * model should be reported not ready, while the attempts continue at the longest pause.
  */
 export interface RestartPolicy {
   /** The pause before the second restart; each later one doubles it. */
   readonly pauseMs: number;
   readonly pauseMsMax: number;
-  /** A worker that lived this long starts with a clean record. */
+  /** A worker that was up for this long has its count of deaths reset. */
   readonly stableMs: number;
   /** Deaths in a row that make a crash loop. */
   readonly crashLoopDeaths: number;
@@ -21,9 +21,9 @@ export const defaultRestartPolicy: RestartPolicy = Object.freeze({
   crashLoopDeaths: 5,
 });
 
-/** What is remembered of a worker between its lives. */
+/** What is remembered of a worker between restarts. */
 export interface RestartRecord {
-  /** Deaths in a row, none of them after a useful life. */
+  /** Deaths in a row, none of them after useful uptime. */
   readonly deaths: number;
 }
 
@@ -35,17 +35,17 @@ export interface Restart {
   readonly isCrashLoop: boolean;
 }
 
-/** What a worker did with its life. */
+/** The uptime of a worker that died. */
 export interface WorkerLife {
-  /** From the end of its loads; 0 if it died before. However slow, a load that comes to nothing is no life. */
+  /** From the end of its loads; 0 if it died before. Time spent on a failed load does not count as uptime. */
   readonly aliveMs: number;
   readonly batchesAnswered: number;
 }
 
 /**
- * What to do about a death. A life that was stable, or answered anything, wipes the record: something killed a worker
- * that works, and its callers should not wait for another. `jitter`, in [0, 1), spreads a pause over its upper half, so that workers which
- * died together do not come back together.
+ * What to do about a death. Stable uptime, or a single answer, resets the count: something killed a worker that works,
+ * and its callers should not wait for another. `jitter`, in [0, 1), spreads a pause over its upper half, so that
+ * workers that died together are not restarted together.
  */
 export function restartAfter(
   record: RestartRecord,

@@ -13,23 +13,23 @@ describe.each([
   ['gzip', gunzipSync],
   ['deflate', inflateSync],
 ] as const)('%s', (compression, unpack) => {
-  test('packs pieces in order, at once', () => {
+  test('compresses pieces in order, synchronously', () => {
     const packed = packing.packNow([small, new Uint8Array(0), small], 2 * small.length, compression);
     expect(unpack(packed).toString()).toBe('a small bodya small body');
     expect(unpack(packing.packNow([small], small.length, compression))).toEqual(small);
   });
 
-  test('packs pieces in order, off the event loop', async () => {
+  test('compresses pieces in order, off the event loop', async () => {
     const packed = await packing.packLater([small, large], compression, anybody);
     expect(Buffer.compare(unpack(Buffer.concat(packed)), Buffer.concat([small, large]))).toBe(0);
   });
 });
 
-test('answers up to a size are packed at once', () => {
+test('answers up to a size are compressed synchronously', () => {
   expect([1000, 1001].map((bytes) => packing.isQuick(bytes))).toEqual([true, false]);
 });
 
-test('a caller that leaves ends the packing of its answer, and the next one is packed', async () => {
+test('a caller that disconnects ends the compression of its answer, and the next one is compressed', async () => {
   const caller = new Cancellation();
   const left = packing.packLater([large], 'gzip', { owner: 'a', signal: caller });
   const next = packing.packLater([small], 'gzip', anybody);

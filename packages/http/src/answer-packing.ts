@@ -1,4 +1,6 @@
-/** Compresses answers: small ones at once, larger ones on threads of the system, a few at a time and owners in turn. */
+/**
+ * Compresses answers: small ones at once, larger ones on the thread pool, a few at a time, with owners taking turns.
+ */
 import { createDeflate, createGzip, deflateSync, gzipSync } from 'node:zlib';
 import type { CancelSignal } from '@millrace/protocol';
 import { CallerGone } from './exchange.ts';
@@ -7,15 +9,15 @@ import { TurnGate } from './wire/turn-gate.ts';
 export type Compression = 'gzip' | 'deflate';
 
 export interface AnswerPackingLimits {
-  /** Up to this size an answer may be compressed at once. */
+  /** Up to this size an answer may be compressed synchronously. */
   readonly syncBytesMax: number;
-  /** Larger ones that are compressed at the same time; others wait. */
+  /** How many larger answers are compressed at the same time; others wait. */
   readonly packingsMax: number;
   /** 1 is fastest, 9 smallest. */
   readonly compressionLevel: number;
 }
 
-/** Whose answer it is, and who says that nobody wants it any more. */
+/** Whose answer it is, and the signal that fires when nobody waits for it any more. */
 export interface PackedFor {
   readonly owner: string;
   readonly signal: CancelSignal;
@@ -27,7 +29,7 @@ const packers = {
   deflate: { now: deflateSync, stream: createDeflate },
 };
 
-/** Pieces of this size come back from the thread that compresses. */
+/** Size of the pieces that the compressing thread returns. */
 const pieceBytes = 64 * 1024;
 
 export class AnswerPacking {
@@ -41,7 +43,7 @@ export class AnswerPacking {
     this.#gate = new TurnGate(packingsMax);
   }
 
-  /** Whether an answer of so many bytes is compressed at once. */
+  /** Whether an answer of this many bytes is compressed synchronously. */
   isQuick(bytes: number): boolean {
     return bytes <= this.#syncBytesMax;
   }
@@ -51,7 +53,7 @@ export class AnswerPacking {
     return packers[compression].now(whole, this.#options);
   }
 
-  /** Off the event loop; pieces in, pieces out, nothing joined. Rejects with `CallerGone` where nobody waits any more. */
+  /** Compresses off the event loop, piece by piece and without joining. Rejects with `CallerGone` once nobody waits. */
   packLater(
     pieces: readonly Uint8Array[],
     compression: Compression,

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { bodyLengthBytes, mayCarryBody, ownFields, releaseOnce } from './answer.ts';
 
-test('release runs at the first ending and at no other, also when it throws', () => {
+test('release runs once, at the first ending, also when it throws', () => {
   let releases = 0;
   const errors: unknown[] = [];
   const release = releaseOnce(
@@ -22,7 +22,7 @@ test('release runs at the first ending and at no other, also when it throws', ()
   expect(errors.length).toBe(1);
 });
 
-test('the length of a body is known unless it is made on the way', () => {
+test('the length of a body is known unless it is streamed', () => {
   async function* made(): AsyncGenerator<Uint8Array> {
     yield new Uint8Array(1);
   }
@@ -41,7 +41,7 @@ test('HEAD, 204 and 304 carry no body', () => {
   ]);
 });
 
-test('fields of the transport are taken out of what a handler sends', () => {
+test('fields of the transport are removed from what a handler sends', () => {
   const plain = [['x-a', '1']] as const;
   expect(ownFields(plain)).toBe(plain);
   expect(

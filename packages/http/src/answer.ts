@@ -1,7 +1,7 @@
 /** What every transport does the same way around a handler: failures become a plain 500, and memory is released once. */
 import type { HeaderList, HttpHandler, HttpRequest, HttpResponse, ResponseBody } from './exchange.ts';
 
-/** Hears of failures that no client may see: a handler or a response body that threw, a `release` that threw. */
+/** Told of failures that no client may see: a handler, a response body or a `release` that threw. */
 export type OnHandlerError = (error: unknown) => void;
 
 const plainText = new TextEncoder();
@@ -29,7 +29,7 @@ export async function answerFrom(
   }
 }
 
-/** The response's `release` as something that can be called from every ending, and runs at the first. */
+/** Wraps the response's `release` so that every way of ending may call it, and only the first call runs it. */
 export function releaseOnce(response: HttpResponse, onError: OnHandlerError): () => void {
   let release = response.release;
   return () => {
@@ -44,7 +44,7 @@ export function releaseOnce(response: HttpResponse, onError: OnHandlerError): ()
   };
 }
 
-/** Bytes of a body that is all there; undefined for one made as the client takes it. */
+/** Bytes of a body that is complete; undefined for one that is produced as the client takes it. */
 export function bodyLengthBytes(body: ResponseBody | undefined): number | undefined {
   if (body === undefined) return 0;
   if (body instanceof Uint8Array) return body.byteLength;
@@ -65,7 +65,7 @@ export function mayCarryBody(method: string, status: number): boolean {
 
 const transportFields = new Set(['content-length', 'transfer-encoding', 'connection', 'keep-alive', 'date']);
 
-/** The handler's fields without those that belong to the transport. */
+/** The handler's fields without those that the transport sets. */
 export function ownFields(headers: HeaderList): HeaderList {
   return headers.some(([name]) => transportFields.has(name))
     ? headers.filter(([name]) => !transportFields.has(name))

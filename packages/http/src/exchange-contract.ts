@@ -1,5 +1,5 @@
 /**
- * The behaviour every transport owes its handlers. A transport is given as something that opens a server for a handler
+ * The behaviour that handlers rely on in every transport. A transport is given as something that opens a server for a handler
  * and lets a client call it; the suite knows nothing of sockets, so an injected call passes it as it stands.
  */
 import { afterEach, describe } from 'vitest';

@@ -10,7 +10,10 @@ export interface HeaderFields {
   getAll(name: string): readonly string[];
   has(name: string): boolean;
   entries(): Iterable<readonly [name: string, value: string]>;
-  /** Room for what a handler made of these fields. A client that repeats its head gets the same fields, and it, again. */
+  /**
+   * A cache for what a handler derives from these fields. A client that repeats its head gets the same fields and
+   * value.
+   */
   memo?: unknown;
 }
 
@@ -19,11 +22,11 @@ export interface Peer {
   readonly address: string;
   readonly port: number;
   readonly isEncrypted: boolean;
-  /** `ownerOfAddress` of the address, worked out once a connection: whom limits and shares count it for. */
+  /** `ownerOfAddress` of the address, computed once per connection: the owner that limits and shares count it for. */
   readonly owner: string;
-  /** The operator named its address as that of a proxy whose word on its clients is believed. */
+  /** The operator listed this address as a trusted proxy: what it says of its clients is believed. */
   readonly isTrustedProxy: boolean;
-  /** DER of the client certificate that was verified in the handshake. */
+  /** DER of the client certificate that the handshake verified. */
   readonly certificate?: Uint8Array;
 }
 
@@ -33,13 +36,13 @@ export interface BodyReceiver {
   onBodyFailed(error: unknown): void;
 }
 
-/** A body arrives once: read it whole or piece by piece, not both. Not reading it is fine; the transport discards it. */
+/** A body can be read once: whole or piece by piece. If nobody reads it, the transport discards it. */
 export interface RequestBody extends AsyncIterable<Uint8Array> {
   /** The declared length, if the client declared one. */
   readonly lengthBytes: number | undefined;
-  /** The whole body, at most `bytesMax`; more is a `BodyTooLarge`, an early end a `BodyAborted`. */
+  /** The whole body, at most `bytesMax`; a larger one rejects with `BodyTooLarge`, an early end with `BodyAborted`. */
   readAll(bytesMax: number): Promise<Uint8Array>;
-  /** The same without a promise, for those who count every microsecond; the call may come before this returns. */
+  /** The same without a promise, for hot paths; the reader may be called before this returns. */
   giveAll(bytesMax: number, receiver: BodyReceiver): void;
 }
 
@@ -55,43 +58,43 @@ export interface HttpRequest {
   readonly body: RequestBody;
   /** Trailers, complete once the body has been read to its end. */
   readonly trailers: HeaderFields;
-  /** Fires when the client went away or reset the stream. */
+  /** Fires when the client disconnected or reset the stream. */
   readonly signal: CancelSignal;
   readonly peer: Peer;
   readonly memory: RequestMemory;
 }
 
-/** What a request holds of the memory for requests: its body by itself, and what a handler makes of it. */
+/** What a request holds of the memory for requests: its body, which is counted by itself, and what a handler adds. */
 export interface RequestMemory {
-  /** So much more is held, until the request is answered. Throws `MemoryRefused` where it cannot be. */
+  /** Holds this many bytes more until the request is answered. Throws `MemoryRefused` where they are not to be had. */
   hold(bytes: number): void;
-  /** The owner has its share: what takes a place that others need as well should be refused instead of waiting in it. */
+  /** The owner holds its share: refuse its work instead of letting it wait where others need the capacity as well. */
   readonly isWaiting: boolean;
-  /** So much is not held any more. */
+  /** Releases this many bytes. */
   give(bytes: number): void;
-  /** Whether an answer of so many bytes may be sent: a large one only where its caller reads those before it. */
+  /** Whether an answer of this many bytes may be sent: a large one only if its caller reads the answers before it. */
   hasRoomToAnswer(bytes: number): boolean;
 }
 
 export type HeaderList = readonly (readonly [name: string, value: string])[];
 
-/** One piece, several pieces sent in order without joining them, or pieces made as the client takes them. */
+/** One piece, several pieces sent in order without joining them, or pieces produced as the client takes them. */
 export type ResponseBody = Uint8Array | readonly Uint8Array[] | AsyncIterable<Uint8Array>;
 
 export interface HttpResponse {
   readonly status: number;
-  /** Lower-case names. `content-length`, `date` and what the version needs for framing are the transport's. */
+  /** Lower-case names. The transport sets `content-length`, `date` and the fields that frame the message. */
   readonly headers: HeaderList;
   readonly body?: ResponseBody;
-  /** Asked for after the body's last piece. */
+  /** Called after the body's last piece. */
   readonly trailers?: () => HeaderList;
-  /** Called once, when the body has left for the kernel or never will: memory that the body views may be used again. */
+  /** Called once, when the kernel has the body or never will: memory that the body views may be used again. */
   readonly release?: () => void;
 }
 
 export type HttpHandler = (request: HttpRequest) => HttpResponse | Promise<HttpResponse>;
 
-/** What the transport raises from a body; edges turn them into their own words. */
+/** Errors that the transport raises from a body; each edge translates them into its protocol. */
 export class BodyTooLarge extends Error {
   readonly bytesMax: number;
   constructor(bytesMax: number) {
@@ -101,11 +104,11 @@ export class BodyTooLarge extends Error {
   }
 }
 
-/** The owner of a request has its share of the memory already, and the request has waited for it long enough. */
+/** The owner of a request holds its share of the memory, and the request has waited for more as long as it may. */
 export class MemoryRefused extends Error {
   constructor() {
     super(
-      'the requests and unread answers of this caller take as much memory as one caller may have now; wait for answers, or try again later',
+      'the requests and unread answers of this caller hold as much memory as one caller may have now; wait for answers, or try again later',
     );
     this.name = 'MemoryRefused';
   }
@@ -118,7 +121,7 @@ export class BodyAborted extends Error {
   }
 }
 
-/** Nobody waits for what was being done. */
+/** Nobody waits for the result any more. */
 export class CallerGone extends Error {
   constructor() {
     super('the caller went away');
@@ -126,11 +129,11 @@ export class CallerGone extends Error {
   }
 }
 
-/** A listening server, whatever it speaks. */
+/** A listening server, whatever its protocols. */
 export interface HttpServer {
   readonly host: string;
   readonly port: number;
-  /** Takes no new connections or requests, lets those in progress finish, resolves when all are closed. */
+  /** Accepts no new connections or requests, lets those in progress finish, and resolves when all are closed. */
   drain(): Promise<void>;
   /** Closes everything at once. */
   close(): Promise<void>;

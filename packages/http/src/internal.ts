@@ -1,4 +1,4 @@
-/** The internal door: for this repository's tests, fuzzers and benches. Nothing here is promised to anybody else. */
+/** The internal entry point: for this repository's tests, fuzzers and benches. Nothing here is stable API. */
 export { HpackDecoder } from './hpack/decoder.ts';
 export { HpackEncoder } from './hpack/encoder.ts';
 export { Http1Connection } from './http1/connection.ts';

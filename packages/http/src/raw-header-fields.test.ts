@@ -21,7 +21,7 @@ test('a repeated field keeps its order, and the first value is the one that get 
   ]);
 });
 
-test('a value that looks like a name is not taken for one', () => {
+test('a value that equals a name is not taken for one', () => {
   const fields = new RawHeaderFields(['x', 'y', 'y', 'z']);
   expect(fields.get('y')).toBe('z');
   expect([...noHeaderFields.entries()]).toEqual([]);

@@ -3,8 +3,8 @@ import type { HeaderFields } from './exchange.ts';
 const noValues: readonly string[] = [];
 
 /**
- * Header fields over the flat list `[name, value, name, value, …]` a parser leaves behind. Requests carry a dozen
- * fields and handlers ask for two or three of them: a scan is cheaper than building a map for every request.
+ * Header fields over the flat list `[name, value, name, value, …]` that a parser returns. Requests carry a dozen
+ * fields and handlers read two or three of them: a scan is cheaper than building a map for every request.
  */
 export class RawHeaderFields implements HeaderFields {
   readonly #flat: readonly string[];

@@ -58,7 +58,7 @@ export async function openListeners(parts: ListenerParts): Promise<Listeners> {
       gate: createGate({ ...gate, onRefused: onForbidden }),
       memory,
       ownerOf,
-      door,
+      limiter: door,
       onAcceptError,
     });
     open.push(server);

@@ -39,7 +39,7 @@ test('the start fails where the limit of open files leaves no room', () => {
 test('connections give way to workers that come later', async () => {
   const status = async (workers: number) => {
     const { door } = doorWith({ max: 4096, open: 30 }, workers);
-    server = await serveHttp(() => ({ status: 204, headers: [] }), { door });
+    server = await serveHttp(() => ({ status: 204, headers: [] }), { limiter: door });
     const answered = await fetch(`http://127.0.0.1:${server.port}`).then(
       (response) => response.status,
       () => 'refused',

@@ -25,6 +25,6 @@ test('a folder that cannot be used is a problem of the configuration, with its f
   writeFileSync(path, '');
   await expect(openStore({ path, synced: true })).rejects.toMatchObject({
     name: 'ConfigError',
-    problems: [{ source: path, field: 'store.path', message: expect.stringContaining('name another folder') }],
+    problems: [{ source: path, field: 'store.path', message: expect.stringContaining('choose another folder') }],
   });
 });

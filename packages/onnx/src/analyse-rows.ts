@@ -5,7 +5,7 @@ import { withModelFile } from './model-file.ts';
 import type { RowVerdict } from './row-verdict.ts';
 import { analyseModel } from './rows/analyse-model.ts';
 
-/** Whether the rows of the model file at `path` are independent. Never rejects: what cannot be read is unknown. */
+/** Whether the rows of the model file at `path` are independent. Never rejects: an unreadable file is unknown. */
 export async function analyseRowsOfFile(path: string): Promise<RowVerdict> {
   try {
     return await withModelFile(path, (source) => analyseRows(source));

@@ -3,7 +3,7 @@ import type { FileHandle } from 'node:fs/promises';
 /** Bytes that can be read from any position: a file of any size, or memory in tests. */
 export interface ByteSource {
   readonly sizeBytes: number;
-  /** Fills `into` from `position` and says how many bytes there were; fewer than asked only at the end. */
+  /** Fills `into` from `position` and returns how many bytes there were; fewer than requested only at the end. */
   readAt(position: number, into: Uint8Array): Promise<number>;
 }
 

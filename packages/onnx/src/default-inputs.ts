@@ -1,4 +1,4 @@
-/** Inputs that the file has a value for, made inputs that every run must be given: for engines that take no other value otherwise. */
+/** Turns inputs with a default value into required inputs: for engines that accept no other value otherwise. */
 import { OnnxFileError } from './onnx-file-error.ts';
 import { readInitializer } from './read-initializer.ts';
 import { forEachDelimited, readValueInfo } from './read-value-info.ts';
@@ -10,11 +10,11 @@ const irVersion = 8;
 const opset = 13;
 
 export interface SeparatedDefaults {
-  /** The same model, in which these inputs have no value. */
+  /** The same model, in which these inputs have no default value. */
   readonly model: Uint8Array;
   /**
-   * A model without inputs whose outputs are the values, in the order and with the names that were asked for: whoever can run the one model
-   * can read every way a value may be stored by running the other.
+   * A model without inputs whose outputs are the default values, in the order and with the names requested: running it
+   * reads a value in whatever way it is stored.
    */
   readonly defaults: Uint8Array;
 }

@@ -1,6 +1,6 @@
 import type { Datatype } from '@millrace/protocol';
 
-/** ONNX's numbers for element types: its name for each, and the wire datatype if ONNX Runtime in Node can carry it. */
+/** ONNX's numbers for element types: the name of each, and the wire datatype if ONNX Runtime in Node supports it. */
 const elementTypes: ReadonlyMap<number, { readonly name: string; readonly datatype?: Datatype }> = new Map([
   [1, { name: 'FLOAT', datatype: 'FP32' }],
   [2, { name: 'UINT8', datatype: 'UINT8' }],

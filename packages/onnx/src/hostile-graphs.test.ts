@@ -9,7 +9,7 @@ import { analyseRowsOfFile } from './analyse-rows.ts';
  */
 const folder = new URL('../../../tests/oracle/corpus/hostile/', import.meta.url);
 const heavy = new URL('heavy/', folder);
-const graphsIn = (place: URL): string[] => readdirSync(place).filter((name) => name.endsWith('.onnx'));
+const graphsIn = (folder: URL): string[] => readdirSync(folder).filter((name) => name.endsWith('.onnx'));
 
 describe('a hostile graph', () => {
   test.each(graphsIn(folder))('%s is not proven independent', async (name) => {

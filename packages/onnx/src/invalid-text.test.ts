@@ -18,7 +18,7 @@ const latin = Uint8Array.of(0x67, 0xfc);
 const node = (...attribute: readonly Uint8Array[]) =>
   field(1, [field(4, 'If'), field(5, [field(1, 'a'), ...attribute])]);
 
-test('texts that are UTF-8 are none, nor are the weights of a tensor', async () => {
+test('UTF-8 texts are not reported, nor are the weights of a tensor', async () => {
   const weights = field(5, [field(2, 1), field(9, latin), field(8, 'w')]);
   expect(await isFoundIn(node(field(9, 'gr\u00fcn'), field(4, '')), field(5, [field(6, 'gr\u00fcn')]), weights)).toBe(
     false,

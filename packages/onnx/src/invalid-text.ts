@@ -1,12 +1,15 @@
-/** Whether a model holds texts that are not UTF-8: an engine that has strings where ONNX has bytes cannot give them out unchanged. */
+/**
+ * Whether a model contains texts that are not UTF-8: an engine with strings where ONNX has bytes cannot return them
+ * unchanged.
+ */
 import { isUtf8 } from 'node:buffer';
 import { withModelFile } from './model-file.ts';
 import { graphFields, modelFields } from './rewrite-graph.ts';
 import { type WireField, WireReader } from './wire-reader.ts';
 
-/** A longer one counts as invalid: it is a blob, not a text. */
+/** A longer one counts as invalid: it is binary data, not a text. */
 export const checkedTextBytesMax = 1024 * 1024;
-/** Deeper subgraphs count as holding such texts. */
+/** Deeper subgraphs count as containing such texts. */
 export const textDepthMax = 32;
 
 const functionField = 25;
@@ -15,7 +18,7 @@ const nodeAttributeField = 5;
 const stringDataField = 6;
 const attributeFields = { text: 4, tensor: 5, graph: 6, texts: 9, tensors: 10, graphs: 11 } as const;
 
-/** Rejects with `OnnxFileError`, or the file system's error. Weights are jumped over. */
+/** Rejects with `OnnxFileError`, or the file system's error. Weights are skipped. */
 export function hasInvalidText(path: string): Promise<boolean> {
   return withModelFile(path, (source) => new TextSearch(new WireReader(source)).run());
 }

@@ -3,7 +3,10 @@ import { open } from 'node:fs/promises';
 import { type ByteSource, byteSourceFromFile } from './byte-source.ts';
 import { OnnxFileError } from './onnx-file-error.ts';
 
-/** Lends the bytes of a model file. Something else of that name, a pipe for instance, is refused and never waited for. */
+/**
+ * Opens the bytes of a model file for a function. Anything but a regular file, a pipe for instance, is refused without
+ * waiting.
+ */
 export async function withModelFile<Result>(
   path: string,
   use: (source: ByteSource) => Promise<Result>,

@@ -1,4 +1,4 @@
-/** The file is not a model that can be read; the message says what is wrong with it. The only error of the reader's own. */
+/** The file is not a readable model; the message says what is wrong. The only error that the reader itself throws. */
 export class OnnxFileError extends Error {
   constructor(message: string) {
     super(message);

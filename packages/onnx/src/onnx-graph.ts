@@ -1,15 +1,15 @@
-/** What a model file says of itself, without its weights. */
+/** What a model file declares, without its weights. */
 
 /** A size that is fixed, or free: then by name if the file names it (`batch`), else with an empty name. */
 export type OnnxDimension = number | string;
 
 export interface OnnxTensor {
   readonly name: string;
-  /** What the value is; only tensors can be served. */
+  /** The kind of the value; only tensors can be served. */
   readonly kind: 'tensor' | 'sequence' | 'map' | 'optional' | 'sparse-tensor' | 'unknown';
   /** ONNX's number; 0 when the file does not say. */
   readonly elementType: number;
-  /** Undefined when the file does not say how many dimensions there are. */
+  /** Undefined when the file does not state the number of dimensions. */
   readonly shape: readonly OnnxDimension[] | undefined;
 }
 
@@ -22,14 +22,16 @@ export interface OnnxGraph {
   readonly graphName: string;
   /** Inputs that a run must be given. */
   readonly inputs: readonly OnnxTensor[];
-  /** Inputs that the file has a value for; a run may be given another. */
+  /** Inputs with a default value in the file; a run may override it. */
   readonly defaultedInputs: readonly OnnxTensor[];
   readonly outputs: readonly OnnxTensor[];
   readonly metadata: ReadonlyMap<string, string>;
-  /** Of the graph itself and of the functions in the file; subgraphs of conditions and loops are not looked into. */
+  /**
+   * Operators of the graph itself and of the functions in the file; subgraphs of conditions and loops are not included.
+   */
   readonly hasConvolutions: boolean;
-  /** An operator in it that ends the engine's process where a tensor has no rows; undefined: none is known to. */
+  /** An operator that crashes the engine's process where a tensor has no rows; undefined: none is known. */
   readonly emptyHazard: string | undefined;
-  /** Files that hold weights, relative to the model's own folder. */
+  /** Files with weights, relative to the model's folder. */
   readonly externalFiles: readonly string[];
 }

@@ -10,7 +10,7 @@ export interface OnnxInitializer {
 
 const externalEntriesMax = 64;
 
-/** A stored weight: its name and where its values are. The values themselves are jumped over. */
+/** A stored weight: its name and where its values are. The values themselves are skipped. */
 export async function readInitializer(reader: WireReader, holder: WireField): Promise<OnnxInitializer> {
   let name = '';
   let externalFile: string | undefined;
@@ -36,7 +36,7 @@ export async function readInitializer(reader: WireReader, holder: WireField): Pr
   return { name, externalFile };
 }
 
-/** A sparse weight is named by its values. */
+/** The name of a sparse weight is that of its values. */
 export async function readSparseInitializer(reader: WireReader, holder: WireField): Promise<OnnxInitializer> {
   let result: OnnxInitializer = { name: '', externalFile: undefined };
   await forEachDelimited(reader, holder, async (field) => {
@@ -45,7 +45,7 @@ export async function readSparseInitializer(reader: WireReader, holder: WireFiel
   return result;
 }
 
-/** A key and a value, as metadata and external data have them. */
+/** A key and a value, as in metadata and external data. */
 export async function readEntry(
   reader: WireReader,
   holder: WireField,

@@ -15,7 +15,7 @@ import { windowBytes } from './wire-reader.ts';
 
 const read = (bytes: Uint8Array) => readOnnxGraph(byteSourceFromBytes(bytes));
 
-test('a model says what it takes and gives', async () => {
+test('a model declares its inputs and outputs', async () => {
   const graph = await read(
     modelBytes({
       inputs: [tensorInfo('x', 1, ['batch', 3, 224, 224]), tensorInfo('ids', 7, ['batch', 'length'])],
@@ -110,9 +110,9 @@ describe('a file that is not a whole model', () => {
   test.each<[title: string, bytes: Uint8Array, message: RegExp]>([
     ['is empty', new Uint8Array(0), /the file is empty/],
     ['is a pointer to a large file', Buffer.from('version https://git-lfs.github.com/spec/v1\n'), /git lfs pull/],
-    ['is a web page', Buffer.from('<!DOCTYPE html><html><body>404</body></html>'), /damaged|cut short|truncated/],
+    ['is a web page', Buffer.from('<!DOCTYPE html><html><body>404</body></html>'), /damaged|truncated/],
     ['is zeros', new Uint8Array(100), /byte 0 is not the start of a field/],
-    ['has no graph', field(1, 10), /holds no graph; is it an ONNX model\?/],
+    ['has no graph', field(1, 10), /contains no graph; is it an ONNX model\?/],
     ['has no IR version', field(7, [field(12, tensorInfo('y', 1, [1]))]), /does not state its IR version/],
     ['has no outputs', modelBytes({ outputs: [] }), /has no outputs/],
     ['has a nameless input', modelBytes({ inputs: [nameless] }), /has no name/],
@@ -123,16 +123,16 @@ describe('a file that is not a whole model', () => {
     ],
     ['has an endless number', Buffer.concat([varint(8), new Uint8Array(11).fill(0xff)]), /longer than 10 bytes/],
     ['has a group', Buffer.from([0x0b, 0x0c]), /wire type that ONNX files do not use/],
-    ['ends inside a fixed value', Buffer.from([0x09, 1, 2]), /cut short/],
+    ['ends inside a fixed value', Buffer.from([0x09, 1, 2]), /incomplete/],
     [
       'has a field that outgrows its message',
       Buffer.from([0x3a, 0x7f, 1]),
-      /field 7 at byte 0 claims 127 bytes where 1 are left/,
+      /field 7 at byte 0 declares 127 bytes where 1 are left/,
     ],
     [
       'claims more bytes than there are numbers',
       Buffer.from([0x3a, ...new Uint8Array(9).fill(0xff), 1]),
-      /claims 18446744073709551615 bytes/,
+      /declares 18446744073709551615 bytes/,
     ],
     [
       'has a name without end',
@@ -168,7 +168,7 @@ describe('a file that is not a whole model', () => {
       }),
       /more than 4096 files/,
     ],
-  ])('%s: it is refused in words', async (_, bytes, message) => {
+  ])('%s: it is refused with a message', async (_, bytes, message) => {
     const error = await read(bytes).catch((thrown: unknown) => thrown);
     expect(error).toBeInstanceOf(OnnxFileError);
     expect((error as Error).message).toMatch(message);
@@ -218,7 +218,7 @@ test('metadata beyond its limit is left out', async () => {
   expect([...metadata.keys()]).toEqual(['small']);
 });
 
-test('fields that straddle the window are read as well as any', async () => {
+test('fields across the end of the window are read like any other', async () => {
   const padding = (bytes: number) => field(10, 'p'.repeat(bytes));
   for (let shift = 0; shift < 24; shift += 1) {
     const { inputs } = await read(modelBytes({ graphFields: [padding(windowBytes - 70 + shift)] }));
@@ -226,7 +226,7 @@ test('fields that straddle the window are read as well as any', async () => {
   }
 });
 
-test('weights are jumped over: a model of many megabytes costs a few windows of reading', async () => {
+test('weights are skipped: a model of many megabytes costs a few windows of reading', async () => {
   const weights = Array.from({ length: 16 }, (_, index) =>
     field(5, [field(8, `w${index}`), field(9, new Uint8Array(2 * 1024 * 1024))]),
   );

@@ -10,15 +10,15 @@ export const tensorsMax = 4096;
 export const initializersMax = 1_000_000;
 const opsetsMax = 256;
 const metadataEntriesMax = 1024;
-/** Metadata over this (some exporters store whole configurations) is left out: nothing that serves needs it. */
+/** Metadata over this size (some exporters store whole configurations) is omitted: serving does not need it. */
 export const metadataBytesMax = 1024 * 1024;
 const externalFilesMax = 4096;
-/** Seen to end the process of ONNX Runtime 1.30 when they are given no rows. */
+/** Known to crash the process of ONNX Runtime 1.30 when they are given no rows. */
 const emptyHazards: ReadonlySet<string> = new Set(['DynamicQuantizeLSTM', 'GRU', 'LSTM', 'QuickGelu', 'RNN']);
 const convolutions: ReadonlySet<string> = new Set(['Conv', 'ConvTranspose', 'FusedConv', 'NhwcConv']);
 
 /**
- * Reads what a `.onnx` file says of itself: versions, inputs, outputs, metadata, what kinds of nodes. Weights are jumped over, so a
+ * Reads what a `.onnx` file declares: versions, inputs, outputs, metadata, kinds of nodes. Weights are skipped, so a
  * file of many hundred megabytes costs a few kilobytes of memory. Throws `OnnxFileError`, or the file system's error.
  */
 export function readOnnxFile(path: string): Promise<OnnxGraph> {
@@ -33,7 +33,7 @@ export async function readOnnxGraph(source: ByteSource): Promise<OnnxGraph> {
 
 const pointerStart = 'version https://git-lfs';
 
-/** The commonest broken model: a checkout without its large files. */
+/** The most common broken model: a checkout without its large files. */
 async function refuseLargeFilePointer(source: ByteSource): Promise<void> {
   const head = new Uint8Array(pointerStart.length);
   await source.readAt(0, head);
@@ -66,7 +66,7 @@ class GraphReader {
 
   async read(): Promise<OnnxGraph> {
     await this.#reader.forEachField(0, this.#reader.sizeBytes, (field) => this.#visitModel(field));
-    if (this.#graphCount === 0) throw new OnnxFileError('the file holds no graph; is it an ONNX model?');
+    if (this.#graphCount === 0) throw new OnnxFileError('the file contains no graph; is it an ONNX model?');
     if (this.#irVersion <= 0) throw new OnnxFileError('the file does not state its IR version; is it an ONNX model?');
     if (this.#outputs.length === 0) throw new OnnxFileError('the graph has no outputs; export the model again');
     const inputs = this.#inputs.filter(({ name }) => !this.#initialized.has(name));

@@ -62,7 +62,7 @@ async function readShape(reader: WireReader, holder: WireField): Promise<readonl
   return shape;
 }
 
-/** Visits only the length-delimited fields: the others mean nothing to the caller. */
+/** Visits only the length-delimited fields; the caller ignores the others. */
 export function forEachDelimited(
   reader: WireReader,
   holder: { readonly start: number; readonly end: number },

@@ -3,14 +3,17 @@ import { forEachDelimited, nameBytesMax } from './read-value-info.ts';
 import type { WireField, WireReader } from './wire-reader.ts';
 
 export const zipMapLabelsMax = 1_000_000;
-/** Of all labels of one node together. */
+/** Bytes of all labels of one node together. */
 export const zipMapLabelBytesMax = 16 * 1024 * 1024;
 
-/** A node that makes a map of label and score for every row, as classifiers of scikit-learn, LightGBM and XGBoost end in. */
+/**
+ * A node that makes a map from label to score for every row: the last node of scikit-learn, LightGBM and XGBoost
+ * classifiers.
+ */
 export interface ZipMap {
-  /** The output whose maps it makes. */
+  /** The output that contains the maps. */
   readonly output: string;
-  /** The tensor of scores that it reads, a row for every row and a column for every label. */
+  /** The tensor of scores that it reads, with a row for every row and a column for every label. */
   readonly scores: string;
   /** In the order of the columns. */
   readonly labels: readonly (string | bigint)[];
@@ -83,7 +86,7 @@ class Labels {
     });
   }
 
-  /** One field a number, or many packed into one: writers differ. */
+  /** One field for each number, or many packed into one: writers differ. */
   async #readNumbers(attribute: WireField): Promise<void> {
     await this.#reader.forEachField(attribute.start, attribute.end, (field) => {
       if (field.number !== 8) return undefined;
@@ -98,7 +101,7 @@ class Labels {
     let value = 0n;
     let shift = 0n;
     for (const byte of bytes) {
-      if (shift > 63n) throw new OnnxFileError(`the class labels at byte ${field.start} are damaged`);
+      if (shift > 63n) throw new OnnxFileError(`the class labels at byte ${field.start} are malformed`);
       value |= BigInt(byte & 0x7f) << shift;
       shift += 7n;
       if (byte >= 0x80) continue;
@@ -106,7 +109,7 @@ class Labels {
       value = 0n;
       shift = 0n;
     }
-    if (shift !== 0n) throw new OnnxFileError(`the class labels at byte ${field.start} are cut short`);
+    if (shift !== 0n) throw new OnnxFileError(`the class labels at byte ${field.start} are truncated`);
   }
 
   #push(label: string | bigint, bytes: number): void {

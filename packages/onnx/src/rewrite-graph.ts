@@ -5,12 +5,12 @@ import { type Chunks, delimitedField } from './wire-writer.ts';
 export const modelFields = { graph: 7, opsetImport: 8 } as const;
 export const graphFields = { node: 1, initializer: 5, input: 11, output: 12 } as const;
 
-/** What a field of the graph becomes; undefined: it stays as it is. */
+/** The replacement of a field of the graph; undefined: it stays as it is. */
 export type RewriteField = (reader: WireReader, field: WireField) => Promise<Chunks | undefined>;
 
 /**
- * The same model with some fields of its graph replaced. Everything else is carried over as views of `bytes`, so that a large model is
- * copied once, when the chunks are joined. Throws `OnnxFileError` for bytes that are not a model.
+ * The same model with some fields of its graph replaced. Everything else is kept as views of `bytes`, so that a large
+ * model is copied once, when the chunks are joined. Throws `OnnxFileError` for bytes that are not a model.
  */
 export async function rewriteGraph(bytes: Uint8Array, rewrite: RewriteField): Promise<Uint8Array[]> {
   const reader = new WireReader(byteSourceFromBytes(bytes));

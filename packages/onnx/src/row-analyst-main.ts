@@ -1,4 +1,4 @@
-/** The process of `RowAnalyst`: answers one question after the other, and ends with whoever asks. */
+/** The process of `RowAnalyst`: answers one question after the other, and exits with its parent. */
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { analyseRowsOfFile, notAnalysed } from './analyse-rows.ts';
@@ -14,7 +14,7 @@ export type AnalystAnswer = string | RowVerdict;
 
 const chunkBytes = 1024 * 1024;
 
-/** As process lists show it. */
+/** The title in process lists. */
 process.title = 'millrace-analyst';
 
 process.on('message', ({ kind, path }: AnalystQuestion) => {

@@ -31,7 +31,7 @@ test('a file with the contents of another gets its verdict without being analyse
   expect(await analyse(copy)).toBe(await analyse(model));
 });
 
-test('a file that changes is looked at again', async () => {
+test('a file that changes is analysed again', async () => {
   const { analyse } = new RowAnalyst({ programPath });
   const path = join(folder, 'model.onnx');
   await copyFile(model, path);

@@ -1,6 +1,6 @@
 /**
- * The analysis off the event loop and out of the process: a graph may be hostile, and memory that runs out ends a process, not a thread. With a
- * limit on time and memory, and each file looked at once.
+ * Runs the analysis in a separate process: a graph may be hostile, and running out of memory ends a process, not a
+ * thread. Time and memory are limited, and each file is analysed once.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { stat } from 'node:fs/promises';
@@ -12,9 +12,9 @@ import type { AnalyseRows, RowVerdict } from './row-verdict.ts';
 const analysisMsMax = 20_000;
 /** Memory of the process; a graph that needs more is unknown. */
 const analysisHeapMbMax = 512;
-/** Verdicts kept; the oldest goes first. */
+/** Verdicts kept; the oldest is dropped first. */
 const verdictsMax = 4096;
-/** A process that was not asked for this long is ended. */
+/** A process that was idle for this long is ended. */
 const idleMs = 2_000;
 
 export interface RowAnalystOptions {
@@ -66,7 +66,7 @@ export class RowAnalyst {
       if (known !== undefined) return known;
       const verdict = await this.#ask({ kind: 'analyse', path });
       if (typeof verdict === 'string') return notAnalysed(new Error('the process answered another question'));
-      // A process that had to be ended said nothing of the graph: the next time it is asked again.
+      // A process that had to be killed gave no verdict on the graph: it is analysed again next time.
       if (this.#child !== undefined) keep(this.#verdicts, digest, verdict);
       return verdict;
     } catch (error) {
@@ -103,14 +103,14 @@ export class RowAnalyst {
       env: {},
       stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
     });
-    // A process that was closed has nothing to say any more.
+    // Events of a process that was closed are ignored.
     const ifCurrent = (act: () => void): void => {
       if (this.#child === child) act();
     };
     child.on('message', (answer) => ifCurrent(() => this.#answered?.(answer as AnalystAnswer)));
     child.on('error', (error) => ifCurrent(() => this.#fail(error.message)));
     child.on('exit', (code, signal) => ifCurrent(() => this.#fail(`its process ended (${signal ?? code})`)));
-    // The program may end while it waits for questions; while one is open, its timer keeps the program alive.
+    // The program may exit while the process waits for questions; while one is open, its timer keeps the program alive.
     child.unref();
     child.channel?.unref();
     this.#child = child;

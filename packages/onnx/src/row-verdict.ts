@@ -6,10 +6,10 @@ export type RowVerdict =
   | { readonly kind: 'independent' }
   | {
       readonly kind: 'dependent' | 'unknown';
-      /** The node that decided, as an operator would look for it: its name, or its operator and first output. */
+      /** The node that decided, as an operator would search for it: its name, or its operator and first output. */
       readonly node: string;
       readonly reason: string;
     };
 
-/** Says of the model file at `path` whether its rows are independent. Never rejects: what cannot be read is unknown. */
+/** Whether the rows of the model file at `path` are independent. Never rejects: an unreadable file is unknown. */
 export type AnalyseRows = (path: string) => Promise<RowVerdict>;

@@ -1,7 +1,7 @@
 import type { ByteSource } from './byte-source.ts';
 import { OnnxFileError } from './onnx-file-error.ts';
 
-/** How much is read at once. Small, because what lies between two interesting fields is mostly weights to jump over. */
+/** Bytes read at once. Few, because what is between two interesting fields is mostly weights to skip. */
 export const windowBytes = 16 * 1024;
 const varintBytesMax = 10;
 
@@ -15,8 +15,8 @@ export interface WireField {
 }
 
 /**
- * Walks protobuf wire format inside a source of any size, in a window that follows the reading: a field that nobody
- * asks for is never read. Every length is checked against the message that holds it before it is believed.
+ * Reads protobuf wire format from a source of any size, in a window that follows the reading: a field that nobody
+ * asks for is never read. Every length is checked against the message that contains it.
  */
 export class WireReader {
   readonly #source: ByteSource;
@@ -42,7 +42,7 @@ export class WireReader {
     let at = start;
     while (at < end) {
       this.#at = at;
-      // A head is a tag and a length, or a tag and a value.
+      // A field head is a tag and a length, or a tag and a value.
       if (!this.#holds(Math.min(2 * varintBytesMax, end - at))) await this.#fill();
       const field = this.#readHead(end);
       at = field.end;
@@ -60,7 +60,7 @@ export class WireReader {
     if (field.start >= this.#windowStart && field.end <= this.#windowEnd) {
       bytes.set(this.#window.subarray(field.start - this.#windowStart, field.end - this.#windowStart));
     } else if ((await this.#source.readAt(field.start, bytes)) !== length) {
-      throw new OnnxFileError(`the file became shorter while it was read; is somebody writing it?`);
+      throw new OnnxFileError(`the file became shorter while it was read; is it being written?`);
     }
     return bytes;
   }
@@ -88,7 +88,7 @@ export class WireReader {
         const contentStart = this.#at;
         if (length > BigInt(end - contentStart)) {
           throw new OnnxFileError(
-            `field ${number} at byte ${start} claims ${length} bytes where ${end - contentStart} are left: the file is cut short or damaged`,
+            `field ${number} at byte ${start} declares ${length} bytes where ${end - contentStart} are left: the file is truncated or damaged`,
           );
         }
         return { number, isDelimited: true, value: 0n, start: contentStart, end: contentStart + Number(length) };
@@ -127,11 +127,11 @@ export class WireReader {
     this.#windowStart = this.#at;
     this.#windowEnd = this.#at + (await this.#source.readAt(this.#at, this.#window));
     if (!this.#holds(Math.min(2 * varintBytesMax, this.#source.sizeBytes - this.#at))) {
-      throw new OnnxFileError('the file became shorter while it was read; is somebody writing it?');
+      throw new OnnxFileError('the file became shorter while it was read; is it being written?');
     }
   }
 }
 
 function cutShort(at: number): OnnxFileError {
-  return new OnnxFileError(`the field at byte ${at} is cut short: the file is truncated or damaged`);
+  return new OnnxFileError(`the field at byte ${at} is incomplete: the file is truncated or damaged`);
 }

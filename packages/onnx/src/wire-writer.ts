@@ -1,4 +1,4 @@
-/** Protobuf wire format on its way out, in chunks: what is copied from a file stays a view of it until all is joined. */
+/** Writes protobuf wire format in chunks: what is copied from a file stays a view of it until all is joined. */
 import { delimitedHead, varint } from '@millrace/protocol';
 
 export type Chunks = readonly Uint8Array[];

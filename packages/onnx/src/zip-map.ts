@@ -1,4 +1,7 @@
-/** Classifiers that end in a ZipMap answer a sequence of maps, which no tensor can carry: found here, and cut off. */
+/**
+ * Classifiers that end in a ZipMap return a sequence of maps, which no tensor can represent: such nodes are found and
+ * removed here.
+ */
 import { type ByteSource, byteSourceFromBytes } from './byte-source.ts';
 import { withModelFile } from './model-file.ts';
 import { OnnxFileError } from './onnx-file-error.ts';
@@ -12,7 +15,10 @@ export type { ZipMap } from './read-zip-map.ts';
 
 export const zipMapsMax = 256;
 const elementTypeFloat = 1;
-/** Of the standard operators, where a model imports none: old enough for every version of ONNX Runtime, new enough to be tested. */
+/**
+ * Version of the standard operators for a model that imports none: old enough for every version of ONNX Runtime, new
+ * enough to be tested.
+ */
 const standardOpset = 13;
 
 /** The graph outputs of a model file that a ZipMap makes. Throws `OnnxFileError`, or the file system's error. */
@@ -21,8 +27,9 @@ export async function findZipMaps(path: string): Promise<readonly ZipMap[]> {
 }
 
 /**
- * The same model with an Identity in the place of every ZipMap that makes a graph output: the output keeps its name and becomes the tensor of
- * scores, one column for every label. The bytes themselves when there is none. Throws `OnnxFileError`.
+ * The same model with an Identity instead of every ZipMap that makes a graph output: the output keeps its name and
+ * becomes the tensor of scores, one column for every label. The bytes themselves when there is none. Throws
+ * `OnnxFileError`.
  */
 export async function cutZipMaps(bytes: Uint8Array): Promise<Uint8Array> {
   const { zipMaps, hasStandardOperators } = await readZipMaps(byteSourceFromBytes(bytes));

@@ -1,15 +1,15 @@
-/** Where tensors begin in memory that is shared. What frames look like on the wire is said in `dispatch/frame-layout.ts`. */
+/** Alignment of tensors in shared memory. The wire format of frames is defined in `dispatch/frame-layout.ts`. */
 
-/** No element is larger: a tensor that begins at a multiple of it can be seen as elements without a copy. */
+/** No element is larger: a tensor at a multiple of this offset can be viewed as elements without a copy. */
 const elementBytesMax = 8;
 const cacheLineBytes = 64;
 
-/** For tensors that follow each other closely. */
+/** Alignment of tensors that are packed closely. */
 export function alignedToElement(bytes: number): number {
   return Math.ceil(bytes / elementBytesMax) * elementBytesMax;
 }
 
-/** For tensors that an engine reads: no two of them share a cache line. */
+/** Alignment of tensors that an engine reads: no two of them share a cache line. */
 export function alignedToCacheLine(bytes: number): number {
   return Math.ceil(bytes / cacheLineBytes) * cacheLineBytes;
 }

@@ -33,18 +33,18 @@ test('data cut at any byte is a problem, and never more than its whole elements'
   const ends = [0, 6, 10, 19];
   for (let length = 0; length < data.length; length += 1) {
     const cut = data.subarray(0, length);
-    expect(bytesElementsProblem(cut, 3)).toMatch(/truncated|says it has|has \d BYTES elements/);
+    expect(bytesElementsProblem(cut, 3)).toMatch(/truncated|declares|has \d BYTES elements/);
     expect(takeBytesElements(cut)?.length).toBe(ends.includes(length) ? ends.indexOf(length) : undefined);
     expect(takeBytesRowOffsets(cut, 3, 1)).toBeUndefined();
   }
 });
 
-test('a truncated length, a lying length and trailing bytes are told apart', () => {
+test('a truncated length, a false length and trailing bytes have different messages', () => {
   expect(bytesElementsProblem(Uint8Array.of(1, 0, 0), 1)).toBe(
-    'BYTES element 0 is truncated: 3 of the 4 bytes of its length are there',
+    'BYTES element 0 is truncated: only 3 of the 4 bytes of its length are present',
   );
   expect(bytesElementsProblem(Uint8Array.of(0xff, 0xff, 0xff, 0xff, 1), 1)).toBe(
-    'BYTES element 0 says it has 4294967295 bytes, but only 1 bytes follow',
+    'BYTES element 0 declares 4294967295 bytes, but only 1 bytes follow',
   );
   expect(bytesElementsProblem(encodeBytesElements(['a', 'b']), 1)).toBe(
     '5 bytes follow the 1 BYTES elements that the shape has',
@@ -55,7 +55,7 @@ test('a truncated length, a lying length and trailing bytes are told apart', () 
   expect(bytesElementsProblem(Uint8Array.of(0), 0)).toMatch(/^1 bytes follow/);
 });
 
-test('rows are split in one pass at the same places as element by element', () => {
+test('rows are split in one pass at the same offsets as element by element', () => {
   fc.assert(
     fc.property(
       fc.integer({ min: 0, max: 6 }),
@@ -78,7 +78,7 @@ test('rows are split in one pass at the same places as element by element', () =
   );
 });
 
-test('rows without elements take no bytes, and a lie about the rows allocates nothing', () => {
+test('rows without elements take no bytes, and a false number of rows allocates nothing', () => {
   expect(takeBytesRowOffsets(new Uint8Array(0), 3, 0)).toEqual(Float64Array.of(0, 0, 0, 0));
   expect(takeBytesRowOffsets(Uint8Array.of(1), 3, 0)).toBeUndefined();
   expect(takeBytesRowOffsets(new Uint8Array(8), 2 ** 50, 1)).toBeUndefined();

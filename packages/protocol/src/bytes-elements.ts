@@ -5,9 +5,9 @@
 
 import { readUint32, writeUint32 } from './little-endian.ts';
 
-/** What precedes every element. */
+/** Bytes of the length prefix of every element. */
 export const bytesPrefixBytes = 4;
-/** The longest element that its prefix can state. */
+/** The longest element that its prefix can express. */
 const bytesElementBytesMax = 0xffff_ffff;
 
 const textEncoder = new TextEncoder();
@@ -20,7 +20,10 @@ export function encodeBytesElements(elements: readonly (string | Uint8Array)[]):
   const data = new Uint8Array(size);
   let offset = 0;
   for (const part of parts) {
-    if (part.length > bytesElementBytesMax) throw new RangeError('a BYTES element is longer than its prefix can say');
+    if (part.length > bytesElementBytesMax)
+      throw new RangeError(
+        `a BYTES element has ${part.length} bytes, but at most ${bytesElementBytesMax} are possible`,
+      );
     writeUint32(data, offset, part.length);
     data.set(part, offset + bytesPrefixBytes);
     offset += bytesPrefixBytes + part.length;
@@ -29,8 +32,8 @@ export function encodeBytesElements(elements: readonly (string | Uint8Array)[]):
 }
 
 /**
- * Walks the elements without making anything: `while (cursor.next()) use(cursor.offset, cursor.length)`. Malformed data
- * ends the walk early with `isMalformed`.
+ * Iterates over the elements without allocating: `while (cursor.next()) use(cursor.offset, cursor.length)`. Malformed
+ * data ends the iteration early with `isMalformed`.
  */
 export class BytesCursor {
   readonly data: Uint8Array;
@@ -67,7 +70,7 @@ export class BytesCursor {
   }
 }
 
-/** The elements as views of the data; nothing when the data is malformed. */
+/** The elements as views of the data; undefined when the data is malformed. */
 export function takeBytesElements(data: Uint8Array): Uint8Array[] | undefined {
   const cursor = new BytesCursor(data);
   const elements: Uint8Array[] = [];
@@ -82,9 +85,9 @@ export function bytesElementsProblem(data: Uint8Array, elements: number): string
   return check.problem;
 }
 
-/** The same, some elements at a time: a tensor may have more of them than can be looked at in one turn. */
+/** The same in slices: a tensor may have more elements than can be checked in one turn. */
 export class BytesElementsCheck {
-  /** Known when it is done. */
+  /** The result, once it is done. */
   problem: string | undefined = undefined;
   readonly #data: Uint8Array;
   readonly #elements: number;
@@ -108,11 +111,13 @@ export class BytesElementsCheck {
       }
       if (available < 0) {
         const there = available + bytesPrefixBytes;
-        return this.#found(`BYTES element ${element} is truncated: ${there} of the 4 bytes of its length are there`);
+        return this.#found(
+          `BYTES element ${element} is truncated: only ${there} of the 4 bytes of its length are present`,
+        );
       }
       const length = readUint32(data, offset);
       if (length > available) {
-        return this.#found(`BYTES element ${element} says it has ${length} bytes, but only ${available} bytes follow`);
+        return this.#found(`BYTES element ${element} declares ${length} bytes, but only ${available} bytes follow`);
       }
       offset += bytesPrefixBytes + length;
     }
@@ -130,12 +135,12 @@ export class BytesElementsCheck {
 }
 
 /**
- * Where each row of an encoded BYTES tensor begins, found in one pass: row i is `data.subarray(offsets[i],
- * offsets[i + 1])`. Nothing when the data is not exactly `rows` rows of `elementsPerRow` elements. `rows` is allocated
- * for, so it must be a bounded number, as the rows of a batch are.
+ * The offset of each row of an encoded BYTES tensor, found in one pass: row i is `data.subarray(offsets[i],
+ * offsets[i + 1])`. Undefined when the data is not exactly `rows` rows of `elementsPerRow` elements. Memory is
+ * allocated for `rows`, so it must be a limited number, like the rows of a batch.
  */
 export function takeBytesRowOffsets(data: Uint8Array, rows: number, elementsPerRow: number): Float64Array | undefined {
-  // Every element takes a prefix: without this check a lie about the rows would choose how much is allocated.
+  // Every element has a prefix: without this check a false number of rows would decide how much is allocated.
   if (elementsPerRow > 0 && rows * elementsPerRow > data.length / bytesPrefixBytes) return undefined;
   const offsets = new Float64Array(rows + 1);
   let offset = 0;

@@ -1,13 +1,13 @@
 /**
- * Why a request is no longer wanted, and who wants to know. An AbortSignal costs 4 µs to make on Node 20; this costs
- * nothing until somebody listens, so every request can carry one.
+ * Why a request is no longer wanted, and who listens for that. Creating an AbortSignal takes 4 µs on Node 20; this
+ * costs nothing until somebody listens, so every request can carry one.
  */
 export type CancelReason = 'cancelled' | 'deadline-exceeded';
 
 /** The listening side: what handlers, data plane and queue hold. */
 export interface CancelSignal {
   readonly reason: CancelReason | undefined;
-  /** Calls back once, at once when already cancelled. Returns the way to stop listening. */
+  /** Calls back once, immediately when already cancelled. Returns a function that stops listening. */
   onCancel(listener: (reason: CancelReason) => void): () => void;
 }
 
@@ -41,12 +41,12 @@ export class Cancellation implements CancelSignal {
 
 function doNothing(): void {}
 
-/** A signal that never fires, for callers that cannot go away. */
+/** A signal that never fires, for callers that cannot disconnect. */
 export const neverCancelled: CancelSignal = { reason: undefined, onCancel: () => doNothing };
 
 /**
- * Lets a standard AbortSignal cancel, or an `AbortSignal.timeout` set a deadline. It listens no longer than it is
- * listened to, so that one signal can serve every request of a program's life.
+ * Lets a standard AbortSignal cancel, or an `AbortSignal.timeout` set a deadline. It listens only while it is
+ * listened to, so that one signal can serve every request of a program.
  */
 export function cancellationFrom(signal: AbortSignal): CancelSignal {
   return {

@@ -26,7 +26,7 @@ export function isDatatype(name: string): name is Datatype {
   return Object.hasOwn(datatypes, name);
 }
 
-/** The datatype that a model configuration calls by this `TYPE_…` name. */
+/** The datatype with this `TYPE_…` name in a model configuration. */
 export function takeDatatypeOfConfig(configName: string): Datatype | undefined {
   return datatypeByConfigName.get(configName);
 }

@@ -4,7 +4,7 @@ import { elementsOf } from './elements.ts';
 
 const names = Object.keys(datatypes) as Datatype[];
 
-test('aligned data is viewed in place, unaligned data is copied, and both read the same', () => {
+test('aligned data is viewed, unaligned data is copied, and both read the same', () => {
   const memory = new ArrayBuffer(64);
   const source = Uint8Array.from({ length: 16 }, (_, index) => 17 * index + 3);
   for (const datatype of names) {

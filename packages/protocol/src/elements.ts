@@ -15,7 +15,7 @@ export interface ElementArrays {
   BF16: Uint16Array;
   FP32: Float32Array;
   FP64: Float64Array;
-  /** The encoded elements as they lie: see bytes-elements.ts. */
+  /** The encoded elements as they are: see bytes-elements.ts. */
   BYTES: Uint8Array;
 }
 

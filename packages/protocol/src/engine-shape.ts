@@ -1,15 +1,15 @@
 import type { TensorSpec } from './tensor.ts';
 
 /**
- * Shapes as callers see them and as the engine sees them hold the same elements; the free dimensions of one are those
- * of the other, in order. So translating a shape is filling the free dimensions of the other side. The engine that runs a
- * model translates: batches and their answers have shapes as callers see them. Of an ensemble, the router does.
+ * Shapes as callers see them and as the engine sees them have the same elements; the free dimensions of one are those
+ * of the other, in order. So a shape is translated by filling in the free dimensions of the other side. The engine that
+ * runs a model translates: batches and their answers have shapes as callers see them. For an ensemble, the router does.
  */
 export function engineShapeFrom(spec: TensorSpec, shape: readonly number[]): readonly number[] {
   return spec.engineShape === undefined ? shape : filled(spec.engineShape, spec.shape, shape);
 }
 
-/** A shape that is not as it was declared to the engine is told as it is. */
+/** A shape that differs from what was declared to the engine is returned as it is. */
 export function callerShapeFrom(spec: TensorSpec, shape: readonly number[]): readonly number[] {
   if (spec.engineShape === undefined || !canBe(shape, spec.engineShape)) return shape;
   return filled(spec.shape, spec.engineShape, shape);

@@ -24,12 +24,13 @@ export type GrpcStatusName = keyof typeof grpcStatus;
 
 /**
  * What the caller may do: `never` repeat the same request; repeat it `after-backoff`; have the router try `other-worker`
- * (the router does so itself, a caller sees this only when there was no other); `resume` the stream from its last output.
+ * (the router does so itself; a caller sees this only when there was no other); `resume` the stream from its last
+ * output.
  */
 export type RetryAdvice = 'never' | 'after-backoff' | 'other-worker' | 'resume';
 
 export interface ErrorKind {
-  /** What stands for the code in the dispatch protocol: permanent, from 1, never given to another code. errors.test.ts lists them all. */
+  /** Number of the code in the dispatch protocol: permanent, from 1, never reused. errors.test.ts lists them all. */
   readonly number: number;
   readonly grpc: GrpcStatusName;
   readonly http: number;
@@ -58,7 +59,7 @@ export const errorCatalogue = {
     grpc: 'UNIMPLEMENTED',
     http: 415,
     retry: 'never',
-    meaning: 'The content type or content encoding of the request is not one the server reads.',
+    meaning: 'The content type or content encoding of the request is not supported by the server.',
   },
   'not-found': {
     number: 4,
@@ -116,22 +117,21 @@ export const errorCatalogue = {
     grpc: 'UNAVAILABLE',
     http: 503,
     retry: 'after-backoff',
-    meaning:
-      'The request would wait longer than its deadline, or than the model lets requests wait; it was refused at once.',
+    meaning: 'The request would wait longer than its deadline, or than the model allows; it was refused at once.',
   },
   'queue-timeout': {
     number: 12,
     grpc: 'UNAVAILABLE',
     http: 503,
     retry: 'after-backoff',
-    meaning: 'The request waited as long as the queue of its priority level lets requests wait.',
+    meaning: 'The request reached the queue timeout of its priority level.',
   },
   'caller-full': {
     number: 13,
     grpc: 'RESOURCE_EXHAUSTED',
     http: 429,
     retry: 'after-backoff',
-    meaning: 'This caller has as many requests waiting as one caller may; others are still served.',
+    meaning: 'This caller has the maximum number of waiting requests of one caller; others are still served.',
   },
   'load-not-allowed': {
     number: 14,
@@ -145,21 +145,21 @@ export const errorCatalogue = {
     grpc: 'ABORTED',
     http: 409,
     retry: 'after-backoff',
-    meaning: 'Someone else changed the same thing meanwhile; read it again and decide anew.',
+    meaning: 'The same entry was changed in the meantime; read it again and repeat the change.',
   },
   draining: {
     number: 16,
     grpc: 'UNAVAILABLE',
     http: 503,
     retry: 'after-backoff',
-    meaning: 'The server is shutting down and takes no new requests.',
+    meaning: 'The server is shutting down and accepts no new requests.',
   },
   cancelled: {
     number: 17,
     grpc: 'CANCELLED',
     http: 499,
     retry: 'never',
-    meaning: 'The caller went away or cancelled the request.',
+    meaning: 'The caller disconnected or cancelled the request.',
   },
   'deadline-exceeded': {
     number: 18,
@@ -201,14 +201,14 @@ export const errorCatalogue = {
     grpc: 'UNIMPLEMENTED',
     http: 501,
     retry: 'never',
-    meaning: 'The request asks for something this server, or this model, does not offer.',
+    meaning: 'The request asks for something this server, or this model, does not support.',
   },
   internal: {
     number: 24,
     grpc: 'INTERNAL',
     http: 500,
     retry: 'after-backoff',
-    meaning: 'A defect of the server; the log has the details under the request id.',
+    meaning: 'A bug in the server; the log has the details under the request id.',
   },
 } as const satisfies Record<string, ErrorKind>;
 
@@ -226,10 +226,10 @@ const codeByNumber = new Map<number, ErrorCode>(
 /** The longest message of an error: it is sent as a header field over gRPC, twice with its details. */
 export const messageCharactersMax = 2048;
 
-/** A request failed. Everything a caller is told about it comes from here. */
+/** A request failed. Everything that a caller is told about it comes from here. */
 export class InferenceError extends Error {
   readonly code: ErrorCode;
-  /** When another attempt may do better, where that can be told. */
+  /** When a retry may succeed, if that can be told. */
   readonly retryAfterMs: number | undefined;
 
   constructor(code: ErrorCode, message: string, options?: ErrorOptions & { readonly retryAfterMs?: number }) {
@@ -244,7 +244,7 @@ export class InferenceError extends Error {
   }
 }
 
-/** One thing the operator got wrong, with where and what to do. */
+/** One configuration problem, with its position and what to do. */
 export interface ConfigProblem {
   /** A file path, an environment variable or a command-line flag. */
   readonly source: string;
@@ -260,7 +260,7 @@ export function formatConfigProblem(problem: ConfigProblem): string {
   return `${problem.source}${line}:${field} ${problem.message}`;
 }
 
-/** The operator is wrong: every problem at once, raised before anything is opened. */
+/** The configuration is wrong: all problems at once, thrown before anything is opened. */
 export class ConfigError extends Error {
   readonly problems: readonly ConfigProblem[];
 

@@ -4,11 +4,11 @@
  */
 
 const scratchDouble = new Float64Array(1);
-const scratchWords = new Uint32Array(scratchDouble.buffer);
+const scratchUint32 = new Uint32Array(scratchDouble.buffer);
 const scratchSingle = new Float32Array(1);
 const scratchSingleWord = new Uint32Array(scratchSingle.buffer);
 
-/** 2 ** (exponent - 25): what one unit of an FP16 significand is worth, by biased exponent. */
+/** 2 ** (exponent - 25): the value of one unit of an FP16 significand, by biased exponent. */
 const fp16Units = Float64Array.from({ length: 31 }, (_, exponent) => 2 ** (exponent - 25));
 const fp16SubnormalUnit = 2 ** -24;
 const bf16SubnormalUnit = 2 ** -133;
@@ -36,21 +36,21 @@ export function bf16From(value: number): number {
   return narrow(value, 7, 127, bf16SubnormalUnit);
 }
 
-/** Writes the values of `bits` to `into`, which must be as long. */
+/** Writes the values of `bits` to `into`, which must have the same length. */
 export function numbersFromFp16(bits: Uint16Array, into: Float32Array): void {
   for (let index = 0; index < bits.length; index += 1) into[index] = numberFromFp16(bits[index] as number);
 }
 
 export function numbersFromBf16(bits: Uint16Array, into: Float32Array): void {
-  const words = new Uint32Array(into.buffer, into.byteOffset, into.length);
-  for (let index = 0; index < bits.length; index += 1) words[index] = (bits[index] as number) << 16;
+  const intoUint32 = new Uint32Array(into.buffer, into.byteOffset, into.length);
+  for (let index = 0; index < bits.length; index += 1) intoUint32[index] = (bits[index] as number) << 16;
 }
 
 /** Rounds to a 16-bit float with this many fraction bits; the exponent has the other 15. */
 function narrow(value: number, fractionBits: number, bias: number, subnormalUnit: number): number {
   scratchDouble[0] = value;
-  const low = scratchWords[0] as number;
-  const high = scratchWords[1] as number;
+  const low = scratchUint32[0] as number;
+  const high = scratchUint32[1] as number;
   const sign = (high >>> 16) & 0x8000;
   const infinity = (2 * bias + 1) << fractionBits;
   if (Number.isNaN(value)) return infinity | (1 << (fractionBits - 1));

@@ -1,10 +1,10 @@
-/** Host names as requests and operators write them, brought into one form so that they can be compared. */
-/** What no host with a port may hold: user information, paths, escapes of the URL parser. */
+/** Host names of requests and configuration in a normal form, so that they can be compared. */
+/** Characters that no host with a port may contain: user information, paths, escapes of the URL parser. */
 const notInAuthority = /[\s/\\?#@]/;
 
 /**
  * The host that an authority names: lower case, without port, brackets or trailing dot, addresses in the form of the
- * URL standard (`127.1` is `127.0.0.1`). Undefined: it names none.
+ * URL standard (`127.1` is `127.0.0.1`). Undefined: it is not a valid host.
  */
 export function hostFrom(authority: string): string | undefined {
   if (authority === '' || notInAuthority.test(authority)) return undefined;
@@ -14,7 +14,7 @@ export function hostFrom(authority: string): string | undefined {
   return host.endsWith('.') ? host.slice(0, -1) : host;
 }
 
-/** The same for an address or name that stands alone, as in a configuration: an IPv6 address needs no brackets there. */
+/** The same for a bare address or name, as in a configuration: an IPv6 address needs no brackets there. */
 export function hostFromName(name: string): string | undefined {
   return hostFrom(name.includes(':') ? `[${name}]` : name);
 }

@@ -1,4 +1,4 @@
-/** 32-bit integers at any offset of bytes, where a typed array would need alignment and a DataView an object. */
+/** 32-bit integers at any byte offset, where a typed array would need alignment and a DataView an object. */
 
 export function writeUint32(into: Uint8Array, offset: number, value: number): void {
   into[offset] = value;

@@ -1,6 +1,6 @@
 /**
- * The known name that a misspelt one most likely means; undefined when none is near. Counted are insertions, deletions,
- * replacements and swaps of neighbours; case and `-`, `_` and `.` cost nothing.
+ * The known name that a misspelt one most likely means; undefined when none is close. Counted are insertions,
+ * deletions, replacements and swaps of neighbours; case and `-`, `_` and `.` are ignored.
  */
 export function nearestName(written: string, known: Iterable<string>): string | undefined {
   const wanted = comparable(written);
@@ -17,14 +17,14 @@ export function nearestName(written: string, known: Iterable<string>): string | 
   return best;
 }
 
-/** Longer names than any known one are cut: they match nothing anyway, and the work stays bounded. */
+/** Names longer than any known one are truncated: they match nothing anyway, and the work stays limited. */
 const comparedLengthMax = 64;
 
 function comparable(name: string): string {
   return name.slice(0, comparedLengthMax).toLowerCase().replaceAll(/[-_.]/g, '');
 }
 
-/** The optimal string alignment distance of two words, or `atMost` when it is as large. */
+/** The optimal string alignment distance of two texts, or `atMost` when it is as large. */
 function editDistance(left: string, right: string, atMost: number): number {
   if (Math.abs(left.length - right.length) >= atMost) return atMost;
   let beforeLast: number[] = [];

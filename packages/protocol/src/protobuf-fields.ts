@@ -1,6 +1,8 @@
-/** What protobuf's binary form puts before contents: for those who write a few fields, and read or copy the rest in place. */
+/**
+ * Tags and lengths of protobuf's binary form, for code that writes a few fields and reads or copies the rest as bytes.
+ */
 
-/** A number as a varint; a negative one by its 64 bits. */
+/** A number as a varint; a negative one as 64 bits. */
 export function varint(value: number | bigint): Uint8Array {
   if (typeof value === 'bigint' || value < 0) return wideVarint(BigInt.asUintN(64, BigInt(value)));
   const bytes: number[] = [];
@@ -10,7 +12,7 @@ export function varint(value: number | bigint): Uint8Array {
   return Uint8Array.from(bytes);
 }
 
-/** The head of a field whose content has so many bytes: text, bytes or a message. */
+/** The tag and length of a field whose content has this many bytes: text, bytes or a message. */
 export function delimitedHead(field: number, contentBytes: number): Uint8Array {
   const tag = varint(field * 8 + 2);
   const length = varint(contentBytes);

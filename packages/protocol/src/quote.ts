@@ -1,15 +1,15 @@
-/** What of a caller's text a message may repeat: an answer must never grow with what was sent. */
+/** Limits how much of a caller's text a message quotes: an answer must never grow with what was sent. */
 
-/** The longest text that `quote` repeats whole. */
+/** The longest text that `quote` repeats in full. */
 export const quotedCharactersMax = 128;
 
-/** A caller's text in quotes; of a long one the beginning and its length. */
+/** A caller's text in quotes; of a long one only the beginning and its length. */
 export function quote(text: string): string {
   if (text.length <= quotedCharactersMax) return `'${text}'`;
   return `'${beginningOf(text, quotedCharactersMax)}…' (${text.length} characters)`;
 }
 
-/** The text itself, or as much of it as fits `charactersMax`, with its length behind it. */
+/** The text itself, or as much of it as fits `charactersMax`, followed by its length. */
 export function shortened(text: string, charactersMax: number): string {
   if (text.length <= charactersMax) return text;
   return `${beginningOf(text, charactersMax)}… (${text.length} characters)`;
@@ -21,7 +21,7 @@ export function listed(items: readonly string[], itemsMax: number): string {
   return `${items.slice(0, itemsMax).join(', ')} and ${items.length - itemsMax} more`;
 }
 
-/** Does not end within a pair of surrogates: half a character is not valid UTF-8. */
+/** Does not end within a surrogate pair: half a character is not valid UTF-8. */
 function beginningOf(text: string, characters: number): string {
   const last = text.charCodeAt(characters - 1);
   return text.slice(0, last >= 0xd800 && last < 0xdc00 ? characters - 1 : characters);

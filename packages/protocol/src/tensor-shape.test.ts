@@ -26,7 +26,7 @@ test('elements are counted exactly or not at all', () => {
   expect(takeElementCount([Number.POSITIVE_INFINITY, 0])).toBeUndefined();
 });
 
-test('a zero dimension makes nothing of all the others, however large', () => {
+test('a zero dimension makes the product zero, however large the others are', () => {
   const shape = [...new Array<number>(400).fill(max), 0];
   expect(takeElementCount(shape)).toBe(0);
   expect(elementCount(shape)).toBe(0);
@@ -43,7 +43,7 @@ test('byte sizes follow the datatype and stop where they cannot be counted', () 
   expect(takeByteSize('INT16', [max])).toBeUndefined();
 });
 
-test('every problem of a tensor is said in its own words', () => {
+test('every problem of a tensor has its own message', () => {
   const data = new Uint8Array(12);
   expect(tensorProblem('FP32', [3], data)).toBeUndefined();
   expect(tensorProblem('FP32', [4], data)).toBe('shape [4] of FP32 takes 16 bytes, but the data has 12');

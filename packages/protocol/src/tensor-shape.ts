@@ -1,4 +1,4 @@
-/** How many elements and bytes a shape stands for, safe against whatever a caller may write into one. */
+/** Elements and bytes of a shape, safe against whatever a caller may send as one. */
 import { bytesElementsProblem } from './bytes-elements.ts';
 import { type Datatype, datatypes } from './datatypes.ts';
 
@@ -6,7 +6,7 @@ import { type Datatype, datatypes } from './datatypes.ts';
 export function elementCount(shape: readonly number[]): number {
   let count = 1;
   for (const dimension of shape) {
-    // Before the multiplication: what the other dimensions multiply to may be infinite.
+    // Before the multiplication: the product of the other dimensions may be infinite.
     if (dimension === 0) return 0;
     count *= dimension;
   }
@@ -14,7 +14,7 @@ export function elementCount(shape: readonly number[]): number {
 }
 
 /**
- * The number of elements, or nothing when a dimension is not a natural number or the product cannot be counted
+ * The number of elements, or undefined when a dimension is not a natural number or the product cannot be computed
  * exactly. A zero dimension makes the product zero, whatever the others are.
  */
 export function takeElementCount(shape: readonly number[]): number | undefined {
@@ -30,7 +30,7 @@ export function takeElementCount(shape: readonly number[]): number | undefined {
   return count <= Number.MAX_SAFE_INTEGER ? count : undefined;
 }
 
-/** The bytes a tensor of this shape takes; nothing for BYTES, whose elements differ, and for a shape that has no size. */
+/** The bytes of a tensor of this shape; undefined for BYTES, whose elements differ, and for a shape that is invalid. */
 export function takeByteSize(datatype: Datatype, shape: readonly number[]): number | undefined {
   const bytes = datatypes[datatype].bytes;
   const count = takeElementCount(shape);

@@ -1,10 +1,10 @@
-/** What a process asks of the kernel to limit itself. (Here because it needs the C library.) */
+/** Limits that a process asks the kernel to set on itself. (Here because it needs the C library.) */
 import { type SystemCalls, systemCalls } from './system-calls.ts';
 
 /**
- * For a child process, as its first act. The kernel kills it when its parent ends, also when the parent was killed and
- * this process is too busy to notice; and nothing that it executes can have more rights than it has. Does nothing where
- * the kernel has no such service. The thread that spawned the process counts as its parent.
+ * For a child process, to be called first. The kernel kills it when its parent ends, also when the parent was killed
+ * and this process is too busy to notice; and nothing that it executes can have more rights than it has. Does nothing
+ * where the kernel does not support it. The thread that spawned the process counts as its parent.
  */
 export function confineChild(): void {
   attempt((calls) => calls.endWithParent());
@@ -13,7 +13,7 @@ export function confineChild(): void {
 
 /**
  * Nothing that this thread, or a process or thread started by it from now on, executes gains rights by a set-user-ID bit or
- * file capabilities (no_new_privs). Cannot be undone. Does nothing where the kernel has no such service.
+ * file capabilities (no_new_privs). Cannot be undone. Does nothing where the kernel does not support it.
  */
 export function refuseNewPrivileges(): void {
   attempt((calls) => calls.refuseNewPrivileges());
@@ -27,7 +27,7 @@ export function setNativeEnvironment(name: string, value: string): void {
   attempt((calls) => calls.setEnvironment(name, value));
 }
 
-/** Without the calls (another system, or no binary of koffi's) a process runs as it did. */
+/** Without the system calls (another system, or no binary of koffi) a process runs unconfined. */
 function attempt(call: (calls: SystemCalls) => void): void {
   try {
     call(systemCalls());

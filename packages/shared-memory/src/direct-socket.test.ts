@@ -63,7 +63,7 @@ test('a chunk stays as it was when the next one arrives', () => {
   expect(first).toEqual(new Uint8Array([1, 2, 3]));
 });
 
-test('the end of the other side wakes the sleeper, is told, and makes sending fail', async () => {
+test('the end of the peer wakes the waiting thread, is reported, and makes sending fail', async () => {
   const socket = takeDirectSocket(descriptor);
   child.kill('SIGKILL');
   socket?.sleep(10_000);

@@ -1,4 +1,4 @@
-/** A lock that the kernel releases when its holder ends, however it ends. (Here because it needs the C library.) */
+/** A lock that the kernel releases when its holder ends in any way. (Here because it needs the C library.) */
 import { closeSync, constants, openSync } from 'node:fs';
 import { type SystemCalls, systemCalls } from './system-calls.ts';
 
@@ -6,12 +6,12 @@ export interface FileLock {
   release(): void;
 }
 
-/** `unavailable`: the calls cannot be had here, so nobody holds such locks. */
+/** `unavailable`: the system calls are not available here, so nobody holds such locks. */
 export type LockOutcome = FileLock | 'held' | 'unavailable';
 
 /**
- * Locks the file, which is made unless it is there. Throws when it cannot be opened; a symbolic link is not followed.
- * Child processes do not inherit the lock.
+ * Locks the file, which is created if it does not exist. Throws when it cannot be opened; a symbolic link is not
+ * followed. Child processes do not inherit the lock.
  */
 export function takeFileLock(path: string): LockOutcome {
   let calls: SystemCalls;

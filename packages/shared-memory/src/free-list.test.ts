@@ -16,7 +16,7 @@ describe('FreeList', () => {
     expect(list.take(2 * block)).toBe(5 * block);
   });
 
-  test('has nothing to give when full, and the same again after a release', () => {
+  test('allocates nothing when full, and the same offset again after a release', () => {
     const list = new FreeList(2 * block);
     const all = list.take(2 * block);
     expect(list.take(1)).toBeUndefined();
@@ -24,7 +24,7 @@ describe('FreeList', () => {
     expect(list.take(2 * block)).toBe(0);
   });
 
-  test('an empty range has a place of its own, so that its release means something', () => {
+  test('an empty range has an offset of its own, so that its release is checked', () => {
     const list = new FreeList(2 * block);
     expect([list.take(0), list.take(0), list.take(0)]).toEqual([0, block, undefined]);
   });
@@ -37,8 +37,8 @@ describe('FreeList', () => {
     const list = new FreeList(4 * block);
     const offset = list.take(block) as number;
     list.release(offset);
-    expect(() => list.release(offset)).toThrow(/released before, or never lent here/);
-    expect(() => list.release(3 * block)).toThrow(/released before, or never lent here/);
+    expect(() => list.release(offset)).toThrow(/released before, or never allocated here/);
+    expect(() => list.release(3 * block)).toThrow(/released before, or never allocated here/);
   });
 
   test('lent ranges never overlap, and all of the space comes back, whatever the order', () => {

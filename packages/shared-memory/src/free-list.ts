@@ -1,11 +1,11 @@
 import assert from 'node:assert';
 
-/** Every block begins on a cache line, which is also more than any tensor element asks for. */
+/** Every block begins on a cache line, which is also enough alignment for any tensor element. */
 export const blockAlignmentBytes = 64;
 
 /**
- * Hands out ranges of a fixed space: first fit, low addresses first, so that a lightly used space stays in few pages.
- * Neighbouring free ranges are joined on release, so whatever is released can be lent again whole.
+ * Allocates ranges of a fixed space: first fit, low addresses first, so that a lightly used space stays in few pages.
+ * Neighbouring free ranges are joined on release, so that released memory can be allocated again as a whole.
  */
 export class FreeList {
   readonly #offsets: number[];
@@ -14,7 +14,10 @@ export class FreeList {
   #lentBytes = 0;
 
   constructor(bytes: number) {
-    assert(Number.isSafeInteger(bytes) && bytes >= 0, `a space of ${bytes} bytes cannot be`);
+    assert(
+      Number.isSafeInteger(bytes) && bytes >= 0,
+      `the size of a space must be a whole number of bytes from 0, not ${bytes}`,
+    );
     const usable = bytes - (bytes % blockAlignmentBytes);
     this.#offsets = usable === 0 ? [] : [0];
     this.#sizes = usable === 0 ? [] : [usable];
@@ -24,12 +27,12 @@ export class FreeList {
     return this.#lent.size;
   }
 
-  /** With the rounding to whole blocks. */
+  /** Includes the rounding to whole blocks. */
   get lentBytes(): number {
     return this.#lentBytes;
   }
 
-  /** The offset of a range of so many bytes, or undefined when no free range is long enough. */
+  /** The offset of a range of this many bytes, or undefined when no free range is long enough. */
   take(bytes: number): number | undefined {
     const size = Math.max(1, Math.ceil(bytes / blockAlignmentBytes)) * blockAlignmentBytes;
     for (let index = 0; index < this.#sizes.length; index++) {
@@ -52,7 +55,10 @@ export class FreeList {
 
   release(offset: number): void {
     const size = this.#lent.get(offset);
-    assert(size !== undefined, `no block at offset ${offset} is lent: it was released before, or never lent here`);
+    assert(
+      size !== undefined,
+      `no block at offset ${offset} is allocated: it was released before, or never allocated here`,
+    );
     this.#lent.delete(offset);
     this.#lentBytes -= size;
     this.#insert(offset, size);

@@ -1,7 +1,7 @@
-/** Up to here clearing memory costs less than asking for memory that is not cleared. */
+/** Up to this size, allocating cleared memory costs less than allocating uncleared memory. */
 const clearedBytesMax = 4096;
 
-/** Ordinary memory whose content does not matter, aligned for every element type. */
+/** Ordinary memory with arbitrary content, aligned for every element type. */
 export function heapBytes(bytes: number): Uint8Array {
   if (bytes <= clearedBytesMax) return new Uint8Array(bytes);
   const buffer = Buffer.allocUnsafeSlow(bytes);

@@ -1,11 +1,11 @@
 import { type Mapping, takeNewMapping } from './mapping.ts';
 
-/** Mappings that are kept although nobody uses them; their pages have been given back. */
+/** Unused mappings that are kept; their pages have been returned to the system. */
 export const idleMappingsMax = 8;
 
 /**
- * Hands mappings on from workers that are gone to those that come: a new one counts as memory of the heap's, so that
- * the collector goes over everything at once, and all callers wait some 20 ms while a model is loaded.
+ * Reuses mappings of workers that ended for new ones: a new mapping counts as memory of the heap, so that the garbage
+ * collector runs a full collection, and all callers wait some 20 ms while a model is loaded.
  */
 export class MappingPool {
   readonly #idle: Mapping[] = [];
@@ -16,7 +16,7 @@ export class MappingPool {
     return at < 0 ? takeNewMapping(bytes, onUnavailable) : this.#idle.splice(at, 1)[0];
   }
 
-  /** Nobody holds any of it any more, in this process or another. */
+  /** Nobody uses any of it any more, in this process or another. */
   giveBack(mapping: Mapping): void {
     mapping.discard();
     if (this.#idle.length < idleMappingsMax) this.#idle.push(mapping);

@@ -93,7 +93,7 @@ describe.runIf(process.platform === 'linux')('on Linux', () => {
   });
 });
 
-test('memory that cannot be had is undefined with a reason', () => {
+test('unavailable memory is undefined with a reason', () => {
   const reasons: string[] = [];
   expect(takeNewMapping(2 ** 52, (reason) => reasons.push(reason))).toBeUndefined();
   expect(takeInheritedMapping(9999, 4096, (reason) => reasons.push(reason))).toBeUndefined();

@@ -3,13 +3,13 @@ import { closeSync, fstatSync } from 'node:fs';
 import { type SystemCalls, systemCalls } from './system-calls.ts';
 
 /**
- * Memory that this process and another have mapped. It has no name in any file system, so nothing is left behind when
- * both have ended, however they ended.
+ * Memory that is mapped into this process and another. It has no name in any file system, so nothing is left behind
+ * when both have ended, in whatever way.
  *
  * When it is unmapped: a read of unmapped memory is a segmentation fault, not an exception, so no code decides it. The
- * mapping goes when the garbage collector has seen that the ArrayBuffer, and with it every view, is unreachable.
- * `discard` gives the pages back before that, and is harmless: a late reader sees zeros.
- * Never transfer the buffer to another thread: it would outlive the one whose end is waited for.
+ * mapping is removed when the garbage collector has found the ArrayBuffer, and with it every view, unreachable.
+ * `discard` returns the pages before that, and is harmless: a late reader sees zeros.
+ * Never transfer the buffer to another thread: it would outlive the object whose collection is waited for.
  */
 export class Mapping {
   readonly bytes: Uint8Array;
@@ -26,19 +26,19 @@ export class Mapping {
     this.#descriptor = descriptor;
   }
 
-  /** For handing to a child process that is being spawned. */
+  /** For passing to a child process that is being spawned. */
   get descriptor(): number {
     assert(this.#descriptor !== undefined, 'the descriptor of this mapping has been closed');
     return this.#descriptor;
   }
 
-  /** The mapping stays; only nobody else can be given it. */
+  /** The mapping stays; it can no longer be passed to another process. */
   closeDescriptor(): void {
     if (this.#descriptor !== undefined) closeSync(this.#descriptor);
     this.#descriptor = undefined;
   }
 
-  /** Gives the memory back to the system, in both processes, while views may still exist. */
+  /** Returns the memory to the system, in both processes, while views may still exist. */
   discard(): void {
     this.#system.discard(this.#address, this.bytes.length);
   }
@@ -48,7 +48,10 @@ const unmapWhenUnreachable = new FinalizationRegistry<{ system: SystemCalls; add
   ({ system, address, bytes }) => system.unmap(address, bytes),
 );
 
-/** New memory to share, or undefined (and the reason told) where that cannot be had: then bytes are copied instead. */
+/**
+ * New memory to share, or undefined (with the reason reported) where it is not available: then bytes are copied
+ * instead.
+ */
 export function takeNewMapping(bytes: number, onUnavailable: (reason: string) => void): Mapping | undefined {
   let descriptor: number | undefined;
   try {
@@ -62,7 +65,7 @@ export function takeNewMapping(bytes: number, onUnavailable: (reason: string) =>
   }
 }
 
-/** Memory that another process made, by the descriptor inherited from it. The descriptor is closed. */
+/** Memory that another process created, by the inherited descriptor. The descriptor is closed. */
 export function takeInheritedMapping(
   descriptor: number,
   bytes: number,

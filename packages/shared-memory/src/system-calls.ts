@@ -1,20 +1,20 @@
-/** The calls of the C library this package stands on; the only place that imports koffi. */
+/** The calls of the C library that this package uses; the only file that imports koffi. */
 import { createRequire } from 'node:module';
 
 export interface SystemCalls {
-  /** A file descriptor of memory without a name, or throws. */
+  /** A file descriptor of anonymous memory, or throws. */
   createMemory(bytes: number): number;
   /** The address of a shared, writable mapping, or throws. */
   map(descriptor: number, bytes: number): bigint;
   view(address: bigint, bytes: number): ArrayBuffer;
-  /** Gives the pages back; what is read there afterwards is zero. */
+  /** Returns the pages to the system; reads return zero afterwards. */
   discard(address: bigint, bytes: number): void;
   unmap(address: bigint, bytes: number): void;
-  /** Bytes that were there, 0 at the end of the stream, undefined when none are there now. */
+  /** The number of bytes received, 0 at the end of the stream, undefined when there are none now. */
   receive(descriptor: number, into: Uint8Array): number | undefined;
   /** Waits until all is written. */
   send(descriptor: number, bytes: Uint8Array): void;
-  /** Sleeps until there is something to receive, at most so long. */
+  /** Blocks until there is something to receive, at most this long. */
   awaitReadable(descriptor: number, milliseconds: number): void;
   /** Has the kernel kill this process when the thread that started it ends. */
   endWithParent(): void;
@@ -49,14 +49,14 @@ const mapFailed = 0xffff_ffff_ffff_ffffn;
 
 let loaded: SystemCalls | undefined;
 
-/** Throws where the calls cannot be had: another platform, or a machine koffi has no binary for. */
+/** Throws where the calls are not available: another platform, or a machine that koffi has no binary for. */
 export function systemCalls(): SystemCalls {
   loaded ??= loadSystemCalls();
   return loaded;
 }
 
 function loadSystemCalls(): SystemCalls {
-  if (process.platform !== 'linux') throw new Error(`memfd_create is Linux's, this is ${process.platform}`);
+  if (process.platform !== 'linux') throw new Error(`memfd_create needs Linux, and this is ${process.platform}`);
   const koffi = createRequire(import.meta.url)('koffi') as typeof import('koffi');
   const library = koffi.load(null);
   const memfdCreate = library.func('int memfd_create(const char *name, unsigned int flags)');
@@ -110,7 +110,8 @@ function loadSystemCalls(): SystemCalls {
       }
     },
     awaitReadable(descriptor, milliseconds) {
-      // A struct pollfd: the descriptor, and the events in the lower half of the second word. A signal ends the sleep too.
+      // A struct pollfd: the descriptor, and the events in the lower half of the second 32 bits. A signal ends the wait
+      // too.
       poll(new Int32Array([descriptor, isReadable]), 1, milliseconds);
     },
     endWithParent: () => void must(prctl(setParentDeathSignal, 'unsigned long', signalKill), 'prctl(PR_SET_PDEATHSIG)'),

@@ -1,4 +1,4 @@
-/** Checks of what callers hand to a store, the same for every implementation. */
+/** Checks of the arguments of a store, the same for every implementation. */
 import { keyBytesMax, leaseMsMax, leaseMsMin, valueBytesMax } from './metadata.ts';
 import { StoreError } from './store-error.ts';
 
@@ -12,7 +12,9 @@ export function checkKey(key: string): void {
 
 export function checkPrefix(prefix: string): void {
   if (prefix === '') return;
-  const problem = prefix.endsWith('/') ? textProblem(prefix) : 'does not end in a slash; a prefix is whole parts';
+  const problem = prefix.endsWith('/')
+    ? textProblem(prefix)
+    : 'does not end in a slash; a prefix consists of whole parts';
   if (problem !== undefined) throw new StoreError('key-invalid', `the prefix ${shown(prefix)} ${problem}`);
   if (prefix.slice(0, -1).split('/').includes('')) {
     throw new StoreError('key-invalid', `the prefix ${shown(prefix)} has an empty part`);
@@ -22,19 +24,19 @@ export function checkPrefix(prefix: string): void {
 export function checkValue(key: string, value: Uint8Array): void {
   if (value.byteLength <= valueBytesMax) return;
   const size = `the value of ${shown(key)} has ${value.byteLength} bytes`;
-  throw new StoreError('value-too-large', `${size}; a value has at most ${valueBytesMax}`);
+  throw new StoreError('value-too-large', `${size}; the maximum is ${valueBytesMax}`);
 }
 
 export function checkLeaseLife(lifeMs: number): void {
   if (Number.isInteger(lifeMs) && lifeMs >= leaseMsMin && lifeMs <= leaseMsMax) return;
   const range = `whole milliseconds from ${leaseMsMin} to ${leaseMsMax}`;
-  throw new StoreError('lease-invalid', `a lease of ${lifeMs} ms was asked for; it takes ${range}`);
+  throw new StoreError('lease-invalid', `a lease cannot have ${lifeMs} ms; it must have ${range}`);
 }
 
 function textProblem(text: string): string | undefined {
   const bytes = Buffer.byteLength(text);
-  if (bytes > keyBytesMax) return `has ${bytes} bytes; it may have ${keyBytesMax}`;
-  // A lone half of a pair has no bytes of its own: two different keys would become one.
+  if (bytes > keyBytesMax) return `has ${bytes} bytes; the maximum is ${keyBytesMax}`;
+  // A lone surrogate has no UTF-8 bytes of its own: two different keys would become one.
   if (Buffer.from(text).toString() !== text) return 'is not well-formed Unicode text';
   return text.includes('\0') ? 'contains a NUL character' : undefined;
 }

@@ -1,6 +1,6 @@
 /**
- * The behaviour every metadata store owes its callers. An implementation is given as a way to make a fresh place and to
- * open a store in it; the suite knows nothing of where that is.
+ * The behaviour that callers rely on in every metadata store. An implementation is given as a way to make a fresh subject and
+ * to open a store in it; the suite knows nothing of where that is.
  */
 import { afterEach, beforeEach, describe } from 'vitest';
 import type { MetadataStore } from './metadata.ts';
@@ -12,28 +12,28 @@ import { watchTests } from './metadata-contract/watches.ts';
 
 export type { MetadataSubject } from './metadata-contract/subject.ts';
 
-export function describeMetadataStore(name: string, makePlace: () => Promise<MetadataSubject>): void {
+export function describeMetadataStore(name: string, makeSubject: () => Promise<MetadataSubject>): void {
   describe(`${name} keeps the metadata contract`, () => {
-    let place: MetadataSubject;
+    let subject: MetadataSubject;
     let store: MetadataStore;
     beforeEach(async () => {
-      place = await makePlace();
-      store = await place.open();
+      subject = await makeSubject();
+      store = await subject.open();
     });
     afterEach(async () => {
       await store.close();
-      await place.dispose();
+      await subject.dispose();
     });
     const bench: StoreHarness = {
-      get place() {
-        return place;
+      get subject() {
+        return subject;
       },
       get store() {
         return store;
       },
       reopen: async () => {
         await store.close();
-        store = await place.open();
+        store = await subject.open();
         return store;
       },
     };

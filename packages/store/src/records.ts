@@ -1,4 +1,4 @@
-/** The records of a store and how they lie in its table: entries, leases, which keys are under which lease, the revision. */
+/** The records of a store and their encoding in its table: entries, leases, the keys under each lease, the revision. */
 import type { MetadataEntry } from './metadata.ts';
 import type { Table } from './table.ts';
 
@@ -40,7 +40,7 @@ export function removeEntry(table: Table, entry: StoredEntry): void {
   if (entry.lease !== 0) table.remove(memberKey(entry.lease, entry.key));
 }
 
-/** The last revision that was given; 0: none yet. */
+/** The last revision that was assigned; 0: none yet. */
 export function lastRevision(table: Table): number {
   return numbersAt(table, 'last/revision')[0] ?? 0;
 }
@@ -83,7 +83,7 @@ function entryFrom(key: string, bytes: Uint8Array): StoredEntry {
   const view = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   return {
     key,
-    // A copy: what the caller does with it must not reach the store.
+    // A copy: the caller's changes to it must not affect the store.
     value: Uint8Array.from(view.subarray(entryHeadBytes)),
     revision: view.readDoubleLE(0),
     lease: view.readDoubleLE(8),

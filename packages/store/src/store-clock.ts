@@ -1,8 +1,8 @@
-/** Time as stores see it. Leases outlive processes, so it is the time of day and not the age of a process. */
+/** The clock of stores. Leases outlive processes, so it is the time of day and not the uptime of a process. */
 export interface StoreClock {
   /** Milliseconds since 1970. */
   now(): number;
-  /** Calls back once after the delay; returns the way to call it off. A process that waits for nothing else may end before it. */
+  /** Calls back once after the delay; returns a function that cancels it. It does not keep the process alive. */
   alarm(delayMs: number, callback: () => void): () => void;
 }
 

@@ -1,4 +1,4 @@
-/** What a store refuses, and why: the code is for programs, the message for people. */
+/** Errors of stores: the code is for programs, the message for people. */
 export type StoreErrorCode =
   | 'key-invalid'
   | 'value-too-large'
@@ -10,7 +10,7 @@ export type StoreErrorCode =
   | 'store-locked'
   /** Written by a later Millrace in a form that this one does not know. */
   | 'store-newer'
-  /** The place cannot be used: no such folder, no permission, not a store. */
+  /** The folder cannot be used: it does not exist, no permission, not a store. */
   | 'store-unusable'
   /** A change could not be made durable; nothing of it was kept. */
   | 'store-failed';

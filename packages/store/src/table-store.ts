@@ -1,4 +1,4 @@
-/** A metadata store on a table: revisions, comparisons, watches and leases, whatever the table lies in. */
+/** A metadata store on a table: revisions, comparisons, watches and leases, whatever the table is stored in. */
 import { checkKey, checkLeaseLife, checkPrefix, checkValue } from './limits.ts';
 import type { MetadataChange, MetadataEntry, MetadataLease, MetadataStore, PutOptions } from './metadata.ts';
 import {
@@ -21,10 +21,10 @@ import { StoreError } from './store-error.ts';
 import type { Table, TableHost } from './table.ts';
 import { Watchers } from './watchers.ts';
 
-/** A timer cannot be set for longer than about 25 days, and one that fires early is set anew. */
+/** A timer cannot be set for longer than about 25 days; one that fires early is set again. */
 const alarmMsMax = 3_600_000;
 
-/** One writing action: the table as it is in it, and what it changed so far. */
+/** One write transaction: the table as seen in it, and its changes so far. */
 interface Writing {
   readonly table: Table;
   readonly now: number;
@@ -36,7 +36,7 @@ export class TableStore implements MetadataStore {
   readonly #clock: StoreClock;
   readonly #watchers = new Watchers();
   readonly #leases = new WeakMap<MetadataLease, number>();
-  /** Settles when every write asked for so far has been told or has failed. */
+  /** Settles when every write requested so far has been reported or has failed. */
   #told: Promise<unknown> = Promise.resolve();
   #nextExpiryAt = Number.POSITIVE_INFINITY;
   #callOffAlarm: (() => void) | undefined;
@@ -47,7 +47,7 @@ export class TableStore implements MetadataStore {
     this.#clock = clock;
   }
 
-  /** What ran out while nobody had the store open is gone before anyone can see it. */
+  /** Leases that expired while nobody had the store open are removed before anyone can see their entries. */
   static async open(host: TableHost, clock: StoreClock): Promise<TableStore> {
     const store = new TableStore(host, clock);
     await store.#write(({ table, now }) => {
@@ -77,7 +77,7 @@ export class TableStore implements MetadataStore {
     checkValue(key, value);
     const { expected } = options;
     const lease = options.lease === undefined ? 0 : this.#mustKnow(options.lease);
-    // The caller may use its bytes again before the action runs.
+    // The caller may reuse its bytes before the action runs.
     const kept = Uint8Array.from(value);
     const revision = await this.#write(({ table, changes }) => {
       if (lease !== 0 && leaseAt(table, lease) === undefined) return 'lease-expired';
@@ -89,7 +89,7 @@ export class TableStore implements MetadataStore {
       return entry.revision;
     });
     if (revision !== 'lease-expired') return revision;
-    throw new StoreError('lease-expired', `the lease for ${key} has run out; ask for a new one`);
+    throw new StoreError('lease-expired', `the lease for ${key} has expired; request a new one`);
   }
 
   async remove(key: string, expectedRevision?: number): Promise<boolean> {
@@ -144,15 +144,15 @@ export class TableStore implements MetadataStore {
     return this.#write((writing) => end(writing, lease));
   }
 
-  /** Before anything is read, what has run out is gone, however late the alarm is. */
+  /** Before anything is read, expired entries are removed, however late the timer is. */
   async #readable(): Promise<void> {
     this.#checkOpen();
     if (this.#clock.now() >= this.#nextExpiryAt) await this.#write(() => undefined);
   }
 
   /**
-   * Writes see no lease that has run out. Watches are told in the order of the writes, before the caller is. An action
-   * does not throw: what ran out just before it would be gone without having been told.
+   * Writes see no expired lease. Watches are told in the order of the writes, before the caller is. An action
+   * must not throw: entries that expired just before it would be removed without being reported.
    */
   #write<T>(action: (writing: Writing) => T): Promise<T> {
     this.#checkOpen();
@@ -181,7 +181,7 @@ export class TableStore implements MetadataStore {
     if (this.#isClosed || at === Number.POSITIVE_INFINITY) return;
     const delayMs = Math.min(Math.max(0, at - this.#clock.now()), alarmMsMax);
     this.#callOffAlarm = this.#clock.alarm(delayMs, () => {
-      // Whoever reads or writes next tries again, and is told why it failed.
+      // The next read or write tries again, and reports why it failed.
       this.#write(() => undefined).catch(() => {});
     });
   }

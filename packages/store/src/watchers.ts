@@ -1,17 +1,17 @@
-/** Who watches what, and what each has been told. */
+/** The watches of a store, and what each has been told. */
 import type { MetadataChange, MetadataEntry } from './metadata.ts';
 
 interface Watcher {
   readonly prefix: string;
   readonly listener: (change: MetadataChange) => void;
-  /** Changes up to this one were part of what it was told first. */
+  /** Changes up to this revision were part of the initial entries. */
   readonly revision: number;
 }
 
 export class Watchers {
   readonly #watchers = new Set<Watcher>();
 
-  /** Tells what is there, as it was at `revision`, and every later change; returns the way to stop. */
+  /** Reports the existing entries, as of `revision`, and every later change; returns a function that stops it. */
   add(
     prefix: string,
     listener: (change: MetadataChange) => void,

@@ -178,8 +178,8 @@ describe('its life', () => {
 
   test('it is refused when it speaks no version that the router speaks, with both named', async () => {
     const { reason } = await open({ WORKER_VERSIONS: `${newest + 1}-${newest + 2}` }).until('gone');
-    expect(reason).toContain(`the worker speaks versions ${newest + 1} to ${newest + 2} of the dispatch protocol`);
-    expect(reason).toContain(`and the router speaks version ${newest}: run the worker of the router’s release`);
+    expect(reason).toContain(`the worker supports versions ${newest + 1} to ${newest + 2} of the dispatch protocol`);
+    expect(reason).toContain(`and the router supports version ${newest}: run the worker of the router’s release`);
   });
 
   test('it works when it speaks other versions too', async () => {

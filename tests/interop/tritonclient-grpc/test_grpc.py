@@ -190,7 +190,7 @@ def test_a_large_tensor(client):
             "INVALID_ARGUMENT",
             "inference request batch-size must be <= 64 for 'mlp'",
         ),
-        (lambda c: c.get_trace_settings("mlp"), "UNIMPLEMENTED", "there is no method"),
+        (lambda c: c.get_trace_settings("mlp"), "UNIMPLEMENTED", "this server has no method"),
     ],
 )
 def test_refusals(client, run, status, words):

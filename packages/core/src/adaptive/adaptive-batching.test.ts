@@ -17,7 +17,7 @@ interface Outcome {
   readonly controller: AdaptiveBatching;
 }
 
-/** Lets the controller settle, then looks at the second half. */
+/** Lets the controller settle, then measures the second half. */
 function settle(model: SimulatedModel, targetMs: number, rowsMax: number, instancesMax: number): Outcome {
   const controller = new AdaptiveBatching({ targetMs, rowsMax, instancesMax });
   const load = new FullLoad(seededRandom(6));
@@ -45,7 +45,7 @@ test.each<[string, SimulatedModel, number, number, number]>([
   },
 );
 
-test('a target that cannot be met leaves single rows, on as few instances as contend', () => {
+test('a target that cannot be met leads to single rows, on as few instances as possible', () => {
   const { controller } = settle({ runMs: 50, rowMs: 1, cores: 1 }, 20, 32, 4);
   expect(controller.rows).toBe(1);
   expect(controller.instances).toBe(1);
@@ -66,7 +66,7 @@ test('a model that becomes slower gets smaller batches within a few windows', ()
   expect(late).toBeLessThan(6 * adaptivePace.windowBatches);
 });
 
-test('a model that becomes quicker again gets its large batches back', () => {
+test('a model that becomes faster again gets its large batches back', () => {
   const controller = new AdaptiveBatching({ targetMs: 60, rowsMax: 64, instancesMax: 1 });
   const load = new FullLoad(seededRandom(6));
   load.run({ runMs: 2, rowMs: 0.8, cores: 1 }, controller, 200_000, () => {});
@@ -75,7 +75,7 @@ test('a model that becomes quicker again gets its large batches back', () => {
   expect(controller.rows).toBeGreaterThan(36);
 });
 
-test('instances that come are used, and those that go are not counted on', () => {
+test('added instances are used, and removed ones are not counted', () => {
   const controller = new AdaptiveBatching({ targetMs: 60, rowsMax: 64, instancesMax: 1 });
   controller.setInstancesMax(4);
   expect(controller.instances).toBe(4);

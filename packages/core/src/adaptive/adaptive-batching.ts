@@ -1,16 +1,16 @@
 /**
- * Finds by itself how many rows a batch may have and how many instances work, so that batches stay within a latency
- * and throughput is as high as that allows. Pure: it is told of every batch that ended and says two numbers.
+ * Adapts how many rows a batch may have and how many instances are used, so that latency stays within a target and
+ * throughput is as high as that allows. Pure: it is told of every batch that ended and returns two numbers.
  *
  * Rows follow additive increase and multiplicative decrease. A plain sawtooth would miss the target on purpose, again
- * and again; so the size that missed it is remembered as a ceiling, and lifted only now and then, ever more seldom.
- * Instances are tried one up or one down once the rows have settled, and kept when that brought throughput.
+ * and again; so the size that missed it is kept as a ceiling, which is raised only now and then, and ever more rarely.
+ * Once the rows have settled, one instance more or fewer is tried, and kept if that raised throughput.
  */
 import { assert } from '../assert.ts';
 import { BatchWindow } from './batch-window.ts';
 
 export interface AdaptiveOptions {
-  /** What 99 of 100 requests should not take longer than, from arrival to answer. */
+  /** Target for the 99th percentile of the time from arrival to answer. */
   readonly targetMs: number;
   readonly rowsMax: number;
   readonly instancesMax: number;
@@ -18,8 +18,8 @@ export interface AdaptiveOptions {
 
 /**
  * The part of the target that a batch may take from dispatch to answer. Under load a worker holds two batches, so a
- * request waits up to one run for a place, one run for the batch before its own, and one for its own: two of these
- * three are behind the dispatch.
+ * request waits up to one run for a worker, one run for the batch before its own, and one for its own: two of these
+ * three come after the dispatch.
  */
 export const serviceShare = 2 / 3;
 
@@ -28,18 +28,18 @@ export const adaptivePace = Object.freeze({
   windowBatches: 128,
   /** Below this share of what is allowed there is room for more rows; from there to the limit nothing is changed. */
   comfortShare: 0.85,
-  /** So far below what is allowed, a ceiling was set by a model that has become quicker since. */
+  /** This far below the limit, a ceiling was set by a model that has become faster since. */
   staleShare: 0.6,
-  /** What is left of the rows after a miss. */
+  /** Factor for the rows after a miss. */
   decrease: 0.8,
   /** Steps from one row to all of them. */
   stepsMax: 32,
-  /** Windows before a ceiling or a number of instances is tried again; doubled each time in vain. */
+  /** Windows before a ceiling or a number of instances is tried again; doubled after each failed trial. */
   patienceWindows: 8,
   patienceWindowsMax: 128,
-  /** Windows that a trial of another number of instances has to find its rows. */
+  /** Windows that a trial of another number of instances has to settle its rows. */
   trialWindows: 6,
-  /** A trial that loses this much, and has no room for more rows, is hopeless. */
+  /** A trial that loses this much, and has no room for more rows, is abandoned. */
   lossMax: 0.2,
   /** A trial is kept for at least this much more throughput: less may be chance. */
   gainMin: 0.05,
@@ -61,7 +61,7 @@ export class AdaptiveBatching {
   readonly #window = new BatchWindow(adaptivePace.windowBatches);
   #rows: number;
   #instances: number;
-  /** The largest size that is not known to miss. */
+  /** The largest size that is not known to miss the target. */
   #ceiling: number;
   #ceilingPatience: number = adaptivePace.patienceWindows;
   #windowsUnderCeiling = 0;
@@ -70,9 +70,12 @@ export class AdaptiveBatching {
   #trialPatience: number = adaptivePace.patienceWindows;
   #windowsSettled = 0;
 
-  /** Begins with one row on all instances: what is slow at first is never late. */
+  /** Begins with one row on all instances: slow at first, but never late. */
   constructor({ targetMs, rowsMax, instancesMax }: AdaptiveOptions) {
-    assert(targetMs > 0 && rowsMax >= 1 && instancesMax >= 1, 'an adaptive model has a target, rows and instances');
+    assert(
+      targetMs > 0 && rowsMax >= 1 && instancesMax >= 1,
+      'targetMs is above 0, rowsMax and instancesMax are at least 1',
+    );
     this.#budgetMs = targetMs * serviceShare;
     this.#rowsMax = rowsMax;
     this.#instancesMax = instancesMax;
@@ -87,18 +90,18 @@ export class AdaptiveBatching {
     return this.#rows;
   }
 
-  /** Instances that are given work. */
+  /** Instances that may be used. */
   get instances(): number {
     return this.#instances;
   }
 
-  /** Instances came or went. */
+  /** Instances were added or removed. */
   setInstancesMax(instancesMax: number): void {
     if (instancesMax === this.#instancesMax || instancesMax < 1) return;
     const areAllInUse = this.#instances === this.#instancesMax;
     this.#instancesMax = instancesMax;
     this.#instances = areAllInUse ? instancesMax : Math.min(this.#instances, instancesMax);
-    // What was measured with others says nothing any more.
+    // Measurements with another number of instances no longer apply.
     this.#trial = undefined;
     this.#windowsSettled = 0;
   }
@@ -118,7 +121,7 @@ export class AdaptiveBatching {
       this.#endTrialIfDue(0);
       return;
     }
-    // Without enough load to fill batches nothing can be learned of larger ones, and none is needed.
+    // Without enough load to fill batches nothing can be learned about larger ones, and none are needed.
     if (!isSaturated) return;
     if (this.#grow(p99Ms)) this.#windowsSettled = 0;
     else this.#windowsSettled += 1;
@@ -128,11 +131,12 @@ export class AdaptiveBatching {
 
   #shrink(): void {
     if (this.#rows === 1) {
-      // Not even single rows are quick enough: fewer instances have more of the machine each.
+      // Not even single rows are fast enough: with fewer instances each has more of the machine.
       if (this.#trial === undefined) this.#instances = Math.max(1, this.#instances - 1);
       return;
     }
-    // Missed where it was lifted in vain, it waits longer; missed below, the model has become slower.
+    // A miss right after raising the ceiling: wait longer before the next trial. A miss below it: the model became
+    // slower.
     const isInVain = this.#rows === this.#ceiling && this.#ceiling < this.#rowsMax;
     this.#ceilingPatience = isInVain ? doubled(this.#ceilingPatience) : adaptivePace.patienceWindows;
     this.#ceiling = Math.max(1, this.#rows - this.#step);
@@ -140,7 +144,7 @@ export class AdaptiveBatching {
     this.#rows = Math.max(1, Math.floor(this.#rows * adaptivePace.decrease));
   }
 
-  /** Whether there are more rows from now on. */
+  /** Whether the number of rows was raised. */
   #grow(p99Ms: number): boolean {
     if (p99Ms >= adaptivePace.comfortShare * this.#budgetMs) return false;
     if (p99Ms < adaptivePace.staleShare * this.#budgetMs) {

@@ -1,4 +1,4 @@
-/** What a number of batches in a row were like. A window is filled, looked at and begun anew. */
+/** Statistics of a number of consecutive batches. A window is filled, evaluated and started again. */
 export class BatchWindow {
   readonly batchesMax: number;
   readonly #latenciesMs: number[] = [];
@@ -15,7 +15,7 @@ export class BatchWindow {
     return this.#latenciesMs.length >= this.batchesMax;
   }
 
-  /** `isFull`: the batch had as many rows as it might have, so that more were probably waiting. */
+  /** `isFull`: the batch had as many rows as allowed, so that more were probably waiting. */
   add(rows: number, latencyMs: number, isFull: boolean, nowMs: number): void {
     if (this.#latenciesMs.length === 0) this.#beganAt = nowMs;
     this.#endedAt = nowMs;
@@ -25,18 +25,18 @@ export class BatchWindow {
     if (isFull) this.#fullCount += 1;
   }
 
-  /** Most batches were as large as they might be: the limit is what holds the model back, not the load. */
+  /** Most batches were as large as allowed: the limit restricts the model, not the load. */
   get isSaturated(): boolean {
     return 2 * this.#fullCount > this.#latenciesMs.length;
   }
 
-  /** Rows in a millisecond; 0 when no time has passed. */
+  /** Rows per millisecond; 0 when no time has passed. */
   get rowsPerMs(): number {
     const elapsedMs = this.#endedAt - this.#beganAt;
     return elapsedMs > 0 ? this.#rows / elapsedMs : 0;
   }
 
-  /** The latency that 99 of 100 batches stayed within. */
+  /** The 99th percentile of the batches' latency. */
   p99Ms(): number {
     const sorted = Float64Array.from(this.#latenciesMs).sort();
     return sorted[Math.ceil(0.99 * sorted.length) - 1] ?? 0;

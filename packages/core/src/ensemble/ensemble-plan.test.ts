@@ -23,7 +23,7 @@ const diamond: EnsembleGraph = {
 };
 
 describe('planEnsemble', () => {
-  test('knows who waits for whom and where every tensor comes from, whatever the order of the steps', () => {
+  test('knows which step waits for which and where every tensor comes from, whatever the order of the steps', () => {
     const planning = planEnsemble(diamond);
     if ('problems' in planning) throw new Error(JSON.stringify(planning.problems));
     const { steps, outputs } = planning.plan;
@@ -41,7 +41,7 @@ describe('planEnsemble', () => {
     expect(outputs).toEqual([{ kind: 'step', step: 0, position: 0 }]);
   });
 
-  test('an output that nothing reads is not asked for, and said', () => {
+  test('an output that nothing reads is not requested, and reported', () => {
     const planning = planEnsemble(diamond);
     if ('problems' in planning) throw new Error('it is sound');
     expect(planning.plan.steps[1]?.gives).toEqual(['one', 'two']);
@@ -53,11 +53,11 @@ describe('planEnsemble', () => {
     ]);
   });
 
-  test('a tensor that nobody gives is named, with those there are', () => {
+  test('a tensor that no step produces is reported, with the known tensors', () => {
     const graph = { ...diamond, steps: [...diamond.steps, step('more', { x: 'hlaf' }, { y: 'z' })] };
     expect(problemsOf(graph)).toEqual([
-      'ensemble_scheduling.step[4].input_map["x"]: "hlaf" is neither an input of the ensemble nor given by a step; ' +
-        'there are "image", "label", "half", "rest", "spare", "left", "right", "z"',
+      'ensemble_scheduling.step[4].input_map["x"]: "hlaf" is neither an input of the ensemble nor produced by a step; ' +
+        'known tensors are "image", "label", "half", "rest", "spare", "left", "right", "z"',
     ]);
   });
 
@@ -69,8 +69,8 @@ describe('planEnsemble', () => {
     };
     expect(problemsOf(graph)).toEqual([
       'ensemble_scheduling.step[0].output_map["z"]: "a" is an input of the ensemble; choose another name for one of them',
-      'ensemble_scheduling.step[1].output_map["y"]: "c" is given by ensemble_scheduling.step[0].output_map["y"] ' +
-        'already; choose another name for one of them',
+      'ensemble_scheduling.step[1].output_map["y"]: "c" is already produced by ensemble_scheduling.step[0].output_map["y"]' +
+        '; choose another name for one of them',
     ]);
   });
 
@@ -82,7 +82,7 @@ describe('planEnsemble', () => {
     };
     expect(problemsOf(graph)).toEqual([
       'output[1].name: "a" is an input too; an output must come from a step',
-      'output[2].name: no step gives "nowhere"; add it to an output_map',
+      'output[2].name: no step produces "nowhere"; add it to an output_map',
       'input[1].name: no step reads "idle"; use it or remove it',
     ]);
     const useless = {
@@ -90,12 +90,10 @@ describe('planEnsemble', () => {
       outputs: ['c'],
       steps: [step('m', { x: 'a' }, { y: 'c' }), step('n', { x: 'a' }, { y: 'd' })],
     };
-    expect(problemsOf(useless)).toEqual([
-      'ensemble_scheduling.step[1]: nothing that "n" gives reaches an output; remove it',
-    ]);
+    expect(problemsOf(useless)).toEqual(['ensemble_scheduling.step[1]: no output depends on "n"; remove the step']);
   });
 
-  test('steps that wait for each other are told as a circle', () => {
+  test('steps that wait for each other are reported as a cycle', () => {
     const graph = {
       inputs: ['a'],
       outputs: ['d'],
@@ -107,7 +105,7 @@ describe('planEnsemble', () => {
     };
     expect(problemsOf(graph)).toEqual([
       'ensemble_scheduling.step: step[0] (m) waits for step[1] (n) waits for step[0] (m); ' +
-        'no step may wait for itself: break the circle',
+        'no step may wait for itself: break the cycle',
     ]);
     const self = { inputs: ['a'], outputs: ['b'], steps: [step('m', { x: 'a', loop: 'b' }, { y: 'b' })] };
     expect(problemsOf(self)).toEqual([expect.stringContaining('step[0] (m) waits for step[0] (m)')]);

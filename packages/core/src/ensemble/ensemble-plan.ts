@@ -1,6 +1,9 @@
-/** An ensemble as it is run: who waits for whom, and where each tensor comes from. Made once, when it is configured. */
+/**
+ * The execution plan of an ensemble: which step waits for which, and where each tensor comes from. Built once, from the
+ * configuration.
+ */
 
-/** One tensor as a step's model names it and as the ensemble does. */
+/** The name of one tensor in a step's model and in the ensemble. */
 export interface TensorLink {
   readonly name: string;
   readonly tensor: string;
@@ -14,14 +17,14 @@ export interface EnsembleStep {
   readonly outputs: readonly TensorLink[];
 }
 
-/** An ensemble as it is written down. */
+/** An ensemble as configured. */
 export interface EnsembleGraph {
   readonly inputs: readonly string[];
   readonly outputs: readonly string[];
   readonly steps: readonly EnsembleStep[];
 }
 
-/** Where a tensor comes from: an input of the ensemble, or an output of a step, by its place among `gives`. */
+/** Where a tensor comes from: an input of the ensemble, or an output of a step, by its index in `gives`. */
 export type TensorSource =
   | { readonly kind: 'input'; readonly input: number }
   | { readonly kind: 'step'; readonly step: number; readonly position: number };
@@ -30,7 +33,7 @@ export interface PlannedStep {
   readonly model: string;
   readonly version: string;
   readonly takes: readonly { readonly name: string; readonly source: TensorSource }[];
-  /** The model's outputs that anybody reads; the others are not asked for. */
+  /** The model's outputs that some step or the ensemble reads; the others are not requested. */
   readonly gives: readonly string[];
   /** Steps that must have answered before it, and steps that wait for it; each once. */
   readonly after: readonly number[];
@@ -43,10 +46,10 @@ export interface EnsemblePlan {
   readonly outputs: readonly { readonly step: number; readonly position: number }[];
 }
 
-/** More steps than anyone draws; each request keeps account of all of them. */
+/** More steps than any real ensemble has; each request keeps state for all of them. */
 export const ensembleStepsMax = 256;
 
-/** Something wrong with a graph: a field of `ensemble_scheduling`, and what to do. */
+/** A problem of a graph: a field of `ensemble_scheduling`, and what to do. */
 export interface EnsembleProblem {
   readonly field: string;
   readonly message: string;
@@ -56,7 +59,7 @@ export type EnsemblePlanning =
   | { readonly plan: EnsemblePlan; readonly warnings: readonly EnsembleProblem[] }
   | { readonly problems: readonly EnsembleProblem[] };
 
-/** Checks a graph as far as it can be without its models, and plans it. All problems at once. */
+/** Checks a graph as far as possible without its models, and plans it. Reports all problems at once. */
 export function planEnsemble(graph: EnsembleGraph): EnsemblePlanning {
   const problems: EnsembleProblem[] = [];
   const warnings: EnsembleProblem[] = [];
@@ -72,7 +75,8 @@ export function planEnsemble(graph: EnsembleGraph): EnsemblePlanning {
   const readers = readersOf(graph, producers, say);
   for (const [index, output] of graph.outputs.entries()) {
     const producer = producers.get(output);
-    if (producer === undefined) say(`output[${index}].name`, `no step gives ${quote(output)}; add it to an output_map`);
+    if (producer === undefined)
+      say(`output[${index}].name`, `no step produces ${quote(output)}; add it to an output_map`);
     else if (producer.kind === 'input') {
       say(`output[${index}].name`, `${quote(output)} is an input too; an output must come from a step`);
     }
@@ -95,7 +99,7 @@ export function planEnsemble(graph: EnsembleGraph): EnsemblePlanning {
   const cycle = findCycle(steps);
   if (cycle !== undefined) {
     const names = [...cycle, cycle[0] as number].map((step) => `step[${step}] (${graph.steps[step]?.model})`);
-    say('ensemble_scheduling.step', `${names.join(' waits for ')}; no step may wait for itself: break the circle`);
+    say('ensemble_scheduling.step', `${names.join(' waits for ')}; no step may wait for itself: break the cycle`);
     return { problems };
   }
   const outputs = graph.outputs.map((tensor) => sourceOf(graph, wanted, tensor) as { step: number; position: number });
@@ -114,7 +118,7 @@ function producersOf(graph: EnsembleGraph, say: Say): ReadonlyMap<string, Produc
       const other = producers.get(tensor);
       if (other === undefined) producers.set(tensor, { kind: 'step', field });
       else {
-        const where = other.kind === 'input' ? 'is an input of the ensemble' : `is given by ${other.field} already`;
+        const where = other.kind === 'input' ? 'is an input of the ensemble' : `is already produced by ${other.field}`;
         say(field, `${quote(tensor)} ${where}; choose another name for one of them`);
       }
     }
@@ -130,7 +134,10 @@ function readersOf(graph: EnsembleGraph, producers: ReadonlyMap<string, Producer
       if (producers.has(tensor)) continue;
       const known = [...producers.keys()].map(quote).join(', ');
       const field = `${stepField(index)}.input_map[${quote(name)}]`;
-      say(field, `${quote(tensor)} is neither an input of the ensemble nor given by a step; there are ${known}`);
+      say(
+        field,
+        `${quote(tensor)} is neither an input of the ensemble nor produced by a step; known tensors are ${known}`,
+      );
     }
   }
   return readers;
@@ -159,7 +166,7 @@ function sourceOf(graph: EnsembleGraph, wanted: ReadonlySet<string>, tensor: str
   return { kind: 'step', step, position: given.findIndex((output) => output.tensor === tensor) };
 }
 
-/** The steps of a circle, each waiting for the next; undefined when there is none. */
+/** The steps of a cycle, each waiting for the next; undefined when there is none. */
 function findCycle(steps: readonly PlannedStep[]): readonly number[] | undefined {
   const done = new Set<number>();
   const trail: number[] = [];
@@ -194,11 +201,11 @@ function sayUseless(
   );
   for (const [index, isUseful] of useful.entries()) {
     if (isUseful) continue;
-    say(stepField(index), `nothing that ${quote(graph.steps[index]?.model ?? '')} gives reaches an output; remove it`);
+    say(stepField(index), `no output depends on ${quote(graph.steps[index]?.model ?? '')}; remove the step`);
   }
 }
 
-/** For each step, whether one of these needs it; they need themselves. */
+/** For each step, whether one of these depends on it; they depend on themselves. */
 export function stepsNeededFor(steps: readonly PlannedStep[], wanted: readonly number[]): boolean[] {
   const isNeeded = steps.map(() => false);
   const open = [...wanted];

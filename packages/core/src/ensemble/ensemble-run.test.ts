@@ -8,7 +8,7 @@ const plans = fc
   .array(fc.array(fc.nat(1000), { minLength: 1, maxLength: 4 }), { minLength: 1, maxLength: 12 })
   .map((picks): EnsemblePlan => {
     const steps = picks.map((sources, index): EnsembleStep => {
-      const inputs = sources.map((source, place) => ({ name: `x${place}`, tensor: `t${source % (index + 1)}` }));
+      const inputs = sources.map((source, position) => ({ name: `x${position}`, tensor: `t${source % (index + 1)}` }));
       // The first step reads the input, so that it is never unused.
       if (index === 0) inputs[0] = { name: 'x0', tensor: 't0' };
       return { model: `m${index}`, version: '', inputs, outputs: [{ name: 'y', tensor: `t${index + 1}` }] };
@@ -47,7 +47,7 @@ function neededFor(plan: EnsemblePlan, wanted: ReadonlySet<number>): ReadonlySet
   return needed;
 }
 
-/** Plays a story to its end and holds every moment of it to the rules. */
+/** Runs a story to its end and checks the rules at every step. */
 function play({ plan, outputs, endings }: Story) {
   const run = new EnsembleRun(plan, outputs);
   const running: number[] = [];
@@ -103,7 +103,7 @@ test('each step that leads to a wanted output runs once, as soon as those it rea
       expect(run.isDone).toBe(true);
       const needed = neededFor(story.plan, wanted);
       expect([...started].sort()).toEqual([...needed].sort());
-      // What nobody holds in the end has been given back.
+      // Everything that is not needed in the end has been released.
       expect(new Set([...released, ...wanted])).toEqual(needed);
     }),
     { seed: 7, numRuns: 300 },
@@ -121,7 +121,7 @@ test('after a failure nothing starts, and it is over when the last running step 
   );
 });
 
-test('one that nobody waits for starts nothing more', () => {
+test('a run that nobody waits for starts nothing more', () => {
   const planning = planEnsemble({
     inputs: ['a'],
     outputs: ['c'],

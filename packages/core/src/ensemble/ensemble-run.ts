@@ -2,15 +2,15 @@ import { assert } from '../assert.ts';
 import { type EnsemblePlan, stepsNeededFor } from './ensemble-plan.ts';
 
 /**
- * Decides for one request of an ensemble which steps start now, and which answers nobody will read again. Steps are
- * named by their place in the plan; those that lead to no wanted output are never started.
+ * Decides for one request of an ensemble which steps start now, and which answers are no longer needed. Steps are
+ * named by their index in the plan; steps that no wanted output depends on are never started.
  */
 export class EnsembleRun {
   readonly #plan: EnsemblePlan;
   readonly #isNeeded: readonly boolean[];
   /** Steps that must still answer before this one can start. */
   readonly #missing: number[];
-  /** Steps that have not ended and read what this one gives; the caller, who holds wanted outputs, counts as one. */
+  /** Steps that have not ended and read this one's outputs; the caller counts as one for wanted outputs. */
   readonly #readers: number[];
   #startable: number[] = [];
   #unread: number[] = [];
@@ -18,7 +18,7 @@ export class EnsembleRun {
   #runningCount = 0;
   #hasFailed: boolean = false;
 
-  /** `outputs` are the places of the wanted outputs in the plan. */
+  /** `outputs` are the indexes of the wanted outputs in the plan. */
   constructor(plan: EnsemblePlan, outputs: readonly number[]) {
     this.#plan = plan;
     const producers = outputs.map((output) => plan.outputs[output]?.step as number);
@@ -33,12 +33,12 @@ export class EnsembleRun {
     }
   }
 
-  /** All wanted outputs are there. */
+  /** All wanted outputs are available. */
   get isDone(): boolean {
     return this.#leftCount === 0;
   }
 
-  /** It failed, and nothing of it runs any more. */
+  /** It failed or was cancelled, and no step of it runs any more. */
   get isOver(): boolean {
     return this.#hasFailed && this.#runningCount === 0;
   }
@@ -47,7 +47,7 @@ export class EnsembleRun {
     return this.#hasFailed;
   }
 
-  /** Steps to start now, each said once. */
+  /** Steps to start now; each is returned once. */
   takeStartable(): readonly number[] {
     const startable = this.#startable;
     this.#startable = [];
@@ -55,7 +55,7 @@ export class EnsembleRun {
     return startable;
   }
 
-  /** Steps whose answers nobody will read again, each said once; those with wanted outputs are the caller's. */
+  /** Steps whose answers are no longer needed, each returned once; those with wanted outputs belong to the caller. */
   takeUnread(): readonly number[] {
     const unread = this.#unread;
     this.#unread = [];
@@ -78,7 +78,7 @@ export class EnsembleRun {
     }
   }
 
-  /** Nothing starts from here on; whoever drives it cancels what runs and waits until it `isOver`. */
+  /** No further step starts; the driver cancels what runs and waits until it `isOver`. */
   failed(): void {
     this.#ended();
     this.abandon();
@@ -91,7 +91,7 @@ export class EnsembleRun {
   }
 
   #ended(): void {
-    assert(this.#runningCount > 0, 'a step ends after it was started');
+    assert(this.#runningCount > 0, 'a step that ends was started before');
     this.#runningCount -= 1;
   }
 }

@@ -14,7 +14,7 @@ test('refuses one more than may wait, by number and by bytes', () => {
   expect(gate.enter('light', 60)).toBe('waits');
 });
 
-test('one that gives up leaves its place and its bytes', () => {
+test('a request that stops waiting frees its place and its bytes', () => {
   const gate = new InflightGate<string>(limits);
   for (const name of ['a', 'b', 'c']) gate.enter(name, 100);
   expect(gate.giveUp('a')).toBe(false);
@@ -25,7 +25,7 @@ test('one that gives up leaves its place and its bytes', () => {
   expect(gate.inflightCount).toBe(0);
 });
 
-test('never lets in more than its limit, and nobody waits while there is room', () => {
+test('never runs more than its limit, and nobody waits while there is room', () => {
   const moves = fc.array(fc.constantFrom('enter', 'leave', 'giveUp'), { maxLength: 60 });
   fc.assert(
     fc.property(moves, fc.integer({ min: 1, max: 4 }), (actions, inflightMax) => {

@@ -1,4 +1,4 @@
-/** How many at once, and what becomes of the others. */
+/** Limits how many requests run at once, and how many wait. */
 export interface GateLimits {
   readonly inflightMax: number;
   readonly waitingMax: number;
@@ -10,7 +10,7 @@ interface Waiting<Entry> {
   readonly bytes: number;
 }
 
-/** Lets a number of requests in at once; the others wait in the order of their arrival, as many as may. */
+/** Lets a number of requests run at once; others wait in order of arrival, up to a limit. */
 export class InflightGate<Entry> {
   readonly #limits: GateLimits;
   #waiting: Waiting<Entry>[] = [];
@@ -41,7 +41,7 @@ export class InflightGate<Entry> {
     return 'waits';
   }
 
-  /** One that was let in has ended; the one to be let in now. */
+  /** A running request has ended; returns the one to start now. */
   leave(): Entry | undefined {
     const next = this.#waiting.shift();
     if (next === undefined) this.#inflight -= 1;
@@ -49,7 +49,7 @@ export class InflightGate<Entry> {
     return next?.entry;
   }
 
-  /** It waits no longer; false when it did not. */
+  /** It no longer waits; false when it did not. */
   giveUp(entry: Entry): boolean {
     const index = this.#waiting.findIndex((waiting) => waiting.entry === entry);
     if (index < 0) return false;

@@ -2,8 +2,8 @@ import { cleanRestartRecord, type RestartRecord } from '../restart-policy.ts';
 import type { ContextName, RevisionId, WaiterId } from './keeper-events.ts';
 
 /**
- * queued → loading → ready → retiring → unloading, and from there to evicted (comes back on demand), failed (may be
- * tried again) or nothing.
+ * queued → loading → ready → retiring → unloading, and from there to evicted (loaded again on demand), failed (may be
+ * retried) or nothing.
  */
 export type RevisionState = 'queued' | 'loading' | 'ready' | 'retiring' | 'unloading' | 'evicted' | 'failed';
 
@@ -12,18 +12,18 @@ export class RevisionEntry {
   readonly context: ContextEntry;
   readonly isRetried: boolean;
   state: RevisionState = 'queued';
-  /** What becomes of it once it is unloaded. */
+  /** Its state once it is unloaded. */
   afterUnload: 'evicted' | 'failed' | 'forgotten' = 'forgotten';
-  /** What it holds in memory, or is expected to. */
+  /** Memory that it holds, or is expected to hold. */
   bytes: number;
   /** It was loaded before, so `bytes` is a measurement. */
   isMeasured: boolean = false;
-  /** It may hold more than the room that was made for it: from the start of such a load to its end or its unload. */
+  /** It may hold more than was evicted for it: from the start of such a load to its end or its unload. */
   isUnsure: boolean = false;
   readyAt = 0;
-  /** Its last use before it became ready: another one since means that it has been used. */
+  /** Its last use before it became ready: a later one means that it has been used since. */
   usedBefore: number | undefined = undefined;
-  /** Requests were let go on when it became ready, and may not have come yet. */
+  /** Waiting requests were released when it became ready, and may not have arrived yet. */
   isAwaited: boolean = false;
   reason = '';
   retryAt = Number.POSITIVE_INFINITY;
@@ -45,7 +45,7 @@ export class RevisionEntry {
     return this.state === 'retiring' || this.state === 'unloading';
   }
 
-  /** Served, or served again as soon as somebody asks. */
+  /** Ready, or loaded again as soon as a request asks for it. */
   get isAvailable(): boolean {
     if (this.state === 'ready' || this.state === 'evicted') return true;
     return this.isLeaving ? this.afterUnload === 'evicted' : this.isMeasured && this.state !== 'failed';
@@ -59,24 +59,24 @@ export interface ContextWaiter {
 
 export class ContextEntry {
   readonly name: ContextName;
-  /** Serves, or will; undefined only while the context is made. */
+  /** Serves, or will; undefined only while the context is constructed. */
   current: RevisionEntry | undefined = undefined;
-  /** Is brought up to take the place of `current`, which is ready. */
+  /** Is being loaded to replace `current`, which is ready. */
   next: RevisionEntry | undefined = undefined;
   isPinned: boolean = false;
   waiters: ContextWaiter[] = [];
-  /** When it was first asked for while it was not in memory. */
+  /** When it was first requested while it was not in memory. */
   demandedAt = Number.POSITIVE_INFINITY;
-  /** Goes as soon as these can be served. */
+  /** Dropped as soon as these can be served. */
   dropAfter: readonly ContextName[] | undefined = undefined;
-  /** Of its last revision that was measured. */
+  /** Size of its last revision that was measured. */
   bytesMeasured: number | undefined = undefined;
 
   constructor(name: ContextName) {
     this.name = name;
   }
 
-  /** Somebody wants it in memory, not only on the list. */
+  /** A request waits for it or it is pinned: it should be in memory, not only available. */
   get isCalledFor(): boolean {
     return this.isPinned || this.waiters.length > 0;
   }

@@ -3,7 +3,7 @@ import type { ContextUse } from './keeper-events.ts';
 
 export interface EvictionNeed {
   readonly bytes: number;
-  /** Never chosen: room is made for it. */
+  /** Never chosen, because the eviction is for it. */
   readonly beneficiary: ContextEntry | undefined;
   readonly residencyMsMin: number;
   readonly nowMs: number;
@@ -13,19 +13,19 @@ export interface EvictionChoice {
   /** Least recently used first. */
   readonly victims: readonly RevisionEntry[];
   readonly isEnough: boolean;
-  /** When more can be chosen, if time alone brings that about; Infinity otherwise. */
-  readonly lookAgainAt: number;
+  /** When more can be chosen, if that is only a matter of time; Infinity otherwise. */
+  readonly recheckAt: number;
 }
 
 /**
- * Whom to unload, least recently used first: those without work; then those with work that have been in memory for
- * `residencyMsMin`, which are drained first. What was loaded for requests that have not come yet is kept as long: they
- * are on their way. Never a pinned one, nor one that is being replaced.
+ * Chooses what to evict, least recently used first: contexts without work; then those with work that have been in
+ * memory for `residencyMsMin`, which are drained first. A context loaded for requests that have not arrived yet is kept
+ * for the same time. Pinned contexts, and those being replaced, are never chosen.
  */
 export function chooseVictims(contexts: Iterable<ContextEntry>, use: ContextUse, need: EvictionNeed): EvictionChoice {
   const idle: { readonly revision: RevisionEntry; readonly usedAt: number }[] = [];
   const busy: { readonly revision: RevisionEntry; readonly usedAt: number }[] = [];
-  let lookAgainAt = Number.POSITIVE_INFINITY;
+  let recheckAt = Number.POSITIVE_INFINITY;
   for (const context of contexts) {
     const revision = context.current;
     if (revision === undefined || !isCandidate(context, revision) || context === need.beneficiary) continue;
@@ -36,7 +36,7 @@ export function chooseVictims(contexts: Iterable<ContextEntry>, use: ContextUse,
     const isExpected = revision.isAwaited && lastUse === revision.usedBefore;
     if (!isBusy && !isExpected) idle.push({ revision, usedAt });
     else if (need.nowMs >= safeUntil) (isBusy ? busy : idle).push({ revision, usedAt });
-    else lookAgainAt = Math.min(lookAgainAt, safeUntil);
+    else recheckAt = Math.min(recheckAt, safeUntil);
   }
   const byUse = (a: { usedAt: number; revision: RevisionEntry }, b: typeof a): number =>
     a.usedAt - b.usedAt || a.revision.id - b.revision.id;
@@ -47,7 +47,7 @@ export function chooseVictims(contexts: Iterable<ContextEntry>, use: ContextUse,
     victims.push(revision);
     freed += revision.bytes;
   }
-  return { victims, isEnough: freed >= need.bytes, lookAgainAt };
+  return { victims, isEnough: freed >= need.bytes, recheckAt };
 }
 
 function isCandidate(context: ContextEntry, revision: RevisionEntry): boolean {

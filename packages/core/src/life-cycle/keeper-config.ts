@@ -2,16 +2,16 @@ import { assert } from '../assert.ts';
 import type { RestartPolicy } from '../restart-policy.ts';
 
 export interface KeeperConfig {
-  /** Loads in progress at once: one model's load never waits for another's, until so many are under way. */
+  /** Loads in progress at once: one model's load waits for another's only when this many are in progress. */
   readonly loadsMax: number;
-  /** Requests that may wait for one context to come back. */
+  /** Requests that may wait for one context to be loaded again. */
   readonly demandWaitersMax: number;
   /**
-   * How long a context that was just loaded is safe from others' demand: busy ones are drained for it only after this,
-   * so that more busy contexts than fit take turns instead of being loaded for a request each.
+   * How long a context that was just loaded is protected from others' demand: a busy one is drained only after this,
+   * so that more busy contexts than fit take turns instead of being loaded for one request each.
    */
   readonly residencyMsMin: number;
-  /** The pauses before a failed load is tried again. */
+  /** Backoff before a failed load is retried. */
   readonly retry: RestartPolicy;
 }
 

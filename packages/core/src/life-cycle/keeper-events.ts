@@ -1,19 +1,19 @@
 /**
- * What the keeper of contexts is told and what it has done. A context is a model version, or all that share worker
- * processes: they are loaded and unloaded together. Its revisions are what it was at different times: changed files or
- * another configuration make a new one, which is loaded beside the old.
+ * Events and actions of the keeper. A context is a model version, or all versions that share worker processes: they are
+ * loaded and unloaded together. Changed files or another configuration make a new revision of it, which is loaded
+ * beside the old one.
  *
- * What both sides rely on:
- * - `load` is answered by `loaded` or `load-failed`, `retire` by `idle`, `unload` by `unloaded`, each once and unless
- *   the keeper has taken it back (an `unload` of what still loads, a `serve` of what was to retire);
- * - `unload` is only said of what has no work left: after `idle`, or before it was ever served;
+ * Rules that both sides rely on:
+ * - `load` is answered by `loaded` or `load-failed`, `retire` by `idle`, `unload` by `unloaded`, each once, unless the
+ *   keeper has cancelled it (an `unload` of a revision that still loads, a `serve` of one that was retiring);
+ * - `unload` is only decided for a revision without work: after `idle`, or before it was ever served;
  * - every `demanded` leads to exactly one `go-on` or `refuse` that names the waiter, unless it was cancelled before.
  */
 import type { ErrorCode } from '@millrace/protocol';
 
 /** For instance `mlp:1`. */
 export type ContextName = string;
-/** Rising, never used twice. */
+/** Increasing, never used twice. */
 export type RevisionId = number;
 export type WaiterId = number;
 
@@ -22,9 +22,9 @@ export type KeeperEvent =
       readonly kind: 'wanted';
       readonly context: ContextName;
       readonly revision: RevisionId;
-      /** What the load will need as far as can be told before it was ever measured. */
+      /** Estimated memory of the load, before it was ever measured. */
       readonly bytesExpected: number;
-      /** A first load that fails is tried again. */
+      /** A first load that fails is retried. */
       readonly isRetried: boolean;
     }
   /** The present revision is wanted after all: it is not dropped. */
@@ -36,9 +36,9 @@ export type KeeperEvent =
       readonly kind: 'load-failed';
       readonly revision: RevisionId;
       readonly reason: string;
-      /** In [0, 1): spreads the attempts. */
+      /** In [0, 1): jitter for the retry. */
       readonly jitter: number;
-      /** Another attempt must fail as well: there is none until the revision is replaced. */
+      /** A retry would fail as well: there is none until the revision is replaced. */
       readonly isFinal?: boolean;
     }
   /** Nothing of it waits or runs any more, and nothing new can come. */
@@ -50,7 +50,7 @@ export type KeeperEvent =
   | {
       readonly kind: 'demanded';
       readonly context: ContextName;
-      /** Not used by any other that still waits. */
+      /** Not used by any other waiting request. */
       readonly waiter: WaiterId;
       /** Infinity when the request has no deadline. */
       readonly deadlineAt: number;
@@ -76,9 +76,9 @@ export type KeeperAction =
       readonly kind: 'failed';
       readonly revision: RevisionId;
       readonly reason: string;
-      /** An older revision goes on serving. */
+      /** An older revision continues to serve. */
       readonly isOldServing: boolean;
-      /** Undefined: not tried again by itself. */
+      /** Undefined: not retried automatically. */
       readonly retryInMs: number | undefined;
     }
   /** It is not in memory, and comes back on demand. */
@@ -96,9 +96,9 @@ export type KeeperAction =
   /** Replaces the time asked for before. */
   | { readonly kind: 'wake-at'; readonly at: number };
 
-/** What changes with every request is looked up when a decision needs it, not told. */
+/** What changes with every request: looked up when a decision needs it, not sent as events. */
 export interface ContextUse {
-  /** When a request last came; undefined: none yet. */
+  /** When the last request arrived; undefined: none yet. */
   usedAt(revision: RevisionId): number | undefined;
   /** Whether requests wait or run. */
   isInUse(revision: RevisionId): boolean;

@@ -1,4 +1,4 @@
-/** What a request is told that waited for a context to come back, and did not live to see it. */
+/** Errors for requests that waited in vain for a context to be loaded. */
 import type { ErrorCode } from '@millrace/protocol';
 import type { ContextEntry, RevisionEntry } from './context-entry.ts';
 import type { ContextName } from './keeper-events.ts';
@@ -9,15 +9,15 @@ export interface DemandRefusal {
   readonly retryAfterMs?: number;
 }
 
-/** A load takes about this long; before, another attempt has little hope. */
+/** A load takes about this long; an earlier retry has little hope. */
 const retryAfterMs = 1000;
 
 export function notServed(name: ContextName): DemandRefusal {
-  return { code: 'model-not-ready', message: `${name} is not served any more; ask for another version` };
+  return { code: 'model-not-ready', message: `${name} is no longer served; request another version` };
 }
 
 export function unloaded(context: ContextEntry): DemandRefusal {
-  const message = `${context.name} was unloaded while the request waited for it; ask for another version`;
+  const message = `${context.name} was unloaded while the request waited for it; request another version`;
   return { code: 'model-not-ready', message };
 }
 
@@ -28,16 +28,16 @@ export function loadFailed(context: ContextEntry, reason: string, retryInMs: num
 }
 
 export function tooManyWait({ name, waiters }: ContextEntry): DemandRefusal {
-  const message = `${waiters.length} requests wait for ${name} to be loaded, as many as may; retry after a pause`;
+  const message = `the queue for the load of ${name} is full (${waiters.length} requests); retry after a pause`;
   return { code: 'model-full', message, retryAfterMs };
 }
 
 export function expired({ name }: ContextEntry): DemandRefusal {
-  const message = `the deadline passed while the request waited for ${name} to be loaded; give the request more time`;
+  const message = `the deadline passed while the request waited for ${name} to be loaded; set a later deadline`;
   return { code: 'deadline-exceeded', message };
 }
 
 export function contextTooLarge({ context, bytes }: RevisionEntry, budgetBytes: number): DemandRefusal {
-  const needed = `${context.name} needs ${bytes} bytes, more than models.memoryBudget (${budgetBytes}) leaves beside what is pinned`;
+  const needed = `${context.name} needs ${bytes} bytes, more than models.memoryBudget (${budgetBytes}) leaves beside pinned models`;
   return { code: 'model-not-ready', message: `${needed}; raise the budget or unpin other models` };
 }

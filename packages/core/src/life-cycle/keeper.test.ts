@@ -3,8 +3,8 @@ import { Keeper } from './keeper.ts';
 import { defaultKeeperConfig, type KeeperConfig } from './keeper-config.ts';
 import type { KeeperAction, KeeperEvent } from './keeper-events.ts';
 
-/** A keeper, the time, and who is used how. */
-class Stage {
+/** A keeper with its clock and the use of its contexts. */
+class KeeperHarness {
   now = 1000;
   readonly used = new Map<number, number>();
   readonly busy = new Set<number>();
@@ -79,241 +79,241 @@ function textOf(action: KeeperAction): string {
 const { residencyMsMin, retry } = defaultKeeperConfig;
 const firstPauseMs = retry.pauseMs / 2;
 
-test('what is wanted is loaded, and served when it is', () => {
-  const stage = new Stage();
-  expect(stage.want('m:1', 1)).toEqual(['load 1']);
-  expect(stage.loaded(1)).toEqual(['serve 1']);
+test('a wanted context is loaded, and then served', () => {
+  const harness = new KeeperHarness();
+  expect(harness.want('m:1', 1)).toEqual(['load 1']);
+  expect(harness.loaded(1)).toEqual(['serve 1']);
 });
 
-test('a new revision is loaded beside the old, takes its traffic, and the old drains before it goes', () => {
-  const stage = new Stage();
-  stage.bring('m:1', 1, 10);
-  expect(stage.want('m:1', 2)).toEqual(['load 2']);
-  expect(stage.loaded(2)).toEqual(['serve 2', 'retire 1 replaced']);
-  expect(stage.idle(1)).toEqual(['unload 1']);
-  expect(stage.unloaded(1)).toEqual(['forget 1']);
+test('a new revision is loaded beside the old, takes its traffic, and the old drains before it is unloaded', () => {
+  const harness = new KeeperHarness();
+  harness.bring('m:1', 1, 10);
+  expect(harness.want('m:1', 2)).toEqual(['load 2']);
+  expect(harness.loaded(2)).toEqual(['serve 2', 'retire 1 replaced']);
+  expect(harness.idle(1)).toEqual(['unload 1']);
+  expect(harness.unloaded(1)).toEqual(['forget 1']);
 });
 
-test('a new revision that cannot be loaded leaves the old serving, and is not tried again by itself', () => {
-  const stage = new Stage();
-  stage.bring('m:1', 1, 10);
-  stage.want('m:1', 2);
-  expect(stage.failed(2)).toEqual(['failed 2 old serves', 'unload 2']);
-  expect(stage.unloaded(2)).toEqual([]);
-  expect(stage.tickAt(1e9)).toEqual([]);
-  expect(stage.keeper.takeRevision(1)?.state).toBe('ready');
-  expect(stage.want('m:1', 3)).toEqual(['forget 2', 'load 3']);
+test('a new revision that cannot be loaded leaves the old serving, and is not retried automatically', () => {
+  const harness = new KeeperHarness();
+  harness.bring('m:1', 1, 10);
+  harness.want('m:1', 2);
+  expect(harness.failed(2)).toEqual(['failed 2 old serves', 'unload 2']);
+  expect(harness.unloaded(2)).toEqual([]);
+  expect(harness.tickAt(1e9)).toEqual([]);
+  expect(harness.keeper.takeRevision(1)?.state).toBe('ready');
+  expect(harness.want('m:1', 3)).toEqual(['forget 2', 'load 3']);
 });
 
-test('a first load that failed is tried again after pauses that double, and at once when its files change', () => {
-  const stage = new Stage();
-  stage.want('m:1', 1);
-  expect(stage.failed(1)).toEqual([`failed 1 again in ${firstPauseMs}`, 'unload 1']);
-  expect(stage.unloaded(1)).toEqual([`wake-at ${1000 + firstPauseMs}`]);
-  expect(stage.tickAt(1000 + firstPauseMs)).toEqual(['load 1']);
-  expect(stage.failed(1)).toEqual([`failed 1 again in ${2 * firstPauseMs}`, 'unload 1']);
-  stage.unloaded(1);
-  expect(stage.want('m:1', 2)).toEqual(['forget 1', 'load 2']);
+test('a first load that failed is retried after pauses that double, and at once when its files change', () => {
+  const harness = new KeeperHarness();
+  harness.want('m:1', 1);
+  expect(harness.failed(1)).toEqual([`failed 1 again in ${firstPauseMs}`, 'unload 1']);
+  expect(harness.unloaded(1)).toEqual([`wake-at ${1000 + firstPauseMs}`]);
+  expect(harness.tickAt(1000 + firstPauseMs)).toEqual(['load 1']);
+  expect(harness.failed(1)).toEqual([`failed 1 again in ${2 * firstPauseMs}`, 'unload 1']);
+  harness.unloaded(1);
+  expect(harness.want('m:1', 2)).toEqual(['forget 1', 'load 2']);
 });
 
 test('a first load that nobody wants retried stays failed', () => {
-  const stage = new Stage();
-  stage.want('m:1', 1, 10, false);
-  expect(stage.failed(1)).toEqual(['failed 1 again in undefined', 'unload 1']);
-  expect(stage.unloaded(1)).toEqual([]);
-  expect(stage.tickAt(1e9)).toEqual([]);
+  const harness = new KeeperHarness();
+  harness.want('m:1', 1, 10, false);
+  expect(harness.failed(1)).toEqual(['failed 1 again in undefined', 'unload 1']);
+  expect(harness.unloaded(1)).toEqual([]);
+  expect(harness.tickAt(1e9)).toEqual([]);
 });
 
-test('a first load that must fail again is not tried again until its files change', () => {
-  const stage = new Stage();
-  stage.want('m:1', 1);
-  expect(stage.failed(1, true)).toEqual(['failed 1 again in undefined', 'unload 1']);
-  expect(stage.unloaded(1)).toEqual([]);
-  expect(stage.tickAt(1e9)).toEqual([]);
-  expect(stage.want('m:1', 2)).toEqual(['forget 1', 'load 2']);
+test('a first load that must fail again is not retried until its files change', () => {
+  const harness = new KeeperHarness();
+  harness.want('m:1', 1);
+  expect(harness.failed(1, true)).toEqual(['failed 1 again in undefined', 'unload 1']);
+  expect(harness.unloaded(1)).toEqual([]);
+  expect(harness.tickAt(1e9)).toEqual([]);
+  expect(harness.want('m:1', 2)).toEqual(['forget 1', 'load 2']);
 });
 
-test('a load that is overtaken by newer files is called off', () => {
-  const stage = new Stage();
-  stage.want('m:1', 1);
-  expect(stage.want('m:1', 2)).toEqual(['unload 1', 'load 2']);
-  expect(stage.loaded(1)).toEqual([]);
-  expect(stage.unloaded(1)).toEqual(['forget 1']);
-  expect(stage.loaded(2)).toEqual(['serve 2']);
+test('a load is cancelled when newer files arrive', () => {
+  const harness = new KeeperHarness();
+  harness.want('m:1', 1);
+  expect(harness.want('m:1', 2)).toEqual(['unload 1', 'load 2']);
+  expect(harness.loaded(1)).toEqual([]);
+  expect(harness.unloaded(1)).toEqual(['forget 1']);
+  expect(harness.loaded(2)).toEqual(['serve 2']);
 });
 
-test('a version goes only when what takes its place serves, and stays when that fails', () => {
-  const stage = new Stage();
-  stage.bring('m:1', 1, 10);
-  stage.want('m:2', 2);
-  expect(stage.tell({ kind: 'unwanted', context: 'm:1', after: ['m:2'] })).toEqual([]);
-  stage.failed(2);
-  expect(stage.keeper.takeRevision(1)?.state).toBe('ready');
-  stage.unloaded(2);
-  expect(stage.want('m:2', 3)).toContain('load 3');
-  expect(stage.loaded(3)).toEqual(['serve 3', 'retire 1 unwanted']);
+test('a version is unloaded only when its replacement serves, and stays when that fails', () => {
+  const harness = new KeeperHarness();
+  harness.bring('m:1', 1, 10);
+  harness.want('m:2', 2);
+  expect(harness.tell({ kind: 'unwanted', context: 'm:1', after: ['m:2'] })).toEqual([]);
+  harness.failed(2);
+  expect(harness.keeper.takeRevision(1)?.state).toBe('ready');
+  harness.unloaded(2);
+  expect(harness.want('m:2', 3)).toContain('load 3');
+  expect(harness.loaded(3)).toEqual(['serve 3', 'retire 1 unwanted']);
 });
 
 test('a version that is wanted again before its successor serves stays', () => {
-  const stage = new Stage();
-  stage.bring('m:1', 1, 10);
-  stage.want('m:2', 2);
-  stage.tell({ kind: 'unwanted', context: 'm:1', after: ['m:2'] });
-  stage.tell({ kind: 'kept', context: 'm:1' });
-  expect(stage.loaded(2)).toEqual(['serve 2']);
+  const harness = new KeeperHarness();
+  harness.bring('m:1', 1, 10);
+  harness.want('m:2', 2);
+  harness.tell({ kind: 'unwanted', context: 'm:1', after: ['m:2'] });
+  harness.tell({ kind: 'kept', context: 'm:1' });
+  expect(harness.loaded(2)).toEqual(['serve 2']);
 });
 
-test('what is wanted no more goes at once when nothing takes its place', () => {
-  const stage = new Stage();
-  stage.bring('m:1', 1, 10);
-  expect(stage.tell({ kind: 'unwanted', context: 'm:1', after: [] })).toEqual(['retire 1 unwanted']);
-  expect(stage.demand('m:1', 7)).toEqual(['refuse 7 model-not-ready']);
+test('a context that is no longer wanted is unloaded at once when nothing replaces it', () => {
+  const harness = new KeeperHarness();
+  harness.bring('m:1', 1, 10);
+  expect(harness.tell({ kind: 'unwanted', context: 'm:1', after: [] })).toEqual(['retire 1 unwanted']);
+  expect(harness.demand('m:1', 7)).toEqual(['refuse 7 model-not-ready']);
 });
 
 test('no more than loadsMax loads are in progress, and each end lets another begin', () => {
-  const stage = new Stage({ loadsMax: 2 });
-  expect([1, 2, 3, 4].map((id) => stage.want(`m:${id}`, id))).toEqual([['load 1'], ['load 2'], [], []]);
-  expect(stage.failed(1)).toEqual([`failed 1 again in ${firstPauseMs}`, 'unload 1', 'load 3']);
-  expect(stage.loaded(2)).toEqual(['serve 2', 'load 4']);
+  const harness = new KeeperHarness({ loadsMax: 2 });
+  expect([1, 2, 3, 4].map((id) => harness.want(`m:${id}`, id))).toEqual([['load 1'], ['load 2'], [], []]);
+  expect(harness.failed(1)).toEqual([`failed 1 again in ${firstPauseMs}`, 'unload 1', 'load 3']);
+  expect(harness.loaded(2)).toEqual(['serve 2', 'load 4']);
 });
 
-test('what finds no room in the budget at the start waits outside until it is asked for', () => {
-  const stage = new Stage();
-  stage.tell({ kind: 'budget', bytesMax: 25 });
-  stage.bring('a', 1, 10);
-  stage.bring('b', 2, 10);
-  expect(stage.want('c', 3, 10)).toEqual(['set-aside 3']);
-  expect(stage.demand('c', 1)).toEqual(['retire 1 evicted']);
-  expect(stage.idle(1)).toEqual(['unload 1']);
-  expect(stage.demand('c', 2)).toEqual([]);
-  expect(stage.unloaded(1)).toEqual(['set-aside 1', 'load 3']);
-  expect(stage.loaded(3)).toEqual(['serve 3', 'go-on 1', 'go-on 2']);
+test('a context that does not fit the budget at the start is set aside until it is requested', () => {
+  const harness = new KeeperHarness();
+  harness.tell({ kind: 'budget', bytesMax: 25 });
+  harness.bring('a', 1, 10);
+  harness.bring('b', 2, 10);
+  expect(harness.want('c', 3, 10)).toEqual(['set-aside 3']);
+  expect(harness.demand('c', 1)).toEqual(['retire 1 evicted']);
+  expect(harness.idle(1)).toEqual(['unload 1']);
+  expect(harness.demand('c', 2)).toEqual([]);
+  expect(harness.unloaded(1)).toEqual(['set-aside 1', 'load 3']);
+  expect(harness.loaded(3)).toEqual(['serve 3', 'go-on 1', 'go-on 2']);
 });
 
-test('the least recently used goes first, the busy and the pinned stay', () => {
-  const stage = new Stage();
-  stage.tell({ kind: 'budget', bytesMax: 40 });
-  for (const id of [1, 2, 3, 4]) stage.bring(`m:${id}`, id, 10);
-  stage.want('m:5', 5, 10);
-  stage.used.set(1, stage.now + 1);
-  stage.busy.add(2);
-  stage.tell({ kind: 'pinned', context: 'm:3', isPinned: true });
-  expect(stage.demand('m:5', 1)).toEqual(['retire 4 evicted']);
+test('the least recently used is evicted first, busy and pinned ones stay', () => {
+  const harness = new KeeperHarness();
+  harness.tell({ kind: 'budget', bytesMax: 40 });
+  for (const id of [1, 2, 3, 4]) harness.bring(`m:${id}`, id, 10);
+  harness.want('m:5', 5, 10);
+  harness.used.set(1, harness.now + 1);
+  harness.busy.add(2);
+  harness.tell({ kind: 'pinned', context: 'm:3', isPinned: true });
+  expect(harness.demand('m:5', 1)).toEqual(['retire 4 evicted']);
 });
 
-test('a busy context is drained for others, once it has been in memory for its time', () => {
-  const stage = new Stage();
-  stage.tell({ kind: 'budget', bytesMax: 10 });
-  stage.bring('a', 1, 10);
-  const readyAt = stage.now - 1;
-  stage.busy.add(1);
-  stage.want('b', 2, 10);
-  expect(stage.demand('b', 1)).toEqual([`wake-at ${readyAt + residencyMsMin}`]);
-  expect(stage.tickAt(readyAt + residencyMsMin)).toEqual(['retire 1 evicted']);
+test('a busy context is drained for others once it has been in memory for residencyMsMin', () => {
+  const harness = new KeeperHarness();
+  harness.tell({ kind: 'budget', bytesMax: 10 });
+  harness.bring('a', 1, 10);
+  const readyAt = harness.now - 1;
+  harness.busy.add(1);
+  harness.want('b', 2, 10);
+  expect(harness.demand('b', 1)).toEqual([`wake-at ${readyAt + residencyMsMin}`]);
+  expect(harness.tickAt(readyAt + residencyMsMin)).toEqual(['retire 1 evicted']);
 });
 
-test('one that drains to make room is taken back when it is asked for before it is idle', () => {
-  const stage = new Stage();
-  stage.tell({ kind: 'budget', bytesMax: 20 });
-  stage.bring('a', 1, 10);
-  stage.bring('b', 2, 10);
-  stage.want('c', 3, 10);
-  expect(stage.demand('c', 1)).toEqual(['retire 1 evicted']);
-  expect(stage.demand('a', 2)).toEqual(['serve 1', 'go-on 2', 'retire 2 evicted']);
-  expect(stage.idle(1)).toEqual([]);
+test('a context that drains to make room is kept when it is requested before it is idle', () => {
+  const harness = new KeeperHarness();
+  harness.tell({ kind: 'budget', bytesMax: 20 });
+  harness.bring('a', 1, 10);
+  harness.bring('b', 2, 10);
+  harness.want('c', 3, 10);
+  expect(harness.demand('c', 1)).toEqual(['retire 1 evicted']);
+  expect(harness.demand('a', 2)).toEqual(['serve 1', 'go-on 2', 'retire 2 evicted']);
+  expect(harness.idle(1)).toEqual([]);
 });
 
 test('demand beyond demandWaitersMax is refused, and so is one whose deadline passes', () => {
-  const stage = new Stage({ demandWaitersMax: 2 });
-  stage.tell({ kind: 'budget', bytesMax: 10 });
-  stage.bring('a', 1, 10);
-  stage.want('b', 2, 10);
-  stage.demand('b', 1, 1500);
-  stage.demand('b', 2);
-  expect(stage.demand('b', 3)).toEqual(['refuse 3 model-full 1000']);
-  expect(stage.tickAt(1500)).toContain('refuse 1 deadline-exceeded');
-  expect(stage.tell({ kind: 'demand-cancelled', waiter: 2 })).toEqual([]);
-  stage.idle(1);
-  expect(stage.unloaded(1)).toEqual(['set-aside 1', 'load 2']);
-  expect(stage.loaded(2)).toEqual(['serve 2']);
+  const harness = new KeeperHarness({ demandWaitersMax: 2 });
+  harness.tell({ kind: 'budget', bytesMax: 10 });
+  harness.bring('a', 1, 10);
+  harness.want('b', 2, 10);
+  harness.demand('b', 1, 1500);
+  harness.demand('b', 2);
+  expect(harness.demand('b', 3)).toEqual(['refuse 3 model-full 1000']);
+  expect(harness.tickAt(1500)).toContain('refuse 1 deadline-exceeded');
+  expect(harness.tell({ kind: 'demand-cancelled', waiter: 2 })).toEqual([]);
+  harness.idle(1);
+  expect(harness.unloaded(1)).toEqual(['set-aside 1', 'load 2']);
+  expect(harness.loaded(2)).toEqual(['serve 2']);
 });
 
-test('what is larger than the whole budget is refused by name once that is known, and never loaded again in vain', () => {
-  const stage = new Stage();
-  stage.tell({ kind: 'budget', bytesMax: 30 });
-  stage.bring('a', 1, 10);
-  expect(stage.want('b', 2, 10)).toEqual(['load 2']);
-  expect(stage.loaded(2, 50)).toEqual(['serve 2', 'retire 2 evicted']);
-  stage.idle(2);
-  stage.unloaded(2);
-  expect(stage.demand('b', 1)).toEqual(['refuse 1 model-not-ready', 'set-aside 2']);
-  expect(stage.keeper.takeRevision(1)?.state).toBe('ready');
+test('a context larger than the whole budget is refused once that is known, and never loaded again in vain', () => {
+  const harness = new KeeperHarness();
+  harness.tell({ kind: 'budget', bytesMax: 30 });
+  harness.bring('a', 1, 10);
+  expect(harness.want('b', 2, 10)).toEqual(['load 2']);
+  expect(harness.loaded(2, 50)).toEqual(['serve 2', 'retire 2 evicted']);
+  harness.idle(2);
+  harness.unloaded(2);
+  expect(harness.demand('b', 1)).toEqual(['refuse 1 model-not-ready', 'set-aside 2']);
+  expect(harness.keeper.takeRevision(1)?.state).toBe('ready');
 });
 
 test('only one load of unknown size is in progress under a budget; those of known size go beside it', () => {
-  const stage = new Stage();
-  stage.tell({ kind: 'budget', bytesMax: 100 });
-  stage.bring('a', 1, 10);
-  stage.tell({ kind: 'budget', bytesMax: 5 });
-  stage.idle(1);
-  stage.unloaded(1);
-  stage.tell({ kind: 'budget', bytesMax: 100 });
-  expect(stage.want('b', 2, 10)).toEqual(['load 2']);
-  expect(stage.want('c', 3, 10)).toEqual([]);
-  expect(stage.demand('a', 1)).toEqual(['load 1']);
-  expect(stage.loaded(2)).toEqual(['serve 2', 'load 3']);
+  const harness = new KeeperHarness();
+  harness.tell({ kind: 'budget', bytesMax: 100 });
+  harness.bring('a', 1, 10);
+  harness.tell({ kind: 'budget', bytesMax: 5 });
+  harness.idle(1);
+  harness.unloaded(1);
+  harness.tell({ kind: 'budget', bytesMax: 100 });
+  expect(harness.want('b', 2, 10)).toEqual(['load 2']);
+  expect(harness.want('c', 3, 10)).toEqual([]);
+  expect(harness.demand('a', 1)).toEqual(['load 1']);
+  expect(harness.loaded(2)).toEqual(['serve 2', 'load 3']);
 });
 
-test('a replacement that fits only when the old is gone is loaded beside it all the same', () => {
-  const stage = new Stage();
-  stage.tell({ kind: 'budget', bytesMax: 15 });
-  stage.bring('a', 1, 10);
-  expect(stage.want('a', 2, 10)).toEqual(['load 2']);
-  expect(stage.loaded(2)).toEqual(['serve 2', 'retire 1 replaced']);
+test('a replacement that fits only without the old one is still loaded beside it', () => {
+  const harness = new KeeperHarness();
+  harness.tell({ kind: 'budget', bytesMax: 15 });
+  harness.bring('a', 1, 10);
+  expect(harness.want('a', 2, 10)).toEqual(['load 2']);
+  expect(harness.loaded(2)).toEqual(['serve 2', 'retire 1 replaced']);
 });
 
 test('a context that grew over the budget is evicted when it is measured', () => {
-  const stage = new Stage();
-  stage.tell({ kind: 'budget', bytesMax: 30 });
-  stage.bring('a', 1, 10);
-  stage.bring('b', 2, 10);
-  expect(stage.tell({ kind: 'measured', revision: 2, residentBytes: 25 })).toEqual(['retire 1 evicted']);
+  const harness = new KeeperHarness();
+  harness.tell({ kind: 'budget', bytesMax: 30 });
+  harness.bring('a', 1, 10);
+  harness.bring('b', 2, 10);
+  expect(harness.tell({ kind: 'measured', revision: 2, residentBytes: 25 })).toEqual(['retire 1 evicted']);
 });
 
-test('what is pinned comes into memory, and leaves it for nobody', () => {
-  const stage = new Stage();
-  stage.tell({ kind: 'budget', bytesMax: 10 });
-  stage.bring('a', 1, 10);
-  stage.want('b', 2, 10);
-  expect(stage.tell({ kind: 'pinned', context: 'b', isPinned: true })).toEqual(['retire 1 evicted']);
-  stage.idle(1);
-  expect(stage.unloaded(1)).toEqual(['set-aside 1', 'load 2']);
-  stage.loaded(2);
-  expect(stage.demand('a', 1)).toEqual(['refuse 1 model-not-ready', 'set-aside 1']);
+test('a pinned context is loaded, and never evicted', () => {
+  const harness = new KeeperHarness();
+  harness.tell({ kind: 'budget', bytesMax: 10 });
+  harness.bring('a', 1, 10);
+  harness.want('b', 2, 10);
+  expect(harness.tell({ kind: 'pinned', context: 'b', isPinned: true })).toEqual(['retire 1 evicted']);
+  harness.idle(1);
+  expect(harness.unloaded(1)).toEqual(['set-aside 1', 'load 2']);
+  harness.loaded(2);
+  expect(harness.demand('a', 1)).toEqual(['refuse 1 model-not-ready', 'set-aside 1']);
 });
 
-test('a context that cannot come back refuses those who wait, says when it is tried again, and is', () => {
-  const stage = new Stage();
-  stage.tell({ kind: 'budget', bytesMax: 10 });
-  stage.bring('a', 1, 10);
-  stage.bring('b', 2, 10);
-  expect(stage.demand('b', 1)).toEqual(['retire 1 evicted']);
-  stage.idle(1);
-  stage.unloaded(1);
-  expect(stage.failed(2)).toEqual([
+test('a context that cannot be loaded again refuses its waiters, says when it is retried, and is retried', () => {
+  const harness = new KeeperHarness();
+  harness.tell({ kind: 'budget', bytesMax: 10 });
+  harness.bring('a', 1, 10);
+  harness.bring('b', 2, 10);
+  expect(harness.demand('b', 1)).toEqual(['retire 1 evicted']);
+  harness.idle(1);
+  harness.unloaded(1);
+  expect(harness.failed(2)).toEqual([
     `failed 2 again in ${firstPauseMs}`,
     'unload 2',
     `refuse 1 model-not-ready ${firstPauseMs}`,
   ]);
-  expect(stage.demand('b', 2)).toEqual([`refuse 2 model-not-ready ${firstPauseMs}`]);
+  expect(harness.demand('b', 2)).toEqual([`refuse 2 model-not-ready ${firstPauseMs}`]);
 });
 
-test('a context is known until it is dropped, though the last of it is still being unloaded', () => {
-  const stage = new Stage();
-  stage.want('a', 1);
-  expect(stage.keeper.isKnown('a')).toBe(true);
-  expect(stage.tell({ kind: 'unwanted', context: 'a', after: [] })).toEqual(['unload 1']);
-  expect(stage.keeper.isKnown('a')).toBe(false);
-  expect(stage.tell({ kind: 'kept', context: 'a' })).toEqual([]);
-  expect(stage.unloaded(1)).toEqual(['forget 1']);
+test('a context is known until it is dropped, even while it is still being unloaded', () => {
+  const harness = new KeeperHarness();
+  harness.want('a', 1);
+  expect(harness.keeper.isKnown('a')).toBe(true);
+  expect(harness.tell({ kind: 'unwanted', context: 'a', after: [] })).toEqual(['unload 1']);
+  expect(harness.keeper.isKnown('a')).toBe(false);
+  expect(harness.tell({ kind: 'kept', context: 'a' })).toEqual([]);
+  expect(harness.unloaded(1)).toEqual(['forget 1']);
 });

@@ -1,9 +1,9 @@
 /**
  * Decides which contexts are in memory. Pure: events and the time go in, actions come out.
  *
- * The budget: what is in memory, loads in progress at their expected size included, is at most the budget, save for one
- * load. At most one load at a time is of a size that was never measured, or goes over the budget because it replaces
- * what must serve until it is done; and what is over afterwards is evicted at once.
+ * The budget: memory in use, including the expected size of loads in progress, is at most the budget, except for one
+ * load. At most one load at a time has a size that was never measured, or exceeds the budget because it replaces a
+ * revision that must serve until it is ready; and an excess afterwards is evicted at once.
  */
 import { restartAfter } from '../restart-policy.ts';
 import { ContextEntry, type ContextWaiter, RevisionEntry } from './context-entry.ts';
@@ -23,8 +23,8 @@ export class Keeper {
   readonly #revisions = new RevisionTable((action) => this.#actions.push(action));
   #actions: KeeperAction[] = [];
   #budgetBytes = Number.POSITIVE_INFINITY;
-  /** The end of a context's time of grace, when somebody waits for it. */
-  #lookAgainAt = Number.POSITIVE_INFINITY;
+  /** The end of a context's protected time, when something waits for its memory. */
+  #recheckAt = Number.POSITIVE_INFINITY;
   #wakeAt = Number.POSITIVE_INFINITY;
 
   constructor(use: ContextUse, options: Partial<KeeperConfig> = {}) {
@@ -88,7 +88,7 @@ export class Keeper {
     return actions;
   }
 
-  /** Bytes in memory as last measured, or expected of what loads. */
+  /** Bytes in memory as last measured, or expected of loads in progress. */
   get usedBytes(): number {
     return this.#revisions.sum((revision) => revision.isInMemory);
   }
@@ -97,12 +97,12 @@ export class Keeper {
     return this.#budgetBytes;
   }
 
-  /** What is known of a revision; undefined once it is forgotten. */
+  /** The state of a revision; undefined once it is forgotten. */
   takeRevision(id: RevisionId): Readonly<Pick<RevisionEntry, 'state' | 'bytes' | 'isInMemory' | 'reason'>> | undefined {
     return this.#revisions.takeKnown(id);
   }
 
-  /** Whether the context is still on its list: one that was dropped cannot be kept, only wanted anew. */
+  /** Whether the context is still listed: one that was dropped can only be added anew by `wanted`. */
   isKnown(context: ContextName): boolean {
     return this.#contexts.has(context);
   }
@@ -128,7 +128,7 @@ export class Keeper {
     if (current === undefined) return;
     const wasSetAside = current.isAvailable && !context.isCalledFor;
     this.#revisions.discard(current, 'replaced');
-    // Nobody asked for the old one, so nobody needs the new one yet.
+    // The old revision was not in memory for anybody, so nobody needs the new one yet.
     if (wasSetAside) this.#revisions.setAside(revision);
   }
 
@@ -179,7 +179,7 @@ export class Keeper {
     if (isTriedAgain) {
       const { record } = restartAfter(revision.record, uselessLife, jitter, this.#config.retry);
       revision.record = record;
-      // The first pause counts too: a load is dearer than a restart.
+      // The first backoff applies too: a load costs more than a restart.
       retryInMs = restartAfter(record, uselessLife, jitter, this.#config.retry).pauseMs;
     }
     revision.retryAt = retryInMs === undefined ? Number.POSITIVE_INFINITY : nowMs + retryInMs;
@@ -242,7 +242,10 @@ export class Keeper {
     this.#callBack(context, current, nowMs);
   }
 
-  /** Has the current revision in memory again; what is on its way out only to make room stays, if it still can. */
+  /**
+   * Gets the current revision into memory again; one that is being evicted only to make room is kept, if it still can
+   * be.
+   */
   #callBack(context: ContextEntry, current: RevisionEntry, nowMs: number): void {
     if (context.demandedAt === Number.POSITIVE_INFINITY) context.demandedAt = nowMs;
     if (current.state === 'evicted') current.state = 'queued';
@@ -279,7 +282,7 @@ export class Keeper {
     }
   }
 
-  /** Over the budget by measurement: what fits nowhere goes first, then the least recently used. */
+  /** Over the budget by measurement: evicts what could never fit first, then the least recently used. */
   #relieve(nowMs: number): void {
     if (this.#budgetBytes === Number.POSITIVE_INFINITY) return;
     const pinnedBytes = this.#revisions.sum((revision) => revision.context.isPinned && revision.state === 'ready');
@@ -298,7 +301,7 @@ export class Keeper {
       nowMs,
     });
     for (const victim of choice.victims) this.#evict(victim);
-    if (!choice.isEnough) this.#lookAgainAt = Math.min(this.#lookAgainAt, choice.lookAgainAt);
+    if (!choice.isEnough) this.#recheckAt = Math.min(this.#recheckAt, choice.recheckAt);
   }
 
   #startLoads(nowMs: number): void {
@@ -332,7 +335,7 @@ export class Keeper {
     }
   }
 
-  /** True when there will be room; otherwise nobody is evicted in vain. */
+  /** True when there will be room; otherwise nothing is evicted in vain. */
   #evictFor(revision: RevisionEntry, bytes: number, nowMs: number): boolean {
     const choice = chooseVictims(this.#contexts.values(), this.#use, {
       bytes,
@@ -341,14 +344,14 @@ export class Keeper {
       nowMs,
     });
     if (!choice.isEnough) {
-      this.#lookAgainAt = Math.min(this.#lookAgainAt, choice.lookAgainAt);
+      this.#recheckAt = Math.min(this.#recheckAt, choice.recheckAt);
       return false;
     }
     for (const victim of choice.victims) this.#evict(victim);
     return true;
   }
 
-  /** What was to take its place comes back on demand instead of it. */
+  /** Its replacement is loaded on demand instead. */
   #evict(revision: RevisionEntry): void {
     const { context } = revision;
     const successor = context.next;
@@ -362,7 +365,7 @@ export class Keeper {
     this.#revisions.setAside(successor);
   }
 
-  /** Something serves that will go once this is loaded. */
+  /** Another revision serves, and is unloaded once this is loaded. */
   #isReplacement(revision: RevisionEntry): boolean {
     const { context } = revision;
     if (context.next === revision) return true;
@@ -390,8 +393,8 @@ export class Keeper {
   }
 
   #askToWake(nowMs: number): void {
-    let at = this.#lookAgainAt;
-    this.#lookAgainAt = Number.POSITIVE_INFINITY;
+    let at = this.#recheckAt;
+    this.#recheckAt = Number.POSITIVE_INFINITY;
     for (const { waiters, current } of this.#contexts.values()) {
       for (const { deadlineAt } of waiters) at = Math.min(at, deadlineAt);
       if (current?.state === 'failed') at = Math.min(at, current.retryAt);

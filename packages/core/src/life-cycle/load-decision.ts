@@ -1,6 +1,8 @@
 import type { RevisionEntry } from './context-entry.ts';
 
-/** Those that are to be loaded: who is waited for first, the longest wait ahead; then in the order they were wanted. */
+/**
+ * Revisions to be loaded: those that requests wait for first, longest wait ahead; then in the order they were added.
+ */
 export function loadOrder(revisions: Iterable<RevisionEntry>): readonly RevisionEntry[] {
   const queued = [...revisions].filter(({ state }) => state === 'queued');
   return queued.sort((a, b) => {
@@ -12,7 +14,7 @@ export function loadOrder(revisions: Iterable<RevisionEntry>): readonly Revision
 export interface LoadQuestion {
   readonly revisions: Iterable<RevisionEntry>;
   readonly budgetBytes: number;
-  /** Something serves that will go once this is loaded. */
+  /** Another revision serves, and is unloaded once this is loaded. */
   readonly isReplacement: boolean;
 }
 
@@ -56,8 +58,8 @@ export function loadDecisionFor(revision: RevisionEntry, question: LoadQuestion)
     if (!context.isCalledFor && usedBytes - leavingBytes + bytes > budgetBytes) return { kind: 'none' };
   }
   if (usedBytes - leavingBytes + bytes <= budgetBytes) return { kind: 'wait' };
-  // What is pinned is loaded whatever it takes, like a replacement; but nothing comes on top of what is over already,
-  // unless that is pinned and stays.
+  // A pinned context is loaded whatever it takes, like a replacement; but no load is added while the budget is exceeded
+  // already, unless the excess is pinned and stays.
   const isOver = usedBytes > Math.max(budgetBytes, allPinnedBytes);
   const mayGoOver = (isReplacement || context.isPinned) && !isOtherUnsure && !isOver;
   return { kind: 'evict', bytes: usedBytes - leavingBytes + bytes - budgetBytes, mayGoOver };

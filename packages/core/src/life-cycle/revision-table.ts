@@ -2,7 +2,7 @@ import { assert } from '../assert.ts';
 import type { RevisionEntry } from './context-entry.ts';
 import type { KeeperAction, RetireReason, RevisionId } from './keeper-events.ts';
 
-/** Every revision that is not forgotten, those that are leaving included, and the steps from one state to the next. */
+/** All revisions that are not forgotten, including those being unloaded, and their state transitions. */
 export class RevisionTable {
   readonly #revisions = new Map<RevisionId, RevisionEntry>();
   readonly #say: (action: KeeperAction) => void;
@@ -12,7 +12,7 @@ export class RevisionTable {
   }
 
   add(revision: RevisionEntry): void {
-    assert(!this.#revisions.has(revision.id), 'a revision is used once');
+    assert(!this.#revisions.has(revision.id), 'a revision id is used once');
     this.#revisions.set(revision.id, revision);
   }
 
@@ -47,7 +47,7 @@ export class RevisionTable {
     this.#say({ kind: 'set-aside', revision: revision.id });
   }
 
-  /** Its time is over, in whatever state it is. */
+  /** Ends a revision, in whatever state it is. */
   discard(revision: RevisionEntry, why: RetireReason): void {
     switch (revision.state) {
       case 'queued':
@@ -79,7 +79,7 @@ export class RevisionTable {
     return count;
   }
 
-  /** Bytes of those that are meant. */
+  /** Bytes of the revisions that match. */
   sum(isMeant: (revision: RevisionEntry) => boolean): number {
     let bytes = 0;
     for (const revision of this.#revisions.values()) if (isMeant(revision)) bytes += revision.bytes;

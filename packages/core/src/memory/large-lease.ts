@@ -2,21 +2,21 @@ import type { LedgerHolder } from './memory-lease.ts';
 import type { LedgerConnection } from './memory-owner.ts';
 import type { QueueEntry } from './wait-queue.ts';
 
-/** What a lease holds that is not small, and whether it waits. Most leases never have one. */
+/** The part of a lease that is not small, and whether it waits. Most leases never have one. */
 export class LargeLease implements QueueEntry<LargeLease> {
   readonly connection: LedgerConnection;
   readonly holder: LedgerHolder;
-  /** In the shared part, with what was promised. */
+  /** Bytes in the shared part, including promised ones. */
   sharedBytes = 0;
-  /** In the part set aside for completion. */
+  /** Bytes in the completion reserve. */
   completionBytes = 0;
-  /** Counted before it arrives: what the lease may take at once when it goes on. */
+  /** Counted before they arrive: what the lease may take at once when it continues. */
   promisedBytes = 0;
-  /** Taken since it was asked to wait. */
+  /** Bytes taken since it was told to wait. */
   overdraftBytes = 0;
   isWaiting: boolean = false;
   isRefused: boolean = false;
-  /** All of the request has arrived. */
+  /** The whole request has arrived. */
   isComplete: boolean = false;
   before: LargeLease | undefined = undefined;
   after: LargeLease | undefined = undefined;

@@ -15,7 +15,7 @@ function waitingLease(ledger: MemoryLedger, name: string, overdraft = 8000): [Le
 }
 
 describe('waiting', () => {
-  test('a lease that waits is told once, when somebody gives back enough', () => {
+  test('a waiting lease is woken once, when enough is released', () => {
     const ledger = ledgerOf();
     takeFavour(ledger);
     const [other] = leaseOf(ledger.connection('other'));
@@ -28,7 +28,7 @@ describe('waiting', () => {
     expect(lease.hold(1000)).toBe('granted');
   });
 
-  test('a lease goes on with a promise that it alone can use', () => {
+  test('a lease continues with a promise that only it can use', () => {
     const ledger = ledgerOf();
     takeFavour(ledger);
     const [other] = leaseOf(ledger.connection('other'));
@@ -43,7 +43,7 @@ describe('waiting', () => {
     expect(ledger.sharedUsed).toBe(227_000 + heldBytes + 400);
   });
 
-  test('only as many go on as there is room for', () => {
+  test('no more leases continue than there is room for', () => {
     const ledger = ledgerOf();
     takeFavour(ledger);
     const connection = ledger.connection('a');
@@ -59,7 +59,7 @@ describe('waiting', () => {
     expect(ledger.waitingCount).toBe(20 - told);
   });
 
-  test('whoever holds less is told first', () => {
+  test('the lease that holds less is woken first', () => {
     const ledger = ledgerOf();
     takeFavour(ledger);
     const [other] = leaseOf(ledger.connection('other'));
@@ -89,7 +89,7 @@ describe('waiting', () => {
     expect(waitingLease(ledger, 'a', 30_000)[0].isWaiting).toBe(true);
   });
 
-  test('a waiting lease that becomes small goes on', () => {
+  test('a waiting lease that becomes small continues', () => {
     const ledger = ledgerOf();
     takeFavour(ledger);
     const [lease, holder] = waitingLease(ledger, 'a');
@@ -97,7 +97,7 @@ describe('waiting', () => {
     expect([lease.isWaiting, holder.toldCount, ledger.smallUsed]).toEqual([false, 1, 500]);
   });
 
-  test('a holder that throws when it is told does not keep others from being told later', () => {
+  test('a holder that throws when it is woken does not keep others from being woken later', () => {
     const ledger = ledgerOf();
     const favoured = takeFavour(ledger);
     const [, broken] = waitingLease(ledger, 'broken');
@@ -115,7 +115,7 @@ describe('waiting', () => {
 });
 
 describe('favour', () => {
-  test('goes to the first lease above its share, and all that it holds moves to what is set aside', () => {
+  test('goes to the first lease above its share, and all that it holds moves to the reserve', () => {
     const ledger = ledgerOf();
     const [lease] = leaseOf(ledger.connection('a'));
     lease.hold(227_000);
@@ -125,7 +125,7 @@ describe('favour', () => {
     expect(ledger.completionUsed).toBe(400_000);
   });
 
-  test('a lease that holds more than what is set aside is not favoured', () => {
+  test('a lease that holds more than the reserve is not favoured', () => {
     const ledger = ledgerOf();
     const [lease] = leaseOf(ledger.connection('a'));
     expect(lease.hold(400_001)).toBe('refused');
@@ -147,7 +147,7 @@ describe('favour', () => {
     expect(ledger.sharedUsed).toBe(100_000);
   });
 
-  test('is given up by a lease that holds nothing more, whatever its owner holds', () => {
+  test('ends with a lease that holds nothing more, whatever its owner holds', () => {
     const ledger = ledgerOf();
     const favoured = takeFavour(ledger);
     // It has more small requests than its share since others have some.
@@ -182,7 +182,7 @@ describe('favour', () => {
   });
 });
 
-describe('holders that call back while they are told', () => {
+describe('holders that change leases while they are woken', () => {
   test('may end their own lease or another that waits', () => {
     const ledger = ledgerOf();
     const favoured = takeFavour(ledger);
@@ -197,7 +197,7 @@ describe('holders that call back while they are told', () => {
     expect([ledger.sharedUsed, ledger.waitingCount, ledger.completionUsed]).toEqual([227_000, 0, 0]);
   });
 
-  test('what one gives back while it is told wakes the next', () => {
+  test('bytes released while being woken wake the next lease', () => {
     const ledger = ledgerOf();
     const favoured = takeFavour(ledger);
     const [first, firstHolder] = waitingLease(ledger, 'a');

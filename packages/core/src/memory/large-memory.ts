@@ -6,9 +6,9 @@ import { freeBytesNeeded, leavesEnough, overdraftShare } from './memory-share.ts
 import { WaitingLeases } from './waiting-leases.ts';
 
 /**
- * The memory of requests that are not small: the shared part, and the part set aside for completion. The latter is for one
- * lease at a time, the favoured one. All that it holds moves there, so that a body of the largest size always fits, and
- * nobody else is favoured before that is empty again.
+ * The memory of requests that are not small: the shared part, and the completion reserve. The reserve is for one lease
+ * at a time, the favoured one. All that it holds moves there, so that a body of the largest size always fits, and no
+ * other lease is favoured before the reserve is empty again.
  */
 export class LargeMemory {
   sharedUsed = 0;
@@ -58,7 +58,7 @@ export class LargeMemory {
     return this.#isWithinShare(connection, bytes);
   }
 
-  /** What is above the share first, then the shared part, then what was set aside. The caller wakes. */
+  /** Releases overdraft first, then the shared part, then the reserve. The caller wakes waiting leases. */
   give(large: LargeLease, bytes: number): void {
     const shared = Math.min(bytes, large.sharedBytes - large.promisedBytes);
     this.#payOverdraft(large, Math.min(shared, large.overdraftBytes));
@@ -66,20 +66,20 @@ export class LargeMemory {
     this.#addCompletion(large, shared - bytes);
   }
 
-  /** All has arrived. Nothing was promised for longer than that. */
+  /** The whole request has arrived: nothing stays promised. */
   complete(large: LargeLease): void {
     large.isComplete = true;
     this.#breakPromise(large);
   }
 
-  /** What it took meanwhile still counts as overdraft. */
+  /** What it took while waiting still counts as overdraft. */
   leaveWaiting(large: LargeLease): void {
     if (!large.isWaiting) return;
     large.isWaiting = false;
     this.waiting.remove(large);
   }
 
-  /** The lease holds nothing here any more: it ended or has become small. */
+  /** The lease no longer holds anything here: it ended or has become small. */
   end(large: LargeLease): void {
     this.#stopWaiting(large);
     this.#addShared(large, -large.sharedBytes);
@@ -87,7 +87,7 @@ export class LargeMemory {
     if (large === this.#favoured) this.#favoured = undefined;
   }
 
-  /** Tells every lease that may go on, also when one of them takes or gives back something while it is told. */
+  /** Wakes every lease that may continue; safe if one of them takes or releases bytes while it is woken. */
   wake(): void {
     if (this.waiting.count === 0 || this.#isWaking) return;
     this.#isWaking = true;
@@ -98,12 +98,12 @@ export class LargeMemory {
     }
   }
 
-  /** One that may go on waits no more. */
+  /** A lease that may continue no longer waits. */
   #takeNext(): LargeLease | undefined {
     const large = this.waiting.firstWithin(this.#limits.sharedBytes - this.sharedUsed);
     if (large !== undefined) {
       this.#stopWaiting(large);
-      // Counted now, so that only as many are told to go on as there is room for.
+      // Counted now, so that no more leases are woken than there is room for.
       large.promisedBytes = this.#limits.smallRequestBytesMax;
       this.#addShared(large, large.promisedBytes);
       return large;
@@ -129,8 +129,8 @@ export class LargeMemory {
   }
 
   /**
-   * A favoured lease that has arrived, or whose messages have been taken up, goes back to the shared part as soon as it is
-   * within its share there.
+   * A favoured lease that has arrived, or whose messages have been consumed, returns to the shared part as soon as it
+   * is within its share there.
    */
   #canFavour(): boolean {
     const favoured = this.#favoured;
@@ -138,7 +138,7 @@ export class LargeMemory {
     const bytes = favoured.completionBytes;
     const isSmall = bytes <= this.#limits.smallRequestBytesMax;
     if (!favoured.isComplete && !isSmall) return false;
-    // A small one gives way in any case: a stream that is idle must not keep the others from their turn.
+    // A small one is moved in any case: an idle stream must not keep others from the reserve.
     if (!isSmall && !this.#isWithinShare(favoured.connection, bytes)) return false;
     this.#addCompletion(favoured, -bytes);
     this.#addShared(favoured, bytes);
@@ -159,7 +159,7 @@ export class LargeMemory {
     );
   }
 
-  /** Returns how many bytes came into the shared part that were not promised. */
+  /** Returns how many bytes were added to the shared part that were not promised. */
   #add(large: LargeLease, bytes: number): number {
     let rest = bytes;
     if (large === this.#favoured) {

@@ -14,7 +14,7 @@ function problemsOf(options: Parameters<typeof resolveMemoryLimits>[0]): readonl
   }
 }
 
-test('without options the parts add up to 2 GiB, with room for a body of 256 MiB set aside', () => {
+test('without options the parts add up to 2 GiB, with a reserve for a body of 256 MiB', () => {
   const limits = resolveMemoryLimits();
   expect(limits).toEqual({
     sharedBytes: 1600 * mebibyte,
@@ -26,7 +26,7 @@ test('without options the parts add up to 2 GiB, with room for a body of 256 MiB
   expect(limits.sharedBytes + limits.smallBytes + limits.completionBytes).toBe(memoryBytesMaxDefault);
 });
 
-test('0 is as much as the bodies need, and never less than the default', () => {
+test('0 means what the bodies need, and never less than the default', () => {
   expect(resolveMemoryLimits({ bytesMax: 0 })).toEqual(resolveMemoryLimits());
   const { sharedBytes, smallBytes, completionBytes } = resolveMemoryLimits({ bodyBytesMax: 2048 * mebibyte });
   expect(completionBytes).toBe(2560 * mebibyte);
@@ -34,7 +34,7 @@ test('0 is as much as the bodies need, and never less than the default', () => {
 });
 
 test.each([-1, 1.5, Number.NaN, Infinity, 2 ** 60])('%d bytes of memory are refused', (bytesMax) => {
-  const needed = 'must be a whole number of at least 5 bytes where bodies may have 1, not';
+  const needed = 'must be a whole number of at least 5 bytes for bodies of up to 1 bytes, not';
   expect(problemsOf({ bytesMax, bodyBytesMax: 1 })).toEqual([`bytesMax ${needed} ${bytesMax}`]);
 });
 

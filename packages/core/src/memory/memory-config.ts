@@ -3,25 +3,28 @@ import { ConfigError } from '@millrace/protocol';
 const kibibyte = 1024;
 const mebibyte = 1024 * kibibyte;
 
-/** What an operator may set of the memory that requests hold. Sizes in bytes. */
+/** Options of the memory that requests hold. Sizes in bytes. */
 export interface MemoryOptions {
-  /** Bodies, messages, unpacked data, queued work and unsent answers of all requests together. 0: as much as needed. */
+  /**
+   * Bodies, messages, decompressed data, queued work and unsent answers of all requests together. 0: 2 GiB, or more
+   * where bodies of `bodyBytesMax` need it.
+   */
   readonly bytesMax?: number | undefined;
-  /** The largest body: so much is kept free for the request that has waited longest. */
+  /** The largest body: this much is reserved for the request that has waited longest. */
   readonly bodyBytesMax?: number | undefined;
 }
 
 export interface MemoryLimits {
   /** What any request may use, by fair shares. */
   readonly sharedBytes: number;
-  /** Set aside for small requests: large ones cannot take it. */
+  /** Reserved for small requests: large ones cannot take it. */
   readonly smallBytes: number;
-  /** Set aside for the one request that has waited longest, so that requests that wait for each other end. */
+  /** Reserved for the one request that has waited longest, so that requests that wait for each other finish. */
   readonly completionBytes: number;
   /** A request that holds no more than this is small. */
   readonly smallRequestBytesMax: number;
   /**
-   * What the waiting leases of an owner may take beyond its share: bytes that were on their way when they were asked to
+   * What the waiting leases of an owner may take beyond its share: bytes that were in transit when they were told to
    * wait. It is less when little is free (`overdraftShare`).
    */
   readonly overdraftBytesMax: number;
@@ -31,11 +34,11 @@ export const memoryBytesMaxDefault = 2048 * mebibyte;
 const bodyBytesMaxDefault = 256 * mebibyte;
 const smallRequestBytesMax = 64 * kibibyte;
 const overdraftBytesMax = 32 * mebibyte;
-/** A growing buffer is copied into one that is larger: while that happens a body takes more than its size. */
+/** A growing buffer is copied into a larger one: during the copy a body takes more than its size. */
 const growthFactor = 1.25;
-/** Of all memory, for small requests. */
+/** Share of all memory that is reserved for small requests. */
 const smallShare = 1 / 16;
-/** What must be left for everybody when both reserves are set aside. */
+/** Share that must be left for all requests beside both reserves. */
 const sharedShareMin = 1 / 2;
 
 /** The least memory with which bodies of this size may be accepted. */
@@ -47,7 +50,7 @@ function completionBytesFor(bodyBytesMax: number): number {
   return Math.ceil(bodyBytesMax * growthFactor);
 }
 
-/** Divides the memory, or raises a `ConfigError` where the largest body would not fit. */
+/** Divides the memory, or throws a `ConfigError` where the largest body would not fit. */
 export function resolveMemoryLimits(options: MemoryOptions = {}): MemoryLimits {
   const { bytesMax: bytesMaxWritten = 0, bodyBytesMax = bodyBytesMaxDefault } = options;
   if (!Number.isSafeInteger(bodyBytesMax) || bodyBytesMax <= 0) {
@@ -57,7 +60,7 @@ export function resolveMemoryLimits(options: MemoryOptions = {}): MemoryLimits {
   const bytesMin = memoryBytesMinFor(bodyBytesMax);
   const bytesMax = bytesMaxWritten === 0 ? Math.max(memoryBytesMaxDefault, bytesMin) : bytesMaxWritten;
   if (!Number.isSafeInteger(bytesMax) || bytesMax < bytesMin) {
-    const message = `must be a whole number of at least ${bytesMin} bytes where bodies may have ${bodyBytesMax}, not ${bytesMax}`;
+    const message = `must be a whole number of at least ${bytesMin} bytes for bodies of up to ${bodyBytesMax} bytes, not ${bytesMax}`;
     throw new ConfigError([{ source: 'memory', field: 'bytesMax', message }]);
   }
   const smallBytes = Math.floor(bytesMax * smallShare);

@@ -39,7 +39,7 @@ describe('a small lease', () => {
     expect(ledger.smallUsed).toBe(4000);
   });
 
-  test('is small again when a stream has given back a large message', () => {
+  test('is small again when a stream has released a large message', () => {
     const ledger = ledgerOf();
     const [lease] = leaseOf(ledger.connection('a'));
     lease.hold(500);
@@ -48,7 +48,7 @@ describe('a small lease', () => {
     expect([ledger.smallUsed, ledger.sharedUsed]).toEqual([500, 0]);
   });
 
-  test('that was made large for want of room is small as soon as there is some', () => {
+  test('that became large without room in the small part is small as soon as there is some', () => {
     const ledger = ledgerOf();
     const connection = ledger.connection('a');
     const fillers = Array.from({ length: 3 }, () => leaseOf(connection)[0]);
@@ -63,7 +63,7 @@ describe('a small lease', () => {
 });
 
 describe('give', () => {
-  test('gives back no more than is held, also after the end', () => {
+  test('releases no more than is held, also after the end', () => {
     const ledger = ledgerOf();
     const [lease] = leaseOf(ledger.connection('a'));
     lease.hold(5000);
@@ -74,7 +74,7 @@ describe('give', () => {
     expect([lease.heldBytes, ledger.usedBytes]).toEqual([0, 0]);
   });
 
-  test('takes from the shared part before what was set aside', () => {
+  test('releases from the shared part before the reserve', () => {
     const ledger = ledgerOf();
     const favoured = takeFavour(ledger);
     favoured.hold(398_000);
@@ -123,7 +123,7 @@ describe('keep', () => {
 });
 
 describe('hasRoomFor', () => {
-  test('says what hold would do', () => {
+  test('tells what hold would do', () => {
     const ledger = ledgerOf();
     takeFavour(ledger);
     for (const bytes of [500, 5000, 100_000, 146_000, 150_000, 400_000]) {

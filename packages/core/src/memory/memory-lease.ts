@@ -2,23 +2,23 @@ import { LargeLease } from './large-lease.ts';
 import type { MemoryLedger } from './memory-ledger.ts';
 import type { LedgerConnection, MemoryOwner } from './memory-owner.ts';
 
-/** Hears that a lease that had to wait may go on. */
+/** Told that a lease that had to wait may continue. */
 export interface LedgerHolder {
   onMemory(): void;
 }
 
 /**
- * `granted`: go on. `waiting`: what was counted stays, but take no more before `onMemory`. `refused`: too much came while
- * it had to wait; end the lease.
+ * `granted`: continue. `waiting`: what was counted stays, but take no more before `onMemory`. `refused`: too much
+ * arrived while it had to wait; end the lease.
  */
 export type LedgerVerdict = 'granted' | 'waiting' | 'refused';
 
-/** What one request holds. Bytes are counted when they are there, so the count is right also while the lease waits. */
+/** What one request holds. Bytes are counted when they exist, so the count is right also while the lease waits. */
 export class LedgerLease {
   readonly connection: LedgerConnection;
   readonly holder: LedgerHolder;
   heldBytes = 0;
-  /** Undefined: all of it counts among the small requests. */
+  /** Undefined: all of it counts as small. */
   large: LargeLease | undefined = undefined;
 
   constructor(connection: LedgerConnection, holder: LedgerHolder) {
@@ -30,7 +30,7 @@ export class LedgerLease {
     return this.large?.isWaiting ?? false;
   }
 
-  /** So much more is held. */
+  /** Holds this many bytes more. */
   hold(bytes: number): LedgerVerdict {
     if (this.large === undefined) {
       if (this.#holdSmall(bytes)) return 'granted';
@@ -45,7 +45,7 @@ export class LedgerLease {
     return this.connection.ledger.largeMemory.hold(this.large, bytes);
   }
 
-  /** As `hold`, for what is held in any case: ask `hasRoomFor` first. */
+  /** As `hold`, for bytes that are held in any case: ask `hasRoomFor` first. */
   count(bytes: number): void {
     if (this.large === undefined) {
       if (!this.#holdSmall(bytes)) this.#enlarge(bytes, false);
@@ -55,7 +55,7 @@ export class LedgerLease {
     this.connection.ledger.largeMemory.count(this.large, bytes);
   }
 
-  /** Whether so much more could be held without waiting. */
+  /** Whether this many bytes more could be held without waiting. */
   hasRoomFor(bytes: number): boolean {
     const { connection, large, heldBytes } = this;
     const { ledger, owner } = connection;
@@ -65,7 +65,7 @@ export class LedgerLease {
     );
   }
 
-  /** All that was awaited has arrived: what was set aside for it is for the next one that waits. */
+  /** Everything awaited has arrived: the completion reserve is free for the next lease that waits. */
   complete(): void {
     if (this.large === undefined) return;
     const { largeMemory } = this.connection.ledger;
@@ -73,14 +73,14 @@ export class LedgerLease {
     largeMemory.wake();
   }
 
-  /** At most what is held: what comes after the end of the lease has been given back already. */
+  /** At most what is held: bytes released after the end of the lease were released with it. */
   give(bytes: number): void {
     const given = Math.min(bytes, this.heldBytes);
     if (this.large === undefined) this.#giveSmall(given);
     else this.#giveLarge(this.large, given);
   }
 
-  /** From now on so much is held, whatever it was before: an answer instead of a request. It waits for nothing. */
+  /** Sets the bytes held to this number, whatever it was before: an answer instead of a request. Never waits. */
   keep(bytes: number): void {
     const { large, heldBytes } = this;
     if (large !== undefined) {
@@ -92,7 +92,7 @@ export class LedgerLease {
     else if (bytes < heldBytes) this.#giveSmall(heldBytes - bytes);
   }
 
-  /** Gives back all of it. The lease may be used again afterwards. */
+  /** Releases all of it. The lease may be used again afterwards. */
   end(): void {
     const { large } = this;
     if (large === undefined) {
@@ -107,7 +107,7 @@ export class LedgerLease {
     ledger.largeMemory.wake();
   }
 
-  /** False when it is too large, or the owner has its share of the part for small requests. Nobody waits there. */
+  /** False when it is too large, or the owner holds its share of the part for small requests. Nobody waits there. */
   #holdSmall(bytes: number): boolean {
     const { connection } = this;
     const { ledger } = connection;
@@ -139,7 +139,7 @@ export class LedgerLease {
     if (owner.connections === 0) ledger.forgetIdle(owner);
   }
 
-  /** A lease that has become small again, as that of a stream between its messages, counts so. */
+  /** A lease that has become small again, like that of a stream between messages, counts as small. */
   #giveLarge(large: LargeLease, bytes: number): void {
     const { ledger, owner } = this.connection;
     this.heldBytes -= bytes;

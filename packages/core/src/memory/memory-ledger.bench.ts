@@ -1,7 +1,7 @@
 /**
  * Budget: 50 ns a small request. Run with `npx vitest bench packages/core/src/memory`. One iteration of the first group is
- * 1,000 small requests, so divide by 1,000. The yardstick beside it makes the lease and counts its bytes up and down, which
- * nobody can do without. In the second group what one request gives back must cost the same whoever waits.
+ * 1,000 small requests, so divide by 1,000. The baseline beside it creates the lease and counts its bytes up and down,
+ * which no ledger can avoid. In the second group a release must cost the same however many leases wait.
  */
 import { bench, describe } from 'vitest';
 import { resolveMemoryLimits } from './memory-config.ts';
@@ -47,7 +47,7 @@ describe('1,000 small requests', () => {
 
 const kibibyte = 1024;
 
-/** So much memory that many can wait, and all of it taken that may be. */
+/** Enough memory that many can wait, all of it taken. */
 function crowdedLedger(owners: number, leasesPerOwner: number): MemoryLedger {
   const ledger = new MemoryLedger({ ...limits, sharedBytes: 2 ** 44, overdraftBytesMax: Infinity });
   for (let owner = 0; owner <= owners; owner++) {

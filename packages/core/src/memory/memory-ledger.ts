@@ -1,8 +1,8 @@
 /**
- * Who holds how much of the memory for requests, and who has to wait. Whoever takes much leaves much for the others, so
- * that no number of requests of one owner can take the memory from another: `memory-share.ts` has the rule, and what it
- * guarantees. No clock and no I/O: a lease that has to wait is told when it may go on, and who waits too long is for the
- * caller to decide.
+ * Counts who holds how much of the memory for requests, and decides who has to wait. An owner that takes much must
+ * leave much free, so that no number of requests of one owner can take the memory from another: `memory-share.ts` has
+ * the rule and its guarantee. No clock and no I/O: a lease that has to wait is told when it may continue, and the
+ * caller decides who has waited too long.
  */
 import { LargeMemory } from './large-memory.ts';
 import type { MemoryLimits } from './memory-config.ts';
@@ -48,7 +48,7 @@ export class MemoryLedger {
     return connection;
   }
 
-  /** For one request of an owner that comes through the connection of a gateway. It is not closed. */
+  /** For one request of an owner that comes through a gateway's connection. It is not closed. */
   guest(ownerName: string): LedgerConnection {
     return new LedgerConnection(this, this.#owners.get(ownerName) ?? new MemoryOwner(ownerName));
   }
@@ -59,7 +59,7 @@ export class MemoryLedger {
     this.#owners.delete(owner.name);
   }
 
-  /** The connection is to hold something: for the one owner of that name. */
+  /** The connection is about to hold something: for the one owner of that name. */
   remember(connection: LedgerConnection): MemoryOwner {
     const { owner } = connection;
     const known = this.#owners.get(owner.name);
@@ -72,7 +72,7 @@ export class MemoryLedger {
     return owner;
   }
 
-  /** Whether a lease of so many bytes with so many more is small, and within its owner's share of that part. */
+  /** Whether a lease of this size with this many bytes more is small, and within its owner's share of that part. */
   hasSmallRoom(owner: MemoryOwner, heldBytes: number, moreBytes: number): boolean {
     const { smallBytes, smallRequestBytesMax } = this.limits;
     if (heldBytes + moreBytes > smallRequestBytesMax) return false;

@@ -7,18 +7,18 @@ import type { QueueEntry, WaitQueue } from './wait-queue.ts';
 /** Everything that one owner holds, over all of its connections. */
 export class MemoryOwner implements HeapEntry, QueueEntry<MemoryOwner> {
   readonly name: string;
-  /** In each part. */
+  /** Bytes held in each part. */
   sharedBytes = 0;
   smallBytes = 0;
   completionBytes = 0;
-  /** What its leases took after they were asked to wait. */
+  /** What its leases took after they were told to wait. */
   overdraftBytes = 0;
   connections = 0;
-  /** The ledger does not know it, because it is idle. */
+  /** The ledger has no entry of it, because it is idle. */
   isForgotten: boolean = true;
-  /** Its connections with waiting leases, by what they hold. Made when the first lease waits. */
+  /** Its connections with waiting leases, by bytes held. Created when the first lease waits. */
   waiting: WaitHeap<LedgerConnection> | undefined = undefined;
-  /** Among the owners with waiting leases: by the free bytes it needs, and in the order of their turns. */
+  /** Its position among the owners with waiting leases: by the free bytes it needs, and in the order of their turns. */
   heapKey = 0;
   heapIndex = -1;
   before: MemoryOwner | undefined = undefined;
@@ -38,7 +38,7 @@ export class LedgerConnection implements HeapEntry {
   readonly ledger: MemoryLedger;
   owner: MemoryOwner;
   sharedBytes = 0;
-  /** Its waiting leases, longest first. Made when the first one waits. */
+  /** Its waiting leases, longest wait first. Created when the first one waits. */
   waiting: WaitQueue<LargeLease> | undefined = undefined;
   heapKey = 0;
   heapIndex = -1;
@@ -49,7 +49,7 @@ export class LedgerConnection implements HeapEntry {
     this.owner = owner;
   }
 
-  /** For the ledger: its owner is known until it is closed. */
+  /** For the ledger: its owner is kept until it is closed. */
   open(): void {
     this.#isOpen = true;
     this.owner.connections++;
@@ -59,7 +59,7 @@ export class LedgerConnection implements HeapEntry {
     return new LedgerLease(this, holder);
   }
 
-  /** The connection is gone; leases that are still open give back what they hold when they end. */
+  /** The connection was closed; leases that are still open release their bytes when they end. */
   close(): void {
     if (!this.#isOpen) return;
     this.#isOpen = false;

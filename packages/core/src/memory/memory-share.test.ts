@@ -21,7 +21,7 @@ test('the needed free bytes solve both rules as they are written', () => {
   }
 });
 
-test('who holds nothing needs nothing free', () => {
+test('an owner that holds nothing needs no free bytes', () => {
   expect(freeBytesNeeded(1e6, 0, 0)).toBe(0);
 });
 

@@ -5,11 +5,11 @@
  *     the owner:       O <= B           where B = F * F / S
  *     the connection:  C <= (B - O) * (B - O) / B
  *
- * Whoever takes much leaves much, and what one may have shrinks with the square of what is free. The second rule is the
+ * Whoever takes much must leave much free: a share shrinks with the square of the free bytes. The second rule is the
  * first one again, inside the owner's B, and contains it: with C = 0 it says O <= B.
  *
- * **Theorem: S / F <= 1 + (1 + d) * n** for n owners that hold anything, in whatever order they came, grew, shrank and
- * waited, where d is `overdraftShare`. Each owner adds at most 1 + d to S / F: that is all it can deny the others.
+ * **Theorem: S / F <= 1 + (1 + d) * n** for n owners that hold anything, in whatever order they arrived, grew, shrank
+ * and waited, where d is `overdraftShare`. Each owner adds at most 1 + d to S / F: that is all it can deny the others.
  *
  * Proof. Split what an owner holds into what was granted and its overdraft, each a holder of its own. Order the holders
  * by the last time they grew, and let F(i) be S less what the first i of them hold now, so F(0) = S. At that time holder i
@@ -26,15 +26,18 @@
  * theirs before the last ones are known, and 1 + 1/2 + 1/3 + ... has no bound.
  */
 
-/** An owner's overdraft is bounded by this part of its share. */
+/** An owner's overdraft is limited to this part of its share. */
 export const overdraftShare = 1 / 4;
 
-/** How many bytes must be free for a connection that holds so much, of an owner that holds so much, to be within its share. */
+/**
+ * How many bytes must be free for a connection that holds this much, of an owner that holds this much, to be within its
+ * share.
+ */
 export function freeBytesNeeded(sharedBytes: number, connectionBytes: number, ownerBytes: number): number {
   return (Math.sqrt(sharedBytes) * (Math.sqrt(connectionBytes) + Math.sqrt(connectionBytes + 4 * ownerBytes))) / 2;
 }
 
-/** Whether one that holds so much, as the only level, leaves enough free. */
+/** Whether a single level that holds this much leaves enough free. */
 export function leavesEnough(partBytes: number, heldBytes: number, freeBytes: number): boolean {
   return freeBytes >= 0 && heldBytes * partBytes <= freeBytes * freeBytes;
 }

@@ -28,7 +28,7 @@ test(`in ${seeds} worlds no byte is lost, no wake-up is missed, and no owner den
   }
 });
 
-test('half-arrived bodies do not wait for each other for ever, even if no wait is cut short', () => {
+test('half-arrived bodies do not wait for each other for ever, even without a limit on the wait', () => {
   let told = 0;
   for (let seed = 0; seed < 15; seed++) {
     const wire = { waitSteps: Infinity, stallSteps: 20 };

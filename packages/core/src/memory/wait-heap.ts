@@ -4,7 +4,7 @@ export interface HeapEntry extends IndexedEntry {
   heapKey: number;
 }
 
-/** Entries by a number, least first. */
+/** Entries by a number, smallest first. */
 export class WaitHeap<Entry extends HeapEntry> extends IndexedHeap<Entry> {
   protected override isBefore(left: Entry, right: Entry): boolean {
     return left.heapKey < right.heapKey;

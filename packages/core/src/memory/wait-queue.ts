@@ -1,10 +1,10 @@
-/** What stands in a queue knows its neighbours. */
+/** An entry of a queue, linked to its neighbours. */
 export interface QueueEntry<Entry> {
   before: Entry | undefined;
   after: Entry | undefined;
 }
 
-/** A linked list in the order of arrival: leaving from the middle costs no more than from the front. */
+/** A linked list in order of arrival: removing from the middle costs the same as from the front. */
 export class WaitQueue<Entry extends QueueEntry<Entry>> {
   first: Entry | undefined = undefined;
   #last: Entry | undefined = undefined;

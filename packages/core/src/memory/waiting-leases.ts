@@ -5,9 +5,9 @@ import { WaitHeap } from './wait-heap.ts';
 import { WaitQueue } from './wait-queue.ts';
 
 /**
- * The leases that wait, such that the one that could go on first is at hand. How many bytes must be free for a lease
- * depends on its owner and connection alone, so owners are sorted by that number: memory that somebody else gives back is
- * compared with the least of them, however many wait. What an owner or connection takes or gives back itself moves it.
+ * The waiting leases, ordered so that the one that could continue first is found at once. How many bytes must be free
+ * for a lease depends on its owner and connection alone, so owners are sorted by that number: bytes released by others
+ * are compared with the smallest one, however many wait. What an owner or connection takes or releases itself moves it.
  */
 export class WaitingLeases {
   readonly #sharedBytes: number;
@@ -16,7 +16,7 @@ export class WaitingLeases {
   readonly #turns = new WaitQueue<MemoryOwner>();
   count = 0;
 
-  /** A lease goes on when `promiseBytes` more would be within its share. */
+  /** A lease continues when `promiseBytes` more would be within its share. */
   constructor(sharedBytes: number, promiseBytes: number) {
     this.#sharedBytes = sharedBytes;
     this.#promiseBytes = promiseBytes;
@@ -44,20 +44,20 @@ export class WaitingLeases {
     this.#sort(owner);
   }
 
-  /** Its connection or its owner holds more or less than before. */
+  /** The bytes held by its connection or its owner changed. */
   move(connection: LedgerConnection): void {
     const { owner } = connection;
     if (connection.heapIndex !== -1) owner.waiting?.put(connection, connection.sharedBytes);
     if (owner.heapIndex !== -1) this.#sort(owner);
   }
 
-  /** The lease that needs least, if so much is enough for it. It stays until it is removed. */
+  /** The lease that needs least, if this many bytes are enough for it. It stays until it is removed. */
   firstWithin(freeBytes: number): LargeLease | undefined {
     const owner = this.#owners.first;
     return owner !== undefined && owner.heapKey <= freeBytes ? longestOf(owner) : undefined;
   }
 
-  /** Owners take turns, so that many waiting leases of one do not stand before those of another. */
+  /** Owners take turns, so that many waiting leases of one do not delay those of another. */
   nextTurn(heldBytesMax: number): LargeLease | undefined {
     for (let owner = this.#turns.first; owner !== undefined; owner = owner.after) {
       const large = longestOf(owner);
@@ -82,7 +82,7 @@ export class WaitingLeases {
   }
 }
 
-/** Of the connection that holds least, the lease that has waited longest. */
+/** The lease that has waited longest, of the connection that holds least. */
 function longestOf(owner: MemoryOwner): LargeLease {
   return owner.waiting?.first?.waiting?.first as LargeLease;
 }

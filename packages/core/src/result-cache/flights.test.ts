@@ -6,7 +6,7 @@ import { isFailureOfRequest } from './shared-failure.ts';
 
 const roomy = { followersMax: 100, followerBytesMax: 10_000 };
 
-test('the first of identical requests leads, the others follow, and all hear of the answer in their order', () => {
+test('the first of identical requests leads, the others follow, and all get the answer in order', () => {
   const flights = new Flights<string>(roomy);
   expect(flights.join('k', 'first', 10)).toBe('lead');
   expect(flights.join('k', 'second', 10)).toBe('follow');
@@ -15,7 +15,7 @@ test('the first of identical requests leads, the others follow, and all hear of 
   expect(flights).toMatchObject({ size: 1, followers: 0, followerBytes: 0 });
 });
 
-test('a leader that goes away leaves the run to the others; the last one ends the flight', () => {
+test('when a leader disconnects the run continues for the others; the last one ends the flight', () => {
   const flights = new Flights<string>(roomy);
   flights.join('k', 'leader', 10);
   flights.join('k', 'follower', 10);
@@ -24,7 +24,7 @@ test('a leader that goes away leaves the run to the others; the last one ends th
   expect(flights.join('k', 'later', 10)).toBe('lead');
 });
 
-test('a failure of the request itself is told to everyone', () => {
+test('a failure caused by the request itself goes to everyone', () => {
   const flights = new Flights<string>(roomy);
   flights.join('k', 'leader', 10);
   flights.join('k', 'follower', 10);
@@ -32,7 +32,7 @@ test('a failure of the request itself is told to everyone', () => {
   expect(flights.size).toBe(0);
 });
 
-test('any other failure is told to the leader, and the oldest of the others leads', () => {
+test('any other failure goes to the leader, and the oldest of the others leads', () => {
   const flights = new Flights<string>(roomy);
   for (const waiter of ['leader', 'second', 'third']) flights.join('k', waiter, 10);
   expect(flights.failed('k', false)).toEqual({ told: ['leader'], next: 'second' });
@@ -59,7 +59,7 @@ test('more followers than the limit, or more of their bytes, are run alone', () 
   expect(['a', 'b', 'c'].map((waiter) => byBytes.join('k', waiter, 10))).toEqual(['lead', 'follow', 'alone']);
 });
 
-test('what a caller or the moment caused is not a failure of the request', () => {
+test('failures caused by a caller or by load are not failures of the request', () => {
   const shared = Object.keys(errorCatalogue).filter((code) => isFailureOfRequest(code as keyof typeof errorCatalogue));
   expect(new Set(shared)).toEqual(
     new Set(['inference-failed', 'invalid-request', 'poison-request', 'run-time-limit', 'unsupported']),

@@ -1,7 +1,6 @@
 /**
- * Identical requests that are on their way at the same time: one is run, its leader's, and the others follow it. A
- * flight is as long in the air as somebody waits for it, whoever that is: a leader that goes away leaves the run to the
- * others.
+ * Identical requests in flight at the same time: one is run, its leader's, and the others follow it. A flight lasts as
+ * long as somebody waits for it, whoever that is: when the leader disconnects, the run continues for the others.
  */
 import { assert } from '../assert.ts';
 
@@ -12,16 +11,16 @@ export interface FlightLimits {
   readonly followerBytesMax: number;
 }
 
-/** What becomes of those who waited for a run that failed. */
+/** What happens to the waiters of a run that failed. */
 export interface FailedFlight<Waiter> {
-  /** These are told the failure. */
+  /** These get the failure. */
   readonly told: readonly Waiter[];
-  /** The new leader of those who still wait: its request is to be run now. */
+  /** The new leader of the remaining waiters: its request is run now. */
   readonly next: Waiter | undefined;
 }
 
 interface Flight<Waiter> {
-  /** Whose request is run; undefined once it has gone away. */
+  /** Whose request is run; undefined once it has disconnected. */
   leader: Waiter | undefined;
   /** In the order of their arrival, the leader included; with the bytes that each holds. */
   readonly waiters: Map<Waiter, number>;
@@ -45,14 +44,14 @@ export class Flights<Waiter> {
     return this.#followerBytes;
   }
 
-  /** Flights in the air. */
+  /** Number of flights. */
   get size(): number {
     return this.#flights.size;
   }
 
   /**
-   * `lead`: the request is to be run, and whoever comes with the same key follows it. `follow`: it waits for one that
-   * runs. `alone`: too many follow already, so it is to be run for itself, where the queue's own bounds hold.
+   * `lead`: run the request; later ones with the same key follow it. `follow`: it waits for one that runs. `alone`: too
+   * many follow already, so run it by itself, under the limits of the queue.
    */
   join(key: string, waiter: Waiter, bytes: number): 'lead' | 'follow' | 'alone' {
     const flight = this.#flights.get(key);
@@ -68,7 +67,7 @@ export class Flights<Waiter> {
     return 'follow';
   }
 
-  /** The waiter has gone away. True: it was the last one, so the flight is over and its run is wanted by nobody. */
+  /** The waiter has disconnected. True: it was the last one, so the flight is over and nobody needs its run. */
   leave(key: string, waiter: Waiter): boolean {
     const flight = this.#mustFly(key);
     if (flight.leader === waiter) flight.leader = undefined;
@@ -79,13 +78,13 @@ export class Flights<Waiter> {
     return true;
   }
 
-  /** Whoever waits for longest. */
+  /** The longest waiting one. */
   takeOldest(key: string): Waiter | undefined {
     for (const waiter of this.#flights.get(key)?.waiters.keys() ?? []) return waiter;
     return undefined;
   }
 
-  /** The run was answered: everyone who waits, in the order of their arrival. */
+  /** The run was answered: returns all waiters in the order of their arrival. */
   answered(key: string): readonly Waiter[] {
     const flight = this.#mustFly(key);
     this.#flights.delete(key);
@@ -93,8 +92,8 @@ export class Flights<Waiter> {
   }
 
   /**
-   * The run failed. A failure that is about the request itself would meet every follower, so all are told. Any other
-   * (a queue that was full, a worker that died, a limit of the leader's own) is the leader's alone: the oldest of the
+   * The run failed. A failure caused by the request itself would meet every follower, so all get it. Any other
+   * (a full queue, a dead worker, a limit of the leader's own) concerns the leader alone: the oldest of the
    * others leads now.
    */
   failed(key: string, isAboutRequest: boolean): FailedFlight<Waiter> {
@@ -131,7 +130,7 @@ export class Flights<Waiter> {
 
   #mustFly(key: string): Flight<Waiter> {
     const flight = this.#flights.get(key);
-    assert(flight !== undefined, 'the flight is in the air');
+    assert(flight !== undefined, 'the flight exists');
     return flight;
   }
 }

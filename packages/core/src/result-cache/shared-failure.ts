@@ -1,6 +1,6 @@
 import type { ErrorCode } from '@millrace/protocol';
 
-/** Failures that an identical request would meet again. A code that is not here is taken for bad luck of one attempt. */
+/** Failures that an identical request would meet again. Any other code is taken as specific to one attempt. */
 const aboutRequest: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'invalid-request',
   'inference-failed',
@@ -9,7 +9,7 @@ const aboutRequest: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'unsupported',
 ]);
 
-/** Whether a run's failure says something of the request itself, and so of every request that is identical to it. */
+/** Whether a run's failure was caused by the request itself, and so applies to every identical request. */
 export function isFailureOfRequest(code: ErrorCode): boolean {
   return aboutRequest.has(code);
 }

@@ -7,7 +7,7 @@ function storeFor(entries: number, bytes: number, ageMsMax = Number.POSITIVE_INF
   return new StoredResults({ bytesMax: entries * (bytes + entryOverheadBytes), entryBytesMax: bytes, ageMsMax });
 }
 
-test('a result over the limit of one entry, or over the whole, is not kept', () => {
+test('a result over the limit of one entry, or of the cache, is not cached', () => {
   const limits = { bytesMax: 2000, entryBytesMax: 1000, ageMsMax: Number.POSITIVE_INFINITY };
   expect(new StoredResults(limits).keeps(1000)).toBe(true);
   expect(new StoredResults(limits).keeps(1001)).toBe(false);
@@ -15,7 +15,7 @@ test('a result over the limit of one entry, or over the whole, is not kept', () 
   expect(new StoredResults({ ...limits, bytesMax: 0 }).keeps(0)).toBe(false);
 });
 
-test('what was used longest ago makes room first, and being asked for is being used', () => {
+test('the least recently used entry is evicted first, and a lookup counts as use', () => {
   const store = storeFor(2, 10);
   store.put('a', 'o', 'm', 'A', 10, 0);
   store.put('b', 'o', 'm', 'B', 10, 0);
@@ -35,7 +35,7 @@ test('an entry older than the limit counts as absent, however often it was used'
   expect(store).toMatchObject({ entries: 0, bytes: 0, evictions: 1 });
 });
 
-test('a flush forgets the groups that are meant and says how many entries there were', () => {
+test('a flush removes the matching groups and returns how many entries there were', () => {
   const store = storeFor(3, 10);
   store.put('a', 'o', 'm', 'A', 10, 0);
   store.put('b', 'o', 'n', 'B', 10, 0);
@@ -46,7 +46,7 @@ test('a flush forgets the groups that are meant and says how many entries there 
   expect(store).toMatchObject({ entries: 0, bytes: 0, evictions: 0 });
 });
 
-test('an owner that floods the cache makes room among its own once it has its share', () => {
+test('an owner that floods the cache evicts its own entries once it has its share', () => {
   const store = storeFor(8, 10);
   for (let index = 0; index < 4; index++) store.put(`quiet ${index}`, 'quiet', 'm', 'Q', 10, 0);
   for (let index = 0; index < 100; index++) store.put(`loud ${index}`, 'loud', 'm', 'L', 10, 0);
@@ -55,7 +55,7 @@ test('an owner that floods the cache makes room among its own once it has its sh
   expect(store).toMatchObject({ entries: 8, owners: 2 });
 });
 
-test('an owner that came first keeps no more than its share once another one asks for room', () => {
+test('an owner that came first keeps no more than its share once another one needs room', () => {
   const store = storeFor(8, 10);
   for (let index = 0; index < 8; index++) store.put(`first ${index}`, 'first', 'm', 'F', 10, 0);
   for (let index = 0; index < 8; index++) store.put(`second ${index}`, 'second', 'm', 'S', 10, 0);
@@ -64,7 +64,7 @@ test('an owner that came first keeps no more than its share once another one ask
   expect([kept('first').length, kept('second').length]).toEqual([4, 4]);
 });
 
-test('of many owners with one result each, the least recently used makes room', () => {
+test('of many owners with one result each, the least recently used is evicted', () => {
   const store = storeFor(200, 10);
   for (let index = 0; index < 1000; index++) store.put(`key ${index}`, `owner ${index}`, 'm', 'V', 10, 0);
   expect(store).toMatchObject({ entries: 200, owners: 200, evictions: 800 });
@@ -139,7 +139,7 @@ class PlainStore {
   }
 }
 
-test('whatever is put, taken and flushed, it holds what the plainest cache holds, within its bytes', () => {
+test('after any puts, lookups and flushes it equals a simple reference cache, within its bytes', () => {
   const key = fc.constantFrom('a', 'b', 'c', 'd', 'e');
   const step = fc.oneof(
     fc.record({ kind: fc.constant('put' as const), key, bytes: fc.nat(1500), pause: fc.nat(20) }),

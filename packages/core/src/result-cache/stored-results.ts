@@ -1,26 +1,26 @@
 /**
- * Which results are kept: the most recently used ones, within a number of bytes and, where one is set, an age. Where
- * there is not enough for all, an owner that has its share makes room among its own.
+ * Which results are cached: the most recently used ones, within a number of bytes and, if set, an age. When the cache
+ * is full, an owner that has its share evicts its own entries.
  */
 import { copyOfText } from '@millrace/protocol';
 import { assert } from '../assert.ts';
 
-/** What an entry costs beside its value: its key, its place in the table, the objects around its bytes. */
+/** Cost of an entry beside its value: its key, its entry in the table, the objects around its bytes. */
 export const entryOverheadBytes = 512;
 
 export interface StoredResultsLimits {
   /** Of all entries together, their overhead included. */
   readonly bytesMax: number;
-  /** A larger result is not kept: it would drive out many that are of more use. */
+  /** A larger result is not cached: it would evict many that are more useful. */
   readonly entryBytesMax: number;
-  /** An older entry counts as absent; Infinity: entries do not age. */
+  /** An older entry counts as absent; Infinity: entries do not expire. */
   readonly ageMsMax: number;
 }
 
-/** So many of the least recently used are looked at for one whose owner has more than its share. */
-const evictionLookMax = 64;
+/** How many of the least recently used entries are checked for one whose owner has more than its share. */
+const evictionChecksMax = 64;
 
-/** What is kept for one owner. */
+/** The entries of one owner. */
 class OwnerResults {
   readonly name: string;
   bytes = 0;
@@ -40,7 +40,7 @@ interface Entry<Value, Group> {
   readonly storedAt: number;
 }
 
-/** Values under keys, each of an owner whose share it counts against and of a group by which it can be forgotten. */
+/** Values by key, each with an owner whose share it counts against and a group by which it can be removed. */
 export class StoredResults<Value, Group> {
   readonly #limits: StoredResultsLimits;
   /** The least recently used first: a map keeps the order in which its keys were set. */
@@ -67,22 +67,22 @@ export class StoredResults<Value, Group> {
     return this.#owners.size;
   }
 
-  /** Entries that made room for others, or had grown too old, since the beginning. */
+  /** Entries evicted or expired since the beginning. */
   get evictions(): number {
     return this.#evictions;
   }
 
-  /** Whether a result of this size would be kept at all. */
+  /** Whether a result of this size would be cached at all. */
   keeps(bytes: number): boolean {
     return bytes <= this.#limits.entryBytesMax && bytes + entryOverheadBytes <= this.#limits.bytesMax;
   }
 
-  /** Whether a value is kept under the key; asking is not using. */
+  /** Whether a value is cached under the key; asking is not using. */
   has(key: string): boolean {
     return this.#entries.has(key);
   }
 
-  /** The value under the key, which is thereby the most recently used one. */
+  /** The value under the key, which becomes the most recently used one. */
   take(key: string, now: number): Value | undefined {
     const entry = this.#entries.get(key);
     if (entry === undefined) return undefined;
@@ -97,9 +97,9 @@ export class StoredResults<Value, Group> {
     return entry.value;
   }
 
-  /** Keeps a value that `keeps` has said yes to. */
+  /** Caches a value of a size that `keeps` accepts. */
   put(key: string, owner: string, group: Group, value: Value, valueBytes: number, now: number): void {
-    assert(this.keeps(valueBytes), 'only what may be kept is put');
+    assert(this.keeps(valueBytes), 'the value is within the limits');
     const bytes = valueBytes + entryOverheadBytes;
     const replaced = this.#entries.get(key);
     if (replaced !== undefined) this.#remove(key, replaced);
@@ -119,7 +119,7 @@ export class StoredResults<Value, Group> {
     this.#bytes += bytes;
   }
 
-  /** Forgets the entries of the groups that are meant; how many there were. */
+  /** Removes the entries of the matching groups; returns how many there were. */
   flush(isMeant: (group: Group) => boolean): number {
     let flushed = 0;
     for (const [key, entry] of this.#entries) {
@@ -130,20 +130,20 @@ export class StoredResults<Value, Group> {
     return flushed;
   }
 
-  /** Who puts makes room itself once it has its share, and never takes from those who have less than theirs. */
+  /** An owner with its share or more evicts its own entries, and never those of owners below their share. */
   #takeToEvict(owner: string, bytes: number): string {
     const own = this.#owners.get(owner);
     const share = this.#limits.bytesMax / (this.#owners.size + (own === undefined ? 1 : 0));
     if (own !== undefined && own.bytes + bytes > share) for (const key of own.keys) return key;
-    let looked = 0;
+    let checked = 0;
     let oldest: string | undefined;
     for (const [key, entry] of this.#entries) {
       if (entry.owner.bytes > share) return key;
       oldest ??= key;
-      looked += 1;
-      if (looked === evictionLookMax) break;
+      checked += 1;
+      if (checked === evictionChecksMax) break;
     }
-    assert(oldest !== undefined, 'where there is no room, something is kept');
+    assert(oldest !== undefined, 'a full cache has an entry');
     return oldest;
   }
 

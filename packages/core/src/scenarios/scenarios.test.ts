@@ -20,11 +20,11 @@ describe('scenario', () => {
   test('a wrong action in a file is noticed', () => {
     const story = 'request-arrived 1 mlp\n----\n';
     expect(runScenario(`${story}drained\n`)).toBe(
-      `${story}refuse 1 unknown-model: no model mlp is served here; check its name and version\n`,
+      `${story}refuse 1 unknown-model: this server does not serve model mlp; check its name and version\n`,
     );
   });
 
-  test('a line that is no event is refused with its text', () => {
+  test('a line that is not an event is refused with its text', () => {
     expect(() => runScenario('worker-gnoe 1\n----\n')).toThrow('no such event: "worker-gnoe 1"');
   });
 });

@@ -1,6 +1,6 @@
 import type { SchedulerAction } from '../events.ts';
 
-/** Actions in the order they were decided. Two arrays take turns, so that a steady state allocates none. */
+/** Actions in the order they were decided. Two arrays are used in turn, so that a steady state allocates none. */
 export class ActionList {
   #filling: SchedulerAction[] = [];
   #lent: SchedulerAction[] = [];
@@ -9,7 +9,7 @@ export class ActionList {
     this.#filling.push(action);
   }
 
-  /** What was added since the last call. Valid until the next call; adding meanwhile does no harm. */
+  /** The actions added since the last call. Valid until the next call, also while more are added. */
   take(): readonly SchedulerAction[] {
     const taken = this.#filling;
     this.#lent.length = 0;

@@ -26,59 +26,59 @@ export interface DispatcherParts {
   readonly config: SchedulerConfig;
 }
 
-/** Brings waiting requests and free workers together, and knows the batches that are out. */
+/** Matches waiting requests with free workers, and tracks the batches in flight. */
 export class Dispatcher {
-  readonly #room: DispatcherParts;
+  readonly #parts: DispatcherParts;
   readonly #batches = new Map<BatchId, Batch>();
-  /** Models for which something changed since the last dispatching: only these can have work for a free worker. */
+  /** Models for which something changed since the last dispatch: only these can have work for a free worker. */
   readonly #candidates: ModelEntry[] = [];
   /** Models whose next batch is held back. */
   #held: ModelEntry[] = [];
   #batchCount = 0;
 
-  constructor(room: DispatcherParts) {
-    this.#room = room;
+  constructor(parts: DispatcherParts) {
+    this.#parts = parts;
   }
 
   get outstandingCount(): number {
     return this.#batches.size;
   }
 
-  /** When the next batch that is held back has to go. */
+  /** When the next held batch must be dispatched. */
   get heldUntil(): number {
     let until = Number.POSITIVE_INFINITY;
     for (const model of this.#held) until = Math.min(until, model.heldUntil);
     return until;
   }
 
-  /** To be called when requests or workers of the model came. */
+  /** Call it when the model gets new requests or workers. */
   markCandidate(model: ModelEntry): void {
     if (model.isCandidate || model.queue.requestCount === 0) return;
     model.isCandidate = true;
     this.#candidates.push(model);
   }
 
-  /** To be called when what waits changed otherwise: what is left may be a batch that there is no reason to hold back. */
+  /** Call it when the queue changed otherwise: there may be no reason any more to hold the rest back. */
   reviewHold(model: ModelEntry): void {
-    // Of a concurrent model the last suspect may have left.
+    // The last suspect of a concurrent model may have left.
     if (model.heldUntil !== Number.POSITIVE_INFINITY || model.policy.isConcurrent) this.markCandidate(model);
   }
 
-  /** To be called after whatever may change a worker's room. True when it has room again: its models are candidates. */
+  /** Call it after anything that may change a worker's room. True when it has room again: its models are candidates. */
   refreshCredit(worker: WorkerEntry): boolean {
-    if (!this.#room.workers.refresh(worker)) return false;
+    if (!this.#parts.workers.refresh(worker)) return false;
     for (const { model } of worker.instances) this.markCandidate(model);
     return true;
   }
 
   /**
-   * Afterwards no worker with room serves a model for which anything waits, but for batches that are held back as their
-   * model asks; where room is what counts, none is.
+   * Afterwards no worker with room serves a model with waiting requests, except for batches that are held back by their
+   * model's policy; with `mayHold` false none is.
    */
   dispatchWaiting(nowMs: number, mayHold: boolean): void {
     if (this.#held.length > 0) this.#release(nowMs, mayHold);
     const candidates = this.#candidates;
-    const { workers } = this.#room;
+    const { workers } = this.#parts;
     while (candidates.length > 0 && workers.freeCount > 0) {
       const model = this.#nextModel(nowMs);
       const instance = model.queue.requestCount === 0 ? undefined : chooseInstance(model, nowMs);
@@ -89,24 +89,24 @@ export class Dispatcher {
         this.#dispatch(instance, entries, nowMs);
       }
     }
-    // No worker has room for the rest. They are candidates again when one gets it.
+    // No worker has room for the rest. They are candidates again when one has.
     for (const model of candidates) model.isCandidate = false;
     candidates.length = 0;
   }
 
-  /** Undefined: it has ended, or never was. */
+  /** Undefined: it has ended, or never existed. */
   takeOutstanding(id: BatchId): Batch | undefined {
     return this.#batches.get(id);
   }
 
-  /** The outstanding batch of that id, off its worker; undefined when there is none, so that nothing counts twice. */
+  /** Removes the batch of that id from its worker; undefined when it is not in flight, so that nothing counts twice. */
   takeEnded(id: BatchId, nowMs: number): Batch | undefined {
     const batch = this.#batches.get(id);
     if (batch === undefined) return undefined;
     batch.ranMs = batch.worker.ranMs(batch, nowMs);
     this.forget(batch, batch.ranMs);
     batch.worker.end(batch, nowMs);
-    this.#room.runClock.note(batch.worker);
+    this.#parts.runClock.note(batch.worker);
     const isRoomNew = this.refreshCredit(batch.worker);
     if (!isRoomNew && batch.worker.outstanding.length === 0) this.#markSuspected(batch.worker);
     return batch;
@@ -117,19 +117,19 @@ export class Dispatcher {
     for (const { model } of worker.instances) if (model.queue.isSuspectNext) this.markCandidate(model);
   }
 
-  /** The batch is out no more; `ranMs`: what it has had of its worker's time. */
+  /** The batch is no longer in flight; `ranMs`: the worker time it used. */
   forget(batch: Batch, ranMs: number): void {
     this.#batches.delete(batch.id);
     batch.model.batchCount -= 1;
     batch.model.outstandingRows -= batch.rows;
     batch.model.share.settle(batch.chargedMs, ranMs, batch.rows);
-    this.#room.models.forgetIfOver(batch.model);
+    this.#parts.models.forgetIfOver(batch.model);
   }
 
-  /** Makes candidates of the models whose batch is held back no longer. */
+  /** Makes candidates of the models whose batch is no longer held back. */
   #release(nowMs: number, mayHold: boolean): void {
     this.#held = this.#held.filter((model) => {
-      if (mayHold && model.heldUntil > nowMs && model.queue.requestCount > 0 && this.#room.drain.isOpen) return true;
+      if (mayHold && model.heldUntil > nowMs && model.queue.requestCount > 0 && this.#parts.drain.isOpen) return true;
       model.heldUntil = Number.POSITIVE_INFINITY;
       this.markCandidate(model);
       return false;
@@ -141,7 +141,7 @@ export class Dispatcher {
     model.heldUntil = until;
   }
 
-  /** The candidate whose head has waited longest, among those that have not used up their share of worker time. */
+  /** The candidate whose first request has waited longest, among those with worker time left in their share. */
   #nextModel(nowMs: number): ModelEntry {
     const candidates = this.#candidates;
     const [only] = candidates;
@@ -149,7 +149,7 @@ export class Dispatcher {
     return oldestInCredit(candidates) ?? this.#addRounds(nowMs);
   }
 
-  /** Whether another model wants the same worker now, so that what this one uses of it is at the other's expense. */
+  /** Whether another model wants the same worker now, so that this one uses it at the other's expense. */
   #isContended({ model, worker }: InstanceEntry): boolean {
     for (const other of this.#candidates) {
       if (other === model || other.queue.requestCount === 0) continue;
@@ -158,11 +158,11 @@ export class Dispatcher {
     return false;
   }
 
-  /** New rounds for all that have used up their share; returns who is the first to be within it. */
+  /** Starts new rounds for all that have used up their share; returns the first model with share left. */
   #addRounds(nowMs: number): ModelEntry {
     const candidates = this.#candidates;
-    // Only who could use a worker now takes part in the new rounds; others would save up.
-    const quantumMs = this.#room.config.modelQuantumMs;
+    // Only models that could use a worker now take part in the new rounds; others would save up.
+    const quantumMs = this.#parts.config.modelQuantumMs;
     const able = candidates.filter((model) => model.queue.requestCount > 0 && chooseInstance(model, nowMs));
     const rounds = Math.min(...able.map((model) => model.share.roundsToCredit(quantumMs)));
     for (const model of able) model.share.addRounds(rounds, quantumMs);
@@ -180,9 +180,9 @@ export class Dispatcher {
   #takeEntries(instance: InstanceEntry, nowMs: number, mayHold: boolean): RequestEntry[] | undefined {
     const { model, priorityMax } = instance;
     const { queue, policy } = model;
-    const { requests, drain, config } = this.#room;
+    const { requests, drain, config } = this.#parts;
     let entries: RequestEntry[];
-    // Of a model that gets no new requests nothing is held back for more, and from an instance kept for the urgent neither.
+    // Nothing is held back for a model that gets no new requests, nor on an instance reserved for urgent ones.
     const isForAll = priorityMax >= queue.levels.length;
     if (policy.delayMs > 0 && isForAll && mayHold && drain.isOpen && !model.isRetired) {
       const decision = decideHold(queue, policy, config.lookAheadMax, nowMs);
@@ -205,7 +205,7 @@ export class Dispatcher {
 
   #dispatch(instance: InstanceEntry, entries: RequestEntry[], nowMs: number): void {
     const { model, worker } = instance;
-    const { actions, runClock } = this.#room;
+    const { actions, runClock } = this.#parts;
     this.#batchCount += 1;
     const batch = new Batch(this.#batchCount, instance, entries, nowMs);
     this.#batches.set(batch.id, batch);
@@ -230,7 +230,7 @@ function oldestInCredit(models: readonly ModelEntry[]): ModelEntry | undefined {
   let bestArrival = Number.POSITIVE_INFINITY;
   for (const model of models) {
     if (!model.share.isInCredit) continue;
-    // One without any comes first, to be struck off.
+    // One without any comes first, so that it is removed.
     const arrival = model.queue.head?.arrival ?? -1;
     if (arrival < bestArrival) {
       bestArrival = arrival;

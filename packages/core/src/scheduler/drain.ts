@@ -1,4 +1,4 @@
-/** The end of service: open, then draining while what was admitted finishes, then drained, which is said once. */
+/** The states of a drain: open, then draining while admitted requests finish, then drained, which is reported once. */
 export class Drain {
   #state: 'open' | 'draining' | 'drained' = 'open';
 
@@ -10,7 +10,7 @@ export class Drain {
     if (this.#state === 'open') this.#state = 'draining';
   }
 
-  /** True the first time that a drain finds nothing left. */
+  /** True the first time that a draining scheduler has nothing left. */
   isNowDone(isEmpty: boolean): boolean {
     if (this.#state !== 'draining' || !isEmpty) return false;
     this.#state = 'drained';

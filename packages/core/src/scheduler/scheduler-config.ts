@@ -9,13 +9,15 @@ export interface SchedulerConfig {
   readonly callerRequestsMax: number;
   /** Bytes of inputs that may wait in the queues of all models together. */
   readonly waitingBytesMax: number;
-  /** Requests of one queue that are looked at to fill a batch. */
+  /** Requests of one queue that are checked to fill a batch. */
   readonly lookAheadMax: number;
-  /** Worker time, in milliseconds, that a model of weight 1 may use before others that want the same workers have theirs. */
+  /**
+   * Worker time, in milliseconds, that a model of weight 1 may use before others that want the same workers get theirs.
+   */
   readonly modelQuantumMs: number;
   readonly modelsMax: number;
   readonly workersMax: number;
-  /** A worker that asks for more gets this many: its batches would only wait there instead of here. */
+  /** A worker that offers more credit gets this many: further batches would only wait there instead of here. */
   readonly batchesPerWorkerMax: number;
   readonly retry: RetryPolicy;
   readonly breaker: BreakerPolicy;

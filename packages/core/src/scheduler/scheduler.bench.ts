@@ -1,7 +1,7 @@
 /**
  * Budget: 3 µs a request for arrival, dispatch and answer together. Run with `npx vitest bench packages/core/src`.
- * One iteration is one turn of 64 requests, so divide by 64. The yardstick beside it does what no scheduler can do
- * without: remember 64 requests by id and hand them out in one array.
+ * One iteration is one turn of 64 requests, so divide by 64. The baseline beside it does what no scheduler can
+ * avoid: keep 64 requests by id and return them in one array.
  */
 import { bench, describe } from 'vitest';
 import type { ArrivedRequest, SchedulerAction } from '../events.ts';

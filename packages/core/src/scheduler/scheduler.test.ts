@@ -70,7 +70,7 @@ describe('limits', () => {
     expect(pumped(scheduler).filter((kind) => kind === 'dispatch')).toHaveLength(dispatched);
   });
 
-  test('requests that come back from a dead worker are not refused by a queue that filled up meanwhile', () => {
+  test('requests that return from a dead worker are not refused by a queue that filled up meanwhile', () => {
     const scheduler = schedulerWith();
     scheduler.handle({ kind: 'model-added', model: 'mlp', policy: { ...policy, queueRequestsMax: 2 } }, 0);
     scheduler.handle({ kind: 'worker-serves', worker: 1, model: 'mlp', priorityMax: Infinity }, 0);
@@ -96,7 +96,9 @@ describe('the caller is wrong', () => {
     const scheduler = schedulerWith();
     expect(() => arrive(scheduler, 1, { rows: 0 })).toThrow('at least one row');
     const none = { ...policy, rowsMax: 0 };
-    expect(() => scheduler.handle({ kind: 'model-added', model: 'none', policy: none }, 0)).toThrow('at least one row');
+    expect(() => scheduler.handle({ kind: 'model-added', model: 'none', policy: none }, 0)).toThrow(
+      'rowsMax and queueRequestsMax are at least 1',
+    );
   });
 });
 
@@ -128,7 +130,7 @@ test('the counts follow a request from queue to worker to answer', () => {
   expect(scheduler.counts()).toMatchObject({ ...still, waitingRequests: 0, runningRequests: 0, outstandingBatches: 0 });
 });
 
-test('a stream of short requests with long deadlines seldom asks to be woken', () => {
+test('a stream of short requests with long deadlines seldom requests a wake-up', () => {
   const scheduler = schedulerWith();
   scheduler.handle({ kind: 'worker-serves', worker: 1, model: 'mlp', priorityMax: Infinity }, 0);
   scheduler.handle({ kind: 'worker-credit', worker: 1, batchesMax: 1 }, 0);

@@ -31,7 +31,7 @@ export interface SchedulerCounts {
   readonly runningRequests: number;
   readonly outstandingBatches: number;
   readonly workers: number;
-  /** Those included that were removed and still have batches out. */
+  /** Includes models that were removed with batches still in flight. */
   readonly models: number;
 }
 
@@ -88,7 +88,7 @@ export class Scheduler {
     });
   }
 
-  /** Takes note of what happened. What waits is dispatched by `pump`, or earlier when a queue would overflow. */
+  /** Records what happened. Waiting requests are dispatched by `pump`, or earlier when a queue would overflow. */
   handle(event: SchedulerEvent, nowMs: number): void {
     switch (event.kind) {
       case 'request-arrived':
@@ -140,7 +140,9 @@ export class Scheduler {
     }
   }
 
-  /** The event `request-arrived`, as a call: it comes for every request, and an object to carry it would be made each time. */
+  /**
+   * The event `request-arrived`, as a call: it comes for every request, and an event object for each would be garbage.
+   */
   admit(arrived: ArrivedRequest, nowMs: number): void {
     assert(arrived.rows >= 1, 'a request has at least one row');
     assert(!this.#requests.has(arrived.request), 'a request id is used once at a time');
@@ -161,7 +163,7 @@ export class Scheduler {
   }
 
   /**
-   * Gives every free worker what waits for it. To be called once after the events of a turn: requests that came in
+   * Dispatches waiting requests to every free worker. Call it once after the events of a turn: requests that arrived
    * together then share batches, and an idle worker waits no longer than the turn.
    */
   pump(nowMs: number): void {
@@ -172,15 +174,15 @@ export class Scheduler {
     if (this.#drain.isNowDone(isEmpty)) this.#actions.add({ kind: 'drained' });
     const dueAt = Math.min(
       this.#requests.deadlines.soonestAt,
-      this.#runClock.lookAt,
-      this.#probation.lookAt,
+      this.#runClock.checkAt,
+      this.#probation.checkAt,
       this.#dispatcher.heldUntil,
     );
     const wakeAt = this.#wakeUp.takeTime(dueAt, nowMs);
     if (wakeAt !== undefined) this.#actions.add({ kind: 'wake-at', at: wakeAt });
   }
 
-  /** The actions since the last call, in order. The array is used again: it is valid until the next call. */
+  /** The actions since the last call, in order. The array is reused: it is valid until the next call. */
   takeActions(): readonly SchedulerAction[] {
     return this.#actions.take();
   }
@@ -203,7 +205,7 @@ export class Scheduler {
     return known === undefined || (known.queue.requestCount === 0 && known.batchCount === 0);
   }
 
-  /** Requests that wait for the model; 0 for one that is not known. */
+  /** Requests that wait for the model; 0 for an unknown one. */
   waitingFor(model: ModelKey): number {
     return this.#models.takeKnown(model)?.queue.requestCount ?? 0;
   }
@@ -229,7 +231,7 @@ export class Scheduler {
     else this.#endings.abandon(entry, { code: 'cancelled', message: 'the caller cancelled the request' });
   }
 
-  /** What time alone has changed. */
+  /** Handles what is due by time alone. */
   #expire(nowMs: number): void {
     for (const { model } of this.#probation.due(this.#workers.values(), nowMs)) this.#dispatcher.markCandidate(model);
     const { deadlines } = this.#requests;
@@ -247,10 +249,10 @@ export class Scheduler {
 
   #credited(id: WorkerId, batchesMax: number, nowMs: number): void {
     const worker = this.#workers.entryOf(id, nowMs);
-    // Written so that a count that is no number means none.
+    // Written so that NaN means none.
     worker.batchesMax = batchesMax >= 1 ? Math.min(Math.floor(batchesMax), this.#config.batchesPerWorkerMax) : 0;
     this.#dispatcher.refreshCredit(worker);
-    // One that takes nothing any more may have been the only one that was trusted.
+    // A worker that accepts nothing any more may have had the only closed instance.
     for (const { model } of worker.instances) this.#dispatcher.markCandidate(model);
   }
 

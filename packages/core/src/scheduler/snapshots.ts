@@ -1,4 +1,4 @@
-/** What the scheduler tells those who look at it from outside. */
+/** The scheduler's state as metrics and management read it. */
 import type { ModelKey, WorkerId } from '../events.ts';
 import type { BreakerState } from './instances/circuit-breaker.ts';
 import type { InstanceEntry } from './instances/instance-entry.ts';
@@ -10,7 +10,7 @@ export interface InstanceSnapshot {
   readonly model: ModelKey;
   readonly breaker: BreakerState;
   readonly outstandingBatches: number;
-  /** Milliseconds of one row in batches as large as they may be; undefined before the first was measured. */
+  /** Milliseconds per row in batches of the largest allowed size; undefined before the first was measured. */
   readonly rowMs: number | undefined;
   readonly priorityMax: number;
 }
@@ -19,9 +19,9 @@ export interface QueueSnapshot {
   readonly model: ModelKey;
   readonly waitingRequests: number;
   readonly waitingBytes: number;
-  /** What a request of the default priority that came now would wait; undefined while nothing was measured. */
+  /** Estimated wait of a request of the default priority that arrives now; undefined while nothing was measured. */
   readonly waitMs: number | undefined;
-  /** Rows that a batch may have, and instances that are given work, as far as the adaptive mode limits them. */
+  /** Rows that a batch may have, and instances that are used, as far as adaptive batching limits them. */
   readonly batchRowsMax: number;
   readonly instancesInUse: number;
 }

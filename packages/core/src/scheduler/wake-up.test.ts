@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { WakeUp } from './wake-up.ts';
 
-test('it asks when nothing was asked for yet, and again only for an earlier time', () => {
+test('it requests a first time, and again only an earlier one', () => {
   const wakeUp = new WakeUp();
   expect(wakeUp.takeTime(Number.POSITIVE_INFINITY, 0)).toBeUndefined();
   expect(wakeUp.takeTime(100, 0)).toBe(100);
@@ -10,7 +10,7 @@ test('it asks when nothing was asked for yet, and again only for an earlier time
   expect(wakeUp.takeTime(90, 3)).toBe(90);
 });
 
-test('after the time asked for has come it asks anew', () => {
+test('after the requested time has passed it requests again', () => {
   const wakeUp = new WakeUp();
   expect(wakeUp.takeTime(100, 0)).toBe(100);
   expect(wakeUp.takeTime(170, 100)).toBe(170);

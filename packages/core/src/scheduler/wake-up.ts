@@ -1,16 +1,16 @@
 /**
- * When to be woken next. It speaks only when the time asked for before has come or is too late: a waking that finds
- * nothing to do is cheaper than a timer set anew for every request.
+ * When to be woken next. A new time is requested only when the one requested before has passed or is too late: a
+ * wake-up with nothing to do is cheaper than a new timer for every request.
  */
 export class WakeUp {
   #askedAt = Number.POSITIVE_INFINITY;
 
-  /** The caller woke, be it early: timers of real clocks may be. What was asked for counts no more. */
+  /** The caller woke, maybe early, as real timers may. The time requested before no longer counts. */
   woken(): void {
     this.#askedAt = Number.POSITIVE_INFINITY;
   }
 
-  /** The time to ask for; undefined when the last one asked for will do. `dueAt` is Infinity when nothing is due. */
+  /** The time to request; undefined when the last one requested is enough. `dueAt` is Infinity when nothing is due. */
   takeTime(dueAt: number, nowMs: number): number | undefined {
     if (this.#askedAt <= nowMs) this.#askedAt = Number.POSITIVE_INFINITY;
     if (dueAt >= this.#askedAt) return undefined;

@@ -1,6 +1,6 @@
 /**
- * Whose sequences they are. Each owner has its own ids, and what it has counts against its share where there is not
- * enough for all: an owner that took everything first must not keep everybody else out.
+ * The owners of sequences. Each owner has its own ids, and its sequences count against its share when there are too few
+ * slots for all: an owner that took everything first must not keep the others out.
  */
 import { copyOfText } from '@millrace/protocol';
 import type { Sequence } from './sequence.ts';
@@ -9,7 +9,7 @@ export class SequenceOwner {
   readonly name: string;
   /** The sequence that takes the next step of an id. */
   readonly open = new Map<bigint | string, Sequence>();
-  /** Without a slot, in order of arrival. */
+  /** Sequences without a slot, in order of arrival. */
   readonly backlog = new Set<Sequence>();
   liveSequences = 0;
   waitingSteps = 0;
@@ -25,7 +25,7 @@ export class SequenceOwner {
 }
 
 export class SequenceOwners {
-  /** Those with a sequence that lives or waits. */
+  /** Owners with a live or waiting sequence. */
   readonly #owners = new Map<string, SequenceOwner>();
 
   get count(): number {
@@ -50,7 +50,7 @@ export class SequenceOwners {
     if (owner.isEmpty) this.#owners.delete(owner.name);
   }
 
-  /** How many of so many slots each may have while others want them too. */
+  /** How many of this many slots each owner may have while others want them too. */
   shareOf(slotsMax: number): number {
     return Math.max(1, Math.floor(slotsMax / this.#owners.size));
   }
@@ -67,7 +67,7 @@ export class SequenceOwners {
 
   /** The longest waiting sequence of an owner that has less than its share. */
   takeShortOfShare(slotsMax: number): Sequence | undefined {
-    // While there is but one, nobody else can have too much.
+    // With a single owner nobody can have too much.
     if (this.#owners.size < 2) return undefined;
     const share = this.shareOf(slotsMax);
     let longest: Sequence | undefined;
@@ -85,7 +85,7 @@ export class SequenceOwners {
     return most !== undefined && most.liveSequences > this.shareOf(slotsMax) ? most : undefined;
   }
 
-  /** The one that has the most of something; of equals, the one that came first. */
+  /** The owner that has the most of something; of equals, the one that came first. */
   mostOf(what: 'liveSequences' | 'waitingSteps' | 'waitingBytes'): SequenceOwner | undefined {
     let most: SequenceOwner | undefined;
     for (const owner of this.#owners.values()) if (most === undefined || owner[what] > most[what]) most = owner;

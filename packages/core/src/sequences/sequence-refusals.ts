@@ -1,9 +1,11 @@
-/** Why a step is not run. The texts follow Triton's where it has one, because its clients match on them. */
+/**
+ * Error messages of steps that are not run. They follow Triton's where it has one, because its clients match on them.
+ */
 import { quotedCharactersMax, shortened } from '@millrace/protocol';
 import type { Refusal } from '../scheduler/requests/refusal.ts';
 import type { SequencePolicy } from './sequence-policy.ts';
 
-/** An id that is a text may be as long as its caller likes. */
+/** A text id may be as long as its caller likes. */
 function shown(id: bigint | string): string {
   return shortened(String(id), quotedCharactersMax);
 }
@@ -35,7 +37,7 @@ export function waitingFullRefusal({ modelName, waitingStepsMax, waitingBytesMax
   };
 }
 
-/** For what waits, when somebody with less needs the room. */
+/** For waiting steps and sequences that make room for an owner that has less. */
 export function overShareRefusal({ modelName }: SequencePolicy): Refusal {
   return {
     code: 'caller-full',
@@ -64,7 +66,7 @@ export function slotWaitRefusal({ modelName, slotsMax, slotWaitMsMax }: Sequence
   };
 }
 
-/** Where the caller said how long it may wait. */
+/** For a wait limit that the caller set. */
 export const slotTimeoutRefusal: Refusal = Object.freeze({
   code: 'queue-timeout',
   message: 'timeout of the corresponding sequence has been expired',
@@ -72,7 +74,7 @@ export const slotTimeoutRefusal: Refusal = Object.freeze({
 
 export const expiredStepRefusal: Refusal = Object.freeze({
   code: 'deadline-exceeded',
-  message: 'the deadline passed while the step waited for its turn in the sequence; give it more time',
+  message: 'the deadline passed while the step waited for its turn in the sequence; set a later deadline',
 });
 
 export const cancelledStepRefusal: Refusal = Object.freeze({
@@ -80,9 +82,9 @@ export const cancelledStepRefusal: Refusal = Object.freeze({
   message: 'the caller cancelled the request',
 });
 
-/** For the steps behind one that was lost. */
+/** For the steps after one that was lost. */
 export function brokenRefusal(id: bigint | string, cause: Refusal, { modelName }: SequencePolicy): Refusal {
-  // The deadline was the other step's, not this one's.
+  // The deadline belonged to the other step, not to this one.
   const code = cause.code === 'deadline-exceeded' ? 'cancelled' : cause.code;
   return {
     code,
@@ -95,7 +97,7 @@ export function brokenRefusal(id: bigint | string, cause: Refusal, { modelName }
 export function unloadingRefusal({ modelName }: SequencePolicy): Refusal {
   return {
     code: 'model-not-ready',
-    message: `model '${modelName}' is being unloaded and begins no new sequence; retry after a pause`,
+    message: `model '${modelName}' is being unloaded and accepts no new sequence; retry after a pause`,
   };
 }
 

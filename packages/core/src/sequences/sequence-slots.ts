@@ -1,4 +1,4 @@
-/** Which sequences have a slot, which wait for one, and who has to give one up for whom. */
+/** Which sequences have a slot, which wait for one, and which owner has to give one up. */
 import type { Sequence } from './sequence.ts';
 import { type SequenceOwner, SequenceOwners } from './sequence-owners.ts';
 import { reclaimMsOf, type SequencePolicy } from './sequence-policy.ts';
@@ -8,11 +8,11 @@ export class SequenceSlots {
   readonly live = new Set<Sequence>();
   /** In order of arrival. */
   readonly backlog = new Set<Sequence>();
-  /** Live ones with nothing to do, the longest idle first: all may be idle for the same time. */
+  /** Live sequences without work, the longest idle first: all have the same idle limit. */
   readonly idle = new Set<Sequence>();
   readonly #slotsMax: number;
   readonly #reclaimMs: number;
-  /** One that gives up its slot once its last step is answered: until then no further one has to. */
+  /** A sequence that gives up its slot once its last step is answered: until then no further one has to. */
   #leaving: Sequence | undefined;
 
   constructor(policy: SequencePolicy) {
@@ -63,7 +63,7 @@ export class SequenceSlots {
     this.live.add(sequence);
   }
 
-  /** When a slot is to change its owner; Infinity: none is, as things are. */
+  /** When a slot is due to change its owner; Infinity: none, in the current state. */
   get reclaimAt(): number {
     if (this.backlog.size === 0 || this.#leaving !== undefined) return Number.POSITIVE_INFINITY;
     const waiter = this.owners.takeShortOfShare(this.#slotsMax);
@@ -79,7 +79,9 @@ export class SequenceSlots {
     return victim;
   }
 
-  /** Of the owner that has the most: the one that was idle for longest, or else the one that has its slot for longest. */
+  /**
+   * Of the owner with the most slots: the sequence idle for longest, or else the one that has had its slot for longest.
+   */
   #takeVictim(): Sequence | undefined {
     const over = this.owners.takeOverShare(this.#slotsMax);
     if (over === undefined) return undefined;

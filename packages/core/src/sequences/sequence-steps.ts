@@ -1,6 +1,6 @@
 /**
- * The steps of all sequences of a model: each runs in its turn or is refused, and a sequence ends with its last one or
- * with one that is lost. Owns the actions that follow; which event leads to what is decided by the sequencer.
+ * The steps of all sequences of a model: each runs in turn or is refused, and a sequence ends with its last step or
+ * with one that is lost. Owns the resulting actions; the sequencer decides which event leads to what.
  */
 import { assert } from '../assert.ts';
 import type { Refusal } from '../scheduler/requests/refusal.ts';
@@ -25,7 +25,7 @@ export class SequenceSteps {
     this.slots = new SequenceSlots(policy);
   }
 
-  /** Those that wait or run. */
+  /** Waiting and running steps. */
   get entries(): ReadonlyMap<StepId, StepEntry> {
     return this.#steps;
   }
@@ -60,7 +60,7 @@ export class SequenceSteps {
     if (sequence.hasSlot) this.#runNext(sequence);
   }
 
-  /** The step that runs has been answered or has failed: its sequence is returned. */
+  /** The running step has been answered or has failed: returns its sequence. */
   endRun(step: StepId): Sequence {
     const entry = this.#steps.get(step);
     assert(entry !== undefined && entry.sequence.running === entry, 'only a step that runs is answered or fails');
@@ -69,7 +69,7 @@ export class SequenceSteps {
     return entry.sequence;
   }
 
-  /** What comes after a step that ran: the next one, the end, or waiting for more. */
+  /** What follows a step that ran: the next step, the end, or waiting for more. */
   goOn(sequence: Sequence, nowMs: number): void {
     if (sequence.waiting.length > 0) this.#runNext(sequence);
     else if (sequence.isClosed) this.end(sequence);
@@ -79,7 +79,7 @@ export class SequenceSteps {
     }
   }
 
-  /** A waiting step is not to be run, and so are those behind it. */
+  /** Drops a waiting step, and with it those behind it. */
   lose(entry: StepEntry, cause: Refusal): void {
     const { sequence } = entry;
     const position = sequence.waiting.indexOf(entry);
@@ -105,13 +105,13 @@ export class SequenceSteps {
     this.#actions.push({ kind: 'refuse', step, code, message });
   }
 
-  /** A step was lost: the sequence takes no further one; what waits before it and runs still does. */
+  /** A step was lost: the sequence accepts no further one; earlier steps that wait or run still do. */
   close(sequence: Sequence): void {
     this.detach(sequence, 'failed');
     if (!sequence.isBusy) this.end(sequence);
   }
 
-  /** The sequence takes no further step: its id is free for another one. */
+  /** The sequence accepts no further step: its id is free for another one. */
   detach(sequence: Sequence, reason: EndReason): void {
     sequence.isClosed = true;
     sequence.endReason = reason;

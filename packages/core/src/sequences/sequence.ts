@@ -1,4 +1,4 @@
-/** One sequence that lives or waits for a slot, and its steps. */
+/** One sequence, live or waiting for a slot, and its steps. */
 import type { SequenceOwner } from './sequence-owners.ts';
 import type { ArrivedStep, EndReason, SequenceNumber, StepId } from './sequencer-events.ts';
 
@@ -8,15 +8,15 @@ export class StepEntry {
   readonly isStart: boolean;
   readonly isEnd: boolean;
   readonly bytes: number;
-  /** The step's own. */
+  /** Deadline of the step itself. */
   readonly limitAt: number;
   /** Until then its sequence may wait for a slot. */
   readonly slotLimitAt: number;
-  /** That limit is the step's own, not the model's. */
+  /** The slot wait limit is the step's own, not the model's. */
   readonly isOwnSlotLimit: boolean;
   /** The sooner of the two while the sequence waits for a slot, the step's own afterwards. */
   dueAt: number;
-  /** Rising; for equal deadlines. */
+  /** Increasing; breaks ties of equal deadlines. */
   readonly arrival: number;
   heapIndex = -1;
 
@@ -38,19 +38,19 @@ export class Sequence {
   readonly number: SequenceNumber;
   readonly owner: SequenceOwner;
   readonly id: bigint | string;
-  /** When its first step came. */
+  /** When its first step arrived. */
   readonly beganAt: number;
   hasSlot: boolean = false;
   /** Some step was run: the caller may hold state. */
   hasBegun: boolean = false;
-  /** No further step is taken: its end has come in, or a step was lost. It is over when nothing waits or runs. */
+  /** It accepts no further step: its end has arrived, or a step was lost. It is over when nothing waits or runs. */
   isClosed: boolean = false;
-  /** What is said of it then. */
+  /** The reason that is reported then. */
   endReason: EndReason = 'ended';
   running: StepEntry | undefined = undefined;
   /** In order of arrival. */
   waiting: StepEntry[] = [];
-  /** Since when it has nothing to do. */
+  /** Since when it is idle. */
   idleSince = 0;
 
   constructor(number: SequenceNumber, owner: SequenceOwner, id: bigint | string, beganAt: number) {
@@ -65,8 +65,8 @@ export class Sequence {
   }
 
   /**
-   * Takes the steps from `position` on out of the queue, up to the next one that starts anew. Without such a one the
-   * sequence is closed: what came later would run without what is lost.
+   * Removes the steps from `position` on, up to the next one that starts the sequence anew. Without such a one the
+   * sequence is closed: later steps would run without the lost ones.
    */
   takeBehind(position: number): readonly StepEntry[] {
     const restart = this.waiting.findIndex((entry, index) => index >= position && entry.isStart);

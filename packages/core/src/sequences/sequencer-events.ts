@@ -2,18 +2,18 @@
  * The seam between the steps of a model's sequences and their decisions: what happened goes in as events, with the
  * time; what to do comes out as actions. Tensors and state stay with the caller.
  *
- * What both sides rely on:
+ * Rules that both sides rely on:
  * - every `step-arrived` leads either to one `refuse`, or to one `run`, which the caller answers with `step-answered` or
  *   `step-failed`, once;
- * - of one sequence at most one step runs, in the order of arrival;
- * - the state of a sequence is what its last answered step left: a caller keeps it from `step-answered` to `forget`;
+ * - at most one step of a sequence runs at a time, in order of arrival;
+ * - the state of a sequence is what its last answered step left: the caller keeps it from `step-answered` to `forget`;
  * - a step that is not answered is not skipped: the sequence ends with it, so that no later step runs on a state that
  *   lacks it.
  */
 import type { ErrorCode } from '@millrace/protocol';
 
 export type StepId = number;
-/** One sequence from its start to its end: the id that callers chose may be used again by a later one. */
+/** One sequence from its start to its end: a later one may use the same id. */
 export type SequenceNumber = number;
 
 export interface ArrivedStep {
@@ -28,7 +28,7 @@ export interface ArrivedStep {
   readonly bytes: number;
   /** Milliseconds on the caller's clock; Infinity when it has none. */
   readonly deadlineAt: number;
-  /** How long its sequence may wait for a slot, in milliseconds; Infinity: as long as it takes. */
+  /** How long its sequence may wait for a slot, in milliseconds; Infinity: no limit. */
   readonly slotWaitMsMax: number;
 }
 
@@ -53,11 +53,11 @@ export type SequencerEvent =
   /** The time asked for by `wake-at` has come, or any other. */
   | { readonly kind: 'tick' };
 
-/** `reclaimed`: its owner had more than its share, and another one needed it. */
+/** `reclaimed`: its owner had more than its share, and another one needed the slot. */
 export type EndReason = 'ended' | 'idle' | 'failed' | 'unloaded' | 'reclaimed';
 
 export type SequencerAction =
-  /** From the state its sequence has, or from the initial one where it starts. */
+  /** From the state of its sequence, or from the initial state if it starts one. */
   | { readonly kind: 'run'; readonly step: StepId; readonly sequence: SequenceNumber; readonly isStart: boolean }
   | { readonly kind: 'refuse'; readonly step: StepId; readonly code: ErrorCode; readonly message: string }
   | {

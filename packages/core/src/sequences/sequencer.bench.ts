@@ -1,7 +1,7 @@
 /**
  * Budget: 1 µs a step for arrival and answer together, beside the scheduler's own. Run with
  * `npx vitest bench packages/core/src/sequences`. One iteration is a step of each of 64 sequences, so divide by 64. The
- * yardstick beside it finds each sequence by its id and marks it, which nobody can do without.
+ * baseline beside it finds each sequence by its id and marks it, which no sequencer can avoid.
  */
 import { bench, describe } from 'vitest';
 import { Sequencer } from './sequencer.ts';

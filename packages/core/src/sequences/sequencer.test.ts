@@ -18,7 +18,7 @@ test('sequences run beside each other; a number and its digits are different ids
   ]);
 });
 
-test('a first step that does not start is refused in the words of Triton', () => {
+test('a first step that does not start is refused with the message of Triton', () => {
   const story = new Story();
   expect(story.arrives(1, 7n).take()).toEqual(['refuse 1: invalid-request']);
   expect(story.messages).toEqual([
@@ -80,7 +80,7 @@ test('a sequence of which a step was refused ends when the steps before it have'
   expect(story.answered(1).answered(2).take()).toEqual(['run 2 of #1', 'forget #1: failed']);
 });
 
-test('a step that fails takes those behind it along, up to the next start', () => {
+test('a step that fails fails those behind it, up to the next start', () => {
   const story = new Story();
   story.arrives(1, 'a', 'start').arrives(2, 'a').arrives(3, 'a').arrives(4, 'a', 'start');
   story.answered(1).take();
@@ -92,7 +92,7 @@ test('a step that fails takes those behind it along, up to the next start', () =
   expect(story.arrives(5, 'a').take()).toEqual(['refuse 5: invalid-request']);
 });
 
-test('a start that waits right behind a failed step is not taken along', () => {
+test('a start that waits right behind a failed step still runs', () => {
   const story = new Story();
   story.arrives(1, 'a', 'start').arrives(2, 'a', 'start').arrives(3, 'a', 'end');
   story.take();
@@ -100,7 +100,7 @@ test('a start that waits right behind a failed step is not taken along', () => {
   expect(story.answered(2).answered(3).take()).toEqual(['run 3 of #1', 'forget #1: ended']);
 });
 
-test('a cancelled step takes those behind it along; those before it still run', () => {
+test('a cancelled step cancels those behind it; those before it still run', () => {
   const story = new Story();
   story.arrives(1, 'a', 'start').arrives(2, 'a').arrives(3, 'a').arrives(4, 'a');
   story.take();
@@ -117,7 +117,7 @@ test('cancelling a step that runs only asks for it; its answer or failure decide
   expect(story.cancelled(1).take()).toEqual([]);
 });
 
-test('a sequence in the backlog that is cancelled leaves it without a trace', () => {
+test('a sequence in the backlog that is cancelled is removed completely', () => {
   const story = new Story({ slotsMax: 1 });
   story.arrives(1, 'a', 'start').arrives(2, 'b', 'start');
   story.take();
@@ -148,7 +148,7 @@ test('a sequence waits for a slot no longer than any of its steps allows', () =>
   expect(story.messages).toEqual(Array(2).fill('timeout of the corresponding sequence has been expired'));
 });
 
-test('patience for a slot is not asked for once there is one', () => {
+test('the limit for the slot wait does not apply once there is a slot', () => {
   const story = new Story({ slotsMax: 1 });
   story.arrives(1, 'a', 'start').arrives(2, 'a', 'end').arrives(3, 'b', 'start', { slotWaitMsMax: 50 });
   story.arrives(4, 'b', '', { slotWaitMsMax: 50 }).answered(1).answered(2).take();
@@ -164,7 +164,7 @@ test('a deadline that passes while a step waits is its own, and cancels those be
   expect(story.arrives(4, 'b', 'start', { deadlineAt: 30 }).take()).toEqual(['refuse 4: deadline-exceeded']);
 });
 
-test('while it closes no sequence begins, those that live go on, and the last end is told', () => {
+test('while it closes no sequence begins, live ones continue, and the last end is reported', () => {
   const story = new Story({ idleMsMax: 100 });
   story.arrives(1, 'a', 'start').arrives(2, 'b', 'start').answered(1).answered(2).take();
   expect(story.closing().arrives(3, 'c', 'start').take()).toEqual(['refuse 3: model-not-ready']);
@@ -173,7 +173,7 @@ test('while it closes no sequence begins, those that live go on, and the last en
   expect(story.tick().take()).toEqual([]);
 });
 
-test('what is reopened begins sequences again, before and after it was closed', () => {
+test('after reopening sequences begin again, before and after it was closed', () => {
   const story = new Story();
   story.arrives(1, 'a', 'start').closing().closing('reopened').arrives(2, 'b', 'start');
   expect(story.take()).toEqual(['run 1 of #1 anew', 'run 2 of #2 anew']);
@@ -182,7 +182,7 @@ test('what is reopened begins sequences again, before and after it was closed', 
   expect(story.closing('reopened').arrives(5, 'a', 'start').take()).toEqual(['run 5 of #3 anew']);
 });
 
-test('closing at once ends everything by name', () => {
+test('closing at once ends everything with a reason', () => {
   const story = new Story({ slotsMax: 1 });
   story.arrives(1, 'a', 'start').arrives(2, 'a').arrives(3, 'b', 'start').take();
   expect(story.closing('closing-at-once').take()).toEqual([
@@ -193,7 +193,7 @@ test('closing at once ends everything by name', () => {
   expect(story.failed(1, 'cancelled').take()).toEqual(['forget #1: unloaded', 'closed']);
 });
 
-test("the same id of two owners names two sequences, and neither can go on with the other's", () => {
+test("the same id of two owners names two sequences, and neither can continue the other's", () => {
   const story = new Story();
   story.arrives(1, 7n, 'start', { owner: 'a' }).arrives(2, 7n, 'start', { owner: 'b' }).answered(1).answered(2);
   expect(story.take()).toEqual(['run 1 of #1 anew', 'run 2 of #2 anew']);
@@ -269,7 +269,7 @@ test('a wait for a slot ends with an error that names its limit', () => {
   );
 });
 
-test('a full backlog takes the place of the owner that has the most in it', () => {
+test('a full backlog displaces a sequence of the owner that has the most in it', () => {
   const story = new Story({ slotsMax: 1, backlogSequencesMax: 3 });
   for (const step of [1, 2, 3, 4]) story.arrives(step, BigInt(step), 'start', { owner: 'a' });
   story.take();
@@ -305,7 +305,7 @@ test('where memory is short an owner loses its longest idle sequence, if it has 
   expect(story.overShare('o').overShare('nobody').take()).toEqual([]);
 });
 
-test('a policy that lets nothing live is a defect of the program', () => {
+test('a policy without slots breaks an invariant', () => {
   expect(() => new Story({ slotsMax: 0 })).toThrow('invariant broken');
   expect(resolveTestPolicy({}).slotsMax).toBeGreaterThan(0);
 });

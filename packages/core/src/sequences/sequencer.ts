@@ -1,8 +1,8 @@
 /**
- * Decides for one model which step of which sequence runs when. A sequence lives in one of a limited number of slots
- * from its start to its end; those beyond wait, and owners take turns for slots. Pure, like the scheduler: steps that it
- * says to run are ordinary requests there. Whether a step is admitted is decided in step-admission.ts, what becomes of
- * it afterwards in sequence-steps.ts.
+ * Decides for one model which step of which sequence runs when. A sequence has one of a limited number of slots
+ * from its start to its end; further ones wait, and owners take turns for slots. Pure, like the scheduler: a step to
+ * run is an ordinary request there. Admission is decided in step-admission.ts, what happens to a step afterwards in
+ * sequence-steps.ts.
  */
 import { assert } from '../assert.ts';
 import type { Refusal } from '../scheduler/requests/refusal.ts';
@@ -41,9 +41,9 @@ export class Sequencer {
     this.#admission = new StepAdmission(policy, this.#steps);
   }
 
-  /** Takes note of what happened; what follows from it is in `takeActions`. */
+  /** Records what happened; the resulting actions are in `takeActions`. */
   handle(event: SequencerEvent, nowMs: number): void {
-    // First, so that what is over by now is over whether or not a timer has fired.
+    // First, so that expired sequences and steps have ended whether or not a timer has fired.
     this.#expire(nowMs);
     switch (event.kind) {
       case 'step-arrived':
@@ -85,7 +85,7 @@ export class Sequencer {
     return this.#steps.takeActions();
   }
 
-  /** Whether a step of this owner and id would go on with a sequence. */
+  /** Whether a step of this owner and id would continue a sequence. */
   holds(owner: string, id: bigint | string): boolean {
     return this.#steps.slots.owners.take(owner)?.open.has(id) === true;
   }
@@ -115,14 +115,14 @@ export class Sequencer {
       return;
     }
     steps.refuse(arrived.step, refusal);
-    // What comes after a step that was refused would run without it.
+    // Steps after a refused one would run without it.
     if (known !== undefined) steps.close(known);
   }
 
   #failed(step: StepId, cause: Refusal, nowMs: number): void {
     const sequence = this.#steps.endRun(step);
     this.#steps.loseBehindRun(sequence, cause);
-    // A start that waits behind goes on in the same slot; otherwise this was the last of it.
+    // A start that waits behind continues in the same slot; otherwise the sequence is over.
     if (sequence.waiting.length === 0 && sequence.endReason !== 'unloaded') this.#steps.detach(sequence, 'failed');
     this.#steps.goOn(sequence, nowMs);
   }
@@ -147,7 +147,7 @@ export class Sequencer {
     if (idle !== undefined) this.#takeSlot(idle);
   }
 
-  /** The sequence ends; a step that runs is still answered. */
+  /** Ends the sequence; a running step is still answered. */
   #takeSlot(sequence: Sequence): void {
     this.#steps.loseWaiting(sequence, reclaimedRefusal(sequence.id, this.#policy));
     this.#steps.detach(sequence, 'reclaimed');
@@ -167,7 +167,7 @@ export class Sequencer {
     }
   }
 
-  /** The sequence of the step has waited for a slot for as long as it may: all of it is refused. */
+  /** The sequence of the step reached its limit of waiting for a slot: all its steps are refused. */
   #giveUpSlot({ sequence, isOwnSlotLimit }: StepEntry): void {
     this.#steps.loseWaiting(sequence, isOwnSlotLimit ? slotTimeoutRefusal : slotWaitRefusal(this.#policy));
     this.#steps.close(sequence);
@@ -175,7 +175,7 @@ export class Sequencer {
 
   #closeAll(): void {
     const { slots } = this.#steps;
-    // Those without a slot first: they are not to get the slots of the others.
+    // Those without a slot first, so that they do not get the slots of the others.
     for (const sequence of [...slots.backlog, ...slots.live]) {
       this.#steps.loseWaiting(sequence, unloadedRefusal(sequence.id, this.#policy));
       this.#steps.detach(sequence, 'unloaded');

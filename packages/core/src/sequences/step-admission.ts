@@ -1,4 +1,6 @@
-/** Whether a step that arrives may run or wait, and who makes room for it where there is none. */
+/**
+ * Whether an arriving step may run or wait, and which waiting ones are displaced for it when the limits are reached.
+ */
 import type { Refusal } from '../scheduler/requests/refusal.ts';
 import type { Sequence } from './sequence.ts';
 import type { SequencePolicy } from './sequence-policy.ts';
@@ -23,7 +25,7 @@ export class StepAdmission {
     this.#steps = steps;
   }
 
-  /** Why the step is refused; undefined: it is admitted, and whoever had to make room for it has. `known`: its sequence. */
+  /** Why the step is refused; undefined: it is admitted, and others were displaced if needed. `known`: its sequence. */
   refusalOf(arrived: ArrivedStep, known: Sequence | undefined, isClosing: boolean, nowMs: number): Refusal | undefined {
     if (known === undefined && !arrived.isStart) return missingStartRefusal(arrived.id, this.#policy);
     if (arrived.isStart && isClosing) return unloadingRefusal(this.#policy);
@@ -37,7 +39,7 @@ export class StepAdmission {
     return hasRoom || this.#makeWaitingRoom(arrived) ? undefined : waitingFullRefusal(this.#policy);
   }
 
-  /** Whether one more sequence may wait for a slot; the youngest one of the owner with the most makes room. */
+  /** Whether one more sequence may wait for a slot; the youngest one of the owner with the most is displaced. */
   #makeBacklogRoom({ owner }: ArrivedStep): boolean {
     const { owners, backlog } = this.#steps.slots;
     if (backlog.size < this.#policy.backlogSequencesMax) return true;
@@ -50,7 +52,7 @@ export class StepAdmission {
     return true;
   }
 
-  /** Whether one more step may wait for its turn; those of an owner that has more make room. */
+  /** Whether one more step may wait; steps of an owner that has more are displaced. */
   #makeWaitingRoom({ owner, bytes }: ArrivedStep): boolean {
     const { waitingStepsMax, waitingBytesMax } = this.#policy;
     const { waiting, slots, entries } = this.#steps;

@@ -1,4 +1,4 @@
-/** Whose waiting steps leave for those of an owner that has less: the youngest of the owner that has the most. */
+/** Which waiting steps are displaced by those of an owner that has less: the youngest of the owner with the most. */
 import type { StepEntry } from './sequence.ts';
 import type { SequenceOwner, SequenceOwners } from './sequence-owners.ts';
 import type { StepId } from './sequencer-events.ts';
@@ -6,7 +6,7 @@ import type { StepId } from './sequencer-events.ts';
 export class StepDisplacement {
   readonly #owners: SequenceOwners;
   readonly #steps: ReadonlyMap<StepId, StepEntry>;
-  /** Of owners that had to give way, the youngest last: gathered once, however many have to leave. */
+  /** Steps of owners that lose some, youngest last: collected once, however many are displaced. */
   readonly #waiting = new Map<SequenceOwner, StepEntry[]>();
 
   constructor(owners: SequenceOwners, steps: ReadonlyMap<StepId, StepEntry>) {
@@ -14,14 +14,14 @@ export class StepDisplacement {
     this.#steps = steps;
   }
 
-  /** The step to lose next; undefined: nobody has more than the owner would have. */
+  /** The step to displace next; undefined: no owner has more than this one would have. */
   takeNext(owner: string, what: 'waitingSteps' | 'waitingBytes', needed: number): StepEntry | undefined {
     const own = this.#owners.take(owner)?.[what] ?? 0;
     const most = this.#owners.mostOf(what);
     if (most === undefined || most[what] <= own + needed) return undefined;
     const waiting = this.#waiting.get(most) ?? this.#gather(most);
     for (let entry = waiting.pop(); entry !== undefined; entry = waiting.pop()) {
-      // It may have left with one before it, or got the slot of a sequence that ended so.
+      // It may have been dropped with an earlier one, or got the slot of a sequence that ended that way.
       if (this.#steps.get(entry.step) === entry && entry.sequence.running !== entry) return entry;
     }
     return undefined;

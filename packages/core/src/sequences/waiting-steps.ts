@@ -1,13 +1,13 @@
 import { DeadlineHeap } from '../scheduler/requests/deadline-heap.ts';
 import type { StepEntry } from './sequence.ts';
 
-/** Steps of all sequences that wait for their turn: how many, how large, and whose patience ends next. */
+/** Waiting steps of all sequences: how many, how large, and which deadline is next. */
 export class WaitingSteps {
   readonly #deadlines = new DeadlineHeap<StepEntry>();
   count = 0;
   bytes = 0;
 
-  /** Infinity when no one's does. */
+  /** Infinity when none has a deadline. */
   get soonestAt(): number {
     return this.#deadlines.soonestAt;
   }
@@ -34,7 +34,7 @@ export class WaitingSteps {
     this.#deadlines.remove(entry);
   }
 
-  /** Its sequence has a slot: from here on only its own deadline counts. */
+  /** Its sequence has a slot: from now on only the step's own deadline counts. */
   endSlotWait(entry: StepEntry): void {
     this.#deadlines.setDue(entry, entry.limitAt);
   }

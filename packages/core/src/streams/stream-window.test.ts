@@ -22,7 +22,7 @@ describe('requests with one answer', () => {
     expect(window.settle(a, out('again'))).toBe(false);
   });
 
-  test('hold the caller back when too many run, or too many are not taken', () => {
+  test('pause the caller when too many run, or too many are not taken', () => {
     const window = made();
     const entries = [window.add(), window.add()];
     expect(window.isFull(true)).toBe(false);
@@ -51,7 +51,7 @@ describe('requests with several answers', () => {
     expect(window.isEmpty).toBe(true);
   });
 
-  test('without any answer, or without a word at its end', () => {
+  test('without any answer, or without a last output', () => {
     const window = made();
     const [none, silent, last] = [window.add(), window.add(), window.add()];
     window.settle(none, out('end', 0));
@@ -109,7 +109,7 @@ describe('requests with several answers', () => {
   });
 });
 
-test('while a sequence waits for a slot more may come, up to limits of their own', () => {
+test('while a sequence waits for a slot more requests may arrive, up to separate limits', () => {
   const window = made();
   const waiting = window.add();
   window.noteSlotWait(waiting);
@@ -124,7 +124,7 @@ test('while a sequence waits for a slot more may come, up to limits of their own
   expect([window.isStuck, window.slotWaits()]).toEqual([false, []]);
 });
 
-test('what is left is given back', () => {
+test('what is left is returned', () => {
   const window = made();
   const entry = window.add();
   window.put(entry, out('1'));

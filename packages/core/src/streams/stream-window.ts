@@ -1,22 +1,22 @@
 /**
- * Decides for one stream of requests what its caller is sent next, and whether it may send more. Answers leave in the
- * order of the requests; those of a request that may have several leave as they come. Pure: it holds what it is given
- * until it is due, and does nothing with it.
+ * Decides for one stream of requests which answer is sent next, and whether the caller may send more. Answers are sent
+ * in the order of the requests; those of a request with several answers are sent as they arrive. Pure: it holds outputs
+ * until they are due, and does nothing with them.
  */
 
 export interface StreamWindowLimits {
-  /** Requests of one stream that are not answered, or whose answers are not sent, before the caller is held back. */
+  /** Requests of one stream that are unanswered, or whose answers are unsent, before back-pressure is applied. */
   readonly requestsMax: number;
   /**
-   * The same while a sequence of the stream waits for a slot. Those that have the slots may go on with requests that are
-   * still to come: holding the caller back would keep both waiting. Beyond, the one that waits is refused.
+   * The same while a sequence of the stream waits for a slot. The sequences with slots may need requests that are still
+   * to come: pausing the caller would keep both waiting. Beyond this limit, the waiting one is refused.
    */
   readonly slotWaitRequestsMax: number;
-  /** Bytes of answers that wait for those before them, likewise. */
+  /** Bytes of answers that wait for earlier ones, likewise. */
   readonly slotWaitBytesMax: number;
 }
 
-/** What a request comes to, or a part of it. */
+/** The outcome of a request, or a part of it. */
 export interface WindowOutput<Output> {
   readonly output: Output;
   readonly bytes: number;
@@ -24,24 +24,24 @@ export interface WindowOutput<Output> {
 
 /** A request of the stream: its place in the order of answers. */
 export class WindowEntry<Output> {
-  /** What it has come to so far and was not taken yet. */
+  /** Its outputs so far that were not taken yet. */
   readonly outputs: WindowOutput<Output>[] = [];
-  /** Nothing more comes of it. */
+  /** No further output comes. */
   isSettled: boolean = false;
   waitsForSlot: boolean = false;
-  /** Its answers may leave before those of earlier requests. */
+  /** Its answers may be sent before those of earlier requests. */
   isFree: boolean = false;
 }
 
 export class StreamWindow<Output> {
   readonly #limits: StreamWindowLimits;
   #entries: WindowEntry<Output>[] = [];
-  /** Not settled yet, and nobody has to end something before they can be. */
+  /** Unsettled requests that do not wait for another sequence to end. */
   #running = 0;
   #slotWaits = 0;
-  /** Of outputs that are not taken. */
+  /** Bytes of outputs that were not taken. */
   #heldBytes = 0;
-  /** Outputs that may leave before those of earlier requests. */
+  /** Outputs that may be sent before those of earlier requests. */
   #freeOutputs = 0;
 
   constructor(limits: StreamWindowLimits) {
@@ -52,14 +52,14 @@ export class StreamWindow<Output> {
     return this.#entries.length === 0;
   }
 
-  /** The caller is to be held back. `isRead`: it takes what it is sent. */
+  /** Whether to pause the caller. `isRead`: it reads what it is sent. */
   isFull(isRead: boolean): boolean {
     const { requestsMax } = this.#limits;
     if (this.#running >= requestsMax) return true;
     return (this.#slotWaits === 0 || !isRead) && this.#entries.length >= requestsMax;
   }
 
-  /** As much as may be has come while a sequence waits for a slot. */
+  /** The limit while a sequence waits for a slot has been reached. */
   get isStuck(): boolean {
     if (this.#slotWaits === 0) return false;
     const { slotWaitRequestsMax, slotWaitBytesMax } = this.#limits;
@@ -80,7 +80,9 @@ export class StreamWindow<Output> {
     this.#slotWaits += 1;
   }
 
-  /** One of several outputs of a request, whose answers are free from then on. False when it was settled before. */
+  /**
+   * One of several outputs of a request, whose answers need no order from then on. False when it was settled before.
+   */
   put(entry: WindowEntry<Output>, output: WindowOutput<Output>): boolean {
     if (entry.isSettled) return false;
     entry.isFree = true;
@@ -88,7 +90,7 @@ export class StreamWindow<Output> {
     return true;
   }
 
-  /** Nothing more comes of it than this. False when it was settled before. */
+  /** The last output of the request. False when it was settled before. */
   settle(entry: WindowEntry<Output>, output: WindowOutput<Output> | undefined): boolean {
     if (entry.isSettled) return false;
     entry.isSettled = true;
@@ -104,15 +106,15 @@ export class StreamWindow<Output> {
     if (entry.isFree) this.#freeOutputs += 1;
   }
 
-  /** Those that wait for a slot, in their order. */
+  /** Requests that wait for a slot, in order. */
   slotWaits(): readonly WindowEntry<Output>[] {
     return this.#entries.filter(({ waitsForSlot, isSettled }) => waitsForSlot && !isSettled);
   }
 
-  /** What is to be sent next, once it is known. */
+  /** The next output to send, if it is available. */
   takeNext(): WindowOutput<Output> | undefined {
     for (let index = 0; index < this.#entries.length; index++) {
-      // Most streams have none that are free: only the head is looked at.
+      // Most streams have no unordered answers: then only the head is checked.
       if (index > 0 && this.#freeOutputs === 0) return undefined;
       const entry = this.#entries[index] as WindowEntry<Output>;
       if (index > 0 && !entry.isFree) continue;
@@ -130,7 +132,7 @@ export class StreamWindow<Output> {
     return undefined;
   }
 
-  /** All that is left of it: nobody will be sent anything any more. */
+  /** Drops everything left: nothing will be sent any more. */
   takeAll(): readonly WindowEntry<Output>[] {
     const all = this.#entries;
     this.#entries = [];
@@ -139,7 +141,7 @@ export class StreamWindow<Output> {
     return all;
   }
 
-  /** Those that something may still come of. */
+  /** Requests that may still have outputs. */
   unsettled(): readonly WindowEntry<Output>[] {
     return this.#entries.filter(({ isSettled }) => !isSettled);
   }

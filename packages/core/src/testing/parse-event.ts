@@ -4,10 +4,10 @@ import type { SchedulerEvent } from '../events.ts';
 import { policyFromFields } from '../policy-text.ts';
 
 export function mustParseEvent(line: string): SchedulerEvent {
-  const words = line.trim().split(/\s+/);
-  const plain = words.filter((word) => !word.includes('='));
+  const tokens = line.trim().split(/\s+/);
+  const plain = tokens.filter((token) => !token.includes('='));
   const [kind, first, second] = plain;
-  const fields = new Map(words.filter((word) => word.includes('=')).map((word) => splitAt(word, '=')));
+  const fields = new Map(tokens.filter((token) => token.includes('=')).map((token) => splitAt(token, '=')));
   const field = (name: string, fallback: number): number => {
     const text = fields.get(name);
     return text === undefined ? fallback : mustParseNumber(text, line);

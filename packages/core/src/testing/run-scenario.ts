@@ -1,7 +1,7 @@
 /**
  * A scenario file is a story in blocks. A block is lines of what happens, a line `----`, and the actions that came of
  * it, up to an empty line. `at 20` sets the clock, `pump` ends a turn, `options name=value` may come first and makes the
- * scheduler with these limits; everything else is an event. Lines with `#` tell the reader what to look for.
+ * scheduler with these limits; everything else is an event. Lines with `#` are comments.
  */
 import { formatAction } from '../event-text.ts';
 import { Scheduler } from '../scheduler/scheduler.ts';

@@ -18,7 +18,7 @@ export interface SimulatedBatch {
   readonly latencyMs: number;
 }
 
-interface Slot {
+interface SimulatedInstance {
   freeAt: number;
   /** When the batch behind the running one was dispatched. */
   dispatchedAt: number;
@@ -26,7 +26,7 @@ interface Slot {
 
 export class FullLoad {
   readonly #random: () => number;
-  readonly #slots: Slot[] = [];
+  readonly #instances: SimulatedInstance[] = [];
   nowMs = 0;
 
   /** `random` in [0, 1). */
@@ -36,10 +36,10 @@ export class FullLoad {
 
   /** The next batch that ends; the controller is told of it when there is one. */
   step(model: SimulatedModel, rows: number, instances: number): SimulatedBatch {
-    while (this.#slots.length > instances) this.#slots.pop();
-    while (this.#slots.length < instances) this.#slots.push({ freeAt: this.nowMs, dispatchedAt: this.nowMs });
-    let next = this.#slots[0] as Slot;
-    for (const slot of this.#slots) if (slot.freeAt < next.freeAt) next = slot;
+    while (this.#instances.length > instances) this.#instances.pop();
+    while (this.#instances.length < instances) this.#instances.push({ freeAt: this.nowMs, dispatchedAt: this.nowMs });
+    let next = this.#instances[0] as SimulatedInstance;
+    for (const instance of this.#instances) if (instance.freeAt < next.freeAt) next = instance;
     const contention = Math.max(1, instances / model.cores);
     // A tenth of noise, and one run in two hundred that something else delays.
     const noise = 0.95 + 0.1 * this.#random() + (this.#random() < 0.005 ? 0.3 : 0);

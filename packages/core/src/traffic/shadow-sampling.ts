@@ -4,7 +4,10 @@ export interface ShadowChoice {
   readonly percent: number;
 }
 
-/** Which versions get a copy of a request; `random` gives a number from 0 to below 1 for each. The version that answers gets none. */
+/**
+ * Which versions get a copy of a request; `random` returns a number from 0 to below 1 for each. The answering version
+ * gets none.
+ */
 export function shadowsOf(
   shadows: readonly ShadowChoice[],
   answering: string,

@@ -32,7 +32,7 @@ test('every number from 0 to below 1 falls to the version whose share it lies in
   ]);
 });
 
-test('the share of a version that cannot be had goes to the others in proportion', () => {
+test('the share of an unavailable version goes to the others in proportion', () => {
   const split = [
     { version: '1', weight: 60 },
     { version: '2', weight: 30 },

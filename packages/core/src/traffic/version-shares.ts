@@ -7,7 +7,7 @@ export interface WeightedChoice {
 
 export class VersionShares {
   readonly #versions: readonly string[];
-  /** For each version its weight and those of all before it. */
+  /** For each version the sum of its weight and all before it. */
   readonly #sums: readonly number[];
   /** The version that most requests go to, the first of several; undefined when there is none. */
   readonly largest: string | undefined;
@@ -26,16 +26,16 @@ export class VersionShares {
     this.largest = largest?.version;
   }
 
-  /** The share of a version that cannot be had is spread over the others in proportion to their weights. */
+  /** The share of an unavailable version is distributed over the others in proportion to their weights. */
   static from(split: readonly WeightedChoice[], isAvailable: (version: string) => boolean): VersionShares {
     return new VersionShares(split.filter(({ version }) => isAvailable(version)));
   }
 
-  /** The version for a number from 0 to below 1; undefined when none can be had. */
+  /** The version for a number from 0 to below 1; undefined when none is available. */
   draw(random: number): string | undefined {
-    const place = random * (this.#sums.at(-1) ?? 0);
-    // The last one also when rounding puts the place at the very end.
-    const index = this.#sums.findIndex((sum) => place < sum);
+    const point = random * (this.#sums.at(-1) ?? 0);
+    // The last one also when rounding puts the number at the very end.
+    const index = this.#sums.findIndex((sum) => point < sum);
     return this.#versions.at(index);
   }
 }

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import type { HttpResponse } from '../exchange.ts';
 import { type ExchangeHarness, latch, ok, utf8Bytes, utf8Text } from './subject.ts';
 
-/** How an exchange ends when somebody fails or leaves. */
+/** How an exchange ends when the handler fails or the client disconnects. */
 export function endingTests(bench: ExchangeHarness): void {
   test('a handler that throws or rejects is a plain 500 without details', async () => {
     const { call } = await bench.serve(({ path }) => {
@@ -19,7 +19,7 @@ export function endingTests(bench: ExchangeHarness): void {
     expect(bench.errors).toHaveLength(2);
   });
 
-  test('the signal fires when the client leaves before the answer', async () => {
+  test('the signal fires when the client disconnects before the answer', async () => {
     const hangUp = new Cancellation();
     const reason = latch<CancelReason>();
     const { call } = await bench.serve(({ signal }) => {
@@ -31,7 +31,7 @@ export function endingTests(bench: ExchangeHarness): void {
     expect(await reason.promise).toBe('cancelled');
   });
 
-  test('the signal stays silent when the answer was delivered', async () => {
+  test('the signal does not fire when the answer was delivered', async () => {
     let fired = 0;
     const { call } = await bench.serve(({ signal }) => {
       signal.onCancel(() => fired++);

@@ -32,7 +32,7 @@ function headOf(server: HttpServer, agent: Agent, call: ContractCall): Promise<I
     });
     outgoing.once('response', resolve);
     outgoing.once('error', reject);
-    // What the answer's reader is told, nobody else needs to hear.
+    // The reader of the answer gets the error; nobody else needs it.
     outgoing.on('error', () => {});
     call.hangUp?.onCancel(() => outgoing.destroy(new Error('hung up')));
     if (call.body === undefined || call.body instanceof Uint8Array) outgoing.end(call.body);

@@ -53,12 +53,12 @@ function open(session: ClientHttp2Session, call: ContractCall): ClientHttp2Strea
 async function sendPieces(stream: ClientHttp2Stream, body: AsyncIterable<Uint8Array>): Promise<void> {
   for await (const piece of body) {
     if (stream.destroyed) return;
-    if (!stream.write(piece)) await room(stream);
+    if (!stream.write(piece)) await drained(stream);
   }
   stream.end();
 }
 
-function room(stream: ClientHttp2Stream): Promise<void> {
+function drained(stream: ClientHttp2Stream): Promise<void> {
   return new Promise((resolve) => {
     const goOn = () => {
       stream.off('drain', goOn);

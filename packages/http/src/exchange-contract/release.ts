@@ -4,7 +4,7 @@ import { type ExchangeHarness, latch, ok, pieces, utf8Bytes } from './subject.ts
 
 /** When the memory of a response may be used again. */
 export function releaseTests(bench: ExchangeHarness): void {
-  test('comes once after one piece, several pieces, a made body and none at all', async () => {
+  test('comes once after one piece, several pieces, a streamed body and none at all', async () => {
     const counts = new Map<string, number>();
     const all = latch();
     const { call } = await bench.serve(({ path }) => ({
@@ -23,7 +23,7 @@ export function releaseTests(bench: ExchangeHarness): void {
     expect([...counts.values()]).toEqual([1, 1, 1, 1]);
   });
 
-  test('comes once when the client left before the answer was there', async () => {
+  test('comes once when the client disconnected before the answer', async () => {
     const hangUp = new Cancellation();
     const gone = latch();
     const released = latch();
@@ -44,7 +44,7 @@ export function releaseTests(bench: ExchangeHarness): void {
     expect(count).toBe(1);
   });
 
-  test('comes once when the client leaves in the middle of a body, and the source is told', async () => {
+  test('comes once when the client disconnects in the middle of a body, and the source is told', async () => {
     const stopped = latch();
     const released = latch();
     let count = 0;
@@ -70,7 +70,7 @@ export function releaseTests(bench: ExchangeHarness): void {
     expect(count).toBe(1);
   });
 
-  test('comes once when the body fails half-way, and the client sees a broken answer', async () => {
+  test('comes once when the body fails half-way, and the client sees an incomplete answer', async () => {
     const released = latch();
     let count = 0;
     async function* broken(): AsyncGenerator<Uint8Array> {
@@ -92,7 +92,7 @@ export function releaseTests(bench: ExchangeHarness): void {
     expect(bench.errors).toMatchObject([{ message: 'secret detail' }]);
   });
 
-  test('that throws is reported and harms nobody', async () => {
+  test('that throws is reported and breaks nothing else', async () => {
     const { call } = await bench.serve(({ path }) => ({
       ...ok,
       body: utf8Bytes('x'),

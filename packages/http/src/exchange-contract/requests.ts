@@ -69,7 +69,7 @@ export function requestTests(bench: ExchangeHarness): void {
     expect((await call({ target: '/' })).body.byteLength).toBe(0);
   });
 
-  test('a body can be taken piece by piece, and the rest left alone', async () => {
+  test('a body can be read piece by piece, and the rest left unread', async () => {
     const { call } = await bench.serve(async ({ body, path }) => {
       const taken: Uint8Array[] = [];
       for await (const piece of body) {
@@ -106,7 +106,7 @@ export function requestTests(bench: ExchangeHarness): void {
     expect(refusals[0]).toMatchObject({ bytesMax: 4 });
   });
 
-  test('a client that leaves in the middle of its body is a BodyAborted', async () => {
+  test('a client that disconnects in the middle of its body is a BodyAborted', async () => {
     const hangUp = new Cancellation();
     const refusal = latch<unknown>();
     const begun = latch();
@@ -125,7 +125,7 @@ export function requestTests(bench: ExchangeHarness): void {
     expect(await refusal.promise).toBeInstanceOf(BodyAborted);
   });
 
-  test('a client that leaves in the middle of a body taken by pieces is a BodyAborted', async () => {
+  test('a client that disconnects in the middle of a body read in pieces is a BodyAborted', async () => {
     const hangUp = new Cancellation();
     const refusal = latch<unknown>();
     const { call } = await bench.serve(async ({ body }) => {
@@ -154,7 +154,7 @@ export function requestTests(bench: ExchangeHarness): void {
     expect(bench.errors).toEqual([]);
   });
 
-  test('a handler that does not read holds the client back', async () => {
+  test('a handler that does not read applies back-pressure to the client', async () => {
     let made = 0;
     const read = latch();
     async function* source(): AsyncGenerator<Uint8Array> {
@@ -169,7 +169,7 @@ export function requestTests(bench: ExchangeHarness): void {
       return { ...ok, body: utf8Bytes(String(total)) };
     });
     const reply = call({ method: 'POST', target: '/', body: source() });
-    // The client stalls when buffers on the way are full; give it many turns to overrun them if it can.
+    // The client stalls when the buffers in between are full; give it many turns to exceed them if it can.
     let before = -1;
     while (before !== made) {
       before = made;

@@ -29,7 +29,7 @@ export function responseTests(bench: ExchangeHarness): void {
     expect(utf8Text(reply.body)).toBe(`abc${'d'.repeat(200_000)}`);
   });
 
-  test('a body made on the way arrives whole, with trailers asked for after its last piece', async () => {
+  test('a streamed body arrives whole, with trailers requested after its last piece', async () => {
     let isLastMade = false;
     async function* source(): AsyncGenerator<Uint8Array> {
       yield utf8Bytes('one ');
@@ -47,7 +47,7 @@ export function responseTests(bench: ExchangeHarness): void {
     expect(reply.trailers.get('x-last')).toBe('true');
   });
 
-  test('trailers follow a body that was all there, too', async () => {
+  test('trailers follow a complete body, too', async () => {
     const { call } = await bench.serve(() => ({ ...ok, body: utf8Bytes('x'), trailers: () => [['x-end', 'yes']] }));
     const reply = await call({ target: '/', headers: [['te', 'trailers']] });
     expect(utf8Text(reply.body)).toBe('x');
@@ -70,7 +70,7 @@ export function responseTests(bench: ExchangeHarness): void {
     expect(reply.body.byteLength).toBe(0);
   });
 
-  test('a body is made no faster than the client takes it', async () => {
+  test('a body is produced no faster than the client reads it', async () => {
     let made = 0;
     async function* source(): AsyncGenerator<Uint8Array> {
       for (; made < 2_000; made++) yield new Uint8Array(65_536);

@@ -1,6 +1,6 @@
 import type { HeaderField } from '../wire/header-field.ts';
 
-/** What an entry counts beyond its name and value (RFC 7541, 4.1). */
+/** Bytes that an entry counts beyond its name and value (RFC 7541, 4.1). */
 export const hpackEntryOverheadBytes = 32;
 
 function fieldBytes(field: HeaderField): number {
@@ -37,7 +37,7 @@ export class DecoderTable {
   insert(field: HeaderField): void {
     const bytes = fieldBytes(field);
     this.#evictTo(this.#bytesMax - bytes);
-    // A field larger than the table empties it and is not kept; that is no error (RFC 7541, 4.4).
+    // A field larger than the table empties it and is not kept; that is not an error (RFC 7541, 4.4).
     if (bytes > this.#bytesMax) return;
     if (this.#count > this.#mask) this.#grow();
     this.#ring[this.#inserted & this.#mask] = field;

@@ -1,4 +1,4 @@
-/** HPACK decoding (RFC 7541): a header block in place, out of the frame it came in, into a list of shared fields. */
+/** HPACK decoding (RFC 7541): decodes a header block, without copying it, into a list of shared fields. */
 import { fieldKind, fieldKindOf, HeaderField, isFieldValue, isLowerCaseName } from '../wire/header-field.ts';
 import { isPseudoValue } from '../wire/request-target.ts';
 import { DecoderTable, hpackEntryOverheadBytes } from './decoder-table.ts';
@@ -9,13 +9,13 @@ import { staticCount, staticFields } from './static-table.ts';
 /** The table size every connection starts with (RFC 9113, 6.5.2); it is not negotiated up or down. */
 export const tableBytesDefault = 4096;
 
-/** How a block ended: as it should; past the list limit, with the tables intact; or beyond saving, being a bomb or broken. */
+/** How a block ended: complete; over the list limit, with the tables intact; or unrecoverable: a bomb or malformed. */
 export type DecodeResult = 'ok' | 'list-too-large' | 'bomb' | 'compression-error';
 
-/** A list this many times over its limit is no mistake, and what comes of the rest of its block is nobody's concern. */
+/** A list this many times over its limit is an attack: the rest of its block is not decoded. */
 export const bombFactor = 16;
 
-/** An integer longer than this is refused: no legal field comes near it, and sums stay exact. */
+/** A larger integer is refused: no legal field comes near it, and sums stay exact. */
 const integerMax = 1 << 28;
 
 export class HpackDecoder {
@@ -24,7 +24,7 @@ export class HpackDecoder {
   #at = 0;
   #end = 0;
   #isBroken: boolean = false;
-  /** What the current list counts so far, as SETTINGS_MAX_HEADER_LIST_SIZE counts. */
+  /** Size of the current list so far, as SETTINGS_MAX_HEADER_LIST_SIZE counts it. */
   #listBytes = 0;
 
   get tableBytes(): number {
@@ -36,8 +36,8 @@ export class HpackDecoder {
   }
 
   /**
-   * Decodes one whole block and appends its fields. Past `listBytesMax` it goes on, to keep the table in step with the
-   * client's, but keeps no more fields; a bomb is left where it is recognised.
+   * Decodes one whole block and appends its fields. Beyond `listBytesMax` it decodes on, to keep its table equal to the
+   * client's, but keeps no more fields; decoding stops where a bomb is recognised.
    */
   decode(bytes: Buffer, start: number, end: number, into: HeaderField[], listBytesMax: number): DecodeResult {
     this.#bytes = bytes;
@@ -56,7 +56,7 @@ export class HpackDecoder {
         continue;
       }
       mayResize = false;
-      const field = first >= 0x80 ? this.#lookUp(this.#integer(0x7f)) : this.#literal(first);
+      const field = first >= 0x80 ? this.#fieldAt(this.#integer(0x7f)) : this.#literal(first);
       if (field === undefined || this.#isBroken) return this.#given('compression-error');
       this.#listBytes += field.name.length + field.value.length + hpackEntryOverheadBytes;
       if (this.#listBytes <= listBytesMax) into.push(field);
@@ -65,13 +65,13 @@ export class HpackDecoder {
     return this.#given(this.#listBytes <= listBytesMax ? 'ok' : 'list-too-large');
   }
 
-  /** Lets go of the block. */
+  /** Drops the reference to the block. */
   #given(result: DecodeResult): DecodeResult {
     this.#bytes = emptyBytes;
     return result;
   }
 
-  #lookUp(index: number): HeaderField | undefined {
+  #fieldAt(index: number): HeaderField | undefined {
     if (index === 0) return undefined;
     return index <= staticCount ? staticFields[index - 1] : this.#table.at(index - staticCount - 1);
   }
@@ -83,11 +83,11 @@ export class HpackDecoder {
     let kind: HeaderField['kind'];
     let isValid = true;
     if (nameIndex > 0) {
-      const named = this.#lookUp(nameIndex);
+      const named = this.#fieldAt(nameIndex);
       if (named === undefined) return undefined;
       name = named.name;
       kind = named.kind;
-      // A pseudo-header that only responses have must not get in by its index either.
+      // A response-only pseudo-header must not get in by its index either.
       isValid = kind === fieldKind.unknownPseudo ? false : namesAreValid(named);
     } else {
       if (!this.#string(true)) return undefined;
@@ -154,7 +154,7 @@ export class HpackDecoder {
 
 const emptyBytes = Buffer.alloc(0);
 
-/** An entry whose value was bad may lend its name; one whose name was bad may not. */
+/** An entry with a bad value may be referred to by name; one with a bad name may not. */
 function namesAreValid(named: HeaderField): boolean {
   if (named.isValid) return true;
   const bytes = Buffer.from(named.name, 'latin1');

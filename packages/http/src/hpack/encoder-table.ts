@@ -1,8 +1,10 @@
 import { hpackEntryOverheadBytes } from './decoder-table.ts';
 
-/** The encoder's dynamic table: found by name and value, evicted in order. Entries are known by a number that never changes. */
+/**
+ * The encoder's dynamic table: found by name and value, evicted in order. An entry keeps its number while it exists.
+ */
 export class EncoderTable {
-  /** Names and values in order of insertion, pairwise; those before `#evicted` are gone. */
+  /** Names and values in order of insertion, pairwise; those before `#evicted` were evicted. */
   #entries: string[] = [];
   #evicted = 0;
   #inserted = 0;
@@ -22,13 +24,13 @@ export class EncoderTable {
     return this.#bytesMax;
   }
 
-  /** How far back a field lies, 0 the newest; -1 when it is not in the table. */
+  /** How many insertions ago the field was added, 0 for the newest; -1 when it is not in the table. */
   ageOf(name: string, value: string): number {
     const number = this.#numbers.get(name)?.get(value);
     return number === undefined ? -1 : this.#inserted - 1 - number;
   }
 
-  /** False when the field is too large to be kept, in which case nothing was evicted. */
+  /** False when the field is too large to be kept; then nothing was evicted. */
   insert(name: string, value: string): boolean {
     const bytes = name.length + value.length + hpackEntryOverheadBytes;
     if (bytes > this.#bytesMax) return false;
@@ -63,7 +65,7 @@ export class EncoderTable {
       this.#evicted++;
       first++;
     }
-    // Compacted only when half is gone, so an insertion costs the same however often tables turn over.
+    // Compacted only when half is evicted, so that the cost of an insertion does not depend on how fast entries change.
     if (first > 32 && first * 4 > this.#entries.length) this.#entries = this.#entries.slice(first * 2);
   }
 }

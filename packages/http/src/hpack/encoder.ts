@@ -1,11 +1,11 @@
-/** HPACK encoding (RFC 7541) of response fields, straight into the output's buffer. */
+/** HPACK encoding (RFC 7541) of response fields, directly into the output's buffer. */
 import { isTransportField, mustBeSendable } from '../wire/header-field.ts';
 import { tableBytesDefault } from './decoder.ts';
 import { EncoderTable } from './encoder-table.ts';
 import { encodeHuffman, huffmanBytes } from './huffman-encoder.ts';
 import { staticCount, staticNames, staticStatuses } from './static-table.ts';
 
-/** Fields whose values seldom come twice: kept out of the table, where they would push out those that do. */
+/** Fields whose values seldom repeat: not added to the table, where they would evict those that do. */
 const unindexedNames = new Set([
   'content-length',
   'content-range',
@@ -17,21 +17,21 @@ const unindexedNames = new Set([
   'set-cookie',
   'x-request-id',
 ]);
-/** Longer values are not worth their room in the table. */
+/** Longer values are not worth their space in the table. */
 const indexedValueCharactersMax = 256;
-/** Prefix, integers and size updates of one field at their longest. */
+/** Most bytes that the prefix, integers and size updates of one field take. */
 const fieldOverheadBytes = 16;
 
 export class HpackEncoder {
   readonly #table = new EncoderTable(tableBytesDefault);
-  /** The smallest limit the peer set since the last block, -1 when it set none: it must be told we followed (4.2). */
+  /** The smallest limit the peer set since the last block, -1 if none: the next block must acknowledge it (4.2). */
   #resizedTo = -1;
 
   get tableBytes(): number {
     return this.#table.bytes;
   }
 
-  /** The peer's SETTINGS_HEADER_TABLE_SIZE; we use at most the default of it. */
+  /** The peer's SETTINGS_HEADER_TABLE_SIZE; the encoder uses at most the default. */
   limitTable(bytesMax: number): void {
     const size = Math.min(bytesMax, tableBytesDefault);
     if (size === this.#table.bytesMax && this.#resizedTo < 0) return;
@@ -39,7 +39,7 @@ export class HpackEncoder {
     this.#table.resize(size);
   }
 
-  /** A block was begun and not sent: the peer's table lacks what ours has, so both are emptied with the next one. */
+  /** A block was begun and not sent: the peer's table lacks its entries, so the next block empties both tables. */
   reset(): void {
     const size = this.#table.bytesMax;
     this.#table.resize(0);
@@ -47,7 +47,7 @@ export class HpackEncoder {
     this.#resizedTo = 0;
   }
 
-  /** How many bytes a block of these fields can take at most. */
+  /** The most bytes that a block of these fields can take. */
   static bytesMax(fields: readonly (readonly [string, string])[]): number {
     let bytes = fieldOverheadBytes * (fields.length + 2);
     for (let at = 0; at < fields.length; at++) {
@@ -57,7 +57,7 @@ export class HpackEncoder {
     return bytes;
   }
 
-  /** Begins a block; to be called before the first field of each. Returns the offset behind what it wrote. */
+  /** Begins a block; call it before the first field of each. Returns the offset behind what it wrote. */
   begin(into: Uint8Array, offset: number): number {
     if (this.#resizedTo < 0) return offset;
     let at = offset;
@@ -76,7 +76,7 @@ export class HpackEncoder {
     return this.encodeOwn(':status', String(status), into, offset);
   }
 
-  /** An application's field: one that is the transport's is left out, one that may not be sent throws. */
+  /** Writes an application's field; skips one that the transport sets, throws for one that may not be sent. */
   encode(name: string, value: string, into: Buffer, offset: number): number {
     if (isTransportField(name)) return offset;
     const age = this.#table.ageOf(name, value);
@@ -85,7 +85,7 @@ export class HpackEncoder {
     return this.#encodeLiteral(name, value, into, offset);
   }
 
-  /** A field of the transport's own, known to be sendable. */
+  /** Writes a field of the transport, known to be valid. */
   encodeOwn(name: string, value: string, into: Uint8Array, offset: number): number {
     const age = this.#table.ageOf(name, value);
     if (age >= 0) return encodeInteger(into, offset, 0x80, 0x7f, staticCount + 1 + age);

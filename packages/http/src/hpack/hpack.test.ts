@@ -28,7 +28,7 @@ test('the Huffman code is complete: its lengths fill the tree exactly', () => {
   expect(codeLengths.reduce((sum, bits) => sum + 2 ** -bits, 0)).toBe(1);
 });
 
-test('every string survives the Huffman code', () => {
+test('every string is unchanged by Huffman encoding and decoding', () => {
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => {
       const text = Buffer.from(bytes).toString('latin1');
@@ -130,7 +130,7 @@ describe('a broken block is a compression error', () => {
   }
 });
 
-test('a list past its limit is counted, not kept, and leaves the table in step', () => {
+test('a list over its limit is counted, not kept, and keeps the table in sync', () => {
   const decoder = new HpackDecoder();
   const value = 'v'.repeat(100);
   const block = Buffer.concat([hex('4001 61 64'), Buffer.from(value), Buffer.alloc(1000, 0xbe)]);
@@ -141,7 +141,7 @@ test('a list past its limit is counted, not kept, and leaves the table in step',
   expect(decode(decoder, hex('be'))).toEqual(['ok', [['a', value]]]);
 });
 
-test('a list bombFactor times past its limit is left where it is recognised', () => {
+test('decoding stops when a list is bombFactor times over its limit', () => {
   const decoder = new HpackDecoder();
   const value = Buffer.from('v'.repeat(100));
   const references = (count: number) => Buffer.concat([hex('4001 61 64'), value, Buffer.alloc(count, 0xbe)]);

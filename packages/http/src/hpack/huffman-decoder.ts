@@ -11,7 +11,7 @@ const nodeShift = 10;
 interface Node {
   readonly number: number;
   readonly children: [Node | number | undefined, Node | number | undefined];
-  /** Whether the bits that led here are a prefix of end-of-string, at most seven: what padding may look like. */
+  /** Whether the bits that lead here are a prefix of end-of-string, at most seven: valid padding. */
   readonly isPadding: boolean;
 }
 

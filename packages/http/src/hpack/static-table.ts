@@ -1,4 +1,4 @@
-/** The static table of RFC 7541, appendix A, as the decoder and the encoder want it. */
+/** The static table of RFC 7541, appendix A, in the forms that decoder and encoder need. */
 import { fieldKindOf, HeaderField } from '../wire/header-field.ts';
 
 const rows: readonly (readonly [name: string, value: string])[] = [
@@ -67,7 +67,7 @@ const rows: readonly (readonly [name: string, value: string])[] = [
 
 export const staticCount = rows.length;
 
-/** By index less one. */
+/** By index minus one. */
 export const staticFields: readonly HeaderField[] = rows.map(
   ([name, value]) => new HeaderField(name, value, fieldKindOf(name), name !== ':status'),
 );
@@ -77,7 +77,7 @@ export const staticNames: ReadonlyMap<string, number> = new Map(
   rows.map(([name], at): [string, number] => [name, at + 1]).reverse(),
 );
 
-/** The index of a whole status field, by its code. */
+/** The index of a complete status field, by its code. */
 export const staticStatuses: ReadonlyMap<number, number> = new Map(
   rows.flatMap(([name, value], at): [number, number][] => (name === ':status' ? [[Number(value), at + 1]] : [])),
 );

@@ -16,7 +16,7 @@ function decode(text: string, pieceBytes: number): { data: string; rest: string;
   return { data, rest: bytes.toString('latin1', at), isLast: decoder.isLast, isBroken: decoder.isBroken };
 }
 
-test('any body, in any chunks, cut anyhow, comes out as it went in', () => {
+test('any body, in any chunks and split anywhere, is decoded unchanged', () => {
   const chunk = fc.tuple(fc.stringMatching(/^[ -~]{1,40}$/), fc.constantFrom('', ';a', ';a=b', ' ; a="b;c"'));
   fc.assert(
     fc.property(fc.array(chunk), fc.integer({ min: 1, max: 30 }), (chunks, pieceBytes) => {
@@ -34,6 +34,6 @@ test('any body, in any chunks, cut anyhow, comes out as it went in', () => {
   );
 });
 
-test('data before a mistake is passed on, nothing after it', () => {
+test('data before an error is passed on, nothing after it', () => {
   expect(decode('3\r\nabc\r\n3\r\ndefX5\r\n', 100)).toMatchObject({ data: 'abcdef', isBroken: true, isLast: false });
 });

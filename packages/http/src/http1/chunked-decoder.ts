@@ -1,12 +1,12 @@
-/** A chunked body (RFC 9112, 7.1), byte for byte strict, its data passed on in place. */
+/** Decodes a chunked body (RFC 9112, 7.1) strictly, passing its data on without copying. */
 import { tokenBytes } from '../wire/header-field.ts';
 
 const carriageReturn = 13;
 const lineFeed = 10;
 const quote = 34;
-/** Hexadecimal digits of a chunk's size, leading zeros included. */
+/** Most hexadecimal digits of a chunk's size, leading zeros included. */
 const sizeDigitsMax = 12;
-/** Characters of one chunk's extensions; nobody uses them, so few are read over. */
+/** Most characters of one chunk's extensions: nobody uses them, so only few are skipped. */
 const extensionBytesMax = 256;
 
 /** The value of each hexadecimal digit, 255 for other bytes. */
@@ -16,7 +16,7 @@ for (let value = 0; value < 16; value++) {
   digits[value.toString(16).toUpperCase().charCodeAt(0)] = value;
 }
 
-/** A token, the signs between tokens, and the white space that may surround them. */
+/** Token characters, the separators between tokens, and the white space that may surround them. */
 function isExtensionByte(byte: number): boolean {
   return (tokenBytes[byte] as number) > 0 || byte === 59 || byte === 61 || byte === 32 || byte === 9;
 }
@@ -44,7 +44,7 @@ export class ChunkedDecoder {
   #sizeDigits = 0;
   #extensionBytes = 0;
 
-  /** The last chunk has been read: what follows are trailers. */
+  /** The last chunk has been read: trailers follow. */
   get isLast(): boolean {
     return this.#state === 'last';
   }
@@ -53,7 +53,9 @@ export class ChunkedDecoder {
     return this.#state === 'broken';
   }
 
-  /** Reads from `at` on, passing data to `onData`, until the bytes, the chunks or the rules end; returns where. */
+  /**
+   * Reads from `at` on, passing data to `onData`, until the bytes or the chunks end or a rule is broken; returns where.
+   */
   decode(bytes: Buffer, from: number, onData: (piece: Buffer) => void): number {
     let at = from;
     while (at < bytes.length && this.#state !== 'last' && this.#state !== 'broken') {

@@ -30,7 +30,7 @@ const unanswered: WireHandler = (exchange) => {
 };
 
 describe('the memory of a request over HTTP/1.1', () => {
-  test('a body that has to wait is not read from, and goes on when there is room', () => {
+  test('a body that has to wait is not read, and continues when there is room', () => {
     const memory = memoryOf(10);
     const { receive, said, transport } = converseHttp1(echo, {}, undefined, { memory });
     receive(post('Content-Length: 20\r\n'));
@@ -63,7 +63,7 @@ describe('the memory of a request over HTTP/1.1', () => {
     expect(memory.usedBytes).toBe(0);
   });
 
-  test('one that brings more than it may while it waits is refused at once', () => {
+  test('one that sends more than it may while it waits is refused at once', () => {
     const memory = memoryOf(10, 5);
     const { receive, said } = converseHttp1(frugalEcho, {}, undefined, { memory });
     receive(post('Content-Length: 40\r\n'));
@@ -93,7 +93,7 @@ describe('the memory of a request over HTTP/1.1', () => {
     expect(memory.usedBytes).toBe(0);
   });
 
-  test('bytes that frame a body are no progress of it', () => {
+  test('framing bytes do not count as progress of a body', () => {
     const { receive, said, host } = converseHttp1(echo, { bodyStallMsMax: 5000, bodyBytesPerSecondMin: 100 });
     receive(post('Transfer-Encoding: chunked\r\n'));
     for (let second = 0; second < 7; second++) {
@@ -118,7 +118,7 @@ describe('the memory of a request over HTTP/1.1', () => {
     expect([waiting.length, memory.usedBytes]).toEqual([21, 0]);
   });
 
-  test('what was pipelined counts no more when the connection is gone', () => {
+  test('pipelined bytes no longer count when the connection is closed', () => {
     const memory = memoryOf(1e6);
     const { receive, connection } = converseHttp1(unanswered, {}, undefined, { memory });
     receive(get('/1'));
@@ -153,7 +153,7 @@ test('an answer before the end of the connection is read as slowly as any other'
   expect(transport.isDestroyed).toBe(true);
 });
 
-test('what is pipelined is begun a few requests a turn, and all of it is answered', async () => {
+test('a few pipelined requests are started per turn, and all are answered', async () => {
   const answer: WireHandler = (exchange) => exchange.answer(200, [], Buffer.from('ok'), undefined, undefined);
   const { receive, said, host } = converseHttp1(answer);
   host.requestsPerTurn = 3;

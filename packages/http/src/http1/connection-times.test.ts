@@ -11,7 +11,7 @@ describe('times', () => {
     responseStallMsMax: 5000,
   };
 
-  test('a head must be complete within headMsMax, however busily it trickles', () => {
+  test('a head must be complete within headMsMax, even if bytes keep arriving', () => {
     const { receive, said, host, transport } = converseHttp1(answerPath, slow);
     for (const letter of 'GET /') {
       receive(letter);
@@ -41,7 +41,7 @@ describe('times', () => {
     expect(said()).toContain('408 Request Timeout');
   });
 
-  test('a body must be complete within bodyMsMax, however quick it is', () => {
+  test('a body must be complete within bodyMsMax, however fast it is', () => {
     const { receive, said, host } = converseHttp1(echo, { bodyMsMax: 5000 });
     receive(post('Content-Length: 100000\r\n'));
     for (let second = 0; second < 6; second++) {
@@ -63,7 +63,7 @@ describe('times', () => {
     expect(used.transport.isEnded).toBe(true);
   });
 
-  test('a client that takes nothing of its answer for responseStallMsMax is cut off', () => {
+  test('a client that reads nothing of its answer for responseStallMsMax is cut off', () => {
     const { receive, host, transport } = converseHttp1(answerPath, slow);
     transport.isStuck = true;
     receive(get());
@@ -90,7 +90,7 @@ describe('times', () => {
     }
   });
 
-  test('a request that takes long to answer is nobody’s fault', () => {
+  test('a request that takes long to answer breaks no time limit', () => {
     const { receive, host, transport } = converseHttp1(() => {}, slow);
     receive(get());
     host.pass(100_000);

@@ -1,11 +1,11 @@
-/** Everything about an HTTP/1.1 connection that depends on time, looked at once a second. */
+/** Everything about an HTTP/1.1 connection that depends on time, checked once a second. */
 import { checkMsOf, isBodyQuickEnough, lingerMs } from '../wire/connection-check.ts';
 import { ResponsePace } from '../wire/response-pace.ts';
 import { WheelEntry } from '../wire/timing-wheel.ts';
 import type { Http1Connection } from './connection.ts';
 import type { Http1Exchange } from './exchange.ts';
 
-/** How long a connection without a request is still listened to when the server goes: one may be on its way. */
+/** How long a connection without a request stays open when the server drains: a request may be in transit. */
 export const drainQuietMs = 250;
 
 export class Http1Times extends WheelEntry {
@@ -17,7 +17,7 @@ export class Http1Times extends WheelEntry {
   #drainingMs = -1;
   #quietMs = -1;
   readonly #pace: ResponsePace;
-  /** Bytes since the last look at the rate of a body, and when that was. */
+  /** Bytes since the body's rate was last checked, and when that was. */
   #bodyBytes = 0;
   #bodyMs: number;
   #bodyStartMs: number;
@@ -33,10 +33,10 @@ export class Http1Times extends WheelEntry {
     this.#pace = new ResponsePace(nowMs);
     this.#bodyMs = nowMs;
     this.#bodyStartMs = nowMs;
-    connection.host.wheel.set(this, nowMs + this.#lookMs());
+    connection.host.wheel.set(this, nowMs + this.#checkMs());
   }
 
-  #lookMs(): number {
+  #checkMs(): number {
     return checkMsOf(this.#connection.host.limits);
   }
 
@@ -44,12 +44,12 @@ export class Http1Times extends WheelEntry {
     return this.#connection.host.wheel.nowMs;
   }
 
-  /** When the last request was answered, or the connection began; while a head arrives, when that began. */
+  /** When the last request was answered, or the connection opened; while a head arrives, when the head began. */
   get restingSinceMs(): number {
     return this.#connection.isInHead ? this.#headMs : this.#answeredMs;
   }
 
-  /** Of the body alone: what frames it says nothing of progress. */
+  /** Counts content bytes only: framing bytes are no progress. */
   onBodyBytes(bytes: number): void {
     this.#bodyBytes += bytes;
   }
@@ -64,7 +64,7 @@ export class Http1Times extends WheelEntry {
     this.onBodyResumed();
   }
 
-  /** Time in which the body was not wanted does not count against its rate. */
+  /** Time in which nobody asked for the body does not count against its rate. */
   onBodyResumed(): void {
     this.#bodyMs = this.#nowMs;
     this.#bodyBytes = 0;
@@ -74,7 +74,7 @@ export class Http1Times extends WheelEntry {
     this.#answeredMs = this.#nowMs;
   }
 
-  /** The server goes and the connection has no request: it closes if none comes. */
+  /** The server drains and the connection has no request: it closes if none arrives. */
   onQuiet(): void {
     this.#quietMs = this.#nowMs;
     this.#connection.host.wheel.set(this, this.#quietMs + drainQuietMs);
@@ -90,24 +90,24 @@ export class Http1Times extends WheelEntry {
 
   override onDue(nowMs: number): void {
     const connection = this.#connection;
-    this.#look(nowMs);
-    if (!connection.isClosed) connection.host.wheel.set(this, nowMs + this.#lookMs());
+    this.#check(nowMs);
+    if (!connection.isClosed) connection.host.wheel.set(this, nowMs + this.#checkMs());
   }
 
-  #look(nowMs: number): void {
+  #check(nowMs: number): void {
     const connection = this.#connection;
     const { limits } = connection.host;
-    // An answer that is still being read has all the time that slow readers have.
+    // While an answer is still being read, only the limits for slow readers apply.
     if (this.#endingMs >= 0 && connection.transport.pendingBytes > 0) this.#endingMs = nowMs;
     const isOver = this.#endingMs >= 0 && nowMs - this.#endingMs >= lingerMs;
     const isOld = this.#drainingMs >= 0 && nowMs - this.#drainingMs >= limits.connectionAgeGraceMs;
     if (isOver || isOld || this.#isStalled(nowMs)) connection.destroy();
     else if (this.#endingMs >= 0) return;
-    else if (connection.exchange?.isStarved) this.#lookAtStarved(connection.exchange, nowMs);
+    else if (connection.exchange?.isStarved) this.#checkStarved(connection.exchange, nowMs);
     else if (connection.isInHead) {
-      if (nowMs - this.#headMs >= limits.headMsMax) connection.expire('the head of the request did not come in time');
+      if (nowMs - this.#headMs >= limits.headMsMax) connection.expire('the head of the request did not arrive in time');
     } else if (connection.isBodyAwaited) {
-      if (!this.#isBodyComing(nowMs)) connection.expire('the body of the request came too slowly');
+      if (!this.#isBodyComing(nowMs)) connection.expire('the body of the request arrived too slowly');
     } else if (connection.exchange === undefined) {
       if (this.#quietMs >= 0 && nowMs - this.#quietMs >= drainQuietMs) {
         connection.endIdle();
@@ -122,7 +122,7 @@ export class Http1Times extends WheelEntry {
     }
   }
 
-  #lookAtStarved(exchange: Http1Exchange, nowMs: number): void {
+  #checkStarved(exchange: Http1Exchange, nowMs: number): void {
     if (exchange.starvedMs < 0) exchange.starvedMs = nowMs;
     else if (nowMs - exchange.starvedMs >= this.#connection.host.limits.memoryWaitMsMax) exchange.refuse();
     this.onBodyResumed();

@@ -11,7 +11,7 @@ describe('answers', () => {
     expect(said()).toBe('HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n/a');
   });
 
-  test('a body made on the way is chunked, with its trailers', () => {
+  test('a streamed body is chunked, with its trailers', () => {
     const { receive, said } = converseHttp1((exchange) => {
       exchange.start(200, [['x-a', 'b']]);
       exchange.write(Buffer.from('hello'));
@@ -24,7 +24,7 @@ describe('answers', () => {
     );
   });
 
-  test('to HTTP/1.0 a body made on the way ends with the connection', () => {
+  test('for HTTP/1.0 a streamed body ends with the connection', () => {
     const { receive, said, transport } = converseHttp1((exchange) => {
       exchange.start(200, []);
       exchange.write(Buffer.from('hello'));
@@ -35,7 +35,7 @@ describe('answers', () => {
     expect(transport.isEnded).toBe(true);
   });
 
-  test('HTTP/1.0 that asked to stay is told that it may', () => {
+  test('HTTP/1.0 that asked for keep-alive is told that it is granted', () => {
     const { receive, said } = converseHttp1(answerPath);
     receive('GET /a HTTP/1.0\r\nConnection: keep-alive\r\n\r\n');
     expect(said()).toBe('HTTP/1.1 200 OK\r\ncontent-length: 2\r\nconnection: keep-alive\r\n\r\n/a');
@@ -110,7 +110,7 @@ describe('pipelining', () => {
   });
 });
 
-test('a client that pipelines but takes no answers does not make them pile up', () => {
+test('answers do not pile up for a client that pipelines but reads none', () => {
   const large = Buffer.alloc(50_000);
   let handled = 0;
   const { receive, transport, connection } = converseHttp1(
@@ -133,7 +133,7 @@ test('a client that pipelines but takes no answers does not make them pile up', 
 });
 
 describe('bodies', () => {
-  test('a body waits for its reader, and the client is held back at streamWindowBytes', () => {
+  test('a body waits for its reader, with back-pressure at streamWindowBytes', () => {
     let exchange: WireExchange | undefined;
     const { receive, said, transport } = converseHttp1(
       (opened) => {
@@ -153,7 +153,7 @@ describe('bodies', () => {
     expect(said()).toContain('content-length: 100000');
   });
 
-  test('a body nobody reads is read over up to discardBytesMax, and the connection kept', () => {
+  test('an unread body is discarded up to discardBytesMax, and the connection kept', () => {
     const { receive, said, transport } = converseHttp1(answerPath, { discardBytesMax: 1000 });
     receive(post('Content-Length: 900\r\n'));
     expect(said()).not.toContain('close');
@@ -164,7 +164,7 @@ describe('bodies', () => {
     expect(transport.isEnded).toBe(true);
   });
 
-  test('a chunked body nobody reads is cut off past discardBytesMax', () => {
+  test('an unread chunked body over discardBytesMax closes the connection', () => {
     const { receive, transport } = converseHttp1(answerPath, { discardBytesMax: 1000 });
     receive(post('Transfer-Encoding: chunked\r\n'));
     receive(`320\r\n${'x'.repeat(800)}\r\n`);
@@ -173,7 +173,7 @@ describe('bodies', () => {
     expect(transport.isEnded).toBe(true);
   });
 
-  test('a client that waits for 100 is told to go on only when somebody reads', () => {
+  test('a client that waits for 100 gets it only when the body is read', () => {
     let exchange: WireExchange | undefined;
     const { receive, said } = converseHttp1((opened) => {
       exchange = opened;
@@ -186,7 +186,7 @@ describe('bodies', () => {
     expect(said()).toContain('\r\n\r\nab');
   });
 
-  test('a client that waits for 100 and is refused is hung up on: its body may or may not come', () => {
+  test('the connection of a client that waits for 100 and is refused is closed: its body may or may not come', () => {
     const { receive, said, transport } = converseHttp1((exchange) =>
       exchange.answer(413, [], undefined, undefined, undefined),
     );
@@ -195,7 +195,7 @@ describe('bodies', () => {
     expect(transport.isEnded).toBe(true);
   });
 
-  test('a body that goes wrong after its answer closes the connection without another answer', () => {
+  test('a body that is malformed after its answer closes the connection without another answer', () => {
     const { receive, said, transport } = converseHttp1(answerPath);
     receive(post('Transfer-Encoding: chunked\r\n'));
     expect(said()).toContain('200 OK');
@@ -204,7 +204,7 @@ describe('bodies', () => {
     expect(transport.isEnded).toBe(true);
   });
 
-  test('a chunked body that breaks off in error aborts the request under way', () => {
+  test('a malformed chunked body aborts the request in progress', () => {
     const reasons: string[] = [];
     const { receive, said } = converseHttp1((exchange) => {
       exchange.listener = {
@@ -218,7 +218,7 @@ describe('bodies', () => {
     });
     receive(post('Transfer-Encoding: chunked\r\n'));
     receive('5\r\nhelloX');
-    expect(reasons).toEqual(['the body is not properly chunked']);
+    expect(reasons).toEqual(['the chunked encoding of the body is invalid']);
     expect(said()).toContain('400 Bad Request');
   });
 });
@@ -226,7 +226,7 @@ describe('bodies', () => {
 describe('upgrades', () => {
   const ask = get('/socket', 'Connection: Upgrade\r\n', 'Upgrade: websocket\r\n');
 
-  test('a connection that is taken is left alone from then on, with what came behind the request', () => {
+  test('an upgraded connection is handed over with the bytes that followed the request', () => {
     const offers: [HttpRequest, Uint8Array][] = [];
     const { receive, said, transport } = converseHttp1(answerPath, {}, (request, head) => {
       offers.push([request, head]);
@@ -256,7 +256,7 @@ describe('upgrades', () => {
 });
 
 describe('endings', () => {
-  test('a client that leaves cancels its request', () => {
+  test('a client that disconnects cancels its request', () => {
     const reasons: string[] = [];
     const { receive, connection } = converseHttp1((exchange) => {
       exchange.listener = {
@@ -274,7 +274,7 @@ describe('endings', () => {
     expect(reasons).toEqual(['the client closed the connection']);
   });
 
-  test('drain answers a request that was on its way to an idle connection, then closes', () => {
+  test('drain answers a request that was in transit to an idle connection, then closes', () => {
     const late = converseHttp1(answerPath);
     late.receive(get('/1'));
     late.connection.drain();
@@ -285,7 +285,7 @@ describe('endings', () => {
     expect(late.transport.isEnded).toBe(true);
   });
 
-  test('drain closes what is idle after drainQuietMs and what is busy after its answer', () => {
+  test('drain closes idle connections after drainQuietMs and busy ones after their answer', () => {
     const idle = converseHttp1(answerPath);
     idle.connection.drain();
     expect(idle.transport.isEnded).toBe(false);
@@ -302,7 +302,7 @@ describe('endings', () => {
     expect(waiting).toHaveLength(1);
   });
 
-  test('what has to wait for the kernel is released when it has it, or with the connection', () => {
+  test('memory that waits for the kernel is released when it was written, or with the connection', () => {
     let released = 0;
     const { receive, transport, host } = converseHttp1((exchange) =>
       exchange.answer(200, [], Buffer.alloc(exchange.path === '/small' ? 10 : 10_000), undefined, () => released++),

@@ -1,6 +1,6 @@
 /**
- * A server's end of an HTTP/1.1 connection (RFC 9112): bytes in by `receive`, bytes out through the transport, one
- * request at a time to the host's handler. What a client pipelines waits its turn, so answers keep their order.
+ * The server's end of an HTTP/1.1 connection (RFC 9112): bytes in by `receive`, bytes out through the transport, one
+ * request at a time to the host's handler. Pipelined requests wait, so answers keep their order.
  */
 import type { HeaderList, HttpRequest } from '../exchange.ts';
 import { type ConnectionHost, memoryFor } from '../wire/connection-host.ts';
@@ -18,10 +18,10 @@ import { type Http1Head, notHttp } from './request-head.ts';
 import { RequestReader, type RequestSink } from './request-reader.ts';
 import { type ConnectionOption, type Framing, ResponseHeads, responseHead } from './response-head.ts';
 
-/** Offers the connection to another protocol; false when it stays. */
+/** Offers the connection to another protocol; false when it stays HTTP/1.1. */
 export type OfferUpgrade = (request: HttpRequest, head: Uint8Array) => boolean;
 
-/** What has arrived is counted in any case. */
+/** Arrived bytes are counted whether there is memory for them or not, so nothing waits. */
 const waitsForNothing: MemoryHolder = { onMemory: () => {} };
 
 export class Http1Connection implements Connection, RequestSink, YieldingConnection {
@@ -34,10 +34,10 @@ export class Http1Connection implements Connection, RequestSink, YieldingConnect
   readonly #late = new LateBytes();
   readonly #offerUpgrade: OfferUpgrade | undefined;
   readonly #memory: ConnectionMemory;
-  /** Of bytes behind the request that is being answered; undefined until there were any. */
+  /** Lease for bytes behind the request that is being answered; undefined until there were any. */
   #pipelined: MemoryLease | undefined = undefined;
   #exchange: Http1Exchange | undefined = undefined;
-  /** Body bytes read over since the answer went out. */
+  /** Body bytes discarded since the answer was sent. */
   #discardedBytes = 0;
   #isClosing: boolean = false;
   #isReceiving: boolean = false;
@@ -69,7 +69,7 @@ export class Http1Connection implements Connection, RequestSink, YieldingConnect
     return this.#output.unsentBytes < this.host.limits.outputBytesMax;
   }
 
-  /** The request under way. */
+  /** The request in progress. */
   get exchange(): Http1Exchange | undefined {
     return this.#exchange;
   }
@@ -83,7 +83,7 @@ export class Http1Connection implements Connection, RequestSink, YieldingConnect
     return isBusy ? Number.POSITIVE_INFINITY : this.#times.restingSinceMs;
   }
 
-  /** The rest of a body is expected: asked for, or to be read over. */
+  /** The rest of a body is expected: because it was asked for, or to be discarded. */
   get isBodyAwaited(): boolean {
     const exchange = this.#exchange;
     if (!this.#reader.isInBody) return false;
@@ -151,7 +151,7 @@ export class Http1Connection implements Connection, RequestSink, YieldingConnect
     else this.#next();
   }
 
-  /** What is pipelined is counted for the owner of the connection, and beyond the bytes of a head not read. */
+  /** Pipelined bytes are counted for the owner of the connection; beyond the size of one head nothing more is read. */
   onHeld(bytes: number): void {
     this.#pipelined ??= this.#memory.lease(waitsForNothing);
     this.#pipelined.keep(bytes);
@@ -183,7 +183,7 @@ export class Http1Connection implements Connection, RequestSink, YieldingConnect
     else this.#goOnLater();
   }
 
-  /** Goes on with what was pipelined in the next turn, after the other connections. */
+  /** Continues with pipelined requests in the next turn of the event loop, after the other connections. */
   #goOnLater(): void {
     setImmediate(() => {
       this.#requestsOfTurn = 0;
@@ -233,7 +233,7 @@ export class Http1Connection implements Connection, RequestSink, YieldingConnect
     }
   }
 
-  /** For the exchange: the application took body bytes, or wants some. */
+  /** For the exchange: the application consumed body bytes, or asks for some. */
   onBodyRead(): void {
     const exchange = this.#exchange;
     if (exchange === undefined || exchange.isStarved) return;
@@ -291,7 +291,7 @@ export class Http1Connection implements Connection, RequestSink, YieldingConnect
     this.#memory.close();
   }
 
-  /** Closes after the request under way, or after one that is on its way already; without any, soon. */
+  /** Closes after the request in progress, or after one in transit; without any, soon. */
   drain(): void {
     if (this.#isDraining) return;
     this.#isDraining = true;
@@ -308,12 +308,12 @@ export class Http1Connection implements Connection, RequestSink, YieldingConnect
     this.transport.destroy();
   }
 
-  /** Took too long: says so where an answer is still possible. */
+  /** A time limit passed: answers with the reason where that is still possible. */
   expire(reason: string): void {
     this.onRefusal(new Http1Refusal(408, reason));
   }
 
-  /** Answers with what is wrong and closes; a request already being answered is cut off instead. */
+  /** Answers with the reason and closes; if a response is already being sent, it is cut off instead. */
   onRefusal(refusal: Http1Refusal): void {
     const exchange = this.#exchange;
     const isAnswered = exchange?.isSettled === true;
@@ -323,7 +323,7 @@ export class Http1Connection implements Connection, RequestSink, YieldingConnect
       this.destroy();
       return;
     }
-    // The rest of a body whose request was answered can be refused by closing alone.
+    // When the request was answered already, the rest of its body can be refused only by closing.
     if (refusal !== notHttp && !isAnswered) {
       const body = `${refusal.reason}\n`;
       const headers: [string, string][] = [['content-type', 'text/plain']];
@@ -339,7 +339,7 @@ export class Http1Connection implements Connection, RequestSink, YieldingConnect
     if (exchange !== undefined && !exchange.isSettled) exchange.acceptAbort(reason);
   }
 
-  /** Sends what is left and closes; what still arrives is read over for a while, so that the answer gets through. */
+  /** Sends what is left and closes; late bytes are discarded for a while, so that the client can read the answer. */
   #end(): void {
     if (this.isClosed) return;
     this.#reader.stop();

@@ -14,7 +14,7 @@ export class Http1Exchange extends WireExchange {
   #framing: Framing = 'none';
   #isContinueDue: boolean;
   isStarted: boolean = false;
-  /** The application has said all it will. */
+  /** The application has ended its response. */
   isSettled: boolean = false;
   isDrainAwaited: boolean = false;
 
@@ -29,7 +29,7 @@ export class Http1Exchange extends WireExchange {
     return this.#head.isChunked;
   }
 
-  /** The client still waits for a 100, so it may or may not send the body. */
+  /** The client still waits for a 100 (Continue), so it may or may not send the body. */
   get isContinueDue(): boolean {
     return this.#isContinueDue;
   }
@@ -87,7 +87,7 @@ export class Http1Exchange extends WireExchange {
     let bytes = 0;
     for (const piece of pieces) bytes += piece.length;
     if (isWithoutBody(status)) {
-      // A 304 to a GET and an answer to a HEAD may say what a body would measure; a 204 has none to speak of.
+      // A 304 to a GET and an answer to a HEAD may declare the length that the body would have; a 204 may not.
       this.#begin(status, headers, 'none', 0);
       release?.();
     } else if (trailers !== undefined && this.version === '1.1') {

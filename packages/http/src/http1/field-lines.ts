@@ -1,4 +1,7 @@
-/** Field lines of a head or of trailers (RFC 9112, 5), strict: what two parsers could read differently is refused. */
+/**
+ * Reads field lines of a head or of trailers (RFC 9112, 5) strictly: whatever two parsers could read differently is
+ * refused.
+ */
 import { hpackEntryOverheadBytes } from '../hpack/decoder-table.ts';
 import type { HttpLimits } from '../wire/config.ts';
 import { fieldKindOf, HeaderField, tokenBytes } from '../wire/header-field.ts';
@@ -8,7 +11,7 @@ const carriageReturn = 13;
 const lineFeed = 10;
 const colon = 58;
 
-/** Spellings seen on the wire to the one name all code uses; saves a lower-casing and shares the string. */
+/** Maps spellings seen on the wire to the lower-case name; saves lower-casing and shares the string. */
 const knownNames = new Map<string, string>();
 for (const name of [
   'accept',
@@ -43,7 +46,7 @@ for (const name of [
 }
 
 /**
- * Reads the lines in `bytes[start, end)`, each ending in CRLF, and appends their fields. `text` is the same stretch
+ * Reads the lines in `bytes[start, end)`, each ending in CRLF, and appends their fields. `text` holds the same bytes
  * as Latin-1, beginning at `textStart`.
  */
 export function readFieldLines(
@@ -69,7 +72,7 @@ export function readFieldLines(
     let byte = bytes[at] as number;
     while ((byte >= 32 && byte !== 127) || byte === 9) byte = bytes[++at] as number;
     if (byte !== carriageReturn || bytes[at + 1] !== lineFeed) {
-      return new Http1Refusal(400, 'a field value holds a control character; send it without');
+      return new Http1Refusal(400, 'a field value contains a control character; remove it');
     }
     let valueEnd = at;
     while (valueEnd > valueStart && (bytes[valueEnd - 1] === 32 || bytes[valueEnd - 1] === 9)) valueEnd--;
@@ -79,20 +82,26 @@ export function readFieldLines(
     into.push(new HeaderField(name, value, fieldKindOf(name), true));
     listBytes += name.length + value.length + hpackEntryOverheadBytes;
     if (listBytes > headerListBytesMax) {
-      return new Http1Refusal(431, `the fields count more than ${headerListBytesMax} bytes; send less`);
+      return new Http1Refusal(
+        431,
+        `the header fields take more than ${headerListBytesMax} bytes; send fewer or shorter ones`,
+      );
     }
     if (into.length > headerFieldsMax)
-      return new Http1Refusal(431, `there are more than ${headerFieldsMax} fields; send fewer`);
+      return new Http1Refusal(431, `there are more than ${headerFieldsMax} header fields; send fewer`);
   }
   return undefined;
 }
 
 function badName(bytes: Uint8Array, start: number, at: number): Http1Refusal {
   if (at === start && (bytes[at] === 32 || bytes[at] === 9)) {
-    return new Http1Refusal(400, 'a field line begins with white space; fold no lines');
+    return new Http1Refusal(400, 'a field line begins with white space; send each field on one line');
   }
   if (at > start && (bytes[at] === 32 || bytes[at] === 9)) {
-    return new Http1Refusal(400, 'white space stands before the colon of a field; remove it');
+    return new Http1Refusal(400, 'there is white space before the colon of a field; remove it');
   }
-  return new Http1Refusal(400, 'a field name is empty or holds a character that may not stand in one');
+  return new Http1Refusal(
+    400,
+    'a field name is empty or contains an invalid character; use letters, digits and hyphens',
+  );
 }

@@ -1,11 +1,13 @@
-/** Gathers a head, or trailers, until the empty line that ends it; each byte is looked at once however it is cut. */
+/**
+ * Collects a head, or trailers, up to the empty line that ends it; each byte is scanned once however chunks are cut.
+ */
 const carriageReturn = 13;
 const lineFeed = 10;
 
 export type LineResult = 'more' | 'complete' | 'bare-line-feed' | 'too-large';
 
 export class LineBuffer {
-  /** What to read when complete: the lines are `bytes[start, linesEnd)`, and `end` is behind the empty line. */
+  /** When complete: the lines are `bytes[start, linesEnd)`, and `end` is behind the empty line. */
   bytes: Buffer = noBytes;
   start = 0;
   linesEnd = 0;
@@ -15,14 +17,14 @@ export class LineBuffer {
   #used = 0;
   #scanned = 0;
   #lineStart = 0;
-  /** Whether `bytes` is ours to grow, and not the chunk a head arrived in. */
+  /** Whether `bytes` is this buffer's own memory, and not the chunk that a head arrived in. */
   #isOwn: boolean = false;
 
   get isEmpty(): boolean {
     return this.#used === this.start;
   }
 
-  /** Adds `chunk` from `from` on. When complete, what is behind `end` in `bytes` was not looked at. */
+  /** Adds `chunk` from `from` on. When complete, the bytes behind `end` have not been scanned. */
   add(chunk: Buffer, from: number, bytesMax: number): LineResult {
     if (this.#isOwn) this.#append(chunk, from);
     else {
@@ -34,7 +36,7 @@ export class LineBuffer {
       this.lines = 0;
     }
     const result = this.#scan(bytesMax);
-    // What is not complete is copied once: the chunk may be large, and more of the head comes in another.
+    // An incomplete head is copied once: the chunk may be large, and the rest of the head is in another.
     if (result === 'more' && !this.#isOwn) this.#own();
     return result;
   }
@@ -95,7 +97,7 @@ export class LineBuffer {
     this.#used = needed;
   }
 
-  /** What came behind the end. */
+  /** The bytes that followed the end. */
   rest(): Buffer {
     return this.bytes.subarray(this.end, this.#used);
   }

@@ -33,7 +33,7 @@ const head = (path: string, length: number, n = '1'): string =>
 const told = (said: string): string[] => [...said.matchAll(/<([^>]*)>/g)].map((match) => match[1] as string);
 
 describe('a head that comes again', () => {
-  test('means the same, with another body, and brings the same fields', () => {
+  test('is parsed the same, with another body, and has the same fields', () => {
     const { seen, handler } = telling();
     const { receive, said } = converseHttp1(handler);
     receive(`${head('/a', 2)}xy`);
@@ -42,7 +42,7 @@ describe('a head that comes again', () => {
     expect(seen[1]).toBe(seen[0]);
   });
 
-  test('is told from one that differs in any byte, also of the same length', () => {
+  test('is distinguished from one that differs in any byte, also of the same length', () => {
     const { seen, handler } = telling();
     const { receive, said } = converseHttp1(handler);
     receive(`${head('/a', 2)}xy`);
@@ -54,7 +54,7 @@ describe('a head that comes again', () => {
     expect(new Set(seen).size).toBe(5);
   });
 
-  test('may be pipelined, and cut anywhere', () => {
+  test('may be pipelined, and split anywhere', () => {
     const whole = [`${head('/a', 2)}xy`.repeat(3), head('/a', 1), 'q'].join('');
     const expected = ['POST /a 1 xy', 'POST /a 1 xy', 'POST /a 1 xy', 'POST /a 1 q'];
     for (let pieceBytes = 1; pieceBytes <= whole.length; pieceBytes++) {
@@ -64,7 +64,7 @@ describe('a head that comes again', () => {
     }
   });
 
-  test('is no head that merely begins alike: one more field makes another', () => {
+  test('does not match a head that only begins the same: one more field makes another', () => {
     const { seen, handler } = telling();
     const { receive, said } = converseHttp1(handler);
     const short = 'GET /a HTTP/1.1\r\nHost: h\r\n\r\n';
@@ -75,7 +75,7 @@ describe('a head that comes again', () => {
     expect(new Set(seen).size).toBe(3);
   });
 
-  test('is read anew where it is longer than repeatedHeadBytesMax, and forgets the shorter one before it', () => {
+  test('is parsed again if it is longer than repeatedHeadBytesMax, and drops the shorter one before it', () => {
     const { seen, handler } = telling();
     const { receive, said } = converseHttp1(handler);
     const long = head('/long', 1, 'n'.repeat(repeatedHeadBytesMax));
@@ -95,7 +95,7 @@ describe('a head that comes again', () => {
     expect(transport.isEnded).toBe(true);
   });
 
-  test('is none where it comes in the middle of another head or among trailers, though a chunk begins with it', () => {
+  test('does not match in the middle of another head or among trailers, even if a chunk begins with it', () => {
     const known = 'GET /a HTTP/1.1\r\nHost: h\r\n\r\n';
     const inValue = converseHttp1(telling().handler);
     inValue.receive(known);

@@ -1,17 +1,17 @@
 /**
- * The last head of a connection, as bytes and as what they mean. Clients send the same head with every request, or
- * nearly always; comparing it costs a fraction of reading it, and what was made of it before can be used again.
+ * The last head of a connection, as bytes and as the request parsed from them. Clients send the same head with nearly
+ * every request; comparing it costs a fraction of parsing it, and what was derived from it before can be reused.
  */
 import type { Http1Head } from './request-head.ts';
 
-/** Longer heads are not kept: an idle connection is to stay small. */
+/** Longer heads are not kept, so that idle connections stay small. */
 export const repeatedHeadBytesMax = 1024;
 
 export class RepeatedHead {
   #bytes: Buffer | undefined = undefined;
   #head: Http1Head | undefined = undefined;
 
-  /** Behind the head and its empty line, if just the same comes again at `at`; otherwise -1. */
+  /** The offset behind the head and its empty line, if the same bytes come again at `at`; otherwise -1. */
   endIn(bytes: Buffer, at: number): number {
     const known = this.#bytes;
     if (known === undefined) return -1;
@@ -19,7 +19,7 @@ export class RepeatedHead {
     return end <= bytes.length && known.compare(bytes, at, end) === 0 ? end : -1;
   }
 
-  /** What the bytes that came again mean. */
+  /** The parsed request of the bytes that matched. */
   get head(): Http1Head {
     return this.#head as Http1Head;
   }
@@ -32,7 +32,7 @@ export class RepeatedHead {
       this.#head = undefined;
       return;
     }
-    // A client whose head differs every time, if only in a trace id, mostly keeps its length.
+    // Heads that differ every time, if only in a trace id, mostly keep their length.
     if (this.#bytes?.length !== length) this.#bytes = Buffer.allocUnsafeSlow(length);
     bytes.copy(this.#bytes, 0, start, end);
     this.#head = head;

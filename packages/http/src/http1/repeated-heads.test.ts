@@ -1,11 +1,11 @@
-/** That a head came before never shows: a conversation goes as one goes in which no head is kept. */
+/** The cache of repeated heads is invisible: a conversation is the same as one without it. */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { WireHandler } from '../wire/wire-exchange.ts';
 import { repeatedHeadBytesMax } from './repeated-head.ts';
 import { converseHttp1 } from './testing/conversation.ts';
 
-/** A line that is read over; long enough, it keeps a head from being kept. */
+/** A field that is ignored; if long enough, its head is not cached. */
 const filler = (length: number): string => `X-Filler: ${'f'.repeat(length)}\r\n`;
 
 const heads = [
@@ -94,7 +94,7 @@ function goesOn(wire: string, cuts: readonly number[]): object {
   return { log, said: said(), isEnded: transport.isEnded };
 }
 
-test('requests mean what they mean, whatever came before them and however they are cut', () => {
+test('requests are parsed the same, whatever came before them and however they are split', () => {
   const messages = fc.array(message, { minLength: 1, maxLength: 12 });
   const cuts = fc.array(fc.constantFrom(0, 1, 2, 7, 30, 60, 200, 5000), { minLength: 1, maxLength: 10 });
   fc.assert(

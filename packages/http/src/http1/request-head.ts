@@ -1,4 +1,4 @@
-/** The head of an HTTP/1.1 request (RFC 9112, 3 and 6): what it asks, how its body is framed, or why it is refused. */
+/** The head of an HTTP/1.1 request (RFC 9112, 3 and 6): its target, how its body is framed, or why it is refused. */
 import type { HttpLimits } from '../wire/config.ts';
 import { contentLengthFrom } from '../wire/content-length.ts';
 import { FieldList } from '../wire/field-list.ts';
@@ -15,11 +15,11 @@ export interface Http1Head extends RequestHead {
   readonly isKept: boolean;
   /** The client waits for a 100 before it sends the body. */
   readonly isContinueDue: boolean;
-  /** The client would rather speak another protocol. */
+  /** The client asks for another protocol. */
   readonly isUpgrade: boolean;
 }
 
-/** What arrived is some other protocol: the connection is closed without a word, which would only be misread. */
+/** The bytes are of another protocol: the connection is closed without an answer, which would be misread. */
 export const notHttp = new Http1Refusal(400, 'not HTTP');
 
 const space = 32;
@@ -37,13 +37,13 @@ export function readRequestHead(
   let at = start;
   while ((tokenBytes[bytes[at] as number] as number) > 0) at++;
   if (at === start || bytes[at] !== space)
-    return new Http1Refusal(400, 'the request line has no method; begin with one');
+    return new Http1Refusal(400, 'the request line has no method; begin it with one');
   const method = text.slice(0, at - start);
   const targetStart = ++at;
   let byte = bytes[at] as number;
   while (byte > space && byte < 127 && byte !== 35) byte = bytes[++at] as number;
   if (at === targetStart || byte !== space) {
-    return new Http1Refusal(400, 'the request target is missing or holds a character that must be percent-encoded');
+    return new Http1Refusal(400, 'the request target is missing or contains a character that must be percent-encoded');
   }
   const target = text.slice(targetStart - start, at - start);
   at++;
@@ -52,8 +52,9 @@ export function readRequestHead(
     return new Http1Refusal(400, 'the request line has no end');
   const version = text.slice(at - start, lineEnd - start);
   if (version !== 'HTTP/1.1' && version !== 'HTTP/1.0') {
-    if (/^HTTP\/[0-9]\.[0-9]$/.test(version)) return new Http1Refusal(505, 'only HTTP/1.0, 1.1 and 2 are spoken here');
-    if (/ HTTP\//.test(version)) return new Http1Refusal(400, 'the request target holds a space; percent-encode it');
+    if (/^HTTP\/[0-9]\.[0-9]$/.test(version))
+      return new Http1Refusal(505, 'this server supports HTTP/1.0, 1.1 and 2 only');
+    if (/ HTTP\//.test(version)) return new Http1Refusal(400, 'the request target contains a space; percent-encode it');
     if (!/^HTTP\//i.test(version)) return notHttp;
     return new Http1Refusal(400, 'the request line does not end in a version such as HTTP/1.1');
   }
@@ -79,19 +80,22 @@ function completeHead(
     const field = fields[at] as HeaderField;
     if (field.kind === fieldKind.regular) continue;
     if (field.kind === fieldKind.host) {
-      if (host !== undefined) return new Http1Refusal(400, 'there is more than one Host; send one');
-      if (!isAuthority(field.value)) return new Http1Refusal(400, 'the Host is not a host with an optional port');
+      if (host !== undefined) return new Http1Refusal(400, 'there is more than one Host header; send one');
+      if (!isAuthority(field.value))
+        return new Http1Refusal(400, 'the Host header is not a host with an optional port');
       host = field.value;
     } else if (field.kind === fieldKind.contentLength) {
       const length = contentLengthFrom(field.value);
       if (length === undefined) return new Http1Refusal(400, 'the Content-Length is not a plain number');
-      if (lengthBytes !== undefined) return new Http1Refusal(400, 'there is more than one Content-Length; send one');
+      if (lengthBytes !== undefined)
+        return new Http1Refusal(400, 'there is more than one Content-Length header; send one');
       lengthBytes = length;
     } else if (field.kind === fieldKind.expect) expect = field.value.toLowerCase();
     else if (field.name === 'connection') connection += `,${field.value.toLowerCase()}`;
     else if (field.name === 'upgrade') hasUpgrade = field.value !== '';
     else if (field.name === 'transfer-encoding') {
-      if (coding !== undefined) return new Http1Refusal(400, 'there is more than one Transfer-Encoding; send one');
+      if (coding !== undefined)
+        return new Http1Refusal(400, 'there is more than one Transfer-Encoding header; send one');
       coding = field.value.toLowerCase();
     }
   }
@@ -99,19 +103,20 @@ function completeHead(
     const refusal = refuseCoding(coding, version, lengthBytes !== undefined);
     if (refusal !== undefined) return refusal;
   }
-  if (host === undefined && version === '1.1') return new Http1Refusal(400, 'HTTP/1.1 asks for a Host; send one');
-  const place = placeFrom(method, target, host);
-  if (place instanceof Http1Refusal) return place;
+  if (host === undefined && version === '1.1')
+    return new Http1Refusal(400, 'HTTP/1.1 requires a Host header; send one');
+  const parts = targetFrom(method, target, host);
+  if (parts instanceof Http1Refusal) return parts;
   const isContinueDue = expect !== undefined && version === '1.1';
   if (isContinueDue && expect !== '100-continue')
-    return new Http1Refusal(417, 'the only expectation met is 100-continue');
+    return new Http1Refusal(417, 'the only supported Expect value is 100-continue');
   const options = connection === '' ? [] : connection.split(',').map((option) => option.trim());
   const isChunked = coding !== undefined;
   return {
     method,
-    path: place.path,
-    query: place.query,
-    authority: place.authority,
+    path: parts.path,
+    query: parts.query,
+    authority: parts.authority,
     version,
     headers: new FieldList(fields),
     lengthBytes: isChunked ? undefined : (lengthBytes ?? 0),
@@ -125,33 +130,33 @@ function completeHead(
 
 function refuseCoding(coding: string, version: '1.0' | '1.1', hasLength: boolean): Http1Refusal | undefined {
   if (version === '1.0') return new Http1Refusal(400, 'HTTP/1.0 has no Transfer-Encoding; declare a Content-Length');
-  if (hasLength) return new Http1Refusal(400, 'both Content-Length and Transfer-Encoding are there; send one');
+  if (hasLength) return new Http1Refusal(400, 'both Content-Length and Transfer-Encoding are set; send one');
   if (coding === 'chunked') return undefined;
   const codings = coding.split(',').map((one) => one.trim());
   const isKnown = codings.pop() === 'chunked' && codings.every((one) => bodyCodings.test(one));
   return isKnown
-    ? new Http1Refusal(501, 'the only Transfer-Encoding read here is chunked; use Content-Encoding')
+    ? new Http1Refusal(501, 'the only supported Transfer-Encoding is chunked; use Content-Encoding')
     : new Http1Refusal(400, 'the Transfer-Encoding is not chunked');
 }
 
-interface Place {
+interface TargetParts {
   readonly path: string;
   readonly query: string;
   readonly authority: string;
 }
 
-function placeFrom(method: string, target: string, host: string | undefined): Place | Http1Refusal {
-  if (method === 'CONNECT') return new Http1Refusal(501, 'this server opens no tunnels');
+function targetFrom(method: string, target: string, host: string | undefined): TargetParts | Http1Refusal {
+  if (method === 'CONNECT') return new Http1Refusal(501, 'CONNECT is not supported; this server opens no tunnels');
   if (target.charCodeAt(0) === 47) return split(target, host ?? '');
   if (target === '*') {
     if (method === 'OPTIONS') return { path: '*', query: '', authority: host ?? '' };
-    return new Http1Refusal(400, 'the target * is for OPTIONS alone');
+    return new Http1Refusal(400, 'the request target * is allowed for OPTIONS only');
   }
   const absolute = absoluteTarget.exec(target);
-  if (absolute === null) return new Http1Refusal(400, 'the request target is neither a path nor an http address');
+  if (absolute === null) return new Http1Refusal(400, 'the request target is neither a path nor an http URL');
   const authority = absolute[1] as string;
   if (!isAuthority(authority) || authority.startsWith(':')) {
-    return new Http1Refusal(400, 'the address in the request target names no valid host');
+    return new Http1Refusal(400, 'the URL in the request target has no valid host');
   }
   if (host !== undefined && host.toLowerCase() !== authority.toLowerCase()) {
     return new Http1Refusal(400, 'the Host and the request target name different hosts; send the same');
@@ -160,7 +165,7 @@ function placeFrom(method: string, target: string, host: string | undefined): Pl
   return split(rest.startsWith('/') ? rest : `/${rest}`, authority);
 }
 
-function split(target: string, authority: string): Place {
+function split(target: string, authority: string): TargetParts {
   const mark = target.indexOf('?');
   if (mark < 0) return { path: target, query: '', authority };
   return { path: target.slice(0, mark), query: target.slice(mark + 1), authority };

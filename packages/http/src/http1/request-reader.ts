@@ -1,4 +1,4 @@
-/** The reading half of an HTTP/1.1 connection: bytes into heads, bodies and trailers, one request at a time. */
+/** The reading half of an HTTP/1.1 connection: parses bytes into heads, bodies and trailers, one request at a time. */
 import { unpinned } from '../wire/byte-gatherer.ts';
 import type { HttpLimits } from '../wire/config.ts';
 import { FieldList, noFields } from '../wire/field-list.ts';
@@ -10,17 +10,22 @@ import { Http1Refusal } from './refusal.ts';
 import { RepeatedHead } from './repeated-head.ts';
 import { type Http1Head, readRequestHead } from './request-head.ts';
 
-/** What is being read: a head; a body of known length; chunks; trailers; nothing until the answer is out; nothing more. */
+/**
+ * What is read now: a head; a body of known length; chunks; trailers; nothing until the answer is sent; nothing more.
+ */
 type Reading = 'head' | 'length' | 'chunks' | 'trailers' | 'held' | 'nothing';
 
 export interface RequestSink {
   onHeadBegins(): void;
-  /** A head is complete, and `bytes` from `end` on came behind it. The body is told of next, by `onBodyEnd` alone when there is none. */
+  /**
+   * A head is complete; `bytes` from `end` on came behind it. Body callbacks follow, only `onBodyEnd` if there is no
+   * body.
+   */
   onHead(head: Http1Head, bytes: Buffer, end: number): void;
   onData(piece: Buffer): void;
   onBodyEnd(trailers: FieldList): void;
   onRefusal(refusal: Http1Refusal): void;
-  /** So many bytes are held behind the request that is being answered, whatever it was before. */
+  /** This many bytes are now held behind the request that is being answered. */
   onHeld(bytes: number): void;
 }
 
@@ -32,7 +37,7 @@ export class RequestReader {
   #reading: Reading = 'head';
   #chunks: ChunkedDecoder | undefined = undefined;
   #left = 0;
-  /** Bytes behind the request that is being answered. */
+  /** Bytes held behind the request that is being answered. */
   #held: Buffer | undefined = undefined;
   #hasSkippedLine: boolean = false;
 
@@ -64,7 +69,7 @@ export class RequestReader {
     this.#takeHeld();
   }
 
-  /** The request has been answered: reads the next, beginning with what was held. */
+  /** The request has been answered: reads the next one, beginning with the bytes held. */
   next(): void {
     this.#reading = 'head';
     const held = this.#takeHeld();
@@ -82,7 +87,7 @@ export class RequestReader {
   read(chunk: Buffer): void {
     let bytes = chunk;
     let at = 0;
-    // A head that lay in two chunks leaves its rest in another buffer: reading goes on in whatever is left.
+    // A head that lay in two chunks leaves its rest in another buffer: reading continues in whatever is left.
     while (at < bytes.length && this.#reading !== 'nothing') {
       if (this.#reading === 'length') at = this.#readLength(bytes, at);
       else if (this.#reading === 'chunks') at = this.#readChunks(bytes, at);
@@ -135,7 +140,7 @@ export class RequestReader {
   #endHead(rest: Buffer): void {
     const { bytes, start, linesEnd, end } = this.#lines;
     if (linesEnd === start) {
-      // One empty line before a request is forgiven (RFC 9112, 2.2); a second is not.
+      // One empty line before a request is allowed (RFC 9112, 2.2); a second is not.
       if (this.#hasSkippedLine) this.#refuse(new Http1Refusal(400, 'the request begins with empty lines; remove them'));
       this.#hasSkippedLine = true;
       return;
@@ -169,7 +174,7 @@ export class RequestReader {
     const chunks = this.#chunks as ChunkedDecoder;
     const end = chunks.decode(bytes, at, this.#passOn);
     if (!this.isInBody) return end;
-    if (chunks.isBroken) this.#refuse(new Http1Refusal(400, 'the body is not properly chunked'));
+    if (chunks.isBroken) this.#refuse(new Http1Refusal(400, 'the chunked encoding of the body is invalid'));
     else if (chunks.isLast) this.#reading = 'trailers';
     return end;
   }
@@ -183,7 +188,9 @@ export class RequestReader {
     const refusal = readFieldLines(bytes, start, linesEnd, text, start, fields, this.#limits);
     if (refusal !== undefined) this.#refuse(refusal);
     else if (fields.some((field) => field.kind !== fieldKind.regular)) {
-      this.#refuse(new Http1Refusal(400, 'a trailer frames or routes the request; send it in the head'));
+      this.#refuse(
+        new Http1Refusal(400, 'a trailer field concerns framing or routing of the request; send it in the head'),
+      );
     } else this.#endBody(new FieldList(fields));
   }
 

@@ -7,7 +7,7 @@ const json: HeaderList = [['content-type', 'application/json']];
 const date = 'Sun, 15 Nov 2026 11:36:04 GMT';
 const later = 'Sun, 15 Nov 2026 11:36:05 GMT';
 
-test('a head is written anew as soon as anything about it differs', () => {
+test('a head is written again as soon as anything about it differs', () => {
   const heads = new ResponseHeads();
   const asked: Parameters<typeof responseHead>[] = [
     [200, json, 'length', 7, '', date],
@@ -27,12 +27,12 @@ test('a head is written anew as soon as anything about it differs', () => {
   }
 });
 
-test('a head that is kept has memory of its own: an idle connection keeps nothing else by it', () => {
+test('a cached head has memory of its own, so that an idle connection keeps nothing else alive', () => {
   const bytes = new ResponseHeads().lendBytes(200, json, 'length', 7, '', date);
   expect(bytes.buffer.byteLength).toBe(bytes.length);
 });
 
-test('a head that outputs do not copy is not written over', () => {
+test('a head that outputs do not copy is not overwritten', () => {
   const heads = new ResponseHeads();
   const long: HeaderList = [['x-long', 'l'.repeat(copiedBytesMax)]];
   const first = heads.lendBytes(200, long, 'length', 1, '', date);

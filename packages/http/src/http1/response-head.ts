@@ -3,7 +3,7 @@ import { isTransportField, mustBeSendable } from '../wire/header-field.ts';
 import { copiedBytesMax } from '../wire/output.ts';
 import { statusTexts } from './refusal.ts';
 
-/** How the end of a response's body is told. */
+/** How the end of a response's body is marked. */
 export type Framing = 'length' | 'chunked' | 'close' | 'none';
 
 const noBytes = Buffer.alloc(0);
@@ -27,8 +27,8 @@ export function responseHead(
 }
 
 /**
- * The last head of a connection's responses. A handler that hands out the same list of fields again is taken at its
- * word, so that the head of an answer like the one before is neither checked nor written again.
+ * The last response head of a connection. A handler that returns the same list of fields again is trusted not to have
+ * changed it, so that an equal head is neither checked nor written again.
  */
 export class ResponseHeads {
   #status = 0;
@@ -39,7 +39,7 @@ export class ResponseHeads {
   #date = '';
   #bytes: Buffer = noBytes;
 
-  /** Valid until the next call, for an output to copy or to refer to. Throws when a field may not be sent. */
+  /** Valid until the next call; an output copies it or refers to it. Throws when a field may not be sent. */
   lendBytes(
     status: number,
     headers: HeaderList,
@@ -57,7 +57,7 @@ export class ResponseHeads {
       option === this.#option;
     if (isSame) return this.#bytes;
     const head = responseHead(status, headers, framing, lengthBytes, option, date);
-    // Memory of its own: of Buffer's pool, an idle connection would keep all that its head shares a block with. An
+    // Allocated on its own: a slice of Buffer's pool would keep the whole block alive on an idle connection. An
     // output refers to what it does not copy.
     if (this.#bytes.length !== head.length || head.length > copiedBytesMax) {
       this.#bytes = Buffer.allocUnsafeSlow(head.length);
@@ -73,7 +73,7 @@ export class ResponseHeads {
   }
 }
 
-/** An interim response: neither date nor framing. */
+/** An interim response: without date or framing. */
 export function interimHead(status: number, headers: HeaderList): string {
   return `HTTP/1.1 ${status} ${statusTexts.get(status) ?? ''}\r\n${fieldLines(headers)}\r\n`;
 }

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { ClosedStreams } from './closed-streams.ts';
 
-test('each ending is remembered as what it was', () => {
+test('the way each stream ended is remembered', () => {
   const closed = new ClosedStreams();
   closed.addGap(3, 7);
   closed.addReset(9, false);
@@ -17,7 +17,7 @@ test('each ending is remembered as what it was', () => {
   ]);
 });
 
-test('memory is bounded: what was forgotten counts as reset here, whose late frames are harmless', () => {
+test('memory is bounded: forgotten streams count as reset by this side, whose late frames are ignored', () => {
   const closed = new ClosedStreams();
   for (let id = 1; id < 2000; id += 2) closed.addReset(id, false);
   expect(closed.endingOf(1)).toBe('reset-here');

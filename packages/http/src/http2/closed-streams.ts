@@ -1,32 +1,32 @@
 /**
- * What is remembered of streams that are gone, in bounded memory: enough to answer each late frame as RFC 9113, 5.1
- * asks, which depends on how the stream ended.
+ * What is remembered of closed streams, in bounded memory: enough to answer each late frame as RFC 9113, 5.1
+ * requires, which depends on how the stream ended.
  */
 const resetsRemembered = 256;
 const gapsRemembered = 64;
 
-/** `reset-here`: we reset it, so frames in flight are ignored. `never-used`: its number was skipped. */
+/** `reset-here`: this side reset it, so frames in flight are ignored. `never-used`: its number was skipped. */
 export type Ending = 'completed' | 'reset-here' | 'reset-by-peer' | 'never-used';
 
 export class ClosedStreams {
-  /** Stream numbers, those the peer reset negated; a ring. Made when first needed. */
+  /** A ring of stream numbers, negated where the peer reset the stream. Allocated when first needed. */
   #resets: Int32Array | undefined = undefined;
   #resetCount = 0;
-  /** Resets forgotten so far reach up to this number: at or below it anything may have been one. */
+  /** The highest number whose reset was forgotten: any stream up to it may have been reset. */
   #forgottenMax = 0;
   /** First and last number of each skipped range, pairwise. */
   #gaps: number[] | undefined = undefined;
 
   addReset(streamId: number, isByPeer: boolean): void {
     this.#resets ??= new Int32Array(resetsRemembered);
-    const slot = this.#resetCount % resetsRemembered;
-    const forgotten = this.#resets[slot] as number;
+    const position = this.#resetCount % resetsRemembered;
+    const forgotten = this.#resets[position] as number;
     if (forgotten > 0) this.#forgottenMax = Math.max(this.#forgottenMax, forgotten);
-    this.#resets[slot] = isByPeer ? -streamId : streamId;
+    this.#resets[position] = isByPeer ? -streamId : streamId;
     this.#resetCount++;
   }
 
-  /** Numbers that a client passed over are closed without ever having been used (5.1.1). */
+  /** Numbers that a client skipped are closed without ever having been used (5.1.1). */
   addGap(first: number, last: number): void {
     this.#gaps ??= [];
     this.#gaps.push(first, last);

@@ -9,10 +9,10 @@ import { data, getFields, headers, postFields } from './testing/frame-tools.ts';
 const memoryOf = (bytes: number, overdraft = Number.POSITIVE_INFINITY) =>
   new ScriptedMemory(requestOverheadBytes + bytes, overdraft);
 
-const windows = (words: readonly string[]) => words.filter((word) => word.includes('window'));
+const windows = (lines: readonly string[]) => lines.filter((line) => line.includes('window'));
 
 describe('the memory of a request over HTTP/2', () => {
-  test('a stream that has to wait gets no window back, and goes on when there is room', () => {
+  test('a stream that has to wait gets no window update, and continues when there is room', () => {
     const memory = memoryOf(40_000);
     const limits = { streamWindowBytes: 65_535, connectionWindowBytes: 65_535 };
     const { receive, said } = converseHttp2(measure, limits, { memory });
@@ -29,7 +29,7 @@ describe('the memory of a request over HTTP/2', () => {
     expect(memory.usedBytes).toBe(0);
   });
 
-  test('a stream that waits longer than memoryWaitMsMax is refused by name', () => {
+  test('a stream that waits longer than memoryWaitMsMax is refused with its own error', () => {
     const memory = memoryOf(10);
     const frugal: WireHandler = (exchange) => {
       exchange.listener = {
@@ -47,7 +47,7 @@ describe('the memory of a request over HTTP/2', () => {
     expect(memory.usedBytes).toBe(0);
   });
 
-  test('a stream for which there is no memory at all is refused before it is looked at', () => {
+  test('a stream for which there is no memory at all is refused before its request is read', () => {
     let served = 0;
     const memory = new ScriptedMemory(requestOverheadBytes, 0);
     const { receive, said } = converseHttp2(
@@ -62,7 +62,7 @@ describe('the memory of a request over HTTP/2', () => {
     expect([served, memory.usedBytes]).toEqual([1, requestOverheadBytes]);
   });
 
-  test('answers count until they have left for the kernel', () => {
+  test('answers count until they were written to the kernel', () => {
     const memory = memoryOf(1e6);
     const answers: WireExchange[] = [];
     const { receive, said, transport, connection } = converseHttp2(
@@ -92,7 +92,7 @@ describe('the memory of a request over HTTP/2', () => {
     expect(said()).toContain(`1 reset ${errorCode.cancel}`);
   });
 
-  test('a request that names its own owner takes the memory of that one', () => {
+  test('a request with an owner of its own takes the memory of that owner', () => {
     const memory = memoryOf(100);
     const ownerOf = () => 'tenant';
     const { receive } = converseHttp2(measure, {}, { memory, ownerOf });
@@ -101,7 +101,7 @@ describe('the memory of a request over HTTP/2', () => {
   });
 });
 
-test('the requests of one chunk are begun a few a turn, and all of them are answered', async () => {
+test('a few requests of one chunk are started per turn, and all are answered', async () => {
   const answer: WireHandler = (exchange) => exchange.answer(204, [], undefined, undefined, undefined);
   const { receive, said, host, transport } = converseHttp2(answer);
   host.requestsPerTurn = 3;
@@ -114,14 +114,14 @@ test('the requests of one chunk are begun a few a turn, and all of them are answ
   expect(transport.isPaused).toBe(false);
 });
 
-test('a head counts as much as its fields measure', () => {
+test('a head counts by the size of its fields', () => {
   const memory = memoryOf(1e6);
   const { receive } = converseHttp2((exchange) => exchange.resume(), {}, { memory });
   receive(headers(1, [...getFields, ['x-long', 'y'.repeat(5000)]], true));
   expect(memory.usedBytes).toBe(requestOverheadBytes + 32 + 6 + 5000);
 });
 
-test('a body that comes after the answer is thrown away, and leaves nothing held', () => {
+test('a body that arrives after the answer is discarded, and leaves nothing held', () => {
   const memory = memoryOf(1e6);
   const { receive, said, transport, connection } = converseHttp2(
     (exchange) => exchange.answer(200, [], Buffer.alloc(100_000), undefined, undefined),

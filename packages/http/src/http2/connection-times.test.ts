@@ -37,7 +37,7 @@ describe('slow clients', () => {
     expect(transport.isDestroyed).toBe(true);
   });
 
-  test('a header block must be complete within headMsMax, however busily it trickles', () => {
+  test('a header block must be complete within headMsMax, even if bytes keep arriving', () => {
     const { host, receive, said } = converseHttp2(measure, { headMsMax: 5000, continuationFramesMax: 1000 });
     receive(frame(frameType.headers, 0, 1));
     for (let second = 0; second < 4; second++) {
@@ -49,14 +49,14 @@ describe('slow clients', () => {
     expect(said()).toEqual([`goaway last 0 code ${calm} header block not complete in time`]);
   });
 
-  test('a frame that is begun must go on within headMsMax', () => {
+  test('a frame that has begun must continue within headMsMax', () => {
     const { host, receive, said } = converseHttp2(measure, { headMsMax: 5000 });
     receive(ping().subarray(0, 5));
     host.pass(6000);
     expect(said()).toEqual([`goaway last 0 code ${calm} frame not complete in time`]);
   });
 
-  test('a body of declared length must keep bodyBytesPerSecondMin; one without may be as slow as it likes', () => {
+  test('a body of declared length must keep bodyBytesPerSecondMin; one without may have any rate', () => {
     const reasons: string[] = [];
     const { host, receive, said } = converseHttp2(
       (exchange) => {
@@ -78,10 +78,10 @@ describe('slow clients', () => {
       host.pass(1000);
     }
     expect(said()).toEqual([`1 reset ${errorCode.cancel}`]);
-    expect(reasons).toEqual(['the body came too slowly']);
+    expect(reasons).toEqual(['the request body arrived too slowly']);
   });
 
-  test('a body of declared length must be complete within bodyMsMax, however quick it is', () => {
+  test('a body of declared length must be complete within bodyMsMax, however fast it is', () => {
     const { host, receive, said } = converseHttp2(measure, { bodyMsMax: 5000, keepAlivePingMs: 1e6 });
     receive(headers(1, [...postFields, ['content-length', '100000']], false), headers(3, postFields, false));
     for (let second = 0; second < 6; second++) {
@@ -91,14 +91,14 @@ describe('slow clients', () => {
     expect(said()).toEqual([`1 reset ${errorCode.cancel}`]);
   });
 
-  test('a body nobody reads is not held against the client', () => {
+  test('an unread body does not count against the client', () => {
     const { host, receive, said } = converseHttp2(() => {}, { bodyStallMsMax: 1000, keepAlivePingMs: 1e6 });
     receive(headers(1, [...postFields, ['content-length', '100000']], false));
     host.pass(10_000);
     expect(said()).toEqual([]);
   });
 
-  test('an answer whose window stays closed for responseStallMsMax is given up, and its memory released', () => {
+  test('an answer whose window stays closed for responseStallMsMax is reset, and its memory released', () => {
     let released = 0;
     const { host, receive, said } = converseHttp2(
       (exchange) => exchange.answer(200, [], Buffer.alloc(100), undefined, () => released++),
@@ -177,7 +177,7 @@ describe('keepalive', () => {
     expect(said()).toEqual([`goaway last 0 code ${calm} too_many_pings`]);
   });
 
-  test('pings at a decent pace, or between answers, earn none', () => {
+  test('pings at an allowed rate, or between answers, earn none', () => {
     const { said, receive, host } = converseHttp2(measure, { pingIntervalMsMin: 10_000, pingStrikesMax: 0 });
     for (let count = 0; count < 5; count++) {
       receive(ping());
@@ -188,7 +188,7 @@ describe('keepalive', () => {
   });
 });
 
-test('a stream that is being served may be pinged for as often as it is', () => {
+test('a client may ping as often as it is sent something', () => {
   let exchange: WireExchange | undefined;
   const { said, receive } = converseHttp2(
     (opened) => {
@@ -207,7 +207,7 @@ test('a stream that is being served may be pinged for as often as it is', () => 
 });
 
 describe('age and idleness', () => {
-  test('a connection older than connectionAgeMsMax is told to go, and cut off after connectionAgeGraceMs', () => {
+  test('a connection older than connectionAgeMsMax gets GOAWAY, and is closed after connectionAgeGraceMs', () => {
     const exchanges: WireExchange[] = [];
     const { host, said, receive, transport } = converseHttp2((exchange) => exchanges.push(exchange), {
       connectionAgeMsMax: 10_000,
@@ -224,7 +224,7 @@ describe('age and idleness', () => {
     expect(exchanges[0]?.isStarted).toBe(false);
   });
 
-  test('a connection without a request for idleMsMax is told to go', () => {
+  test('a connection without a request for idleMsMax gets GOAWAY', () => {
     const { host, said, receive, transport } = converseHttp2(measure, { idleMsMax: 10_000 });
     host.pass(8000);
     receive(headers(1, getFields, true));

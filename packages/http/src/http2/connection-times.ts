@@ -1,4 +1,4 @@
-/** Everything about a connection that depends on time, looked at once a second: one wheel entry, a few stamps. */
+/** Everything about a connection that depends on time, checked once a second: one wheel entry and a few timestamps. */
 import { checkMsMax, checkMsOf, isBodyQuickEnough, lingerMs } from '../wire/connection-check.ts';
 import { isTooLittle, ResponsePace } from '../wire/response-pace.ts';
 import { WheelEntry } from '../wire/timing-wheel.ts';
@@ -15,7 +15,7 @@ export class ConnectionTimes extends WheelEntry {
   #endingMs = -1;
   #drainingMs = -1;
   readonly #pace: ResponsePace;
-  /** When the client last pinged with nothing sent since, and how often it was too soon. */
+  /** When the client last pinged with nothing sent since, and how often it pinged too soon. */
   #clientPingMs = Number.NEGATIVE_INFINITY;
   #pingStrikes = 0;
 
@@ -27,15 +27,18 @@ export class ConnectionTimes extends WheelEntry {
     this.#receivedMs = nowMs;
     this.#answeredMs = nowMs;
     this.#pace = new ResponsePace(nowMs);
-    connection.host.wheel.set(this, nowMs + this.#lookMs());
+    connection.host.wheel.set(this, nowMs + this.#checkMs());
   }
 
-  #lookMs(): number {
+  #checkMs(): number {
     const { limits } = this.#connection.host;
     return Math.min(checkMsOf(limits), limits.keepAliveTimeoutMs, limits.keepAlivePingMs);
   }
 
-  /** When the last request was answered, or the connection began; while a header block or frame arrives, when that did. */
+  /**
+   * When the last request was answered, or the connection opened; while a header block or frame arrives, when that
+   * began.
+   */
   get restingSinceMs(): number {
     const { receiver, isInFrame } = this.#connection;
     if (receiver.block.streamId !== 0) return receiver.block.startedMs;
@@ -52,7 +55,7 @@ export class ConnectionTimes extends WheelEntry {
     this.#answeredMs = this.#connection.nowMs;
   }
 
-  /** Something was said to the client, which may ping again: gRPC's clients measure the link by it. */
+  /** Something was sent to the client, so it may ping again: gRPC clients measure the bandwidth with pings. */
   onServed(): void {
     this.#clientPingMs = Number.NEGATIVE_INFINITY;
     this.#pingStrikes = 0;
@@ -66,7 +69,7 @@ export class ConnectionTimes extends WheelEntry {
     this.#connection.host.wheel.clear(this);
   }
 
-  /** Whether a ping of the client is within what it may send. */
+  /** Whether the client may send this ping, or pings too often. */
   mayPing(): boolean {
     const { pingIntervalMsMin, pingStrikesMax } = this.#connection.host.limits;
     const nowMs = this.#connection.nowMs;
@@ -77,15 +80,15 @@ export class ConnectionTimes extends WheelEntry {
 
   override onDue(nowMs: number): void {
     const connection = this.#connection;
-    if (this.#look(nowMs) && !connection.isClosed) connection.host.wheel.set(this, nowMs + this.#lookMs());
+    if (this.#check(nowMs) && !connection.isClosed) connection.host.wheel.set(this, nowMs + this.#checkMs());
     connection.flush();
   }
 
   /** False when the connection was destroyed. */
-  #look(nowMs: number): boolean {
+  #check(nowMs: number): boolean {
     const connection = this.#connection;
     const { limits } = connection.host;
-    // Answers that are still being read have all the time that slow readers have.
+    // While answers are still being read, only the limits for slow readers apply.
     if (this.#endingMs >= 0 && connection.transport.pendingBytes > 0) this.#endingMs = nowMs;
     const isGone =
       (this.#endingMs >= 0 && nowMs - this.#endingMs >= lingerMs) ||
@@ -96,19 +99,19 @@ export class ConnectionTimes extends WheelEntry {
       return false;
     }
     if (connection.isStopped) return true;
-    this.#lookAtInput(nowMs);
-    if (!connection.isStopped) this.#lookAtStreams(nowMs);
-    if (!connection.isStopped) this.#lookAtAge(nowMs);
+    this.#checkInput(nowMs);
+    if (!connection.isStopped) this.#checkStreams(nowMs);
+    if (!connection.isStopped) this.#checkAge(nowMs);
     return true;
   }
 
-  /** Output waits and the transport takes too little of it. */
+  /** Output is pending and the transport takes too little of it. */
   #isStalled(nowMs: number): boolean {
     const { transport, host } = this.#connection;
     return this.#pace.isTooSlow(transport.pendingBytes > 0, transport.takenBytes, host.limits, nowMs);
   }
 
-  #lookAtInput(nowMs: number): void {
+  #checkInput(nowMs: number): void {
     const connection = this.#connection;
     const { limits } = connection.host;
     const block = connection.receiver.block;
@@ -129,32 +132,34 @@ export class ConnectionTimes extends WheelEntry {
     }
   }
 
-  #lookAtStreams(nowMs: number): void {
+  #checkStreams(nowMs: number): void {
     for (const stream of this.#connection.receiver.streams.values()) {
       if (this.#isTakenTooSlowly(stream, nowMs)) {
-        this.#connection.resetStream(stream, errorCode.cancel, 'the client did not take the response');
+        this.#connection.resetStream(stream, errorCode.cancel, 'the client did not read the response in time');
         this.#connection.countReset();
-      } else if (stream.isStarved) this.#lookAtStarved(stream, nowMs);
+      } else if (stream.isStarved) this.#checkStarved(stream, nowMs);
       else if (!stream.isFlowing || !stream.isBodyDue) {
-        stream.lookedAtMs = nowMs;
-        stream.lookedAtBytes = stream.bodyBytes;
+        stream.rateCheckedMs = nowMs;
+        stream.rateCheckedBytes = stream.bodyBytes;
       } else if (!this.#isBodyComing(stream, nowMs)) {
-        this.#connection.resetStream(stream, errorCode.cancel, 'the body came too slowly');
+        this.#connection.resetStream(stream, errorCode.cancel, 'the request body arrived too slowly');
         this.#connection.countReset();
       }
       if (this.#connection.isStopped) return;
     }
   }
 
-  /** Waiting for memory is not the client's fault: it costs no reset, and the request is refused by name. */
-  #lookAtStarved(stream: Http2Stream, nowMs: number): void {
+  /** Waiting for memory is not the client's fault: no reset; the request is refused with its own error. */
+  #checkStarved(stream: Http2Stream, nowMs: number): void {
     if (stream.starvedMs < 0) stream.starvedMs = nowMs;
     else if (nowMs - stream.starvedMs >= this.#connection.host.limits.memoryWaitMsMax) stream.refuse();
-    stream.lookedAtMs = nowMs;
-    stream.lookedAtBytes = stream.bodyBytes;
+    stream.rateCheckedMs = nowMs;
+    stream.rateCheckedBytes = stream.bodyBytes;
   }
 
-  /** As for the connection, but of one stream, whose window the client opens. In numbers: streams are many. */
+  /**
+   * As for the connection, but for one stream, whose window the client opens. Plain numbers, because streams are many.
+   */
   #isTakenTooSlowly(stream: Http2Stream, nowMs: number): boolean {
     const { limits } = this.#connection.host;
     const isWaiting = stream.pendingBytes > 0;
@@ -169,15 +174,15 @@ export class ConnectionTimes extends WheelEntry {
   #isBodyComing(stream: Http2Stream, nowMs: number): boolean {
     const { limits } = this.#connection.host;
     if (nowMs - stream.bornMs >= limits.bodyMsMax) return false;
-    const sinceMs = nowMs - stream.lookedAtMs;
+    const sinceMs = nowMs - stream.rateCheckedMs;
     if (sinceMs < limits.bodyStallMsMax) return true;
-    const bytes = stream.bodyBytes - stream.lookedAtBytes;
-    stream.lookedAtBytes = stream.bodyBytes;
-    stream.lookedAtMs = nowMs;
+    const bytes = stream.bodyBytes - stream.rateCheckedBytes;
+    stream.rateCheckedBytes = stream.bodyBytes;
+    stream.rateCheckedMs = nowMs;
     return isBodyQuickEnough(bytes, sinceMs, limits);
   }
 
-  #lookAtAge(nowMs: number): void {
+  #checkAge(nowMs: number): void {
     const connection = this.#connection;
     const { limits } = connection.host;
     if (nowMs - this.#bornMs >= limits.connectionAgeMsMax && !connection.isDraining) {
@@ -186,7 +191,7 @@ export class ConnectionTimes extends WheelEntry {
     }
     const isIdle = connection.receiver.streams.size === 0 && connection.isEstablished;
     if (isIdle && nowMs - this.#answeredMs >= limits.idleMsMax) connection.drain();
-    // A client that does not answer the ping of a drain gets its final notice a look later.
+    // A client that does not answer the ping of a drain gets its final GOAWAY one check later.
     if (connection.isDraining && isIdle && nowMs - this.#receivedMs >= checkMsMax) connection.finishDrain();
   }
 }

@@ -1,6 +1,6 @@
 /**
  * Budget: a small unary request, from its bytes to the bytes of its answer and without a socket, costs at most ten
- * times what JSON.parse takes for a line of like size. (The socket's system calls cost several times as much again.)
+ * times what JSON.parse takes for a line of similar size. (The socket's system calls cost several times as much again.)
  */
 import { bench, describe } from 'vitest';
 import { HpackEncoder } from '../hpack/encoder.ts';
@@ -38,7 +38,7 @@ const host = new MemoryHost((exchange) => {
   exchange.resume();
 });
 
-/** The requests of one turn, as nghttp2 would send them: fields by index, the path as a literal. */
+/** The requests of one chunk, as nghttp2 would send them: fields by index, the path as a literal. */
 function turnFrom(firstId: number, isFirst: boolean): Buffer {
   const encoder = new HpackEncoder();
   const fields: [string, string][] = [

@@ -28,14 +28,14 @@ describe('requests and answers', () => {
     expect(window?.payload.readUInt32BE()).toBe(100_000 - 65_535);
   });
 
-  test('a body in many frames, padded ones among them, is measured right', () => {
+  test('a body in many frames, some of them padded, has the right length', () => {
     const { receive, said } = converseHttp2(measure);
     const padded = frame(frameType.data, frameFlag.padded, 1, Buffer.from('\x03abc\0\0\0', 'latin1'));
     receive(headers(1, postFields, false), data(1, 'hello', false), padded, data(1, '', true));
     expect(said()).toEqual(['1 headers :status=200 x-bytes=8 end']);
   });
 
-  test('answers to many requests of one chunk begin to leave before all are worked on', () => {
+  test('answers to many requests of one chunk are sent before all have been handled', () => {
     const { receive, said, transport } = converseHttp2(measure);
     const write = vi.spyOn(transport, 'write');
     const ids = Array.from({ length: 40 }, (_, index) => 2 * index + 1);
@@ -52,7 +52,7 @@ describe('requests and answers', () => {
     expect(said()).toEqual(['1 headers :status=200', '1 data 5', '1 headers grpc-status=0 end']);
   });
 
-  test('an answer to HEAD says the length and sends no body', () => {
+  test('an answer to HEAD declares the length and sends no body', () => {
     const { receive, said } = converseHttp2((exchange) =>
       exchange.answer(200, [], Buffer.from('hello'), undefined, undefined),
     );
@@ -80,7 +80,7 @@ describe('requests and answers', () => {
     expect(said()[0]).toContain(':status=417');
   });
 
-  test('an answer before the end of the body asks the client to stop, and what still comes is ignored', () => {
+  test('an answer before the end of the body asks the client to stop, and later frames are ignored', () => {
     const { receive, said } = converseHttp2((exchange) => exchange.answer(413, [], undefined, undefined, undefined));
     receive(headers(1, postFields, false));
     expect(said()).toEqual(['1 headers :status=413 end', `1 reset ${errorCode.noError}`]);
@@ -88,7 +88,7 @@ describe('requests and answers', () => {
     expect(said()).toEqual([]);
   });
 
-  test('cookies sent in crumbs are whole again', () => {
+  test('split cookie fields are joined', () => {
     let cookie: string | undefined;
     const { receive } = converseHttp2((exchange) => {
       cookie = exchange.headers.get('cookie');
@@ -98,7 +98,7 @@ describe('requests and answers', () => {
     expect(cookie).toBe('a=1; b=2');
   });
 
-  test('a header block longer than a frame goes out in pieces', () => {
+  test('a header block longer than a frame is sent in several frames', () => {
     const { receive, transport, host } = converseHttp2((exchange) =>
       exchange.answer(200, [['x-long', 'v'.repeat(40_000)]], undefined, undefined, undefined),
     );
@@ -143,7 +143,7 @@ describe('endings', () => {
     expect(reasons).toEqual(['the client reset the stream with code 8']);
   });
 
-  test('drain announces itself, takes what was on its way, answers what is open and then closes', () => {
+  test('drain sends GOAWAY, takes requests in transit, answers open ones and then closes', () => {
     const exchanges: WireExchange[] = [];
     const { receive, said, connection, transport } = converseHttp2((exchange) => exchanges.push(exchange));
     receive(headers(1, getFields, true));
@@ -159,7 +159,7 @@ describe('endings', () => {
     expect(transport.isEnded).toBe(true);
   });
 
-  test('a connection error says why and cuts everything off', () => {
+  test('a connection error sends the reason and aborts all requests', () => {
     const reasons: string[] = [];
     const { receive, said, transport } = converseHttp2((exchange) => {
       exchange.listener = listener(
@@ -173,7 +173,7 @@ describe('endings', () => {
     expect(transport.isEnded).toBe(true);
   });
 
-  test('frames on streams that are gone are answered by how they went', () => {
+  test('frames on closed streams are answered by how the stream ended', () => {
     const { receive, said } = converseHttp2(measure);
     receive(headers(3, postFields, false), reset(3), data(3, 'x', false));
     expect(said()).toEqual([`3 reset ${errorCode.streamClosed}`]);
@@ -188,7 +188,7 @@ describe('endings', () => {
   });
 });
 
-test('a byte at a time, everything reads the same', () => {
+test('one byte at a time gives the same result', () => {
   const conversation = Buffer.concat([
     headers(1, postFields, false),
     frame(frameType.data, frameFlag.padded, 1, Buffer.from('\x02abc\0\0', 'latin1')),

@@ -1,6 +1,6 @@
 /**
- * A server's end of an HTTP/2 connection (RFC 9113): bytes in by `receive`, bytes out through the transport, each
- * request to the host's handler as an `Http2Stream`. It knows no socket and no timer of its own.
+ * The server's end of an HTTP/2 connection (RFC 9113): bytes in by `receive`, bytes out through the transport, each
+ * request to the host's handler as an `Http2Stream`. It has no socket and no timer of its own.
  */
 import type { Peer } from '../exchange.ts';
 import { type ConnectionHost, memoryFor } from '../wire/connection-host.ts';
@@ -20,14 +20,14 @@ import { Http2Sender } from './sender.ts';
 import type { Http2Stream } from './stream.ts';
 import { TokenBucket } from './token-bucket.ts';
 
-/** What one answered request earns its client in control frames. */
+/** Control frames that a client may send in addition for each answered request. */
 const tokensPerRequest = 4;
 /**
- * Answers to the requests of one chunk leave after this many, not only at its end: the client takes them up while the rest
- * is worked on, instead of both waiting for each other in turn.
+ * Answers to the requests of one chunk are flushed after this many, not only at its end: the client works on them while
+ * the server works on the rest, instead of each waiting for the other.
  */
 const answersPerFlush = 16;
-/** Our pings carry a mark of what they are for. */
+/** The payload of our pings says what they are for. */
 const keepAliveMark = Buffer.from('millkeep', 'latin1');
 const drainMark = Buffer.from('milldrai', 'latin1');
 
@@ -50,7 +50,7 @@ export class Http2Connection implements Connection, FrameSink, YieldingConnectio
   #isInputPaused: boolean = false;
   #framesOfChunk = 0;
   #requestsOfTurn = 0;
-  /** Of a chunk, what is for the next turn. */
+  /** The part of a chunk that is left for the next turn. */
   #rest: Buffer | undefined = undefined;
   isYielding: boolean = false;
   #goaway: 'none' | 'announced' | 'final' = 'none';
@@ -99,7 +99,7 @@ export class Http2Connection implements Connection, FrameSink, YieldingConnectio
     return isBusy ? Number.POSITIVE_INFINITY : this.times.restingSinceMs;
   }
 
-  /** Closes a connection without a request, and says that none was taken behind those answered. */
+  /** Closes a connection without a request, with a GOAWAY that names the last request taken. */
   endIdle(): void {
     this.finishDrain();
   }
@@ -115,7 +115,7 @@ export class Http2Connection implements Connection, FrameSink, YieldingConnectio
       return;
     }
     this.times.onReceived();
-    // What the socket still had when it was paused comes behind what is left.
+    // Bytes that the socket still had when it was paused come after what is left.
     if (this.#rest !== undefined) this.#rest = Buffer.concat([this.#rest, bytes]);
     else this.#read(bytes, this.#prefaceHave < clientPreface.length ? this.#readPreface(bytes) : 0);
   }
@@ -134,7 +134,7 @@ export class Http2Connection implements Connection, FrameSink, YieldingConnectio
     } else if (this.#framesOfChunk > piecesPerTurn) yieldTurn(this);
   }
 
-  /** Goes on with the rest of a chunk in the next turn, after the other connections. */
+  /** Continues with the rest of a chunk in the next turn of the event loop, after the other connections. */
   #goOnLater(): void {
     this.isYielding = true;
     this.transport.pause();
@@ -186,21 +186,21 @@ export class Http2Connection implements Connection, FrameSink, YieldingConnectio
     if (this.isClosed) return;
     if (!this.isStopped) this.sender.pump();
     this.sender.output.flush();
-    // A client that takes nothing gets nothing read either: what it makes us say stays bounded.
+    // Nothing is read from a client that takes no output, so that the output it causes stays bounded.
     if (!this.#isInputPaused && this.transport.pendingBytes > 2 * this.host.limits.outputBytesMax) {
       this.#isInputPaused = true;
       this.transport.pause();
     }
   }
 
-  /** Something was written: it leaves at the end of the tick, or of the chunk being read. */
+  /** Something was written: it is flushed at the end of the tick, or of the chunk being read. */
   flushSoon(): void {
     if (this.#isReceiving || this.#isFlushQueued || this.isClosed) return;
     this.#isFlushQueued = true;
     this.host.flushLater(this);
   }
 
-  /** Announces the end twice: requests under way when the first notice arrives are still taken (6.8). */
+  /** Announces the end twice: requests in transit when the first GOAWAY arrives are still taken (6.8). */
   drain(): void {
     if (this.#goaway !== 'none' || this.isStopped) return;
     this.#goaway = 'announced';
@@ -209,7 +209,7 @@ export class Http2Connection implements Connection, FrameSink, YieldingConnectio
     this.flushSoon();
   }
 
-  /** The second notice: what arrives after it is not looked at. */
+  /** The second GOAWAY: streams above its number are ignored. */
   finishDrain(): void {
     if (this.#goaway === 'final' || this.isStopped) return;
     this.#goaway = 'final';
@@ -218,7 +218,7 @@ export class Http2Connection implements Connection, FrameSink, YieldingConnectio
     this.flushSoon();
   }
 
-  /** A connection error: says why, and closes. */
+  /** A connection error: sends the reason and closes. */
   fail(code: Http2ErrorCode, reason: string): void {
     if (this.isStopped) return;
     this.stop(reason);
@@ -235,7 +235,7 @@ export class Http2Connection implements Connection, FrameSink, YieldingConnectio
     this.flushSoon();
   }
 
-  /** A stream error that the client caused: it counts, so that provoked resets cannot be had without end. */
+  /** A stream error that the client caused: it is counted, so that a client cannot provoke resets without limit. */
   rejectStream(streamId: number, code: Http2ErrorCode): void {
     sendReset(this.sender.output, streamId, code);
     this.receiver.closed.addReset(streamId, false);
@@ -288,13 +288,13 @@ export class Http2Connection implements Connection, FrameSink, YieldingConnectio
     if (stream.isLocalEnded) this.close(stream, '');
   }
 
-  /** The application is done with a stream that was closed before. */
+  /** The application has finished with a stream that was closed before. */
   onStreamSettled(): void {
     this.receiver.activeCount--;
     this.#endIfDone();
   }
 
-  /** The stream is over; a reason says it was cut short. */
+  /** The stream ended; a reason means that it was cut short. */
   close(stream: Http2Stream, reason: string): void {
     if (stream.isClosed) return;
     stream.isClosed = true;
@@ -319,7 +319,7 @@ export class Http2Connection implements Connection, FrameSink, YieldingConnectio
     this.transport.end();
   }
 
-  /** Hears and says nothing more; requests under way are given up. */
+  /** Receives and sends nothing more; requests in progress are aborted. */
   stop(reason: string): void {
     this.isStopped = true;
     for (const stream of [...this.receiver.streams.values()]) this.close(stream, reason);
@@ -334,7 +334,7 @@ export class Http2Connection implements Connection, FrameSink, YieldingConnectio
     return taken;
   }
 
-  /** A frame that brings no request further; false when there were too many. */
+  /** A frame that advances no request; false when there were too many. */
   countFrame(): boolean {
     if (this.#controlFrames.spend(this.nowMs)) return true;
     this.fail(errorCode.enhanceYourCalm, 'too_many_control_frames');
@@ -344,7 +344,7 @@ export class Http2Connection implements Connection, FrameSink, YieldingConnectio
   onFrameBegin(type: number, flags: number, streamId: number, length: number): boolean {
     const { limits } = this.host;
     this.#framesOfChunk++;
-    if (length > limits.frameBytesMax) this.fail(errorCode.frameSizeError, 'frame larger than announced');
+    if (length > limits.frameBytesMax) this.fail(errorCode.frameSizeError, 'frame larger than SETTINGS_MAX_FRAME_SIZE');
     else if (!this.isEstablished && (type !== frameType.settings || (flags & frameFlag.ack) !== 0)) {
       this.fail(errorCode.protocolError, 'the first frame must be SETTINGS');
     } else if (this.receiver.block.streamId !== 0) {

@@ -1,9 +1,11 @@
-/** Frames about the connection or its streams that carry no request: SETTINGS, PING, windows, resets, GOAWAY. */
+/**
+ * Receives frames about the connection or its streams that carry no request: SETTINGS, PING, windows, resets, GOAWAY.
+ */
 import type { Http2Connection } from './connection.ts';
 import { sendPing, sendSettingsAck } from './control-frames.ts';
 import { errorCode, frameFlag, frameType, readUint32BigEndian, windowBytesMax } from './frames.ts';
 
-/** A stream the client gave up sooner than this was hardly meant. */
+/** A stream that the client resets sooner than this counts towards the limit of resets. */
 const prematureMs = 1000;
 
 export class ControlReceiver {

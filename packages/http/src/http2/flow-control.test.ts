@@ -14,7 +14,7 @@ import {
 } from './testing/frame-tools.ts';
 
 describe('flow control', () => {
-  test('a body is sent as far as the windows allow, and goes on as they open', () => {
+  test('a body is sent as far as the windows allow, and continues as they open', () => {
     const { receive, said } = converseHttp2((exchange) =>
       exchange.answer(200, [], Buffer.alloc(50), undefined, undefined),
     );
@@ -85,7 +85,7 @@ describe('flow control', () => {
     expect(other.said()[0]).toContain(`code ${errorCode.flowControlError}`);
   });
 
-  test('an application that writes faster than the client takes is told to wait, and when to go on', () => {
+  test('an application that writes faster than the client reads is told to wait, and when to continue', () => {
     let exchange: WireExchange | undefined;
     let drains = 0;
     const { receive, said } = converseHttp2((opened) => {
@@ -103,7 +103,7 @@ describe('flow control', () => {
     expect(exchange?.write(Buffer.alloc(1))).toBe(true);
   });
 
-  test('a client that gives back its window frame by frame is not taken for a flood', () => {
+  test('a client that opens its window frame by frame is not treated as a flood', () => {
     const bytes = 16_384 * 500;
     const { receive, said } = converseHttp2(
       (exchange) => exchange.answer(200, [], Buffer.alloc(bytes), undefined, undefined),
@@ -121,7 +121,7 @@ describe('flow control', () => {
     expect(sent).toBe(bytes);
   });
 
-  test('small writes of one tick leave in one frame', () => {
+  test('small writes of one tick are sent in one frame', () => {
     const { receive, said } = converseHttp2((exchange) => {
       exchange.start(200, []);
       for (let at = 0; at < 10; at++) exchange.write(Buffer.alloc(7));
@@ -131,7 +131,7 @@ describe('flow control', () => {
     expect(said()).toEqual(['1 headers :status=200', '1 data 70', '1 headers x-end=yes end']);
   });
 
-  test('a transport that takes nothing stops the body and then the reading', () => {
+  test('a transport that accepts nothing stops the body and then the reading', () => {
     const body = Buffer.alloc(1 << 20);
     const { receive, transport, connection } = converseHttp2(
       (exchange) => exchange.answer(200, [], body, undefined, undefined),
@@ -149,7 +149,7 @@ describe('flow control', () => {
 });
 
 describe('release', () => {
-  test('a small body is free at once, a large one when the kernel has it', () => {
+  test('a small body is released at once, a large one when the kernel has it', () => {
     const released: string[] = [];
     const { receive, transport, host } = converseHttp2((exchange) => {
       const bytes = exchange.path === '/small' ? 100 : 10_000;
@@ -164,7 +164,7 @@ describe('release', () => {
     expect(released).toEqual(['/small', '/large']);
   });
 
-  test('a body that never leaves is released when the stream or the connection goes', () => {
+  test('a body that is never sent is released when the stream or the connection closes', () => {
     let released = 0;
     const { receive, connection } = converseHttp2((exchange) =>
       exchange.answer(200, [], Buffer.alloc(10_000), undefined, () => released++),

@@ -42,7 +42,7 @@ function read(chunks: readonly Buffer[]): string[] {
   return scribe.said;
 }
 
-test('frames read the same however their bytes are cut', () => {
+test('frames read the same however their bytes are split', () => {
   const anyFrame = fc
     .tuple(
       fc.constantFrom(frameType.data, frameType.data, frameType.headers, frameType.ping, 77),
@@ -67,7 +67,7 @@ test('frames read the same however their bytes are cut', () => {
   );
 });
 
-test('padding is told apart from data, and padding that does not fit is found', () => {
+test('padding is distinguished from data, and padding that does not fit is detected', () => {
   const padded = (payload: string) => frame(frameType.data, frameFlag.padded, 1, Buffer.from(payload, 'latin1'));
   expect(read([padded('\x02abc\0\0')])).toEqual(['begin 0 8 1 6', 'data 3', 'end abc']);
   expect(read([padded('\x05\0\0\0\0\0')])).toEqual(['begin 0 8 1 6', 'data 0', 'end ']);
@@ -75,7 +75,7 @@ test('padding is told apart from data, and padding that does not fit is found', 
   expect(read([padded('')])).toEqual(['begin 0 8 1 0', 'bad padding']);
 });
 
-test('data is passed on as it comes, without waiting for its frame', () => {
+test('data is passed on as it arrives, without waiting for its frame', () => {
   const pieces: number[] = [];
   const scribe = new Scribe();
   scribe.onDataPiece = (piece) => pieces.push(piece.length);

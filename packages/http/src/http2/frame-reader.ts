@@ -1,19 +1,19 @@
 /**
- * Cuts what arrives into frames, in place. A DATA frame's payload is passed on as it comes, never gathered; any other
- * frame is passed on whole, out of the chunk it lies in, and copied only when it straddles two chunks.
+ * Splits what arrives into frames without copying. A DATA frame's payload is passed on as it arrives, never collected;
+ * any other frame is passed on whole, as a view of its chunk, and copied only when it spans two chunks.
  */
 import { frameFlag, frameType, http2FrameHeaderBytes, readUint32BigEndian } from './frames.ts';
 
 export interface FrameSink {
-  /** Nothing more is to be read: the connection failed or was closed. */
+  /** Nothing more is read: the connection failed or was closed. */
   readonly isStopped: boolean;
-  /** The rest of the chunk is for a later turn. */
+  /** The rest of the chunk is left for a later turn. */
   readonly isTurnOver: boolean;
   /** A frame begins. False when its payload is not wanted and is skipped (its `onFrame` is not called). */
   onFrameBegin(type: number, flags: number, streamId: number, length: number): boolean;
   /** A whole frame other than DATA lies at `bytes[start, end)`. */
   onFrame(type: number, flags: number, streamId: number, bytes: Buffer, start: number, end: number): void;
-  /** The padding of the DATA frame that began is known, and how much data it brings; before any of it is passed on. */
+  /** The padding of the current DATA frame is known, and how much data it has; called before any data is passed on. */
   onDataBegin(dataBytes: number): void;
   onDataPiece(piece: Buffer): void;
   /** The DATA frame is complete, padding included. */
@@ -31,12 +31,12 @@ export class Http2FrameReader {
   #type = 0;
   #flags = 0;
   #streamId = 0;
-  /** Payload bytes of the current frame that have not arrived; -1 between frames. */
+  /** Payload bytes of the current frame that have not arrived yet; -1 between frames. */
   #left = -1;
   #isData: boolean = false;
   #isSkipped: boolean = false;
   #isPadLengthDue: boolean = false;
-  /** Of `#left`, the trailing bytes that are padding. */
+  /** How many of the last bytes of `#left` are padding. */
   #padding = 0;
   #partial: Buffer | undefined = undefined;
   #partialHave = 0;

@@ -1,4 +1,4 @@
-/** The numbers of RFC 9113. */
+/** Frame types, flags, settings and error codes of RFC 9113. */
 export const frameType = {
   data: 0,
   headers: 1,

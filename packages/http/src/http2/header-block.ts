@@ -1,9 +1,9 @@
-/** A header block that comes in several frames, gathered within limits (RFC 9113, 6.10). */
+/** A header block that arrives in several frames, collected within limits (RFC 9113, 6.10). */
 export class HeaderBlock {
   /** The stream whose block is open; 0 when none is. */
   streamId = 0;
   isEndStream: boolean = false;
-  /** The block breaks a rule of its stream, to be answered once it has been decoded. */
+  /** The block breaks a rule of its stream; the stream is reset once the block has been decoded. */
   isSelfDependent: boolean = false;
   startedMs = 0;
   #parts: Buffer[] = [];

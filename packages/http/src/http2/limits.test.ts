@@ -71,7 +71,7 @@ describe('limits', () => {
     expect(said()[0]).toContain(`code ${errorCode.frameSizeError}`);
   });
 
-  test('when the numbers of streams run out the client is told to go, and still answered', () => {
+  test('when stream numbers run out the client gets GOAWAY, and is still answered', () => {
     const { receive, said } = converseHttp2(measure);
     receive(headers(streamIdMax, getFields, true));
     expect(said()).toEqual([

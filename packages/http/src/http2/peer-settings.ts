@@ -9,16 +9,16 @@ import {
   windowBytesMax,
 } from './frames.ts';
 
-/** Settings one frame may carry; RFC 9113 knows six, and repeats are legal but pointless. */
+/** Most settings in one frame; RFC 9113 defines six, and repeating them is legal but pointless. */
 const settingsPerFrameMax = 64;
 
-/** What the client told us of its limits. */
+/** The limits that the client announced. */
 export class PeerSettings {
   headerTableBytes = 4096;
   windowBytes = windowBytesDefault;
   frameBytesMax = frameBytesDefault;
 
-  /** Applies the payload of a SETTINGS frame in order; returns what is wrong with it, `noError` when nothing. */
+  /** Applies the payload of a SETTINGS frame in order; returns the error code, `noError` when it is valid. */
   apply(bytes: Uint8Array, start: number, end: number): Http2ErrorCode {
     if ((end - start) % 6 !== 0) return errorCode.frameSizeError;
     if ((end - start) / 6 > settingsPerFrameMax) return errorCode.enhanceYourCalm;

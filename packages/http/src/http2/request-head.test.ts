@@ -13,7 +13,7 @@ describe('malformed requests are stream errors', () => {
     ['a space in the path', getFields.map(([name, value]) => [name, name === ':path' ? '/a b' : value])],
     ['a fragment in the path', getFields.map(([name, value]) => [name, name === ':path' ? '/a#b' : value])],
     ['a byte above 127 in the path', getFields.map(([name, value]) => [name, name === ':path' ? '/\xe9' : value])],
-    ['a method of two words', getFields.map(([name, value]) => [name, name === ':method' ? 'GET /' : value])],
+    ['a method with a space', getFields.map(([name, value]) => [name, name === ':method' ? 'GET /' : value])],
     ['user information', getFields.map(([name, value]) => [name, name === ':authority' ? 'a@b' : value])],
     ['an authority with a path', getFields.map(([name, value]) => [name, name === ':authority' ? 'a/b' : value])],
     ['two methods', [[':method', 'GET'], ...getFields]],

@@ -1,4 +1,4 @@
-/** A decoded header block as a request, or why it is malformed (RFC 9113, 8.2 and 8.3). */
+/** Makes a request of a decoded header block, or says why it is malformed (RFC 9113, 8.2 and 8.3). */
 
 import { contentLengthFrom } from '../wire/content-length.ts';
 import { FieldList } from '../wire/field-list.ts';
@@ -49,7 +49,7 @@ export function requestHeadFrom(fields: readonly HeaderField[], isBodyEmpty: boo
   }
   if (method === undefined || method === '') return undefined;
   if (method === 'CONNECT') {
-    // A tunnel names an authority alone; this server offers none, but the request is well-formed.
+    // CONNECT has an authority only; this server offers no tunnels, but the request is well-formed.
     if (authority === undefined || scheme !== undefined || path !== undefined) return undefined;
     path = '';
   } else if (scheme === undefined || path === undefined || path === '') return undefined;
@@ -68,7 +68,7 @@ export function requestHeadFrom(fields: readonly HeaderField[], isBodyEmpty: boo
   };
 }
 
-/** Trailers may hold no pseudo-header and nothing that belongs to a connection. */
+/** Trailers may contain no pseudo-header and no connection-specific field. */
 export function areTrailers(fields: readonly HeaderField[]): boolean {
   for (let at = 0; at < fields.length; at++) {
     const field = fields[at] as HeaderField;
@@ -77,7 +77,7 @@ export function areTrailers(fields: readonly HeaderField[]): boolean {
   return true;
 }
 
-/** HTTP/2 clients may cut one cookie field into crumbs; applications expect it whole (8.2.3). */
+/** HTTP/2 clients may split one cookie field into several; applications expect it whole (8.2.3). */
 function withJoinedCookies(fields: readonly HeaderField[]): readonly HeaderField[] {
   const crumbs = fields.filter((field) => field.kind === fieldKind.cookie);
   const first = crumbs[0] as HeaderField;

@@ -1,4 +1,7 @@
-/** The receiving half of a connection: header blocks and DATA frames into requests, under stream states and windows. */
+/**
+ * The receiving half of a connection: turns header blocks and DATA frames into requests, under stream states and
+ * windows.
+ */
 
 import { HpackDecoder } from '../hpack/decoder.ts';
 import { FieldList, noFields } from '../wire/field-list.ts';
@@ -14,14 +17,14 @@ export class RequestReceiver {
   readonly streams = new Map<number, Http2Stream>();
   readonly closed = new ClosedStreams();
   readonly block = new HeaderBlock();
-  /** Streams that are open, or closed with their handler still at work. */
+  /** Streams that are open, or closed with their handler still running. */
   activeCount = 0;
   lastStreamId = 0;
-  /** The highest stream taken once draining; later ones are not looked at. */
+  /** The highest stream taken once draining; later ones are ignored. */
   #acceptedMax = streamIdMax;
   readonly #connection: Http2Connection;
   readonly #decoder = new HpackDecoder();
-  /** What the client may still send on all streams together, and what was consumed and not announced yet. */
+  /** What the client may still send on all streams together, and what was consumed but not announced yet. */
   #window: number;
   #unannounced = 0;
   #dataStream: Http2Stream | undefined = undefined;
@@ -37,7 +40,7 @@ export class RequestReceiver {
     return streamId > this.lastStreamId || (streamId & 1) === 0;
   }
 
-  /** From now on no further streams are taken; returns the last that was. */
+  /** From now on no further streams are taken; returns the last one that was. */
   refuseFurther(): number {
     this.#acceptedMax = this.lastStreamId;
     return this.lastStreamId;
@@ -110,7 +113,9 @@ export class RequestReceiver {
     return false;
   }
 
-  /** Decodes a whole block, whatever its stream, because the table is the connection's; then looks at the stream. */
+  /**
+   * Decodes a whole block, whatever its stream, because the table belongs to the connection; then checks the stream.
+   */
   #decode(streamId: number, bytes: Buffer, start: number, end: number, isEnd: boolean, isSelfDependent: boolean): void {
     const connection = this.#connection;
     const { headBytesMax, headerListBytesMax, headerFieldsMax } = connection.host.limits;
@@ -177,7 +182,7 @@ export class RequestReceiver {
     connection.onRequestBegins();
     if (refusal === 0) handler(stream);
     else stream.answer(refusal, [], undefined, undefined, undefined);
-    // The numbers of a connection are used up: it is told to go while there are some left.
+    // The stream numbers of the connection are nearly used up: drain it while some are left.
     if (streamId >= streamIdMax - 2 * limits.streamsMax) connection.drain();
   }
 
@@ -273,7 +278,7 @@ function isLengthMet(stream: Http2Stream): boolean {
   return stream.lengthBytes === undefined || stream.lengthBytes === stream.bodyBytes;
 }
 
-/** Stands for a request whose head was too large to be kept. */
+/** Stands in for a request whose head was too large to be kept. */
 const unknownHead = {
   method: 'GET',
   path: '/',

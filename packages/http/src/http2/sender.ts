@@ -1,6 +1,6 @@
 /**
  * The sending half of a connection: frames into the output, response bodies under flow control. What a stream writes
- * waits until the tick's end and leaves in frames as full as the windows allow, a frame a stream in turn.
+ * waits until the end of the tick and is sent in frames as full as the windows allow, one frame per stream in turn.
  */
 import type { HeaderList } from '../exchange.ts';
 import { HpackEncoder } from '../hpack/encoder.ts';
@@ -13,19 +13,21 @@ import type { Http2Stream } from './stream.ts';
 import { StreamQueue } from './stream-queue.ts';
 import type { TokenBucket } from './token-bucket.ts';
 
-/** Our frames are no larger than this even where the client takes more: one stream must not hold up the others. */
+/** Frames are no larger than this even if the client accepts more: one stream must not delay the others. */
 const frameBytesSentMax = 65_536;
-/** What one stream may have waiting before its application is asked to pause. */
+/** Bytes that one stream may have pending before its application is asked to pause. */
 const pendingBytesMax = 16_384;
-/** A frame that was worth sending earns its client what the window updates for it cost, on stream and connection. */
+/** A frame of useful size earns its client the window updates for it, on stream and connection. */
 const tokensPerFrame = 3;
-/** Smaller frames are worth it only if the application had no more to say: else the client opens its window by drips. */
+/**
+ * Smaller frames earn that only if the application had no more data: otherwise the client opens its window too little.
+ */
 const worthyFrameBytes = 1024;
 
 export class Http2Sender {
   readonly output: Output;
   readonly peerSettings = new PeerSettings();
-  /** What the client lets us send on all streams together. */
+  /** What the client allows us to send on all streams together. */
   windowBytes = windowBytesDefault;
   readonly #host: ConnectionHost;
   readonly #encoder = new HpackEncoder();
@@ -38,7 +40,7 @@ export class Http2Sender {
     this.#controlFrames = controlFrames;
   }
 
-  /** Follows the client's SETTINGS after they were read into `peerSettings`. */
+  /** Applies the client's SETTINGS after they were read into `peerSettings`. */
   limitHeaderTable(): void {
     this.#encoder.limitTable(this.peerSettings.headerTableBytes);
   }
@@ -47,7 +49,7 @@ export class Http2Sender {
     return this.output.unsentBytes < this.#host.limits.outputBytesMax;
   }
 
-  /** `lengthBytes` below zero declares none. */
+  /** `lengthBytes` below zero: no length is declared. */
   sendHead(stream: Http2Stream, status: number, headers: HeaderList, lengthBytes: number, isEnd: boolean): void {
     this.#sendBlock(stream.id, status, headers, lengthBytes, true, isEnd);
     stream.connection.times.onServed();
@@ -69,7 +71,7 @@ export class Http2Sender {
     const bytes = bodyBytesOf(body);
     const isBodyless = stream.method === 'HEAD' || status === 204 || status === 304;
     const isEnd = (bytes === 0 && trailers === undefined) || isBodyless;
-    // Without a body there is nothing to measure: the end of the stream says it all, as gRPC's clients expect.
+    // Without a body no length is declared: END_STREAM says it all, as gRPC clients expect.
     const isMeasured = body !== undefined && trailers === undefined && status !== 204 && status !== 304;
     this.sendHead(stream, status, headers, isMeasured ? bytes : -1, isEnd);
     stream.isSettled = true;
@@ -85,13 +87,13 @@ export class Http2Sender {
     }
     if (body instanceof Uint8Array) stream.addPending(body);
     else for (const piece of body) if (piece.length > 0) stream.addPending(piece);
-    // What is small is copied as soon as the windows let it go, and seldom waits.
+    // Small pieces are copied as soon as the windows allow, and seldom wait.
     if (bytes > copiedBytesMax) stream.addPending(stream.holdUnsent(bytes, release));
     else if (release !== undefined) stream.addPending(release);
     stream.settleMemory();
     stream.pendingBytes += bytes;
     stream.trailersToSend = trailers;
-    // The usual answer fits into one frame and the windows: it leaves now, without a turn in the queue.
+    // The usual answer fits into one frame and the windows: it is sent now, without queueing.
     const room = Math.min(stream.sendWindow, this.windowBytes, this.peerSettings.frameBytesMax);
     if (bytes <= room && this.isRoomy) this.#sendFrame(stream, bytes);
     else this.#makeReady(stream);
@@ -129,7 +131,7 @@ export class Http2Sender {
       const stream = this.#ready.take();
       if (stream === undefined) return;
       stream.isReady = false;
-      // New settings may have closed its window while it waited; an update will bring it back.
+      // New settings may have closed its window while it waited; a WINDOW_UPDATE will queue it again.
       if (stream.isClosed || stream.pendingBytes === 0 || stream.sendWindow <= 0) continue;
       const limit = Math.min(this.peerSettings.frameBytesMax, frameBytesSentMax, this.windowBytes);
       this.#sendFrame(stream, Math.min(stream.pendingBytes, stream.sendWindow, limit));
@@ -143,7 +145,7 @@ export class Http2Sender {
     this.#ready.add(stream);
   }
 
-  /** One DATA frame of `bytes`, out of as many pending pieces as it takes. */
+  /** Sends one DATA frame of `bytes`, out of as many pending pieces as it takes. */
   #sendFrame(stream: Http2Stream, bytes: number): void {
     const isAll = bytes === stream.pendingBytes;
     const isLast = isAll && stream.isSettled && stream.trailersToSend === undefined;
@@ -219,7 +221,7 @@ export class Http2Sender {
         at = this.#encoder.encode(field[0], field[1], bytes, at);
       }
     } catch (error) {
-      // Nothing of the block may leave; what it put into our table, the client does not have.
+      // Nothing of the block may be sent; the client lacks what the block put into the encoder's table.
       output.trim(offset);
       this.#encoder.reset();
       throw error;

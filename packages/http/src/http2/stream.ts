@@ -3,41 +3,41 @@ import { type AnswerBody, type RequestHead, WireExchange } from '../wire/wire-ex
 import type { Http2Connection } from './connection.ts';
 import { errorCode } from './frames.ts';
 
-/** What waits to be sent: pieces, and behind a piece the callback that gives its memory back. */
+/** What waits to be sent: pieces, and after a piece the callback that releases its memory. */
 type PendingItem = Uint8Array | (() => void);
 
 const nothingPending: PendingItem[] = [];
 
-/** One stream of a connection. What it says goes to the connection's sender; what it hears comes from the connection. */
+/** One stream of a connection. It sends through the connection's sender and receives from the connection. */
 export class Http2Stream extends WireExchange {
   readonly id: number;
   readonly connection: Http2Connection;
   readonly bornMs: number;
-  /** What the client lets us send. */
+  /** What the client allows us to send. */
   sendWindow: number;
-  /** What we let the client send, and what was consumed of it and not announced yet. */
+  /** What we allow the client to send, and what of it was consumed but not announced yet. */
   receiveWindow: number;
   unannouncedBytes = 0;
   bodyBytes = 0;
-  /** Body bytes at the last look at its rate, and when that was. */
-  lookedAtBytes = 0;
-  lookedAtMs: number;
+  /** Body bytes when the rate was last checked, and when that was. */
+  rateCheckedBytes = 0;
+  rateCheckedMs: number;
 
   pending: PendingItem[] = nothingPending;
   pendingAt = 0;
   pendingOffset = 0;
   pendingBytes = 0;
-  /** Whether the output refers to memory of pieces whose callback has not come up yet. */
+  /** Whether the output refers to memory of pieces whose callback has not been queued yet. */
   isReferenced: boolean = false;
   sentBytes = 0;
-  /** Bytes sent at the last look at how quickly the client takes them, and when that was. */
+  /** Bytes sent when the client's reading rate was last checked, and when that was. */
   paceBytes = 0;
   paceMs: number;
   trailersToSend: HeaderList | undefined = undefined;
   isReady: boolean = false;
   isDrainAwaited: boolean = false;
   isStarted: boolean = false;
-  /** The application has said all it will; the frames may still wait. */
+  /** The application has ended its response; frames may still wait. */
   isSettled: boolean = false;
   /** END_STREAM has been sent, or the stream was reset. */
   isLocalEnded: boolean = false;
@@ -59,7 +59,7 @@ export class Http2Stream extends WireExchange {
     this.receiveWindow = windows.receive;
     this.#isContinueDue = isContinueDue;
     this.bornMs = nowMs;
-    this.lookedAtMs = nowMs;
+    this.rateCheckedMs = nowMs;
     this.paceMs = nowMs;
   }
 
@@ -125,7 +125,7 @@ export class Http2Stream extends WireExchange {
     const wasSettled = this.isSettled;
     this.isSettled = true;
     this.memory.end();
-    if (!this.isClosed) this.connection.resetStream(this, errorCode.internalError, 'given up by the server');
+    if (!this.isClosed) this.connection.resetStream(this, errorCode.internalError, 'aborted by the server');
     else if (!wasSettled) this.connection.onStreamSettled();
   }
 
@@ -134,7 +134,7 @@ export class Http2Stream extends WireExchange {
   }
 
   protected override onBodyWanted(): void {
-    this.lookedAtMs = this.connection.nowMs;
+    this.rateCheckedMs = this.connection.nowMs;
     if (!this.#isContinueDue) return;
     this.#isContinueDue = false;
     this.inform(100, []);
@@ -156,7 +156,7 @@ export class Http2Stream extends WireExchange {
     this.pendingOffset = 0;
   }
 
-  /** Nothing pending will be sent: its memory is given back. */
+  /** Nothing pending will be sent: its memory is released. */
   dropPending(): void {
     const dropped = this.pending;
     const from = this.pendingAt;

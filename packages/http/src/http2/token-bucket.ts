@@ -1,4 +1,6 @@
-/** Something that is harmless now and then and an attack in numbers: a burst is free, after it a rate. */
+/**
+ * Limits events that are harmless now and then and an attack in large numbers: a burst is free, then a rate applies.
+ */
 export class TokenBucket {
   readonly #burstMax: number;
   readonly #perSecond: number;
@@ -22,7 +24,7 @@ export class TokenBucket {
     return this.#tokens >= 0;
   }
 
-  /** Useful work earns some back. */
+  /** Useful work earns tokens back. */
   refund(tokens: number): void {
     this.#tokens = Math.min(this.#burstMax, this.#tokens + tokens);
   }

@@ -35,7 +35,7 @@ describeExchange('an injected call', (handler, onError) => {
           return Buffer.concat(pieces);
         },
         hangUp: () => {
-          // A client that saw the head was reading; one piece is on its way when it leaves.
+          // A client that saw the head was reading; one piece is in transit when it disconnects.
           void iterator.next().then(
             () => iterator.next().catch(() => {}),
             () => {},

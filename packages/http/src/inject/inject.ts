@@ -1,5 +1,5 @@
 /**
- * Calls a handler without a socket, with what a socket would do around it: bodies in pieces, cancellation, failures as
+ * Calls a handler without a socket, doing what a socket would do around it: bodies in pieces, cancellation, failures as
  * a plain 500, and memory released once the caller has taken the body. For tests and for programs that embed a server.
  */
 import { Cancellation, type CancelSignal, neverCancelled } from '@millrace/protocol';
@@ -20,7 +20,7 @@ import { unlessCancelled } from './unless-cancelled.ts';
 
 export interface InjectedRequest {
   readonly method?: string;
-  /** Path and query as they would stand in the request line. */
+  /** Path and query as in a request line. */
   readonly target: string;
   readonly headers?: HeaderList;
   readonly body?: InjectedBody;
@@ -31,7 +31,7 @@ export interface InjectedRequest {
   readonly onError?: (error: unknown) => void;
 }
 
-/** The head of an answer, and its body as it is made. Read the body to its end or stop reading it: that releases it. */
+/** The head of an answer, and its body as it is produced. Reading to the end, or stopping early, releases the body. */
 export interface InjectedStream {
   readonly status: number;
   readonly headers: HeaderFields;
@@ -48,7 +48,7 @@ export interface InjectedResponse {
   text(): string;
 }
 
-/** The caller's side of a call that was cancelled, or whose answer broke off half-way. */
+/** The call was cancelled, or its answer broke off. */
 export class ExchangeAborted extends Error {
   constructor(reason: string, options?: ErrorOptions) {
     super(`the call ended early: ${reason}`, options);
@@ -64,7 +64,7 @@ const localPeer: Peer = {
   isTrustedProxy: false,
 };
 
-/** Calls the handler and takes the whole answer. Rejects with `ExchangeAborted` when there is none to be had. */
+/** Calls the handler and reads the whole answer. Rejects with `ExchangeAborted` when there is none. */
 export async function inject(handler: HttpHandler, request: InjectedRequest): Promise<InjectedResponse> {
   const stream = await injectStreaming(handler, request);
   const pieces: Uint8Array[] = [];
@@ -74,7 +74,7 @@ export async function inject(handler: HttpHandler, request: InjectedRequest): Pr
   return { status, headers, body, trailers: stream.trailers, text: () => new TextDecoder().decode(body) };
 }
 
-/** Calls the handler and gives back the head of its answer with a body to be read piece by piece. */
+/** Calls the handler and returns the head of its answer with a body to be read piece by piece. */
 export async function injectStreaming(handler: HttpHandler, injected: InjectedRequest): Promise<InjectedStream> {
   const onError = injected.onError ?? (() => {});
   const method = injected.method ?? 'GET';
@@ -85,7 +85,7 @@ export async function injectStreaming(handler: HttpHandler, injected: InjectedRe
     const response = await unlessCancelled(answered, cancellation, callerGone);
     return new TakenAnswer(response, method, cancellation, onError, stopListening);
   } catch (error) {
-    // The handler's answer will still come, and nobody is there to take it.
+    // The handler will still answer, and nobody takes the answer: release it.
     void answered.then((late) => releaseOnce(late, onError)());
     throw error;
   }
@@ -123,7 +123,7 @@ function requestFrom(injected: InjectedRequest, method: string, signal: CancelSi
   };
 }
 
-/** What a caller in this process hands over is its own memory. */
+/** A caller in this process passes its own memory, which is not counted. */
 const callerMemory: RequestMemory = {
   hold: () => {},
   isWaiting: false,
@@ -158,7 +158,7 @@ class TakenAnswer implements InjectedStream {
     this.headers = new RawHeaderFields(fields);
     this.#signal = signal;
     this.#onError = onError;
-    // A caller may go away before it takes the body, and then nothing but its signal says so.
+    // A caller may leave before it takes the body; then only its signal says so.
     const forget = signal.onCancel(release);
     this.#end = () => {
       release();
@@ -202,7 +202,7 @@ class TakenAnswer implements InjectedStream {
       if (error instanceof ExchangeAborted) throw error;
       isFinished = true;
       this.#onError(error);
-      throw new ExchangeAborted('the server failed while it made the body');
+      throw new ExchangeAborted('the server failed while it produced the body');
     } finally {
       if (!isFinished) void iterator.return?.().then(undefined, () => {});
     }

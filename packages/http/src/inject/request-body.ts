@@ -6,7 +6,7 @@ export type InjectedBody = string | Uint8Array | Iterable<Uint8Array> | AsyncIte
 
 const utf8 = new TextEncoder();
 
-/** A request body that somebody in this process holds or makes. */
+/** A request body that a caller in this process holds or produces. */
 export class InjectedRequestBody implements RequestBody {
   readonly lengthBytes: number | undefined;
   readonly #source: Uint8Array | Iterable<Uint8Array> | AsyncIterable<Uint8Array>;
@@ -81,12 +81,12 @@ export class InjectedRequestBody implements RequestBody {
   }
 }
 
-/** A source that fails is, to the handler, a client that stopped half-way. */
+/** To the handler, a source that fails is a client that stopped half-way. */
 async function nextOf(iterator: Iterator<Uint8Array> | AsyncIterator<Uint8Array>): Promise<IteratorResult<Uint8Array>> {
   try {
     return await iterator.next();
   } catch (error) {
-    throw new BodyAborted(error instanceof Error ? error.message : 'the caller could not make it');
+    throw new BodyAborted(error instanceof Error ? error.message : 'the caller failed to produce it');
   }
 }
 

@@ -1,8 +1,8 @@
-/** The target of a request line, taken apart. */
+/** Splits the target of a request line into its parts. */
 export interface RequestTarget {
   readonly path: string;
   readonly query: string;
-  /** Only in the absolute form that proxies are sent: `GET http://host/path`. */
+  /** Only in the absolute form that proxies receive: `GET http://host/path`. */
   readonly authority: string | undefined;
 }
 

@@ -1,7 +1,7 @@
 import type { HeaderList } from '../exchange.ts';
 import type { CallMachine } from './call-machine.ts';
 
-/** The head of an answer: the protocol's fields, the handler's, and what a browser wants to see. */
+/** The head of an answer: the fields of the protocol, of the handler and of CORS. */
 export function answerHead(call: CallMachine, own: HeaderList): HeaderList {
   const leading = call.leadingFields;
   const { cors } = call.host;

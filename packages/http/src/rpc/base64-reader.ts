@@ -3,11 +3,11 @@ import { RpcError } from './rpc-error.ts';
 
 const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/';
 const padding = 61;
-/** The six bits that a character stands for; -1: none. */
+/** The six bits of a base64 character; -1 for any other character. */
 const sextets = new Int8Array(256).fill(-1);
 for (let value = 0; value < alphabet.length; value++) sextets[alphabet.charCodeAt(value)] = value;
 
-/** Whole groups of four characters; undefined where one is none. Each may be padded, so that many padded ones cost no more. */
+/** Decodes whole groups of four characters; undefined if one is invalid. Each may be padded, at no extra cost. */
 function decodeGroups(text: string, characters: number): Buffer | undefined {
   const bytes = Buffer.allocUnsafe((characters / 4) * 3);
   let at = 0;
@@ -26,11 +26,11 @@ function decodeGroups(text: string, characters: number): Buffer | undefined {
   return bytes.subarray(0, at);
 }
 
-/** Takes the base64 of gRPC-Web's text form off the body. Padding may stand at the end of every chunk a client made. */
+/** Decodes the base64 of gRPC-Web's text form. There may be padding at the end of every chunk that a client encoded. */
 export class Base64Reader implements MessageReader {
   readonly #inner: MessageReader;
   readonly #onBad: (error: RpcError) => void;
-  /** Characters of a group of four that is not complete. */
+  /** Characters of an incomplete group of four. */
   #rest = '';
   #isBroken: boolean = false;
 
@@ -75,6 +75,8 @@ export class Base64Reader implements MessageReader {
 
   #fail(): void {
     this.#isBroken = true;
-    this.#onBad(new RpcError('invalid_argument', 'the body is not base64, which application/grpc-web-text requires'));
+    this.#onBad(
+      new RpcError('invalid_argument', 'the body is not valid base64, which application/grpc-web-text requires'),
+    );
   }
 }

@@ -1,4 +1,4 @@
-/** The life of a call: answers, errors, deadlines, callers that go away. */
+/** The life cycle of a call: answers, errors, deadlines, callers that disconnect. */
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { afterEach, expect, test, vi } from 'vitest';
 import { noFields } from '../wire/field-list.ts';
@@ -15,7 +15,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-test('an answer may come as a promise or by the call, and its memory is given back', async () => {
+test('an answer may come as a promise or by the call, and its memory is released', async () => {
   const promised = openCall({ unary: async (request) => `${request}?` }).send(envelopedText('a'));
   await promised.whenDone();
   expect(promised.envelopes()[0]?.message.toString()).toBe('a?');
@@ -45,7 +45,7 @@ test('metadata goes before and after the messages', () => {
   expect(exchange.trailer('x-last-bin')).toBe('AQI');
 });
 
-test('an error is told in the head where nothing was sent before it', () => {
+test('an error is sent in the head if nothing was sent before it', () => {
   const exchange = openCall({
     unary: () => {
       throw new RpcError('not_found', 'no such thing: ü');
@@ -79,7 +79,7 @@ test('leading metadata of a failed call stays apart from its trailing metadata',
   ]);
 });
 
-test('what is no RpcError is told to nobody but the operator', async () => {
+test('an error that is not an RpcError is reported to the operator only', async () => {
   const heard: unknown[] = [];
   const secret = new Error('the password is 1234');
   const exchange = openCall({ unary: () => Promise.reject(secret) }, {}, { onError: (error) => heard.push(error) });
@@ -93,10 +93,10 @@ test('what is no RpcError is told to nobody but the operator', async () => {
 test.each([
   [[], 'sent none'],
   [[envelopedText('a'), envelopedText('b')], 'sent more'],
-])('a unary call needs exactly one message', (body, words) => {
+])('a unary call needs exactly one message', (body, text) => {
   const exchange = openCall({}).send(...body);
   expect(exchange.header('grpc-status')).toBe('12');
-  expect(exchange.header('grpc-message')).toContain(words);
+  expect(exchange.header('grpc-message')).toContain(text);
 });
 
 test('a message that its codec refuses is the caller’s fault', () => {
@@ -108,7 +108,7 @@ test.each([
   ['a message that cannot be read', 'application/grpc+json', '{', 'invalid_argument'],
   ['a message that is too large', 'application/grpc', 'four', 'resource_exhausted'],
   ['a compression that is unknown', 'application/grpc', 'a', 'unimplemented'],
-])('%s is told to whoever counts refusals, once', (what, contentType, message, code) => {
+])('%s is reported to onRefused once', (what, contentType, message, code) => {
   const refused: string[] = [];
   const options: RpcHandlerOptions = {
     receiveBytesMax: 3,
@@ -119,7 +119,7 @@ test.each([
   expect(refused).toEqual([`test.Echo/Unary ${code}`]);
 });
 
-test('a caller that leaves while it still sends was refused nothing but is counted; one whose handler runs is not', () => {
+test('a caller that disconnects while sending is counted as refused; one whose handler runs is not', () => {
   const refused: string[] = [];
   const options: RpcHandlerOptions = { onRefused: (_, error) => refused.push(error.code) };
   openCall({}, {}, options).acceptAbort('reset');
@@ -142,7 +142,7 @@ test('messages above the limits are resource_exhausted, both ways', () => {
   expect(connect.send(Buffer.from('four')).status).toBe(429);
 });
 
-test('an answer that is too large for base64 is refused where base64 is asked for, and only there', () => {
+test('an answer that is too large for base64 is refused for base64 only', () => {
   const large = 'x'.repeat(base64BytesMax + 1);
   const answered = (type: string) => {
     const headers: DoubleRequest['headers'] = [['content-type', type]];
@@ -161,7 +161,7 @@ function overheadOf(headers: NonNullable<DoubleRequest['headers']>): number {
   return headers.reduce((bytes, [name, value]) => bytes + 32 + name.length + value.length, requestOverheadBytes);
 }
 
-test('a call that has no memory for its message is refused, and gives back what it held', () => {
+test('a call without memory for its message is refused, and releases what it held', () => {
   const handler = createRpcHandler([echoService()]);
   for (const headers of [grpc, [['content-type', 'application/proto']]] as NonNullable<DoubleRequest['headers']>[]) {
     const memory = new ScriptedMemory(overheadOf(headers) + 10, 0);
@@ -173,7 +173,7 @@ test('a call that has no memory for its message is refused, and gives back what 
   }
 });
 
-test('a call that has to wait for memory goes on with all of its message', () => {
+test('a call that has to wait for memory continues with its whole message', () => {
   const handler = createRpcHandler([echoService()]);
   const memory = new ScriptedMemory(overheadOf(grpc) + 8);
   const exchange = new ExchangeDouble({ headers: grpc }, memory);
@@ -188,7 +188,7 @@ test('a call that has to wait for memory goes on with all of its message', () =>
   expect(exchange.envelopes()[0]?.message.toString()).toBe('0123456789');
 });
 
-test('whoever asks after the end hears of it at once', () => {
+test('whenEnded after the end calls back at once', () => {
   const keeper = new CallKeeper();
   openCall({ unary: keeper.keep }).send(envelopedText('a'));
   keeper.unaryCall.fail(new RpcError('aborted', 'x'));
@@ -228,7 +228,7 @@ test('a deadline that was met leaves no timer behind', () => {
   expect(vi.getTimerCount()).toBe(0);
 });
 
-test('a caller that goes away fires the signal; the exchange is given up when the handler is done', () => {
+test('a caller that disconnects fires the signal; the exchange is released when the handler has finished', () => {
   const keeper = new CallKeeper();
   const exchange = openCall({ unary: keeper.keep }).send(envelopedText('a'));
   const heard: unknown[] = [];
@@ -241,14 +241,14 @@ test('a caller that goes away fires the signal; the exchange is given up when th
   expect([exchange.isDone, exchange.status]).toEqual([true, 0]);
 });
 
-test('a signal that is asked for late has fired already', () => {
+test('a signal that is first read after the end has fired already', () => {
   const keeper = new CallKeeper();
   const exchange = openCall({ unary: keeper.keep }).send(envelopedText('a'));
   exchange.acceptAbort('reset');
   expect(keeper.unaryCall.signal.reason).toBe('cancelled');
 });
 
-test('a caller that goes away before its message was complete costs no handler', () => {
+test('a caller that disconnects before its message is complete starts no handler', () => {
   let calls = 0;
   const exchange = openCall({ unary: (request) => `${request}${calls++}` });
   exchange.acceptData(envelopedText('abc').subarray(0, 6));
@@ -256,7 +256,7 @@ test('a caller that goes away before its message was complete costs no handler',
   expect([calls, exchange.isDone]).toEqual([0, true]);
 });
 
-test('a compressed call is answered compressed, where that pays', () => {
+test('a compressed call is answered compressed, where that is worth it', () => {
   const headers = [...grpc, ['grpc-encoding', 'gzip'], ['grpc-accept-encoding', 'identity,gzip']] as const;
   const long = 'a'.repeat(1000);
   const packed = openCall({}, { headers }).send(envelopedText(gzipSync(long), 1));
@@ -275,7 +275,7 @@ test('a compressed call is answered compressed, where that pays', () => {
   expect(eager.send(envelopedText(long)).envelopes()[0]?.flags).toBe(1);
 });
 
-test('a compression that is not offered is unimplemented, and the offered ones are named', () => {
+test('an unsupported compression is unimplemented, and the supported ones are listed', () => {
   const exchange = openCall({}, { headers: [...grpc, ['grpc-encoding', 'zstd']] }).send(envelopedText('a'));
   expect([exchange.header('grpc-status'), exchange.header('grpc-accept-encoding')]).toEqual([
     '12',
@@ -309,7 +309,7 @@ test('an error of Connect has its HTTP status and its JSON', () => {
   });
 });
 
-test('a version of Connect that is not ours is refused', () => {
+test('an unsupported version of Connect is refused', () => {
   const headers = [
     ['content-type', 'application/proto'],
     ['connect-protocol-version', '2'],

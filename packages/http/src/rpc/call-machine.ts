@@ -1,6 +1,6 @@
 /**
- * One call from its first byte to its end, whatever the protocol. A unary call goes from the last byte of its request
- * to the answer without a promise when the handler does.
+ * One call from its first byte to its end, whatever the protocol. A unary call needs no promise between the last byte
+ * of its request and the answer, unless its handler returns one.
  */
 import type { Compression } from '../answer-packing.ts';
 import { MemoryRefused } from '../exchange.ts';
@@ -30,7 +30,7 @@ export class CallMachine
   extends RpcCallState
   implements ExchangeListener, MessageSink, UnaryCall<unknown>, StreamCall<unknown>
 {
-  /** Of the answer; undefined: none. */
+  /** Compression of the answer; undefined: none. */
   compression: Compression | undefined = undefined;
   isStarted: boolean = false;
   onRoom: (() => void) | undefined = undefined;
@@ -38,10 +38,10 @@ export class CallMachine
   #requestCompression: Compression | undefined = undefined;
   #message: Uint8Array | undefined = undefined;
   #requests: RequestStream<unknown> | undefined = undefined;
-  #stage = 0;
+  #interceptorsRun = 0;
   #isHandled: boolean = false;
   #isHeld: boolean = false;
-  /** Its answer is being compressed. */
+  /** The answer is being compressed. */
   #isPacking: boolean = false;
 
   constructor(exchange: WireExchange, host: RpcHost, bound: BoundMethod, dialect: Dialect) {
@@ -49,12 +49,12 @@ export class CallMachine
     exchange.listener = this;
   }
 
-  /** Whether a message is being decompressed, and those behind it wait. */
+  /** Whether a message is being decompressed, and later ones wait. */
   get isHeld(): boolean {
     return this.#isHeld;
   }
 
-  /** Looks at the head, then runs interceptors and handler. */
+  /** Checks the head, then runs interceptors and handler. */
   open(): void {
     const { dialect, host } = this;
     const { headers } = this.exchange;
@@ -77,22 +77,22 @@ export class CallMachine
   }
 
   #limitTime(timeoutMs: number): void {
-    if (Number.isNaN(timeoutMs)) throw new RpcError('invalid_argument', 'the time limit of the call cannot be read');
+    if (Number.isNaN(timeoutMs)) throw new RpcError('invalid_argument', 'the timeout header of the call is invalid');
     this.timeoutMs = timeoutMs;
     this.host.deadlines.set(this, timeoutMs);
   }
 
-  #intercept(stage: number): void {
-    // An interceptor that goes on twice, or after the end, is not followed.
-    if (this.isEnded || this.#stage > stage) return;
-    this.#stage = stage + 1;
-    const interceptor = this.host.interceptors[stage];
+  #intercept(position: number): void {
+    // An interceptor that calls `next` twice, or after the end, is ignored.
+    if (this.isEnded || this.#interceptorsRun > position) return;
+    this.#interceptorsRun = position + 1;
+    const interceptor = this.host.interceptors[position];
     if (interceptor === undefined) {
       this.#begin();
       return;
     }
     try {
-      interceptor(this, () => this.#intercept(stage + 1));
+      interceptor(this, () => this.#intercept(position + 1));
     } catch (error) {
       this.fail(error);
     }
@@ -101,7 +101,7 @@ export class CallMachine
   #begin(): void {
     const { kind } = this.bound.definition;
     const { exchange } = this;
-    // Of a stream only the rest of a message is awaited, of other calls the whole request.
+    // For a stream only the rest of a message has a time limit, for other calls the whole request.
     exchange.isBodyDue = kind === 'unary' || kind === 'server-stream';
     if (!exchange.isBodyDue) {
       const flow: RequestFlow = {
@@ -116,7 +116,10 @@ export class CallMachine
     if (!this.isEnded) this.dialect.read(this, this.#requestCompression);
   }
 
-  /** Before there is a reader whatever came would be lost, the end of an empty body above all; the reader begins by itself. */
+  /**
+   * Before there is a reader, data would be lost, above all the end of an empty body; the reader starts the body
+   * itself.
+   */
   #resume(): void {
     if (this.reader !== undefined && !this.#isHeld && !this.isEnded) this.exchange.resume();
   }
@@ -157,14 +160,14 @@ export class CallMachine
     this.exchange.pause();
   }
 
-  /** A message was decompressed off the event loop: the ones behind it may come. */
+  /** A message was decompressed off the event loop: later ones may be delivered. */
   #letGo(): void {
     this.#isHeld = false;
     this.reader?.release();
     this.#resume();
   }
 
-  /** `heldBytes` is what the message takes, as it came and unpacked. */
+  /** `heldBytes` is the memory that the message takes, compressed and decompressed. */
   #accept(bytes: Uint8Array, heldBytes: number): void {
     const requests = this.#requests;
     if (requests === undefined) {
@@ -281,7 +284,7 @@ export class CallMachine
     this.#finish(undefined);
   }
 
-  /** Compresses a large answer off the event loop; meanwhile it is kept beside the request. */
+  /** Compresses a large answer off the event loop; meanwhile it is held in addition to the request. */
   #packLater(answer: MessageBytes, bytes: number, compression: Compression, release: (() => void) | undefined): void {
     if (!this.exchange.hasRoomToKeep(bytes)) {
       release?.();
@@ -375,7 +378,7 @@ export class CallMachine
     this.#finish(rpcError);
   }
 
-  /** The handler of a call that had ended is done with it: the exchange may be forgotten. */
+  /** The handler of a call that had ended is finished: the exchange can be released. */
   #letExchangeGo(): void {
     this.exchange.end();
   }
@@ -406,7 +409,7 @@ export class CallMachine
       if (!this.#isHandled) this.host.onRefused(this, callerGone);
       this.#finish(callerGone);
     }
-    // A handler that runs still holds the exchange and gives it up when it is done.
+    // A running handler still holds the exchange and releases it when it has finished.
     if (!this.#isHandled) this.exchange.end();
     this.cancel('cancelled');
   }

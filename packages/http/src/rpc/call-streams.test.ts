@@ -1,4 +1,4 @@
-/** Calls of many messages: order, pace, ends. */
+/** Calls of many messages: order, back-pressure, endings. */
 import { gzipSync } from 'node:zlib';
 import { expect, test, vi } from 'vitest';
 import { createRpcHandler } from './handler.ts';
@@ -33,7 +33,7 @@ test('a bidirectional call answers while its caller still sends', async () => {
 });
 
 test.each(['application/grpc', 'application/grpc-web', 'application/grpc-web-text', 'application/connect+proto'])(
-  'the end of a body that was empty from the beginning is heard by plain calls (%s)',
+  'the end of an empty body is delivered by plain calls (%s)',
   (type) => {
     const exchange = new ExchangeDouble({ path: '/test.Echo/Bidi', headers: [['content-type', type]] }).send();
     let isHeard = false;
@@ -57,7 +57,7 @@ test.each(['application/grpc', 'application/grpc-web', 'application/grpc-web-tex
   },
 );
 
-test('an iterable is asked for no more than the caller takes', async () => {
+test('an iterable is read no faster than the caller reads', async () => {
   let made = 0;
   async function* count(): AsyncGenerator<string> {
     for (;;) yield String(made++);
@@ -74,7 +74,7 @@ test('an iterable is asked for no more than the caller takes', async () => {
   exchange.acceptAbort('reset');
 });
 
-test('an iterable is told when the caller has gone', async () => {
+test('an iterable is ended when the caller has disconnected', async () => {
   let isReturned = false;
   async function* endless(): AsyncGenerator<string> {
     try {
@@ -92,7 +92,7 @@ test('an iterable is told when the caller has gone', async () => {
   expect(isReturned).toBe(true);
 });
 
-test('a stream that fails later says so after what was sent', async () => {
+test('a stream that fails later sends its error after its messages', async () => {
   async function* failing(): AsyncGenerator<string> {
     yield 'one';
     throw new RpcError('data_loss', 'broken');
@@ -103,7 +103,7 @@ test('a stream that fails later says so after what was sent', async () => {
   expect([exchange.trailer('grpc-status'), exchange.trailer('grpc-message')]).toEqual(['15', 'broken']);
 });
 
-test('a stream by plain calls sends its head when told, and hears of room', () => {
+test('a stream by plain calls sends its head when told, and onRoom is called', () => {
   let call: StreamCall<string> | undefined;
   const exchange = openCall(
     {
@@ -118,11 +118,11 @@ test('a stream by plain calls sends its head when told, and hears of room', () =
   ).send(envelopedText(''));
   expect([exchange.isStarted, exchange.header('x-early')]).toEqual([true, '1']);
   exchange.roomForWrites = 1;
-  let rooms = 0;
+  let roomCalls = 0;
   expect(call?.send('a')).toBe(false);
-  if (call !== undefined) call.onRoom = () => rooms++;
+  if (call !== undefined) call.onRoom = () => roomCalls++;
   exchange.listener?.onDrain();
   call?.end();
   call?.end();
-  expect([rooms, exchange.trailer('grpc-status'), call?.send('late')]).toEqual([1, '0', true]);
+  expect([roomCalls, exchange.trailer('grpc-status'), call?.send('late')]).toEqual([1, '0', true]);
 });

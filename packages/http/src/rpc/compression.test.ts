@@ -88,11 +88,11 @@ test('bytes that are no such data are the caller’s fault', async () => {
   expect(await decompressed(gzipSync('words').subarray(0, -4), 'gzip')).toMatchObject({ code: 'invalid_argument' });
 });
 
-test('no bytes stand for an empty message', async () => {
+test('zero bytes are an empty message', async () => {
   expect(await decompressed(new Uint8Array(0), 'gzip')).toHaveLength(0);
 });
 
-test('what is unpacked is counted piece by piece', async () => {
+test('decompressed bytes are counted piece by piece', async () => {
   const with_ = resolveRpcLimits({ receiveBytesMax: 1_000_000 });
   const packed = gzipSync(Buffer.alloc(1_000_000));
   const pieces: number[] = [];
@@ -102,7 +102,7 @@ test('what is unpacked is counted piece by piece', async () => {
   expect(Math.max(...pieces)).toBeLessThanOrEqual(65_536);
 });
 
-test('a caller that has its share is refused instead of waiting in a place that others need', async () => {
+test('a caller that holds its share is refused instead of blocking others', async () => {
   const with_ = resolveRpcLimits({ receiveBytesMax: 10_000_000 });
   const unpacking = new MessageUnpacking(1);
   const packed = gzipSync(Buffer.alloc(1_000_000));
@@ -113,7 +113,7 @@ test('a caller that has its share is refused instead of waiting in a place that 
   expect(await decompressed(packed, 'gzip', with_, plenty, unpacking)).toHaveLength(1_000_000);
 });
 
-test('nothing more is unpacked once there is no memory', async () => {
+test('decompression stops once there is no memory', async () => {
   const with_ = resolveRpcLimits({ receiveBytesMax: 10_000_000 });
   let held = 0;
   const refused = new Promise<void>((resolve) => {
@@ -135,7 +135,7 @@ test('nothing more is unpacked once there is no memory', async () => {
   expect(held).toBeLessThan(300_000 + 2 * 65_536);
 });
 
-test('a small message that unpacks to a lot does so off the event loop', async () => {
+test('a small message that expands a lot is decompressed off the event loop', async () => {
   const with_ = resolveRpcLimits({ receiveBytesMax: 10_000_000, decompressSyncBytesMax: 1024 });
   const packed = gzipSync(Buffer.alloc(500_000));
   expect(packed.length).toBeLessThan(1024);
@@ -148,7 +148,7 @@ test('a small message that unpacks to a lot does so off the event loop', async (
   expect(await later).toHaveLength(500_000);
 });
 
-test('no more than unpackingsMax are unpacked at once, owners take turns, and what is given up is passed over', async () => {
+test('at most unpackingsMax are decompressed at once, owners take turns, and aborted ones are skipped', async () => {
   const with_ = resolveRpcLimits({ receiveBytesMax: 10_000_000 });
   const packed = gzipSync(Buffer.alloc(1_000_000));
   const unpacking = new MessageUnpacking(1);

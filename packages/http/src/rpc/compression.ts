@@ -1,4 +1,4 @@
-/** Compressions of messages: negotiation, and the work itself within limits. */
+/** Message compression: negotiation, and compressing and decompressing within limits. */
 import { gunzipSync, inflateSync } from 'node:zlib';
 import type { Compression } from '../answer-packing.ts';
 import type { RpcLimits } from './config.ts';
@@ -8,7 +8,7 @@ import type { MessageUnpacking, UnpackOwner } from './unpacking.ts';
 
 export const acceptedCompressions = 'gzip,deflate,identity';
 
-/** The compression that a header names; undefined for none. Throws for one that is not offered. */
+/** The compression that a header names; undefined for none. Throws for one that is not supported. */
 export function mustReadCompression(name: string | undefined): Compression | undefined {
   if (name === undefined || name === 'identity' || name === '') return undefined;
   if (name === 'gzip' || name === 'deflate') return name;
@@ -29,10 +29,12 @@ export function accepts(list: string | undefined, compression: Compression): boo
   return false;
 }
 
-/** When answers are compressed: as the request was, whenever the caller accepts it, or never. */
+/** When answers are compressed: if the request was, whenever the caller accepts it, or never. */
 export type AnswerCompression = 'as-request' | 'when-accepted' | 'never';
 
-/** How an answer is compressed. A caller that compresses and does not say what it accepts, accepts what it does. */
+/**
+ * How an answer is compressed. A caller that compresses and does not say what it accepts is taken to accept the same.
+ */
 export function answerCompression(
   policy: AnswerCompression,
   requested: Compression | undefined,
@@ -46,24 +48,24 @@ export function answerCompression(
   return accepted === undefined || accepts(accepted, requested) ? requested : undefined;
 }
 
-/** Whether compressing a message of so many bytes is worth it. */
+/** Whether compressing a message of this many bytes is worth it. */
 export function isWorthCompressing(bytes: number, limits: RpcLimits): boolean {
   return bytes >= limits.compressBytesMin && bytes <= limits.compressBytesMax;
 }
 
 /**
- * How far a small message may unpack on the event loop; at a thousandfold it could otherwise hold everyone up for tens
- * of milliseconds.
+ * How far a small message may expand on the event loop; at a factor of a thousand it could otherwise block all others
+ * for tens of milliseconds.
  */
 const syncExpansionMax = 16;
-/** So much may come out of any message at once. */
+/** Any message may expand to this size synchronously. */
 const syncBytesMin = 4096;
 
 export type OnDecompressed = (error: RpcError | undefined, message: Uint8Array) => void;
 
 /**
- * Decompresses; calls back at once or, for larger messages, later. The message or the error it is refused with. Where
- * there is no memory for it, it is not called back.
+ * Decompresses; calls back at once or, for larger messages, later, with the message or the error. Where there is no
+ * memory for it, the callback is not called.
  */
 export function decompressMessage(
   bytes: Uint8Array,
@@ -73,7 +75,7 @@ export function decompressMessage(
   owner: UnpackOwner,
   done: OnDecompressed,
 ): void {
-  // An empty message may be sent as no bytes at all, though flagged as compressed.
+  // An empty message may be sent as zero bytes even if it is flagged as compressed.
   if (bytes.length === 0) {
     done(undefined, bytes);
     return;

@@ -7,41 +7,41 @@ interface LimitRule {
 }
 
 const mebibyte = 1024 * 1024;
-/** What an envelope's length can say and a buffer can hold. */
+/** The most that an envelope's length field and a buffer can hold. */
 const messageBytesMaxMax = 2 ** 31 - 1;
 
 export const rpcLimits = {
-  /** The largest message a caller may send, as sent and again after decompression; more is `resource_exhausted`. */
+  /** The largest message a caller may send, both compressed and decompressed; a larger one is `resource_exhausted`. */
   receiveBytesMax: { default: 64 * mebibyte, min: 1, max: messageBytesMaxMax },
   /** The largest message a handler may send. */
   sendBytesMax: { default: messageBytesMaxMax, min: 1, max: messageBytesMaxMax },
-  /** Messages of one streaming call that may wait for its handler before the caller is made to wait. */
+  /** Messages of one streaming call that may wait for its handler before back-pressure is applied to the caller. */
   waitingMessagesMax: { default: 16, min: 1, max: 65_536 },
-  /** Their bytes on the wire, likewise; one message more than this may wait. */
+  /** Their bytes on the wire, likewise; one message may exceed this. */
   waitingBytesMax: { default: mebibyte, min: 1, max: messageBytesMaxMax },
-  /** Up to this size a compressed message is decompressed at once, above it off the event loop. */
+  /** Up to this size a compressed message is decompressed synchronously, above it off the event loop. */
   decompressSyncBytesMax: { default: 16 * 1024, min: 0, max: 16 * mebibyte },
-  /** Larger ones that are decompressed at once; others wait, and their callers take turns. */
+  /** How many larger ones are decompressed at the same time; others wait, and their callers take turns. */
   unpackingsMax: { default: 2, min: 1, max: 1024 },
   /** Messages smaller than this are sent uncompressed: they would hardly shrink. */
   compressBytesMin: { default: 512, min: 0, max: messageBytesMaxMax },
   /** Messages larger than this are sent uncompressed: compressing them takes longer than sending them. */
   compressBytesMax: { default: mebibyte, min: 0, max: messageBytesMaxMax },
   /**
-   * Up to this size a message is compressed at once. A larger answer is compressed off the event loop, a larger message of a
-   * stream, which others may follow, is sent uncompressed.
+   * Up to this size a message is compressed synchronously. A larger answer is compressed off the event loop; a larger
+   * message of a stream, which others may follow, is sent uncompressed.
    */
   compressSyncBytesMax: { default: 64 * 1024, min: 0, max: 16 * mebibyte },
-  /** Larger answers that are compressed at the same time; others wait, and their callers take turns. */
+  /** How many larger answers are compressed at the same time; others wait, and their callers take turns. */
   packingsMax: { default: 2, min: 1, max: 1024 },
-  /** Of sent messages: 1 is fastest, 9 smallest. */
+  /** Compression level of sent messages: 1 is fastest, 9 smallest. */
   compressionLevel: { default: 1, min: 1, max: 9 },
 } as const satisfies Record<string, LimitRule>;
 
 export type RpcLimits = { readonly [Name in keyof typeof rpcLimits]: number };
 export type RpcLimitOptions = { readonly [Name in keyof typeof rpcLimits]?: number | undefined };
 
-/** Defaults filled in; throws a ConfigError that names every value out of range. */
+/** Fills in defaults; throws a ConfigError that names every value out of range. */
 export function resolveRpcLimits(options: RpcLimitOptions): RpcLimits {
   const problems: ConfigProblem[] = [];
   const limits: Record<string, number> = {};

@@ -1,4 +1,4 @@
-/** Errors and ends of calls in Connect's JSON. */
+/** Errors and the end-of-stream message in Connect's JSON. */
 import type { HeaderList } from '../exchange.ts';
 import { unpaddedBase64From } from './metadata.ts';
 import type { RpcError } from './rpc-error.ts';
@@ -19,7 +19,7 @@ export function connectErrorFrom({ code, message, details }: RpcError): ConnectE
   };
 }
 
-/** The last message of a stream. */
+/** The end-of-stream message. */
 export function connectEndFrom(error: RpcError | undefined, trailing: HeaderList): Uint8Array {
   const metadata: Record<string, string[]> = Object.create(null);
   for (const [name, value] of trailing) {

@@ -1,4 +1,4 @@
-/** Connect's unary calls by GET, for methods without side effects: the message stands in the query. */
+/** Connect's unary calls by GET, for methods without side effects: the message is in the query. */
 
 import type { Compression } from '../answer-packing.ts';
 import type { HeaderFields } from '../exchange.ts';
@@ -8,7 +8,7 @@ import { ConnectUnaryDialect } from './connect-unary-dialect.ts';
 import type { MessageReader } from './envelope.ts';
 import { RpcError } from './rpc-error.ts';
 
-/** Unlike other dialects one of these belongs to one call: the query is part of it. */
+/** Unlike other dialects, an instance belongs to one call, because the query is part of it. */
 export class ConnectGetDialect extends ConnectUnaryDialect {
   readonly #query: URLSearchParams;
 
@@ -26,7 +26,7 @@ export class ConnectGetDialect extends ConnectUnaryDialect {
     return super.headProblem(headers);
   }
 
-  /** For a GET this is not in a header. */
+  /** For a GET the compression is in the query, not in a header. */
   override compressionNameFrom(): string | undefined {
     return this.#query.get('compression') ?? undefined;
   }
@@ -46,7 +46,7 @@ export class ConnectGetDialect extends ConnectUnaryDialect {
   }
 }
 
-/** A message that is decompressed later is followed by the end then. */
+/** If the message is decompressed asynchronously, the end follows after it. */
 function endOnRelease(call: CallMachine): MessageReader {
   return {
     push: () => {},

@@ -1,7 +1,7 @@
 import type { HeaderFields } from '../exchange.ts';
 import { RpcError } from './rpc-error.ts';
 
-/** A Connect client may say which version of the protocol it speaks; there is one. */
+/** A Connect client may state the version of the protocol; there is only one. */
 export function connectHeadProblem(headers: HeaderFields): RpcError | undefined {
   const version = headers.get('connect-protocol-version');
   if (version === undefined || version === '1') return undefined;

@@ -1,4 +1,4 @@
-/** Connect's streaming calls: enveloped messages, the end of the call as a last one in JSON. */
+/** Connect's streaming calls: enveloped messages, and the end of the call as a last message in JSON. */
 import type { HeaderFields, HeaderList } from '../exchange.ts';
 import { answerHead } from './answer-head.ts';
 import type { CallMachine } from './call-machine.ts';

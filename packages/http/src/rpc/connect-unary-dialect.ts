@@ -68,7 +68,7 @@ export class ConnectUnaryDialect implements Dialect {
     call.exchange.answer(statusCodes[error.code].http, this.#headOf(call, own), body, undefined, undefined);
   }
 
-  /** Trailing metadata has no place of its own: it stands in the head under a prefix. */
+  /** Trailing metadata has no trailers of its own: it is sent in the head under a prefix. */
   #headOf(call: CallMachine, own: HeaderList): HeaderList {
     const trailing = call.trailingFields;
     if (trailing.length === 0) return answerHead(call, own);

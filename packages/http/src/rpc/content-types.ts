@@ -1,4 +1,4 @@
-/** Which protocol and codec a content type stands for. */
+/** Maps content types to protocol and codec. */
 import { ConnectStreamDialect } from './connect-stream-dialect.ts';
 import { ConnectUnaryDialect } from './connect-unary-dialect.ts';
 import type { Dialect } from './dialect.ts';
@@ -25,10 +25,10 @@ const unaryDialects = new Map<string, Dialect>([
   ['application/json', new ConnectUnaryDialect('json')],
 ]);
 
-/** The last type that was no call's: what else is posted to a port comes in one type, mostly. */
+/** The last content type that belonged to no call: other requests to a port mostly share one type. */
 let otherType = '';
 
-/** The dialect of a content type that only calls have. */
+/** The dialect of a content type that only RPC calls have. */
 export function dialectOf(contentType: string): Dialect | undefined {
   if (contentType === otherType) return undefined;
   const dialect = dialects.get(contentType) ?? dialects.get(withoutParameters(contentType));
@@ -36,7 +36,7 @@ export function dialectOf(contentType: string): Dialect | undefined {
   return dialect;
 }
 
-/** The dialect of a content type that may also be something else's than Connect's. */
+/** The dialect of a content type that Connect shares with others. */
 export function connectUnaryPosts(contentType: string): Dialect | undefined {
   return unaryDialects.get(contentType) ?? unaryDialects.get(withoutParameters(contentType));
 }
@@ -45,7 +45,7 @@ export function isGrpcType(contentType: string): boolean {
   return contentType.startsWith('application/grpc') && /^application\/grpc\b/.test(contentType);
 }
 
-/** What a method may be posted. */
+/** The content types that a method accepts. */
 export function contentTypesFor(kind: string): string {
   const types = [...dialects.keys()].filter((type) => kind !== 'unary' || !type.startsWith('application/connect'));
   return [...(kind === 'unary' ? unaryDialects.keys() : []), ...types].join(', ');

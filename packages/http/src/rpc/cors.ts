@@ -1,14 +1,14 @@
-/** Lets pages of other origins call, and read what the protocols put into headers. */
+/** CORS: lets pages of other origins call, and read what the protocols put into headers. */
 import type { HeaderFields, HeaderList } from '../exchange.ts';
 
 export interface CorsOptions {
-  /** Origins such as `https://app.example`, or `*` for every page there is. */
+  /** Origins such as `https://app.example`, or `*` for every page. */
   readonly origins: '*' | readonly string[];
-  /** How long a browser may remember a preflight. Default 7200, the most that browsers keep. */
+  /** How long a browser may cache a preflight, in seconds. Default 7200, the most that browsers keep. */
   readonly maxAgeSeconds?: number;
 }
 
-/** What a browser hides from pages unless told otherwise, and may stand in trailers too. */
+/** Fields that a browser hides from pages unless they are exposed; they may be trailers too. */
 const exposed = ['grpc-status', 'grpc-message', 'grpc-status-details-bin'];
 const tokenList = /^[!#$%&'*+\-.^_`|~0-9A-Za-z, ]*$/;
 
@@ -21,7 +21,7 @@ export class Cors {
     this.#maxAge = String(options.maxAgeSeconds ?? 7200);
   }
 
-  /** The fields that let the page read an answer; none where it may not. */
+  /** The fields that let the page read an answer; none for an origin that is not allowed. */
   answerFields(headers: HeaderFields, answer: HeaderList): HeaderList {
     const origin = this.#allowed(headers);
     if (origin === undefined) return [];
@@ -33,7 +33,7 @@ export class Cors {
     ];
   }
 
-  /** The answer to a preflight. A header field that is asked for is allowed: metadata may have any name. */
+  /** The answer to a preflight. Every requested header field is allowed, because metadata may have any name. */
   preflightFields(headers: HeaderFields): HeaderList {
     const vary: HeaderList = [['vary', 'origin,access-control-request-method,access-control-request-headers']];
     const origin = this.#allowed(headers);

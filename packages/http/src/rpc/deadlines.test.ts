@@ -28,7 +28,7 @@ test('a deadline fires once, not before its time, and the clock stops when there
   expect(vi.getTimerCount()).toBe(0);
 });
 
-test('after a long silence a deadline still fires at its time', () => {
+test('after a long idle time a deadline still fires in time', () => {
   const deadlines = new Deadlines({ nowMs: () => Date.now() });
   const first = new Entry();
   deadlines.set(first, 10);

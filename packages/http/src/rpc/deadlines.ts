@@ -1,9 +1,9 @@
 import { TimingWheel, type WheelClock, type WheelEntry } from '../wire/timing-wheel.ts';
 
-/** Deadlines are kept to this resolution. */
+/** Resolution of deadlines. */
 const deadlineTickMs = 20;
 
-/** The deadlines of all calls on one wheel, which ticks only while there are any. */
+/** The deadlines of all calls on one timing wheel, which ticks only while there are any. */
 export class Deadlines {
   readonly #clock: WheelClock;
   readonly #wheel: TimingWheel;

@@ -35,11 +35,11 @@ function cut(bytes: Uint8Array, at: readonly number[]): Uint8Array[] {
   return cuts.slice(1).map((end, index) => bytes.subarray(cuts[index], end));
 }
 
-const words = fc.array(fc.string({ unit: 'binary-ascii', maxLength: 40 }), { maxLength: 6 });
+const texts = fc.array(fc.string({ unit: 'binary-ascii', maxLength: 40 }), { maxLength: 6 });
 
-test('messages come out whole and in order, however the body was cut', () => {
+test('messages are decoded whole and in order, however the body was split', () => {
   fc.assert(
-    fc.property(words, fc.array(fc.nat(300)), (sent, cuts) => {
+    fc.property(texts, fc.array(fc.nat(300)), (sent, cuts) => {
       const sink = new Sink();
       const reader = new EnvelopeReader(sink, 1000, lease());
       const body = Buffer.concat(sent.map((word, index) => envelopedText(Buffer.from(word, 'latin1'), index % 2)));
@@ -86,13 +86,13 @@ test('a message at the limit passes, also one that arrives in many pieces and ab
 test.each([
   [Uint8Array.of(0, 0, 0), 'within a message, after its length'],
   [envelopedText('abc').subarray(0, 7), 'after 2 of its 3 bytes'],
-])('a body that ends within a message is refused', (body, words) => {
+])('a body that ends within a message is refused', (body, text) => {
   const sink = new Sink();
   const reader = new EnvelopeReader(sink, 10, lease());
   reader.push(body);
   reader.end();
   expect(sink.error?.code).toBe('invalid_argument');
-  expect(sink.error?.message).toContain(words);
+  expect(sink.error?.message).toContain(text);
   expect(sink.ends).toBe(0);
 });
 
@@ -102,7 +102,7 @@ test.each([2, 128, 255])('the flags %i are no request’s', (flags) => {
   expect(sink.error?.code).toBe('invalid_argument');
 });
 
-test('what comes behind a held message waits for its release, the end too', () => {
+test('messages after a held one wait for its release, and so does the end', () => {
   const sink = new Sink();
   const reader = new EnvelopeReader(sink, 10, lease());
   sink.hold = () => reader.hold();

@@ -1,4 +1,4 @@
-/** The framing that gRPC, gRPC-Web and Connect streams share: a byte of flags, a 32-bit length, the message. */
+/** The framing that gRPC, gRPC-Web and Connect streams share: a flags byte, a 32-bit length, the message. */
 import { ByteGatherer, unpinned } from '../wire/byte-gatherer.ts';
 import type { MemoryLease } from '../wire/memory.ts';
 import { messageTooLarge } from './compression.ts';
@@ -22,10 +22,10 @@ export interface MessageReader {
   push(piece: Uint8Array): void;
   /** The body is complete. */
   end(): void;
-  /** Delivers nothing more until `release`; what arrives meanwhile is kept. */
+  /** Delivers nothing more until `release`; what arrives meanwhile is buffered. */
   hold(): void;
   release(): void;
-  /** Nothing more will be read. */
+  /** Nothing more will be delivered. */
   close(): void;
   /** Part of a message has arrived, and the rest is awaited. */
   readonly isMidMessage: boolean;
@@ -45,7 +45,7 @@ export class EnvelopeReader implements MessageReader {
   #prefixBytes = 0;
   #flags = 0;
   #length = 0;
-  /** The message under way, where it did not come in one piece. */
+  /** The current message, if it did not arrive in one piece. */
   #message: ByteGatherer | undefined = undefined;
   #isHeld: boolean = false;
   #isEnded: boolean = false;
@@ -104,7 +104,7 @@ export class EnvelopeReader implements MessageReader {
     this.#message = undefined;
   }
 
-  /** Reads a prefix, and the message with it where the piece has all of it. Returns where it stopped. */
+  /** Reads a prefix, and the message with it if the piece contains all of it. Returns where it stopped. */
   #open(piece: Uint8Array, from: number): number {
     let at = from;
     if (this.#prefixBytes === 0 && piece.length - at >= envelopePrefixBytes) {
@@ -135,7 +135,12 @@ export class EnvelopeReader implements MessageReader {
       high * 0x1000000 +
       (((bytes[at + 2] as number) << 16) | ((bytes[at + 3] as number) << 8) | (bytes[at + 4] as number));
     if ((this.#flags & ~envelopeFlag.compressed) !== 0) {
-      this.#break(new RpcError('invalid_argument', `a message has the flags ${this.#flags}; a request may set only 1`));
+      this.#break(
+        new RpcError(
+          'invalid_argument',
+          `a message has the flags ${this.#flags}; a request may only set flag 1 (compressed)`,
+        ),
+      );
       return false;
     }
     if (this.#length > this.#bytesMax) {

@@ -1,4 +1,4 @@
-/** gRPC as HTTP/2 carries it: enveloped messages, the status in trailers. */
+/** gRPC over HTTP/2: enveloped messages, the status in trailers. */
 import type { HeaderFields, HeaderList } from '../exchange.ts';
 import { answerHead } from './answer-head.ts';
 import type { CallMachine } from './call-machine.ts';
@@ -72,7 +72,7 @@ export class GrpcDialect implements Dialect {
   }
 }
 
-/** A caller that used something unknown is told what is known. */
+/** A caller that used an unknown compression is told which ones are supported. */
 function refusalFields(error: RpcError | undefined): HeaderList {
   return error?.code === 'unimplemented' ? [['grpc-accept-encoding', acceptedCompressions]] : [];
 }
@@ -82,7 +82,7 @@ export function enveloped(message: MessageBytes, isCompressed: boolean): readonl
   return message instanceof Uint8Array ? [prefix, message] : [prefix, ...message];
 }
 
-/** Writes pieces in order; `release` hangs on the last. */
+/** Writes pieces in order; `release` goes with the last. */
 export function writeAll(call: CallMachine, pieces: readonly Uint8Array[], release: (() => void) | undefined): boolean {
   let hasRoom = true;
   const last = pieces.length - 1;

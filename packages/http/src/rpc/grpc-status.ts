@@ -1,4 +1,4 @@
-/** The end of a gRPC call as fields: what trailers, or a head without a body, carry. */
+/** The end of a gRPC call as header fields, for trailers or for a head without a body. */
 import { delimitedHead } from '@millrace/protocol';
 import type { HeaderList } from '../exchange.ts';
 import { unpaddedBase64From } from './metadata.ts';
@@ -16,8 +16,8 @@ export function grpcStatusFields(error: RpcError | undefined, trailing: HeaderLi
 }
 
 /**
- * UTF-8 with everything but printable ASCII, and the percent sign itself, as %XX. So is a space at either end: HTTP/2 has
- * no such field values, and some clients drop the whole field.
+ * UTF-8 with everything but printable ASCII, and the percent sign itself, as %XX. So is a space at either end: HTTP/2
+ * does not allow such field values, and some clients drop the whole field.
  */
 export function percentEncode(message: string): string {
   if (/^(?! )[\x20-\x24\x26-\x7e]*(?<! )$/.test(message)) return message;

@@ -1,4 +1,4 @@
-/** gRPC for browsers, which see no trailers: the status is a last message with a flag of its own. */
+/** gRPC for browsers, which cannot read trailers: the status is a last message with its own flag. */
 import type { HeaderFields, HeaderList } from '../exchange.ts';
 import { answerHead } from './answer-head.ts';
 import { Base64Reader } from './base64-reader.ts';
@@ -11,7 +11,7 @@ import type { RpcError } from './rpc-error.ts';
 import type { MessageBytes } from './service.ts';
 import { grpcTimeoutMs } from './timeout.ts';
 
-/** A message is turned into base64 in one go, and by clients that could have it as it is. */
+/** Smaller than the server's limit: a message is base64-encoded in one go, and clients could ask for binary instead. */
 export const base64BytesMax = 4 * 1024 * 1024;
 
 export class GrpcWebDialect implements Dialect {
@@ -20,7 +20,7 @@ export class GrpcWebDialect implements Dialect {
   readonly acceptField = 'grpc-accept-encoding';
   readonly sendBytesMax: number;
   readonly #head: HeaderList;
-  /** The body travels as base64. */
+  /** The body is base64-encoded. */
   readonly #isText: boolean;
 
   constructor(contentType: string, codec: 'proto' | 'json', isText: boolean) {

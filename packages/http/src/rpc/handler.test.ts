@@ -1,4 +1,4 @@
-/** Which requests become calls, of which protocol, and what becomes of the rest. */
+/** Which requests become calls, of which protocol, and how the others are answered. */
 import { expect, test } from 'vitest';
 import { createRpcHandler, type RpcHandlerOptions } from './handler.ts';
 import { echoService } from './testing/echo-service.ts';
@@ -17,7 +17,7 @@ function serve(
 const type = (contentType: string) => [['content-type', contentType]] as const;
 
 test.each(['application/grpc', 'application/grpc+proto', 'application/grpc+proto; charset=utf-8'])(
-  'gRPC as %s is answered in one go, in the same turn',
+  'gRPC as %s is answered at once, in the same turn',
   (contentType) => {
     const exchange = serve({ headers: type(contentType) }, {}, envelopedText('hello'));
     expect(exchange.isDone).toBe(true);
@@ -108,7 +108,7 @@ test('a unary content type of Connect does not reach a streaming method', () => 
   expect(serve({ path: '/test.Echo/Bidi', headers: type('application/json') }).status).toBe(415);
 });
 
-test('an unknown method is unimplemented to gRPC, and none of our business to anybody else', () => {
+test('an unknown method is unimplemented for gRPC, and left to the fallback otherwise', () => {
   const path = '/test.Echo/Other';
   const grpc = serve({ path, headers: type('application/grpc') });
   expect([grpc.status, grpc.header('grpc-status')]).toEqual([200, '12']);
@@ -127,7 +127,7 @@ test('an unknown method is unimplemented to gRPC, and none of our business to an
   expect(serve({ path: '/', method: 'GET' }).status).toBe(404);
 });
 
-test('a method given twice is a mistake', () => {
+test('a method given twice is an error', () => {
   expect(() => createRpcHandler([echoService(), echoService()])).toThrow('/test.Echo/Unary is given twice');
 });
 

@@ -1,4 +1,4 @@
-/** Serves services to every client that speaks gRPC, gRPC-Web or Connect, told apart by what they send. */
+/** Serves RPC services to gRPC, gRPC-Web and Connect clients, told apart by their requests. */
 import { AnswerPacking } from '../answer-packing.ts';
 import type { HeaderList } from '../exchange.ts';
 import type { WireExchange, WireHandler } from '../wire/wire-exchange.ts';
@@ -19,20 +19,22 @@ import { MessageUnpacking } from './unpacking.ts';
 export interface RpcHandlerOptions extends RpcLimitOptions {
   /** Run around every call, the first outermost. */
   readonly interceptors?: readonly Interceptor[];
-  /** Default `as-request`. */
+  /** When answers are compressed. Default `as-request`. */
   readonly compression?: AnswerCompression;
-  /** Left out, pages of other origins may not call. */
+  /** If left out, pages of other origins may not call. */
   readonly cors?: CorsOptions | undefined;
-  /** Turns what handlers throw into what callers are told; a plain error becomes `internal` without its message. */
+  /**
+   * Turns what handlers throw into the error that callers get; a plain error becomes `internal` without its message.
+   */
   readonly errorFrom?: (error: unknown) => RpcError;
-  /** Hears of errors that callers are not told about. */
+  /** Told of errors that callers do not see. */
   readonly onError?: (error: unknown) => void;
   /**
-   * Hears of calls that ended before their handler was asked: a message that cannot be read or is too large, no room, a
-   * deadline that passed or a caller that left while it still sent. Called once for each, and never throws.
+   * Told of calls that ended before their handler was called: a message that cannot be decoded or is too large, no
+   * memory, a passed deadline, or a caller that disconnected while sending. Called once for each; must not throw.
    */
   readonly onRefused?: (call: RefusedCall, error: RpcError) => void;
-  /** Gets everything that is not a call of these services. Left out, that is answered 404. */
+  /** Gets every request that is not a call of these services. If left out, those are answered with 404. */
   readonly next?: WireHandler;
 }
 
@@ -71,7 +73,7 @@ export function createRpcHandler(services: readonly RpcService[], options: RpcHa
         else refuseType(exchange, method);
         return;
       }
-      // Nothing but a gRPC server could answer this, so nothing else is asked.
+      // Only a gRPC server could answer this, so the fallback is not asked.
       if (isGrpcType(contentType)) {
         answerPlain(exchange, 415, []);
         return;
@@ -84,7 +86,7 @@ export function createRpcHandler(services: readonly RpcService[], options: RpcHa
   };
 }
 
-/** A request for a known method that is no POST. */
+/** A request for a known method that is not a POST. */
 function serveOther(exchange: WireExchange, host: RpcHost, method: BoundMethod): void {
   const { cors } = host;
   if (cors !== undefined && isPreflight(exchange.method, exchange.headers)) {
@@ -115,11 +117,11 @@ function methodsOf(services: readonly RpcService[]): ReadonlyMap<string, BoundMe
   return methods;
 }
 
-/** Callers of a method that does not exist hear of it in their own protocol. */
+/** Callers of an unknown method get the error in their own protocol. */
 function refuseMethod(exchange: WireExchange, host: RpcHost, dialect: Dialect): void {
   const [, service = '', name = ''] = exchange.path.split('/', 3);
   const call = new CallMachine(exchange, host, { service, definition: { ...noMethod, name } }, dialect);
-  call.fail(new RpcError('unimplemented', `there is no method ${exchange.path} here`));
+  call.fail(new RpcError('unimplemented', `this server has no method ${exchange.path}`));
 }
 
 const noMethod = unary<unknown, unknown>({

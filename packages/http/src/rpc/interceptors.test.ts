@@ -25,7 +25,7 @@ test('interceptors run in order around a call, before its messages are read', ()
   ]);
 });
 
-test('an interceptor may refuse, throw, or let go later', () => {
+test('an interceptor may refuse, throw, or continue later', () => {
   const handled: string[] = [];
   const handlers = { unary: (request: string) => `${handled.push(request)}` };
   const refuse: Interceptor = (call) => call.fail(new RpcError('unauthenticated', 'who are you?'));

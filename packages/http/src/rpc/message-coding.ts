@@ -1,4 +1,4 @@
-/** Messages to bytes and back, with what callers are told when that fails. */
+/** Encodes and decodes messages, with the errors that callers get when that fails. */
 import { byteLengthOf, messageTooLarge } from './compression.ts';
 import { RpcError } from './rpc-error.ts';
 import type { MessageBytes, RpcMethod } from './service.ts';

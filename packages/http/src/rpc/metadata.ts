@@ -1,7 +1,7 @@
 /** Custom metadata: ASCII values, and binary ones under names that end in `-bin`, which travel as base64. */
 import type { HeaderFields, HeaderList } from '../exchange.ts';
 
-/** Metadata of the caller; header fields of the protocols themselves are among it. */
+/** Metadata of the caller, including the header fields of the protocols themselves. */
 export class RequestMetadata {
   readonly #fields: HeaderFields;
 
@@ -17,11 +17,11 @@ export class RequestMetadata {
     return this.#fields.getAll(name);
   }
 
-  /** The values of a `-bin` name; what is not base64 decodes as far as it goes. */
+  /** The values of a `-bin` name; invalid base64 is decoded up to the first bad character. */
   getBinary(name: string): readonly Uint8Array[] {
     const values: Uint8Array[] = [];
     for (const line of this.#fields.getAll(name)) {
-      // Proxies may join repeated fields; a comma is no base64 digit.
+      // Proxies may join repeated fields; a comma is not a base64 character.
       for (const value of line.split(',')) values.push(Buffer.from(value.trim(), 'base64'));
     }
     return values;
@@ -64,10 +64,11 @@ export class MetadataWriter {
       throw new TypeError(`metadata name ${JSON.stringify(name)}: use only letters, digits, '_', '-' and '.'`);
     }
     if (reserved.has(lowerName) || lowerName.startsWith('grpc-') || lowerName.startsWith('connect-')) {
-      throw new TypeError(`metadata name ${lowerName} belongs to the protocol; choose another`);
+      throw new TypeError(`metadata name ${lowerName} is reserved by the protocol; choose another`);
     }
     if (typeof value !== 'string') {
-      if (!lowerName.endsWith('-bin')) throw new TypeError(`bytes need a name that ends in -bin, unlike ${lowerName}`);
+      if (!lowerName.endsWith('-bin'))
+        throw new TypeError(`metadata ${lowerName} has a binary value; use a name that ends in -bin`);
       this.fields.push([lowerName, unpaddedBase64From(value)]);
       return;
     }

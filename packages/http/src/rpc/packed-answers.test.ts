@@ -59,25 +59,25 @@ test('a second answer while the first is compressed is dropped', async () => {
   expect(exchange.envelopes()).toHaveLength(1);
 });
 
-test('one over compressBytesMax is sent as it is', () => {
+test('one over compressBytesMax is sent uncompressed', () => {
   const exchange = asked(100_001);
   expect(exchange.envelopes()[0]).toMatchObject({ flags: 0 });
   expect(exchange.isDone).toBe(true);
 });
 
-test('a message of a stream over compressSyncBytesMax is sent as it is, in its place', async () => {
-  const words = ['b'.repeat(1000), 'a'.repeat(1001), 'c'.repeat(1000)];
+test('a message of a stream over compressSyncBytesMax is sent uncompressed, in order', async () => {
+  const texts = ['b'.repeat(1000), 'a'.repeat(1001), 'c'.repeat(1000)];
   const serverStream = async function* (): AsyncGenerator<string> {
-    yield* words;
+    yield* texts;
   };
   const exchange = asked(0, { serverStream }, '/test.Echo/ServerStream');
   await exchange.whenDone();
   const envelopes = exchange.envelopes();
   expect(envelopes.map(({ flags }) => flags)).toEqual([1, 0, 1]);
-  expect(envelopes[1]?.message.toString()).toBe(words[1]);
+  expect(envelopes[1]?.message.toString()).toBe(texts[1]);
 });
 
-test('a caller that leaves while its answer is compressed costs nothing more', async () => {
+test('compression ends when its caller disconnects', async () => {
   let release = (): void => {};
   const released = new Promise<void>((resolve) => {
     release = resolve;

@@ -1,6 +1,6 @@
 import type { CallMachine } from './call-machine.ts';
 
-/** Sends what an iterable gives, no faster than the caller takes it; an end of the call ends the iterable. */
+/** Sends what an iterable yields, no faster than the caller reads; the end of the call ends the iterable. */
 export async function pump(call: CallMachine, messages: AsyncIterable<unknown>): Promise<void> {
   const iterator = messages[Symbol.asyncIterator]();
   let isDone = false;

@@ -26,7 +26,7 @@ test('iteration gives every message in order and ends with the caller', async ()
   expect(seen).toEqual(['a', 'b', 'c']);
 });
 
-test('the caller is held back when as many wait as may, and goes on when they are read', async () => {
+test('the caller is paused at the limit of waiting messages, and resumed when they are read', async () => {
   const { stream, flow } = make(2);
   stream.accept('a', 1);
   expect(flow).toEqual([]);
@@ -39,7 +39,7 @@ test('the caller is held back when as many wait as may, and goes on when they ar
   expect(flow).toEqual(['pause', 'resume']);
 });
 
-test('few large messages hold the caller back too', async () => {
+test('a few large messages pause the caller too', async () => {
   const { stream, flow } = make(10, 100);
   stream.accept('a', 60);
   expect(flow).toEqual([]);
@@ -60,7 +60,7 @@ test('a call that ends before its messages do makes iteration throw', async () =
   await expect(stream[Symbol.asyncIterator]().next()).rejects.toMatchObject({ code: 'canceled' });
 });
 
-test('a reader that leaves early has the rest read over', async () => {
+test('when a reader stops early, the rest is discarded', async () => {
   const { stream, flow } = make(1);
   stream.accept('a', 1);
   stream.accept('b', 1);

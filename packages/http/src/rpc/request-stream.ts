@@ -1,20 +1,24 @@
-/** The messages of a streaming caller: an async iterable for comfort, plain calls for speed; one of the two. */
+/**
+ * The messages of a streaming caller, as an async iterable or, faster, by plain calls; a handler uses one of the two.
+ */
 import type { RpcError } from './rpc-error.ts';
 
 export interface RequestListener<I> {
-  /** Of so many bytes. Unless the listener keeps messages, it is done with one when this returns. */
+  /**
+   * A message of this many bytes. Unless the listener keeps messages, it must be finished with it when this returns.
+   */
   onMessage(message: I, bytes: number): void;
-  /** The listener says by `done` when it is done with a message. */
+  /** The listener keeps messages, and calls `done` when it is finished with one. */
   readonly keepsMessages?: boolean;
-  /** The caller has sent its last message. Not called when it goes away: that is what the call's signal says. */
+  /** The caller has sent its last message. Not called when the caller disconnects: the call's signal says so. */
   onEnd(): void;
 }
 
-/** What holds the caller back and lets it go on. */
+/** Pauses and resumes the caller. */
 export interface RequestFlow {
   pause(): void;
   resume(): void;
-  /** The memory of so many bytes is not needed any more. */
+  /** Releases the memory of this many bytes. */
   done(bytes: number): void;
 }
 
@@ -38,7 +42,7 @@ export class RequestStream<I> implements AsyncIterable<I> {
   readonly #limits: WaitingLimits;
   #waiting: WaitingMessage<I>[] = [];
   #waitingBytes = 0;
-  /** Of the message that the iterator gave out last. */
+  /** Bytes of the message that the iterator returned last. */
   #lentBytes = 0;
   #listener: RequestListener<I> | undefined = undefined;
   #waiter: Waiter<I> | undefined = undefined;
@@ -57,7 +61,7 @@ export class RequestStream<I> implements AsyncIterable<I> {
     this.#deliver();
   }
 
-  /** Holds the caller back; messages that have arrived wait. */
+  /** Pauses the caller; messages that have arrived wait. */
   pause(): void {
     this.#isPaused = true;
     this.#flow.pause();
@@ -69,7 +73,7 @@ export class RequestStream<I> implements AsyncIterable<I> {
     if (!this.#isPaused) this.#flow.resume();
   }
 
-  /** For a listener that keeps messages: it is done with one of so many bytes. */
+  /** For a listener that keeps messages: it is finished with one of this many bytes. */
   done(bytes: number): void {
     this.#flow.done(bytes);
   }
@@ -78,7 +82,7 @@ export class RequestStream<I> implements AsyncIterable<I> {
     return { next: () => this.#next(), return: () => this.#abandon() };
   }
 
-  /** For the call: a message arrived, of so many bytes. */
+  /** For the call: a message of this many bytes arrived. */
   accept(message: I, bytes: number): void {
     const waiter = this.#waiter;
     if (waiter !== undefined) {
@@ -103,7 +107,7 @@ export class RequestStream<I> implements AsyncIterable<I> {
     if (!this.#isPaused && this.#waiting.length === 0) this.#listener?.onEnd();
   }
 
-  /** For the call: it has ended before its messages did. */
+  /** For the call: it ended before its messages did. */
   acceptError(error: RpcError): void {
     if (this.#isComplete || this.#error !== undefined) return;
     this.#error = error;
@@ -135,7 +139,7 @@ export class RequestStream<I> implements AsyncIterable<I> {
   }
 
   #next(): Promise<IteratorResult<I>> {
-    // Whoever asks for the next message is done with the one before.
+    // Asking for the next message means being finished with the one before.
     this.#flow.done(this.#lentBytes);
     this.#lentBytes = 0;
     const next = this.#takeWaiting();
@@ -152,7 +156,7 @@ export class RequestStream<I> implements AsyncIterable<I> {
     });
   }
 
-  /** The handler wants no more: what still comes is read over. */
+  /** The handler wants no more: what still arrives is discarded. */
   #abandon(): Promise<IteratorResult<I>> {
     this.#waiting = [];
     this.#waitingBytes = 0;

@@ -1,4 +1,4 @@
-/** What handlers and interceptors see of a call, and how it is told that nobody waits any more. */
+/** The state of a call that handlers and interceptors see, and its cancellation. */
 import { Cancellation, type CancelReason, type CancelSignal } from '@millrace/protocol';
 import type { HeaderList, Peer } from '../exchange.ts';
 import { WheelEntry } from '../wire/timing-wheel.ts';
@@ -9,13 +9,13 @@ import type { RpcError } from './rpc-error.ts';
 import type { RpcHost } from './rpc-host.ts';
 import type { CallMemory, RpcCall, RpcMethod } from './service.ts';
 
-/** A method and the service it is of. */
+/** A method with its service. */
 export interface BoundMethod {
   readonly service: string;
   readonly definition: RpcMethod;
 }
 
-/** An entry of the wheel itself, so that a deadline costs no object of its own. What nobody asks for is not made. */
+/** It is itself the wheel entry of its deadline, which saves an object. Parts are created when first asked for. */
 export abstract class RpcCallState extends WheelEntry implements RpcCall, CallMemory {
   readonly exchange: WireExchange;
   readonly host: RpcHost;
@@ -57,7 +57,7 @@ export abstract class RpcCallState extends WheelEntry implements RpcCall, CallMe
     return this.exchange.peer;
   }
 
-  /** The largest message it takes. */
+  /** The largest message it accepts. */
   get receiveBytesMax(): number {
     return Math.min(
       this.host.limits.receiveBytesMax,
@@ -139,7 +139,7 @@ export abstract class RpcCallState extends WheelEntry implements RpcCall, CallMe
   protected markEnded(error: RpcError | undefined): void {
     this.#isEnded = true;
     this.#endError = error;
-    if (this.slot >= 0) this.host.deadlines.clear(this);
+    if (this.bucket >= 0) this.host.deadlines.clear(this);
   }
 
   protected tellEnd(): void {

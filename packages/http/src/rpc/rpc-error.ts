@@ -1,6 +1,6 @@
 import type { RpcCode } from './status.ts';
 
-/** A message that says more of an error, as `google.protobuf.Any` has it but without the URL's prefix. */
+/** A message with details of an error, like `google.protobuf.Any` but without the URL's prefix. */
 export interface ErrorDetail {
   /** Full name of the message, for instance `google.rpc.ErrorInfo`. */
   readonly type: string;
@@ -8,7 +8,7 @@ export interface ErrorDetail {
   readonly value: Uint8Array;
 }
 
-/** Ends a call in every protocol's own words. The message is for the caller's eyes. */
+/** Ends a call with an error, which each protocol encodes its own way. Callers see the message. */
 export class RpcError extends Error {
   readonly code: RpcCode;
   readonly details: readonly ErrorDetail[];

@@ -7,7 +7,7 @@ import type { RpcError } from './rpc-error.ts';
 import type { Interceptor } from './service.ts';
 import type { MessageUnpacking } from './unpacking.ts';
 
-/** A call as far as it got. */
+/** A call that ended before its handler was called. */
 export interface RefusedCall {
   readonly service: string;
   readonly method: string;
@@ -23,6 +23,6 @@ export interface RpcHost {
   readonly compression: AnswerCompression;
   readonly cors: Cors | undefined;
   errorFrom(error: unknown): RpcError;
-  /** Hears of calls that ended before their handler was asked. */
+  /** Told of calls that ended before their handler was called. */
   onRefused(call: RefusedCall, error: RpcError): void;
 }

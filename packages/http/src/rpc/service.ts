@@ -11,12 +11,12 @@ import type { RpcError } from './rpc-error.ts';
 /** A message's bytes, whole or in pieces that are sent in order without joining them. */
 export type MessageBytes = Uint8Array | readonly Uint8Array[];
 
-/** Reads a request. Throwing means the bytes are not such a message; the caller is told `invalid_argument`. */
+/** Decodes a request. A throw means that the bytes are not such a message; the caller gets `invalid_argument`. */
 export interface RequestCodec<I> {
-  /** The largest message, as sent and unpacked, where that is less than the server takes otherwise. */
+  /** The largest message, compressed and decompressed, where that is less than the server's limit. */
   readonly bytesMax?: number;
   fromProto(bytes: Uint8Array): I;
-  /** Left out, the method cannot be called with JSON. */
+  /** If left out, the method cannot be called with JSON. */
   fromJson?(bytes: Uint8Array): I;
 }
 
@@ -25,7 +25,7 @@ export interface ResponseCodec<O> {
   toJson?(message: O): MessageBytes;
 }
 
-/** What every handler and interceptor is given of a call. */
+/** What every handler and interceptor gets of a call. */
 export interface RpcCall {
   readonly service: string;
   readonly method: string;
@@ -35,24 +35,24 @@ export interface RpcCall {
   readonly leading: MetadataWriter;
   /** Sent after the last message or with the error. */
   readonly trailing: MetadataWriter;
-  /** Fires when the caller went away and when its deadline has passed. */
+  /** Fires when the caller disconnected and when its deadline has passed. */
   readonly signal: CancelSignal;
-  /** The time the caller allowed from the call's arrival on. */
+  /** The time that the caller allows, counted from the arrival of the call. */
   readonly timeoutMs: number | undefined;
   readonly peer: Peer;
-  /** The query of the request, which Connect calls by GET have; empty elsewhere. */
+  /** The query of the request, which Connect calls by GET have; otherwise empty. */
   readonly query: string;
-  /** For handlers that keep answers back: their memory is counted for the caller. */
+  /** For handlers that hold answers back: their memory is counted for the caller. */
   readonly memory: CallMemory;
   /** Ends the call with an error. */
   fail(error: unknown): void;
-  /** Calls back once when the call has ended, however it did; at once when it has already. */
+  /** Calls back once when the call has ended, in whatever way; at once when it has already ended. */
   whenEnded(listener: (error: RpcError | undefined) => void): void;
 }
 
-/** What a call holds of the memory for requests, beside its messages and what is being sent. */
+/** What a call holds of the memory for requests, in addition to its messages and what is being sent. */
 export interface CallMemory {
-  /** Whether an answer of so many bytes may be kept: a large one only where the caller reads those before it. */
+  /** Whether an answer of this many bytes may be held: a large one only if the caller reads the answers before it. */
   hasRoomToKeep(bytes: number): boolean;
   count(bytes: number): void;
   give(bytes: number): void;
@@ -64,21 +64,23 @@ export interface UnaryCall<O> extends RpcCall {
 }
 
 export interface StreamCall<O> extends RpcCall {
-  /** Sends the leading metadata now; the first message does so anyway. */
+  /** Sends the leading metadata now; otherwise the first message does. */
   start(): void;
   /** Sends at once. False: wait for `onRoom` (or `whenRoom`) before sending more, or memory grows. */
   send(message: O, release?: () => void): boolean;
   /** Called when there is room again, and when the call has ended. */
   onRoom: (() => void) | undefined;
   whenRoom(): Promise<void>;
-  /** Ends the call well. */
+  /** Ends the call successfully. */
   end(): void;
 }
 
-/** Returning nothing means: the handler answers or fails later by the call. */
+/** Returning nothing means that the handler answers or fails later, by the call. */
 export type UnaryHandler<I, O> = (request: I, call: UnaryCall<O>) => O | Promise<O> | undefined;
 export type ClientStreamHandler<I, O> = (requests: RequestStream<I>, call: UnaryCall<O>) => O | Promise<O> | undefined;
-/** Messages as an iterable; or a promise of having sent them all; or nothing: the handler ends or fails by the call. */
+/**
+ * Returns messages as an iterable, a promise of having sent all, or nothing: then it ends or fails later, by the call.
+ */
 export type StreamResult<O> = AsyncIterable<O> | Promise<void> | undefined;
 export type ServerStreamHandler<I, O> = (request: I, call: StreamCall<O>) => StreamResult<O>;
 export type BidiHandler<I, O> = (requests: RequestStream<I>, call: StreamCall<O>) => StreamResult<O>;
@@ -107,12 +109,12 @@ export interface RpcService {
 }
 
 /**
- * Runs around every call before its messages are read: calls `next` to let it go on, now or later, or `call.fail` to
- * refuse it. What is to happen afterwards hangs on `call.whenEnded`.
+ * Runs around every call before its messages are read: calls `next` to continue, now or later, or `call.fail` to
+ * refuse it. What is to happen afterwards is registered by `call.whenEnded`.
  */
 export type Interceptor = (call: RpcCall, next: () => void) => void;
 
-// A method's codecs and handler agree on their messages, which no one else looks into: their types end here.
+// A method's codecs and handler agree on their messages, which no one else reads: their types end here.
 export function unary<I, O>(
   options: MethodOptions<I, O> & { readonly handle: UnaryHandler<I, O>; readonly isIdempotent?: boolean },
 ): RpcMethod {

@@ -1,4 +1,4 @@
-/** How a call may end other than well: the closed set of codes that gRPC and Connect share. */
+/** The closed set of error codes that gRPC and Connect share. */
 export const statusCodes = {
   canceled: { grpc: 1, http: 499 },
   unknown: { grpc: 2, http: 500 },
@@ -18,14 +18,14 @@ export const statusCodes = {
   unauthenticated: { grpc: 16, http: 401 },
 } as const satisfies Record<string, { readonly grpc: number; readonly http: number }>;
 
-/** Named as Connect writes them. */
+/** Named as in Connect. */
 export type RpcCode = keyof typeof statusCodes;
 
 const codesByNumber = new Map<number, RpcCode>(
   (Object.keys(statusCodes) as RpcCode[]).map((code) => [statusCodes[code].grpc, code]),
 );
 
-/** The code with this gRPC number; what is not in the set is `unknown`, as clients read it too. */
+/** The code with this gRPC number; a number outside the set is `unknown`, as in clients. */
 export function rpcCodeFrom(grpcNumber: number): RpcCode {
   return codesByNumber.get(grpcNumber) ?? 'unknown';
 }

@@ -1,29 +1,29 @@
-/** Compressed messages, unpacked on threads of the system: a few at a time, and no more than there is memory for. */
+/** Decompresses messages on the thread pool: a few at a time, and no more than there is memory for. */
 import { createGunzip, createInflate } from 'node:zlib';
 import type { Compression } from '../answer-packing.ts';
 import { ByteGatherer } from '../wire/byte-gatherer.ts';
 import type { MemoryLease } from '../wire/memory.ts';
 import { OwnerRotation } from '../wire/owner-rotation.ts';
 
-/** The request a message belongs to. What is unpacked counts as held by it. */
+/** The request that a message belongs to. What is decompressed counts as held by it. */
 export interface UnpackOwner {
   readonly peer: { readonly owner: string };
   readonly memory: MemoryLease;
-  /** So much more is held. False: there is no room, and the request has been told. */
+  /** Holds this many bytes more. False: there is no memory, and the request has been told. */
   holdMore(bytes: number): boolean;
-  /** Its caller has its share of the memory already. */
+  /** Its caller already holds its share of the memory. */
   readonly isStarved: boolean;
-  /** Refuses the request for want of memory. */
+  /** Refuses the request because there is no memory. */
   refuse(): void;
   /** Nobody waits for the message any more. */
   readonly isGivenUp: boolean;
 }
 
-/** A message to be unpacked. One of the outcomes is told, or none where the request has been given up. */
+/** A message to decompress. One of the outcomes is called, or none if the request was aborted. */
 export interface PackedMessage {
   readonly bytes: Uint8Array;
   readonly compression: Compression;
-  /** Of what it unpacks to. */
+  /** Most bytes that it may expand to. */
   readonly bytesMax: number;
   readonly owner: UnpackOwner;
   onUnpacked(message: Uint8Array): void;
@@ -31,10 +31,10 @@ export interface PackedMessage {
   onInvalid(): void;
 }
 
-/** Pieces of this size come back from the thread that unpacks. */
+/** Size of the pieces that the decompressing thread returns. */
 const pieceBytes = 64 * 1024;
 
-/** Lets so many be unpacked at once; the others wait, and owners take turns. */
+/** Limits how many are decompressed at the same time; the others wait, and owners take turns. */
 export class MessageUnpacking {
   readonly #insideMax: number;
   readonly #waiting = new OwnerRotation<PackedMessage>();
@@ -85,7 +85,7 @@ export class MessageUnpacking {
       } else if (owner.isGivenUp || !owner.holdMore(piece.length)) giveUp();
       else {
         message.push(piece);
-        // To wait in here would keep the others waiting.
+        // Waiting here would make the others wait as well.
         if (!owner.isStarved) return;
         giveUp();
         owner.refuse();
@@ -96,7 +96,7 @@ export class MessageUnpacking {
     unpacker.end(bytes);
   }
 
-  /** Whoever is next takes the place over. */
+  /** The next one in turn runs in its stead. */
   #leave(): void {
     for (let next = this.#waiting.take(); next !== undefined; next = this.#waiting.take()) {
       if (next.owner.isGivenUp) continue;

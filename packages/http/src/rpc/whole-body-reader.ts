@@ -4,7 +4,7 @@ import { messageTooLarge } from './compression.ts';
 import type { MessageReader, MessageSink } from './envelope.ts';
 import type { RpcError } from './rpc-error.ts';
 
-/** A body that is one message, as Connect's unary calls have it. */
+/** Reads a body that is one message, as in Connect's unary calls. */
 export class WholeBodyReader implements MessageReader {
   readonly #sink: MessageSink;
   readonly #bytesMax: number;

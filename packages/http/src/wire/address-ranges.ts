@@ -13,7 +13,9 @@ export function isAddressRange(text: string): boolean {
   return takeRange(text) !== undefined;
 }
 
-/** A set of IP addresses given as addresses and CIDR ranges. An IPv4 address is in it in its IPv6-mapped form too. */
+/**
+ * A set of IP addresses given as addresses and CIDR ranges. It contains an IPv4 address in its IPv6-mapped form too.
+ */
 export class AddressRanges {
   readonly isEmpty: boolean;
   readonly #list = new BlockList();
@@ -28,7 +30,7 @@ export class AddressRanges {
     }
   }
 
-  /** False for what is no address. */
+  /** False for a text that is not an address. */
   has(address: string): boolean {
     if (this.isEmpty) return false;
     const plain = unmappedAddress(address);
@@ -42,7 +44,7 @@ function takeRange(text: string): AddressRange | undefined {
   const slash = text.indexOf('/');
   const written = slash < 0 ? text : text.slice(0, slash);
   const bits = slash < 0 ? undefined : text.slice(slash + 1);
-  // A zone names an interface of one machine, which a range cannot.
+  // A zone names an interface of one machine; ranges have none.
   if (isIP(written) === 0 || written.includes('%')) return undefined;
   if (bits !== undefined && !/^\d{1,3}$/.test(bits)) return undefined;
   const address = unmappedAddress(written);

@@ -98,7 +98,7 @@ function memoryInUse(): number {
   return heapUsed + external;
 }
 
-describe('a flood is cut off, costs little and harms nobody else', () => {
+describe('a flood is cut off, costs little and does not affect other clients', () => {
   for (const { name, reason, next } of floods) {
     test(name, async () => {
       const target = await serve(({ path }) => (path === '/bystander' ? { status: 200, headers: [] } : hold()));
@@ -115,7 +115,7 @@ describe('a flood is cut off, costs little and harms nobody else', () => {
   }
 });
 
-test('requests given up at once do not pile up in the application', async () => {
+test('requests that are cancelled at once do not pile up in the application', async () => {
   let running = 0;
   let mostRunning = 0;
   const target = await serve(

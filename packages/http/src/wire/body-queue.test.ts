@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { BodyQueue } from './body-queue.ts';
 
-test('what goes in comes out, in order, however it was cut and whenever it was taken', () => {
+test('bytes are returned in order, however they were split and whenever they are taken', () => {
   const sizes = fc.array(
     fc.oneof(fc.integer({ min: 0, max: 8 }), fc.integer({ min: 900, max: 5000 }), fc.constant(-1)),
   );

@@ -1,10 +1,10 @@
 import { copyOf } from '@millrace/protocol';
 
-/** Pieces up to here are gathered in a shared block: a queue of one-byte pieces must not cost a hundred bytes for each. */
+/** Pieces up to this size share a block: a queue of one-byte pieces must not cost a hundred bytes for each. */
 const smallBytes = 1024;
 const blockBytes = 4096;
 
-/** Body bytes that arrived before anybody wanted them. What they cost in memory is close to what they count. */
+/** Body bytes that arrived before anybody asked for them. They take hardly more memory than they count. */
 export class BodyQueue {
   #pieces: Uint8Array[] = [];
   #head = 0;
@@ -18,7 +18,7 @@ export class BodyQueue {
     if (piece.length <= smallBytes) this.#pushSmall(piece);
     else {
       this.#block = undefined;
-      // A view of a buffer much larger than itself would keep all of that alive for as long as nobody reads.
+      // A view of a much larger buffer would keep that whole buffer alive until it is read.
       this.#pieces.push(piece.length * 2 < piece.buffer.byteLength ? copyOf(piece) : piece);
     }
   }
@@ -50,7 +50,7 @@ export class BodyQueue {
       this.#pieces[this.#pieces.length - 1] = this.#block.subarray(0, this.#blockUsed);
       return;
     }
-    // The first small piece alone is the usual case and gets no block; a second one does.
+    // A single small piece is the usual case and gets no block; a second one does.
     if (this.#pieces.length > this.#head && (this.#pieces.at(-1) as Uint8Array).length <= smallBytes) {
       const last = this.#pieces.at(-1) as Uint8Array;
       const block = new Uint8Array(blockBytes);

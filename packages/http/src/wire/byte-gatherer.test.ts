@@ -15,7 +15,7 @@ function taken(gatherer: ByteGatherer): Buffer {
   return Buffer.from(gatherer.take());
 }
 
-test('the pieces come out in order, whatever their sizes, and the memory for moving them is given back', () => {
+test('the pieces are joined in order, whatever their sizes, and the memory for moving them is released', () => {
   const sizes = fc.array(fc.oneof(fc.nat(10), fc.nat(300_000)), { maxLength: 12 });
   fc.assert(
     fc.property(sizes, fc.boolean(), (pieceSizes, isKnown) => {
@@ -31,7 +31,7 @@ test('the pieces come out in order, whatever their sizes, and the memory for mov
   );
 });
 
-test('a body of known length lies in one place when its last byte has come', () => {
+test('a body of known length is in one buffer when its last byte has arrived', () => {
   for (const bytes of [65_537, 130_000, 131_073, 600_000, 5_000_001]) {
     const { gatherer } = gathererOf(bytes);
     for (let at = 0; at < bytes; at += 1000) gatherer.push(Buffer.alloc(Math.min(1000, bytes - at), 7));
@@ -64,7 +64,7 @@ test('a small view of a large buffer is copied, so that it does not keep the buf
   expect(unpinned(small.subarray(0, 100)).buffer).toBe(small.buffer);
 });
 
-test('what an unfinished body takes for moving is given back when it is given up', () => {
+test('memory for moving an unfinished body is released when it is aborted', () => {
   const { gatherer, memory } = gathererOf(undefined);
   for (let piece = 0; piece < 70; piece++) gatherer.push(Buffer.alloc(1024));
   gatherer.clear();

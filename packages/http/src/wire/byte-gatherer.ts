@@ -1,36 +1,36 @@
 import type { MemoryLease } from './memory.ts';
 
-/** The first buffer of a body that comes in several pieces. */
+/** Size of the first buffer of a body that arrives in several pieces. */
 const firstBytesMin = 64 * 1024;
-/** Memory that nothing was written to costs nothing, so a body of known length may grow by more at once. */
+/** Untouched memory costs nothing, so the buffer of a body of known length may grow by more at once. */
 const growthKnown = 4;
 const growthUnknown = 2;
-/** A view pins the buffer it lies in: one of a larger buffer is copied unless it is a good part of it. */
+/** A view keeps its whole buffer alive: it is copied unless it is at least this part of the buffer. */
 const pinnedBytesMax = 16 * 1024;
 const pinnedShareMin = 8;
 
-/** What may be copied in one turn of the event loop. */
+/** Most bytes that may be copied in one turn of the event loop. */
 const copiedBytesPerTurn = 4 * 1024 * 1024;
 
 const noBytes = new Uint8Array(0);
 
 /**
- * Joins the pieces of a body as they come. A single piece is kept as it is; several are copied into a buffer that grows
- * with what has arrived, so that announcing much costs the server nothing, and many tiny pieces cost no more than their
- * bytes. What an outgrown buffer holds is moved in the turns that follow: no turn copies much at once.
+ * Joins the pieces of a body as they arrive. A single piece is kept as it is; several are copied into a buffer that
+ * grows with what has arrived, so that a large announced length costs nothing, and many tiny pieces cost no more than
+ * their bytes. An outgrown buffer is copied over in the following turns, so that no turn copies much at once.
  */
 export class ByteGatherer {
   readonly #lengthBytes: number | undefined;
   readonly #memory: MemoryLease;
   #first: Uint8Array | undefined = undefined;
   #buffer: Buffer | undefined = undefined;
-  /** The buffer before this one, what it holds, and how much of that has been moved. */
+  /** The previous buffer, how many bytes it holds, and how many of those have been moved. */
   #outgrown: Buffer | undefined = undefined;
   #outgrownBytes = 0;
   #movedBytes = 0;
   bytes = 0;
 
-  /** `lengthBytes` is what was announced, if it was. */
+  /** `lengthBytes` is the announced length, if any. */
   constructor(lengthBytes: number | undefined, memory: MemoryLease) {
     this.#lengthBytes = lengthBytes;
     this.#memory = memory;
@@ -48,13 +48,13 @@ export class ByteGatherer {
     this.bytes += piece.length;
   }
 
-  /** Moves some of what is left in the buffer before; true when all of the body lies in one place. */
+  /** Moves some of what is left in the previous buffer; true when the whole body is in one buffer. */
   settle(): boolean {
     if (this.#outgrown !== undefined) this.#move(copiedBytesPerTurn);
     return this.#outgrown === undefined;
   }
 
-  /** All of it. To be called once `settle` has returned true. */
+  /** The whole body. Call it once `settle` has returned true. */
   take(): Uint8Array {
     const whole = this.#buffer === undefined ? unpinned(this.#first ?? noBytes) : this.#buffer.subarray(0, this.bytes);
     this.clear();
@@ -89,7 +89,7 @@ export class ByteGatherer {
     return grown;
   }
 
-  /** The last buffer but one is at most half of a known length: of what it holds, little is left to move at the end. */
+  /** The last buffer but one holds at most half of a known length, so that little is left to move at the end. */
   #capacityFor(needed: number): number {
     const length = this.#lengthBytes;
     if (length === undefined) return Math.max(firstBytesMin, this.bytes * growthUnknown, needed);
@@ -97,7 +97,7 @@ export class ByteGatherer {
     return wanted * 2 > length ? Math.max(length, needed) : wanted;
   }
 
-  /** Goes on by itself: a client that pauses must not keep two buffers alive. */
+  /** Continues by itself: a client that pauses must not keep two buffers alive. */
   #settleSoon(): void {
     if (!this.settle()) setImmediate(() => this.#settleSoon());
   }

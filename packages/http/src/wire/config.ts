@@ -1,4 +1,4 @@
-/** What an operator may set of a server, with defaults and ranges; everything that could grow has its limit here. */
+/** The options of a server, with defaults and ranges; everything that could grow has its limit here. */
 import { ConfigError, type ConfigProblem } from '@millrace/protocol';
 
 interface LimitRule {
@@ -11,46 +11,49 @@ const unlimited = Number.POSITIVE_INFINITY;
 const kibibyte = 1024;
 const mebibyte = 1024 * kibibyte;
 
-/** Times in milliseconds, sizes in bytes. Where `Infinity` is allowed it switches the limit off. */
+/** Times in milliseconds, sizes in bytes. Where `Infinity` is allowed, it disables the limit. */
 export const httpLimits = {
-  /** Open connections; at the limit an idle one is closed for a new one, or else the new one. */
+  /** Open connections; at the limit an idle one is closed for a new one, or the new one is refused. */
   connectionsMax: { default: 10_000, min: 1, max: unlimited },
-  /** Open connections from one address, or one IPv6 network of 64 bits. */
+  /** Open connections from one address, or one IPv6 /64 network. */
   connectionsPerAddressMax: { default: 1_000, min: 1, max: unlimited },
-  /** TLS handshakes under way. */
+  /** TLS handshakes in progress. */
   handshakesMax: { default: 2_000, min: 1, max: unlimited },
-  /** TLS handshakes under way from one address. */
+  /** TLS handshakes in progress from one address. */
   handshakesPerAddressMax: { default: 500, min: 1, max: unlimited },
-  /** How far ports of operators may go over these limits, so that a server can be looked at when it is full. */
+  /** How far operator ports may exceed these limits, so that a full server can still be inspected. */
   operatorConnections: { default: 16, min: 0, max: 10_000 },
-  /** How long a connection has been idle, or a handshake under way, before it may be closed for a new one. */
+  /** How long a connection has been idle, or a handshake in progress, before it may be closed for a new one. */
   evictionIdleMsMin: { default: 2_000, min: 0, max: unlimited },
-  /** From the connection to the first byte of a request, the TLS handshake included. */
+  /** From accepting the connection to the first byte of a request, the TLS handshake included. */
   prefaceMsMax: { default: 10_000, min: 100, max: unlimited },
   /** From the first byte of a request's head to its last. */
   headMsMax: { default: 15_000, min: 100, max: unlimited },
   /** A request's head: the HTTP/1.1 text, or the compressed HTTP/2 header block. */
   headBytesMax: { default: 32 * kibibyte, min: kibibyte, max: 16 * mebibyte },
-  /** All fields of a request or of its trailers together, as RFC 9113 counts them: 32 more than their bytes for each. */
+  /** All fields of a request, or of its trailers, together, as RFC 9113 counts them: their bytes and 32 for each. */
   headerListBytesMax: { default: 48 * kibibyte, min: kibibyte, max: 16 * mebibyte },
-  /** How many fields those may be. */
+  /** How many fields a request, or its trailers, may have. */
   headerFieldsMax: { default: 256, min: 8, max: 100_000 },
   /** CONTINUATION frames of one header block. */
   continuationFramesMax: { default: 32, min: 1, max: 10_000 },
-  /** How often the rate of a body that is awaited is looked at. */
+  /** How often the rate of an awaited body is checked. */
   bodyStallMsMax: { default: 30_000, min: 100, max: unlimited },
   /**
-   * What a body must bring in each second on average between looks, in bytes of content, while all of it or the rest of a
-   * message is awaited. Between the messages of a stream nothing is.
+   * What a body must bring in each second on average between checks, in bytes of content, while all of it or the rest
+   * of a message is awaited. Between the messages of a stream nothing is.
    */
   bodyBytesPerSecondMin: { default: 512, min: 0, max: unlimited },
-  /** How long such a body may take in all while it is awaited. */
+  /** How long such a body may take in total while it is awaited. */
   bodyMsMax: { default: unlimited, min: 100, max: unlimited },
-  /** How long a request may wait for memory because its owner has its share; then it is refused. */
+  /** How long a request may wait for memory because its owner holds its share; then it is refused. */
   memoryWaitMsMax: { default: 10_000, min: 100, max: unlimited },
-  /** How often it is looked at how much a client takes of the output that waits for it; taking none in between is its end. */
+  /**
+   * How often the client's reading rate is checked while output waits for it; reading nothing between two checks ends
+   * it.
+   */
   responseStallMsMax: { default: 60_000, min: 100, max: unlimited },
-  /** What it must take in each second on average between looks. */
+  /** What it must read in each second on average between checks. */
   responseBytesPerSecondMin: { default: 240, min: 0, max: unlimited },
   /** How long a connection without a request is kept. */
   idleMsMax: { default: 300_000, min: 100, max: unlimited },
@@ -60,13 +63,13 @@ export const httpLimits = {
   keepAliveTimeoutMs: { default: 20_000, min: 100, max: unlimited },
   /** HTTP/2: a client that pings more often than this while nothing is sent to it gets a strike. */
   pingIntervalMsMin: { default: 10_000, min: 0, max: unlimited },
-  /** HTTP/2: strikes a client may have; the next is answered by `too_many_pings`. */
+  /** HTTP/2: strikes a client may have; the next one is answered with `too_many_pings`. */
   pingStrikesMax: { default: 2, min: 0, max: unlimited },
-  /** Age at which a connection is told to go; its requests may finish. */
+  /** Age at which a connection is drained; its requests may finish. */
   connectionAgeMsMax: { default: unlimited, min: 100, max: unlimited },
   /** How long they may take after that. */
   connectionAgeGraceMs: { default: 30_000, min: 100, max: unlimited },
-  /** HTTP/2: requests at once on a connection; cancelled ones count until their handler is done. */
+  /** HTTP/2: concurrent requests on a connection; cancelled ones count until their handler has finished. */
   streamsMax: { default: 256, min: 1, max: 65_536 },
   /** Body bytes of one request that may wait for the application. */
   streamWindowBytes: { default: mebibyte, min: 65_535, max: 2 ** 31 - 1 },
@@ -75,24 +78,24 @@ export const httpLimits = {
   /** HTTP/2: the largest frame a client may send. */
   frameBytesMax: { default: 16_384, min: 16_384, max: 2 ** 24 - 1 },
   /**
-   * Unsent bytes of a connection above which it takes no more from the application, and at twice which it reads no more.
-   * Not below a socket's own mark for being full, whose end is what wakes us.
+   * Unsent bytes of a connection above which it takes no more from the application, and at twice which it stops
+   * reading. Not below the socket's own high-water mark, because its drain event is what resumes output.
    */
   outputBytesMax: { default: 256 * kibibyte, min: 64 * kibibyte, max: unlimited },
-  /** HTTP/2: streams a client may have reset, or made us reset, in a burst and then per second. */
+  /** HTTP/2: streams a client may reset, or cause us to reset, in a burst and then per second. */
   resetsBurstMax: { default: 500, min: 1, max: unlimited },
   resetsPerSecondMax: { default: 50, min: 1, max: unlimited },
-  /** HTTP/2: frames that bring no request any further, in a burst and then per second. */
+  /** HTTP/2: frames that advance no request, in a burst and then per second. */
   controlFramesBurstMax: { default: 2_000, min: 10, max: unlimited },
   controlFramesPerSecondMax: { default: 500, min: 1, max: unlimited },
-  /** HTTP/1.1: how much of a body nobody reads is read over to keep the connection. */
+  /** HTTP/1.1: how many bytes of an unread body are discarded to keep the connection open. */
   discardBytesMax: { default: mebibyte, min: 0, max: unlimited },
 } as const satisfies Record<string, LimitRule>;
 
 export type HttpLimits = { readonly [Name in keyof typeof httpLimits]: number };
 export type HttpLimitOptions = { readonly [Name in keyof typeof httpLimits]?: number | undefined };
 
-/** Defaults filled in; throws a ConfigError that names every value out of range. */
+/** Fills in defaults; throws a ConfigError that names every value out of range. */
 export function resolveHttpLimits(options: HttpLimitOptions): HttpLimits {
   const problems: ConfigProblem[] = [];
   const limits: Record<string, number> = {};

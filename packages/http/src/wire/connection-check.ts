@@ -1,11 +1,11 @@
-/** How often a connection is looked at, of whichever version of HTTP it is. */
+/** How often a connection is checked, for every version of HTTP. */
 import type { HttpLimits } from './config.ts';
 
 export const checkMsMax = 1000;
-/** How long a closed connection may take to go. */
+/** How long a closing connection may take. */
 export const lingerMs = 2000;
 
-/** Once a second, or as often as the shortest limit wants it. */
+/** Once a second, or as often as the shortest limit requires. */
 export function checkMsOf(limits: HttpLimits): number {
   return Math.min(
     checkMsMax,
@@ -21,7 +21,7 @@ export function checkMsOf(limits: HttpLimits): number {
   );
 }
 
-/** Whether enough of a body came in a window that was long enough to tell. */
+/** Whether enough of a body arrived, in a window long enough to tell. */
 export function isBodyQuickEnough(bytes: number, elapsedMs: number, { bodyBytesPerSecondMin }: HttpLimits): boolean {
   return bytes > 0 && bytes * 1000 >= bodyBytesPerSecondMin * elapsedMs;
 }

@@ -8,16 +8,16 @@ import { TimingWheel, type WheelClock } from './timing-wheel.ts';
 import type { Connection } from './transport.ts';
 import type { WireHandler } from './wire-exchange.ts';
 
-/** Undefined: the address of the connection tells. */
+/** Undefined: the owner follows from the address of the connection. */
 export type OwnerOf = (headers: FieldList, peer: Peer) => string | undefined;
 
 export interface HostParts {
-  /** Left out, requests may hold as much as they like. */
+  /** If left out, requests may hold any amount. */
   readonly memory?: ServerMemory | undefined;
   readonly ownerOf?: OwnerOf | undefined;
 }
 
-/** Of a request: what its connection has, or a part of its own where a gateway passes on requests of many owners. */
+/** Memory of a request: its connection's, or a part of its own where a gateway forwards requests of many owners. */
 export function memoryFor(
   host: Pick<ConnectionHost, 'memory' | 'ownerOf'>,
   connection: ConnectionMemory,
@@ -34,13 +34,13 @@ export interface ConnectionHost {
   readonly arena: OutputArena;
   readonly handler: WireHandler;
   readonly memory: ServerMemory;
-  /** Requests of one connection that are begun in one turn of the event loop. */
+  /** Requests of one connection that are started in one turn of the event loop. */
   readonly requestsPerTurn: number;
-  /** Whose request it is, where that is not told by the address of its connection. */
+  /** The owner of a request, where it does not follow from the address of its connection. */
   readonly ownerOf: OwnerOf | undefined;
-  /** The value of a `date` field now. */
+  /** The value of a `date` field for the current time. */
   dateNow(): string;
-  /** Has the connection flushed when the current tick's work is done. */
+  /** Schedules a flush of the connection for the end of the current tick. */
   flushLater(connection: Connection): void;
 }
 

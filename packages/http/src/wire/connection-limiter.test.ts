@@ -44,7 +44,7 @@ describe('connectionsPerAddressMax', () => {
     expect(third.isGoodbyeSaid).toBe(true);
     at.mustDial('10.0.0.1');
     expect(open([first, second, other])).toEqual([false, true, true]);
-    expect(at.door.connections).toBe(4);
+    expect(at.limiter.connections).toBe(4);
   });
 
   test('closes none that is busy or was used a moment ago', () => {
@@ -59,16 +59,16 @@ describe('connectionsPerAddressMax', () => {
     expect(open([first, second])).toEqual([true, false]);
   });
 
-  test('a connection that goes leaves its place, once', () => {
+  test('a connection that closes is uncounted, once', () => {
     const at = new ConnectionLimiterDouble({ connectionsPerAddressMax: 1, evictionIdleMsMin: 0 });
     const first = at.mustDial('10.0.0.1');
     const second = at.mustDial('10.0.0.1');
     expect(open([first, second])).toEqual([false, true]);
     first.close();
-    expect(at.door.connections).toBe(1);
+    expect(at.limiter.connections).toBe(1);
     second.close();
     second.close();
-    expect(at.door.connections).toBe(0);
+    expect(at.limiter.connections).toBe(0);
   });
 
   test('an idle one is found in a few accepts however many busy ones are before it', () => {
@@ -117,7 +117,7 @@ describe('connectionsMax', () => {
     at.mustDial('10.0.0.1', { isForOperators: true });
     at.mustDial('10.0.0.3', { isForOperators: true });
     expect(at.dial('10.0.0.4', { isForOperators: true })).toBeUndefined();
-    expect(at.door.connections).toBe(5);
+    expect(at.limiter.connections).toBe(5);
   });
 });
 
@@ -134,7 +134,7 @@ describe('trusted proxies', () => {
     expect(at.dial('10.0.0.1')).toBeUndefined();
   });
 
-  test('do not lose idle connections to strangers, but to each other', () => {
+  test('do not lose idle connections to unknown addresses, but to each other', () => {
     const at = new ConnectionLimiterDouble({ connectionsMax: 3, evictionIdleMsMin: 0 }, { trustedProxies });
     const proxied = ['10.9.0.1', '10.9.0.1', '10.9.0.2'].map((one) => at.mustDial(one));
     expect(at.dial('10.0.0.1')).toBeUndefined();
@@ -143,7 +143,7 @@ describe('trusted proxies', () => {
     expect(open(proxied)).toEqual([false, true, true]);
   });
 
-  test('take the place of an idle stranger first', () => {
+  test('evict an idle unknown address first', () => {
     const at = new ConnectionLimiterDouble({ connectionsMax: 2, evictionIdleMsMin: 0 }, { trustedProxies });
     const [proxied, stranger] = [at.mustDial('10.9.0.1'), at.mustDial('10.0.0.1')];
     at.mustDial('10.9.0.1');
@@ -166,7 +166,7 @@ describe('TLS handshakes', () => {
     ]);
     at.endHandshake(first);
     at.mustDial('10.0.0.1', encrypted);
-    expect([at.door.handshakes, at.door.connections]).toEqual([3, 4]);
+    expect([at.limiter.handshakes, at.limiter.connections]).toEqual([3, 4]);
   });
 
   test('that stall are closed for new ones, those of the address with the most first', () => {

@@ -1,6 +1,6 @@
 /**
- * Lets connections in or refuses them: a limit in all, one for each address, and both again for TLS handshakes under way.
- * At a limit an idle connection is closed for the new one, if there is any. One door may serve several ports.
+ * Admits connections or refuses them: a limit in total, one per address, and both again for TLS handshakes in progress.
+ * At a limit an idle connection is closed for the new one, if there is any. One limiter may serve several ports.
  */
 import type { Socket } from 'node:net';
 import { type AddressRanges, noAddresses } from './address-ranges.ts';
@@ -9,7 +9,7 @@ import { ConnectionsByAddress } from './connections-by-address.ts';
 import { ownerOfAddress } from './ip-address.ts';
 import { type ConnectionAddress, LimitedConnection } from './limited-connection.ts';
 
-/** The limits that belong to a door rather than to one server. */
+/** The limits that belong to a connection limiter rather than to one server. */
 export const connectionLimitNames = [
   'connectionsMax',
   'connectionsPerAddressMax',
@@ -33,22 +33,22 @@ export const connectionRefusals = [
 export type ConnectionRefusal = (typeof connectionRefusals)[number];
 
 export interface ConnectionLimiterOptions {
-  /** Connections from these are not limited by address: they speak for many clients. */
+  /** Connections from these addresses are not limited by address: they act for many clients. */
   readonly trustedProxies?: AddressRanges | undefined;
   readonly onRefused?: ((limit: ConnectionRefusal, owner: string) => void) | undefined;
   /**
-   * Connections are let in while their descriptors are below this. A process gets the lowest descriptor that is free, so
-   * all from here to its limit are left for files and child processes, however many of those there are already.
+   * Connections are admitted while their descriptors are below this. A process gets the lowest free descriptor, so
+   * all from here to its limit are left for files and child processes, however many of those are open already.
    */
   readonly descriptorsMax?: (() => number) | undefined;
   readonly nowMs?: () => number;
 }
 
-/** What a port says of its connections. */
+/** What a port tells about its connections. */
 export interface Entrance {
   /** A TLS handshake comes first. */
   readonly isEncrypted: boolean;
-  /** A port of operators, for whom some connections are kept. */
+  /** A port for operators, for whom some connections are reserved. */
   readonly isForOperators: boolean;
 }
 
@@ -85,7 +85,7 @@ export class ConnectionLimiter {
     return this.#proxies.handshakes + this.#strangers.handshakes;
   }
 
-  /** Undefined: refused, and the socket is the caller's to destroy. */
+  /** Undefined: refused, and the caller must destroy the socket. */
   admit(socket: Socket, entrance: Entrance): LimitedConnection | undefined {
     const peerAddress = socket.remoteAddress ?? '';
     const isTrustedProxy = this.#trustedProxies.has(peerAddress);
@@ -105,13 +105,13 @@ export class ConnectionLimiter {
     return guest;
   }
 
-  /** The guest's handshake is done. */
+  /** The connection's handshake is complete. */
   establish(guest: LimitedConnection): void {
     const crowd = guest.address.isTrustedProxy ? this.#proxies : this.#strangers;
     crowd.establish(guest, this.#nowMs());
   }
 
-  /** The limit that stands in the way when nobody idle can make room. Handshakes come first: ending one frees both. */
+  /** The limit that refuses when no idle connection can make room. Handshakes come first: ending one frees both. */
   #refusalOf(
     address: ConnectionAddress,
     descriptor: number,
@@ -141,13 +141,13 @@ export class ConnectionLimiter {
   #evict(guest: LimitedConnection | undefined): boolean {
     if (guest === undefined) return false;
     this.evicted++;
-    // Its place is free at once; that the socket has closed is told later.
+    // It is uncounted at once; the socket reports its close later.
     (guest.address.isTrustedProxy ? this.#proxies : this.#strangers).leave(guest);
     guest.evict();
     return true;
   }
 
-  /** Of the addresses with the most connections. Strangers never cost a proxy one. */
+  /** Searches the addresses with the most connections. A proxy never loses a connection to an unknown address. */
   #takeIdle(isForProxy: boolean, beforeMs: number, nowMs: number): LimitedConnection | undefined {
     return (
       this.#strangers.takeIdle(beforeMs, nowMs) ?? (isForProxy ? this.#proxies.takeIdle(beforeMs, nowMs) : undefined)
@@ -162,7 +162,7 @@ export class ConnectionLimiter {
   }
 }
 
-/** What a socket knows and does not say. Where a version of Node keeps it elsewhere, descriptors are not guarded. */
+/** The descriptor, which a socket does not expose. Where a version of Node keeps it elsewhere, this limit is off. */
 function descriptorOf(socket: Socket): number {
   const { _handle: handle } = socket as unknown as { readonly _handle?: { readonly fd?: number } | null };
   return handle?.fd ?? -1;

@@ -22,7 +22,7 @@ export class ConnectionsByAddress {
 
   enter(guest: LimitedConnection, isHandshaking: boolean, nowMs: number): void {
     const { address } = guest;
-    // An eviction may have emptied it since it was looked up.
+    // An eviction may have emptied it since the lookup.
     this.#addresses.set(address.owner, address);
     this.connections++;
     this.#byConnections.increase(address);

@@ -1,4 +1,6 @@
-/** The number a `content-length` declares, or undefined when it is not plain digits within what can be counted. */
+/**
+ * The number that a `content-length` declares, or undefined if it is not plain digits or too large to count exactly.
+ */
 export function contentLengthFrom(value: string): number | undefined {
   if (value.length === 0 || value.length > 15) return undefined;
   let length = 0;

@@ -1,4 +1,4 @@
-/** Things ordered by a count that changes by one at a time: counting is constant time, the largest counts come first. */
+/** Items ordered by a count that changes by one at a time: counting is constant time, the largest counts come first. */
 interface Rank<Thing> {
   readonly count: number;
   readonly members: Set<Thing>;
@@ -19,7 +19,7 @@ export class CountRanking<Thing> {
     this.#move(thing, rank, next);
   }
 
-  /** At zero the thing leaves the ranking. */
+  /** At zero the item leaves the ranking. */
   decrease(thing: Thing): void {
     const rank = this.#rankOf.get(thing);
     if (rank === undefined) return;
@@ -33,7 +33,7 @@ export class CountRanking<Thing> {
     this.#move(thing, rank, below?.count === count ? below : this.#insert(count, below, rank));
   }
 
-  /** Those with the largest counts, the largest first, at most so many. */
+  /** The items with the largest counts, largest first, at most this many. */
   first(countMax: number): Thing[] {
     const things: Thing[] = [];
     for (let rank = this.#highest; rank !== undefined; rank = rank.lower) {

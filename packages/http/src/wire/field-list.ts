@@ -1,7 +1,7 @@
 import type { HeaderFields } from '../exchange.ts';
 import type { HeaderField } from './header-field.ts';
 
-/** Fields in the order they came; looked up by a walk, which for the dozen of a request beats building an index. */
+/** Fields in order of arrival; lookup is a linear scan, which for the dozen of a request beats building an index. */
 export class FieldList implements HeaderFields {
   readonly fields: readonly HeaderField[];
   memo: unknown = undefined;
@@ -11,7 +11,7 @@ export class FieldList implements HeaderFields {
     this.fields = fields;
   }
 
-  /** As RFC 9113 counts a list: 32 more than its text for each field. */
+  /** Size as RFC 9113 counts it: the text of each field and 32 more. */
   get listBytes(): number {
     if (this.#listBytes < 0) {
       let bytes = 0;

@@ -137,39 +137,39 @@ describe('at connectionsPerAddressMax', () => {
   });
 });
 
-describe('a door of several servers', () => {
-  const doorWith = (limits: Partial<ConnectionLimits>) => new ConnectionLimiter(resolveHttpLimits(limits));
+describe('a connection limiter shared by several servers', () => {
+  const limiterWith = (limits: Partial<ConnectionLimits>) => new ConnectionLimiter(resolveHttpLimits(limits));
 
   test('counts their connections together, and keeps some for operators', async () => {
-    const door = doorWith({ connectionsMax: 2, operatorConnections: 1, evictionIdleMsMin: never });
-    const [one, other] = [await serve(quick, { door }), await serve(quick, { door })];
-    const operators = await serve(quick, { door, isForOperators: true });
+    const limiter = limiterWith({ connectionsMax: 2, operatorConnections: 1, evictionIdleMsMin: never });
+    const [one, other] = [await serve(quick, { limiter }), await serve(quick, { limiter })];
+    const operators = await serve(quick, { limiter, isForOperators: true });
     const kept = [await dialOnce(one), await dialOnce(other)];
     expect(await dial(one).closed).toEqual(Buffer.alloc(0));
     expect(await dial(other).closed).toEqual(Buffer.alloc(0));
     await dialOnce(operators);
     expect(await dial(operators).closed).toEqual(Buffer.alloc(0));
     expect(kept.filter(isOpen)).toHaveLength(2);
-    expect(door.connections).toBe(3);
+    expect(limiter.connections).toBe(3);
   });
 
-  test('is not emptied by the end of one of them, handshakes included', async () => {
-    const door = doorWith({});
+  test('still counts the others when one of them closes, handshakes included', async () => {
+    const limiter = limiterWith({});
     const tls = { cert: certificate, key };
-    const [one, other] = [await serve(quick, { door, tls }), await serve(quick, { door, tls })];
+    const [one, other] = [await serve(quick, { limiter, tls }), await serve(quick, { limiter, tls })];
     const [ending, staying] = [dial(one), dial(other)];
-    while (door.handshakes < 2) await new Promise(setImmediate);
+    while (limiter.handshakes < 2) await new Promise(setImmediate);
     await one.close();
     await ending.closed;
-    expect([door.handshakes, isOpen(staying)]).toEqual([1, true]);
+    expect([limiter.handshakes, isOpen(staying)]).toEqual([1, true]);
     await other.close();
-    while (door.connections > 0) await new Promise(setImmediate);
+    while (limiter.connections > 0) await new Promise(setImmediate);
   });
 
-  test('leaves no limits of connections to its servers', async () => {
-    const door = doorWith({});
-    await expect(serve(quick, { door, connectionsMax: 5, handshakesMax: 5 })).rejects.toThrow(
-      /connectionsMax: has no effect beside a shared door[\s\S]*handshakesMax/,
+  test('does not allow connection limits on its servers', async () => {
+    const limiter = limiterWith({});
+    await expect(serve(quick, { limiter, connectionsMax: 5, handshakesMax: 5 })).rejects.toThrow(
+      /connectionsMax: has no effect beside a shared connection limiter[\s\S]*handshakesMax/,
     );
   });
 });
@@ -188,15 +188,15 @@ describe('TLS handshakes', () => {
   });
 
   test('that stall are closed for new ones', async () => {
-    const door = new ConnectionLimiter(resolveHttpLimits({ handshakesPerAddressMax: 1, evictionIdleMsMin: 0 }));
-    const target = await serve(quick, { tls, door });
+    const limiter = new ConnectionLimiter(resolveHttpLimits({ handshakesPerAddressMax: 1, evictionIdleMsMin: 0 }));
+    const target = await serve(quick, { tls, limiter });
     const stalled = dial(target);
-    while (door.handshakes === 0) await new Promise(setImmediate);
+    while (limiter.handshakes === 0) await new Promise(setImmediate);
     const client = new Client(connectTls({ ca: certificate, host: '127.0.0.1', port: target.port }));
     client.socket.write('GET / HTTP/1.1\r\nhost: x\r\n\r\n');
     await client.hears((heard) => heard.includes('HTTP/1.1 204'));
     expect(await stalled.closed).toEqual(Buffer.alloc(0));
-    expect([door.handshakes, door.connections]).toEqual([0, 1]);
+    expect([limiter.handshakes, limiter.connections]).toEqual([0, 1]);
   });
 });
 
@@ -214,9 +214,9 @@ test('a handler sees who owns the connection, and whether a trusted proxy holds 
   ]);
 });
 
-test('descriptors that the door keeps back are not used for connections', async () => {
-  const door = new ConnectionLimiter(resolveHttpLimits({ evictionIdleMsMin: never }), { descriptorsMax: () => 3 });
-  const target = await serve(quick, { door });
+test('descriptors that the limiter reserves are not used for connections', async () => {
+  const limiter = new ConnectionLimiter(resolveHttpLimits({ evictionIdleMsMin: never }), { descriptorsMax: () => 3 });
+  const target = await serve(quick, { limiter });
   expect(await dial(target).closed).toEqual(Buffer.alloc(0));
-  expect(door.connections).toBe(0);
+  expect(limiter.connections).toBe(0);
 });

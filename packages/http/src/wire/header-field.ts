@@ -3,7 +3,7 @@
  * every request is validated once per connection and allocated once.
  */
 
-/** What a name means to the transport; everything it does not act on is `regular`. */
+/** The meaning of a name to the transport; every name that it does not act on is `regular`. */
 export const fieldKind = {
   regular: 0,
   method: 1,
@@ -57,7 +57,7 @@ export function fieldKindOf(name: string): FieldKind {
   return kindsByName.get(name) ?? (name.charCodeAt(0) === 58 ? fieldKind.unknownPseudo : fieldKind.regular);
 }
 
-/** 1 where a byte may stand in a token (RFC 9110, 5.6.2), 2 where it may once made lower-case. */
+/** 1 where a byte may occur in a token (RFC 9110, 5.6.2), 2 where it may once lower-cased. */
 export const tokenBytes = new Uint8Array(256);
 for (const character of "!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyz") tokenBytes[character.charCodeAt(0)] = 1;
 for (const character of 'ABCDEFGHIJKLMNOPQRSTUVWXYZ') tokenBytes[character.charCodeAt(0)] = 2;
@@ -92,24 +92,24 @@ const transportFields = new Set([
   'upgrade',
 ]);
 
-/** Fields of a response that the transport sets itself, or that HTTP/2 does not know. */
+/** Fields of a response that the transport sets itself, or that HTTP/2 does not have. */
 export function isTransportField(name: string): boolean {
   return transportFields.has(name);
 }
 
-// The pattern is about control characters on purpose: they are what must not get out.
+// The pattern matches control characters on purpose: they must never be sent.
 // biome-ignore lint/suspicious/noControlCharactersInRegex: see above
 const unsendableValue = /[\0-\x08\x0a-\x1f\x7f\u0100-\uffff]/;
 const sendableName = /^[!#$%&'*+\-.^_`|~0-9a-z]+$/;
 
-/** Throws for a response field that would break the framing: the application is wrong, and must not get it out. */
+/** Throws for a response field that would break the framing: that is a bug in the application, and must not be sent. */
 export function mustBeSendable(name: string, value: string): void {
   if (!sendableName.test(name)) {
     throw new TypeError(`the response field name ${JSON.stringify(name)} is not a lower-case token; rename it`);
   }
   if (unsendableValue.test(value)) {
     throw new TypeError(
-      `the value of the response field ${name} holds a control character or one above U+00FF; encode it first`,
+      `the value of the response field ${name} contains a control character or one above U+00FF; encode it first`,
     );
   }
 }

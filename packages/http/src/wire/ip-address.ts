@@ -1,14 +1,14 @@
-/** IP addresses as text: which spellings are the same address, and who counts as one client. */
+/** IP addresses as text: which spellings are the same address, and which addresses count as one client. */
 import { isIPv4, isIPv6 } from 'node:net';
 
 const groupsOfAddress = 8;
-/** An IPv6 network hands out /64s: everything below is one client's to choose. */
+/** IPv6 networks are assigned as /64s: one client may choose any address within. */
 const groupsOfOwner = 4;
 
 /**
- * Who an address belongs to, for limits and shares: an IPv4 address is one owner, in its IPv6-mapped form too, and an
- * IPv6 address counts by its /64, as `2001:db8:0:1::/64`. Anything else is returned as it is: the peer of a Unix socket
- * has no address.
+ * The owner that an address counts for, in limits and shares: an IPv4 address is one owner, also in its IPv6-mapped
+ * form, and an IPv6 address counts by its /64, as `2001:db8:0:1::/64`. Anything else is returned as it is: the peer of
+ * a Unix socket has no address.
  */
 export function ownerOfAddress(address: string): string {
   const plain = unmappedAddress(address);
@@ -26,9 +26,9 @@ export function unmappedAddress(address: string): string {
   return `${high >> 8}.${high & 255}.${low >> 8}.${low & 255}`;
 }
 
-/** The eight groups of an IPv6 address; undefined where it is none. */
+/** The eight groups of an IPv6 address; undefined for any other text. */
 function takeGroups(address: string): number[] | undefined {
-  // Link-local addresses carry the interface behind a percent sign, which is no part of the address.
+  // Link-local addresses carry the interface after a percent sign, which is not part of the address.
   const zoneAt = address.indexOf('%');
   const text = zoneAt < 0 ? address : address.slice(0, zoneAt);
   if (!isIPv6(text)) return undefined;

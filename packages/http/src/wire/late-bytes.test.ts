@@ -9,7 +9,7 @@ import { MemoryTransport } from './testing/memory-transport.ts';
 test.each([
   ['HTTP/1.1', Http1Connection, 'GET\r\n\r\n'],
   ['HTTP/2', Http2Connection, `${clientPreface.toString('latin1')}no frame, and surely no SETTINGS`],
-])('%s: of what comes after the end only so much is read, and then the connection goes', (_, Connection, wrong) => {
+])('%s: bytes discarded after the end are capped, and then the connection is destroyed', (_, Connection, wrong) => {
   const host = new MemoryHost(() => {});
   const transport = new MemoryTransport();
   const connection = new Connection(host, transport);

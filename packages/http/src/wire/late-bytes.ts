@@ -1,12 +1,12 @@
 import type { Transport } from './transport.ts';
 
-/** More than a client that means well has on its way when it is told that it is too late. */
+/** More than a well-behaved client has in transit when the connection is closed. */
 export const lateBytesMax = 65536;
 
 /**
- * What still arrives on a connection that has been given up is read over, so that the client gets to read why; but
- * only so much of it. One that goes on sending is read no more: reading what it has piled up, dozens of buffers in one
- * go, would make the others wait.
+ * Caps the bytes discarded after a connection was closed on this side. They are discarded so that the client can read
+ * the reason; but a client that goes on sending is no longer read: reading what it has piled up, dozens of buffers in
+ * one go, would delay the others.
  */
 export class LateBytes {
   #bytes = 0;

@@ -1,15 +1,15 @@
-/** Connections as the door sees them: those of one address in a list, the ones unused for longest in front. */
+/** Connections as the limiter sees them: those of one address in a list, the least recently used in front. */
 import type { Socket } from 'node:net';
 import type { SocketTransport } from './socket-transport.ts';
 
-/** A connection that was let in. It is in one list of its address: of handshakes under way, or of established ones. */
+/** An admitted connection. It is in one list of its address: handshakes in progress, or established connections. */
 export class LimitedConnection {
   readonly socket: Socket;
   readonly address: ConnectionAddress;
-  /** Undefined until a TLS handshake is done. */
+  /** Undefined until the TLS handshake is complete. */
   transport: SocketTransport | undefined = undefined;
   /** When it was put at the end of its list. */
-  placedMs: number;
+  listedMs: number;
   next: LimitedConnection | undefined = undefined;
   previous: LimitedConnection | undefined = undefined;
   list: GuestList | undefined = undefined;
@@ -17,12 +17,12 @@ export class LimitedConnection {
   constructor(socket: Socket, address: ConnectionAddress, nowMs: number) {
     this.socket = socket;
     this.address = address;
-    this.placedMs = nowMs;
+    this.listedMs = nowMs;
   }
 
-  /** Since when no request is under way and nothing unsent; Infinity while there is. A handshake counts from its start. */
+  /** Since when it has no request and nothing unsent; Infinity while it has. A handshake counts from its start. */
   get idleSinceMs(): number {
-    return this.transport === undefined ? this.placedMs : this.transport.connection.idleSinceMs;
+    return this.transport === undefined ? this.listedMs : this.transport.connection.idleSinceMs;
   }
 
   /** Closes it for another one: HTTP/2 clients are told that no request was lost. */
@@ -32,8 +32,8 @@ export class LimitedConnection {
   }
 }
 
-/** How many connections of one address are looked at to find an idle one. */
-const looksMax = 64;
+/** How many connections of one address are checked to find an idle one. */
+const checksMax = 64;
 
 class GuestList {
   count = 0;
@@ -45,7 +45,7 @@ class GuestList {
   }
 
   append(guest: LimitedConnection, nowMs: number): void {
-    guest.placedMs = nowMs;
+    guest.listedMs = nowMs;
     guest.list = this;
     guest.previous = this.#tail;
     if (this.#tail === undefined) this.#head = guest;
@@ -66,23 +66,24 @@ class GuestList {
   }
 
   /**
-   * The guest that has been idle for longest, if it was so at `beforeMs` already. Requests do not touch the list: that
-   * would cost every one of them. Instead, who was used since it was placed is put at the end when it is looked at, as
-   * in the clock algorithm of page caches, and the search ends at the first who was not. At most `looksMax` are looked
-   * at, whatever the length of the list, so a flood of connections cannot make the search expensive: of a list longer
-   * than that the choice is only the best of those looked at, and the next search goes on behind them.
+   * The connection that has been idle for longest, if it was idle at `beforeMs` already. Requests do not move their
+   * connection in the list: that would cost every request. Instead, a connection used since it was put in the list goes
+   * to the end when it is checked, as in the clock algorithm of page caches, and the search ends at the first that was
+   * not. At most `checksMax` are checked, whatever the length of the list, so a flood of connections cannot make the
+   * search expensive: of a longer list the choice is only the best of those checked, and the next search continues
+   * after.
    */
   takeIdle(beforeMs: number, nowMs: number): LimitedConnection | undefined {
     let idlest: LimitedConnection | undefined;
     let idlestSinceMs = Number.POSITIVE_INFINITY;
-    for (let looks = Math.min(this.count, looksMax); looks > 0; looks--) {
+    for (let checks = Math.min(this.count, checksMax); checks > 0; checks--) {
       const guest = this.#head as LimitedConnection;
       const sinceMs = guest.idleSinceMs;
       if (sinceMs <= beforeMs && sinceMs < idlestSinceMs) {
         idlest = guest;
         idlestSinceMs = sinceMs;
       }
-      if (sinceMs <= guest.placedMs) break;
+      if (sinceMs <= guest.listedMs) break;
       this.remove(guest);
       this.append(guest, nowMs);
     }
@@ -90,7 +91,7 @@ class GuestList {
   }
 }
 
-/** An address, an IPv6 network of 64 bits being one, and what is open from there. */
+/** An address (or IPv6 /64 network) and what is open from there. */
 export class ConnectionAddress {
   readonly owner: string;
   readonly isTrustedProxy: boolean;
@@ -106,13 +107,13 @@ export class ConnectionAddress {
     return this.handshakes.count + this.established.count;
   }
 
-  /** A handshake that takes long is closed rather than a connection that was used once. */
+  /** A slow handshake is closed rather than an established connection. */
   takeIdle(beforeMs: number, nowMs: number): LimitedConnection | undefined {
     return this.takeStalledHandshake(beforeMs) ?? this.established.takeIdle(beforeMs, nowMs);
   }
 
   takeStalledHandshake(beforeMs: number): LimitedConnection | undefined {
     const oldest = this.handshakes.first;
-    return oldest !== undefined && oldest.placedMs <= beforeMs ? oldest : undefined;
+    return oldest !== undefined && oldest.listedMs <= beforeMs ? oldest : undefined;
   }
 }

@@ -1,15 +1,15 @@
 /**
- * Memory that requests hold, as the wire sees it. Who gets how much is decided elsewhere: here bytes are counted when they
- * arrive, and a request that has to wait is not read from.
+ * Memory that requests hold, as the wire layer sees it. Who gets how much is decided elsewhere: here bytes are counted
+ * when they arrive, and a request that has to wait is not read from.
  */
 
 /**
- * `granted`: go on. `waiting`: what was counted stays, but nothing more is taken before `onMemory`. `refused`: too much
- * came while it had to wait.
+ * `granted`: continue. `waiting`: what was counted stays, but nothing more is taken before `onMemory`. `refused`: too
+ * much arrived while it had to wait.
  */
 export type MemoryVerdict = 'granted' | 'waiting' | 'refused';
 
-/** Hears that a lease that had to wait may go on. */
+/** Told that a lease that had to wait may continue. */
 export interface MemoryHolder {
   onMemory(): void;
 }
@@ -17,32 +17,32 @@ export interface MemoryHolder {
 /** What one request holds. */
 export interface MemoryLease {
   readonly heldBytes: number;
-  /** So much more is held. */
+  /** Holds this many bytes more. */
   hold(bytes: number): MemoryVerdict;
-  /** As `hold`, for what is held in any case. */
+  /** As `hold`, for bytes that are held in any case. */
   count(bytes: number): void;
-  /** Whether so much more could be held without waiting. */
+  /** Whether this many bytes more could be held without waiting. */
   hasRoomFor(bytes: number): boolean;
   give(bytes: number): void;
-  /** All that was awaited has arrived. */
+  /** Everything awaited has arrived. */
   complete(): void;
-  /** From now on so much is held, whatever it was before: an answer instead of a request. */
+  /** Sets the bytes held to this number, whatever it was before: an answer instead of a request. */
   keep(bytes: number): void;
-  /** Gives back all of it. */
+  /** Releases all of it. */
   end(): void;
 }
 
 /** What the requests of one connection share. */
 export interface ConnectionMemory {
   lease(holder: MemoryHolder): MemoryLease;
-  /** The connection is gone. */
+  /** The connection was closed. */
   close(): void;
 }
 
 export interface ServerMemory {
   /** The owner is whose requests they are: the caller, or the address it comes from. */
   connection(owner: string): ConnectionMemory;
-  /** For one request of an owner that comes through the connection of a gateway. It is not closed. */
+  /** For one request of an owner that comes through a gateway's connection. It is not closed. */
   guest(owner: string): ConnectionMemory;
 }
 
@@ -59,7 +59,7 @@ const unlimitedLease: MemoryLease = {
 
 const unlimitedConnection: ConnectionMemory = { lease: () => unlimitedLease, close: () => {} };
 
-/** For servers that are given no memory of their own: everything is granted. */
+/** For servers without a memory limit: everything is granted. */
 export const unlimitedMemory: ServerMemory = {
   connection: () => unlimitedConnection,
   guest: () => unlimitedConnection,

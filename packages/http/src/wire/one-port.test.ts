@@ -67,7 +67,7 @@ describe('one port', () => {
     expect(await heard).toMatch(/\r\n\r\n1\.1$/);
   });
 
-  test('goes by ALPN over TLS, and by what arrives where the client named nothing', async () => {
+  test('uses ALPN over TLS, and the first bytes if the client offered none', async () => {
     const target = await serve(version, { tls: { cert: certificate, key } });
     const tls = { ca: certificate, host: '127.0.0.1', port: target.port };
     expect(await overHttp2(target, { ca: certificate }, 'https')).toBe('2');
@@ -75,13 +75,13 @@ describe('one port', () => {
     expect(await say(connectTls(tls), getOnce)).toMatch(/\r\n\r\n1\.1$/);
   });
 
-  test('a client that says nothing is hung up on after prefaceMsMax', async () => {
+  test('a client that sends nothing is disconnected after prefaceMsMax', async () => {
     const target = await serve(version, { prefaceMsMax: 200 });
     expect(await say(connect(target.port, target.host), '')).toBe('');
     expect(await say(connect(target.port, target.host), 'PRI')).toBe('');
   });
 
-  test('a TLS handshake that does not begin is hung up on after prefaceMsMax', async () => {
+  test('a TLS handshake that does not begin is disconnected after prefaceMsMax', async () => {
     const target = await serve(version, { prefaceMsMax: 200, tls: { cert: certificate, key } });
     expect(await say(connect(target.port, target.host), '')).toBe('');
   });
@@ -98,7 +98,7 @@ describe('one port', () => {
   });
 });
 
-test('connections over TLS are counted once, and leave their place when they go', async () => {
+test('connections over TLS are counted once, and uncounted when they close', async () => {
   const target = await serve(version, {
     connectionsMax: 2,
     evictionIdleMsMin: Number.POSITIVE_INFINITY,
@@ -165,7 +165,7 @@ describe('client certificates', () => {
   });
 });
 
-test('an upgrade hands the socket over, with what came behind the request', async () => {
+test('an upgrade hands the socket over, with the bytes that followed the request', async () => {
   const target = await serve(version, {
     onUpgrade: (request, socket, head) => {
       if (request.headers.get('upgrade') !== 'echo') return false;

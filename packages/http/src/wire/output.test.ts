@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { copiedBytesMax, Output, OutputArena } from './output.ts';
 import { MemoryTransport } from './testing/memory-transport.ts';
 
-test('what several outputs write in turn into one arena, each sends whole and in order', () => {
+test('several outputs that write into one arena in turn each send their bytes complete and in order', () => {
   const step = fc.record({
     who: fc.integer({ min: 0, max: 2 }),
     bytes: fc.oneof(fc.integer({ min: 0, max: 50 }), fc.integer({ min: 4000, max: 30_000 })),

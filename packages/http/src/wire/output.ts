@@ -1,15 +1,15 @@
 /**
- * What a connection has to say, gathered until the tick ends. Small things are written into a buffer that all
- * connections of a server fill in turn; large payloads are passed on as they are, not copied.
+ * The output of a connection, collected until the tick ends. Small pieces are written into a buffer that all
+ * connections of a server fill in turn; large payloads are passed on without copying.
  */
 import type { Transport } from './transport.ts';
 
-/** Bytes of one shared buffer; when full it is left to the writes that still refer to it, and a new one begins. */
+/** Size of the shared buffer; a full one is left to the writes that still refer to it, and a new one is allocated. */
 const arenaBytes = 65536;
-/** Payloads up to here are copied behind their frame header: cheaper than a piece of their own in the system call. */
+/** Payloads up to this size are copied behind their frame header: cheaper than a separate piece in the system call. */
 export const copiedBytesMax = 4096;
 
-/** The buffer all outputs of a server write into, one after the other. Bytes once written are never written again. */
+/** The buffer that all outputs of a server write into, one after the other. Written bytes are never overwritten. */
 export class OutputArena {
   bytes: Buffer = Buffer.allocUnsafeSlow(arenaBytes);
   used = 0;
@@ -28,11 +28,11 @@ export class Output {
   readonly #transport: Transport;
   #pieces: Uint8Array[] = noPieces;
   #releases: (() => void)[] | undefined = undefined;
-  /** The stretch of the arena being written: `[#start, #end)` of `bytes`. */
+  /** The part of the arena that is being written: `[#start, #end)` of `bytes`. */
   bytes: Buffer = noBytes;
   #start = 0;
   #end = 0;
-  /** Bytes gathered and not handed over yet. */
+  /** Bytes collected and not handed over yet. */
   gatheredBytes = 0;
 
   constructor(arena: OutputArena, transport: Transport) {
@@ -45,7 +45,7 @@ export class Output {
     return this.gatheredBytes + this.#transport.pendingBytes;
   }
 
-  /** Makes room for `count` bytes at the end of the output; returns where in `bytes` they go. */
+  /** Reserves `count` bytes at the end of the output; returns their offset in `bytes`. */
   reserve(count: number): number {
     const arena = this.#arena;
     if (arena.bytes !== this.bytes || arena.used !== this.#end || arena.used + count > arena.bytes.length) {
@@ -62,14 +62,14 @@ export class Output {
     return offset;
   }
 
-  /** Gives back what the last `reserve` did not need: the output ends at `offset`. */
+  /** Returns what the last `reserve` did not need: the output ends at `offset`. */
   trim(offset: number): void {
     this.gatheredBytes -= this.#end - offset;
     this.#end = offset;
     this.#arena.used = offset;
   }
 
-  /** Adds a payload. True when it was copied, so that the memory behind it is free at once. */
+  /** Adds a payload. True when it was copied, so that its memory is free at once. */
   append(payload: Uint8Array): boolean {
     if (payload.length <= copiedBytesMax) {
       const offset = this.reserve(payload.length);
@@ -83,7 +83,7 @@ export class Output {
     return false;
   }
 
-  /** Calls back when everything appended so far has left for the kernel, or never will. */
+  /** Calls back when the kernel has everything appended so far, or never will. */
   whenTaken(release: () => void): void {
     this.#releases ??= [];
     this.#releases.push(release);
@@ -92,7 +92,7 @@ export class Output {
   flush(): void {
     if (this.gatheredBytes === 0) {
       if (this.#releases === undefined) return;
-      // Earlier pieces may still be on their way: the callback queues up behind them.
+      // Earlier pieces may not have been written yet: the callback queues behind them.
       if (this.#pieces === noPieces) this.#pieces = [noBytes];
     }
     this.#close();
@@ -103,7 +103,7 @@ export class Output {
     this.#transport.write(pieces, releases === undefined ? undefined : () => callAll(releases));
   }
 
-  /** Forgets what was gathered; its memory is free. */
+  /** Drops what was collected; its memory is free. */
   discard(): void {
     this.#forget();
     this.#release();

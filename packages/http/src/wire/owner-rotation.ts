@@ -1,4 +1,4 @@
-/** Items that wait, by owner: every owner's turn comes in rotation, so that one with many does not delay the others. */
+/** Waiting items by owner: owners take turns, so that one with many items does not delay the others. */
 export class OwnerRotation<Item> {
   /** Owners in the order of their turns; a Map keeps it, and an owner that still has items goes to the end. */
   readonly #waiting = new Map<string, Item[]>();
@@ -27,7 +27,7 @@ export class OwnerRotation<Item> {
     return undefined;
   }
 
-  /** False when it waits no more. */
+  /** False when it no longer waits. */
   remove(owner: string, item: Item): boolean {
     const items = this.#waiting.get(owner);
     const index = items?.indexOf(item) ?? -1;

@@ -1,7 +1,7 @@
-/** Decides about a request from its head alone, before anything that serves it is asked. */
+/** Decides about a request from its head alone, before any handler is called. */
 import type { WireExchange, WireHandler } from './wire-exchange.ts';
 
-/** Undefined: the request is served. Otherwise what answers it instead. */
+/** Undefined: the request is served. Otherwise the response to send instead. */
 export type RequestGate = (exchange: WireExchange) => WireHandler | undefined;
 
 export function gatedHandler(handler: WireHandler, gate: RequestGate): WireHandler {

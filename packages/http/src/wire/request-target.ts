@@ -1,4 +1,4 @@
-/** What may stand in the parts of a request's target, in either version: where they differ, requests are smuggled. */
+/** Which characters the parts of a request target may have, the same for all versions: differences allow smuggling. */
 import { type FieldKind, fieldKind } from './header-field.ts';
 
 const hostWithPort = /^(?:[A-Za-z0-9\-._~!$&'()*+,;=%]*|\[[0-9A-Fa-f:.]+\])(?::[0-9]*)?$/;

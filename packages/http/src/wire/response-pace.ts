@@ -1,4 +1,4 @@
-/** Whether a client takes what waits for it quickly enough: looked at in windows that begin when something waits. */
+/** Checks whether a client reads its pending output fast enough, in windows that begin when output has to wait. */
 import type { HttpLimits } from './config.ts';
 
 export class ResponsePace {
@@ -9,7 +9,7 @@ export class ResponsePace {
     this.#sinceMs = nowMs;
   }
 
-  /** `takenBytes` rises with what the client has taken; `isWaiting` while there is more for it. */
+  /** `takenBytes` rises with what the client has read; `isWaiting` while there is more for it. */
   isTooSlow(isWaiting: boolean, takenBytes: number, limits: HttpLimits, nowMs: number): boolean {
     const elapsedMs = nowMs - this.#sinceMs;
     if (isWaiting && elapsedMs < limits.responseStallMsMax) return false;
@@ -20,7 +20,7 @@ export class ResponsePace {
   }
 }
 
-/** Of output that waited all the while. */
+/** Since when the output has been waiting without a pause. */
 export function isTooLittle(takenBytes: number, elapsedMs: number, { responseBytesPerSecondMin }: HttpLimits): boolean {
   return takenBytes === 0 || takenBytes * 1000 < responseBytesPerSecondMin * elapsedMs;
 }

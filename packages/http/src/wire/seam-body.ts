@@ -7,15 +7,15 @@ type Waiter = {
   readonly fail: (error: unknown) => void;
 };
 
-/** The body of a seam request: read whole, or pulled piece by piece so that the client is held to the reader's pace. */
+/** The body of a seam request: read whole, or pulled piece by piece so that the client sends at the reader's pace. */
 export class SeamBody implements RequestBody {
   readonly #exchange: WireExchange;
   #isTaken: boolean = false;
-  /** A piece that came before it was asked for. */
+  /** A piece that arrived before it was asked for. */
   #piece: Uint8Array | undefined = undefined;
   #gathered: ByteGatherer | undefined = undefined;
   #bytesMax = 0;
-  /** Of the piece that the application has taken and works on. */
+  /** Bytes of the piece that the application is working on. */
   #lentBytes = 0;
   #isComplete: boolean = false;
   #error: unknown = undefined;
@@ -63,7 +63,7 @@ export class SeamBody implements RequestBody {
   #next(): Promise<IteratorResult<Uint8Array>> {
     const piece = this.#piece;
     this.#piece = undefined;
-    // What was taken before has been used.
+    // The piece taken before has been consumed.
     this.#exchange.memory.give(this.#lentBytes);
     this.#lentBytes = piece?.length ?? 0;
     if (piece !== undefined) return Promise.resolve({ done: false, value: piece });
@@ -109,7 +109,7 @@ export class SeamBody implements RequestBody {
     this.#waiter = undefined;
   }
 
-  /** At once, but for a body whose length was not known and of which much is still to be moved. */
+  /** At once, except for a body of unknown length with much left to move. */
   #giveGathered(gathered: ByteGatherer): void {
     const receiver = this.#receiver;
     if (receiver === undefined) return;

@@ -1,4 +1,4 @@
-/** The `HttpHandler` seam above the wire: a value answered at once is sent in the same call, without a promise. */
+/** Adapts the `HttpHandler` seam to exchanges: a value returned at once is sent in the same call, without a promise. */
 import { internalServerError, mayCarryBody, type OnHandlerError, releaseOnce } from '../answer.ts';
 import type { HttpHandler, HttpResponse, ResponseBody } from '../exchange.ts';
 import { SeamRequest } from './seam-request.ts';
@@ -78,7 +78,7 @@ async function stream(
     throw error;
   } finally {
     if (release !== undefined) exchange.whenSent(release);
-    // A source that was not read to its end is told so, as `for await` would.
+    // A source that was not read to its end is returned, as `for await` would do.
     if (!isSourceDone) await pieces.return?.();
   }
 }

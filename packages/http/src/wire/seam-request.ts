@@ -10,12 +10,12 @@ import {
 import { SeamBody } from './seam-body.ts';
 import type { ExchangeListener, WireExchange } from './wire-exchange.ts';
 
-/** An exchange as the seam shows it. Body and signal are made when somebody asks for them. */
+/** An exchange as a seam request. Body and signal are created when somebody asks for them. */
 export class SeamRequest implements HttpRequest, ExchangeListener, RequestMemory {
   readonly exchange: WireExchange;
   #body: SeamBody | undefined = undefined;
   #signal: Cancellation | undefined = undefined;
-  /** Resolves the wait of a streamed response for room, or for the client's end. */
+  /** Resolves the wait of a streamed response for room, or for the client's disconnect. */
   onRoom: (() => void) | undefined = undefined;
 
   constructor(exchange: WireExchange) {

@@ -1,4 +1,4 @@
-/** One port for every version of HTTP: what a connection speaks is told by ALPN or by its first bytes. */
+/** Serves every version of HTTP on one port: ALPN or the first bytes tell which one a connection uses. */
 import { constants } from 'node:crypto';
 import { createServer as createTcpServer, type Server, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
@@ -23,8 +23,8 @@ import type { WireHandler } from './wire-exchange.ts';
 
 /**
  * Takes over an HTTP/1.1 connection whose client asked for another protocol. `head` is what came behind the request.
- * False declines: the request is then served as if it had not asked. The socket reads on: listen to it, or pause it,
- * before returning. It is the taker's to end, and `drain` waits for that.
+ * False declines: the request is then served as if it had not asked. The socket continues to read: listen to it or
+ * pause it before returning. The new owner must end it, and `drain` waits for that.
  */
 export type OnUpgrade = (request: HttpRequest, socket: Duplex, head: Uint8Array) => boolean;
 
@@ -38,25 +38,27 @@ export interface HttpServerOptions extends HttpLimitOptions, Pick<ConnectionLimi
   readonly port?: number | undefined;
   /** Path of a Unix socket to listen on, instead of host and port. */
   readonly socketPath?: string | undefined;
-  /** Asked about every request, upgrades included; left out, all are served. */
+  /** Asked about every request, upgrades included; if left out, all are served. */
   readonly gate?: RequestGate | undefined;
   readonly tls?: HttpTlsOptions | undefined;
   readonly onUpgrade?: OnUpgrade | undefined;
-  /** Hears of failures that clients are not told about; unset, they become process warnings. */
+  /** Told of failures that clients do not see; if left out, they become process warnings. */
   readonly onError?: OnHandlerError | undefined;
-  /** Hears of connections that could not be accepted, for want of descriptors say. The server goes on listening. */
+  /**
+   * Told of connections that could not be accepted, for example without free descriptors. The server keeps listening.
+   */
   readonly onAcceptError?: ((error: Error) => void) | undefined;
-  /** What requests may hold, shared with other servers of the process. Left out, there is no limit. */
+  /** Memory for requests, shared with other servers of the process. If left out, there is no limit. */
   readonly memory?: ServerMemory | undefined;
-  /** Whose request it is; left out, or where it returns nothing, that is told by the address. */
+  /** The owner of a request; if left out, or where it returns nothing, the address decides. */
   readonly ownerOf?: OwnerOf | undefined;
   /** Counts the connections of several servers together, by its own limits and trusted proxies. */
-  readonly door?: ConnectionLimiter | undefined;
-  /** Its connections may go over the limits by `operatorConnections`. */
+  readonly limiter?: ConnectionLimiter | undefined;
+  /** Its connections may exceed the limits by `operatorConnections`. */
   readonly isForOperators?: boolean | undefined;
 }
 
-/** For TLS 1.2, what RFC 9113, 9.2.2 leaves of the suites: forward secrecy and authenticated encryption. */
+/** The TLS 1.2 suites that RFC 9113, 9.2.2 allows: forward secrecy and authenticated encryption. */
 const ciphers =
   'TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256:TLS_AES_128_GCM_SHA256:ECDHE+AESGCM:ECDHE+CHACHA20';
 
@@ -67,7 +69,7 @@ export function serveHttp(handler: HttpHandler, options: HttpServerOptions = {})
 
 /** Serves a handler of the layer below the seam, which gets plain calls instead of promises. */
 export async function serveWire(handler: WireHandler, options: HttpServerOptions = {}): Promise<HttpServer> {
-  checkDoor(options);
+  checkSharedLimiter(options);
   const server = new WireServer(handler, options, resolveHttpLimits(options));
   await server.listen(
     options.socketPath === undefined
@@ -87,14 +89,14 @@ function originOf({ remoteAddress, remotePort, localAddress }: Socket): string {
   return `${remoteAddress} ${remotePort} ${localAddress}`;
 }
 
-/** Limits that a shared door has already would be without effect, and nobody would notice. */
-function checkDoor(options: HttpServerOptions): void {
-  if (options.door === undefined) return;
+/** Limits that a shared connection limiter has already would silently have no effect here. */
+function checkSharedLimiter(options: HttpServerOptions): void {
+  if (options.limiter === undefined) return;
   const idle = [...connectionLimitNames, 'trustedProxies' as const].filter((name) => options[name] !== undefined);
-  const message = 'has no effect beside a shared door; set it there';
+  const message = 'has no effect beside a shared connection limiter; set it there';
   if (idle.length > 0) throw new ConfigError(idle.map((field) => ({ source: 'http options', field, message })));
 }
-type ListenPlace = { readonly host: string; readonly port: number } | { readonly path: string };
+type ListenAddress = { readonly host: string; readonly port: number } | { readonly path: string };
 
 class WireServer implements HttpServer {
   host = '';
@@ -104,8 +106,8 @@ class WireServer implements HttpServer {
   readonly #onUpgrade: OnUpgrade | undefined;
   readonly #gate: RequestGate | undefined;
   readonly #onAcceptError: (error: Error) => void;
-  readonly #door: ConnectionLimiter;
-  /** TLS handshakes under way. A TLS socket and the one under it share an origin. */
+  readonly #limiter: ConnectionLimiter;
+  /** TLS handshakes in progress. A TLS socket and the socket below it share an origin. */
   readonly #handshakes = new Map<string, LimitedConnection>();
   readonly #transports = new Set<SocketTransport>();
   #onEmpty: (() => void)[] = [];
@@ -117,15 +119,15 @@ class WireServer implements HttpServer {
     this.#onAcceptError = options.onAcceptError ?? ignore;
     const gated = options.gate === undefined ? handler : gatedHandler(handler, options.gate);
     this.#shared = new SharedHost(limits, gated, options);
-    this.#door = options.door ?? new ConnectionLimiter(limits, { trustedProxies: options.trustedProxies });
+    this.#limiter = options.limiter ?? new ConnectionLimiter(limits, { trustedProxies: options.trustedProxies });
     const entrance = { isEncrypted: options.tls !== undefined, isForOperators: options.isForOperators ?? false };
     this.#server =
       options.tls === undefined
         ? createTcpServer({ allowHalfOpen: true, noDelay: true })
         : this.#createTlsServer(options.tls, limits);
-    // A handshake costs far more than a connection: what is one too many is refused before it begins.
+    // A handshake costs far more than a connection: one too many is refused before it begins.
     this.#server.on('connection', (socket: Socket) => {
-      const guest = this.#isDraining ? undefined : this.#door.admit(socket, entrance);
+      const guest = this.#isDraining ? undefined : this.#limiter.admit(socket, entrance);
       if (guest === undefined) socket.destroy();
       else if (entrance.isEncrypted) this.#onHandshake(socket, guest);
       else this.#onSocket(socket, guest);
@@ -145,23 +147,23 @@ class WireServer implements HttpServer {
     });
     server.on('secureConnection', (socket) => {
       const guest = this.#handshakes.get(originOf(socket));
-      // It was closed in the same turn: by the server's end, or for another connection.
+      // It was closed in the same turn: the server closed, or another connection replaced it.
       if (guest?.list === undefined) {
         socket.destroy();
         return;
       }
       this.#handshakes.delete(originOf(socket));
-      this.#door.establish(guest);
+      this.#limiter.establish(guest);
       this.#onSocket(socket, guest, socket.alpnProtocol);
     });
     server.on('tlsClientError', (_error, socket) => socket.destroy());
     return server;
   }
 
-  listen(place: ListenPlace): Promise<void> {
+  listen(address: ListenAddress): Promise<void> {
     return new Promise((resolve, reject) => {
       this.#server.once('error', reject);
-      this.#server.listen(place, () => {
+      this.#server.listen(address, () => {
         this.#server.off('error', reject);
         this.#server.on('error', this.#onAcceptError);
         const address = this.#server.address();
@@ -227,7 +229,7 @@ class WireServer implements HttpServer {
     const onUpgrade = this.#onUpgrade;
     if (onUpgrade === undefined) return new Http1Connection(this.#shared, transport);
     return new Http1Connection(this.#shared, transport, (request, head) => {
-      // A request that the gate refuses is not offered: served as any other, it meets the gate there and is answered.
+      // A request that the gate refuses is not offered: it is served as any other, and the gate answers it there.
       if (request instanceof SeamRequest && this.#gate?.(request.exchange) !== undefined) return false;
       const isTaken: boolean = onUpgrade(request, transport.release(), head);
       if (!isTaken) transport.attach();

@@ -1,10 +1,12 @@
-/** The first bytes of a connection: they say whether it speaks HTTP/2 or HTTP/1.1. */
+/** Reads the first bytes of a connection, which tell whether it uses HTTP/2 or HTTP/1.1. */
 import { clientPreface } from '../http2/frames.ts';
 import type { ConnectionHost } from './connection-host.ts';
 import { WheelEntry } from './timing-wheel.ts';
 import type { Connection, Transport } from './transport.ts';
 
-/** `PRI` is no method of HTTP/1.1, and the space behind it is reached before any method's end that begins alike. */
+/**
+ * `PRI` is not a method of HTTP/1.1, and no method that begins with these letters ends before the space behind them.
+ */
 const tellingBytes = 4;
 
 export class Sniffer extends WheelEntry implements Connection {
@@ -14,7 +16,7 @@ export class Sniffer extends WheelEntry implements Connection {
   readonly idleSinceMs: number;
   #held: Buffer = Buffer.alloc(0);
 
-  /** `choose` makes the connection that takes over from here. */
+  /** `choose` creates the connection that takes over. */
   constructor(host: ConnectionHost, transport: Transport, choose: (isHttp2: boolean) => Connection) {
     super();
     this.#host = host;

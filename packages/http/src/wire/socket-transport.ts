@@ -9,13 +9,15 @@ interface WiredSocket extends Socket {
   [wired]?: SocketTransport;
 }
 
-/** What a socket knows and does not say. Where a version of Node keeps it elsewhere, only whole writes are seen. */
+/**
+ * The handle, which a socket does not expose. Where a version of Node keeps it elsewhere, only whole writes are seen.
+ */
 interface SocketInside {
   readonly _handle?: { readonly writeQueueSize?: number } | null;
   readonly _writableState?: { readonly writelen?: number };
 }
 
-/** A socket as a connection sees it. Listeners are shared functions, so that an idle connection costs no closures. */
+/** A socket as a connection sees it. Its listeners are shared functions, so that an idle connection has no closures. */
 export class SocketTransport implements Transport {
   readonly socket: Socket;
   readonly #peer: { -readonly [Name in keyof Peer]: Peer[Name] };
@@ -47,7 +49,7 @@ export class SocketTransport implements Transport {
     this.attach();
   }
 
-  /** Hears the socket; also again after a `release` that was for nothing. */
+  /** Listens to the socket; also again after a `release` that was declined. */
   attach(): void {
     const socket = this.socket;
     socket.on('data', onData);
@@ -68,7 +70,7 @@ export class SocketTransport implements Transport {
   get takenBytes(): number {
     const { socket } = this;
     const done = socket.bytesWritten - socket.writableLength;
-    // Node tells of a write when all of it has left. What is left of the one under way only the handle knows, as for
+    // Node reports a write when all of it is done. How much is left of the current one only the handle knows, as for
     // the socket's own timeouts.
     const { _handle: handle, _writableState: state } = socket as unknown as SocketInside;
     const underWay = state?.writelen ?? 0;
@@ -108,7 +110,7 @@ export class SocketTransport implements Transport {
     this.socket.destroy();
   }
 
-  /** Leaves the socket to somebody else, who must listen before the next tick or pause it: it goes on reading. */
+  /** Leaves the socket to a new owner, who must listen before the next tick or pause it: it continues to read. */
   release(): Socket {
     const socket = this.socket;
     socket.off('data', onData);

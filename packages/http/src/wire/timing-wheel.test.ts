@@ -57,7 +57,7 @@ test('a cleared entry does not wake, a moved one wakes at its new time', () => {
   expect([cleared.wokenMs, moved.wokenMs]).toEqual([[], [1600]]);
 });
 
-test('an entry that takes out its neighbour while both are due is obeyed', () => {
+test('an entry may cancel its neighbour while both are due', () => {
   const { wheel, goTo } = wheelAt(0);
   const neighbour = new Probe();
   class Remover extends WheelEntry {

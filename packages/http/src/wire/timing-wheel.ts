@@ -1,31 +1,31 @@
 /**
- * One clock for a whole server: a hashed wheel whose entries are set and moved in constant time, and one interval
- * behind it, however many connections there are. Its `nowMs` is the time of the last tick: what activity is stamped with.
+ * One clock for a whole server: a hashed timing wheel whose entries are set and moved in constant time, driven by one
+ * interval however many connections there are. Its `nowMs` is the time of the last tick, used as timestamp of activity.
  */
 export interface WheelClock {
-  /** Milliseconds that only ever grow. */
+  /** Monotonic milliseconds. */
   nowMs(): number;
 }
 
-/** Something that wants to be woken; it belongs to one wheel and stands at most once in it. */
+/** Something to be woken; it belongs to one wheel and is in it at most once. */
 export abstract class WheelEntry {
   dueMs = 0;
   next: WheelEntry | undefined = undefined;
   previous: WheelEntry | undefined = undefined;
-  slot = -1;
+  bucket = -1;
 
   abstract onDue(nowMs: number): void;
 }
 
-const slotCount = 256;
-/** Deadlines are kept to this resolution unless a wheel is given another. */
+const bucketCount = 256;
+/** Resolution of deadlines unless a wheel is given another. */
 export const tickMs = 100;
 
 export class TimingWheel {
   nowMs: number;
   readonly #clock: WheelClock;
   readonly #tickMs: number;
-  readonly #slots: (WheelEntry | undefined)[] = new Array<WheelEntry | undefined>(slotCount).fill(undefined);
+  readonly #buckets: (WheelEntry | undefined)[] = new Array<WheelEntry | undefined>(bucketCount).fill(undefined);
   #tick: number;
   #count = 0;
   #interval: NodeJS.Timeout | undefined;
@@ -47,8 +47,8 @@ export class TimingWheel {
   }
 
   /**
-   * Behind what has arrived: where the event loop was held up, a peer that was in time must not be found too late because
-   * timers come before reads.
+   * Ticks after pending reads: where the event loop was blocked, a peer that was in time must not count as late because
+   * timers run before reads.
    */
   readonly #advance = (): void => {
     if (this.#interval !== undefined) this.advance();
@@ -61,45 +61,45 @@ export class TimingWheel {
 
   /** Wakes the entry at the first tick that is not before `dueMs`; an entry already set is moved. */
   set(entry: WheelEntry, dueMs: number): void {
-    if (entry.slot >= 0) this.#unlink(entry);
+    if (entry.bucket >= 0) this.#unlink(entry);
     entry.dueMs = dueMs;
-    // What is due later than one turn lies in the slot of the turn's end and is looked at again there.
-    const ticks = Math.min(Math.max(Math.ceil(dueMs / this.#tickMs), this.#tick + 1), this.#tick + slotCount - 1);
-    const slot = ticks % slotCount;
-    entry.slot = slot;
-    const head = this.#slots[slot];
+    // An entry due later than one turn is in the bucket of the turn's end and is moved on there.
+    const ticks = Math.min(Math.max(Math.ceil(dueMs / this.#tickMs), this.#tick + 1), this.#tick + bucketCount - 1);
+    const bucket = ticks % bucketCount;
+    entry.bucket = bucket;
+    const head = this.#buckets[bucket];
     entry.next = head;
     if (head !== undefined) head.previous = entry;
-    this.#slots[slot] = entry;
+    this.#buckets[bucket] = entry;
     this.#count++;
   }
 
   clear(entry: WheelEntry): void {
-    if (entry.slot >= 0) this.#unlink(entry);
+    if (entry.bucket >= 0) this.#unlink(entry);
   }
 
-  /** Moves to the clock's time and wakes what is due. */
+  /** Advances to the clock's time and wakes what is due. */
   advance(): void {
     this.nowMs = this.#clock.nowMs();
     const target = Math.floor(this.nowMs / this.#tickMs);
-    // After a long stall every slot is looked at once, not once per missed turn.
-    if (target - this.#tick > slotCount) this.#tick = target - slotCount;
+    // After a long stall every bucket is visited once, not once per missed turn.
+    if (target - this.#tick > bucketCount) this.#tick = target - bucketCount;
     while (this.#tick < target) {
       this.#tick++;
-      this.#wake(this.#tick % slotCount);
+      this.#wake(this.#tick % bucketCount);
     }
   }
 
-  #wake(slot: number): void {
-    let entry = this.#slots[slot];
+  #wake(bucket: number): void {
+    let entry = this.#buckets[bucket];
     const due: WheelEntry[] = [];
     while (entry !== undefined) {
       due.push(entry);
       entry = entry.next;
     }
     for (const one of due) {
-      // One that was woken before it may have taken this one out.
-      if (one.slot !== slot) continue;
+      // An entry woken before may have cancelled this one.
+      if (one.bucket !== bucket) continue;
       if (one.dueMs > this.nowMs) this.set(one, one.dueMs);
       else {
         this.#unlink(one);
@@ -110,11 +110,11 @@ export class TimingWheel {
 
   #unlink(entry: WheelEntry): void {
     if (entry.previous !== undefined) entry.previous.next = entry.next;
-    else this.#slots[entry.slot] = entry.next;
+    else this.#buckets[entry.bucket] = entry.next;
     if (entry.next !== undefined) entry.next.previous = entry.previous;
     entry.next = undefined;
     entry.previous = undefined;
-    entry.slot = -1;
+    entry.bucket = -1;
     this.#count--;
   }
 }

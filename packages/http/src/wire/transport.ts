@@ -1,45 +1,45 @@
-/** What a connection needs of the thing under it: a socket, or a test's list of bytes. */
+/** What a connection needs from the transport below it: a socket, or a list of bytes in a test. */
 import type { Peer } from '../exchange.ts';
 
 export interface Transport {
   readonly peer: Peer;
-  /** Bytes handed over and not yet taken by the kernel. */
+  /** Bytes handed over that the kernel has not taken yet. */
   readonly pendingBytes: number;
-  /** Bytes that the kernel has taken so far, also of a large piece that it takes bit by bit. */
+  /** Bytes that the kernel has taken so far, including parts of a large piece. */
   readonly takenBytes: number;
   /**
-   * Hands pieces over, in order. `onTaken`, where given, is called once the kernel has them or never will. The pieces
+   * Hands pieces over, in order. `onTaken`, if given, is called once the kernel has them or never will. The pieces
    * belong to the transport until then.
    */
   write(pieces: readonly Uint8Array[], onTaken: (() => void) | undefined): void;
   /** Stops and restarts the arrival of bytes. */
   pause(): void;
   resume(): void;
-  /** Closes once everything written has left. */
+  /** Closes once everything written has been sent. */
   end(): void;
   /** Closes at once. */
   destroy(): void;
 }
 
-/** The other direction: what the transport tells its connection. */
+/** What the transport reports to its connection. */
 export interface Connection {
   /** Bytes arrived; the connection may keep views of them. */
   receive(bytes: Buffer): void;
   /** The peer sends no more. */
   receiveEnd(): void;
-  /** Everything handed over has left: there is room. */
+  /** Everything handed over has been sent: there is room. */
   onWritable(): void;
-  /** The transport is gone; nothing can be sent or will arrive. */
+  /** The transport was closed; nothing can be sent or will arrive. */
   onClosed(): void;
-  /** Sends what has gathered. */
+  /** Sends what was collected. */
   flush(): void;
-  /** Takes no new requests, finishes those under way, then ends. */
+  /** Takes no new requests, finishes those in progress, then closes. */
   drain(): void;
   /**
-   * Since when no request is under way and nothing unsent, on the clock of the timing wheel; Infinity while there is. A
-   * request is under way from the end of its head: before that it began when its head did.
+   * Since when there is no request in progress and nothing unsent, on the clock of the timing wheel; Infinity while
+   * there is. A request is in progress from the end of its head; a head that is arriving counts from its first byte.
    */
   readonly idleSinceMs: number;
-  /** Ends a connection without a request. */
+  /** Closes a connection without a request. */
   endIdle(): void;
 }

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { CallerGone } from '../exchange.ts';
 import { TurnGate } from './turn-gate.ts';
 
-test('a gate lets so many in at once, and the next owner in turn when one leaves', async () => {
+test('a gate runs a limited number at once, and the next owner in turn when one ends', async () => {
   const gate = new TurnGate(1);
   const order: string[] = [];
   const leave: (() => void)[] = [];

@@ -7,7 +7,7 @@ interface Waiter {
   readonly enter: () => void;
 }
 
-/** Lets so many in at once; others wait, and owners take turns. */
+/** Limits how many run at once; others wait, and owners take turns. */
 export class TurnGate {
   readonly #insideMax: number;
   readonly #waiting = new OwnerRotation<Waiter>();
@@ -25,7 +25,7 @@ export class TurnGate {
     return this.#waiting.size;
   }
 
-  /** Runs it when its turn has come; a caller that has left meanwhile never gets one, which is a `CallerGone`. */
+  /** Runs it when its turn comes; if the caller has left by then, it never runs and rejects with `CallerGone`. */
   async pass<Result>(owner: string, signal: CancelSignal, run: () => Promise<Result>): Promise<Result> {
     if (this.#inside < this.#insideMax) this.#inside += 1;
     else if (!(await this.#turn(owner, signal))) throw new CallerGone();
@@ -33,7 +33,7 @@ export class TurnGate {
       return await run();
     } finally {
       const next = this.#waiting.take();
-      // Whoever is next takes the place over.
+      // The next one in turn runs in its stead.
       if (next === undefined) this.#inside -= 1;
       else next.enter();
     }

@@ -1,26 +1,26 @@
 /**
- * One request and its answer as plain calls: what the layers that count every microsecond (gRPC, streaming) stand on,
- * and what the `HttpHandler` seam is an adapter of. HTTP/1.1 and HTTP/2 each have one implementation.
+ * One request and its answer as plain calls: used by the hot paths (gRPC, streaming) directly, and adapted to the
+ * `HttpHandler` seam for the rest. HTTP/1.1 and HTTP/2 each have one implementation.
  *
- * The body is paused until `resume()`. Whoever got an exchange must end it, by `answer`, `end` or `abort`, also after
- * `onAbort`: until then it counts among the connection's open requests, so that cancelled work cannot pile up unseen.
+ * The body is paused until `resume()`. Whoever received an exchange must end it, by `answer`, `end` or `abort`, also
+ * after `onAbort`: until then it counts as an open request of the connection, so that cancelled work is limited too.
  */
 import type { HeaderList, Peer } from '../exchange.ts';
 import { BodyQueue } from './body-queue.ts';
 import { type FieldList, noFields } from './field-list.ts';
 import type { ConnectionMemory, MemoryHolder, MemoryLease, MemoryVerdict } from './memory.ts';
 
-/** What an application hangs on an exchange. Calls come from the connection, one at a time. */
+/** What an application attaches to an exchange. Calls come from the connection, one at a time. */
 export interface ExchangeListener {
   /** A piece of the body; the view stays valid. Call `exchange.pause()` to get no more until `resume()`. */
   onData(piece: Uint8Array): void;
   /** The body is complete, and so are the trailers. */
   onEnd(): void;
-  /** The client went away or reset the request. Nothing else is called after it, and nothing sent will arrive. */
+  /** The client disconnected or reset the request. Nothing else is called after it, and nothing sent will arrive. */
   onAbort(reason: string): void;
   /** There is room again after a `write` that returned false. */
   onDrain(): void;
-  /** There is no memory for the rest of the body, which is thrown away. The exchange is still to be answered. */
+  /** There is no memory for the rest of the body, which is discarded. The exchange must still be answered. */
   onRefused(): void;
 }
 
@@ -39,10 +39,10 @@ export interface RequestHead {
   readonly lengthBytes: number | undefined;
 }
 
-/** What a request takes before any of its body has come, beside the fields of its head. */
+/** Memory that a request takes before any of its body has arrived, in addition to the fields of its head. */
 export const requestOverheadBytes = 2048;
 
-/** Answers up to here are sent whatever their caller holds: they need no more than the request did. */
+/** Answers up to this size are sent whatever their caller holds: they need no more than the request did. */
 const freeAnswerBytes = 64 * 1024;
 
 export abstract class WireExchange implements RequestHead, MemoryHolder {
@@ -56,15 +56,15 @@ export abstract class WireExchange implements RequestHead, MemoryHolder {
   readonly peer: Peer;
   trailers: FieldList = noFields;
   listener: ExchangeListener | undefined = undefined;
-  /** Why the request was given up, if it was. */
+  /** Why the request was aborted, if it was. */
   abortReason: string | undefined = undefined;
   /** Whether the whole body has arrived, read or not. */
   isBodyComplete: boolean = false;
-  /** What the request holds: its body until it is answered, then the answer until it has left. */
+  /** What the request holds: its body until it is answered, then the answer until it has been sent. */
   readonly memory: MemoryLease;
-  /** Whether more of the body is due within a time: all of it is awaited, or the rest of a message. */
+  /** Whether more of the body must arrive within a time: all of it is awaited, or the rest of a message. */
   isBodyDue: boolean;
-  /** The body has to wait for memory. Since when, is for the connection's clock to note. */
+  /** The body has to wait for memory. The connection's clock notes since when. */
   isStarved: boolean = false;
   starvedMs = -1;
   /** There is no memory for it. */
@@ -95,12 +95,12 @@ export abstract class WireExchange implements RequestHead, MemoryHolder {
   abstract start(status: number, headers: HeaderList): void;
   /**
    * Sends a piece of the body. False means: wait for `onDrain`. The piece belongs to the transport until `release` is
-   * called: when it has left for the kernel, or never will.
+   * called: when the kernel has it, or never will.
    */
   abstract write(piece: Uint8Array, release?: () => void): boolean;
   /** Ends the response, with trailers where the version has them. */
   abstract end(trailers?: HeaderList): void;
-  /** Sends a whole response in one go: the quick way. `release` as for `write`. */
+  /** Sends a whole response in one call: the fast path. `release` as for `write`. */
   abstract answer(
     status: number,
     headers: HeaderList,
@@ -108,9 +108,9 @@ export abstract class WireExchange implements RequestHead, MemoryHolder {
     trailers: HeaderList | undefined,
     release: (() => void) | undefined,
   ): void;
-  /** Calls back when everything written so far has left for the kernel, or never will. */
+  /** Calls back when the kernel has everything written so far, or never will. */
   abstract whenSent(release: () => void): void;
-  /** Gives the exchange up: the client sees a broken response. */
+  /** Aborts the exchange: the client sees a broken response. */
   abstract abort(): void;
   /** Whether the response's head has been sent. */
   abstract readonly isStarted: boolean;
@@ -119,10 +119,10 @@ export abstract class WireExchange implements RequestHead, MemoryHolder {
   protected abstract credit(bytes: number): void;
   /** The application asks for the body for the first time or again. */
   protected abstract onBodyWanted(): void;
-  /** Body bytes were thrown away. */
+  /** Body bytes were discarded. */
   protected abstract onBodyDropped(bytes: number): void;
 
-  /** Nobody waits for what it asks any more. */
+  /** Nobody waits for the answer any more. */
   get isGivenUp(): boolean {
     return this.#isMemorySettled || this.isRefused || this.abortReason !== undefined;
   }
@@ -185,7 +185,7 @@ export abstract class WireExchange implements RequestHead, MemoryHolder {
     if (this.#isFlowing && !this.isStarved) this.#tellEnd();
   }
 
-  /** For the connection: the request is given up. Returns how many body bytes nobody will read. */
+  /** For the connection: the request is aborted. Returns how many body bytes nobody will read. */
   acceptAbort(reason: string): number {
     const unread = this.discardBody();
     if (this.abortReason !== undefined) return unread;
@@ -202,7 +202,7 @@ export abstract class WireExchange implements RequestHead, MemoryHolder {
     return unread;
   }
 
-  /** More is held for the request than its body. False: it cannot be; the request is refused. */
+  /** Holds more for the request than its body. False: there is no memory, and the request is refused. */
   holdMore(bytes: number): boolean {
     if (this.#isMemorySettled) return false;
     this.#follow(this.memory.hold(bytes));
@@ -210,8 +210,8 @@ export abstract class WireExchange implements RequestHead, MemoryHolder {
   }
 
   /**
-   * Whether a whole answer of so many bytes may be sent: a large one only where its caller reads those before it. What the
-   * request holds is given back for it.
+   * Whether a whole answer of this many bytes may be sent: a large one only if its caller reads the answers before it.
+   * What the request holds is released for it.
    */
   hasRoomToAnswer(bytes: number): boolean {
     return (
@@ -219,12 +219,12 @@ export abstract class WireExchange implements RequestHead, MemoryHolder {
     );
   }
 
-  /** The same for an answer that is kept beside what is held already. */
+  /** The same for an answer that is held in addition to what is held already. */
   hasRoomToKeep(bytes: number): boolean {
     return bytes <= freeAnswerBytes || this.memory.hasRoomFor(bytes);
   }
 
-  /** So much of the answer waits to be sent. The callback is for when it has left, or never will. */
+  /** This many bytes of the answer wait to be sent. Call the callback when they have been sent, or never will be. */
   holdUnsent(bytes: number, release: (() => void) | undefined): () => void {
     this.#unsentBytes += bytes;
     this.memory.count(bytes);
@@ -235,7 +235,7 @@ export abstract class WireExchange implements RequestHead, MemoryHolder {
     };
   }
 
-  /** The application has said all it will: what is left of the request is what waits to be sent. */
+  /** The application has ended its response: all that the request still holds is what waits to be sent. */
   settleMemory(): void {
     this.#isMemorySettled = true;
     this.isStarved = false;
@@ -243,7 +243,7 @@ export abstract class WireExchange implements RequestHead, MemoryHolder {
     this.memory.keep(this.#unsentBytes);
   }
 
-  /** For the ledger: the body may go on. */
+  /** For the ledger: the body may continue. */
   onMemory(): void {
     this.isStarved = false;
     this.starvedMs = -1;
@@ -252,7 +252,7 @@ export abstract class WireExchange implements RequestHead, MemoryHolder {
     else this.onBodyWanted();
   }
 
-  /** The request has waited for memory for too long, or brought too much meanwhile. */
+  /** The request has waited too long for memory, or too much of it arrived meanwhile. */
   refuse(): void {
     if (this.isRefused || this.abortReason !== undefined) return;
     this.isRefused = true;
@@ -262,7 +262,7 @@ export abstract class WireExchange implements RequestHead, MemoryHolder {
     const dropped = this.discardBody();
     if (dropped > 0) this.onBodyDropped(dropped);
     this.listener?.onRefused();
-    // Whoever gathered the body has let it go.
+    // Whoever collected the body has released it.
     this.settleMemory();
   }
 

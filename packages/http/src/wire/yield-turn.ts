@@ -1,6 +1,6 @@
 import type { Transport } from './transport.ts';
 
-/** A connection that may have its transport paused for reasons of its own. */
+/** A connection that may have its transport paused for other reasons as well. */
 export interface YieldingConnection {
   readonly transport: Transport;
   readonly isClosed: boolean;
@@ -9,12 +9,12 @@ export interface YieldingConnection {
   readonly isInputHeld: boolean;
 }
 
-/** Frames, or pieces of a body, in one chunk from the socket; more are laborious. */
+/** Frames, or pieces of a body, in one chunk from the socket; a chunk with more is split over turns. */
 export const piecesPerTurn = 512;
 
 /**
- * A socket that has much to read gives it out in one turn of the event loop: what is laborious goes on in the next one,
- * after the others.
+ * A socket with much to read delivers it in one turn of the event loop: expensive chunks continue in the next turn,
+ * after the other connections.
  */
 export function yieldTurn(connection: YieldingConnection): void {
   if (connection.isYielding || connection.isClosed) return;

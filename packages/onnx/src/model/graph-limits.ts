@@ -1,4 +1,4 @@
-/** What a graph may hold before it is no longer looked into. A graph may be hostile: each limit is reached before memory is. */
+/** Limits of the graphs that are analysed. A graph may be hostile: each limit is reached before memory runs out. */
 export interface GraphLimits {
   /** Nodes of the graph, its subgraphs and functions together. */
   readonly nodesMax: number;
@@ -6,7 +6,7 @@ export interface GraphLimits {
   readonly depthMax: number;
   /** Bytes that are kept of the file: names, attributes, small tensors. */
   readonly bytesMax: number;
-  /** Values kept of one stored tensor; a tensor with more is known by its shape alone. */
+  /** Values kept of one stored tensor; of a tensor with more only the shape is kept. */
   readonly valuesMax: number;
 }
 

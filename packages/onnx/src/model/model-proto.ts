@@ -1,4 +1,4 @@
-/** A model file with its nodes, for those who look into the graph. Large weights are left in the file. */
+/** A model file with its nodes, for the analysis of the graph. Large weights are not read. */
 import type { OnnxTensor } from '../onnx-graph.ts';
 
 /** A tensor stored in the file: its shape always, its values only when they are few. */
@@ -28,7 +28,7 @@ export interface NodeProto {
   /** Empty for the standard domain. */
   readonly domain: string;
   readonly name: string;
-  /** Empty names are inputs left out. */
+  /** Empty names are omitted inputs. */
   readonly inputs: readonly string[];
   readonly outputs: readonly string[];
   readonly attributes: ReadonlyMap<string, AttributeValue>;
@@ -47,7 +47,7 @@ export interface FunctionProto {
   readonly outputs: readonly string[];
   readonly nodes: readonly NodeProto[];
   readonly opsets: ReadonlyMap<string, number>;
-  /** Attributes that a call may leave out. */
+  /** Attributes that a call may omit. */
   readonly defaults: ReadonlyMap<string, AttributeValue>;
 }
 

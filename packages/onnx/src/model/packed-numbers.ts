@@ -30,7 +30,7 @@ export function varintsFrom(bytes: Uint8Array): readonly number[] {
   return numbers;
 }
 
-/** The nearest number that is exact: the largest integers there are stand for "to the end", and no size is so large. */
+/** The nearest exact number: the largest integers mean "to the end", and no size is that large. */
 export function safeInteger(value: bigint): number {
   if (value > Number.MAX_SAFE_INTEGER) return Number.MAX_SAFE_INTEGER;
   return value < Number.MIN_SAFE_INTEGER ? Number.MIN_SAFE_INTEGER : Number(value);

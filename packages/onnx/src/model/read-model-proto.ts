@@ -1,4 +1,4 @@
-/** Reads a model file with its nodes, attributes, subgraphs, functions and small tensors; weights are jumped over. */
+/** Reads a model file with its nodes, attributes, subgraphs, functions and small tensors; weights are skipped. */
 import type { ByteSource } from '../byte-source.ts';
 import { OnnxFileError } from '../onnx-file-error.ts';
 import type { OnnxTensor } from '../onnx-graph.ts';
@@ -17,9 +17,9 @@ import {
 import { numbersFrom, safeInteger } from './packed-numbers.ts';
 import { readStoredTensor } from './read-tensor.ts';
 
-/** Of a number or text, or of a packed list of them. */
+/** Most bytes of a number or text, or of a packed list of them. */
 const attributeBytesMax = 4 * 1024 * 1024;
-/** Elements kept of a list. Trees have millions, which say nothing of how rows are treated. */
+/** Elements kept of a list. Trees have millions, which do not matter for the rows. */
 const listElementsMax = 4096;
 
 /** Throws `OnnxFileError` also for a graph over its limits. */
@@ -45,7 +45,7 @@ class ModelProtoReader {
     await this.#reader.forEachField(0, this.#reader.sizeBytes, (field) => {
       if (!field.isDelimited) return undefined;
       if (field.number === 7) {
-        if (graph !== undefined) throw new OnnxFileError('the file holds two graphs');
+        if (graph !== undefined) throw new OnnxFileError('the file contains two graphs');
         return this.#readGraph(field, 1).then((read) => {
           graph = read;
         });
@@ -54,7 +54,7 @@ class ModelProtoReader {
       if (field.number === 25) return this.#readFunction(field, functions);
       return undefined;
     });
-    if (graph === undefined) throw new OnnxFileError('the file holds no graph; is it an ONNX model?');
+    if (graph === undefined) throw new OnnxFileError('the file contains no graph; is it an ONNX model?');
     return { opsets, graph, functions };
   }
 
@@ -74,7 +74,7 @@ class ModelProtoReader {
         case 5:
           return this.#readInitializer(field, initializers);
         case 15:
-          throw new OnnxFileError('sparse initializers are not followed');
+          throw new OnnxFileError('sparse initializers are not supported by the analysis');
         case 11:
           return this.#readValue(field, inputs);
         case 12:
@@ -247,7 +247,7 @@ class ModelProtoReader {
           return undefined;
       }
     });
-    // Calls name an overload in a field of their own; a function that has some is not told apart here.
+    // Calls name an overload in a separate field; functions with overloads are not distinguished here.
     const key = functionKey(domain, name);
     if (overload !== '' || functions.has(key))
       functions.set(key, { inputs, outputs, nodes: [unreadable], opsets, defaults });
@@ -313,7 +313,7 @@ function pushAll(target: number[], values: readonly number[]): void {
   for (const value of values) target.push(value);
 }
 
-/** Parsers join what is written twice in ways of their own. */
+/** Parsers differ in how they join duplicate values. */
 function mustBeFirst(value: AttributeValue): void {
   if (value.kind !== 'other') throw new OnnxFileError('an attribute has two values');
 }

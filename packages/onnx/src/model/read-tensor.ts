@@ -7,7 +7,7 @@ import { numbersFrom, safeInteger, varintsFrom } from './packed-numbers.ts';
 /** Bytes of one value, at most. */
 const valueBytesMax = 16;
 
-/** ONNX's element types whose raw bytes are plain numbers, by number: how one is read. */
+/** How a value is read, for ONNX's element types whose raw bytes are plain numbers. */
 const rawReaders: ReadonlyMap<number, { readonly bytes: number; read(view: DataView, at: number): number }> = new Map([
   [1, { bytes: 4, read: (view: DataView, at: number) => view.getFloat32(at, true) }],
   [2, { bytes: 1, read: (view: DataView, at: number) => view.getUint8(at) }],
@@ -22,7 +22,7 @@ const rawReaders: ReadonlyMap<number, { readonly bytes: number; read(view: DataV
   [13, { bytes: 8, read: (view: DataView, at: number) => safeInteger(view.getBigUint64(at, true)) }],
 ]);
 
-/** A TensorProto. Values are kept when there are at most `valuesMax` and they lie in the file itself. */
+/** Reads a TensorProto. Values are kept when there are at most `valuesMax` and they are in the file itself. */
 export async function readStoredTensor(
   reader: WireReader,
   holder: WireField,
@@ -91,7 +91,7 @@ export async function readStoredTensor(
 
 function addDimension(shape: number[], size: number, holder: WireField): void {
   if (shape.length === dimensionsMax || !Number.isSafeInteger(size) || size < 0) {
-    throw new OnnxFileError(`the tensor at byte ${holder.start} has a shape that no tensor has`);
+    throw new OnnxFileError(`the tensor at byte ${holder.start} has an impossible shape`);
   }
   shape.push(size);
 }

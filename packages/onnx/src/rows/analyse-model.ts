@@ -6,10 +6,10 @@ import { rowCount, Size } from './size.ts';
 import type { Symbols } from './symbols.ts';
 import { RowsMixed, rows, type Value } from './value.ts';
 
-/** Older operator sets broadcast in ways of their own. */
+/** Older operator sets have other rules for broadcasting. */
 const opsetMin = 7;
 
-/** Whether rows on the first axis of all inputs stay apart on the way to the first axis of all outputs. */
+/** Whether rows on the first axis of all inputs stay separate up to the first axis of all outputs. */
 export function analyseModel(model: ModelProto, limits: AnalysisLimits = analysisLimits): RowVerdict {
   const obstacle = inputObstacle(model.graph) ?? opsetObstacle(model);
   if (obstacle !== undefined) return obstacle;
@@ -31,7 +31,7 @@ export function analyseModel(model: ModelProto, limits: AnalysisLimits = analysi
   }
 }
 
-/** Inputs without a value of their own. A request that gives one of the others runs alone. */
+/** Inputs without a default value. A request that provides one of the others runs alone. */
 function requiredInputs({ inputs, initializers }: GraphProto): readonly OnnxTensor[] {
   return inputs.filter(({ name }) => !initializers.has(name));
 }
@@ -69,7 +69,7 @@ function opsetObstacle({ opsets }: ModelProto): RowVerdict | undefined {
   return { kind: 'unknown', node: 'the graph', reason: `operator set ${version} is older than ${opsetMin}` };
 }
 
-/** Every free size is its own: the engine does not insist that axes of the same name are equally long. */
+/** Every free size is separate: the engine does not require axes of the same name to be equally long. */
 function inputValues(graph: GraphProto, symbols: Symbols): ReadonlyMap<string, Value> {
   return new Map(
     requiredInputs(graph).map(({ name, shape }) => {

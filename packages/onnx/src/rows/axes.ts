@@ -1,6 +1,6 @@
 import { type RowsValue, unknown, type Value } from './value.ts';
 
-/** An axis counted from the end as one from the start. */
+/** Converts an axis counted from the end to one counted from the start. */
 export function axisFrom(axis: number, rank: number): number {
   const positive = axis < 0 ? axis + rank : axis;
   if (positive < 0 || positive >= rank) throw unknown(`axis ${axis} is outside of ${rank} axes`);

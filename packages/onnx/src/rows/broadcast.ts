@@ -2,7 +2,7 @@ import { one, type Size } from './size.ts';
 import type { Symbols } from './symbols.ts';
 import { mixed, mustHaveDims, type PlainValue, plain, type RowsValue, rows, unknown, type Value } from './value.ts';
 
-/** The result of an operator that treats elements alone after aligning its inputs at their last axes. */
+/** The result of an elementwise operator after aligning its inputs at their last axes. */
 export function broadcast(values: readonly Value[], symbols: Symbols): PlainValue | RowsValue {
   mustNotCount(values);
   const rank = Math.max(0, ...values.map((value) => mustHaveDims(value).length));

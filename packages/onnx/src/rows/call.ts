@@ -2,10 +2,13 @@ import type { AttributeValue, GraphProto, NodeProto } from '../model/model-proto
 import type { Symbols } from './symbols.ts';
 import { type OperatorOutput, type SequenceValue, unknown, type Value } from './value.ts';
 
-/** Runs a subgraph of the node at hand: values for its inputs in, values of its outputs out. */
+/** Runs a subgraph of the current node: values for its inputs in, values of its outputs out. */
 export type RunSubgraph = (graph: GraphProto, inputs: readonly Value[]) => readonly Value[];
 
-/** What an operator does to the rows: the values of its outputs. Throws `RowsMixed` where it mixes them or cannot tell. */
+/**
+ * The effect of an operator on the rows: the values of its outputs. Throws `RowsMixed` where it mixes them or that is
+ * unknown.
+ */
 export type Transfer = (call: OperatorCall) => OperatorOutput | readonly OperatorOutput[];
 
 /** One node with what is known of its inputs. */

@@ -3,15 +3,15 @@ import { Size } from './size.ts';
 import type { Symbols } from './symbols.ts';
 import { unknown, type Value } from './value.ts';
 
-/** Beyond this, numbers wrap around or are rounded in some type of their way: they are not computed with. */
+/** Beyond this, numbers wrap around or are rounded in some type: they are not computed with. */
 export const exactMax = 2 ** 24;
 
-/** Elements of a tensor whose contents are followed. */
+/** Most elements of a tensor whose contents are tracked. */
 export const contentsMax = 64;
 
 const named = new WeakMap<Value, readonly Size[]>();
 
-/** Each element as a size; for a plain tensor of which only the shape is known, a symbol each. Undefined: not followed. */
+/** Each element as a size; for a plain tensor of known shape only, a symbol each. Undefined: not tracked. */
 export function contentsOf(value: Value, symbols: Symbols): readonly Size[] | undefined {
   if (value.kind === 'counted') return value.contents;
   if (value.kind !== 'plain') return undefined;

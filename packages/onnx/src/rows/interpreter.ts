@@ -1,4 +1,4 @@
-/** Follows the rows of a batch through a graph, node by node. */
+/** Tracks the rows of a batch through a graph, node by node. */
 import {
   type AttributeValue,
   type FunctionProto,
@@ -22,15 +22,15 @@ import {
 } from './value.ts';
 
 export interface AnalysisLimits {
-  /** Nodes looked at, those of loops and functions as often as they are gone through. */
+  /** Nodes visited; those of loops and functions count each time. */
   readonly stepsMax: number;
-  /** Functions and subgraphs inside each other. */
+  /** Depth of functions and subgraphs inside each other. */
   readonly depthMax: number;
 }
 
 export const analysisLimits: AnalysisLimits = Object.freeze({ stepsMax: 500_000, depthMax: 32 });
 
-/** Where it ended: the node, as an operator would look for it. */
+/** Where it ended: the node, as an operator would search for it. */
 export class NodeMixed extends Error {
   readonly node: string;
   readonly isCertain: boolean;
@@ -43,18 +43,18 @@ export class NodeMixed extends Error {
   }
 }
 
-/** A value nobody may use, and the node that made it. */
+/** A value that nothing may use, and the node that made it. */
 interface Spoiled {
   readonly spoiledBy: string;
   readonly value: MixedValue;
 }
 
-/** Names in force: those of a graph, and of the graphs around it. */
+/** Names in scope: those of a graph, and of the graphs around it. */
 interface Scope {
   readonly values: Map<string, Value | SequenceValue | Spoiled>;
   readonly outer: Scope | undefined;
   readonly opsets: ReadonlyMap<string, number>;
-  /** Of the node that called the function this is the body of; undefined: it is no function's. */
+  /** Attributes of the node that called this function body; undefined: it is not a function body. */
   readonly attributes: ReadonlyMap<string, AttributeValue> | undefined;
   readonly depth: number;
 }
@@ -138,7 +138,8 @@ export class Interpreter {
       const result = transfer(call);
       return 'kind' in result ? [result] : result;
     } catch (error) {
-      // What is computed from nothing that depends on the rows does not either, whatever its shape.
+      // A result computed only from values that do not depend on the rows does not depend on them either, whatever its
+      // shape.
       if (error instanceof RowsMixed && !error.isCertain && isComputedAlike(node, inputs))
         return node.outputs.map(() => plain(undefined));
       throw error;
@@ -183,7 +184,7 @@ export class Interpreter {
     });
   }
 
-  /** A call may not use all that a function computes, so that rows mixed in it need not be mixed in the result. */
+  /** A call may not use all outputs of a function, so that rows mixed in it need not be mixed in the result. */
   #runBodyNode(node: NodeProto, scope: Scope): void {
     try {
       this.#runNode(node, scope);
@@ -227,12 +228,12 @@ function resolved(attributes: ReadonlyMap<string, AttributeValue>, scope: Scope)
   return new Map(entries);
 }
 
-/** Operators of these domains are the engine's own, whatever functions a file has. */
+/** Operators of these domains belong to the engine, whatever functions a file has. */
 function isBuiltIn(domain: string): boolean {
   return domain === '' || domain === 'ai.onnx.ml' || domain === 'com.microsoft';
 }
 
-/** Inputs of a function that its call left out are left out of its nodes too. */
+/** Inputs of a function that its call omits are omitted from its nodes too. */
 function withoutMissing(node: NodeProto, body: FunctionProto, values: ReadonlyMap<string, unknown>): NodeProto {
   const isMissing = (name: string): boolean => body.inputs.includes(name) && !values.has(name);
   return node.inputs.some(isMissing)

@@ -1,4 +1,7 @@
-/** What holds of a value that is one of two: of a condition's branches, or of a loop's first and later turns. */
+/**
+ * What is known of a value that is one of two: from a condition's branches, or from a loop's first and later
+ * iterations.
+ */
 import { isRows } from './axes.ts';
 import type { Size } from './size.ts';
 import { type CountedValue, mixed, type PlainValue, plain, rows, unknown, type Value } from './value.ts';

@@ -1,4 +1,4 @@
-/** Each mutation takes one rule out of the analysis. The trap corpus must notice: a rule that nothing tests protects nobody. */
+/** Each mutation removes one rule from the analysis. The trap corpus must detect that: an untested rule protects nobody. */
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
@@ -12,7 +12,7 @@ interface Mutation {
   readonly trap: number;
   readonly rule: string;
   readonly file: string;
-  /** What stands in the compiled file, once. */
+  /** Text that occurs in the compiled file exactly once. */
   readonly original: string;
   readonly mutated: string;
 }

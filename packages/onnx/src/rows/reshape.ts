@@ -1,6 +1,6 @@
 /**
- * New shapes for the elements in their order. What a request needs to run alone may be assumed here: that its elements fit the new shape.
- * What must be proved is that it stays so with more rows, and that the elements of a row stay together.
+ * New shapes for the elements in their order. What a request needs to run alone may be assumed: that its elements fit
+ * the new shape. It must be proved that this holds with more rows, and that the elements of a row stay together.
  */
 import { isRows } from './axes.ts';
 import { rowCount, Size } from './size.ts';
@@ -44,7 +44,7 @@ function reshapeRows(value: RowsValue, target: readonly Size[], symbols: Symbols
   throw unknown(`[${text(value.dims)}] becomes [${text(shape)}], where rows may not stay together`);
 }
 
-/** The shape with its -1 worked out. */
+/** The shape with its -1 computed. */
 function withRest(value: RowsValue, target: readonly Size[], free: number, symbols: Symbols): readonly Size[] {
   const total = mustBeKnown(Size.product(value.dims));
   const others = mustBeKnown(Size.product(target.filter((_, index) => index !== free)));
@@ -52,12 +52,13 @@ function withRest(value: RowsValue, target: readonly Size[], free: number, symbo
   return target.map((size, index) => (index === free ? rest : size));
 }
 
-/** What is left of a row where other axes hold the rows: whole for one row, so the same for all. */
+/** The part of a row that is left where other axes hold the rows: whole for one row, so the same for all. */
 function restOfOneRow(total: Size, others: Size, symbols: Symbols): Size {
   const perRow = total.dividedBy(rowCount);
   const divisor = others.dependsOnRows ? others.dividedBy(rowCount) : undefined;
   if (perRow === undefined) throw unknown('what is left for an axis is not known');
-  // A request of two rows may well fit where one does not: whoever shares a run with it moves the places where its rows are cut.
+  // A request of two rows may fit where one does not: other requests in the same run shift the positions where its rows
+  // are split.
   if (divisor === undefined && perRow.constantValue !== undefined && others.constantValue !== undefined) {
     throw mixed(
       `the ${perRow.key} elements of a row do not fill axes of ${others.key} elements, so that rows are joined`,
@@ -77,7 +78,7 @@ function text(sizes: readonly Size[]): string {
   return sizes.map(({ key }) => key).join(', ');
 }
 
-/** All sizes given, none to be copied or worked out. */
+/** All sizes given, none to be copied or computed. */
 export function reshapeExactly(value: Value, shape: readonly Size[]): OperatorOutput {
   if (!isRows(value))
     return value.kind === 'counted' ? { ...value, dims: shape } : { ...plain(shape), ...contentsKept(value) };

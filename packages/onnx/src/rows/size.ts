@@ -6,9 +6,9 @@
 /** The number of rows. */
 export const rowsSymbol = 'N';
 
-/** Sums longer than this are not followed; the caller takes them for unknown. */
+/** Longer sums are not tracked; the caller treats them as unknown. */
 const termsMax = 24;
-/** Products of more symbols are not followed either. */
+/** Products of more symbols are not tracked either. */
 const symbolsMax = 32;
 
 export class Size {
@@ -39,7 +39,7 @@ export class Size {
     return new Size(new Map([[name, 1]]));
   }
 
-  /** Undefined unless it is the same number whatever the symbols are. */
+  /** Undefined unless it is the same number for all values of the symbols. */
   get constantValue(): number | undefined {
     if (this.#terms.size === 0) return 0;
     return this.#terms.size === 1 ? this.#terms.get('') : undefined;
@@ -76,7 +76,7 @@ export class Size {
     return this.#terms.get('') ?? 0;
   }
 
-  /** Undefined when the result is not followed: too long, or too large to be exact. */
+  /** Undefined when the result is not tracked: too long, or too large to be exact. */
   plus(other: Size): Size | undefined {
     const terms = new Map(this.#terms);
     for (const [product, coefficient] of other.#terms) {

@@ -1,11 +1,11 @@
 import { rowsSymbol, Size } from './size.ts';
 
-/** Names the sizes that are not known. None of them depends on the number of rows. */
+/** Creates symbols for sizes that are not known. None of them depends on the number of rows. */
 export class Symbols {
   #count = 0;
-  /** Symbols of results, by what they are the result of. */
+  /** Symbols of results, by the computation. */
   readonly #results = new Map<string, Size>();
-  /** Those that may be negative: elements of tensors, as against sizes of axes. */
+  /** Symbols that may be negative: elements of tensors, unlike sizes of axes. */
   readonly #signed = new Set<string>();
 
   /** A size of an axis that nothing is known of. */
@@ -20,7 +20,7 @@ export class Symbols {
     return Size.symbol(name);
   }
 
-  /** The same symbol for the same text: the size that comes of the same computation. */
+  /** The same symbol for the same text: the size that results from the same computation. */
   result(computation: string): Size {
     const known = this.#results.get(computation);
     if (known !== undefined) return known;
@@ -35,12 +35,12 @@ export class Symbols {
     return true;
   }
 
-  /** For sure at least 0. */
+  /** Certainly at least 0. */
   isNotNegative(size: Size): boolean {
     return size.hasPositiveTermsOnly && this.isSizeOnly(size);
   }
 
-  /** For sure more than 0: with N, which is at least 1, or a constant in it. */
+  /** Certainly more than 0: with N, which is at least 1, or a constant in it. */
   isPositive(size: Size): boolean {
     if (!this.isNotNegative(size)) return false;
     if (size.constantTerm > 0) return true;

@@ -12,21 +12,21 @@ export interface PlainValue {
   readonly numbers?: readonly number[] | undefined;
 }
 
-/** Axis `axis` holds the rows one after the other, equally many elements of it each; part i depends on row i alone. */
+/** Axis `axis` holds the rows one after the other, with equally many elements each; part i depends on row i alone. */
 export interface RowsValue {
   readonly kind: 'rows';
   readonly axis: number;
   readonly dims: readonly Size[];
 }
 
-/** A small tensor of whole numbers that depends on the number of rows, and on nothing else of them: sizes, mostly. */
+/** A small tensor of whole numbers that depends on the number of rows, and on nothing else of them: mostly sizes. */
 export interface CountedValue {
   readonly kind: 'counted';
   readonly dims: readonly Size[];
   readonly contents: readonly Size[];
 }
 
-/** Rows are mixed in it, or it cannot be told. Returned only for outputs that nothing may use. */
+/** Rows are mixed in it, or that is unknown. Returned only for outputs that nothing may use. */
 export interface MixedValue {
   readonly kind: 'mixed';
   readonly isCertain: boolean;
@@ -42,9 +42,9 @@ export interface SequenceValue {
 export type Value = PlainValue | RowsValue | CountedValue;
 export type OperatorOutput = Value | SequenceValue | MixedValue;
 
-/** Ends the analysis: rows are mixed, or it cannot be told whether they are. */
+/** Ends the analysis: rows are mixed, or it is unknown whether they are. */
 export class RowsMixed extends Error {
-  /** Whether they are mixed for sure. */
+  /** Whether they are certainly mixed. */
   readonly isCertain: boolean;
 
   constructor(isCertain: boolean, reason: string) {
@@ -66,7 +66,7 @@ export function plain(dims: readonly Size[] | undefined, contents?: readonly Siz
   return contents === undefined ? { kind: 'plain', dims } : { kind: 'plain', dims, contents };
 }
 
-/** A tensor with these axes of which `axis` holds the rows; checks that this can be. */
+/** A tensor with these axes of which `axis` holds the rows; checks that this is possible. */
 export function rows(dims: readonly Size[], axis: number): RowsValue {
   for (const [index, size] of dims.entries()) {
     if (index === axis) {

@@ -6,7 +6,7 @@ export interface CallTensorHeader {
   readonly datatype: Datatype;
 }
 
-/** What a call frame says in words. */
+/** The JSON part of a call frame. */
 export interface ModelCallHead {
   readonly model: string;
   readonly version: string;
@@ -14,7 +14,7 @@ export interface ModelCallHead {
   readonly inputs: readonly CallTensorHeader[];
 }
 
-/** The JSON of a call frame, checked field by field. */
+/** Parses the JSON of a call frame and checks every field. */
 export function callHeadFrom(json: string): ModelCallHead {
   const head = jsonFrom(json);
   if (typeof head !== 'object' || head === null) throw wrong('its head', 'an object');
@@ -28,7 +28,7 @@ export function callHeadFrom(json: string): ModelCallHead {
   };
 }
 
-/** The JSON of the answer to a call. */
+/** Parses the JSON of the answer to a call. */
 export function headersFrom(json: string): readonly CallTensorHeader[] {
   return headerList(jsonFrom(json));
 }
@@ -39,7 +39,7 @@ function headerList(value: unknown): readonly CallTensorHeader[] {
     if (!Array.isArray(entry)) throw wrong('a tensor', 'a name and a datatype');
     const name = textFrom(entry[0], 'name');
     const datatype = textFrom(entry[1], 'datatype');
-    if (!isDatatype(datatype)) throw new MalformedFrame(`there is no datatype ${JSON.stringify(datatype)}`);
+    if (!isDatatype(datatype)) throw new MalformedFrame(`unknown datatype ${JSON.stringify(datatype)}`);
     return { name, datatype };
   });
 }
@@ -48,7 +48,7 @@ function jsonFrom(json: string): unknown {
   try {
     return JSON.parse(json);
   } catch {
-    throw new MalformedFrame('a call frame does not hold JSON');
+    throw new MalformedFrame('a call frame does not contain valid JSON');
   }
 }
 

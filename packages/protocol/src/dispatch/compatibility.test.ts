@@ -42,7 +42,12 @@ const tensors = [
   { index: 0, shape: [3], data: region.bytes.subarray(0, 3) },
   { index: 1, shape: [], data: region.bytes.subarray(8, 16) },
 ];
-const named = tensors.map(({ shape, data }, place) => ({ name: `t${place}`, datatype: 'UINT8' as const, shape, data }));
+const named = tensors.map(({ shape, data }, position) => ({
+  name: `t${position}`,
+  datatype: 'UINT8' as const,
+  shape,
+  data,
+}));
 const versions = { oldest: 3, newest: 0xfffe };
 const hello = { kind: 'hello', versions, toWorkerBytes: 1, toRouterBytes: 2, frameBytesMax: 2 ** 32 } as const;
 const spec = { model: 1, name: 'm', version: '1', engine: 'onnxruntime', path: '/m', inputs: [], outputs: [] } as const;
@@ -104,7 +109,7 @@ describe('numbers', () => {
     expect(written).toEqual(new Set(Object.values(frameKinds)));
   });
 
-  test('tensor data is placed by 0 in the frame and by 1 in shared memory', () => {
+  test('placement 0 means in the frame and 1 in shared memory', () => {
     expect([placementInFrame, placementShared]).toEqual([0, 1]);
   });
 
@@ -188,7 +193,7 @@ describe('versions', () => {
     expect(takeCommonVersion(other, one)).toBe(version);
   });
 
-  test('a greeting of versions that are not spoken here can be read all the same', () => {
+  test('a hello of unsupported versions can still be decoded', () => {
     const other = { ...hello, versions: { oldest: 900, newest: 1000 } };
     expect(decodeToWorker(bytesOf(other), findRegion)).toEqual(other);
     expect(decodeFromWorker(bytesOf(other), findRegion)).toEqual(other);
@@ -196,11 +201,11 @@ describe('versions', () => {
 
   test('a mismatch names both ranges and says what to do', () => {
     expect(new VersionMismatch(range(4, 5), range(9, 9)).message).toBe(
-      'the worker speaks version 9 of the dispatch protocol and the router speaks versions 4 to 5: run the worker of the router’s release, or another one that speaks versions 4 to 5',
+      'the worker supports version 9 of the dispatch protocol and the router supports versions 4 to 5: run the worker of the router’s release, or another one that supports versions 4 to 5',
     );
   });
 
-  test('this release speaks something', () => {
+  test('this release supports at least one version', () => {
     expect(takeCommonVersion(dispatchVersions, dispatchVersions)).toBe(dispatchVersions.newest);
   });
 });

@@ -1,6 +1,6 @@
 /**
- * Frames back into messages, one function each way, so that a frame going the wrong way is refused like any other. Bytes
- * behind the last known field are ignored: a newer release may have appended fields.
+ * Decodes frames into messages, one function per direction, so that a frame in the wrong direction is refused like any
+ * other. Bytes after the last known field are ignored: a newer release may have appended fields.
  */
 import { type ErrorCode, takeErrorCode } from '../errors.ts';
 import type { Tensor } from '../tensor.ts';
@@ -106,14 +106,17 @@ export function decodeFromWorker(frame: Uint8Array, findShared: FindShared): Fra
 }
 
 function helloFrom(cursor: FrameCursor): HelloFrame {
-  if (cursor.u32() !== frameMagic) throw new MalformedFrame('the other side does not speak the dispatch protocol');
+  if (cursor.u32() !== frameMagic)
+    throw new MalformedFrame('the peer does not use the dispatch protocol: its first frame has a wrong magic number');
   const range = cursor.u32();
   const versions = { oldest: range & 0xffff, newest: range >>> 16 };
   const toWorkerBytes = cursor.u53();
   const toRouterBytes = cursor.u53();
   const frameBytesMax = cursor.u53();
   if (frameBytesMax < frameBytesMaxLeast)
-    throw new MalformedFrame(`the other side takes frames of ${frameBytesMax} bytes at most`);
+    throw new MalformedFrame(
+      `the peer accepts frames of at most ${frameBytesMax} bytes; it must accept at least ${frameBytesMaxLeast}`,
+    );
   return { kind: 'hello', versions, toWorkerBytes, toRouterBytes, frameBytesMax };
 }
 
@@ -156,7 +159,7 @@ function callFrom(cursor: FrameCursor, findShared: FindShared): CallMessage {
   const call = cursor.u53();
   const batch = cursor.u53();
   const timeoutMs = cursor.f64();
-  if (!(timeoutMs >= 0)) throw new MalformedFrame('the time of a call is not from 0');
+  if (!(timeoutMs >= 0)) throw new MalformedFrame(`the timeout of a call is ${timeoutMs} ms; it must be 0 or more`);
   const region = regionFrom(cursor, findShared);
   cursor.skip(4);
   const { model, version, outputs, inputs } = callHeadFrom(cursor.text(cursor.u32()));
@@ -180,7 +183,7 @@ function callFailedFrom(cursor: FrameCursor): CallFailedMessage {
   return retryAfterMs >= 0 ? { ...failure, retryAfterMs } : failure;
 }
 
-/** A number that this release does not know, as a newer one may send, is a failure that nobody should repeat. */
+/** An unknown number, as a newer release may send, is a failure that must not be retried. */
 function failureFrom(cursor: FrameCursor): { readonly code: ErrorCode; readonly message: string } {
   const number = cursor.u32();
   const message = cursor.text(cursor.u32());
@@ -191,10 +194,11 @@ function failureFrom(cursor: FrameCursor): { readonly code: ErrorCode; readonly 
 
 function namedTensorsFrom(cursor: FrameCursor, region: Region, headers: readonly CallTensorHeader[]): Tensor[] {
   const tensors = tensorsFrom(cursor, region);
-  if (tensors.length !== headers.length) throw new MalformedFrame('a frame names more or fewer tensors than it has');
-  return tensors.map(({ index, shape, data }, place) => {
-    if (index !== place) throw new MalformedFrame('the tensors of a call are not in their order');
-    return { ...(headers[place] as CallTensorHeader), shape, data };
+  if (tensors.length !== headers.length)
+    throw new MalformedFrame(`a frame declares ${headers.length} tensors but contains ${tensors.length}`);
+  return tensors.map(({ index, shape, data }, position) => {
+    if (index !== position) throw new MalformedFrame('the tensors of a call are not in order');
+    return { ...(headers[position] as CallTensorHeader), shape, data };
   });
 }
 
@@ -203,9 +207,10 @@ function regionFrom(cursor: FrameCursor, findShared: FindShared): Region {
   const offset = cursor.u53();
   const bytes = cursor.u53();
   if (placement === placementInFrame) return new HeapRegion(cursor.frame);
-  if (placement !== placementShared) throw new MalformedFrame(`tensor data cannot be placed by ${placement}`);
+  if (placement !== placementShared) throw new MalformedFrame(`unknown placement ${placement} of tensor data`);
   const region = findShared(offset, bytes);
-  if (region === undefined) throw new MalformedFrame(`${bytes} bytes at ${offset} are not in shared memory`);
+  if (region === undefined)
+    throw new MalformedFrame(`${bytes} bytes at offset ${offset} are outside of the shared memory`);
   return region;
 }
 
@@ -224,14 +229,18 @@ function tensorsFrom(cursor: FrameCursor, region: Region): BatchTensor[] {
     cursor.mustHold(rank, 8);
     const shape: number[] = [];
     for (let axis = 0; axis < rank; axis++) shape.push(cursor.u53());
-    if (offset + bytes > region.bytes.length) throw new MalformedFrame('a tensor lies outside of its region');
-    if (isInFrame && offset % 8 !== 0) throw new MalformedFrame('a tensor in a frame must begin at a multiple of 8');
+    if (offset + bytes > region.bytes.length)
+      throw new MalformedFrame(
+        `a tensor is outside of its region: offset ${offset}, ${bytes} of ${region.bytes.length} bytes`,
+      );
+    if (isInFrame && offset % 8 !== 0)
+      throw new MalformedFrame(`a tensor in a frame begins at offset ${offset}, which is not a multiple of 8`);
     tensors.push({ index, shape, data: region.bytes.subarray(offset, offset + bytes) });
     dataBytes += alignedLength(bytes);
     firstOffset = Math.min(firstOffset, offset);
   }
   if (isInFrame) {
-    if (firstOffset < cursor.at) throw new MalformedFrame('a tensor lies on top of the fields of its frame');
+    if (firstOffset < cursor.at) throw new MalformedFrame('a tensor overlaps the fields of its frame');
     cursor.skip(dataBytes);
   }
   return tensors;

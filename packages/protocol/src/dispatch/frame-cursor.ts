@@ -4,7 +4,7 @@ const uint32Range = 2 ** 32;
 const safeHighMax = 2 ** 21 - 1;
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-/** Reads the fields of one frame in order and never beyond its end; what is left behind the last is ignored. */
+/** Reads the fields of one frame in order and never beyond its end; bytes after the last field are ignored. */
 export class FrameCursor {
   readonly frame: Uint8Array;
   readonly #view: DataView;
@@ -39,7 +39,7 @@ export class FrameCursor {
     return this.#view.getFloat64(this.#advance(8), true);
   }
 
-  /** UTF-8 of so many bytes, and the fill up to a multiple of 8. */
+  /** UTF-8 of this many bytes, and the padding up to a multiple of 8. */
   text(bytes: number): string {
     const start = this.#advance(bytes);
     this.skip(Math.ceil(this.#at / 8) * 8 - this.#at);
@@ -54,7 +54,7 @@ export class FrameCursor {
     this.#advance(bytes);
   }
 
-  /** Refuses a count whose elements could not all be in the frame, before anything of that size is made. */
+  /** Refuses a count whose elements could not all be in the frame, before anything of that size is allocated. */
   mustHold(count: number, elementBytes: number): void {
     if (count * elementBytes > this.frame.length - this.#at) {
       throw new MalformedFrame(`a frame of ${this.frame.length} bytes cannot hold ${count} elements`);

@@ -1,7 +1,7 @@
 /**
  * Dispatch messages as bytes, for lanes that cross a process: numbers, limits and errors of the frames. Their layout,
- * field by field, is in docs/reference/dispatch.md, for those who write a worker in another language; a test decodes
- * the examples there. What is changed here must stay readable for workers that were built before: see its section
+ * field by field, is in docs/reference/dispatch.md, for authors of workers in other languages; a test decodes
+ * the examples there. Changes here must stay readable for workers that were built before: see its section
  * about versions.
  */
 import type {
@@ -22,16 +22,16 @@ import type { VersionRange } from './versions.ts';
 export const frameMagic = 0x4c_4c_49_4d;
 export const frameHeaderBytes = 8;
 export const frameAlignmentBytes = 8;
-/** The longest frame a link takes unless told otherwise; a batch that does not fit is refused, never split. */
+/** The longest frame that a link accepts by default; a batch that does not fit is refused, never split. */
 export const frameBytesMaxDefault = 2 ** 30;
-/** Only a frame with tensors or a model's configuration can be longer than this; the others always fit. */
+/** Only a frame with tensors or a model's configuration can be longer than this; all others fit. */
 export const frameBytesMaxLeast = 16_384;
-/** A failure told at greater length is cut off there. */
+/** A longer failure message is truncated. */
 export const failureTextBytesMax = 8192;
-/** More released outputs than this take another frame. */
+/** More released outputs than this need another frame. */
 export const releaseOffsetsMax = 1024;
 
-/** Permanent: a number is never given to another kind. */
+/** Permanent: a number is never reused for another kind. */
 export const frameKinds = {
   hello: 1,
   load: 2,
@@ -57,32 +57,38 @@ export const frameKinds = {
 export const placementInFrame = 0;
 export const placementShared = 1;
 
-/** The first frame each way: says what is spoken and how much shared memory there is each way; the worker answers with what it could map. */
+/**
+ * The first frame in each direction: its versions, and the size of shared memory each way; the worker answers with what
+ * it could map.
+ */
 export interface HelloFrame {
   readonly kind: 'hello';
-  /** Of the dispatch protocol; the link uses the newest that both sides speak. */
+  /** Versions of the dispatch protocol; the link uses the newest that both sides support. */
   readonly versions: VersionRange;
-  /** From the mapping's start: what the router writes and the worker reads. */
+  /** At the start of the mapping: what the router writes and the worker reads. */
   readonly toWorkerBytes: number;
-  /** Behind it: what the worker writes and the router reads. */
+  /** After it: what the worker writes and the router reads. */
   readonly toRouterBytes: number;
-  /** The longest frame the sender of this one takes; of a worker at least what its router said, which sends frames as long as that. */
+  /**
+   * The longest frame that the sender of this one accepts; for a worker at least what its router said, which sends
+   * frames of that length.
+   */
   readonly frameBytesMax: number;
 }
 
-/** The router has used these outputs; the worker may write there again. */
+/** The router has used these outputs; the worker may overwrite them. */
 export interface ReleaseFrame {
   readonly kind: 'release';
   readonly offsets: readonly number[];
 }
 
-/** Finish what you hold, then end. */
+/** Finish what you hold, then exit. */
 export interface StopFrame {
   readonly kind: 'stop';
 }
 
 export type FrameToWorker = HelloFrame | ToWorker | ReleaseFrame | StopFrame;
-/** What a worker says itself: everything but `gone`, which its link says of it. */
+/** What a worker sends itself: everything but `gone`, which its link reports. */
 export type WorkerMessage =
   | ReadyMessage
   | LoadFailedMessage
@@ -94,10 +100,10 @@ export type WorkerMessage =
   | CallCancelledMessage;
 export type FrameFromWorker = HelloFrame | WorkerMessage;
 
-/** The region at an offset of the memory the other side writes, or undefined when that lies outside of it. */
+/** The region at an offset of the memory that the peer writes, or undefined when it is outside of it. */
 export type FindShared = (offset: number, bytes: number) => Region | undefined;
 
-/** The other side does not keep to the protocol; its link treats it as gone. */
+/** The peer violates the protocol; its link treats it as gone. */
 export class MalformedFrame extends Error {
   constructor(message: string) {
     super(message);
@@ -105,10 +111,10 @@ export class MalformedFrame extends Error {
   }
 }
 
-/** A frame of a kind that does not go this way, or that the version of the link does not have. */
+/** A frame of a kind that is not sent in this direction, or not in the version of the link. */
 export class UnknownFrameKind extends MalformedFrame {
   constructor(kind: number, way: 'goes to a worker' | 'comes from a worker') {
-    super(`no frame of kind ${kind} ${way} in the version of the dispatch protocol that is spoken here`);
+    super(`no frame of kind ${kind} ${way} in this version of the dispatch protocol`);
     this.name = 'UnknownFrameKind';
   }
 }

@@ -2,7 +2,7 @@ import { copyOf } from '../copy-of.ts';
 import { frameAlignmentBytes, frameBytesMaxDefault, frameHeaderBytes, MalformedFrame } from './frame-layout.ts';
 
 /**
- * Cuts a stream of bytes into frames, however it was chopped up. A frame handed out begins at a multiple of 8 in its
+ * Splits a stream of bytes into frames, however it was cut. A frame returned begins at a multiple of 8 in its
  * buffer and stays intact for as long as it is held: a frame that arrived whole is a view of the chunk, so a chunk
  * belongs to the reader once it was pushed.
  */
@@ -19,9 +19,9 @@ export class DispatchFrameReader {
     this.#frameBytesMax = frameBytesMax;
   }
 
-  /** Throws a `MalformedFrame` when a length cannot be right; nothing more can be read after that. */
+  /** Throws a `MalformedFrame` when a length is invalid; nothing more can be read after that. */
   push(bytes: Uint8Array): void {
-    // Sockets give Buffers, whose views are Buffers too and take half as long again to make; of an answer there are many.
+    // Sockets deliver Buffers, whose views are Buffers too and take half as long again to create; an answer has many.
     const chunk = new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.length);
     let at = 0;
     while (at < chunk.length) {

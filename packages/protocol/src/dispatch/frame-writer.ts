@@ -26,18 +26,18 @@ import type {
 const initialBytes = 16_384;
 const tensorFieldsBytes = 24;
 const tensorsMax = 2 ** 16 - 1;
-/** A buffer grown past this for one large frame is not kept for the small ones that follow. */
+/** A buffer that grew beyond this for one large frame is not kept for the small ones that follow. */
 const recycledBytesMax = 2 ** 20;
 const uint32Range = 2 ** 32;
 const encoder = new TextEncoder();
 
-/** Tensor data that is not copied into the buffer: it goes out behind so many of the buffer's bytes. */
+/** Tensor data that is not copied into the buffer: it is sent after this many of the buffer's bytes. */
 interface Referenced {
   readonly at: number;
   readonly bytes: Uint8Array;
 }
 
-/** Gathers the frames of one tick in one buffer, to be written to the socket at once. */
+/** Collects the frames of one tick in one buffer, to be written to the socket at once. */
 export class FrameWriter {
   readonly #frameBytesMax: number;
   readonly #referenceBytesMin: number;
@@ -48,17 +48,17 @@ export class FrameWriter {
   #bytes = new Uint8Array(initialBytes);
   #view = new DataView(this.#bytes.buffer);
   #length = 0;
-  /** Where the frame being written began, and where its next field goes. */
+  /** Offset of the current frame, and of its next field. */
   #start = 0;
   #at = 0;
 
   /**
-   * Tensors of a frame that together have at least `referenceBytesMin` bytes are not copied: `takePieces` gives views of
-   * them, which must stay as they are until they are sent.
+   * Tensors of a frame that together have at least `referenceBytesMin` bytes are not copied: `takePieces` returns views
+   * of them, which must not change until they are sent.
    */
   constructor(frameBytesMax: number = frameBytesMaxDefault, referenceBytesMin: number = Number.POSITIVE_INFINITY) {
     if (!(frameBytesMax >= frameBytesMaxLeast && frameBytesMax < uint32Range)) {
-      throw new RangeError(`the maximum of a frame must be from ${frameBytesMaxLeast} to 2^32 - 1 bytes`);
+      throw new RangeError(`the maximum length of a frame must be from ${frameBytesMaxLeast} to 2^32 - 1 bytes`);
     }
     this.#frameBytesMax = frameBytesMax;
     this.#referenceBytesMin = referenceBytesMin;
@@ -69,9 +69,9 @@ export class FrameWriter {
   }
 
   /**
-   * Adds a frame; false, and nothing added, when it would be longer than allowed, which only a `load` and what carries
-   * tensors can be. `sharedOffset` is where the region of the tensors lies in shared memory; without it their bytes
-   * travel in the frame.
+   * Adds a frame; false, and nothing added, when it would be longer than allowed, which only a `load` and frames with
+   * tensors can be. `sharedOffset` is the offset of the tensors' region in shared memory; without it their bytes
+   * are sent in the frame.
    */
   append(frame: FrameToWorker | FrameFromWorker, sharedOffset?: number): boolean {
     switch (frame.kind) {
@@ -110,7 +110,8 @@ export class FrameWriter {
         this.#u32(0);
         return this.#end();
       case 'release':
-        if (frame.offsets.length > releaseOffsetsMax) throw new Error(`over ${releaseOffsetsMax} releases in a frame`);
+        if (frame.offsets.length > releaseOffsetsMax)
+          throw new Error(`${frame.offsets.length} releases in a frame; the maximum is ${releaseOffsetsMax}`);
         this.#begin(frameKinds.release, 16 + 8 * frame.offsets.length);
         this.#u32(frame.offsets.length);
         this.#u32(0);
@@ -175,16 +176,19 @@ export class FrameWriter {
     return pieces;
   }
 
-  /** All frames since the last call, none of which refers to anything. The bytes are the caller's, who may `recycle` them once they are sent. */
+  /**
+   * All frames since the last call, none of which has references. The bytes belong to the caller, who may `recycle`
+   * them once they are sent.
+   */
   takeBytes(): Uint8Array<ArrayBuffer> {
-    if (this.hasReferences) throw new Error('frames that refer to tensors are taken in pieces');
+    if (this.hasReferences) throw new Error('frames with references to tensors must be taken by takePieces');
     const taken = this.#bytes.subarray(0, this.#length);
     this.#replaceBuffer(new Uint8Array(0));
     this.#length = 0;
     return taken;
   }
 
-  /** Lets the writer use this memory for the next frames. */
+  /** Lets the writer reuse this memory for the next frames. */
   recycle(taken: Uint8Array<ArrayBuffer>): void {
     if (this.#length > 0 || taken.buffer.byteLength > recycledBytesMax) return;
     this.#replaceBuffer(new Uint8Array(taken.buffer));
@@ -230,8 +234,8 @@ export class FrameWriter {
   #appendCall(message: CallMessage, sharedOffset: number | undefined): boolean {
     const { model, version, outputs, inputs, region } = message;
     const head = encoder.encode(JSON.stringify({ model, version, outputs, inputs: headersOf(inputs) }));
-    const placed = inputs.map(withPlace);
-    if (!this.#beginTensors(frameKinds.call, 56 + alignedLength(head.length), placed, sharedOffset)) return false;
+    const indexed = inputs.map(withIndex);
+    if (!this.#beginTensors(frameKinds.call, 56 + alignedLength(head.length), indexed, sharedOffset)) return false;
     this.#u53(message.call);
     this.#u53(message.batch);
     this.#f64(message.timeoutMs);
@@ -240,16 +244,16 @@ export class FrameWriter {
     this.#u32(0);
     this.#u32(head.length);
     this.#padded(head);
-    this.#tensors(placed, sharedOffset === undefined ? undefined : region.bytes);
+    this.#tensors(indexed, sharedOffset === undefined ? undefined : region.bytes);
     return this.#end();
   }
 
   #appendCallAnswered(message: CallAnsweredMessage, sharedOffset: number | undefined): boolean {
     const { outputs, region } = message;
     const head = encoder.encode(JSON.stringify(headersOf(outputs)));
-    const placed = outputs.map(withPlace);
+    const indexed = outputs.map(withIndex);
     const fieldsBytes = 48 + alignedLength(head.length);
-    if (!this.#beginTensors(frameKinds['call-answered'], fieldsBytes, placed, sharedOffset)) return false;
+    if (!this.#beginTensors(frameKinds['call-answered'], fieldsBytes, indexed, sharedOffset)) return false;
     this.#u53(message.call);
     this.#u53(message.batch);
     this.#u53(sharedOffset ?? 0);
@@ -257,7 +261,7 @@ export class FrameWriter {
     this.#u32(0);
     this.#u32(head.length);
     this.#padded(head);
-    this.#tensors(placed, sharedOffset === undefined ? undefined : region.bytes);
+    this.#tensors(indexed, sharedOffset === undefined ? undefined : region.bytes);
     return this.#end();
   }
 
@@ -308,7 +312,7 @@ export class FrameWriter {
     return true;
   }
 
-  /** `regionBytes` is given when the data lies there already. */
+  /** `regionBytes` is given when the data is already in the region. */
   #tensors(tensors: readonly BatchTensor[], regionBytes: Uint8Array | undefined): void {
     let dataOffset = this.#at - this.#start;
     for (const { shape } of tensors) dataOffset += tensorFieldsBytes + 8 * shape.length;
@@ -345,7 +349,7 @@ export class FrameWriter {
 
   #end(): true {
     if (this.#at !== this.#length)
-      throw new Error(`a frame of ${this.#length - this.#start} bytes was laid out wrongly`);
+      throw new Error(`the computed length of a frame of ${this.#length - this.#start} bytes was wrong`);
     return true;
   }
 
@@ -377,7 +381,7 @@ export class FrameWriter {
     this.#at += 8;
   }
 
-  /** The gap up to the alignment is cleared: recycled memory must not carry old bytes to the other side. */
+  /** The gap up to the alignment is cleared: recycled memory must not leak old bytes to the peer. */
   #padded(bytes: Uint8Array): void {
     this.#bytes.set(bytes, this.#at);
     const end = this.#at + bytes.length;
@@ -390,11 +394,11 @@ function headersOf(tensors: readonly Tensor[]): readonly (readonly [name: string
   return tensors.map(({ name, datatype }) => [name, datatype]);
 }
 
-function withPlace({ shape, data }: Tensor, index: number): BatchTensor {
+function withIndex({ shape, data }: Tensor, index: number): BatchTensor {
   return { index, shape, data };
 }
 
-/** What fills the gap behind a tensor. */
+/** Padding after a tensor. */
 const noughts = new Uint8Array(alignedLength(1));
 
 const cutText = new Uint8Array(failureTextBytesMax);

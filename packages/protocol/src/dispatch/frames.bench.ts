@@ -1,6 +1,6 @@
 /**
- * A batch of one row of 64 floats through the frames: written, cut out of the stream and read again, beside the same
- * message with its fields as JSON and its tensor behind them. Budget, as a ratio of the pair: at most 0.5.
+ * A batch of one row of 64 floats through the frames: written, split off the stream and read again, beside the same
+ * message with its fields as JSON and its tensor after them. Budget, as a ratio of the pair: at most 0.5.
  *
  *     npx tsc -b && npx vitest bench --run --project unit packages/protocol/src/dispatch
  */
@@ -15,7 +15,7 @@ const region = { bytes: new Uint8Array(256).fill(7), release: () => {} };
 const inputs = [{ index: 0, shape: [1, 64], data: region.bytes }];
 const message = { kind: 'dispatch', batch: 123_456, model: 7, inputs, outputs: [0], region } as const;
 const findNothing = (): undefined => undefined;
-/** What is read goes here, so that no reading can be left out as useless. */
+/** Results go here, so that no reading can be optimised away. */
 export let seen = 0;
 
 describe('a dispatch of 64 floats', () => {

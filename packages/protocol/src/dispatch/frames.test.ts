@@ -214,7 +214,7 @@ function bytesOf(...frames: readonly (FrameToWorker | FrameFromWorker)[]): Uint8
 }
 
 describe('round trips', () => {
-  test('every message to a worker comes out as it went in, many in one buffer, chopped up anywhere', () => {
+  test('every message to a worker is decoded as it was encoded, many in one buffer, split anywhere', () => {
     fc.assert(
       fc.property(fc.array(toWorker, { maxLength: 12 }), fc.array(fc.integer({ min: 1, max: 90 })), (frames, cuts) => {
         const read: unknown[] = [];
@@ -248,7 +248,7 @@ describe('round trips', () => {
     );
   });
 
-  test('every message from a worker comes out as it went in, one byte at a time', () => {
+  test('every message from a worker is decoded as it was encoded, one byte at a time', () => {
     fc.assert(
       fc.property(fc.array(fromWorker, { maxLength: 6 }), (frames) => {
         const read: unknown[] = [];
@@ -260,7 +260,7 @@ describe('round trips', () => {
     );
   });
 
-  test('tensors in shared memory travel as places, and are found again without a copy', () => {
+  test('tensors in shared memory are sent as offsets, and are read without a copy', () => {
     fc.assert(
       fc.property(tensors, fc.nat({ max: 512 }), (parts, gap) => {
         const { tensors: placed, region } = inRegion(parts);
@@ -307,7 +307,7 @@ describe('alignment and lifetime', () => {
     expect.assertions(2 + 8 * 4);
   });
 
-  test('what is read of a Buffer is no Buffer', () => {
+  test('views of a Buffer are plain Uint8Arrays', () => {
     const frames: Uint8Array[] = [];
     new DispatchFrameReader((frame) => frames.push(frame)).push(Buffer.from(bytesOf({ kind: 'cancel', batch: 7 })));
     expect(frames.map((frame) => frame.constructor)).toEqual([Uint8Array]);
@@ -363,7 +363,9 @@ describe('limits', () => {
     expect(writer.append({ kind: 'failed', batch: 1, code: 'inference-failed', message })).toBe(true);
     expect(writer.append({ kind: 'load-failed', model: 1, message: `x${message}` })).toBe(true);
     expect(writer.append({ kind: 'release', offsets: new Array(1024).fill(0) })).toBe(true);
-    expect(() => writer.append({ kind: 'release', offsets: new Array(1025).fill(0) })).toThrow(/over 1024 releases/);
+    expect(() => writer.append({ kind: 'release', offsets: new Array(1025).fill(0) })).toThrow(
+      /1025 releases in a frame; the maximum is 1024/,
+    );
     const read: FrameFromWorker[] = [];
     const bytes = writer.takeBytes();
     new DispatchFrameReader((frame) => {
@@ -373,8 +375,8 @@ describe('limits', () => {
   });
 
   test('a maximum that ordinary frames could not keep is refused at once', () => {
-    expect(() => new FrameWriter(16_383)).toThrow(/maximum of a frame must be from 16384/);
-    expect(() => new FrameWriter(2 ** 32)).toThrow(/maximum of a frame must be from 16384/);
+    expect(() => new FrameWriter(16_383)).toThrow(/maximum length of a frame must be from 16384/);
+    expect(() => new FrameWriter(2 ** 32)).toThrow(/maximum length of a frame must be from 16384/);
   });
 
   test('a frame announced as longer than the maximum is refused before memory is taken for it', () => {
@@ -411,16 +413,16 @@ describe('malformed frames', () => {
     return copy;
   };
 
-  test('another protocol is named as such', () => {
+  test('another protocol is reported as such', () => {
     expect(new DataView(hello.buffer, hello.byteOffset).getUint32(8, true)).toBe(frameMagic);
-    expect(() => decodeToWorker(changed(hello, 8, 0), noShared)).toThrow(/does not speak the dispatch protocol/);
+    expect(() => decodeToWorker(changed(hello, 8, 0), noShared)).toThrow(/does not use the dispatch protocol/);
   });
 
   test('a peer that takes no ordinary frame is refused', () => {
-    expect(() => decodeToWorker(changed(hello, 33, 0), noShared)).toThrow(/takes frames of 0 bytes at most/);
+    expect(() => decodeToWorker(changed(hello, 33, 0), noShared)).toThrow(/accepts frames of at most 0 bytes/);
   });
 
-  test('a frame that goes the wrong way is refused', () => {
+  test('a frame in the wrong direction is refused', () => {
     const credit = bytesOf({ kind: 'credit', batchesMax: 2 });
     expect(() => decodeToWorker(credit, noShared)).toThrow(`no frame of kind ${frameKinds.credit} goes to a worker`);
     const stop = bytesOf({ kind: 'stop' });
@@ -431,7 +433,9 @@ describe('malformed frames', () => {
     const writer = new FrameWriter();
     const region = { bytes: new Uint8Array(16), release };
     writer.append({ kind: 'answered', batch: 1, outputs: [], region, runMicros: 1 }, 64);
-    expect(() => decodeFromWorker(writer.takeBytes(), noShared)).toThrow(/16 bytes at 64 are not in shared memory/);
+    expect(() => decodeFromWorker(writer.takeBytes(), noShared)).toThrow(
+      /16 bytes at offset 64 are outside of the shared memory/,
+    );
   });
 
   test('a text that is not UTF-8 is refused', () => {
@@ -440,9 +444,9 @@ describe('malformed frames', () => {
   });
 
   test.each([
-    ['{', /does not hold JSON/],
+    ['{', /does not contain valid JSON/],
     ['[]', /the model must be an object/],
-    ['{"engine":"abacus"}', /no engine "abacus"/],
+    ['{"engine":"abacus"}', /unknown engine "abacus"/],
     ['{"engine":"onnxruntime","model":-1}', /model must be a whole number/],
   ])('a load frame with %s is refused', (json, message) => {
     const body = new TextEncoder().encode(json);
@@ -455,12 +459,12 @@ describe('malformed frames', () => {
   });
 
   test.each([
-    ['{', /does not hold JSON/],
+    ['{', /does not contain valid JSON/],
     ['null', /its head must be an object/],
     ['{"outputs":[],"model":1}', /model must be a string/],
     ['{"outputs":["a",2],"model":"m","version":""}', /an output must be a string/],
-    ['{"outputs":[],"model":"m","version":"","inputs":[["x","FP31"]]}', /no datatype "FP31"/],
-    ['{"outputs":[],"model":"m","version":"","inputs":[["x","FP32"]]}', /more or fewer tensors than it has/],
+    ['{"outputs":[],"model":"m","version":"","inputs":[["x","FP31"]]}', /unknown datatype "FP31"/],
+    ['{"outputs":[],"model":"m","version":"","inputs":[["x","FP32"]]}', /declares 1 tensors but contains 0/],
   ])('a call frame with %s is refused', (json, message) => {
     const body = new TextEncoder().encode(json);
     const frame = new Uint8Array(56 + Math.ceil(body.length / 8) * 8);

@@ -1,4 +1,4 @@
-/** A GPU, and the library that drives it. What TensorRT cannot run falls to CUDA, what CUDA cannot run to the CPU. */
+/** A GPU, and the library that drives it. TensorRT falls back to CUDA, CUDA to the CPU. */
 export interface GpuSpec {
   readonly id: number;
   readonly provider: GpuProvider;
@@ -6,12 +6,12 @@ export interface GpuSpec {
 
 export type GpuProvider = 'cuda' | 'tensorrt';
 
-/** What there is of GPUs where workers run. */
+/** The GPUs of the machine that workers run on. */
 export interface GpuSupport {
-  /** The engine's own part for CUDA is installed. */
+  /** The CUDA part of the engine is installed. */
   readonly hasCuda: boolean;
   readonly hasTensorrt: boolean;
-  /** GPUs that can be seen, numbered from 0. */
+  /** Visible GPUs, numbered from 0. */
   readonly devices: number;
 }
 

@@ -1,6 +1,6 @@
 import type { Region } from './messages.ts';
 
-/** A region in ordinary memory. Its release frees nothing, but a second one is found out, as in shared memory. */
+/** A region in ordinary memory. Its release frees nothing, but a second release is detected, as in shared memory. */
 export class HeapRegion implements Region {
   readonly bytes: Uint8Array;
   #isReleased: boolean = false;

@@ -5,13 +5,13 @@ import type { GpuSpec } from './gpu.ts';
 import { type EngineName, engineNames, type LoadSpec } from './messages.ts';
 import type { WarmupFill, WarmupInput, WarmupSample } from './warm-up.ts';
 
-/** The JSON of a load frame, checked field by field: what comes out is a `LoadSpec` and nothing more. */
+/** Parses the JSON of a load frame and checks every field: the result is a `LoadSpec` and nothing more. */
 export function loadSpecFrom(json: string): LoadSpec {
   let value: unknown;
   try {
     value = JSON.parse(json);
   } catch {
-    throw new MalformedFrame('a load frame does not hold JSON');
+    throw new MalformedFrame('a load frame does not contain valid JSON');
   }
   const spec = objectFrom(value, 'the model');
   const engine = engineFrom(spec.engine);
@@ -39,13 +39,13 @@ export function loadSpecFrom(json: string): LoadSpec {
 
 function engineFrom(value: unknown): EngineName {
   const name = engineNames.find((candidate) => candidate === value);
-  if (name === undefined) throw new MalformedFrame(`there is no engine ${JSON.stringify(value)}`);
+  if (name === undefined) throw new MalformedFrame(`unknown engine ${JSON.stringify(value)}`);
   return name;
 }
 
 function gpuFrom({ id, provider }: Record<string, unknown>): GpuSpec {
   if (provider === 'cuda' || provider === 'tensorrt') return { id: countFrom(id, 'id'), provider };
-  throw new MalformedFrame(`there is no provider ${JSON.stringify(provider)}`);
+  throw new MalformedFrame(`unknown provider ${JSON.stringify(provider)}`);
 }
 
 function warmupSampleFrom(value: unknown): WarmupSample {
@@ -73,14 +73,14 @@ function warmupFillFrom(fill: Record<string, unknown>): WarmupFill {
     return { kind: 'values', values: listFrom(fill.values, 'values').map((value) => countFrom(value, 'values')) };
   }
   if (fill.kind === 'zeros' || fill.kind === 'random') return { kind: fill.kind };
-  throw new MalformedFrame(`there is no fill ${JSON.stringify(fill.kind)}`);
+  throw new MalformedFrame(`unknown fill ${JSON.stringify(fill.kind)}`);
 }
 
 function tensorSpecFrom(value: unknown): TensorSpec {
   const spec = objectFrom(value, 'a tensor');
   const name = textFrom(spec.name, 'name');
   const datatype = textFrom(spec.datatype, 'datatype');
-  if (!isDatatype(datatype)) throw new MalformedFrame(`there is no datatype ${JSON.stringify(datatype)}`);
+  if (!isDatatype(datatype)) throw new MalformedFrame(`unknown datatype ${JSON.stringify(datatype)}`);
   return {
     name,
     datatype,
@@ -116,9 +116,9 @@ function flagFrom(value: unknown, field: string): boolean {
   return value;
 }
 
-/** A flag that is left out where it is false. */
+/** A flag that is omitted when it is false. */
 function trueFrom(value: unknown, field: string): true {
-  if (value !== true) throw wrong(field, 'true or left out');
+  if (value !== true) throw wrong(field, 'true or omitted');
   return value;
 }
 

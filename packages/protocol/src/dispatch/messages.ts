@@ -1,6 +1,7 @@
 /**
- * The dispatch protocol: everything that crosses between a router and a worker, one union each way. How the messages
- * travel is a lane's business (a call, a Unix socket, ZeroMQ); what they mean is said here and held by the lane contract.
+ * The dispatch protocol: everything that is sent between a router and a worker, one union per direction. How messages
+ * travel is up to a lane (a call, a Unix socket, ZeroMQ); their meaning is defined here and checked by the lane
+ * contract.
  */
 import type { ErrorCode } from '../errors.ts';
 import type { Tensor, TensorSpec } from '../tensor.ts';
@@ -11,7 +12,7 @@ import type { WarmupSample } from './warm-up.ts';
 export const engineNames = ['onnxruntime', 'pipeline'] as const;
 export type EngineName = (typeof engineNames)[number];
 
-/** How a model is loaded. Small and rare, so it travels as JSON inside its envelope. */
+/** How a model is loaded. Small and rare, so it is sent as JSON in its frame. */
 export interface LoadSpec {
   /** Chosen by the router, unique on this link; dispatches name the model by it. */
   readonly model: number;
@@ -21,31 +22,33 @@ export interface LoadSpec {
   readonly path: string;
   readonly inputs: readonly TensorSpec[];
   readonly outputs: readonly TensorSpec[];
-  /** Rows lie along dimension 0 of every tensor. Otherwise a batch is exactly one request. */
+  /** Rows are along dimension 0 of every tensor. Otherwise a batch is exactly one request. */
   readonly isBatched: boolean;
   readonly threads: number;
-  /** Busy-waiting of the engine's threads: quick when alone on the machine, ruinous when not. */
+  /** Busy-waiting of the engine's threads: fast when alone on the machine, very slow otherwise. */
   readonly isSpinning: boolean;
-  /** What it runs on; absent: the CPU. */
+  /** The device it runs on; absent: the CPU. */
   readonly gpu?: GpuSpec;
-  /** The rows that a run may have, ascending, the last enough for any batch; fewer are filled up. Absent: any number. */
+  /**
+   * The rows that a run may have, ascending, the last enough for any batch; fewer rows are padded. Absent: any number.
+   */
   readonly batchSizes?: readonly number[];
-  /** Run one after the other before the model is said to be ready; one that fails fails the load. */
+  /** Run one after the other before the model is reported ready; if one fails, the load fails. */
   readonly warmup?: readonly WarmupSample[];
   /**
-   * Given, the model runs so many batches at once, each answered when it ends, and they may call other models. Otherwise
-   * they run one after the other and are answered in that order.
+   * If given, the model runs this many batches at once, each answered when it ends, and they may call other models.
+   * Otherwise they run one after the other and are answered in that order.
    */
   readonly concurrency?: number;
   /** It gives any number of answers to a request, each a `partial-answer`, on credit; only with `concurrency`. */
   readonly isDecoupled?: true;
-  /** Graph outputs that a ZipMap makes are loaded as tensors of scores: the worker loads a rewritten copy of the file. */
+  /** Graph outputs of a ZipMap are loaded as tensors of scores: the worker loads a rewritten copy of the file. */
   readonly cutsZipMaps?: boolean;
 }
 
 /**
- * Bytes that lie where the worker reads or the router reads, and go back to their owner on release. Holding a view
- * after release is a defect: shared memory is used again at once.
+ * Bytes where the worker or the router can read them, which return to their owner on release. Holding a view
+ * after release is a bug: shared memory is reused at once.
  */
 export interface Region {
   readonly bytes: Uint8Array;
@@ -57,8 +60,8 @@ export interface BatchTensor {
   /** Position among the model's inputs or outputs, as `LoadSpec` lists them. */
   readonly index: number;
   /**
-   * As callers see it (`TensorSpec.shape`): where a configuration reshapes, the engine translates. Of an output it is what the engine gave,
-   * which may differ from what the model declares.
+   * As callers see it (`TensorSpec.shape`): where a configuration reshapes, the engine translates. For an output it is
+   * the engine's actual shape, which may differ from what the model declares.
    */
   readonly shape: readonly number[];
   readonly data: Uint8Array;
@@ -76,33 +79,33 @@ export interface UnloadMessage {
 
 export interface DispatchMessage {
   readonly kind: 'dispatch';
-  /** Chosen by the router, unique on this link, rising. */
+  /** Chosen by the router, unique on this link, increasing. */
   readonly batch: number;
   readonly model: number;
   readonly inputs: readonly BatchTensor[];
-  /** Positions of the outputs somebody asked for; the others need not be computed or carried. */
+  /** Positions of the requested outputs; the others need not be computed or sent. */
   readonly outputs: readonly number[];
   /** From `WorkerLink.lend`; the link releases it once the worker has answered, failed or gone. */
   readonly region: Region;
 }
 
 /**
- * Nobody waits for the batch any more: skip it if it has not begun, and end it if it can be. It is answered like any
- * other, by `failed` with `cancelled` when it came to nothing.
+ * Nobody waits for the batch any more: skip it if it has not begun, and end it if possible. It is answered like any
+ * other, by `failed` with `cancelled` when it has no result.
  */
 export interface CancelMessage {
   readonly kind: 'cancel';
   readonly batch: number;
 }
 
-/** The router takes so many more partial answers of the batch; a worker sends none without. */
+/** The router accepts this many more partial answers of the batch; a worker sends none without credit. */
 export interface GrantMessage {
   readonly kind: 'grant';
   readonly batch: number;
   readonly answers: number;
 }
 
-/** What another model answered to a `call`. */
+/** The answer of another model to a `call`. */
 export interface CallAnsweredMessage {
   readonly kind: 'call-answered';
   readonly call: number;
@@ -144,7 +147,7 @@ export interface LoadFailedMessage {
   readonly kind: 'load-failed';
   readonly model: number;
   readonly message: string;
-  /** The model and its configuration do not fit: another attempt with the same files must fail as well. */
+  /** The model and its configuration do not fit: a retry with the same files would fail as well. */
   readonly isFinal?: true;
 }
 
@@ -158,14 +161,14 @@ export interface AnsweredMessage {
   readonly kind: 'answered';
   readonly batch: number;
   readonly outputs: readonly BatchTensor[];
-  /** Whoever receives the message releases it, once, when the last row has been used. */
+  /** The receiver of the message releases it, once, when the last row has been used. */
   readonly region: Region;
   readonly runMicros: number;
 }
 
 /**
- * One of several answers to a dispatch of a decoupled model, while its batch runs on. The batch ends by `answered`, then
- * without outputs, or by `failed`.
+ * One of several answers to a dispatch of a decoupled model, while its batch continues. The batch ends by `answered`,
+ * then without outputs, or by `failed`.
  */
 export interface PartialAnswerMessage {
   readonly kind: 'partial-answer';
@@ -173,7 +176,7 @@ export interface PartialAnswerMessage {
   /** From 1, without gaps. */
   readonly sequence: number;
   readonly outputs: readonly BatchTensor[];
-  /** Whoever receives the message releases it, once, when the outputs have been used. */
+  /** The receiver of the message releases it, once, when the outputs have been used. */
   readonly region: Region;
 }
 
@@ -186,12 +189,12 @@ export interface FailedMessage {
 }
 
 /**
- * A running batch asks another model. Each call is answered once, by `call-answered` or `call-failed`, unless its batch
- * ends before; what a batch still waits for when it ends is called off.
+ * A running batch calls another model. Each call is answered once, by `call-answered` or `call-failed`, unless its
+ * batch ends before; calls that are open when a batch ends are cancelled.
  */
 export interface CallMessage {
   readonly kind: 'call';
-  /** Chosen by the worker, unique on this link, rising. */
+  /** Chosen by the worker, unique on this link, increasing. */
   readonly call: number;
   readonly batch: number;
   readonly model: string;
@@ -202,7 +205,7 @@ export interface CallMessage {
   readonly outputs: readonly string[];
   /** Infinity: as long as the batch may take. */
   readonly timeoutMs: number;
-  /** Whoever receives the message releases it, once, when the inputs have been used. */
+  /** The receiver of the message releases it, once, when the inputs have been used. */
   readonly region: Region;
 }
 
@@ -213,7 +216,7 @@ export interface CallCancelledMessage {
   readonly batch: number;
 }
 
-/** The worker is no more: said by the link, last, exactly once, whatever the cause. */
+/** The worker has ended: sent by the link, last, exactly once, whatever the cause. */
 export interface GoneMessage {
   readonly kind: 'gone';
   readonly reason: string;

@@ -1,4 +1,7 @@
-/** Which versions of the dispatch protocol are spoken, and which one a link uses. The rules: docs/reference/dispatch.md. */
+/**
+ * Which versions of the dispatch protocol are supported, and which one a link uses. The rules:
+ * docs/reference/dispatch.md.
+ */
 
 /** Both ends included. */
 export interface VersionRange {
@@ -6,7 +9,7 @@ export interface VersionRange {
   readonly newest: number;
 }
 
-/** What this release speaks, as a router and as a worker. */
+/** The versions that this release supports, as a router and as a worker. */
 export const dispatchVersions: VersionRange = { oldest: 4, newest: 4 };
 
 /** The newest version in both ranges; undefined when they have none in common. */
@@ -19,8 +22,8 @@ export function takeCommonVersion(one: VersionRange, other: VersionRange): numbe
 export class VersionMismatch extends Error {
   constructor(router: VersionRange, worker: VersionRange) {
     super(
-      `the worker speaks ${rangeText(worker)} of the dispatch protocol and the router speaks ${rangeText(router)}: ` +
-        `run the worker of the router’s release, or another one that speaks ${rangeText(router)}`,
+      `the worker supports ${rangeText(worker)} of the dispatch protocol and the router supports ${rangeText(router)}: ` +
+        `run the worker of the router’s release, or another one that supports ${rangeText(router)}`,
     );
     this.name = 'VersionMismatch';
   }

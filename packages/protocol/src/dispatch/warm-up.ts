@@ -1,10 +1,10 @@
 /**
- * Requests that an instance runs before it is said to be ready. They travel as recipes, not as data: a worker makes
- * zeros and random values itself and reads files where they lie.
+ * Requests that an instance runs before it is reported ready. They are sent as recipes, not as data: a worker makes
+ * zeros and random values itself and reads files directly.
  */
 export interface WarmupSample {
   readonly name: string;
-  /** Every row is the same; 1 for a model without batches. */
+  /** All rows are equal; 1 for a model without batches. */
   readonly rows: number;
   readonly runs: number;
   readonly inputs: readonly WarmupInput[];
@@ -13,7 +13,7 @@ export interface WarmupSample {
 export interface WarmupInput {
   /** Position among the model's inputs. */
   readonly index: number;
-  /** Of one row: without the batch dimension, where the model has one. */
+  /** Shape of one row: without the batch dimension, where the model has one. */
   readonly shape: readonly number[];
   readonly fill: WarmupFill;
 }

@@ -1,8 +1,8 @@
-/** What a writer takes from the system at a time; small texts share one slab. */
+/** Size of the memory that a writer allocates at a time; small texts share one slab. */
 const slabBytes = 64 * 1024;
 const noBytes = new Uint8Array(0);
 
-/** Where text and elements of unknown length are written. Whoever writes reserves first, then advances `end`. */
+/** A buffer for text and elements of unknown length. Writers reserve first, then advance `end`. */
 export class GrowableBytes {
   bytes: Uint8Array;
   /** Where the current piece begins. */
@@ -17,16 +17,16 @@ export class GrowableBytes {
     this.bytes = new Uint8Array(initialBytes);
   }
 
-  /** Makes room for so many more bytes; `bytes`, `start` and `end` may be others afterwards. */
+  /** Reserves this many bytes more; `bytes`, `start` and `end` may change. */
   reserve(count: number): void {
     if (this.end + count > this.bytes.length) this.#grow(count);
   }
 
-  /** The piece written since the last call. It stays intact: later pieces go behind it or elsewhere. */
+  /** The piece written since the last call. It stays intact: later pieces are written after it or elsewhere. */
   take(): Uint8Array {
     const piece = this.bytes.subarray(this.start, this.end);
     if (this.bytes.length > this.#growthBytesMin) {
-      // It was grown for one large piece: small ones put behind it would keep all of it alive.
+      // It was grown for one large piece: small ones after it would keep all of it alive.
       this.bytes = noBytes;
       this.end = 0;
     }
@@ -34,7 +34,7 @@ export class GrowableBytes {
     return piece;
   }
 
-  /** Forgets what was written since the last `take`. */
+  /** Drops what was written since the last `take`. */
   discard(): void {
     this.end = this.start;
   }

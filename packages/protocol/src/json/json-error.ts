@@ -1,24 +1,24 @@
 import { InferenceError } from '../errors.ts';
 
-/** A refusal that says where in the text, what was expected and what is there. */
+/** An error with the position in the text, what was expected and what was found. */
 export function jsonError(bytes: Uint8Array, offset: number, end: number, expected: string): InferenceError {
   return jsonErrorAt(bytes, offset, `expected ${expected}, found ${describeByte(bytes, offset, end)}`);
 }
 
-/** Lines are counted up to here: a text of line breaks alone must not make its refusal expensive. */
+/** Lines are counted up to here: a text of line breaks alone must not make its error expensive. */
 const countedBytesMax = 64 * 1024;
 
-/** A refusal that says where in the text (columns count bytes), and a problem in its own words. */
+/** An error with the position in the text (columns count bytes) and a given problem. */
 export function jsonErrorAt(bytes: Uint8Array, offset: number, problem: string): InferenceError {
-  return new InferenceError('invalid-request', `JSON at ${placeOf(bytes, offset)}: ${problem}`);
+  return new InferenceError('invalid-request', `JSON at ${positionOf(bytes, offset)}: ${problem}`);
 }
 
-/** The same for what is over a limit. */
+/** The same for a text that exceeds a limit. */
 export function jsonTooLargeAt(bytes: Uint8Array, offset: number, problem: string): InferenceError {
-  return new InferenceError('request-too-large', `JSON at ${placeOf(bytes, offset)}: ${problem}`);
+  return new InferenceError('request-too-large', `JSON at ${positionOf(bytes, offset)}: ${problem}`);
 }
 
-function placeOf(bytes: Uint8Array, offset: number): string {
+function positionOf(bytes: Uint8Array, offset: number): string {
   if (offset > countedBytesMax) return `byte ${offset}`;
   let line = 1;
   let lineStart = 0;

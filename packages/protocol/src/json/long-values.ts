@@ -1,23 +1,23 @@
 /**
- * Finds where the long values of a JSON text end, in steps of bounded work and without reading them: then everything
- * else can be read at once, and what is long when it is known to be wanted. Budget: 1 ns a byte.
+ * Finds where the long values of a JSON text end, in steps of limited work and without parsing them: then everything
+ * else can be read at once, and long values when they are known to be needed. Budget: 1 ns a byte.
  */
 import { jsonErrorAt } from './json-error.ts';
 import { unclosedString } from './read-string.ts';
 import { jsonDepthMax } from './reader.ts';
 
-/** Values of more bytes are long. */
+/** Values with more bytes are long. */
 export const longValueBytesMin = 4096;
-/** Arrays and objects are looked up this deep; within them everything is read together. */
+/** Arrays and objects are searched to this depth; deeper ones belong to the value around them. */
 const foundDepthMax = 6;
 
 const noString = -1;
 
 export class LongValues {
   readonly #bytes: Uint8Array;
-  /** The same bytes four at a time, from `#firstWord` on. */
-  readonly #words: Int32Array;
-  readonly #firstWord: number;
+  /** The same bytes four at a time, from `#firstInt32` on. */
+  readonly #int32s: Int32Array;
+  readonly #firstInt32: number;
   readonly #ends = new Map<number, number>();
   readonly #opened = new Int32Array(jsonDepthMax);
   #depth = 0;
@@ -26,24 +26,24 @@ export class LongValues {
 
   constructor(bytes: Uint8Array) {
     this.#bytes = bytes;
-    this.#firstWord = -bytes.byteOffset & 3;
-    const words = Math.max(0, (bytes.length - this.#firstWord) >> 2);
-    this.#words =
-      words === 0 ? new Int32Array(0) : new Int32Array(bytes.buffer, bytes.byteOffset + this.#firstWord, words);
+    this.#firstInt32 = -bytes.byteOffset & 3;
+    const count = Math.max(0, (bytes.length - this.#firstInt32) >> 2);
+    this.#int32s =
+      count === 0 ? new Int32Array(0) : new Int32Array(bytes.buffer, bytes.byteOffset + this.#firstInt32, count);
   }
 
-  /** The position after the long value that begins at `start`; nothing for short ones. */
+  /** The position after the long value that begins at `start`; undefined for short ones. */
   endOf(start: number): number | undefined {
     return this.#ends.get(start);
   }
 
-  /** Looks at so many bytes more; true when all have been looked at. Throws where something is not closed. */
+  /** Scans this many bytes more; true when all have been scanned. Throws where something is not closed. */
   step(bytesMax: number): boolean {
     const bytes = this.#bytes;
     const stop = Math.min(bytes.length, this.#position + bytesMax);
     let position = this.#position;
     while (position < stop) {
-      if (((position - this.#firstWord) & 3) === 0) {
+      if (((position - this.#firstInt32) & 3) === 0) {
         position = this.#stringStart === noString ? this.#passPlain(position, stop) : this.#passText(position, stop);
         if (position >= stop) break;
       }
@@ -59,7 +59,7 @@ export class LongValues {
         const bracket = byte | 0x20;
         if (bracket === 0x7b) this.#open(position);
         else if (bracket === 0x7d && !this.#close(position)) {
-          // Something is closed that was never opened: whoever reads up to here refuses it.
+          // A bracket is closed that was never opened: the reader refuses it when it gets here.
           this.#position = bytes.length;
           return true;
         }
@@ -92,30 +92,30 @@ export class LongValues {
     if (end - start > longValueBytesMin) this.#ends.set(start, end);
   }
 
-  /** Passes words without a quote and without bytes from 0x5b on, among which all brackets are. */
+  /** Skips int32s without a quote and without bytes from 0x5b on, which include all brackets. */
   #passPlain(from: number, stop: number): number {
-    const words = this.#words;
-    const last = (stop - this.#firstWord) >> 2;
-    let index = (from - this.#firstWord) >> 2;
+    const int32s = this.#int32s;
+    const last = (stop - this.#firstInt32) >> 2;
+    let index = (from - this.#firstInt32) >> 2;
     for (; index < last; index += 1) {
-      const word = words[index] as number;
-      const quotes = word ^ 0x22222222;
-      if (((word + 0x25252525) | word | ((quotes - 0x01010101) & ~quotes)) & 0x80808080) break;
+      const int32 = int32s[index] as number;
+      const quotes = int32 ^ 0x22222222;
+      if (((int32 + 0x25252525) | int32 | ((quotes - 0x01010101) & ~quotes)) & 0x80808080) break;
     }
-    return this.#firstWord + index * 4;
+    return this.#firstInt32 + index * 4;
   }
 
-  /** Passes words without a quote and without a backslash. */
+  /** Skips int32s without a quote and without a backslash. */
   #passText(from: number, stop: number): number {
-    const words = this.#words;
-    const last = (stop - this.#firstWord) >> 2;
-    let index = (from - this.#firstWord) >> 2;
+    const int32s = this.#int32s;
+    const last = (stop - this.#firstInt32) >> 2;
+    let index = (from - this.#firstInt32) >> 2;
     for (; index < last; index += 1) {
-      const word = words[index] as number;
-      const quotes = word ^ 0x22222222;
-      const escapes = word ^ 0x5c5c5c5c;
+      const int32 = int32s[index] as number;
+      const quotes = int32 ^ 0x22222222;
+      const escapes = int32 ^ 0x5c5c5c5c;
       if ((((quotes - 0x01010101) & ~quotes) | ((escapes - 0x01010101) & ~escapes)) & 0x80808080) break;
     }
-    return this.#firstWord + index * 4;
+    return this.#firstInt32 + index * 4;
   }
 }

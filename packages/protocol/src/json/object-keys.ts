@@ -1,7 +1,7 @@
-/** Up to so many keys are compared one by one; an object with more gets a set. */
+/** Up to this many keys are compared one by one; an object with more gets a set. */
 const comparedKeysMax = 16;
 
-/** The keys seen so far in each of the open objects, innermost last. */
+/** The keys seen so far in each open object, innermost last. */
 export class ObjectKeys {
   readonly #keys: string[] = [];
   /** Where the keys of each open object begin in `#keys`. */
@@ -18,7 +18,7 @@ export class ObjectKeys {
     this.#sets.pop();
   }
 
-  /** How many keys the innermost object has now; 0 when it had this one already. */
+  /** How many keys the innermost object has now; 0 when it already had this one. */
   add(key: string): number {
     const start = this.#starts[this.#starts.length - 1] as number;
     const keys = this.#keys;

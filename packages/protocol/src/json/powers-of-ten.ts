@@ -1,4 +1,6 @@
-/** Powers of ten as the number codecs need them: exact, nearest, and in pieces that multiply without rounding. */
+/**
+ * Powers of ten in the forms that the number codecs need: exact, nearest, and in pieces that multiply without rounding.
+ */
 
 /** The largest power of ten that a double holds exactly. */
 export const exactPowerMax = 22;
@@ -6,7 +8,7 @@ export const exactPowerMax = 22;
 /** 10 ** index, exact. */
 export const exactPowersOfTen = Float64Array.from({ length: exactPowerMax + 1 }, (_, index) => Number(`1e${index}`));
 
-/** Powers from -splitPowerMax to splitPowerMax come in pieces. */
+/** Powers from -splitPowerMax to splitPowerMax are available in pieces. */
 export const splitPowerMax = 64;
 
 /** Bits of the first and of the second piece: times an integer of 30 bits, each product has at most 53 and is exact. */

@@ -1,4 +1,4 @@
-/** Reads JSON strings from UTF-8 bytes: to text, to raw UTF-8, or only past them. All three check all of it. */
+/** Reads JSON strings from UTF-8 bytes: to text, to raw UTF-8, or skips them. All three check the whole string. */
 import type { InferenceError } from '../errors.ts';
 import { GrowableBytes } from './growable-bytes.ts';
 import { jsonError, jsonErrorAt } from './json-error.ts';
@@ -9,25 +9,28 @@ const textDecoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 const quote = 0x22;
 const backslash = 0x5c;
 
-/** Repeated short strings (keys, tensor names, datatypes) are made once. The table is bounded and overwritten. */
+/**
+ * Repeated short strings (keys, tensor names, datatypes) are created once. The table has a fixed size and is
+ * overwritten.
+ */
 const rememberedCharactersMax = 32;
 const rememberedMask = 0xff;
 const remembered: string[] = new Array<string>(rememberedMask + 1).fill('');
 
-/** Below this length text is cheaper to make from character codes than with a TextDecoder. */
+/** Below this length text is cheaper to create from character codes than with a TextDecoder. */
 const shortCharactersMax = 64;
 
-/** How far a string reaches and whether its bytes are its text. */
+/** The end of a string, and whether its bytes equal its text. */
 export class StringScan {
-  /** Position after the closing quote; of a part without it, after the last character. */
+  /** Position after the closing quote; for a part without it, after the last character. */
   end = 0;
   hasEscapes: boolean = false;
   isAscii: boolean = false;
 }
 
 /**
- * Checks a string from `from` on, to its closing quote or to the first character at or after `stop`; says whether that
- * was the quote.
+ * Checks a string from `from` on, to its closing quote or to the first character at or after `stop`; returns whether
+ * that was the quote.
  */
 export function scanStringPart(bytes: Uint8Array, from: number, stop: number, end: number, into: StringScan): boolean {
   let position = from;
@@ -82,15 +85,15 @@ export function textOfString(bytes: Uint8Array, start: number, scan: StringScan)
   let hash = length;
   for (let position = from; position < to; position += 1)
     hash = (Math.imul(hash, 31) + (bytes[position] as number)) | 0;
-  const slot = (hash ^ (hash >>> 8)) & rememberedMask;
-  const known = remembered[slot] as string;
+  const index = (hash ^ (hash >>> 8)) & rememberedMask;
+  const known = remembered[index] as string;
   if (isSameText(known, bytes, from, to)) return known;
   const text = asciiText(bytes, from, to);
-  remembered[slot] = text;
+  remembered[index] = text;
   return text;
 }
 
-/** Appends the UTF-8 of a scanned string, or of a part of one that is without its quotes, escapes resolved. */
+/** Appends the UTF-8 of a scanned string, or of a part of one without its quotes, escapes resolved. */
 export function appendStringPart(
   bytes: Uint8Array,
   from: number,
@@ -183,7 +186,7 @@ function simpleEscape(letter: number): number {
   }
 }
 
-/** Four hexadecimal digits; -1 when they are not. */
+/** Four hexadecimal digits; -1 when they are invalid. */
 function hex4(bytes: Uint8Array, position: number, end: number): number {
   if (position + 4 > end) return -1;
   let value = 0;

@@ -132,7 +132,7 @@ test('a reader stays inside the bytes it was given', () => {
   number.expectEnd();
 });
 
-test('a writer places commas, whatever is written', () => {
+test('a writer writes commas, whatever the values', () => {
   const writer = new JsonWriter(1);
   writer.beginObject();
   writer.key('a');

@@ -8,22 +8,22 @@ import { isWordAt, NumberScan, scanNumber, textOfNumber } from './scan-number.ts
 /** How deep arrays and objects may nest. */
 export const jsonDepthMax = 100;
 
-/** The longest run of white space between two tokens: beyond any indentation, and read at once. */
+/** The longest run of white space between two tokens: more than any indentation, and read in one go. */
 export const jsonSpaceBytesMax = 64 * 1024;
 
-/** What bounds the work that a text asks of a reader which never pauses. */
+/** Limits the work that a text causes in a reader that never pauses. */
 export interface JsonLimits {
   /** Keys of one object. */
   readonly keysMax: number;
-  /** A key as it is written. */
+  /** Bytes of a key as written. */
   readonly keyBytesMax: number;
-  /** The text but for what is passed by `takeLong`. */
+  /** Bytes of the text except what `takeLong` skips. */
   readonly headBytesMax: number;
 }
 
 export type JsonKind = 'object' | 'array' | 'string' | 'number' | 'boolean' | 'null';
 
-/** Where a value lies, so that it can be read when more is known: see `JsonReader.takeSpan`. */
+/** The position of a value, to be read when more is known: see `JsonReader.takeSpan`. */
 export interface JsonSpan {
   readonly start: number;
   readonly end: number;
@@ -32,8 +32,8 @@ export interface JsonSpan {
 }
 
 /**
- * Walks JSON text as it lies in memory, one value at a time, in the order of the text. Beyond the standard it reads NaN,
- * Infinity and -Infinity; it refuses duplicate keys, invalid UTF-8 and lone surrogates. Every refusal is an
+ * Reads JSON text in memory, one value at a time, in the order of the text. Beyond the standard it reads NaN,
+ * Infinity and -Infinity; it refuses duplicate keys, invalid UTF-8 and lone surrogates. Every error is an
  * `InferenceError` with code `invalid-request` that says where and what was expected.
  *
  *     reader.beginObject();
@@ -47,19 +47,19 @@ export interface JsonSpan {
 export class JsonReader {
   readonly bytes: Uint8Array;
   readonly end: number;
-  /** Of the next byte to read. Codecs that read values on their own (see tensor-reader.ts) move it. */
+  /** Offset of the next byte to read. Codecs that read values on their own (see tensor-reader.ts) move it. */
   position: number;
   /** The number last read by `scanNumber`. */
   readonly number = new NumberScan();
   readonly #string = new StringScan();
   #depth: number;
   readonly #keys = new ObjectKeys();
-  /** An array or object was just begun: no comma comes before what follows. */
+  /** An array or object was just begun: no comma precedes what follows. */
   #isFirst: boolean = false;
   readonly #limits: JsonLimits | undefined;
-  /** Values that are found by their first byte and need not be read to be passed. */
+  /** Long values, found by their first byte, that can be skipped without reading. */
   readonly #longValues: LongValues | undefined;
-  /** Where the bytes that may be read at once end. */
+  /** The end of the bytes that may be read at once. */
   #headEnd: number;
 
   constructor(bytes: Uint8Array, span?: JsonSpan, limits?: JsonLimits, longValues?: LongValues) {
@@ -72,12 +72,12 @@ export class JsonReader {
     this.#headEnd = limits === undefined ? this.end : this.position + limits.headBytesMax;
   }
 
-  /** A reader for a value that was spanned before. */
+  /** A reader for a value whose span was taken before. */
   readerOf(span: JsonSpan): JsonReader {
     return new JsonReader(this.bytes, span);
   }
 
-  /** What the next value is, by its first byte. */
+  /** The kind of the next value, by its first byte. */
   peekKind(): JsonKind {
     const byte = this.#skipSpace();
     switch (byte) {
@@ -102,7 +102,7 @@ export class JsonReader {
     }
   }
 
-  /** Whether the next value is an array; asks less than `peekKind`, so also where no value may follow. */
+  /** Whether the next value is an array; unlike `peekKind` it is allowed where no value may follow. */
   isAtArray(): boolean {
     return this.#skipSpace() === 0x5b;
   }
@@ -112,7 +112,7 @@ export class JsonReader {
     this.#keys.open();
   }
 
-  /** The next key of the object, its colon passed; nothing at the end of the object, which is passed too. */
+  /** The next key of the object, its colon skipped; undefined at the end of the object, which is skipped too. */
   nextKey(): string | undefined {
     let byte = this.#skipSpace();
     if (byte === 0x7d) {
@@ -136,7 +136,7 @@ export class JsonReader {
     const keys = this.#keys.add(key);
     if (keys === 0) {
       const shown = JSON.stringify(shortened(key, quotedCharactersMax));
-      throw jsonErrorAt(this.bytes, start, `the key ${shown} is there twice`);
+      throw jsonErrorAt(this.bytes, start, `the key ${shown} occurs twice`);
     }
     if (limits !== undefined && keys > limits.keysMax) {
       throw jsonTooLargeAt(this.bytes, start, `an object has more than ${limits.keysMax} keys`);
@@ -150,7 +150,7 @@ export class JsonReader {
     this.#begin(0x5b, 'an array');
   }
 
-  /** Whether another element follows, its comma passed; at the end of the array, that is passed too. */
+  /** Whether another element follows, its comma skipped; the end of the array is skipped too. */
   nextElement(): boolean {
     const byte = this.#skipSpace();
     if (byte === 0x5d) {
@@ -167,7 +167,7 @@ export class JsonReader {
     return true;
   }
 
-  /** `what` names the string where it has more than `bytesMax` bytes as it is written. */
+  /** `what` names the string in the error when it has more than `bytesMax` bytes as written. */
   readString(bytesMax?: number, what = 'a string'): string {
     this.#scanString(bytesMax, what);
     const start = this.position;
@@ -176,8 +176,8 @@ export class JsonReader {
   }
 
   /**
-   * For codecs that take the bytes of a string themselves, the opening quote passed: scans up to the closing quote, or to
-   * the first character at or after `stop` where that comes first.
+   * For codecs that read the bytes of a string themselves, the opening quote skipped: scans up to the closing quote, or
+   * to the first character at or after `stop`, whichever comes first.
    */
   scanStringPart(stop: number): boolean {
     const isClosed = scanStringPart(this.bytes, this.position, Math.min(stop, this.end), this.end, this.#string);
@@ -185,7 +185,7 @@ export class JsonReader {
     return isClosed;
   }
 
-  /** What `scanStringPart` found. */
+  /** The result of `scanStringPart`. */
   get scannedString(): StringScan {
     return this.#string;
   }
@@ -201,7 +201,7 @@ export class JsonReader {
     return number.value;
   }
 
-  /** Scans a number into `number` and passes it; false, with nothing passed, where no number begins. */
+  /** Scans a number into `number` and skips it; false, with nothing skipped, where no number begins. */
   scanNumber(): boolean {
     this.#skipSpace();
     if (!scanNumber(this.bytes, this.position, this.end, this.number)) return false;
@@ -228,7 +228,7 @@ export class JsonReader {
     this.position += 4;
   }
 
-  /** Passes a value, checking all of it. */
+  /** Skips a value, checking all of it. */
   skipValue(): void {
     const kind = this.peekKind();
     if (this.#longValues !== undefined) this.#checkLong(this.#longValues);
@@ -260,8 +260,8 @@ export class JsonReader {
   }
 
   /**
-   * Passes a value quickly and says where it lies. It is checked only so far as to find its end: whoever takes a span
-   * must read it later with `readerOf`, or refuse the text.
+   * Skips a value quickly and returns its position. It is checked only as far as needed to find its end: whoever takes
+   * a span must read it later with `readerOf`, or refuse the text.
    */
   takeSpan(): JsonSpan {
     const first = this.#skipSpace();
@@ -271,7 +271,7 @@ export class JsonReader {
     return { start, end: this.position, depth: this.#depth };
   }
 
-  /** Passes a value that was found to be long, and says where it lies; nothing, with nothing passed, for others. */
+  /** Skips a value known to be long, and returns its position; undefined, with nothing skipped, for others. */
   takeLong(): JsonSpan | undefined {
     const longValues = this.#longValues;
     if (longValues === undefined) return undefined;
@@ -338,7 +338,7 @@ export class JsonReader {
     throw jsonTooLargeAt(bytes, position, `${what} has more than ${most} bytes`);
   }
 
-  /** What is known to be too long is not begun. */
+  /** A value known to be too long is refused before it is read. */
   #checkLong(longValues: LongValues): void {
     const end = longValues.endOf(this.position);
     if (end !== undefined && end > this.#headEnd) throw this.#headTooLarge();
@@ -352,11 +352,11 @@ export class JsonReader {
     return jsonTooLargeAt(
       this.bytes,
       this.position,
-      `there are more than ${this.#limits?.headBytesMax} bytes beside the data of tensors; send less in names, parameters and other keys`,
+      `there are more than ${this.#limits?.headBytesMax} bytes beside the data of tensors; shorten names, parameters and other keys`,
     );
   }
 
-  /** Passes white space and returns the byte after it, -1 at the end. */
+  /** Skips white space and returns the byte after it, -1 at the end. */
   #skipSpace(): number {
     const { bytes, end } = this;
     let position = this.position;

@@ -41,7 +41,7 @@ test('numbers of every length and exponent are the nearest double', () => {
   );
 });
 
-test('what JavaScript prints of any double reads back as that double', () => {
+test('the text JavaScript writes for any double reads back as that double', () => {
   fc.assert(
     fc.property(fc.double({ noNaN: true, noDefaultInfinity: true }), (value) => {
       for (const text of [String(value), value.toPrecision(17), value.toPrecision(16), String(Math.fround(value))]) {
@@ -95,7 +95,7 @@ test('the edges of doubles and integers are exact', () => {
   }
 });
 
-test('the words are numbers and say so', () => {
+test('the literals NaN and Infinity are numbers and marked as such', () => {
   expect(scan('NaN')).toMatchObject({ value: Number.NaN, isWord: true, isInteger: false });
   expect(scan('Infinity')).toMatchObject({ value: Number.POSITIVE_INFINITY, isWord: true });
   expect(scan('-Infinity')).toMatchObject({ value: Number.NEGATIVE_INFINITY, isWord: true });
@@ -116,11 +116,11 @@ test('a number reads the same wherever the bytes around it end', () => {
   }
 });
 
-test('what is not a number is refused with its place', () => {
+test('what is not a number is refused with its position', () => {
   const number = new NumberScan();
   for (const [text, problem] of [
-    ['01', 'JSON at line 1, column 1 (byte 0): a number must not begin with a needless zero'],
-    ['-01', 'JSON at line 1, column 1 (byte 0): a number must not begin with a needless zero'],
+    ['01', 'JSON at line 1, column 1 (byte 0): a number must not have leading zeros'],
+    ['-01', 'JSON at line 1, column 1 (byte 0): a number must not have leading zeros'],
     ['1.', 'JSON at line 1, column 3 (byte 2): expected a digit after the decimal point, found the end of the text'],
     ['1.e5', "JSON at line 1, column 3 (byte 2): expected a digit after the decimal point, found 'e'"],
     ['1e', 'JSON at line 1, column 3 (byte 2): expected a digit of the exponent, found the end of the text'],

@@ -1,34 +1,34 @@
 /**
- * Reads one JSON number from UTF-8 bytes: correctly rounded, without making a string unless the number is rare. Budget:
+ * Reads one JSON number from UTF-8 bytes: correctly rounded, without creating a string except in rare cases. Budget:
  * 60 ns for a number of 17 digits.
  */
 import { jsonError, jsonErrorAt } from './json-error.ts';
 import { exactPowerMax, exactPowersOfTen, splitPowerMax, splitPowersOfTen } from './powers-of-ten.ts';
 
-/** The longest number that is read: a bound on the work one token can ask for. */
+/** The longest number that is read: limits the work for one token. */
 export const numberCharactersMax = 1024;
 
-/** What was read. Made once and filled many times, so that numbers cost no garbage. */
+/** The result. Created once and filled many times, so that numbers cost no garbage. */
 export class NumberScan {
-  /** The nearest double; infinite when the number is beyond all doubles. */
+  /** The nearest double; infinite when the number is outside the range of doubles. */
   value = Number.NaN;
   /** Where the number begins, and the position after it. */
   start = 0;
   end = 0;
-  /** It is written with digits alone. */
+  /** It has digits only: no point and no exponent. */
   isInteger: boolean = false;
-  /** It is one of the words NaN, Infinity and -Infinity, which JSON lacks and this protocol's clients write. */
+  /** It is one of the literals NaN, Infinity and -Infinity, which JSON lacks and this protocol's clients write. */
   isWord: boolean = false;
 }
 
-/** Significant digits that are gathered as two integers of nine digits. */
+/** Significant digits that are collected as two integers of nine digits. */
 const gatheredDigitsMax = 18;
 const exponentClamp = 100_000;
 
 /** Reads the number at `start`; false, with nothing read, where no number begins. Throws on a malformed one. */
 export function scanNumber(bytes: Uint8Array, start: number, textEnd: number, into: NumberScan): boolean {
   let position = start;
-  // One character more than allowed is enough to refuse the number, and no more are looked at.
+  // One character more than allowed is enough to refuse the number, and no more are read.
   const end = Math.min(textEnd, start + numberCharactersMax + 1);
   let byte = position < end ? (bytes[position] as number) : 0;
   const isNegative = byte === 0x2d;
@@ -48,7 +48,7 @@ export function scanNumber(bytes: Uint8Array, start: number, textEnd: number, in
   if (digit === 0) {
     position += 1;
     if (position < end && ((bytes[position] as number) - 0x30) >>> 0 <= 9) {
-      throw jsonErrorAt(bytes, start, 'a number must not begin with a needless zero');
+      throw jsonErrorAt(bytes, start, 'a number must not have leading zeros');
     }
   } else {
     do {
@@ -120,7 +120,7 @@ export function textOfNumber(bytes: Uint8Array, scan: NumberScan): string {
   return text;
 }
 
-/** The double nearest to the gathered digits times 10 ** scale, or NaN when that is not certain. */
+/** The double nearest to the collected digits times 10 ** scale, or NaN when that is not certain. */
 function assemble(leading: number, following: number, digits: number, scale: number): number {
   if (digits <= 15) {
     const significand = digits <= 9 ? leading : leading * (exactPowersOfTen[digits - 9] as number) + following;
@@ -149,14 +149,14 @@ function assemble(leading: number, following: number, digits: number, scale: num
   return value === main + (rest + doubt) ? value : Number.NaN;
 }
 
-const words: readonly [text: string, value: number][] = [
+const literals: readonly [text: string, value: number][] = [
   ['NaN', Number.NaN],
   ['Infinity', Number.POSITIVE_INFINITY],
   ['-Infinity', Number.NEGATIVE_INFINITY],
 ];
 
 function scanWord(bytes: Uint8Array, start: number, end: number, into: NumberScan): boolean {
-  for (const [text, value] of words) {
+  for (const [text, value] of literals) {
     if (!isWordAt(bytes, start, end, text)) continue;
     into.start = start;
     into.end = start + text.length;

@@ -163,9 +163,9 @@ describe('long values', () => {
     fc.assert(
       fc.property(value, fc.integer({ min: 0, max: 3 }), fc.integer({ min: 1, max: 9000 }), (json, offset, step) => {
         const text = encoder.encode(JSON.stringify(json));
-        const room = new Uint8Array(text.length + offset);
-        room.set(text, offset);
-        const bytes = room.subarray(offset);
+        const memory = new Uint8Array(text.length + offset);
+        memory.set(text, offset);
+        const bytes = memory.subarray(offset);
         const longValues = new LongValues(bytes);
         while (!longValues.step(step));
         const expected = expectedEnds(bytes);
@@ -237,7 +237,7 @@ describe('limits of a reader', () => {
     expect(() => spaced(jsonSpaceBytesMax + 1)).toThrow(/more than 65536 bytes of white space/);
   });
 
-  test('keep the place of a refusal cheap to find: lines are counted in the first 64 KiB only', () => {
+  test('keep the position of an error cheap to find: lines are counted in the first 64 KiB only', () => {
     const refusal = (newlines: number): string => {
       try {
         new JsonReader(encoder.encode(`[${'1,\n'.repeat(newlines)}x]`)).skipValue();

@@ -1,6 +1,7 @@
 /**
- * Tensor data through JSON, each beside what a program would do without these codecs. Budgets, as ratios of the pair:
- * a request of 64 floats at most 1.0, an image of 150,528 floats at most 0.8, an answer of either size at most 0.7.
+ * Tensor data through JSON, each case beside what a program would do without these codecs. Budgets, as ratios of the
+ * pair: a request of 64 floats at most 1.0, an image of 150,528 floats at most 0.8, an answer of either size at most
+ * 0.7.
  *
  *     npx tsc -b && npx vitest bench --run --project unit packages/protocol/src
  */
@@ -19,7 +20,7 @@ const { readTensorData, writeTensorData } = built;
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
-/** Floats as a picture or an embedding has them: all different, none of them round. */
+/** Floats like those of a picture or an embedding: all different, none of them round. */
 const image = Float32Array.from({ length: 150_528 }, (_, index) => Math.sin(index + 1) * 2.5);
 const row = image.subarray(0, 64);
 

@@ -77,8 +77,8 @@ describe('floats', () => {
 
   test('FP32 survives the round trip bit for bit, NaN as NaN, and is never longer than JSON.stringify', () => {
     fc.assert(
-      fc.property(fc.array(anyBits32, { minLength: 50, maxLength: 50 }), (words) => {
-        const values = new Float32Array(Uint32Array.from(words).buffer);
+      fc.property(fc.array(anyBits32, { minLength: 50, maxLength: 50 }), (bits) => {
+        const values = new Float32Array(Uint32Array.from(bits).buffer);
         const text = write('FP32', arrayBytes(values));
         expect(elements('FP32', [50], text)).toEqual(values);
         for (const [index, part] of text.slice(1, -1).split(',').entries()) {
@@ -128,15 +128,15 @@ describe('floats', () => {
   test('no FP32 near a power of two or of ten loses its neighbour', () => {
     const word = new Uint32Array(1);
     const single = new Float32Array(word.buffer);
-    const words: number[] = [];
+    const bits: number[] = [];
     for (let exponent = 0; exponent < 255; exponent += 1) {
-      for (let offset = -3; offset <= 3; offset += 1) words.push(Math.max(0, exponent * 2 ** 23 + offset));
+      for (let offset = -3; offset <= 3; offset += 1) bits.push(Math.max(0, exponent * 2 ** 23 + offset));
     }
     for (let power = -45; power <= 38; power += 1) {
       single[0] = Number(`1e${power}`);
-      for (let offset = -3; offset <= 3; offset += 1) words.push(Math.max(0, (word[0] as number) + offset));
+      for (let offset = -3; offset <= 3; offset += 1) bits.push(Math.max(0, (word[0] as number) + offset));
     }
-    const values = new Float32Array(Uint32Array.from(words).buffer);
+    const values = new Float32Array(Uint32Array.from(bits).buffer);
     expect(elements('FP32', [values.length], write('FP32', arrayBytes(values)))).toEqual(values);
   });
 
@@ -190,7 +190,7 @@ describe('floats', () => {
     expect(elements('FP16', [1], '[1.0004882812501]')[0]).toBe(fp16From(1) + 1);
   });
 
-  test('what does not fit is refused, and the words for infinity are taken', () => {
+  test('what does not fit is refused, and the literals for infinity are accepted', () => {
     for (const [datatype, text] of [
       ['FP64', '1e999'],
       ['FP64', '-1e309'],
@@ -226,7 +226,7 @@ describe('floats', () => {
     );
   });
 
-  test('16-bit floats are refused unless asked for, in the words that clients of Triton know', () => {
+  test('16-bit floats are refused unless asked for, with the message that clients of Triton know', () => {
     const reader = new JsonReader(encoder.encode('[1]'));
     expect(() => readTensorData(reader, { name: 'in', datatype: 'FP16', shape: [1] })).toThrow(
       'receiving FP16 data via JSON is not supported. Please use the binary data format for input in',

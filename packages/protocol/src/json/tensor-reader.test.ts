@@ -161,12 +161,12 @@ describe('shapes', () => {
   });
 
   test('a shape that the text cannot fill is refused before anything is allocated for it', () => {
-    expect(refusalOf('FP64', [2 ** 50], '[1]')).toMatch(/more elements than the text can hold/);
-    expect(refusalOf('BYTES', [2 ** 50], '["a"]')).toMatch(/more elements than the text can hold/);
+    expect(refusalOf('FP64', [2 ** 50], '[1]')).toMatch(/more elements than the text can contain/);
+    expect(refusalOf('BYTES', [2 ** 50], '["a"]')).toMatch(/more elements than the text can contain/);
     expect(elements('UINT8', [4], '[1,2,3,4]').length).toBe(4);
   });
 
-  test('bad text inside the data is refused with its place', () => {
+  test('malformed text inside the data is refused with its position', () => {
     expect(refusalOf('FP32', [3], '[1,2,]')).toBe(
       "JSON at line 1, column 6 (byte 5): expected a value after ',', found ']'",
     );
@@ -175,7 +175,7 @@ describe('shapes', () => {
     expect(refusalOf('FP32', [2], '[[1] [2]]')).toMatch(/expected ',' or ']' after an element/);
     expect(refusalOf('FP32', [2], '[[1],2')).toMatch(/expected ',' or ']' after an element/);
     expect(refusalOf('FP32', [2], '[[1],[2],]')).toMatch(/expected a value after ','/);
-    expect(refusalOf('FP32', [2], '[01,2]')).toMatch(/needless zero/);
+    expect(refusalOf('FP32', [2], '[01,2]')).toMatch(/leading zeros/);
     expect(refusalOf('FP32', [2], '[.5,2]')).toMatch(/byte 1\): expected a value/);
     expect(refusalOf('FP32', [2], '[+1,2]')).toMatch(/byte 1\): expected a value/);
     expect(refusalOf('FP32', [2], '[Nan,2]')).toMatch(/byte 1\): the only number that begins with 'N' is NaN/);

@@ -1,4 +1,4 @@
-/** Reads the `data` array of a tensor, flat or nested, straight into the bytes of the tensor. */
+/** Reads the `data` array of a tensor, flat or nested, directly into the bytes of the tensor. */
 import type { Datatype } from '../datatypes.ts';
 import { InferenceError } from '../errors.ts';
 import { quote, quotedCharactersMax, shortened } from '../quote.ts';
@@ -7,7 +7,7 @@ import type { JsonReader } from './reader.ts';
 import { rowReaders } from './tensor-rows.ts';
 import { describeKind, TensorTarget } from './tensor-target.ts';
 
-/** What the caller's text says of the tensor whose data follows. */
+/** What the request says about the tensor whose data follows. */
 export interface JsonTensorHeader {
   readonly name: string;
   readonly datatype: Datatype;
@@ -15,14 +15,14 @@ export interface JsonTensorHeader {
 }
 
 export interface TensorReadOptions {
-  /** Take FP16 and BF16 as numbers, which Triton refuses. */
+  /** Accept FP16 and BF16 as numbers, which Triton refuses. */
   readonly acceptsHalfPrecision?: boolean;
 }
 
 /**
- * The bytes of a tensor, read from the array at the reader's position. The array is flat or nested, as the shape says
- * or otherwise: only the number of elements counts. Throws an `InferenceError` that names the input, the element and
- * what is wrong; integers that do not fit are refused, never wrapped.
+ * The bytes of a tensor, read from the array at the reader's position. The array is flat or nested in any way: only the
+ * number of elements counts. Throws an `InferenceError` that names the input, the element and the problem; integers
+ * that do not fit are refused, never wrapped.
  */
 export function readTensorData(reader: JsonReader, header: JsonTensorHeader, options?: TensorReadOptions): Uint8Array {
   const target = beginTensorData(reader, header, options);
@@ -30,7 +30,7 @@ export function readTensorData(reader: JsonReader, header: JsonTensorHeader, opt
   return target.take();
 }
 
-/** Checks what can be checked before the data is read, and makes room for it. */
+/** Checks what can be checked before the data is read, and allocates memory for it. */
 export function beginTensorData(
   reader: JsonReader,
   header: JsonTensorHeader,
@@ -45,10 +45,10 @@ export function beginTensorData(
   const problem = shapeProblem(shape);
   if (problem !== undefined) throw refusal(`input ${quote(name)}: ${problem}`);
   const count = takeElementCount(shape) as number;
-  // Every element takes a character and a comma: without this check the shape would choose how much is allocated.
+  // Every element takes a character and a comma: without this check the shape would decide how much is allocated.
   if (count > (reader.end - reader.position) / 2 + 1) {
     throw refusal(
-      `input ${quote(name)} has shape ${formatShape(shape)}, which is more elements than the text can hold`,
+      `input ${quote(name)} has shape ${formatShape(shape)}, which is more elements than the text can contain`,
     );
   }
   const kind = reader.peekKind();
@@ -59,7 +59,7 @@ export function beginTensorData(
 }
 
 /**
- * Reads elements in the order of the text and however they are nested, as Triton does, up to the first that begins at
+ * Reads elements in the order of the text, whatever their nesting, as Triton does, up to the first that begins at
  * `pauseAt` or later; true when all are read. The reader limits the depth (`jsonDepthMax`).
  */
 export function continueTensorData(target: TensorTarget, pauseAt: number): boolean {
@@ -77,7 +77,7 @@ export function continueTensorData(target: TensorTarget, pauseAt: number): boole
     else if (target.found === count && reader.nextElement()) {
       if (!reader.isAtArray()) throw target.wrongCount(`more than ${count}`);
     } else {
-      // The array has ended, and with it perhaps arrays around it.
+      // The array has ended, and perhaps arrays around it.
       target.depth -= 1;
       let end = reader.position;
       while (target.depth > 0 && !reader.nextElement()) {
@@ -87,7 +87,7 @@ export function continueTensorData(target: TensorTarget, pauseAt: number): boole
       if (target.depth === 0 && target.found < count) throw target.wrongCount(`${target.found}`);
       if (target.depth === 0) return true;
       if (!reader.isAtArray()) {
-        // The row's reader passes the comma itself.
+        // The row's reader skips the comma itself.
         reader.position = end;
         continue;
       }

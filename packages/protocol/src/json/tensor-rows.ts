@@ -1,8 +1,7 @@
 /**
- * One reader a group of datatypes for the elements of one array: the innermost loops of reading tensors. Each reads up to
- * `count` elements to where element `first` lies, and returns how many it found before the array ended or another began
- * (`TensorTarget.isAtArray`) or it is time for others
- * (`TensorTarget.isPaused`).
+ * One reader per group of datatypes for the elements of one array: the innermost loops of reading tensors. Each reads
+ * up to `count` elements into the position of element `first`, and returns how many it found before the array ended or
+ * another began (`TensorTarget.isAtArray`), or before it must pause (`TensorTarget.isPaused`).
  */
 import { bytesPrefixBytes } from '../bytes-elements.ts';
 import type { Datatype } from '../datatypes.ts';
@@ -78,7 +77,7 @@ function readHalves(
 }
 
 function readIntegers(target: TensorTarget, first: number, count: number, min: number, max: number): number {
-  const { reader, bytes, halves, words, pauseAt } = target;
+  const { reader, bytes, halves, uint32s, pauseAt } = target;
   const { number } = reader;
   const width = max - min;
   for (let index = 0; index < count; index += 1) {
@@ -91,13 +90,13 @@ function readIntegers(target: TensorTarget, first: number, count: number, min: n
     // Signed and unsigned elements have the same bits.
     if (width === 0xff) bytes[first + index] = value;
     else if (width === 0xffff) halves[first + index] = value;
-    else words[first + index] = value;
+    else uint32s[first + index] = value;
   }
   return count;
 }
 
 function readIntegers64(target: TensorTarget, first: number, count: number, min: bigint, max: bigint): number {
-  const { reader, words, pauseAt } = target;
+  const { reader, uint32s, pauseAt } = target;
   const { number } = reader;
   for (let index = 0; index < count; index += 1) {
     if (reader.position >= pauseAt) return target.pause(index);
@@ -106,16 +105,16 @@ function readIntegers64(target: TensorTarget, first: number, count: number, min:
     if (!number.isInteger) throw notAnInteger(target, first + index);
     const at = 2 * (first + index);
     const { value } = number;
-    // Within 2^53 the double is exact, and dividing it by a power of two is too: no bigint is made.
+    // Within 2^53 the double is exact, and dividing it by a power of two is too: no bigint is created.
     if (Number.isSafeInteger(value) && (value >= 0 || min < 0n)) {
-      words[at] = value;
-      words[at + 1] = Math.floor(value / 0x1_0000_0000);
+      uint32s[at] = value;
+      uint32s[at + 1] = Math.floor(value / 0x1_0000_0000);
       continue;
     }
     const exact = BigInt(textOfNumber(reader.bytes, number));
     if (exact < min || exact > max) throw tooLarge(target, first + index);
-    words[at] = Number(exact & 0xffff_ffffn);
-    words[at + 1] = Number((exact >> 32n) & 0xffff_ffffn);
+    uint32s[at] = Number(exact & 0xffff_ffffn);
+    uint32s[at + 1] = Number((exact >> 32n) & 0xffff_ffffn);
   }
   return count;
 }

@@ -8,39 +8,39 @@ import { textOfNumber } from './scan-number.ts';
 
 const noBytes = new Uint8Array(0);
 const noHalves = new Uint16Array(0);
-const noWords = new Uint32Array(0);
+const noUint32s = new Uint32Array(0);
 const noSingles = new Float32Array(0);
 const noDoubles = new Float64Array(0);
 const noGrowable = new GrowableBytes(0);
-/** Digits of a number that a message repeats. */
+/** Digits of a number that a message quotes. */
 const numberQuotedMax = 40;
 
 /**
- * Where the elements of one tensor are read to. Each kind of array has its own field, so that each place in the code
- * that stores an element only ever sees one kind.
+ * Where the elements of one tensor are read to. Each kind of array has its own field, so that each store instruction
+ * in the code only ever sees one kind.
  */
 export class TensorTarget {
   readonly reader: JsonReader;
   readonly name: string;
   readonly datatype: Datatype;
   readonly shape: readonly number[];
-  /** Elements that the shape takes, those read so far, and the arrays that are open. */
+  /** Elements that the shape has, those read so far, and the number of open arrays. */
   readonly count: number;
   found = 0;
   depth = 1;
   bytes: Uint8Array = noBytes;
   halves: Uint16Array = noHalves;
   /** 32-bit integers; for 64-bit ones two each, the lower first. */
-  words: Uint32Array = noWords;
+  uint32s: Uint32Array = noUint32s;
   singles: Float32Array = noSingles;
   doubles: Float64Array = noDoubles;
   growable: GrowableBytes = noGrowable;
   /** A reader of elements stopped before an array. */
   isAtArray: boolean = false;
-  /** A reader of elements stops before the first that begins here or later, and says so in `isPaused`. */
+  /** A reader of elements stops before the first that begins here or later, and sets `isPaused`. */
   pauseAt = 0;
   isPaused: boolean = false;
-  /** Where in `growable`, counted from its piece, the length of a string goes that is read in parts; -1: none is. */
+  /** Offset in `growable`, from its piece, for the length of a string that is read in parts; -1: none. */
   textPrefix = -1;
 
   constructor(
@@ -72,8 +72,8 @@ export class TensorTarget {
           this.halves = new Uint16Array(count);
           this.bytes = new Uint8Array(this.halves.buffer);
         } else {
-          this.words = new Uint32Array((count * elementBytes) / 4);
-          this.bytes = new Uint8Array(this.words.buffer);
+          this.uint32s = new Uint32Array((count * elementBytes) / 4);
+          this.bytes = new Uint8Array(this.uint32s.buffer);
         }
       }
     }
@@ -84,15 +84,15 @@ export class TensorTarget {
     return this.datatype === 'BYTES' ? this.growable.take() : this.bytes;
   }
 
-  /** The reader's position is at or behind `pauseAt`. Returns `read`, the elements read before it. */
+  /** The reader's position is at or after `pauseAt`. Returns `read`, the elements read before it. */
   pause(read: number): number {
     this.isPaused = true;
     return read;
   }
 
   /**
-   * No element of the datatype is at the reader's position: that is right where another array begins. Returns `read`, the
-   * elements read before it.
+   * No element of the datatype is at the reader's position: that is allowed where another array begins. Returns `read`,
+   * the elements read before it.
    */
   stopAtArray(read: number, element: number, wanted: string): number {
     const kind = this.reader.peekKind();
@@ -105,7 +105,7 @@ export class TensorTarget {
     return read;
   }
 
-  /** The number just read is of the wrong sort or size. */
+  /** The number just read has the wrong type or size. */
   wrongNumber(element: number, problem: string): InferenceError {
     const text = textOfNumber(this.reader.bytes, this.reader.number);
     return this.refusal(
@@ -113,7 +113,10 @@ export class TensorTarget {
     );
   }
 
-  /** There are more or fewer elements than the shape says. Begins with Triton's words, because its clients match on them. */
+  /**
+   * There are more or fewer elements than the shape says. Begins with Triton's message, because its clients match on
+   * it.
+   */
   wrongCount(found: string): InferenceError {
     return this.refusal(
       `Unable to parse 'data': Shape does not match true shape of 'data' field: input ${quote(this.name)} has ${found} ` +
@@ -126,7 +129,7 @@ export class TensorTarget {
   }
 }
 
-/** A kind of value as messages name it. */
+/** The name of a kind of value in messages. */
 export function describeKind(kind: JsonKind): string {
   if (kind === 'null') return kind;
   return kind === 'array' || kind === 'object' ? `an ${kind}` : `a ${kind}`;

@@ -20,8 +20,8 @@ import { appendAscii, appendEscapedUtf8, appendQuotedUtf8 } from './write-string
 import type { JsonWriter } from './writer.ts';
 
 /**
- * Writes `[…]`, row-major and flat, where a value is due. The tensor must be well-formed (`tensorProblem` found nothing).
- * Throws an `InferenceError` for BYTES that are not UTF-8: JSON cannot carry them.
+ * Writes `[…]`, row-major and flat, where a value is expected. The tensor must be well-formed (`tensorProblem` found
+ * nothing). Throws an `InferenceError` for BYTES that are not UTF-8: JSON cannot represent them.
  */
 export function writeTensorData(writer: JsonWriter, tensor: Tensor): void {
   const { sink } = writer;
@@ -35,7 +35,7 @@ export function writeTensorData(writer: JsonWriter, tensor: Tensor): void {
 const stepElements = 2048;
 const stepTextBytes = 64 * 1024;
 
-/** The same with pauses, in which what is written so far may be taken by `takePart`. */
+/** The same with pauses, in which `takePart` may take what is written so far. */
 export function* writeTensorSteps(writer: JsonWriter, tensor: Tensor): Generator<void, void> {
   const { name, datatype, shape, data } = tensor;
   openArray(writer);
@@ -58,7 +58,7 @@ function openArray(writer: JsonWriter): void {
   sink.bytes[sink.end++] = 0x5b;
 }
 
-/** Every element wrote a comma behind it; the last one becomes the bracket. */
+/** Every element wrote a comma after it; the last one becomes the bracket. */
 function closeArray(writer: JsonWriter, hasElements: boolean): void {
   const { sink } = writer;
   sink.reserve(1);
@@ -127,7 +127,7 @@ function appendComma(sink: GrowableBytes, at: number): void {
   sink.end = at + 1;
 }
 
-/** Reads halves of 32 bits: most 64-bit integers are small, and a bigint each would be garbage. */
+/** Reads 32-bit halves: most 64-bit integers are small, and a bigint for each would be garbage. */
 function appendIntegers64(sink: GrowableBytes, data: Uint8Array, isSigned: boolean): void {
   const halves = elementsOf({ datatype: 'UINT32', data });
   for (let index = 0; index < halves.length; index += 2) {
@@ -157,7 +157,7 @@ function* appendTextSteps(sink: GrowableBytes, tensor: Tensor): Generator<void, 
   const cursor = new BytesCursor(data);
   let stepStart = 0;
   for (let element = 0; cursor.next(); element += 1) {
-    // Elements without a byte have their prefix, which counts too.
+    // Empty elements have a prefix, which counts too.
     if (cursor.offset - stepStart >= stepTextBytes) {
       yield;
       stepStart = cursor.offset;

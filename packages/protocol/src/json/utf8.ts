@@ -1,4 +1,4 @@
-/** Checks UTF-8 as the standard defines it: no overlong forms, no surrogates, nothing above U+10FFFF. */
+/** Validates UTF-8 as the standard defines it: no overlong forms, no surrogates, nothing above U+10FFFF. */
 
 /** The length of the well-formed sequence of two to four bytes at `position`; 0 when it is not well-formed. */
 export function multibyteLength(bytes: Uint8Array, position: number, end: number): number {

@@ -85,7 +85,7 @@ test(
           try {
             parsed = parse(text);
           } catch (error) {
-            expect(String(error)).toMatch(/is there twice|lone surrogate|too large for a 64-bit float/);
+            expect(String(error)).toMatch(/occurs twice|lone surrogate|too large for a 64-bit float/);
             return;
           }
           expect(isSame(parsed, expected)).toBe(true);
@@ -123,7 +123,7 @@ test('integers beyond 2^53 are exact in both directions', () => {
   );
 });
 
-test('the numbers JSON lacks are read and written as bare words', () => {
+test('the numbers JSON lacks are read and written as bare literals', () => {
   const text = '[NaN,Infinity,-Infinity,-0,0]';
   const values = parse(text) as number[];
   expect(values).toEqual([Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY, -0, 0]);
@@ -142,13 +142,13 @@ test('nesting is limited, in reading and in writing, to the same depth', () => {
 });
 
 test('duplicate keys are refused, also among many and when written differently', () => {
-  expect(refusalOf('{"a":1,"b":2,"a":3}')).toBe('JSON at line 1, column 14 (byte 13): the key "a" is there twice');
-  expect(refusalOf('{"a":1,"\\u0061":2}')).toMatch(/the key "a" is there twice/);
-  expect(refusalOf('{"":1,"":2}')).toMatch(/the key "" is there twice/);
+  expect(refusalOf('{"a":1,"b":2,"a":3}')).toBe('JSON at line 1, column 14 (byte 13): the key "a" occurs twice');
+  expect(refusalOf('{"a":1,"\\u0061":2}')).toMatch(/the key "a" occurs twice/);
+  expect(refusalOf('{"":1,"":2}')).toMatch(/the key "" occurs twice/);
   const many = Array.from({ length: 5000 }, (_, index) => `"key ${index}":${index}`);
   expect(Object.keys(parse(`{${many.join()}}`) as object).length).toBe(5000);
   for (const repeated of [0, 15, 16, 17, 4999]) {
-    expect(refusalOf(`{${many.join()},"key ${repeated}":0}`)).toContain(`"key ${repeated}" is there twice`);
+    expect(refusalOf(`{${many.join()},"key ${repeated}":0}`)).toContain(`"key ${repeated}" occurs twice`);
   }
   expect(parse('{"a":{"a":1},"b":[{"a":2},{"a":3}]}')).toEqual({ a: { a: 1 }, b: [{ a: 2 }, { a: 3 }] });
 });
@@ -160,7 +160,7 @@ test('a key named __proto__ is a member like any other', () => {
   expect(stringifyJson(value)).toBe('{"__proto__":{"polluted":1},"constructor":2}');
 });
 
-test('malformed UTF-8 is refused with its place, wherever it stands', () => {
+test('malformed UTF-8 is refused with its position, wherever it is', () => {
   const bad: [name: string, bytes: number[]][] = [
     ['a lone continuation', [0x80]],
     ['an overlong slash', [0xc0, 0xaf]],
@@ -177,7 +177,7 @@ test('malformed UTF-8 is refused with its place, wherever it stands', () => {
   }
 });
 
-test('every kind of bad text is refused in its own words', () => {
+test('every kind of malformed text has its own message', () => {
   const cases: [text: string, problem: string][] = [
     ['', 'expected a value, found the end of the text'],
     ['\ufeff1', 'expected a value, found a byte order mark'],
@@ -191,7 +191,7 @@ test('every kind of bad text is refused in its own words', () => {
     ["['a']", `expected a value, found "'"`],
     ['1 2', "expected the end of the text, found '2'"],
     ['{}x', "expected the end of the text, found 'x'"],
-    ['01', 'a number must not begin with a needless zero'],
+    ['01', 'a number must not have leading zeros'],
     ['.5', "expected a value, found '.'"],
     ['+1', "expected a value, found '+'"],
     ['1e999', 'a number is too large for a 64-bit float'],
@@ -214,7 +214,7 @@ function escapeRegExp(text: string): string {
   return text.replace(/[.*+?^${}()|[\]\\/]/g, '\\$&');
 }
 
-test('the place of a problem counts lines and columns from one', () => {
+test('the position of a problem counts lines and columns from one', () => {
   expect(refusalOf('{\n  "a": 1,\n  "b": x\n}')).toMatch(/^JSON at line 3, column 8 \(byte 19\): /);
 });
 
@@ -245,7 +245,7 @@ test('more short strings than are remembered are still all told apart', () => {
   for (let round = 0; round < 2; round += 1) expect(parse(JSON.stringify(texts))).toEqual(texts);
 });
 
-test('what JSON cannot say is a defect of the caller', () => {
+test('a value that JSON cannot represent is a bug in the caller', () => {
   expect(() => stringifyJson(undefined as unknown as JsonValue)).toThrow(TypeError);
-  expect(() => stringifyJson([(() => 1) as unknown as JsonValue])).toThrow('JSON has no function');
+  expect(() => stringifyJson([(() => 1) as unknown as JsonValue])).toThrow('a function cannot be written as JSON');
 });

@@ -3,7 +3,7 @@ import { appendStringPart } from './read-string.ts';
 import { JsonReader } from './reader.ts';
 import { JsonWriter } from './writer.ts';
 
-/** Any JSON value, exactly: an integer that a double does not hold is a bigint. */
+/** Any JSON value, exactly: an integer that does not fit a double is a bigint. */
 export type JsonValue = null | boolean | number | bigint | string | JsonValue[] | JsonObject;
 
 export interface JsonObject {
@@ -12,7 +12,7 @@ export interface JsonObject {
 
 const textDecoder = new TextDecoder('utf-8', { ignoreBOM: true });
 
-/** Reads a whole text into plain values; see `JsonReader` for what is refused and how. */
+/** Parses a whole text into plain values; see `JsonReader` for what is refused and how. */
 export function parseJson(bytes: Uint8Array): JsonValue {
   const reader = new JsonReader(bytes);
   const value = readJsonValue(reader);
@@ -20,7 +20,7 @@ export function parseJson(bytes: Uint8Array): JsonValue {
   return value;
 }
 
-/** Reads the next value of a reader into plain values. */
+/** Reads the next value of a reader as plain values. */
 export function readJsonValue(reader: JsonReader): JsonValue {
   switch (reader.peekKind()) {
     case 'object': {
@@ -49,7 +49,7 @@ export function readJsonValue(reader: JsonReader): JsonValue {
   }
 }
 
-/** The text of what `scanStringPart` found, which is passed. */
+/** The text of what `scanStringPart` found, which is skipped. */
 export function unescapedPart(reader: JsonReader, isClosed: boolean): string {
   const { end, hasEscapes } = reader.scannedString;
   const from = reader.position;
@@ -61,14 +61,14 @@ export function unescapedPart(reader: JsonReader, isClosed: boolean): string {
   return textDecoder.decode(unescaped.take());
 }
 
-/** Writes plain values as text, without white space. */
+/** Formats plain values as text, without white space. */
 export function stringifyJson(value: JsonValue): string {
   const writer = new JsonWriter();
   writeJsonValue(writer, value);
   return textDecoder.decode(writer.take());
 }
 
-/** Writes plain values where a value is due. */
+/** Writes plain values where a value is expected. */
 export function writeJsonValue(writer: JsonWriter, value: JsonValue): void {
   switch (typeof value) {
     case 'string':
@@ -97,11 +97,11 @@ export function writeJsonValue(writer: JsonWriter, value: JsonValue): void {
       }
       return;
     default:
-      throw new TypeError(`JSON has no ${typeof value}`);
+      throw new TypeError(`a ${typeof value} cannot be written as JSON`);
   }
 }
 
-/** A key named `__proto__` is a member like any other. */
+/** A key named `__proto__` is an ordinary member. */
 function setMember(object: JsonObject, key: string, value: JsonValue): void {
   if (key !== '__proto__') object[key] = value;
   else Object.defineProperty(object, key, { value, writable: true, enumerable: true, configurable: true });

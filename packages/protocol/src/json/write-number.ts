@@ -1,15 +1,15 @@
 /**
- * Writes numbers as text into bytes, without making a string where it can. Every function returns the position after
- * what it wrote and needs `numberCharactersReserved` bytes of room. Budget: 60 ns for an FP32 of nine digits.
+ * Writes numbers as text into bytes, without creating a string where possible. Every function returns the position
+ * after what it wrote and needs `numberCharactersReserved` free bytes. Budget: 60 ns for an FP32 of nine digits.
  */
 import { exactPowersOfTen } from './powers-of-ten.ts';
 
-/** The longest text any of these functions writes: a sign, 17 digits, a point, an exponent; and what surrounds it. */
+/** The longest text that these functions write: a sign, 17 digits, a point, an exponent; and what surrounds it. */
 export const numberCharactersReserved = 40;
 
 /**
- * Half the distance to the next larger number of a format, by the exponent field of the number as FP32: it decides how
- * many digits tell a number from its neighbours.
+ * Half the distance to the next larger number of a format, by the exponent field of the number as FP32: it determines
+ * how many digits distinguish a number from its neighbours.
  */
 export type FloatFormat = Float64Array;
 
@@ -31,7 +31,7 @@ const singleWord = new Uint32Array(single.buffer);
 const scales = Int8Array.from({ length: 255 }, (_, field) => 8 - Math.floor(Math.log10(2 ** (field - 127))));
 const scaleFactors = Float64Array.from(scales, (scale) => Number(`1e${scale}`));
 
-/** More than what the scaled bounds can be off by (they are below 2^31, and two roundings each are below 1e-6). */
+/** More than the error of the scaled bounds (they are below 2^31, and two roundings each are below 1e-6). */
 const boundsDoubt = 1e-5;
 const wholeMax = 1e7;
 
@@ -51,13 +51,13 @@ export function writeFloat(into: Uint8Array, at: number, value: number, format: 
   const halfGap = format[field] as number;
   // FP32 subnormals have fewer digits than their exponent field says; they are rare enough for a search by text.
   if (field === 0) return writeAscii(into, position, searchShortest(magnitude, halfGap));
-  // Below a power of two the numbers lie twice as dense.
+  // Below a power of two the numbers are twice as dense.
   const isPowerOfTwo = (word & 0x7f_ffff) === 0;
   const factor = scaleFactors[field] as number;
   const scaled = magnitude * factor;
   const low = (magnitude - (isPowerOfTwo ? halfGap / 2 : halfGap)) * factor + boundsDoubt;
   const high = (magnitude + halfGap) * factor - boundsDoubt;
-  // The multiple of the largest power of ten that lies between the bounds; a multiple of it is one of all smaller ones.
+  // The multiple of the largest power of ten that is between the bounds; a multiple of it is one of all smaller ones.
   let digits = Math.round(scaled);
   let exponent = -(scales[field] as number);
   for (let unit = 10; ; unit *= 10) {
@@ -94,7 +94,7 @@ export function writeInteger(into: Uint8Array, at: number, value: number): numbe
   return writeDigits(into, position, rest - upper * 1e9, 9);
 }
 
-/** A small whole number as a float: `1.0`, as Triton writes it, so that clients that look at the text see a float. */
+/** A small whole number as a float: `1.0`, as Triton writes it, so that clients that parse the text see a float. */
 function writeWhole(into: Uint8Array, at: number, value: number): number {
   let position = at;
   if (value < 0 || Object.is(value, -0)) into[position++] = 0x2d;
@@ -136,7 +136,7 @@ function writePointed(into: Uint8Array, at: number, digits: number, count: numbe
   return writeDigits(into, point + 1, digits - upper * unit, count - whole);
 }
 
-/** Writes an integer below 2^32 as `count` digits, zeros in front where it has fewer. */
+/** Writes an integer below 2^32 as `count` digits, with leading zeros where it has fewer. */
 function writeDigits(into: Uint8Array, at: number, value: number, count: number): number {
   let rest = value >>> 0;
   for (let position = at + count - 1; position >= at; position -= 1) {

@@ -5,7 +5,7 @@ import { appendAscii, appendQuoted, appendQuotedUtf8 } from './write-string.ts';
 const decoder = new TextDecoder();
 const encoder = new TextEncoder();
 
-test('strings are quoted as JSON.stringify quotes them, however little room there was', () => {
+test('strings are quoted as JSON.stringify quotes them, whatever the size of the buffer', () => {
   const texts = [
     '',
     'a',

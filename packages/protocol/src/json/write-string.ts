@@ -8,8 +8,8 @@ const quote = 0x22;
 const backslash = 0x5c;
 /** The longest escape: \u and four digits. */
 const escapeBytesMax = 6;
-/** Room for the longest thing written at once, and for the quotes. */
-const roomBytesMin = escapeBytesMax + 2;
+/** Free bytes for the longest thing written at once, and for the quotes. */
+const freeBytesMin = escapeBytesMax + 2;
 /** Strings up to this length are tried character by character before the encoder is called. */
 const shortCharactersMax = 64;
 
@@ -30,7 +30,7 @@ export function appendQuoted(into: GrowableBytes, text: string): void {
 /** Appends UTF-8 in quotes; false, with nothing appended, when the bytes are not valid UTF-8. */
 export function appendQuotedUtf8(into: GrowableBytes, text: Uint8Array, from = 0, to = text.length): boolean {
   const lengthBefore = into.end - into.start;
-  into.reserve(to - from + roomBytesMin);
+  into.reserve(to - from + freeBytesMin);
   into.bytes[into.end++] = quote;
   if (!appendEscapedUtf8(into, text, from, to)) {
     into.end = into.start + lengthBefore;
@@ -43,14 +43,14 @@ export function appendQuotedUtf8(into: GrowableBytes, text: Uint8Array, from = 0
 
 /** Appends whole characters of a string without its quotes; false when the bytes are not valid UTF-8. */
 export function appendEscapedUtf8(into: GrowableBytes, text: Uint8Array, from: number, to: number): boolean {
-  into.reserve(to - from + roomBytesMin);
+  into.reserve(to - from + freeBytesMin);
   let { bytes, end: written } = into;
   let position = from;
   while (position < to) {
-    if (written + roomBytesMin > bytes.length) {
-      // Escapes have taken more room than the text has bytes.
+    if (written + freeBytesMin > bytes.length) {
+      // Escapes have taken more bytes than the text has.
       into.end = written;
-      into.reserve(to - position + roomBytesMin);
+      into.reserve(to - position + freeBytesMin);
       bytes = into.bytes;
       written = into.end;
     }

@@ -4,7 +4,8 @@ import { numberCharactersReserved, writeInteger } from './write-number.ts';
 import { appendAscii, appendQuoted } from './write-string.ts';
 
 /**
- * Writes JSON text straight into bytes, commas included. One writer serves many texts: what `take` gives out stays intact.
+ * Writes JSON text directly into bytes, commas included. One writer serves many texts: what `take` returns stays
+ * intact.
  *
  *     writer.beginObject();
  *     writer.key('model_name');
@@ -29,12 +30,12 @@ export class JsonWriter {
     return this.sink.take();
   }
 
-  /** The text written since the last call, in the middle of it: what follows goes on where this ended. */
+  /** The text written since the last call, also within a value: what follows continues where this ended. */
   takePart(): Uint8Array {
     return this.sink.take();
   }
 
-  /** Forgets the text written since the last `take`: after an error in the middle of it. */
+  /** Drops the text written since the last `take`: after an error in the middle of it. */
   discard(): void {
     this.#isCommaDue = false;
     this.#depth = 0;
@@ -70,7 +71,7 @@ export class JsonWriter {
     this.endValue();
   }
 
-  /** Shortest text that reads back as the same number; NaN and the infinities as bare words. */
+  /** Shortest text that reads back as the same number; NaN and the infinities as bare literals. */
   number(value: number | bigint): void {
     this.beginValue();
     if (typeof value === 'number' && Number.isSafeInteger(value) && !Object.is(value, -0)) {
@@ -92,7 +93,7 @@ export class JsonWriter {
     this.endValue();
   }
 
-  /** Writes the comma that is due before a value. */
+  /** Writes the comma that is needed before a value. */
   beginValue(): void {
     if (this.#isCommaDue) this.#byte(0x2c);
   }

@@ -1,6 +1,6 @@
 /**
- * The file of lmdb, looked at before lmdb opens it. lmdb maps it into memory, and where pages are missing the system ends
- * the whole process, without a word.
+ * Checks the file of lmdb before lmdb opens it. lmdb maps it into memory, and where pages are missing the system kills
+ * the whole process without a message.
  */
 import { spawnSync } from 'node:child_process';
 import { closeSync, copyFileSync, mkdtempSync, openSync, readSync, rmSync, statSync } from 'node:fs';
@@ -9,7 +9,7 @@ import { join } from 'node:path';
 
 export const dataFile = 'data.mdb';
 
-/** The first two pages say what the others are; the one that was written last counts. Offsets are from a page's start. */
+/** The first two pages describe the others; the one that was written last counts. Offsets are from a page's start. */
 const magicOffset = 24;
 const magic = 0xbeefc0de;
 const lmdbVersion = 2;
@@ -20,19 +20,19 @@ const headBytes = 160;
 const pageBytesMin = 4096;
 const pageBytesMax = 65_536;
 
-/** A copy of the file is read within this time, or it is taken to be damaged. */
+/** A copy of the file must be read within this time, or it counts as damaged. */
 const tryMsMax = 60_000;
 
-/** Whether lmdb can be given the file, which has something in it. */
+/** Whether lmdb can open the file, which is not empty. */
 export function isWholeDataFile(path: string, temporaryFolder: string): boolean {
   const fileBytes = statSync(path).size;
   const bytesExpected = bytesExpectedOf(path, fileBytes);
   if (bytesExpected === undefined) return false;
-  // lmdb does not write pages at the end that were used and freed within one change, so a shorter file may be whole.
+  // lmdb does not write pages at the end that were used and freed within one change, so a shorter file may be complete.
   return fileBytes >= bytesExpected || isReadable(path, temporaryFolder);
 }
 
-/** How long the file is if all of its pages are there; undefined when it is not lmdb's. */
+/** The length of the file if all of its pages are present; undefined when it is not a file of lmdb. */
 function bytesExpectedOf(path: string, fileBytes: number): number | undefined {
   const file = openSync(path, 'r');
   try {
@@ -59,7 +59,7 @@ function changeOf(head: Buffer): bigint {
   return head.readBigUInt64LE(changeOffset);
 }
 
-/** Reads all of a copy and writes to it, in a process that is there for nothing else and may be ended. */
+/** Reads all of a copy and writes to it, in a separate process that may crash. */
 function isReadable(path: string, temporaryFolder: string): boolean {
   const folder = mkdtempSync(join(temporaryFolder, 'millrace-store-'));
   try {

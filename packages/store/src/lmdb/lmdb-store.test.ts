@@ -50,18 +50,18 @@ async function withStore(path: string, use: (store: MetadataStore) => Promise<vo
 }
 
 describe('the folder', () => {
-  test('is made with its parents, for its owner alone', async () => {
+  test('is created with its parents, for its owner alone', async () => {
     const path = join(freshPath(), 'below');
     await withStore(path, async () => expect(statSync(path).mode & 0o777).toBe(0o700));
   });
 
-  test('holds nothing of the owner after a close', async () => {
+  test('has no files of the owner after a close', async () => {
     const path = freshPath();
     await withStore(path, async () => {});
     expect(readdirSync(path).sort()).toEqual(['data.mdb', 'lock.mdb']);
   });
 
-  test('is cleared of what owners left that died', async () => {
+  test('is cleared of files that dead owners left', async () => {
     const path = freshPath();
     await withStore(path, async () => {});
     writeFileSync(join(path, 'owner-0123456789ab'), '');
@@ -155,7 +155,7 @@ describe('the folder', () => {
 });
 
 describe('the owner', () => {
-  test('keeps others out, and lets them in when it has closed', async () => {
+  test('refuses others, and admits them when it has closed', async () => {
     const path = freshPath();
     await withStore(path, async (store) => {
       await expect(openLmdbStore({ path })).rejects.toEqual(refused('store-locked', 'in use by another server'));
@@ -164,7 +164,7 @@ describe('the owner', () => {
     await withStore(path, async (store) => expect(await store.get('a')).toBeDefined());
   });
 
-  test('is one, although many open at the same moment', async () => {
+  test('is only one, even if many open at the same moment', async () => {
     const path = freshPath();
     const attempts = await Promise.allSettled(Array.from({ length: 6 }, () => openLmdbStore({ path })));
     const opened = attempts.flatMap((attempt) => (attempt.status === 'fulfilled' ? [attempt.value] : []));

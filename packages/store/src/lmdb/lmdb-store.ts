@@ -1,4 +1,6 @@
-/** A metadata store on disk: what was acknowledged survives the process, and the machine too unless told otherwise. */
+/**
+ * A metadata store on disk: acknowledged changes survive the process, and the machine too unless configured otherwise.
+ */
 import { tmpdir } from 'node:os';
 import { resolve } from 'node:path';
 import type { MetadataStore } from '../metadata.ts';
@@ -11,16 +13,18 @@ import { Ownership, ownerRecord } from './ownership.ts';
 import { prepareFolder, unusable } from './store-folder.ts';
 
 export interface LmdbStoreOptions {
-  /** Made, for its owner alone, unless it is there. */
+  /** Created, for its owner alone, if it does not exist. */
   readonly path: string;
-  /** False: a change survives the death of the process at any moment, but the last ones may be lost with the machine's power. */
+  /**
+   * False: a change survives the death of the process at any moment, but the last ones may be lost in a power failure.
+   */
   readonly isSynced?: boolean;
-  /** Where a copy of a doubtful file is tried out; the system's place for temporary files unless given. */
+  /** Where a copy of a possibly damaged file is tested; the system's folder for temporary files unless given. */
   readonly temporaryFolder?: string | undefined;
   readonly clock?: StoreClock;
 }
 
-/** How the records lie on disk; a later one is not read. */
+/** Format of the records on disk; a later one is not read. */
 export const storeFormat = 1;
 
 export async function openLmdbStore(options: LmdbStoreOptions): Promise<MetadataStore> {
@@ -40,7 +44,7 @@ export async function openLmdbStore(options: LmdbStoreOptions): Promise<Metadata
   }
 }
 
-/** lmdb is loaded by those who use it: a server that keeps nothing has neither its memory nor its start to pay for. */
+/** lmdb is loaded only when it is used: a server without a store saves its memory and start-up time. */
 async function openTable(folder: string, isSynced: boolean): Promise<LmdbTable> {
   try {
     const { LmdbTable } = await import('./lmdb-table.ts');
@@ -57,7 +61,7 @@ function checkFormat(folder: string, table: LmdbTable): void {
   const advice = 'use that Millrace again, or another folder';
   throw new StoreError(
     'store-newer',
-    `the store in ${folder} has format ${format}, from a later Millrace; this one knows up to ${storeFormat}: ${advice}`,
+    `the store in ${folder} has format ${format}, written by a later Millrace; this one supports up to ${storeFormat}: ${advice}`,
   );
 }
 

@@ -1,11 +1,11 @@
-/** A table in lmdb. Actions that come in one turn share a commit, which runs on a thread of its own. */
+/** A table in lmdb. Actions of one turn share a commit, which runs on a separate thread. */
 import { type Database, open } from 'lmdb';
 import { StoreError } from '../store-error.ts';
 import type { Table, TableHost } from '../table.ts';
 
 export interface LmdbTableOptions {
   readonly folder: string;
-  /** A write resolves when the disk has it, not only when the kernel has. */
+  /** A write resolves when it is on disk, not only in the kernel. */
   readonly isSynced: boolean;
 }
 
@@ -17,8 +17,8 @@ export class LmdbTable implements Table, TableHost {
       noSubdir: false,
       encoding: 'binary',
       keyEncoding: 'binary',
-      // By lmdb's own order of writes: pages, flush, root, flush. What the kernel has been given survives the process
-      // in either way; what the disk has been given survives the machine.
+      // lmdb's own order of writes: pages, flush, root, flush. What is in the kernel survives the process
+      // either way; what is on disk survives the machine.
       noSync: !isSynced,
       // Would resolve writes before they are flushed.
       overlappingSync: false,
@@ -39,7 +39,7 @@ export class LmdbTable implements Table, TableHost {
 
   range(prefix: string): readonly (readonly [key: string, bytes: Uint8Array])[] {
     const start = Buffer.from(prefix);
-    // The first text behind all that begins with the prefix: 0xff is in no UTF-8 text.
+    // The first text after all that begin with the prefix: 0xff occurs in no UTF-8 text.
     const end = Buffer.concat([start, Buffer.of(0xff)]);
     const rows = this.#database.getRange({ start, end });
     return [...rows.map(({ key, value }) => [Buffer.from(key).toString(), value] as const)];
@@ -49,7 +49,7 @@ export class LmdbTable implements Table, TableHost {
     return action(this);
   }
 
-  /** In a transaction of its own within the commit: one that fails half-way leaves nothing. */
+  /** In a nested transaction within the commit: a change that fails half-way leaves nothing. */
   async write<T>(action: (table: Table) => T): Promise<T> {
     try {
       return await this.#database.childTransaction(() => action(this));

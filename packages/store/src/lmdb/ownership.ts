@@ -1,8 +1,8 @@
 /**
- * Who has a store on disk open. One process does: watches and leases live in its memory, so a second one would be wrong
- * without noticing. The owner listens on a socket in the folder, and the kernel closes that when it dies, however it
- * dies; the store has the name of the socket, and a new owner puts its own there only if it finds the one it knows to be
- * dead. So of two that start at the same moment one wins, and a pid used twice or seen from another container deceives nobody.
+ * Which process has a store on disk open. Only one may: watches and leases are in its memory, so a second one would be
+ * wrong without noticing. The owner listens on a socket in the folder, which the kernel closes when the process dies in
+ * any way; the store holds the name of the socket, and a new owner replaces it only if it finds the name that it knows
+ * to be dead. So of two that start at the same moment one wins, and reused pids or pids of other containers do no harm.
  */
 import { randomBytes } from 'node:crypto';
 import { closeSync, openSync, readdirSync, rmSync } from 'node:fs';
@@ -14,7 +14,7 @@ import { unusable } from './store-folder.ts';
 
 const ownerKey = 'owner';
 const socketPrefix = 'owner-';
-/** What fits into an address of every system we run on; longer ones are cut without a word. */
+/** The longest socket address on every supported system; longer ones are truncated silently. */
 const socketPathBytesMax = 103;
 
 export class Ownership {
@@ -48,14 +48,14 @@ export class Ownership {
     return ownership;
   }
 
-  /** Those who listen there are dead, or have just been told that this one was quicker. */
+  /** The processes that listen there are dead, or have just been told that this one was faster. */
   #removeOthers(folder: string): void {
     for (const name of readdirSync(folder)) {
       if (name.startsWith(socketPrefix) && name !== this.#name) rmSync(join(folder, name), { force: true });
     }
   }
 
-  /** Said in every write: false when somebody else has taken the store although this process lives. */
+  /** Checked in every write: false when another process has taken the store although this one is alive. */
   isNamedIn(owner: Uint8Array | undefined): boolean {
     return textFrom(owner) === this.#name;
   }
@@ -73,7 +73,7 @@ function locked(folder: string): StoreError {
   return new StoreError('store-locked', `the store in ${folder} is in use by another server; ${advice}`);
 }
 
-/** Calls back with a path for the socket that is short enough, through the folder's descriptor if need be. */
+/** Calls back with a path for the socket that is short enough, through the folder's descriptor if needed. */
 async function withAddress<T>(folder: string, name: string, use: (address: string) => Promise<T>): Promise<T> {
   const path = join(folder, name);
   if (Buffer.byteLength(path) <= socketPathBytesMax) return use(path);
@@ -96,7 +96,7 @@ function isAnswered(address: string): Promise<boolean> {
       resolve(isAlive);
     };
     socket.once('connect', () => tell(true));
-    // Nobody listens, or nothing is there; a full backlog is somebody's.
+    // Nobody listens, or nothing is there; a full backlog means that somebody listens.
     socket.once('error', (error: NodeJS.ErrnoException) => tell(error.code === 'EAGAIN'));
   });
 }

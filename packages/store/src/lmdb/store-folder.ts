@@ -1,6 +1,6 @@
 /**
- * The folder of a store on disk, looked at before lmdb opens it: lmdb ends the whole process on a file that is not its
- * own, so what can be wrong is found here and said by name.
+ * Checks the folder of a store on disk before lmdb opens it: lmdb kills the whole process on a file that is not its
+ * own, so problems are found and reported here.
  */
 import { accessSync, constants, existsSync, mkdirSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -9,7 +9,9 @@ import { dataFile, isWholeDataFile } from './data-file.ts';
 
 const lockFile = 'lock.mdb';
 
-/** Makes the folder, for its owner alone, unless it is there; throws `store-unusable` for what cannot be a store. */
+/**
+ * Creates the folder, for its owner alone, if it does not exist; throws `store-unusable` for what cannot be a store.
+ */
 export function prepareFolder(folder: string, temporaryFolder: string): void {
   try {
     makeFolder(folder);
@@ -24,14 +26,14 @@ export function prepareFolder(folder: string, temporaryFolder: string): void {
   checkDataFile(folder, temporaryFolder);
 }
 
-/** One by one: where the system refuses without a reason, as below /proc, Node's own way of making parents never ends. */
+/** One by one: where the system refuses without a reason, as below /proc, Node's own creation of parents never ends. */
 function makeFolder(folder: string): void {
   if (existsSync(folder)) return;
   if (dirname(folder) !== folder) makeFolder(dirname(folder));
   mkdirSync(folder, { mode: 0o700 });
 }
 
-const accessAdvice = 'name another folder, or make this one readable and writable for the server';
+const accessAdvice = 'choose another folder, or make this one readable and writable for the server';
 
 export function unusable(folder: string, reason: string, cause?: unknown, advice = accessAdvice): StoreError {
   return new StoreError('store-unusable', `the store in ${folder} cannot be used: ${reason}; ${advice}`, { cause });
@@ -39,7 +41,7 @@ export function unusable(folder: string, reason: string, cause?: unknown, advice
 
 function checkDataFile(folder: string, temporaryFolder: string): void {
   const path = join(folder, dataFile);
-  // An empty file is one whose first opening was cut short.
+  // An empty file is left by a first opening that was interrupted.
   if (!existsSync(path) || statSync(path).size === 0) return;
   let isWhole: boolean;
   try {
@@ -48,6 +50,6 @@ function checkDataFile(folder: string, temporaryFolder: string): void {
     throw unusable(folder, (error as Error).message, error);
   }
   if (isWhole) return;
-  const reason = `${dataFile} is damaged or is not one of Millrace's`;
-  throw unusable(folder, reason, undefined, `name another folder, or bring back a copy of ${dataFile}`);
+  const reason = `${dataFile} is damaged or was not written by Millrace`;
+  throw unusable(folder, reason, undefined, `choose another folder, or restore a copy of ${dataFile}`);
 }

@@ -1,4 +1,4 @@
-/** A metadata store that lives and dies with its process. */
+/** A metadata store in the memory of its process. */
 import type { MetadataStore } from '../metadata.ts';
 import { type StoreClock, systemStoreClock } from '../store-clock.ts';
 import { TableStore } from '../table-store.ts';

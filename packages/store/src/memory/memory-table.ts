@@ -1,4 +1,4 @@
-/** A table in memory, for tests and for servers that keep nothing. */
+/** A table in memory, for tests and for servers that persist nothing. */
 import type { Table, TableHost } from '../table.ts';
 
 export class MemoryTable implements Table, TableHost {

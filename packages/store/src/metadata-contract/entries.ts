@@ -3,7 +3,7 @@ import { keyBytesMax, valueBytesMax } from '../metadata.ts';
 import { type StoreHarness, shownEntry, valueBytes, valueText } from './subject.ts';
 
 export function entryTests(bench: StoreHarness): void {
-  test('what was put is got, with the revision that put it', async () => {
+  test('get returns what was put, with its revision', async () => {
     const { store } = bench;
     expect(await store.get('a/b')).toBeUndefined();
     const revision = await store.put('a/b', valueBytes('one'));
@@ -12,7 +12,7 @@ export function entryTests(bench: StoreHarness): void {
     expect(await store.get('a')).toBeUndefined();
   });
 
-  test('revisions rise over the whole store', async () => {
+  test('revisions increase over the whole store', async () => {
     const { store } = bench;
     const first = (await store.put('a', valueBytes('1'))) as number;
     const second = (await store.put('b', valueBytes('1'))) as number;
@@ -54,7 +54,7 @@ export function entryTests(bench: StoreHarness): void {
     expect(await store.remove('a')).toBe(false);
   });
 
-  test('of many who expect the same revision exactly one succeeds', async () => {
+  test('of many writes that expect the same revision exactly one succeeds', async () => {
     const { store } = bench;
     const revision = (await store.put('a', valueBytes('start'))) as number;
     const attempts = Array.from({ length: 20 }, (_, index) =>
@@ -102,7 +102,7 @@ export function entryTests(bench: StoreHarness): void {
     expect((await store.get('k'))?.value).toEqual(new Uint8Array());
   });
 
-  test('keys and values over the limits are refused by name', async () => {
+  test('keys and values over the limits are refused with their error codes', async () => {
     const { store } = bench;
     const invalid = expect.objectContaining({ name: 'StoreError', code: 'key-invalid' });
     const keys = ['', '/a', 'a/', 'a//b', 'a\0b', '\ud800', 'ü'.repeat(keyBytesMax / 2 + 1)];
@@ -130,20 +130,20 @@ export function entryTests(bench: StoreHarness): void {
     await expect(store.watch('', () => {})).rejects.toEqual(closed);
   });
 
-  test('what was asked for before a close is carried out', async () => {
+  test('writes requested before a close are carried out', async () => {
     const writing = bench.store.put('a', valueBytes('1'));
     await bench.store.close();
     expect(await writing).toBeGreaterThan(0);
   });
 
   test('a durable store has it all when it is opened again, and revisions go on rising', async () => {
-    const { store, place } = bench;
+    const { store, subject } = bench;
     const first = (await store.put('a', valueBytes('1'))) as number;
     const last = (await store.put('b', valueBytes('2'))) as number;
     const again = await bench.reopen();
     const kept = (await again.list('')).map(shownEntry);
-    expect(kept).toEqual(place.isDurable ? ['a=1', 'b=2'] : []);
-    const next = (await again.put('a', valueBytes('3'), { expected: place.isDurable ? first : 'absent' })) as number;
-    expect(next).toBeGreaterThan(place.isDurable ? last : 0);
+    expect(kept).toEqual(subject.isDurable ? ['a=1', 'b=2'] : []);
+    const next = (await again.put('a', valueBytes('3'), { expected: subject.isDurable ? first : 'absent' })) as number;
+    expect(next).toBeGreaterThan(subject.isDurable ? last : 0);
   });
 }

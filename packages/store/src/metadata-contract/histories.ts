@@ -20,7 +20,7 @@ const operation: fc.Arbitrary<Operation> = fc.oneof(
   { weight: 1, arbitrary: fc.constant({ kind: 'renew' as const }) },
 );
 
-/** A store as anyone would write it who had to keep nothing: what the real ones are compared with. */
+/** A simple reference store in memory that the real ones are compared with. */
 class PlainStore {
   readonly entries = new Map<string, { value: string; revision: number; isLeased: boolean }>();
   /** Halves of its life that are left; 0: it has run out. */
@@ -50,7 +50,7 @@ class PlainStore {
 }
 
 export function historyTests(bench: StoreHarness): void {
-  test('whatever is done in whatever order comes out as in a plain map', async () => {
+  test('any operations in any order give the same result as a plain map', async () => {
     let run = 0;
     const history = fc.asyncProperty(fc.array(operation, { maxLength: 30 }), async (operations) => {
       run += 1;
@@ -61,7 +61,7 @@ export function historyTests(bench: StoreHarness): void {
 }
 
 async function compare(bench: StoreHarness, prefix: string, operations: readonly Operation[]): Promise<void> {
-  const { store, place } = bench;
+  const { store, subject } = bench;
   const plain = new PlainStore();
   const lease: MetadataLease = await store.grantLease(2 * leaseMsMin);
   const watched = new Map<string, string | undefined>();
@@ -76,7 +76,7 @@ async function compare(bench: StoreHarness, prefix: string, operations: readonly
   for (const [step, one] of operations.entries()) {
     if (one.kind === 'pass-half-a-life') {
       plain.pass();
-      await place.passTime(leaseMsMin);
+      await subject.passTime(leaseMsMin);
     } else if (one.kind === 'renew') {
       expect(await lease.renew()).toBe(plain.renew());
     } else {

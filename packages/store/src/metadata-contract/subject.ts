@@ -1,9 +1,9 @@
 /** What the contract suite needs to know of an implementation. */
 import type { MetadataChange, MetadataEntry, MetadataStore } from '../metadata.ts';
 
-/** One place where records are kept, empty at first. */
+/** The storage of one store under test, empty at first. */
 export interface MetadataSubject {
-  /** Opens the store of that place; the one opened before was closed. */
+  /** Opens the store; the one opened before was closed. */
   open(): Promise<MetadataStore>;
   /** Lets time go by for the store: by a clock that was passed in, or by waiting. */
   passTime(ms: number): Promise<void>;
@@ -14,7 +14,7 @@ export interface MetadataSubject {
 
 /** What the tests of the suite share. */
 export interface StoreHarness {
-  readonly place: MetadataSubject;
+  readonly subject: MetadataSubject;
   /** The open store. */
   readonly store: MetadataStore;
   reopen(): Promise<MetadataStore>;

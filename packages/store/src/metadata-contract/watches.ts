@@ -2,7 +2,7 @@ import { expect, test, vi } from 'vitest';
 import { type StoreHarness, shownEntry, Told, valueBytes } from './subject.ts';
 
 export function watchTests(bench: StoreHarness): void {
-  test('a watch tells what is there, then what changes, and only below its prefix', async () => {
+  test('a watch reports existing entries, then changes, and only below its prefix', async () => {
     const { store } = bench;
     await store.put('m/b', valueBytes('1'));
     await store.put('m/a', valueBytes('1'));
@@ -16,7 +16,7 @@ export function watchTests(bench: StoreHarness): void {
     await vi.waitFor(() => expect(told.lines).toEqual(['m/a=1', 'm/b=1', 'm/c=1', 'm/a gone']), { timeout: 20_000 });
   });
 
-  test('a change has been told when its maker hears that it was made', async () => {
+  test('a change has been reported when the promise of its writer resolves', async () => {
     const { store } = bench;
     const told = new Told();
     await store.watch('', told.listener);
@@ -26,7 +26,7 @@ export function watchTests(bench: StoreHarness): void {
     expect(told.lines).toEqual(['a=1', 'a gone']);
   });
 
-  test('what changed nothing is not told', async () => {
+  test('writes that change nothing are not reported', async () => {
     const { store } = bench;
     await store.put('a', valueBytes('1'));
     const told = new Told();
@@ -37,7 +37,7 @@ export function watchTests(bench: StoreHarness): void {
     expect(told.lines).toEqual(['a=1']);
   });
 
-  test('a watch that begins among many changes tells none twice and ends with the last', async () => {
+  test('a watch that begins among many changes reports none twice and ends with the last', async () => {
     const { store } = bench;
     const writes: Promise<unknown>[] = [];
     const watches: Told[] = [];
@@ -57,7 +57,7 @@ export function watchTests(bench: StoreHarness): void {
     }
   });
 
-  test('after what is there, revisions are told in rising order', async () => {
+  test('after existing entries, revisions are reported in increasing order', async () => {
     const { store } = bench;
     const told = new Told();
     await store.watch('', told.listener);

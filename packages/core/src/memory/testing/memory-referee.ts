@@ -76,8 +76,8 @@ export class MemoryReferee {
     const owners = this.#holders(sharedBytesOf);
     const potential = limits.sharedBytes / (limits.sharedBytes - shared);
     must(potential <= 1 + (1 + overdraftShare) * owners + 1e-9, 'no owner denies the others more than its share');
-    this.#lookForLostWakeUps();
-    this.#lookAtFavoured();
+    this.#checkLostWakeUps();
+    this.#checkFavoured();
   }
 
   /** Everybody has gone. */
@@ -110,7 +110,7 @@ export class MemoryReferee {
     must(held > shareBytes(this.limits.smallBytes, others), 'a small request of a modest owner goes on');
   }
 
-  #lookForLostWakeUps(): void {
+  #checkLostWakeUps(): void {
     let waiting = 0;
     for (const { lease } of this.requests) {
       if (!lease.isWaiting) continue;
@@ -122,7 +122,7 @@ export class MemoryReferee {
   }
 
   /** Who was favoured stays so until it has arrived or shrunk. */
-  #lookAtFavoured(): void {
+  #checkFavoured(): void {
     const before = this.#favoured;
     if (before !== undefined && this.requests.has(before)) {
       const isDone = before.isComplete || before.heldBytes <= this.limits.smallRequestBytesMax;

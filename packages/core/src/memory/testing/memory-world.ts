@@ -1,4 +1,4 @@
-/** Owners of all kinds, honest and not, that share one ledger. Every event is followed by the referee's look at it. */
+/** Owners of all kinds, honest and not, that share one ledger. The referee checks the ledger after every event. */
 import { type MemoryLimits, resolveMemoryLimits } from '../memory-config.ts';
 import type { MemoryLedger } from '../memory-ledger.ts';
 import type { LedgerConnection } from '../memory-owner.ts';
@@ -127,8 +127,8 @@ export class MemoryWorld {
 
   /** The largest ones are as likely as all others. */
   #largeBody(): number {
-    const room = this.#bodyBytesMax - 2 * kibibyte;
-    return this.#dice.oneIn(2) ? room : this.#dice.between(1, room);
+    const bytesMax = this.#bodyBytesMax - 2 * kibibyte;
+    return this.#dice.oneIn(2) ? bytesMax : this.#dice.between(1, bytesMax);
   }
 
   /** Holders do what they like when they are told, also with the leases of others. */

@@ -3,8 +3,8 @@ import type { ActionList } from '../action-list.ts';
 import type { RequestEntry } from '../requests/request-entry.ts';
 
 /**
- * The order in which answers of a model leave, where its policy asks for one: that of arrival. An answer waits here until
- * every earlier request of the model has its own, or is refused. Refusals wait for nobody.
+ * Delivers the answers of a model in order of arrival, where its policy asks for that. An answer waits here until every
+ * earlier request of the model is answered or refused. Refusals wait for nothing.
  */
 export class AnswerOrder {
   #earliest: RequestEntry | undefined = undefined;
@@ -14,7 +14,7 @@ export class AnswerOrder {
     return this.#earliest === undefined;
   }
 
-  /** To be called at its arrival. */
+  /** Call it when the request arrives. */
   append(entry: RequestEntry): void {
     entry.earlier = this.#latest;
     if (this.#latest === undefined) this.#earliest = entry;
@@ -36,7 +36,7 @@ export class AnswerOrder {
     entry.later = undefined;
   }
 
-  /** Delivers what nothing earlier holds up; `settle` is told of each request before. */
+  /** Delivers answers that no earlier request holds up; `settle` is called for each request before. */
   flush(actions: ActionList, settle: (entry: RequestEntry) => void): void {
     let batch: BatchId = 0;
     let requests: number[] = [];

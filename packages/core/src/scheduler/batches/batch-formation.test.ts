@@ -111,7 +111,7 @@ describe('between callers', () => {
     expect(batches).toBeLessThanOrEqual(2);
   });
 
-  test('nobody who has left is remembered', () => {
+  test('callers without waiting requests are forgotten', () => {
     const model = modelWith();
     for (let arrival = 1; arrival <= 100; arrival++) {
       model.queue.add(entryOf(model, arrival, { caller: `caller-${arrival}` }), false);

@@ -3,24 +3,24 @@ import type { PriorityLevel } from '../queues/priority-level.ts';
 import type { WaitingRequests } from '../queues/waiting-requests.ts';
 import type { RequestEntry } from '../requests/request-entry.ts';
 
-/** A batch while it grows. */
+/** A batch that is being formed. */
 interface Draft {
   readonly queue: WaitingRequests;
   readonly entries: RequestEntry[];
   readonly rowsMax: number;
-  /** Requests that may still be looked at. */
-  looksLeft: number;
+  /** Requests that may still be checked. */
+  checksLeft: number;
   rows: number;
   isFull: boolean;
 }
 
 /**
- * Takes the next batch off a queue that is not empty. Level by level, the most urgent first: callers take turns, each
- * with its oldest request, and the first request sets the group. A caller whose turn it is, but whose request is of
- * another group, keeps the turn and leads the next batch, so nobody is passed over for ever; what room is left goes to
- * whoever fits, for nothing. The first request that does not fit ends the batch, lest small ones overtake a large one.
- * At most `lookAheadMax` requests are looked at, and none of a level behind the first `levelsMax`: the first one is of
- * these.
+ * Takes the next batch from a queue that is not empty. Level by level, the most urgent first: callers take turns, each
+ * with its oldest request, and the first request determines the group. A caller whose turn it is, but whose request is
+ * of another group, keeps the turn and leads the next batch, so nobody is passed over for ever; the rows left are
+ * filled with requests that fit, at no charge. The first request that does not fit ends the batch, so that small ones
+ * do not overtake a large one. At most `lookAheadMax` requests are checked, and none of a level after the first
+ * `levelsMax`: the first request is in one of these.
  */
 export function takeBatch(
   queue: WaitingRequests,
@@ -28,7 +28,7 @@ export function takeBatch(
   lookAheadMax: number,
   levelsMax = Number.POSITIVE_INFINITY,
 ): RequestEntry[] {
-  const draft: Draft = { queue, entries: [], rowsMax, looksLeft: lookAheadMax, rows: 0, isFull: false };
+  const draft: Draft = { queue, entries: [], rowsMax, checksLeft: lookAheadMax, rows: 0, isFull: false };
   const { levels } = queue;
   for (let index = 0; index < levels.length && index < levelsMax; index++) {
     const level = levels[index] as PriorityLevel;
@@ -58,7 +58,7 @@ function takeInTurn(draft: Draft, level: PriorityLevel): void {
   }
 }
 
-/** Once round, beginning with the caller that keeps the turn. */
+/** One round, beginning with the caller that keeps the turn. */
 function takeAlong(draft: Draft, level: PriorityLevel): void {
   let queue = level.ring.current as CallerQueue;
   for (let left = level.ring.callerCount; left > 0 && !draft.isFull; left--) {
@@ -72,17 +72,17 @@ function takeFrom(draft: Draft, first: RequestEntry | undefined): void {
   let entry = first;
   while (entry !== undefined && !draft.isFull) {
     const { younger }: RequestEntry = entry;
-    if (!isFitting(draft, entry)) draft.looksLeft -= 1;
+    if (!isFitting(draft, entry)) draft.checksLeft -= 1;
     else if (!draft.isFull) take(draft, entry);
     entry = younger;
   }
 }
 
-/** Whether the request is of the batch's kind. Looking may be the last that the batch does. */
+/** Whether the request belongs to the batch's group. Ends the batch when no more requests may be checked. */
 function isFitting(draft: Draft, entry: RequestEntry): boolean {
   const head = draft.entries[0];
   if (head === undefined) return true;
-  if (draft.looksLeft <= 0) {
+  if (draft.checksLeft <= 0) {
     draft.isFull = true;
     return false;
   }
@@ -95,6 +95,6 @@ function take(draft: Draft, entry: RequestEntry): void {
   draft.queue.remove(entry);
   draft.entries.push(entry);
   draft.rows += entry.rows;
-  draft.looksLeft -= 1;
+  draft.checksLeft -= 1;
   if (entry.isAlone || draft.rows >= draft.rowsMax) draft.isFull = true;
 }

@@ -2,9 +2,9 @@ import type { ModelPolicy } from '../../model-policy.ts';
 import type { WaitingRequests } from '../queues/waiting-requests.ts';
 import type { RequestEntry } from '../requests/request-entry.ts';
 
-/** What a model that asked for a delay does with a free worker. */
+/** What a model with a delay does with a free worker. */
 export type HoldDecision =
-  /** Nothing before this time, unless more comes. */
+  /** Nothing before this time, unless more requests arrive. */
   | { readonly kind: 'wait'; readonly until: number }
   /** These, which add up to a preferred size. */
   | { readonly kind: 'take-these'; readonly entries: RequestEntry[] }
@@ -12,9 +12,9 @@ export type HoldDecision =
   | { readonly kind: 'take'; readonly rowsMax: number };
 
 /**
- * Whether the next batch of a model with a `delayMs` is held back for more requests: only while it could still grow. Runs at
- * once, as in Triton: a batch of a preferred size, one that reaches the largest preferred size (without sizes: `rowsMax`),
- * and one that leaves other requests behind.
+ * Whether the next batch of a model with a `delayMs` is held back for more requests: only while it could still grow.
+ * Run at once, as in Triton: a batch of a preferred size, one that reaches the largest preferred size (without sizes:
+ * `rowsMax`), and one that leaves other requests behind.
  */
 export function decideHold(
   queue: WaitingRequests,

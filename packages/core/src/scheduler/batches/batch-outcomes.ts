@@ -1,4 +1,4 @@
-/** What becomes of batches that are out: answered, failed, or lost with their worker; and what that says of an instance. */
+/** Handles batches that ended: answered, failed, or lost with their worker; and what that says about an instance. */
 import type { BatchId, WorkerId } from '../../events.ts';
 import type { ActionList } from '../action-list.ts';
 import type { Dispatcher } from '../dispatcher.ts';
@@ -27,14 +27,14 @@ export interface OutcomeParts {
 }
 
 export class BatchOutcomes {
-  readonly #room: OutcomeParts;
+  readonly #parts: OutcomeParts;
 
-  constructor(room: OutcomeParts) {
-    this.#room = room;
+  constructor(parts: OutcomeParts) {
+    this.#parts = parts;
   }
 
   answered(id: BatchId, nowMs: number): void {
-    const batch = this.#room.dispatcher.takeEnded(id, nowMs);
+    const batch = this.#parts.dispatcher.takeEnded(id, nowMs);
     if (batch === undefined) return;
     this.#noteSuccess(batch, nowMs);
     if (batch.liveCount > 0) this.#deliver(batch);
@@ -47,54 +47,54 @@ export class BatchOutcomes {
     let live = batch.disband();
     if (!answerOrder.isEmpty) {
       for (const entry of live) if (answerOrder.has(entry)) entry.answeredIn = batch.id;
-      this.#room.endings.deliverInOrder(batch.model);
-      // Those that came before the model asked for an order.
+      this.#parts.endings.deliverInOrder(batch.model);
+      // Requests that arrived before the model's answers had to be in order.
       live = live.filter((entry) => entry.answeredIn === 0);
       if (live.length === 0) return;
     }
-    for (const entry of live) this.#room.requests.settle(entry);
+    for (const entry of live) this.#parts.requests.settle(entry);
     const isAll = isWhole && live.length === batch.entries.length;
     const requests = isAll ? batch.requests : live.map((entry) => entry.request);
-    this.#room.actions.add({ kind: 'deliver', batch: batch.id, requests });
+    this.#parts.actions.add({ kind: 'deliver', batch: batch.id, requests });
   }
 
   progressed(id: BatchId, nowMs: number): void {
-    const batch = this.#room.dispatcher.takeOutstanding(id);
+    const batch = this.#parts.dispatcher.takeOutstanding(id);
     batch?.worker.progress(batch, nowMs);
   }
 
   failed(id: BatchId, failure: Refusal, nowMs: number): void {
-    const batch = this.#room.dispatcher.takeEnded(id, nowMs);
+    const batch = this.#parts.dispatcher.takeEnded(id, nowMs);
     if (batch === undefined) return;
     const { worker, model } = batch;
-    const reaction = reactionTo(failure.code, this.#room.config.retry);
-    // What is to be tried elsewhere was not run, and what is wrong with a request says nothing of who ran it.
+    const reaction = reactionTo(failure.code, this.#parts.config.retry);
+    // A batch to be retried elsewhere was not run, and a bad request says nothing about the instance that ran it.
     if (reaction === 'elsewhere' || !isFaultOfWorker(failure.code))
       batch.instance.breaker.noteNothing(batch.dispatchedAt);
     else this.noteFailure(batch.instance, batch.dispatchedAt, nowMs);
-    if (failure.code === 'unknown-model') this.#room.workers.unserve(worker, model);
+    if (failure.code === 'unknown-model') this.#parts.workers.unserve(worker, model);
     const wasShared = batch.entries.length > 1;
     this.#retryOrRefuse(batch, (entry) => {
       if (batch.hasProgressed) return failure;
-      if (reaction === 'elsewhere') return noteRequeue(entry, this.#room.config.retry);
+      if (reaction === 'elsewhere') return noteRequeue(entry, this.#parts.config.retry);
       entry.isAlone = true;
       return wasShared ? undefined : failure;
     });
   }
 
   workerGone(id: WorkerId, nowMs: number): void {
-    const worker = this.#room.workers.takeKnown(id);
+    const worker = this.#parts.workers.takeKnown(id);
     if (worker === undefined) return;
-    // One that was killed for its run has been blamed for that already.
+    // A worker killed for its run has been blamed for that already.
     if (!worker.isCondemned) for (const instance of worker.instances) this.noteFailure(instance, nowMs, nowMs);
-    const parts = worker.outstanding.map((batch) => partIn(worker, batch));
-    this.#room.workers.remove(worker);
+    const roles = worker.outstanding.map((batch) => partIn(worker, batch));
+    this.#parts.workers.remove(worker);
     for (const [index, batch] of worker.outstanding.entries()) {
-      this.#room.dispatcher.forget(batch, worker.ranMs(batch, nowMs));
+      this.#parts.dispatcher.forget(batch, worker.ranMs(batch, nowMs));
       this.#retryOrRefuse(batch, (entry) => {
-        if (batch.hasProgressed && parts[index] !== 'overdue') return lostRefusal(batch);
-        if (parts[index] === 'suspect') return noteDeath(entry, batch.isSole, this.#room.config.retry);
-        if (parts[index] === 'innocent') return noteRequeue(entry, this.#room.config.retry);
+        if (batch.hasProgressed && roles[index] !== 'overdue') return lostRefusal(batch);
+        if (roles[index] === 'suspect') return noteDeath(entry, batch.isSole, this.#parts.config.retry);
+        if (roles[index] === 'innocent') return noteRequeue(entry, this.#parts.config.retry);
         return overdueRefusal(batch);
       });
     }
@@ -104,32 +104,32 @@ export class BatchOutcomes {
     const { instance, model, rows, ranMs, dispatchedAt } = batch;
     const wasClosed = instance.breaker.isClosed;
     instance.breaker.noteSuccess(dispatchedAt, nowMs);
-    if (!wasClosed) this.#room.dispatcher.markCandidate(model);
+    if (!wasClosed) this.#parts.dispatcher.markCandidate(model);
     if (ranMs <= 0) return;
     instance.speed.note(rows, ranMs);
     model.speed.note(rows, ranMs);
-    // One that serves the model no more counts for nothing in what the model does.
+    // An instance that no longer serves the model does not count in the model's statistics.
     if (instance.isServing) model.throughput.measure(instance, model.batchRowsMax);
     model.adaptive?.noteBatch(rows, nowMs - dispatchedAt, nowMs);
   }
 
   noteFailure(instance: InstanceEntry, dispatchedAt: number, nowMs: number): void {
     instance.breaker.noteFailure(instance.peersFailureShare(nowMs), dispatchedAt, nowMs);
-    this.#room.probation.note(instance);
-    this.#room.dispatcher.markCandidate(instance.model);
+    this.#parts.probation.note(instance);
+    this.#parts.dispatcher.markCandidate(instance.model);
   }
 
-  /** Returns who still waited for the batch to the queue, save those that `verdict` refuses. */
+  /** Returns the batch's waiting requests to the queue, except those that `verdict` refuses. */
   #retryOrRefuse(batch: Batch, verdict: (entry: RequestEntry) => Refusal | undefined): void {
     const { model } = batch;
     const retried: RequestEntry[] = [];
     for (const entry of batch.disband()) {
       const refusal = verdict(entry) ?? (model.isRemoved ? removedRefusal(model) : undefined);
       if (refusal === undefined) retried.push(entry);
-      else this.#room.endings.end(entry, refusal);
+      else this.#parts.endings.end(entry, refusal);
     }
     batch.forgetEntries();
-    this.#room.requests.putBack(model, retried);
-    this.#room.dispatcher.markCandidate(model);
+    this.#parts.requests.putBack(model, retried);
+    this.#parts.dispatcher.markCandidate(model);
   }
 }

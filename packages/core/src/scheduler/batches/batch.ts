@@ -4,19 +4,19 @@ import type { WorkerEntry } from '../instances/worker-entry.ts';
 import type { ModelEntry } from '../models/model-entry.ts';
 import type { RequestEntry } from '../requests/request-entry.ts';
 
-/** Requests that were sent to a worker together. It is outstanding until the worker answers, fails it or dies. */
+/** Requests that were sent to a worker together. It is in flight until the worker answers it, fails it or dies. */
 export class Batch {
   readonly id: BatchId;
   readonly instance: InstanceEntry;
   readonly worker: WorkerEntry;
   readonly model: ModelEntry;
-  /** As dispatched. Some may have left since: `isIn` tells. */
+  /** As dispatched. Some may have been cancelled since: `isIn` tells. */
   readonly entries: RequestEntry[];
   readonly requests: readonly RequestId[];
   readonly rows: number;
   /** What its model was charged for it, in milliseconds of worker time. */
   readonly chargedMs: number;
-  /** What it is expected to run; 0 when nothing is known. */
+  /** Its expected run time; 0 when nothing is known. */
   readonly expectedMs: number;
   readonly dispatchedAt: number;
   /** Its worker runs it beside others. */
@@ -25,13 +25,13 @@ export class Batch {
   startedAt = Number.POSITIVE_INFINITY;
   /** When it has run too long; Infinity before it runs. */
   runLimitAt = Number.POSITIVE_INFINITY;
-  /** It has run too long, and its worker was to be killed for that. */
+  /** It has run too long, and its worker was killed for that. */
   isOverdue: boolean = false;
-  /** Another batch ran on its worker at the same time, if only for a part of it. */
+  /** Another batch ran on its worker at the same time, if only for a part of the run. */
   hadCompany: boolean = false;
-  /** A part of its answer was handed out: it is not run again. */
+  /** A part of its answer was delivered: it is not run again. */
   hasProgressed: boolean = false;
-  /** How long it ran, once it has ended; 0 when it did not, or another batch was ahead of it. */
+  /** How long it ran, once it has ended; 0 when it did not run, or another batch was ahead of it. */
   ranMs = 0;
   liveCount: number;
 
@@ -56,7 +56,7 @@ export class Batch {
     this.liveCount = entries.length;
   }
 
-  /** Whatever becomes of its worker while it runs is its one request's doing. */
+  /** A death of its worker during the run can only be caused by its single request. */
   get isSole(): boolean {
     return this.entries.length === 1 && !this.hadCompany;
   }
@@ -66,13 +66,13 @@ export class Batch {
     this.runLimitAt = nowMs + this.model.policy.runMsMax;
   }
 
-  /** It gave a part of its answer: its run limit begins anew. */
+  /** It delivered a part of its answer: its run limit starts again. */
   progress(nowMs: number): void {
     this.hasProgressed = true;
     this.runLimitAt = nowMs + this.model.policy.runMsMax;
   }
 
-  /** A worker died of it, or of what it ran at the same time as this. */
+  /** A worker died of it, or of something that ran at the same time. */
   get isSuspect(): boolean {
     return this.entries.some((entry) => entry.deaths > 0);
   }
@@ -87,12 +87,14 @@ export class Batch {
     this.liveCount -= 1;
   }
 
-  /** To be called when all is said of it: an array that is old when it dies keeps what it holds until the next full garbage collection. */
+  /**
+   * Call it when the batch is finished: an old array keeps its elements alive until the next full garbage collection.
+   */
   forgetEntries(): void {
     this.entries.length = 0;
   }
 
-  /** Leaves nobody in the batch; who still was, in row order. */
+  /** Empties the batch; returns the requests that were still waiting, in row order. */
   disband(): readonly RequestEntry[] {
     const { entries } = this;
     const live = this.liveCount === entries.length ? entries : entries.filter((entry) => this.isIn(entry));

@@ -16,7 +16,7 @@ function workerOf(id: number, runMsMax: number): { worker: WorkerEntry; batch: B
   return { worker, batch: new Batch(id, instance, [], 0) };
 }
 
-test('it names the workers that run too long, and then looks for the next one', () => {
+test('it returns the workers that run too long, and then the time of the next check', () => {
   const clock = new RunClock();
   const quick = workerOf(1, 50);
   const slow = workerOf(2, 200);
@@ -25,28 +25,28 @@ test('it names the workers that run too long, and then looks for the next one', 
     clock.note(worker);
   }
   const workers = [quick.worker, slow.worker];
-  expect(clock.lookAt).toBe(60);
+  expect(clock.checkAt).toBe(60);
   expect(clock.overdue(workers, 59)).toEqual([]);
   expect(clock.overdue(workers, 60)).toEqual([quick.worker]);
-  expect(clock.lookAt).toBe(210);
+  expect(clock.checkAt).toBe(210);
 });
 
-test('a run that ended in time costs one look that finds nothing', () => {
+test('a run that ended in time costs one check that finds nothing', () => {
   const clock = new RunClock();
   const { worker, batch } = workerOf(1, 50);
   worker.begin(batch, 0);
   clock.note(worker);
   worker.end(batch, 20);
-  expect(clock.lookAt).toBe(50);
+  expect(clock.checkAt).toBe(50);
   expect(clock.overdue([worker], 50)).toEqual([]);
-  expect(clock.lookAt).toBe(Number.POSITIVE_INFINITY);
+  expect(clock.checkAt).toBe(Number.POSITIVE_INFINITY);
 });
 
-test('a model without a limit is never looked at', () => {
+test('a model without a limit is never checked', () => {
   const clock = new RunClock();
   const { worker, batch } = workerOf(1, Number.POSITIVE_INFINITY);
   worker.begin(batch, 0);
   clock.note(worker);
-  expect(clock.lookAt).toBe(Number.POSITIVE_INFINITY);
+  expect(clock.checkAt).toBe(Number.POSITIVE_INFINITY);
   expect(clock.overdue([worker], 1e12)).toEqual([]);
 });

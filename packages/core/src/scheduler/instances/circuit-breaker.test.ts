@@ -10,7 +10,7 @@ function opened(nowMs: number, breaker = new CircuitBreaker(policy)): CircuitBre
   return breaker;
 }
 
-test('it is closed until so many batches have failed in a row', () => {
+test('it is closed until consecutiveMax batches have failed in a row', () => {
   const breaker = new CircuitBreaker(policy);
   breaker.noteFailure(0, 0, 0);
   breaker.noteFailure(0, 0, 0);
@@ -20,7 +20,7 @@ test('it is closed until so many batches have failed in a row', () => {
   expect(breaker.takesWorkAt(99)).toBe(false);
 });
 
-test('an answer in between begins the row anew', () => {
+test('an answer in between resets the count', () => {
   const breaker = new CircuitBreaker(policy);
   for (let time = 0; time < 8; time++) {
     breaker.noteFailure(0, time, time);
@@ -48,7 +48,7 @@ test('requests that fail everywhere open nothing, however many there are', () =>
   expect(breaker.stateAt(100)).toBe('closed');
 });
 
-test('an instance without peers that ran anything is not to blame', () => {
+test('an instance whose peers ran nothing is not blamed', () => {
   const breaker = new CircuitBreaker(policy);
   for (let failure = 0; failure < 100; failure++) breaker.noteFailure(undefined, failure, failure);
   expect(breaker.stateAt(100)).toBe('closed');
@@ -79,7 +79,7 @@ test('a failed trial opens it for twice as long, up to the maximum', () => {
   expect(openTimes).toEqual([200, 350, 350, 350]);
 });
 
-test('a trial that came to nothing is given again', () => {
+test('a trial without a result is repeated', () => {
   const breaker = opened(0);
   breaker.noteDispatch(100);
   breaker.noteNothing(100);
@@ -123,7 +123,7 @@ test('opening again soon after it closed lasts longer, long after it does not', 
   expect(breaker.halfOpenAt).toBe(500 + policy.openMsMax + policy.openMs);
 });
 
-test('an operator may close it at any time, and its past is forgotten', () => {
+test('an operator may close it at any time, and its counts are reset', () => {
   const breaker = opened(0);
   breaker.close(10);
   breaker.noteFailure(0, 11, 11);
@@ -131,7 +131,7 @@ test('an operator may close it at any time, and its past is forgotten', () => {
   expect(breaker.stateAt(11)).toBe('closed');
 });
 
-test('whatever happens, an open one is half-open within the maximum, and at most one trial is out', () => {
+test('whatever happens, an open one is half-open within the maximum, and at most one trial is in flight', () => {
   const step = fc.constantFrom('success', 'failure', 'nothing', 'dispatch', 'wait');
   fc.assert(
     fc.property(fc.array(step, { maxLength: 200 }), (steps) => {

@@ -1,19 +1,19 @@
 /**
- * Whether one instance is trusted with work: closed, open after it failed where others did not, half-open when it may
- * show with one batch that it is well again. Pure: times come in as arguments.
+ * Whether one instance gets work: closed, open after it failed where others did not, half-open when one batch may show
+ * that it works again. Pure: times come in as arguments.
  */
 import { FailureTally } from './failure-tally.ts';
 
 export type BreakerState = 'closed' | 'open' | 'half-open';
 
 export interface BreakerPolicy {
-  /** So many failures in a row open it. */
+  /** This many failures in a row open it. */
   readonly consecutiveMax: number;
-  /** So does this share of its recent batches. */
+  /** So does this share of failures among its recent batches. */
   readonly failureShareMax: number;
-  /** The share of fewer recent batches than this says nothing. */
+  /** The failure share counts only from this many recent batches on. */
   readonly batchesMin: number;
-  /** What is recent: a batch counts half after this time. */
+  /** Half-life of a batch in the counts of recent batches. */
   readonly halfLifeMs: number;
   /**
    * Only an instance that fails more than this many times as often as its peers is to blame: requests that fail
@@ -45,7 +45,7 @@ export class CircuitBreaker {
   #openedAt = never;
   #closedAt = never;
   #openMs = 0;
-  /** A batch is out that shows whether the instance is well again. */
+  /** A batch is in flight that shows whether the instance works again. */
   #isProbing: boolean = false;
 
   constructor(policy: BreakerPolicy) {
@@ -57,7 +57,7 @@ export class CircuitBreaker {
     return this.#isClosed;
   }
 
-  /** When it is half-open; -Infinity for a closed one. */
+  /** When it becomes half-open; -Infinity for a closed one. */
   get halfOpenAt(): number {
     return this.#isClosed ? never : this.#openedAt + this.#openMs;
   }
@@ -67,7 +67,7 @@ export class CircuitBreaker {
     return nowMs < this.halfOpenAt ? 'open' : 'half-open';
   }
 
-  /** Closed, or half-open and not on probation yet. */
+  /** Closed, or half-open with no trial batch in flight. */
   takesWorkAt(nowMs: number): boolean {
     return this.#isClosed || (!this.#isProbing && nowMs >= this.halfOpenAt);
   }
@@ -83,7 +83,7 @@ export class CircuitBreaker {
     if (!this.#isClosed && !this.#isStale(dispatchedAt)) this.close(nowMs);
   }
 
-  /** `peersFailureShare`: of the recent batches of other instances of the model; undefined when they ran none. */
+  /** `peersFailureShare`: failure share of the model's other instances lately; undefined when they ran nothing. */
   noteFailure(peersFailureShare: number | undefined, dispatchedAt: number, nowMs: number): void {
     this.tally.note(true, nowMs);
     this.#failuresInRow += 1;
@@ -99,7 +99,7 @@ export class CircuitBreaker {
     if (!this.#isStale(dispatchedAt)) this.#isProbing = false;
   }
 
-  /** Trusts the instance again, from a clean slate. */
+  /** Closes the breaker and resets its counts. */
   close(nowMs: number): void {
     this.#failuresInRow = 0;
     this.tally.clear();
@@ -109,7 +109,7 @@ export class CircuitBreaker {
     this.#closedAt = nowMs;
   }
 
-  /** What it was given before it opened says nothing of how it is now. */
+  /** Batches dispatched before it opened say nothing about its state now. */
   #isStale(dispatchedAt: number): boolean {
     return !this.#isClosed && dispatchedAt < this.#openedAt;
   }

@@ -1,5 +1,5 @@
-/** How many batches an instance ended lately and how many of them failed; both fade with the same half-life. */
-/** How often a half-life is worth a calculation. */
+/** Counts recent batches of an instance and how many of them failed; both decay with the same half-life. */
+/** Minimum part of a half-life before the counts are decayed again. */
 const fadingsMax = 256;
 
 export class FailureTally {
@@ -40,7 +40,7 @@ export class FailureTally {
       this.#countedAt = nowMs;
       return;
     }
-    // It is looked at for every batch; what has hardly faded since is left as it is.
+    // Called for every batch; counts that have hardly decayed are left as they are.
     if (elapsedMs * fadingsMax < this.#halfLifeMs) return;
     const kept = 2 ** (-elapsedMs / this.#halfLifeMs);
     this.#batches *= kept;

@@ -5,10 +5,10 @@ import type { InstanceEntry } from './instance-entry.ts';
 const failuresMin = 1 / 16;
 
 /**
- * Who gets the next batch of a model for which something waits; undefined when nobody may have it now.
+ * Chooses the instance that gets the next batch of a model; undefined when none may have it now.
  *
- * An instance whose breaker is open gets nothing while another one is trusted, be that one busy: otherwise the load
- * would bring the work back to it. When none is trusted, all get work: a model is never turned off for its failures.
+ * An instance whose breaker is open gets nothing while another one is closed, even if that one is busy: otherwise load
+ * would bring the work back to it. When all are open, all get work: a model is never turned off for its failures.
  * Where a latency target limits the instances in use, the first ones in order of arrival are used. While suspects of a
  * concurrent model may be next, only workers that run nothing are given its work.
  */
@@ -39,23 +39,23 @@ export function hasRoom(model: ModelEntry, priority: number): boolean {
 }
 
 /**
- * A suspect has to be alone on its worker from its beginning, and which request leads the next batch shows only when it
- * is taken: so nothing of its model joins what runs until no suspect waits at the level that is next.
+ * A suspect has to be alone on its worker from the start, and which request leads the next batch is known only when it
+ * is taken: so nothing of its model joins a running worker until no suspect waits at the level that is next.
  */
 function canBegin({ worker, model }: InstanceEntry): boolean {
   if (!worker.hasCredit) return false;
   return worker.outstanding.length === 0 || !model.policy.isConcurrent || !model.queue.isSuspectNext;
 }
 
-/** Closed, and on a worker that takes work at all. */
+/** Closed, and on a worker that accepts work. */
 function isTrusted({ breaker, worker }: InstanceEntry): boolean {
   return breaker.isClosed && worker.batchesMax > 0 && !worker.isCondemned;
 }
 
 /**
- * The one that is through with its work soonest; of those that know no times, or have nothing to do, the one with the
- * fewest batches. Then one that is kept for urgent requests, since others can do what it may not; then the one with the
- * fewest recent failures, the one idle for longest, the lowest id.
+ * The one that finishes its work soonest; without measured times, or without work, the one with the fewest batches.
+ * Then one that is reserved for urgent requests, since others can run what it may not; then the one with the fewest
+ * recent failures, the one idle for longest, the lowest id.
  */
 function isBetter(instance: InstanceEntry, best: InstanceEntry, nowMs: number): boolean {
   const { worker } = instance;

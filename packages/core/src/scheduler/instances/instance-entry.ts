@@ -3,7 +3,7 @@ import { type BreakerPolicy, CircuitBreaker } from './circuit-breaker.ts';
 import { RunSpeed } from './run-speed.ts';
 import type { WorkerEntry } from './worker-entry.ts';
 
-/** What was learned of a model on a worker. It outlives the worker: the next one in its place has the same device. */
+/** What was measured of a model on a worker. It outlives the worker: its replacement has the same device. */
 export class InstanceRecord {
   readonly breaker: CircuitBreaker;
   readonly speed = new RunSpeed();
@@ -19,11 +19,11 @@ export class InstanceEntry {
   readonly model: ModelEntry;
   readonly breaker: CircuitBreaker;
   readonly speed: RunSpeed;
-  /** It takes requests of this priority level, from 1, and more urgent ones only; Infinity: all. */
+  /** It accepts only requests of this priority level, from 1, and more urgent ones; Infinity: all. */
   priorityMax: number;
   /** What it adds to the throughput of its model; 0 until it was measured. */
   rowsPerMs = 0;
-  /** Until the worker or the model is gone, or the worker says that it serves the model no more. */
+  /** Until the worker or the model is removed, or the worker says that it no longer serves the model. */
   isServing: boolean = true;
 
   constructor(worker: WorkerEntry, model: ModelEntry, record: InstanceRecord, priorityMax: number) {
@@ -39,12 +39,14 @@ export class InstanceEntry {
     return level < this.priorityMax;
   }
 
-  /** Milliseconds that a batch of so many rows is expected to run here; what is not known here is known of its peers. */
+  /**
+   * Expected run time in milliseconds of a batch of this many rows; what was not measured here is taken from its peers.
+   */
   expectedMs(rows: number): number {
     return this.speed.isKnown ? this.speed.runMs(rows) : this.model.speed.runMs(rows);
   }
 
-  /** Of the recent batches of the other instances of its model; undefined when they ran none. */
+  /** Failure share of the recent batches of the model's other instances; undefined when they ran none. */
   peersFailureShare(nowMs: number): number | undefined {
     let batches = 0;
     let failures = 0;

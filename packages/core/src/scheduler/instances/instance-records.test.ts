@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { defaultBreakerPolicy } from './circuit-breaker.ts';
 import { InstanceRecords } from './instance-records.ts';
 
-test('the successor of a worker under the same id inherits what was learned of each model', () => {
+test('the replacement of a worker under the same id inherits the records of each model', () => {
   const records = new InstanceRecords(defaultBreakerPolicy, 10);
   const record = records.recordOf(7, 'mlp:1');
   expect(records.recordOf(7, 'mlp:1')).toBe(record);
@@ -27,7 +27,7 @@ test('of a worker that holds other models too, those are remembered', () => {
   expect(records.recordOf(7, 'cnn:1')).toBe(other);
 });
 
-test('records are bounded: the worker first heard of is forgotten first', () => {
+test('records are bounded: the oldest worker is dropped first', () => {
   const records = new InstanceRecords(defaultBreakerPolicy, 2);
   const first = records.recordOf(1, 'm');
   const second = records.recordOf(2, 'm');

@@ -2,7 +2,9 @@ import type { ModelKey, WorkerId } from '../../events.ts';
 import type { BreakerPolicy } from './circuit-breaker.ts';
 import { InstanceRecord } from './instance-entry.ts';
 
-/** The records by worker and model. Those of at most `workersMax` workers are kept; the one first heard of goes first. */
+/**
+ * The records by worker and model. Those of at most `workersMax` workers are kept; the oldest worker is dropped first.
+ */
 export class InstanceRecords {
   readonly #policy: BreakerPolicy;
   readonly #workersMax: number;
@@ -27,10 +29,10 @@ export class InstanceRecords {
     return record;
   }
 
-  /** The model is gone for good; another one under its key is not to blame for it. */
+  /** The model is removed for good; another one under its key starts with no record. */
   forgetModel(model: ModelKey): void {
     for (const [worker, records] of this.#byWorker) {
-      // Workers that held nothing else went with it: they would be looked through at every removal to come.
+      // Workers without another record are removed with it: every later removal would iterate over them.
       if (records.delete(model) && records.size === 0) this.#byWorker.delete(worker);
     }
   }

@@ -13,25 +13,25 @@ function openedAt(nowMs: number, worker: number): InstanceEntry {
   return instance;
 }
 
-test('it names the instances that are to get a trial, and then looks for the next one', () => {
+test('it returns the instances that are due for a trial, and then the time of the next check', () => {
   const { openMs } = defaultBreakerPolicy;
   const clock = new ProbationClock();
-  expect(clock.lookAt).toBe(Infinity);
+  expect(clock.checkAt).toBe(Infinity);
   const [first, second] = [openedAt(10, 1), openedAt(50, 2)];
   clock.note(first);
   clock.note(second);
   const workers = [first.worker, second.worker];
-  expect(clock.lookAt).toBe(10 + openMs);
+  expect(clock.checkAt).toBe(10 + openMs);
   expect(clock.due(workers, 9 + openMs)).toEqual([]);
   expect(clock.due(workers, 10 + openMs)).toEqual([first]);
-  expect(clock.lookAt).toBe(50 + openMs);
+  expect(clock.checkAt).toBe(50 + openMs);
 });
 
-test('one that was closed meanwhile is no matter', () => {
+test('an instance that was closed meanwhile is ignored', () => {
   const clock = new ProbationClock();
   const instance = openedAt(0, 1);
   clock.note(instance);
   instance.breaker.close(5);
   expect(clock.due([instance.worker], 10_000)).toEqual([]);
-  expect(clock.lookAt).toBe(Infinity);
+  expect(clock.checkAt).toBe(Infinity);
 });

@@ -2,27 +2,27 @@ import type { InstanceEntry } from './instance-entry.ts';
 import type { WorkerEntry } from './worker-entry.ts';
 
 /**
- * When to look for an instance that has been out for long enough to get a trial. Like the run clock it keeps only a
- * time before which there can be none: breakers open seldom.
+ * When to check for an instance whose breaker has been open long enough for a trial. Like the run clock it keeps only a
+ * time before which there can be none: breakers open rarely.
  */
 export class ProbationClock {
-  #lookAt = Number.POSITIVE_INFINITY;
+  #checkAt = Number.POSITIVE_INFINITY;
 
   /** No breaker becomes half-open before this. */
-  get lookAt(): number {
-    return this.#lookAt;
+  get checkAt(): number {
+    return this.#checkAt;
   }
 
-  /** To be called when a breaker may have opened, or an instance with an open one came. */
+  /** Call it when a breaker may have opened, or an instance with an open one was added. */
   note({ breaker }: InstanceEntry): void {
-    if (!breaker.isClosed && breaker.halfOpenAt < this.#lookAt) this.#lookAt = breaker.halfOpenAt;
+    if (!breaker.isClosed && breaker.halfOpenAt < this.#checkAt) this.#checkAt = breaker.halfOpenAt;
   }
 
-  /** The instances whose time has come. */
+  /** The instances whose breaker is half-open now. */
   due(workers: Iterable<WorkerEntry>, nowMs: number): readonly InstanceEntry[] {
-    if (nowMs < this.#lookAt) return none;
+    if (nowMs < this.#checkAt) return none;
     const found: InstanceEntry[] = [];
-    this.#lookAt = Number.POSITIVE_INFINITY;
+    this.#checkAt = Number.POSITIVE_INFINITY;
     for (const { instances } of workers) {
       for (const instance of instances) {
         if (instance.breaker.isClosed) continue;

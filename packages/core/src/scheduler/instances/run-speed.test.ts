@@ -45,7 +45,7 @@ test('a first run that took a thousand times as long is forgotten after twenty m
   expect(speed.runMs(1)).toBeLessThan(20);
 });
 
-test('runs that really take a thousand times as long are believed after some twenty', () => {
+test('runs that really take a thousand times as long are the expectation after some twenty', () => {
   const speed = measured(...Array.from({ length: 20 }, () => [1, 2] as const));
   for (let run = 0; run < 30; run++) speed.note(1, 2000);
   expect(speed.runMs(1)).toBeGreaterThan(1000);

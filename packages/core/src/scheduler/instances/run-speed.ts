@@ -1,21 +1,21 @@
 /**
- * How long runs of one model on one worker take by their rows, as measured lately: the straight line that fits the
- * runs best, each newer run counting more than the one before it. Most engines are such lines: something for the run
- * itself, something for every row.
+ * How long runs of one model on one worker take, by their rows, as measured lately: a straight line fitted to the runs,
+ * each newer run with more weight than the one before it. Most engines behave like that: a constant for the run and
+ * a constant for every row.
  */
 
-/** What a run still counts for after the next one; about the last ten runs matter. */
+/** Weight factor of a run after each newer one; about the last ten runs matter. */
 const keptShare = 0.9;
 
 /**
- * A run further than this factor from what was expected is a surprise: a collection of garbage, a page fault, a first
- * run, a request unlike all others. One that took longer counts as this much longer, so that it takes several in a row
- * to be believed; after one that was quicker by as much, what is remembered fades faster.
+ * A run further than this factor from the expectation is an outlier: a garbage collection, a page fault, a first
+ * run, an unusual request. A slower one counts as this much slower only, so that it takes several in a row
+ * to change the expectation; after one that was faster by as much, old runs lose weight faster.
  */
 const surpriseFactor = 8;
 const keptShareAfterSurprise = 0.5;
 
-/** When the rows of the runs differ less than this from their mean, relatively, they say nothing of a slope. */
+/** When the rows of the runs differ less than this from their mean, relatively, no slope can be computed. */
 const spreadMin = 0.1;
 
 export class RunSpeed {
@@ -40,18 +40,18 @@ export class RunSpeed {
     this.#rowsTimesMs = this.#rowsTimesMs * kept + rows * ms;
   }
 
-  /** Milliseconds that a run of so many rows takes; 0 before the first was measured. */
+  /** Expected milliseconds of a run of this many rows; 0 before the first was measured. */
   runMs(rows: number): number {
     if (this.#weight === 0) return 0;
     const meanRows = this.#rows / this.#weight;
     const meanMs = this.#ms / this.#weight;
     const variance = this.#rowsTimesRows / this.#weight - meanRows * meanRows;
     if (variance < (spreadMin * meanRows) ** 2) {
-      // All runs were alike: a smaller one is not known to be quicker, and a larger one at worst in proportion slower.
+      // All runs had the same rows: a smaller one is assumed no faster, a larger one slower in proportion at worst.
       return rows <= meanRows ? meanMs : (meanMs * rows) / meanRows;
     }
     const covariance = this.#rowsTimesMs / this.#weight - meanRows * meanMs;
-    // More rows never take less time, and no rows never less than none.
+    // More rows never take less time, and the constant is never negative.
     const slope = Math.min(Math.max(covariance / variance, 0), meanMs / meanRows);
     return meanMs + slope * (rows - meanRows);
   }

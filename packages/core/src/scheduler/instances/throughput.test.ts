@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { instanceOf, modelWith } from '../testing/entries.ts';
 import { Throughput } from './throughput.ts';
 
-test('it is what the measured instances do, and the others are taken to be like them', () => {
+test('it is the sum of the measured instances, and the others count as average', () => {
   const model = modelWith();
   const [first, second, third] = [instanceOf(model, 1), instanceOf(model, 2), instanceOf(model, 3)];
   const throughput = new Throughput();
@@ -21,7 +21,7 @@ test('it is what the measured instances do, and the others are taken to be like 
   expect(throughput.rowsPerMs).toBe(0);
 });
 
-test('a newer measurement takes the place of the older one', () => {
+test('a newer measurement replaces the older one', () => {
   const instance = instanceOf(modelWith(), 1);
   const throughput = new Throughput();
   throughput.add(instance);

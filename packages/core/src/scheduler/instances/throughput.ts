@@ -1,6 +1,6 @@
 import type { InstanceEntry } from './instance-entry.ts';
 
-/** What the instances of a model do together in a millisecond, kept up to date so that asking costs nothing. */
+/** The total throughput of a model's instances per millisecond, kept up to date so that reading it is free. */
 export class Throughput {
   #rowsPerMs = 0;
   #measuredCount = 0;
@@ -14,11 +14,11 @@ export class Throughput {
   remove(instance: InstanceEntry): void {
     this.#instanceCount -= 1;
     this.#count(instance, -1);
-    // Rounding adds up over millions of batches; when nobody is left it is over.
+    // Rounding errors add up over millions of batches; they are reset when no instance is left.
     if (this.#measuredCount === 0) this.#rowsPerMs = 0;
   }
 
-  /** An instance ran a batch. `rows`: what its batches have when there is enough to do. */
+  /** An instance ran a batch. `rows`: the size of its batches under load. */
   measure(instance: InstanceEntry, rows: number): void {
     const runMs = instance.speed.runMs(rows);
     if (!(runMs > 0)) return;
@@ -27,7 +27,7 @@ export class Throughput {
     this.#count(instance, 1);
   }
 
-  /** Of all instances, those not measured yet being like the others; 0 when none was. */
+  /** Of all instances; those not measured yet count like the average of the others; 0 when none was. */
   get rowsPerMs(): number {
     return this.#measuredCount === 0 ? 0 : (this.#rowsPerMs * this.#instanceCount) / this.#measuredCount;
   }

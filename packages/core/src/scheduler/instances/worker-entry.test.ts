@@ -58,7 +58,7 @@ test('what ran too long is blamed for the kill, not what is older nor what ran b
   expect(partsOf(worker)).toEqual(['innocent', 'suspect', 'innocent']);
 });
 
-test('what ran too long with nothing beside it at any time has no excuse; with something, it is only suspect', () => {
+test('a batch that ran too long alone is to blame; one that ran beside others is only suspect', () => {
   const alone = workerWith();
   alone.begin(0);
   alone.worker.condemn(100);
@@ -77,7 +77,7 @@ test('what ran too long with nothing beside it at any time has no excuse; with s
   expect(partsOf(inTurn.worker)).toEqual(['overdue', 'innocent']);
 });
 
-test('of a worker that died by itself all that ran is suspect', () => {
+test('when a worker died by itself, everything that ran is suspect', () => {
   const { worker, begin } = workerWith();
   begin(0);
   begin(10);
@@ -89,7 +89,7 @@ test('of a worker that died by itself all that ran is suspect', () => {
   expect(partsOf(inTurn.worker)).toEqual(['suspect', 'innocent']);
 });
 
-test('nobody is refused for a death that may be the doing of another, in the same batch or beside it', () => {
+test('nobody is refused for a death that another may have caused, in the same batch or beside it', () => {
   const policy = { ...defaultRetryPolicy, deathsMax: 1 };
   const codeOf = (batch: Batch) => {
     const [entry] = batch.entries;

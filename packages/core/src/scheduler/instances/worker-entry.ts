@@ -3,23 +3,25 @@ import type { WorkerId } from '../../events.ts';
 import type { Batch } from '../batches/batch.ts';
 import type { InstanceEntry } from './instance-entry.ts';
 
-/** What the scheduler knows of one worker: what it serves, what it holds and how long that has run. */
+/** The scheduler's state of one worker: what it serves, which batches it holds and how long they have run. */
 export class WorkerEntry {
   readonly worker: WorkerId;
   readonly instances: InstanceEntry[] = [];
-  /** In the order of dispatch; the first one is running, of concurrent ones all are. */
+  /** In order of dispatch; the first one is running, of concurrent ones all are. */
   readonly outstanding: Batch[] = [];
-  /** What they are expected to run, together. */
+  /** Their total expected run time. */
   #expectedMs = 0;
   batchesMax = 0;
   /** Kept equal to `isFree()` by the worker table, which counts the free ones. */
   hasCredit: boolean = false;
   idleSince: number;
-  /** When the first of what runs has run too long; Infinity when nothing runs. */
+  /** When the first running batch reaches its run limit; Infinity when nothing runs. */
   runLimitAt = Number.POSITIVE_INFINITY;
-  /** What it runs may be poison: alone with it, the worker's death would tell. */
+  /**
+   * A suspected poison request runs on it alone, so that the worker's death would be conclusive: it gets nothing else.
+   */
   isQuarantined: boolean = false;
-  /** The kill was asked for: it gets nothing more, whatever it still answers. */
+  /** A kill was requested: it gets nothing more, whatever it still answers. */
   isCondemned: boolean = false;
 
   constructor(worker: WorkerId, nowMs: number) {
@@ -44,7 +46,7 @@ export class WorkerEntry {
     const index = this.outstanding.indexOf(batch);
     assert(index >= 0, 'a batch ends on the worker that holds it');
     this.outstanding.splice(index, 1);
-    // Sums of fractions may fall short of their parts.
+    // Sums of fractions may be smaller than their parts.
     this.#expectedMs = this.outstanding.length === 0 ? 0 : Math.max(0, this.#expectedMs - batch.expectedMs);
     if (this.isQuarantined) this.isQuarantined = this.outstanding.some((other) => other.isSuspect);
     if (batch.runLimitAt === this.runLimitAt) this.#resetRunLimit();
@@ -61,7 +63,7 @@ export class WorkerEntry {
 
   /**
    * How long it will be busy with what it holds, as far as is known. A run that is late already is expected to be late
-   * for as long again, so that one that hangs is the last to get more.
+   * for as long again, so that a hanging one is the last to get more.
    */
   busyMs(nowMs: number): number {
     const running = this.outstanding[0];
@@ -76,7 +78,7 @@ export class WorkerEntry {
     return batch.startedAt === Number.POSITIVE_INFINITY ? 0 : nowMs - batch.startedAt;
   }
 
-  /** Something took too long: the worker gets nothing more. Returns what did, the oldest of several. */
+  /** A run is over its limit: the worker gets nothing more. Returns the batch, the oldest of several. */
   condemn(nowMs: number): Batch {
     const overdue = this.outstanding.filter((batch) => batch.runLimitAt <= nowMs);
     const [first] = overdue;

@@ -5,7 +5,7 @@ import { InstanceEntry } from './instance-entry.ts';
 import type { InstanceRecords } from './instance-records.ts';
 import { WorkerEntry } from './worker-entry.ts';
 
-/** The workers that are alive, who of them serves what, and how many could take a batch. */
+/** The live workers, which models they serve, and how many could take a batch. */
 export class WorkerTable {
   readonly #records: InstanceRecords;
   readonly #workersMax: number;
@@ -34,17 +34,17 @@ export class WorkerTable {
     return this.#workers.get(worker);
   }
 
-  /** The worker's entry, made at the first word of it. */
+  /** The worker's entry, created when it is first mentioned. */
   entryOf(worker: WorkerId, nowMs: number): WorkerEntry {
     const known = this.#workers.get(worker);
     if (known !== undefined) return known;
-    assert(this.#workers.size < this.#workersMax, 'no more workers than workersMax');
+    assert(this.#workers.size < this.#workersMax, 'the number of workers is at most workersMax');
     const entry = new WorkerEntry(worker, nowMs);
     this.#workers.set(worker, entry);
     return entry;
   }
 
-  /** Said again, it changes which requests the worker takes. */
+  /** Repeated, it changes which requests the worker accepts. */
   serve(worker: WorkerEntry, model: ModelEntry, priorityMax: number): InstanceEntry {
     const known = takeInstance(worker, model);
     if (known !== undefined) {
@@ -74,7 +74,7 @@ export class WorkerTable {
     noteReserved(model);
   }
 
-  /** To be called after whatever may change a worker's room; true when it has room and had none. */
+  /** Call it after anything that may change a worker's room; true when it has room and had none. */
   refresh(worker: WorkerEntry): boolean {
     const isFree = worker.isFree();
     if (isFree === worker.hasCredit) return false;

@@ -8,31 +8,31 @@ import { Throughput } from '../instances/throughput.ts';
 import { WaitingRequests } from '../queues/waiting-requests.ts';
 import { ModelShare } from './model-share.ts';
 
-/** A model version: its policy, its queue, and who serves it. */
+/** A model version: its policy, its queue, and the instances that serve it. */
 export class ModelEntry {
   readonly key: ModelKey;
   readonly queue: WaitingRequests;
   readonly answerOrder = new AnswerOrder();
   readonly share: ModelShare;
   readonly instances: InstanceEntry[] = [];
-  /** Some of its instances take urgent requests only. */
+  /** Some of its instances accept urgent requests only. */
   hasReserved: boolean = false;
-  /** Of all instances together. */
+  /** Throughput of all instances together. */
   readonly speed = new RunSpeed();
   readonly throughput = new Throughput();
   /** Chooses rows and instances where the policy names a latency target. */
   adaptive: AdaptiveBatching | undefined = undefined;
-  /** Batches of it that workers hold. */
+  /** Batches of it in flight. */
   batchCount = 0;
   /** Rows in them. */
   outstandingRows = 0;
-  /** Nothing waits for it any more; the entry lives on until its last batch has come back. */
+  /** It was removed; the entry stays until its last batch has ended. */
   isRemoved: boolean = false;
-  /** It gets no new requests; what waits and runs is finished. */
+  /** It gets no new requests; queued and running ones are finished. */
   isRetired: boolean = false;
-  /** It is among those the next pump looks at. */
+  /** The next pump checks it. */
   isCandidate: boolean = false;
-  /** Its next batch is held back until then, as its policy asks; Infinity: none is. */
+  /** Its next batch is held back until then, by its policy; Infinity: none is. */
   heldUntil = Number.POSITIVE_INFINITY;
   #policy: ModelPolicy;
 
@@ -48,7 +48,7 @@ export class ModelEntry {
     return this.#policy;
   }
 
-  /** From here on; requests that came before keep the order of their answers. */
+  /** Applies from now on; requests that arrived before keep the order of their answers. */
   setPolicy(policy: ModelPolicy): void {
     const { latencyTargetMs, rowsMax } = this.#policy;
     this.#policy = policy;

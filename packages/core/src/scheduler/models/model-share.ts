@@ -1,11 +1,11 @@
 /**
- * Deficit round robin between models that want the same workers. What a model uses up is the time that workers spend on
- * it, since a row of one model may cost a thousand times that of another. A batch's time is known only afterwards: it is
- * charged by what the model's rows took before, and set right when the batch has ended.
+ * Deficit round robin between models that want the same workers. The cost of a batch is the worker time it takes, since
+ * a row of one model may cost a thousand times that of another. The time is known only afterwards: a batch is charged
+ * by what the model's rows took before, and corrected when it has ended.
  */
 export class ModelShare {
   weight: number;
-  /** Milliseconds of worker time it may use before the others have theirs; below 0 it waits for the next rounds. */
+  /** Milliseconds of worker time it may use before the others get theirs; below 0 it waits for the next rounds. */
   balanceMs = 0;
   #rowMs = 0;
   #isContended: boolean = false;
@@ -18,7 +18,7 @@ export class ModelShare {
     return this.balanceMs >= 0;
   }
 
-  /** Rounds that bring it into credit; 0 when it is. */
+  /** Rounds until its balance is positive; 0 when it is. */
   roundsToCredit(quantumMs: number): number {
     return Math.max(0, Math.ceil(-this.balanceMs / (quantumMs * this.weight)));
   }
@@ -28,15 +28,15 @@ export class ModelShare {
   }
 
   /**
-   * Whether the next batch is one that others would have liked to go before. One that nobody else wanted the worker for
-   * costs nothing, and what is owed from before is forgiven.
+   * Whether other models want the worker that the next batch is dispatched to. If none does, the batch is free of
+   * charge, and earlier debt is cancelled.
    */
   setContended(isContended: boolean): void {
     this.#isContended = isContended;
     if (!isContended && this.balanceMs < 0) this.balanceMs = 0;
   }
 
-  /** Charges a batch that is about to run; returns what for: `free` when for nothing. */
+  /** Charges a batch that is about to run; returns the charge, or `free`. */
   charge(rows: number): number {
     if (!this.#isContended) return free;
     const chargedMs = rows * this.#rowMs;
@@ -53,5 +53,5 @@ export class ModelShare {
 
 const free = -1;
 
-/** How much the newest batch counts in what a row is taken to cost. */
+/** Weight of the newest batch in the estimated cost of a row. */
 const learningRate = 0.125;

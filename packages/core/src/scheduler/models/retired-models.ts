@@ -2,7 +2,7 @@ import type { ModelKey } from '../../events.ts';
 import type { ActionList } from '../action-list.ts';
 import type { ModelEntry } from './model-entry.ts';
 
-/** Models that get no new requests and still have work; each is told of once, when it has none left. */
+/** Models that get no new requests and still have work; each is reported once, when it has none left. */
 export class RetiredModels {
   #models: ModelEntry[] = [];
 
@@ -10,18 +10,18 @@ export class RetiredModels {
   add(model: ModelEntry): boolean {
     if (model.isRetired) return false;
     model.isRetired = true;
-    // It may still be listed from before it was taken back.
+    // It may still be listed from before it was reinstated.
     if (!this.#models.includes(model)) this.#models.push(model);
     return true;
   }
 
   /**
-   * `takeKnown`: the model that is known by a key now. A model that was removed and added anew has two entries, the old one with the batches
-   * that were in flight then: the key is idle when neither has work.
+   * `takeKnown`: the current model of a key. A model that was removed and added again has two entries, the old one with
+   * the batches that were in flight then: the key is idle when neither has work.
    */
   tellIdle(actions: ActionList, takeKnown: (key: ModelKey) => ModelEntry | undefined): void {
     if (this.#models.length === 0) return;
-    // Those that are not retired any more were added anew in the meantime.
+    // Those that are not retired any more were added again in the meantime.
     const retired = this.#models.filter((model) => model.isRetired);
     const busy = new Set<ModelKey>();
     for (const model of retired) {

@@ -1,4 +1,4 @@
-/** Whether a request may wait. Asked of every request, so it is nothing but comparisons: refusals.ts has the words. */
+/** Whether a request may wait. Called for every request, so it only compares; refusals.ts has the messages. */
 import type { ArrivedRequest } from '../../events.ts';
 import { hasRoom } from '../instances/instance-choice.ts';
 import type { ModelEntry } from '../models/model-entry.ts';
@@ -19,7 +19,7 @@ import type { SchedulerConfig } from '../scheduler-config.ts';
 import type { CallerCount } from './caller-counts.ts';
 import { waitRefusal } from './wait-estimate.ts';
 
-/** What waits in all queues together. */
+/** Waiting requests and bytes of all queues together. */
 interface WaitingTotals {
   readonly requestCount: number;
   readonly byteCount: number;
@@ -28,7 +28,7 @@ interface WaitingTotals {
 export interface AdmissionParts {
   readonly totals: WaitingTotals;
   readonly config: SchedulerConfig;
-  /** Frees places and workers that only nobody has looked at yet. */
+  /** Expires requests and dispatches batches that are due, before a request is refused. */
   readonly makeRoom: (nowMs: number) => void;
 }
 
@@ -43,7 +43,7 @@ export class Admission {
     this.#makeRoom = makeRoom;
   }
 
-  /** Why the request cannot be taken; undefined: it can. `level` counts from 0. */
+  /** Why the request is refused; undefined: it is admitted. `level` counts from 0. */
   refusalOf(
     arrived: ArrivedRequest,
     model: ModelEntry,
@@ -54,7 +54,7 @@ export class Admission {
     const hopeless = this.#hopelessRefusal(arrived, model, nowMs);
     if (hopeless !== undefined) return hopeless;
     if (this.#refusalNow(arrived, model, level, caller, nowMs) === undefined) return undefined;
-    // Full, or too long a wait, means that time has freed no place and no worker can take more: a burst within one
+    // It is full, or the wait too long, only if expiring and dispatching do not help: a burst within one
     // turn may be larger than a queue while workers are idle.
     this.#makeRoom(nowMs);
     const refusal = this.#refusalNow(arrived, model, level, caller, nowMs);
@@ -71,7 +71,7 @@ export class Admission {
     return this.#fullRefusal(arrived, model, level, caller) ?? waitRefusal(arrived, model, nowMs);
   }
 
-  /** Refuses a request that no free place could help; undefined when it may wait, if there is room. */
+  /** Refuses a request that could not wait even in an empty queue; undefined when it may wait, if there is room. */
   #hopelessRefusal(arrived: ArrivedRequest, model: ModelEntry, nowMs: number): Refusal | undefined {
     const { rowsMax, queueBytesMax } = model.policy;
     const { waitingBytesMax } = this.#config;
@@ -81,7 +81,7 @@ export class Admission {
     if (bytes > queueBytesMax || bytes > waitingBytesMax) {
       return tooManyBytesRefusal(arrived, Math.min(queueBytesMax, waitingBytesMax), model);
     }
-    if (arrived.deadlineAt <= nowMs) return expiredRefusal('before the request came');
+    if (arrived.deadlineAt <= nowMs) return expiredRefusal('before the request arrived');
     return undefined;
   }
 

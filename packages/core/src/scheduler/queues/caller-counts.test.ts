@@ -10,7 +10,7 @@ test('a caller is one entry, whatever other callers do in between', () => {
   expect(callers.entryOf('a')).toBe(first);
 });
 
-test('callers for whom nothing waits are forgotten when there are too many, those who wait never', () => {
+test('callers with nothing waiting are forgotten when there are too many, others never', () => {
   const callers = new CallerCounts();
   const waiting = callers.entryOf('patient');
   waiting.waitingRequests = 3;

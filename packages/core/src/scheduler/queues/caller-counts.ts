@@ -1,6 +1,8 @@
 import { copyOfText } from '@millrace/protocol';
 
-/** How much of each caller waits, over all models. A caller's entry is found once a request; what changes it holds it. */
+/**
+ * How much of each caller waits, over all models. A caller's entry is looked up once per request and referenced then.
+ */
 export class CallerCount {
   readonly name: string;
   waitingRequests = 0;
@@ -11,7 +13,7 @@ export class CallerCount {
 }
 
 /**
- * Those for whom nothing waits stay until there are too many of them: a caller mostly comes again, and a table whose
+ * Callers with nothing waiting stay until there are too many of them: most callers come again, and a table whose
  * entries come and go with every request would be rebuilt all the time.
  */
 export const idleCallersMax = 4096;
@@ -19,7 +21,7 @@ export const idleCallersMax = 4096;
 export class CallerCounts {
   readonly #callers = new Map<string, CallerCount>();
   #sweepAt = idleCallersMax;
-  /** Requests of one connection come in a row. */
+  /** Requests of one connection arrive in a row. */
   #last = new CallerCount('');
 
   get count(): number {
@@ -41,7 +43,7 @@ export class CallerCounts {
 
   #sweep(): void {
     for (const [name, entry] of this.#callers) if (entry.waitingRequests === 0) this.#callers.delete(name);
-    // So that many callers who all wait are not swept in vain for each newcomer.
+    // So that a table full of waiting callers is not swept in vain for each new one.
     this.#sweepAt = Math.max(idleCallersMax, 2 * this.#callers.size);
   }
 }

@@ -1,20 +1,20 @@
 import { RequestList } from '../requests/request-list.ts';
 import { CallerTable } from './caller-table.ts';
 
-/** What waits of one caller at one priority level, oldest first. */
+/** The waiting requests of one caller at one priority level, oldest first. */
 export class CallerQueue extends RequestList {
   caller = '';
-  /** Rows it may still send in this round. What is left is kept for the next round, and lost when its queue is empty. */
+  /** Rows it may still send in this round. The rest is kept for the next round, and lost when its queue is empty. */
   deficit = 0;
   previous: CallerQueue = this;
   next: CallerQueue = this;
-  /** The next one in the same bucket of the table that finds it by name. */
+  /** The next one in the same bucket of the caller table. */
   nextInBucket: CallerQueue | undefined = undefined;
 }
 
 /**
- * A request of the largest size is affordable after at most this many rounds, which bounds what finding the next turn
- * costs. With up to 64 rows a batch the quantum is one row, so that as many callers as possible share each batch.
+ * A request of the largest size is affordable after at most this many rounds, which limits the cost of finding the next
+ * turn. With up to 64 rows per batch the quantum is one row, so that as many callers as possible share each batch.
  */
 const roundsMax = 64;
 
@@ -23,35 +23,35 @@ export function quantumFor(rowsMax: number): number {
 }
 
 /**
- * Deficit round robin between the callers that have something waiting: each turn brings a caller `quantum` rows, and it
- * sends what it can afford. A caller joins with its first waiting request and is forgotten with its last one. One that
- * is alone pays nothing.
+ * Deficit round robin between the callers that have something waiting: each turn gives a caller `quantum` rows, and it
+ * sends what it can afford. A caller joins with its first waiting request and is removed with its last one. A caller
+ * that is alone pays nothing.
  */
 export class CallerRing {
   /** Whose turn it is; undefined when nothing waits. */
   current: CallerQueue | undefined = undefined;
   quantum = 1;
   readonly #table = new CallerTable();
-  /** The last queue that left, to be used again: with one caller the ring empties and fills all the time. */
+  /** The last queue that was removed, for reuse: with one caller the ring empties and fills all the time. */
   #spare: CallerQueue | undefined = new CallerQueue();
 
   get callerCount(): number {
     return this.#table.count;
   }
 
-  /** The queue of the caller, who joins if needed: last in the round, or next when its request comes back. */
+  /** The queue of the caller, who joins if needed: last in the round, or next when its request is retried. */
   queueOf(caller: string, isComingBack: boolean): CallerQueue {
     const { current } = this;
     if (current !== undefined && current.caller === caller) return current;
     return (current !== undefined && this.#table.take(caller)) || this.#join(caller, isComingBack);
   }
 
-  /** Rows that wait for the caller. */
+  /** Waiting rows of the caller. */
   rowsOf(caller: string): number {
     return this.#table.take(caller)?.rowCount ?? 0;
   }
 
-  /** To be called when the queue is empty. */
+  /** Call it when the queue is empty. */
   leave(queue: CallerQueue): void {
     this.#table.remove(queue);
     const { previous, next } = queue;
@@ -97,7 +97,7 @@ export class CallerRing {
       this.#begin(queue);
       return queue;
     }
-    // Before the current one is behind all others.
+    // In a ring, before the current one means after all others.
     const previous = isNext ? current : current.previous;
     queue.previous = previous;
     queue.next = previous.next;

@@ -3,8 +3,8 @@ import type { CallerQueue } from './caller-ring.ts';
 const bucketsAtFirst = 16;
 
 /**
- * Finds the queue of a caller by name. Callers come and go with their requests, and a Map of such keys is rebuilt all
- * the time (see RequestTable); buckets that are linked through the queues leave no garbage.
+ * Finds the queue of a caller by name. Callers come and go with their requests, and a Map with such keys is rebuilt all
+ * the time (see RequestTable); buckets linked through the queues leave no garbage.
  */
 export class CallerTable {
   count = 0;

@@ -2,22 +2,22 @@ import type { RequestEntry } from '../requests/request-entry.ts';
 import { RequestList } from '../requests/request-list.ts';
 import { type CallerQueue, CallerRing } from './caller-ring.ts';
 
-/** What waits at one priority level of a model: callers take turns, and those that waited too long come after all. */
+/** The waiting requests at one priority level of a model: callers take turns, those that waited too long come last. */
 export class PriorityLevel {
   readonly ring = new CallerRing();
-  /** Waited longer than their level lets requests wait, and may wait on behind the others. */
+  /** Requests over their queue timeout that may wait on behind the others. */
   readonly delayed = new RequestList();
   requestCount = 0;
   rowCount = 0;
-  /** Those that ran on a worker when it died. */
+  /** Requests that ran on a worker when it died. */
   suspectCount = 0;
 
-  /** Who would lead the next batch, or nearly so: finding out exactly would mean taking it. */
+  /** The request that would lead the next batch, approximately: the exact one is known only by taking it. */
   get head(): RequestEntry | undefined {
     return this.ring.current?.oldest ?? this.delayed.oldest;
   }
 
-  /** Rows of the caller that wait here for their turn. */
+  /** Rows of the caller that wait here. */
   rowsOf(caller: string): number {
     return this.ring.rowsOf(caller);
   }
@@ -43,14 +43,14 @@ export class PriorityLevel {
     if (queue.oldest === undefined) this.ring.leave(queue);
   }
 
-  /** Behind the others of its level, for good. */
+  /** Moves it behind the others of its level, for good. */
   delay(entry: RequestEntry): void {
     this.remove(entry);
     entry.isDelayed = true;
     this.add(entry, false);
   }
 
-  /** All that waits, in no particular order. */
+  /** All waiting requests, in no particular order. */
   addTo(entries: RequestEntry[]): void {
     const first = this.ring.current;
     for (let queue = first; queue !== undefined; ) {

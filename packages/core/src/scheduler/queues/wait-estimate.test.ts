@@ -74,7 +74,7 @@ test('one caller with little waiting is not behind the flood of another', () => 
   expect(waitRefusal({ ...arrived, caller: 'ann' }, model, 0)).toBeUndefined();
 });
 
-test('the time after which to come again is bounded both ways', () => {
+test('the retry delay has a lower and an upper bound', () => {
   const model = served(modelWith(), Infinity);
   expect(retryAfterMs(model)).toBe(retryAfterMsMin);
   queue(model, 100);

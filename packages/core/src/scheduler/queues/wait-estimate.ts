@@ -1,4 +1,7 @@
-/** How long a request that comes now would wait. Estimates are of the optimistic kind: by them requests are refused. */
+/**
+ * Estimates how long a request that arrives now would wait. Estimates are optimistic, because requests are refused by
+ * them.
+ */
 import type { ArrivedRequest } from '../../events.ts';
 import type { ModelEntry } from '../models/model-entry.ts';
 import type { Refusal } from '../requests/refusal.ts';
@@ -6,13 +9,13 @@ import type { Refusal } from '../requests/refusal.ts';
 /** An estimate has to be over a limit by this factor before a request is refused for it. */
 const doubtFactor = 1.25;
 
-/** Callers are not told to come again sooner or later than this. */
+/** Bounds of the retry delay that callers are told. */
 export const retryAfterMsMin = 10;
 export const retryAfterMsMax = 60_000;
 
 /**
- * Milliseconds until a request of this level, counted from 0, begins to run: what is ahead of it by what the instances
- * do. Undefined while no batch of the model has been measured.
+ * Milliseconds until a request of this level, counted from 0, begins to run: the work ahead of it divided by the
+ * throughput of the instances. Undefined while no batch of the model has been measured.
  */
 export function estimatedWaitMs(model: ModelEntry, level: number): number | undefined {
   const rowsPerMs = rowsPerMsFor(model, level);
@@ -20,7 +23,7 @@ export function estimatedWaitMs(model: ModelEntry, level: number): number | unde
   return (model.queue.rowsUpTo(level) + model.outstandingRows) / rowsPerMs;
 }
 
-/** Refuses a request that would wait too long for its deadline or its model; not asked whether an instance has room. */
+/** Refuses a request that would wait too long for its deadline or its model; not called when an instance has room. */
 export function waitRefusal(arrived: ArrivedRequest, model: ModelEntry, nowMs: number): Refusal | undefined {
   const { waitMsMax } = model.policy;
   const remainingMs = arrived.deadlineAt - nowMs;
@@ -39,23 +42,23 @@ function limitedWaitRefusal(
   if (roughMs === undefined || roughMs <= Math.min(waitMsMax, remainingMs) * doubtFactor) return undefined;
   const waitMs = Math.min(roughMs, waitInTurnMs(arrived, model, level));
   if (waitMs > remainingMs * doubtFactor) {
-    const message = `the request would wait about ${Math.ceil(waitMs)} ms for ${model.key}, and its deadline is in ${Math.ceil(remainingMs)} ms; retry after a pause or give it more time`;
+    const message = `the request would wait about ${Math.ceil(waitMs)} ms for ${model.key}, but its deadline is in ${Math.ceil(remainingMs)} ms; retry after a pause or set a later deadline`;
     return { code: 'wait-too-long', message, retryAfterMs: boundedRetryMs(waitMs - remainingMs) };
   }
   if (waitMs > waitMsMax * doubtFactor) {
-    const message = `the request would wait about ${Math.ceil(waitMs)} ms for ${model.key}, which lets requests wait ${waitMsMax} ms; retry after a pause`;
+    const message = `the request would wait about ${Math.ceil(waitMs)} ms for ${model.key}, whose limit is ${waitMsMax} ms; retry after a pause`;
     return { code: 'wait-too-long', message, retryAfterMs: boundedRetryMs(waitMs - waitMsMax) };
   }
   return undefined;
 }
 
-/** When a caller that found no room should come again: half of what waits has then been served. */
+/** When a caller that found the queue full should retry: half of what waits has been served by then. */
 export function retryAfterMs(model: ModelEntry): number | undefined {
   const waitMs = estimatedWaitMs(model, model.queue.levels.length - 1);
   return waitMs === undefined ? undefined : boundedRetryMs(waitMs / 2);
 }
 
-/** Callers take turns, so one with little waiting is not behind all that others have. */
+/** Callers take turns, so a caller with little waiting does not wait for all the work of others. */
 function waitInTurnMs(arrived: ArrivedRequest, model: ModelEntry, level: number): number {
   const { queue } = model;
   const at = queue.levels[level];
@@ -66,7 +69,7 @@ function waitInTurnMs(arrived: ArrivedRequest, model: ModelEntry, level: number)
   return (urgent + inTurn + model.outstandingRows) / rowsPerMsFor(model, level);
 }
 
-/** Instances that are kept for more urgent requests do nothing for this one. */
+/** Instances reserved for more urgent requests do not count for this one. */
 function rowsPerMsFor(model: ModelEntry, level: number): number {
   if (!model.hasReserved) return model.throughput.rowsPerMs;
   let rowsPerMs = 0;

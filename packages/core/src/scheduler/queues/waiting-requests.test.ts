@@ -7,7 +7,7 @@ import { entryOf, modelWith } from '../testing/entries.ts';
 const bounds = { rowsMax: 8, queueRequestsMax: 1000, queueBytesMax: 1000, runMsMax: 1000 };
 const levels = (count: number) => Array.from({ length: count }, () => openQueue);
 
-test('whatever comes, leaves, is delayed and comes back, the counts are right and nobody is lost', () => {
+test('after any arrivals, removals, delays and returns the counts are right and no request is lost', () => {
   const request = fc.record({
     caller: fc.constantFrom('', 'ann', 'bob'),
     priority: fc.nat(4),

@@ -4,7 +4,7 @@ import type { RequestEntry } from '../requests/request-entry.ts';
 import { quantumFor } from './caller-ring.ts';
 import { PriorityLevel } from './priority-level.ts';
 
-/** The waiting requests of one model, by priority level, and how much they are. */
+/** The waiting requests of one model by priority level, with their counts. */
 export class WaitingRequests {
   /** The most urgent first. */
   levels: readonly PriorityLevel[] = [];
@@ -17,7 +17,7 @@ export class WaitingRequests {
     this.setPolicy(policy);
   }
 
-  /** Who would lead the next batch, or nearly so; undefined when nothing waits. */
+  /** The request that would lead the next batch, approximately; undefined when nothing waits. */
   get head(): RequestEntry | undefined {
     for (const level of this.levels) if (level.requestCount > 0) return level.head;
     return undefined;
@@ -29,7 +29,7 @@ export class WaitingRequests {
     return false;
   }
 
-  /** What waits takes its place by the new policy; the time it may wait stays what it was told when it came. */
+  /** Reorders waiting requests by the new policy; their queue timeouts stay as they were on arrival. */
   setPolicy(policy: ModelPolicy): void {
     const isSame = policy.queues.length === this.levels.length && policy.priorityDefault === this.#priorityDefault;
     this.#priorityDefault = policy.priorityDefault;
@@ -43,7 +43,7 @@ export class WaitingRequests {
     for (const { ring } of this.levels) ring.quantum = quantumFor(policy.rowsMax);
   }
 
-  /** The position in `levels` of a request that asks for this priority, from 1. */
+  /** The index in `levels` of a request with this priority, from 1. */
   levelIndexOf(priority: number): number {
     return (priority >= 1 && priority <= this.levels.length ? Math.floor(priority) : this.#priorityDefault) - 1;
   }
@@ -81,7 +81,7 @@ export class WaitingRequests {
     this.#levelOf(entry).delay(entry);
   }
 
-  /** All that waits: level by level, otherwise in no particular order. */
+  /** All waiting requests: level by level, otherwise in no particular order. */
   entries(): RequestEntry[] {
     const entries: RequestEntry[] = [];
     for (const level of this.levels) level.addTo(entries);

@@ -48,7 +48,7 @@ test('a deadline has passed at its very millisecond, not before', () => {
   expect(heap.takeExpired(50)).toBe(entry);
 });
 
-test('requests without a deadline take no place, and leaving twice does no harm', () => {
+test('requests without a deadline are not added, and removing twice does nothing', () => {
   const heap = new DeadlineHeap();
   const endless = dueAt(1, Number.POSITIVE_INFINITY);
   heap.add(endless);
@@ -57,7 +57,7 @@ test('requests without a deadline take no place, and leaving twice does no harm'
   expect(heap.soonestAt).toBe(Number.POSITIVE_INFINITY);
 });
 
-test('a request that is due at another time takes another place', () => {
+test('a request that is due at another time is reordered', () => {
   const heap = new DeadlineHeap();
   const [early, late] = [dueAt(1, 10), dueAt(2, 20)];
   heap.add(early);

@@ -9,12 +9,12 @@ export interface DueEntry extends IndexedEntry {
 }
 
 /**
- * Requests by the time at which something is due for them (their deadline, or before it the end of the time they may
- * wait), soonest first. Most are answered long before, so leaving must be cheap. Requests for which time alone means
- * nothing are never in it.
+ * Requests by the time at which something is due for them (their deadline, or before it their queue timeout), soonest
+ * first. Most are answered long before, so removal must be cheap. Requests without a deadline or timeout are never in
+ * it.
  */
 export class DeadlineHeap<Entry extends DueEntry = RequestEntry> extends IndexedHeap<Entry> {
-  /** What is due at the same time is dealt with in order of arrival. */
+  /** Requests due at the same time are handled in order of arrival. */
   protected override isBefore(left: Entry, right: Entry): boolean {
     const leftAt = timeOf(left);
     const rightAt = timeOf(right);
@@ -47,7 +47,7 @@ export class DeadlineHeap<Entry extends DueEntry = RequestEntry> extends Indexed
   }
 }
 
-/** Whatever is in the heap has one. */
+/** Every request in the heap has one. */
 function timeOf(entry: DueEntry): number {
   return entry.dueAt as number;
 }

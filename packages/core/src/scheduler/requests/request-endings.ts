@@ -1,4 +1,4 @@
-/** How requests end: refused, or given up wherever they are; and what that means for answers that waited for them. */
+/** How requests end: refused, or abandoned wherever they are; and the effect on answers that waited for them. */
 import type { RequestId } from '../../events.ts';
 import type { QueuePolicy } from '../../model-policy.ts';
 import type { ActionList } from '../action-list.ts';
@@ -27,7 +27,7 @@ export class RequestEndings {
     this.abandon(entry, expiredRefusal(entry.isWaiting ? 'while the request waited' : when));
   }
 
-  /** It has waited for as long as its level lets requests wait. */
+  /** Its queue timeout has passed. */
   waitedTooLong(entry: RequestEntry): void {
     const { timeoutAction } = entry.model.policy.queues[entry.level] as QueuePolicy;
     if (timeoutAction === 'delay') {
@@ -46,7 +46,7 @@ export class RequestEndings {
       this.#dispatcher.reviewHold(entry.model);
     } else if (batch !== undefined) {
       batch.leave(entry);
-      // The batch stays on its worker's account until the worker has spoken.
+      // The batch stays assigned to its worker until the worker reports on it.
       if (batch.liveCount === 0) {
         this.#actions.add({ kind: 'cancel-batch', batch: batch.id, worker: batch.worker.worker });
       }
@@ -54,7 +54,7 @@ export class RequestEndings {
     this.end(entry, refusal);
   }
 
-  /** Refuses a request that is in no queue and no batch. Answers that waited for it may leave. */
+  /** Refuses a request that is in no queue and no batch. Answers that waited for it are delivered. */
   end(entry: RequestEntry, refusal: Refusal): void {
     this.#requests.settle(entry);
     this.refuse(entry.request, refusal);
@@ -64,7 +64,7 @@ export class RequestEndings {
     this.deliverInOrder(entry.model);
   }
 
-  /** What is answered already and waited only for requests before it. */
+  /** Delivers what is answered already and waited only for earlier requests. */
   deliverInOrder(model: ModelEntry): void {
     model.answerOrder.flush(this.#actions, (entry) => this.#requests.settle(entry));
   }

@@ -5,10 +5,10 @@ import type { CallerCount } from '../queues/caller-counts.ts';
 import type { RequestList } from './request-list.ts';
 
 /**
- * What the scheduler knows of one request between its arrival and its answer. It waits in its model's queue or belongs
- * to a batch, never both. The links of the queue and the place in the deadline heap lie in the entry itself, so that
- * leaving either costs no search. One is made for every request, so it is kept small: what was said at the arrival is
- * read there, and a time that does not exist is undefined, because every field that holds a fraction is an object.
+ * The scheduler's state of one request between its arrival and its answer. It waits in its model's queue or belongs
+ * to a batch, never both. The links of the queue and the index in the deadline heap are in the entry itself, so that
+ * removal needs no search. One is created for every request, so it is kept small: what arrived is read from the arrival
+ * itself, and a missing time is undefined, because every field that holds a fraction is an allocated object.
  */
 export class RequestEntry {
   readonly arrived: ArrivedRequest;
@@ -17,26 +17,26 @@ export class RequestEntry {
   /** What its caller has waiting in all queues. */
   readonly callerCount: CallerCount;
   readonly arrivedAt: number;
-  /** Position among all arrivals: the order of every queue, kept also by requests that come back to it. */
+  /** Position among all arrivals: the order of every queue, also for requests that are put back. */
   readonly arrival: number;
-  /** When it has waited as long as its level lets it; undefined when that is no matter, or no matter any more. */
+  /** When its queue timeout passes; undefined without one, and once it no longer applies. */
   queueTimeoutAt: number | undefined;
-  /** When time alone has something to say of it: the sooner of its deadline and its queue timeout; undefined: never. */
+  /** The sooner of its deadline and its queue timeout; undefined: neither. */
   dueAt: number | undefined;
 
   /** The batch it was last dispatched in; undefined while it waits, once it is answered and once it is settled. */
   batch: Batch | undefined = undefined;
-  /** Where it waits; undefined: it does not. */
+  /** The queue it waits in; undefined: it does not wait. */
   list: RequestList | undefined = undefined;
   older: RequestEntry | undefined = undefined;
   younger: RequestEntry | undefined = undefined;
-  /** Position in the levels of its model's queue; of meaning while it waits. */
+  /** Index of its level in its model's queue; valid while it waits. */
   level = 0;
   heapIndex = -1;
-  /** It waited too long and stands behind the others of its level. */
+  /** It waited too long and is behind the others of its level. */
   isDelayed: boolean = false;
 
-  /** The places beside it in the order in which its model's answers leave, where they have one. */
+  /** Its neighbours in the order in which its model's answers are delivered, if they are ordered. */
   earlier: RequestEntry | undefined = undefined;
   later: RequestEntry | undefined = undefined;
   /** The batch that answered it, while the answer waits for those of earlier requests; 0: none. */
@@ -46,7 +46,7 @@ export class RequestEntry {
   isAlone: boolean;
   /** Workers that died while they ran it. */
   deaths = 0;
-  /** Times it lost its place on a worker through no fault of its own. */
+  /** How often it was put back in the queue through no fault of its own. */
   requeues = 0;
 
   constructor(

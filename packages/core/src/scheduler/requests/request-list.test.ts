@@ -15,7 +15,7 @@ function arrivalsIn(list: RequestList): number[] {
   return forwards.map((entry) => entry.arrival);
 }
 
-test('whatever comes, leaves and comes back, the list is in order of arrival', () => {
+test('after any arrivals, removals and returns the list is in order of arrival', () => {
   const step = fc.oneof(
     fc.record({ kind: fc.constant('add' as const) }),
     fc.record({ kind: fc.constant('take' as const), share: fc.array(fc.boolean(), { minLength: 1, maxLength: 8 }) }),

@@ -2,8 +2,8 @@ import { assert } from '../../assert.ts';
 import type { RequestEntry } from './request-entry.ts';
 
 /**
- * Waiting requests in the order of their arrival: one that comes back from a lost worker takes its old place. A doubly
- * linked list through the entries, so that cancelling costs the same wherever the request stands.
+ * Waiting requests in order of arrival: one that returns from a lost worker takes its old place. A doubly linked list
+ * through the entries, so that cancelling costs the same wherever the request is.
  */
 export class RequestList {
   oldest: RequestEntry | undefined = undefined;
@@ -17,7 +17,7 @@ export class RequestList {
       this.#link(youngest, entry, undefined);
       return;
     }
-    // It comes back, so the search starts at the old end, where it came from.
+    // It returns from a batch, so the search starts at the old end, where it came from.
     let younger = this.oldest;
     while (younger !== undefined && younger.arrival < entry.arrival) younger = younger.younger;
     this.#link(younger?.older, entry, younger);

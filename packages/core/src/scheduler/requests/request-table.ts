@@ -6,10 +6,10 @@ import type { CallerCount } from '../queues/caller-counts.ts';
 import { DeadlineHeap } from './deadline-heap.ts';
 import { RequestEntry } from './request-entry.ts';
 
-/** Every request that has no answer yet, and how much of them waits: one place keeps all counts in step. */
+/** All unanswered requests, and how many of them wait: the only code that changes these counts. */
 export class RequestTable {
   readonly deadlines = new DeadlineHeap();
-  /** What waits in all queues together. */
+  /** Waiting requests and bytes of all queues together. */
   readonly waiting = { requestCount: 0, byteCount: 0 };
   /**
    * By id. Not a Map: one whose keys come and go is rebuilt all the time, and each dead table keeps the next one and
@@ -56,7 +56,7 @@ export class RequestTable {
     this.waiting.requestCount += entries.length;
   }
 
-  /** They left their queue for a batch. How long they may wait is no matter any more, also when they come back. */
+  /** They left their queue for a batch. Their queue timeout no longer applies, also when they are put back. */
   noteTaken(entries: readonly RequestEntry[]): void {
     for (const entry of entries) {
       this.waiting.byteCount -= entry.bytes;
@@ -73,13 +73,13 @@ export class RequestTable {
     this.waiting.byteCount -= entry.bytes;
   }
 
-  /** It waited as long as it should, and may wait on behind the others. */
+  /** Its queue timeout passed, and it waits on behind the others. */
   delay(entry: RequestEntry): void {
     entry.model.queue.delay(entry);
     this.#endQueueTimeout(entry);
   }
 
-  /** The request has its one answer; whatever else is said of it is ignored. */
+  /** The request has its one answer; later events about it are ignored. */
   settle(entry: RequestEntry): void {
     assert(!entry.isWaiting && entry.batch === undefined, 'a settled request waits for nothing');
     assert(this.#entries[entry.request] === entry, 'a request is settled once');
@@ -95,7 +95,7 @@ export class RequestTable {
   }
 }
 
-/** As in Triton, a request can only shorten what its level says, and only where the level has a timeout and allows it. */
+/** As in Triton, a request can only shorten the timeout of its level, and only if the level has one and allows it. */
 function queueTimeoutAt(arrived: ArrivedRequest, policy: QueuePolicy, nowMs: number): number | undefined {
   const { timeoutMs, allowsTimeoutOverride } = policy;
   if (timeoutMs === Number.POSITIVE_INFINITY) return undefined;

@@ -4,15 +4,15 @@ import type { Refusal } from '../requests/refusal.ts';
 import type { RequestEntry } from '../requests/request-entry.ts';
 
 /**
- * What becomes of requests whose batch came to nothing. `elsewhere`: it was not about the requests, they are queued
- * again as they were. `alone`: one of them may be the cause, each is run by itself, and what it then meets is its own.
+ * What happens to requests whose batch failed. `elsewhere`: the failure was not about the requests, they are queued
+ * again as they were. `alone`: one of them may be the cause, each is run by itself, and its next failure is its own.
  */
 export type AfterFailure = 'elsewhere' | 'alone';
 
 export interface RetryPolicy {
   /** A request that this many workers died of is poison; the last of them while it ran with nothing beside it. */
   readonly deathsMax: number;
-  /** Times a request may lose its place without blame, so that nothing is retried for ever. */
+  /** How often a request may be requeued without fault, so that nothing is retried for ever. */
   readonly requeuesMax: number;
   readonly afterFailure: Partial<Record<ErrorCode, AfterFailure>>;
   readonly afterOtherFailure: AfterFailure;
@@ -22,9 +22,9 @@ export const defaultRetryPolicy: RetryPolicy = Object.freeze({
   deathsMax: 2,
   requeuesMax: 8,
   afterFailure: Object.freeze({
-    /** A batch is cancelled when nobody waits for it; should someone wait after all, it was not their doing. */
+    /** A batch is cancelled when nobody waits for it; should a request wait after all, it was not at fault. */
     cancelled: 'elsewhere',
-    /** The worker dropped the model while the batch was on its way. */
+    /** The worker unloaded the model while the batch was in transit. */
     'unknown-model': 'elsewhere',
   }),
   afterOtherFailure: 'alone',
@@ -41,21 +41,21 @@ const faultsOfWorkers: ReadonlySet<ErrorCode> = new Set([
   'internal',
 ]);
 
-/** Whether a batch that failed so says something of the worker; what is wrong with a request, or with others, does not. */
+/** Whether this failure says something about the worker; a bad request, or the failure of others, does not. */
 export function isFaultOfWorker(code: ErrorCode): boolean {
   return faultsOfWorkers.has(code);
 }
 
-/** Of a request whose answer had begun: what was handed out cannot be taken back, so it is not run again. */
+/** For a request whose answer had begun: what was delivered cannot be taken back, so it is not run again. */
 export function lostRefusal({ model }: Batch): Refusal {
   const message = `the worker of ${model.key} ended after a part of the answer was sent; send the request again`;
   return { code: 'worker-lost', message };
 }
 
-/** Counts a place lost without blame; a refusal when that was one too many. */
+/** Counts a requeue without fault; returns a refusal when that was one too many. */
 export function noteRequeue(entry: RequestEntry, policy: RetryPolicy): Refusal | undefined {
   entry.requeues += 1;
   if (entry.requeues <= policy.requeuesMax) return undefined;
-  const message = `the request lost its worker ${entry.requeues} times, more often than the ${policy.requeuesMax} it is tried again; retry after a pause`;
+  const message = `the request lost its worker ${entry.requeues} times, and the limit is ${policy.requeuesMax}; retry after a pause`;
   return { code: 'worker-lost', message };
 }

@@ -121,11 +121,12 @@ export class SequenceReferee {
       const hasMore = last !== undefined && waiting.some((other) => isOfSameId(other, last));
       if (last?.fate === 'answered' && !hasMore) {
         must(now < last.settledAt + this.#policy.idleMsMax, 'no sequence outlives its idle time');
-        must(this.wakeAt <= last.settledAt + this.#policy.idleMsMax, 'and somebody is to look in time');
+        must(this.wakeAt <= last.settledAt + this.#policy.idleMsMax, 'and a wake-up is requested in time');
       }
     }
     this.#checkShares(waiting, now);
-    for (const { arrived } of waiting) must(this.wakeAt <= arrived.deadlineAt, 'somebody looks at every deadline');
+    for (const { arrived } of waiting)
+      must(this.wakeAt <= arrived.deadlineAt, 'a wake-up is requested for every deadline');
   }
 
   /** Who has less than its share does not wait for long beside somebody who has more and does not use it. */

@@ -1,4 +1,4 @@
-/** Tells a sequencer what happens, in few words, and what it decided, as text. */
+/** Sends events to a sequencer in short form, and returns its decisions as text. */
 import type { ErrorCode } from '@millrace/protocol';
 import type { SequencePolicy } from '../sequence-policy.ts';
 import { Sequencer, type SequencerCounts } from '../sequencer.ts';
@@ -22,7 +22,7 @@ type StepOptions = Partial<Pick<ArrivedStep, 'owner' | 'bytes' | 'deadlineAt' | 
 export class Story {
   readonly #sequencer: Sequencer;
   #now = 0;
-  /** What was refused, in words. */
+  /** The messages of refused steps. */
   messages: string[] = [];
 
   constructor(overrides: Partial<SequencePolicy> = {}) {

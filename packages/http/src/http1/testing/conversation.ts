@@ -1,4 +1,4 @@
-/** An HTTP/1.1 connection in memory, spoken to in text. */
+/** An HTTP/1.1 connection in memory that tests use by text. */
 import type { HttpLimitOptions } from '../../wire/config.ts';
 import type { HostParts } from '../../wire/connection-host.ts';
 import { MemoryHost } from '../../wire/testing/memory-host.ts';

@@ -1,4 +1,4 @@
-/** A connection in memory with its handshake done, and what it says turned into words that a test can list. */
+/** A connection in memory after its handshake, with the frames it sends as text lines that a test can list. */
 import { HpackDecoder } from '../../hpack/decoder.ts';
 import type { HttpLimitOptions } from '../../wire/config.ts';
 import type { HostParts } from '../../wire/connection-host.ts';
@@ -46,12 +46,12 @@ export function converseHttp2(handler: WireHandler, options: HttpLimitOptions = 
   };
 }
 
-/** A listener that reads over the body. */
+/** A listener that discards the body. */
 export function listener(onEnd: () => void, onAbort: (reason: string) => void = () => {}): ExchangeListener {
   return { onData: () => {}, onEnd, onAbort, onDrain: () => {}, onRefused: () => {} };
 }
 
-/** Reads the body and answers with what it measured. */
+/** Reads the body and answers with its length. */
 export const measure: WireHandler = (exchange) => {
   let bytes = 0;
   exchange.listener = {

@@ -58,7 +58,7 @@ async function* letters(word: string): AsyncGenerator<string> {
   yield* word;
 }
 
-/** Keeps the call a handler got, for tests that look at it later. */
+/** Keeps the call that a handler got, for tests that check it later. */
 export class CallKeeper {
   call: RpcCall | undefined = undefined;
 

@@ -1,4 +1,4 @@
-/** An exchange without a connection: tests feed it a request and look at what was answered. */
+/** An exchange without a connection: tests feed it a request and check the answer. */
 import type { HeaderList } from '../../exchange.ts';
 import { FieldList, noFields } from '../../wire/field-list.ts';
 import { fieldKindOf, HeaderField } from '../../wire/header-field.ts';

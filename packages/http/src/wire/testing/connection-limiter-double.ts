@@ -1,4 +1,4 @@
-/** A door whose clock and connections are the test's. */
+/** A connection limiter with a clock and connections that the test controls. */
 import { EventEmitter } from 'node:events';
 import type { Socket } from 'node:net';
 import { resolveHttpLimits } from '../config.ts';
@@ -47,10 +47,10 @@ export class ConnectionDouble extends EventEmitter {
 export class ConnectionLimiterDouble {
   nowMs = 100_000;
   readonly refusals: [limit: ConnectionRefusal, owner: string][] = [];
-  readonly door: ConnectionLimiter;
+  readonly limiter: ConnectionLimiter;
 
   constructor(limits: Partial<ConnectionLimits>, options: ConnectionLimiterOptions = {}) {
-    this.door = new ConnectionLimiter(resolveHttpLimits(limits), {
+    this.limiter = new ConnectionLimiter(resolveHttpLimits(limits), {
       ...options,
       nowMs: () => this.nowMs,
       onRefused: (limit, owner) => this.refusals.push([limit, owner]),
@@ -60,7 +60,7 @@ export class ConnectionLimiterDouble {
   /** Undefined when it was refused. */
   dial(address: string, entrance: Partial<Entrance> = {}, descriptor = 20): ConnectionDouble | undefined {
     const made = new ConnectionDouble(address, descriptor, this.nowMs);
-    const guest = this.door.admit(made as unknown as Socket, { ...publicPort, ...entrance });
+    const guest = this.limiter.admit(made as unknown as Socket, { ...publicPort, ...entrance });
     if (guest === undefined) return undefined;
     made.guest = guest;
     if (entrance.isEncrypted !== true) connected(made);
@@ -74,7 +74,7 @@ export class ConnectionLimiterDouble {
   }
 
   endHandshake(connection: ConnectionDouble): void {
-    this.door.establish(connection.guest as LimitedConnection);
+    this.limiter.establish(connection.guest as LimitedConnection);
     connected(connection);
   }
 }

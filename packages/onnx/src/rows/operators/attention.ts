@@ -1,11 +1,11 @@
-/** Attention as one operator: rows in front of queries, keys, values and what belongs to them. */
+/** Attention as one operator: rows on the first axis of queries, keys, values and what belongs to them. */
 import { isRows } from '../axes.ts';
 import { mustNotCount } from '../broadcast.ts';
 import type { OperatorCall, Transfer } from '../call.ts';
 import { Size } from '../size.ts';
 import { mixed, mustHaveDims, type OperatorOutput, plain, rows, unknown, type Value } from '../value.ts';
 
-/** What an input of an attention operator is, as far as rows matter. */
+/** The role of an input of an attention operator, as far as rows matter. */
 type Role =
   /** Rows on this axis. */
   | { readonly kind: 'rows'; readonly axis: number }

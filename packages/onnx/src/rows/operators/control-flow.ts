@@ -1,4 +1,7 @@
-/** Conditions and loops: their subgraphs are followed, and what decides their way must be the same for all rows. */
+/**
+ * Conditions and loops: their subgraphs are analysed, and what decides their control flow must be the same for all
+ * rows.
+ */
 import { axisFrom, isRows, withoutAxis } from '../axes.ts';
 import type { OperatorCall, Transfer } from '../call.ts';
 import { constantsOf } from '../contents.ts';
@@ -6,7 +9,7 @@ import { isSameValue, joinValues } from '../join.ts';
 import type { Size } from '../size.ts';
 import { mixed, mustHaveDims, plain, rows, unknown, type Value } from '../value.ts';
 
-/** Turns after which a loop whose values keep changing is given up. */
+/** Iterations after which a loop whose values keep changing is abandoned. */
 const turnsMax = 12;
 
 function mustDecideAlike(value: Value | undefined, what: string): void {
@@ -28,7 +31,10 @@ export const condition: Transfer = (call) => {
   });
 };
 
-/** Runs a body until what is known of its state no longer changes; gives the state and the other outputs of the last turn. */
+/**
+ * Runs a body until what is known of its state no longer changes; returns the state and the other outputs of the last
+ * iteration.
+ */
 function settle(
   call: OperatorCall,
   initial: readonly Value[],
@@ -54,7 +60,7 @@ function settle(
 const ids = new WeakMap<OperatorCall, number>();
 let lastId = 0;
 
-/** Tells loops apart: a size that changes in one is not that of another. */
+/** Distinguishes loops: a size that changes in one is not that of another. */
 function callId(call: OperatorCall): number {
   let id = ids.get(call);
   if (id === undefined) {
@@ -64,7 +70,7 @@ function callId(call: OperatorCall): number {
   return id;
 }
 
-/** What is known of a state after the last turn: its changing sizes are those of no turn in particular. */
+/** What is known of a state after the last iteration: its changing sizes are those of no iteration in particular. */
 function afterwards(value: Value, initial: Value, call: OperatorCall): Value {
   if (value.dims === undefined) return value;
   const dims = value.dims.map((size, axis) =>
@@ -90,7 +96,7 @@ export const loop: Transfer = (call) => {
   return [...state.map((value, index) => afterwards(value, initial[index] as Value, call)), ...stacked];
 };
 
-/** One value of each turn along a new axis. */
+/** One value of each iteration along a new axis. */
 function stack(value: Value, axis: number, call: OperatorCall): Value {
   const dims = mustHaveDims(value);
   const turns = call.symbols.size();

@@ -1,4 +1,4 @@
-/** Convolutions, pools and other operators over space: rows, channels, then the axes of space. */
+/** Convolutions, pools and other operators over spatial axes: rows, channels, then the spatial axes. */
 import { axisFrom, isRows, withItem } from '../axes.ts';
 import { mustNotCount } from '../broadcast.ts';
 import type { OperatorCall, Transfer } from '../call.ts';
@@ -40,7 +40,7 @@ function spaceAfter(
   });
 }
 
-/** How many places a window has along one axis, where all that decides it is a constant and nothing is rounded up. */
+/** How many positions a window has along one axis, where all that decides it is constant and nothing is rounded up. */
 function windowsOf(
   call: OperatorCall,
   size: number | undefined,

@@ -1,4 +1,4 @@
-/** Einsum: sums of products named by letters. */
+/** Einsum: sums of products whose axes are named by letters. */
 import { isRows } from '../axes.ts';
 import { mustNotCount } from '../broadcast.ts';
 import type { Transfer } from '../call.ts';

@@ -1,4 +1,4 @@
-/** Operators that treat each element alone, or elements at the same place of several tensors. */
+/** Operators that treat each element alone, or elements at the same position of several tensors. */
 import { isRows } from '../axes.ts';
 import { broadcast, mustNotCount } from '../broadcast.ts';
 import type { OperatorCall, Transfer } from '../call.ts';

@@ -1,4 +1,4 @@
-/** Operators that pick and place elements by indices. */
+/** Operators that read and write elements by indices. */
 import { axisFrom, isRows, withItem } from '../axes.ts';
 import { mustNotCount } from '../broadcast.ts';
 import type { OperatorCall, Transfer } from '../call.ts';
@@ -14,12 +14,12 @@ export const gather: Transfer = (call) => {
   if (data.kind === 'counted' || (data.kind === 'plain' && data.contents !== undefined && dims.length === 1)) {
     return elementsOf(data, indices, call);
   }
-  const places = mustHaveDims(indices);
-  const shape = [...dims.slice(0, axis), ...places, ...dims.slice(axis + 1)];
+  const indexDims = mustHaveDims(indices);
+  const shape = [...dims.slice(0, axis), ...indexDims, ...dims.slice(axis + 1)];
   if (isRows(data)) {
     if (isRows(indices)) throw mixed('rows are picked by the indices of every row');
     if (data.axis === axis) throw mixed('it picks rows by their position');
-    return rows(shape, data.axis > axis ? data.axis + places.length - 1 : data.axis);
+    return rows(shape, data.axis > axis ? data.axis + indexDims.length - 1 : data.axis);
   }
   return isRows(indices) ? rows(shape, axis + indices.axis) : plain(shape);
 };
@@ -28,27 +28,27 @@ export const gather: Transfer = (call) => {
 function elementsOf(data: Value, indices: Value, call: OperatorCall): OperatorOutput {
   const contents = contentsOf(data, call.symbols);
   const positions = constantsOf(indices);
-  const places = mustHaveDims(indices);
+  const indexDims = mustHaveDims(indices);
   if (contents === undefined || positions === undefined || mustHaveDims(data).length !== 1) {
     mustNotCount([data]);
-    return isRows(indices) ? rows(places, indices.axis) : plain(places);
+    return isRows(indices) ? rows(indexDims, indices.axis) : plain(indexDims);
   }
   const picked = positions.map((position) => contents[position < 0 ? position + contents.length : position]);
   if (picked.some((size) => size === undefined)) throw unknown('an index is outside of the list');
-  return counted(places, picked as readonly Size[]);
+  return counted(indexDims, picked as readonly Size[]);
 }
 
-/** GatherElements: data and indices have the same axes; along the others they are at the same place. */
+/** GatherElements: data and indices have the same axes; along the others they are at the same position. */
 export const gatherElements: Transfer = (call) => {
   const [data, indices] = [call.input(0), call.input(1)];
   mustNotCount([data, indices]);
-  const places = mustHaveDims(indices);
+  const indexDims = mustHaveDims(indices);
   const axis = axisFrom(call.integer('axis', 0), mustHaveDims(data).length);
-  if (data.kind === 'plain' && indices.kind === 'plain') return plain(places);
+  if (data.kind === 'plain' && indices.kind === 'plain') return plain(indexDims);
   if (!isRows(data) || !isRows(indices)) throw unknown('only one of data and indices has rows');
   mustLineUp([data, indices]);
   if (data.axis === axis) throw mixed('it picks rows by their position');
-  return rows(places, indices.axis);
+  return rows(indexDims, indices.axis);
 };
 
 function mustLineUp(values: readonly Value[]): void {
@@ -63,13 +63,13 @@ function mustLineUp(values: readonly Value[]): void {
 export const gatherNd: Transfer = (call) => {
   const [data, indices] = [call.input(0), call.input(1)];
   mustNotCount([data, indices]);
-  const [dims, places] = [mustHaveDims(data), mustHaveDims(indices)];
+  const [dims, indexDims] = [mustHaveDims(data), mustHaveDims(indices)];
   const shared = call.integer('batch_dims', 0);
-  const depth = places.at(-1)?.constantValue;
+  const depth = indexDims.at(-1)?.constantValue;
   if (depth === undefined) throw unknown('how many axes are indexed is not known');
-  const shape = [...places.slice(0, -1), ...dims.slice(shared + depth)];
+  const shape = [...indexDims.slice(0, -1), ...dims.slice(shared + depth)];
   if (data.kind === 'plain' && indices.kind === 'plain') return plain(shape);
-  if (isRows(indices) && indices.axis === places.length - 1) throw mixed('the batch axis is taken for indices');
+  if (isRows(indices) && indices.axis === indexDims.length - 1) throw mixed('the batch axis is taken for indices');
   if (data.kind === 'plain') {
     if (isRows(indices) && indices.axis < shared)
       throw mixed('a tensor of a fixed number of rows meets the batch axis');
@@ -165,20 +165,23 @@ export const cropOrPad: Transfer = (call) => {
   return isRows(value) ? rows(shape, value.axis) : plain(shape);
 };
 
-/** Embeds words, segments and positions: all inputs of words have rows, all tables none. Outputs: embedding, mask, sum. */
+/**
+ * Embeds tokens, segments and positions: all inputs of tokens have rows, all tables none. Outputs: embedding, mask,
+ * sum.
+ */
 export const embedding: Transfer = (call) => {
-  const words = call.input(0);
+  const tokens = call.input(0);
   const perRow = [0, 1, 7, 8].map((index) => call.inputs[index]).filter((value) => value !== undefined);
   const tables = call.inputs.slice(2, 7).filter((value) => value !== undefined);
   mustNotCount([...perRow, ...tables]);
   if (tables.some(({ kind }) => kind !== 'plain')) throw unknown('its weights depend on the rows');
-  const dims = mustHaveDims(words);
+  const dims = mustHaveDims(tokens);
   const width = tables[0]?.dims?.at(-1) ?? call.symbols.size();
-  if (!isRows(words)) {
+  if (!isRows(tokens)) {
     if (perRow.some(isRows)) throw unknown('only some of its inputs have rows');
     return [plain([...dims, width]), plain(undefined), plain([...dims, width])];
   }
-  if (words.axis !== 0) throw mixed('the batch axis is taken for the sequence');
+  if (tokens.axis !== 0) throw mixed('the batch axis is taken for the sequence');
   for (const value of perRow) {
     const isShared = value === call.inputs[8] && value.kind === 'plain' && value.dims?.[0]?.is(1) === true;
     if (!isRows(value) && !isShared) throw unknown('only some of its inputs have rows');

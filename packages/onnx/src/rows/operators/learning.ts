@@ -1,4 +1,4 @@
-/** ai.onnx.ml: trees, linear models and what stands around them. Rows of features on two axes, or one sample as a list. */
+/** ai.onnx.ml: trees, linear models and related operators. Rows of features on two axes, or one sample as a list. */
 import { isRows } from '../axes.ts';
 import { mustNotCount } from '../broadcast.ts';
 import type { OperatorCall, Transfer } from '../call.ts';
@@ -96,7 +96,7 @@ export const termFrequencies: Transfer = (call) => {
   return rows([dims[0] as Size, call.symbols.size()], 0);
 };
 
-/** StringNormalizer: removes elements only where it has words to remove. */
+/** StringNormalizer: removes elements only where it has stop words. */
 export const normalisedTexts: Transfer = (call) => {
   const value = call.input(0);
   if (!isRows(value)) return plain(undefined);

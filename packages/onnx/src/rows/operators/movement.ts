@@ -206,7 +206,7 @@ export function blocks(channels: (size: Size, block: number) => Size | undefined
   };
 }
 
-/** ExpandDims: one new axis, at a place that is an input. */
+/** ExpandDims: one new axis, at a position that is an input. */
 export const expandDims: Transfer = (call) => {
   const value = call.input(0);
   mustNotCount([value]);

@@ -102,7 +102,7 @@ describe('an ensemble', () => {
     [
       `${tensors} ensemble_scheduling { ${stepText('nobody', 'c')} }`,
       'ensemble_scheduling.step[0].input_map["x"]',
-      /"nobody" is neither an input of the ensemble nor given by a step/,
+      /"nobody" is neither an input of the ensemble nor produced by a step/,
     ],
   ])('%s is told with its field', async (config, field, message) => {
     const { ensemble, problems } = await scanWith(config);

@@ -88,13 +88,13 @@ export const binaryCases: readonly MalformedCase[] = [
     'BYTES shorter than they say',
     postBinary(binaryInput('6', '[1]', 'BYTES'), bytesElement(3, 2)),
     400,
-    'says it has 3 bytes',
+    'declares 3 bytes',
   ],
   [
     'BYTES longer than 4 GB',
     postBinary(binaryInput('6', '[1]', 'BYTES'), bytesElement(0xffff_ffff, 2)),
     400,
-    'says it has 4294967295 bytes',
+    'declares 4294967295 bytes',
   ],
   ['BYTES with half a length', postBinary(binaryInput('2', '[1]', 'BYTES'), zeros(2)), 400, 'truncated'],
   [
