@@ -204,7 +204,7 @@ describe('code that hangs, beside requests that do not', () => {
 
 test('two pipelines that call each other are told so', async () => {
   const failure = await failureOf(engine.infer('ping', { x: { shape: [1], data: [1] } }));
-  expect(failure).toBe('inference-failed: a model may not call itself: ping calls pong calls ping');
+  expect(failure).toBe('inference-failed: a model must not call itself, directly or through others: ping calls pong calls ping');
 });
 
 test('an answer that is longer than a message may be is refused by its size', async () => {
