@@ -133,7 +133,7 @@ describe('a message over its maximum', () => {
     const probe = open(options);
     const spec = { ...models.counting(1), path: 'x'.repeat(70_000) };
     probe.call((link) => link.send({ kind: 'load', spec }));
-    expect((await probe.until('load-failed')).message).toMatch(/longer than a message to a worker may be/);
+    expect((await probe.until('load-failed')).message).toMatch(/exceeds the longest message to a worker, \d+ bytes/);
     await probe.load(models.counting(2));
   });
 
