@@ -400,7 +400,8 @@ test.each([
         else if (kind === 'send with a deadline') sent.push(harness.send([pick], pick % 100));
         else if (kind === 'cancel') sent[pick % Math.max(1, sent.length)]?.cancellation.cancel('cancelled');
         else if (kind === 'answer') busy(pick)?.[1].answers();
-        else if (kind === 'fail') busy(pick)?.[1].fails(pick % 2 === 0 ? 'inference-failed' : 'cancelled', 'told to');
+        else if (kind === 'fail')
+          busy(pick)?.[1].fails(pick % 2 === 0 ? 'inference-failed' : 'cancelled', 'failed by the test');
         else if (kind === 'end the turn') harness.clock.endTurn();
         else if (kind === 'pass time') harness.clock.advance(pick % 200);
         else {

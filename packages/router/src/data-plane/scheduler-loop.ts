@@ -99,7 +99,7 @@ export class SchedulerLoop implements WorkerEvents, WorkInspection {
   }
 
   workerGone(worker: WorkerId): void {
-    // The scheduler relies on it that actions decided while the worker was alive are carried out before it hears of its exit.
+    // The scheduler relies on this order: its earlier actions for the worker are carried out before it is told of the exit.
     this.#perform();
     this.#batches.workerGone(worker);
     this.#scheduler.handle({ kind: 'worker-gone', worker }, this.#clock.now());

@@ -98,7 +98,7 @@ export class WorkerBatches {
 
   dispatch(action: Action<'dispatch'>): void {
     const link = this.#links.get(action.worker);
-    // The scheduler was told that the worker is gone before the link left the table.
+    // All earlier dispatches to a worker are performed before its link is removed.
     if (link === undefined) throw new Error(`dispatch to worker ${action.worker}, which has no link`);
     const now = this.#clock.now();
     const pending = action.requests.map((id) => this.#pending.mustGet(id));

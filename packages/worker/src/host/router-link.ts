@@ -38,6 +38,7 @@ export class RouterLink {
   #isFlushScheduled: boolean = false;
   #findShared: FindShared | undefined;
   #outputs: Arena | undefined;
+  #frameBytesMax = frameBytesMaxDefault;
 
   constructor(options: RouterLinkOptions) {
     this.#options = options;
@@ -92,7 +93,8 @@ export class RouterLink {
   }
 
   #onHello({ versions, toWorkerBytes, toRouterBytes, frameBytesMax }: HelloFrame): void {
-    this.#writer = new FrameWriter(Math.min(frameBytesMax, frameBytesMaxDefault));
+    this.#frameBytesMax = Math.min(frameBytesMax, frameBytesMaxDefault);
+    this.#writer = new FrameWriter(this.#frameBytesMax);
     // The router refuses a worker without a common version, and needs the worker's hello to say why.
     if (takeCommonVersion(dispatchVersions, versions) === undefined) {
       this.#sendHello(0, 0);
@@ -137,7 +139,8 @@ export class RouterLink {
       return undefined;
     }
     region.release();
-    const bytes = `of ${region.bytes.length} bytes exceeds the longest message to the router; send fewer rows in a request`;
+    const limit = `the longest message to the router, ${this.#frameBytesMax} bytes`;
+    const bytes = `of ${region.bytes.length} bytes exceeds ${limit}; send fewer rows in a request`;
     if (message.kind === 'partial-answer') {
       return new InferenceError('unsupported', `the answer ${bytes}`);
     }

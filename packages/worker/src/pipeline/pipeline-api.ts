@@ -28,7 +28,7 @@ export interface PipelineTensor<T extends Datatype = Datatype> {
 /** A tensor as a pipeline returns it. Text is encoded as UTF-8; a typed array determines its datatype. */
 export interface GivenTensor {
   readonly data: TensorData | readonly string[];
-  /** A list of one size, unless given; for an output, the declared shape where it has no free size. */
+  /** Default: one dimension; for an output the declared shape, where at most one of its sizes is free. */
   readonly shape?: readonly number[];
   /** Needed where the data does not determine it: BOOL, FP16 and BF16. */
   readonly datatype?: Datatype;

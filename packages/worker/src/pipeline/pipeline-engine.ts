@@ -22,7 +22,7 @@ export const pipelineEngine: Engine = {
     } catch (error) {
       throw new Error(`${title}: ${reasonOf(error, spec.path)}`);
     }
-    // Pictures are inputs of these datatypes. Loaded now, because a confined worker that is ready can open only its model's files.
+    // Pictures are inputs of these datatypes. Loaded now, because a worker that is ready opens only its model's files.
     if (spec.inputs.some(({ datatype }) => datatype === 'BYTES' || datatype === 'UINT8')) await loadSharp();
     return new PipelineSession(pipeline, spec);
   },

@@ -271,7 +271,8 @@ export class SequenceRunner implements Runner {
     return new InferenceError(
       'model-full',
       `the state of sequence ${shortened(String(step.sequence.id), quotedCharactersMax)} has grown to ${bytes} bytes, and all sequences of model ` +
-        `'${this.#model.view.name}' together may have ${this.#sequencing.stateBytesMax} (millrace.sequence_state_bytes_max); the sequence was ended`,
+        `'${this.#model.view.name}' together may have ${this.#sequencing.stateBytesMax} (millrace.sequence_state_bytes_max); the sequence was ended: end ` +
+        'sequences that are no longer needed, or raise the limit',
     );
   }
 

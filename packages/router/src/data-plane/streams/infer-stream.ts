@@ -54,7 +54,7 @@ export interface InferStream<Input extends StreamInput = StreamInput> {
   cancel(reason: CancelReason): void;
   /** Takes no further input; ends when the inputs it has are answered. */
   drain(): void;
-  /** Nobody waits for anything any more. */
+  /** The caller is gone: cancels all requests and releases all outputs. */
   abandon(): void;
 }
 
