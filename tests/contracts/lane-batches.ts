@@ -163,7 +163,7 @@ export function testBatches({ models, open, share }: LaneTools): void {
       [[left, { ...right, shape: [1, 4] }], [0], /32 bytes, not the 4 FP32 elements/],
       [[left, right, { ...right, index: 5 }], [0], /no input number 5/],
       [[left, right], [6], /no output number 6/],
-      [[left, right], [], /no output was asked for/],
+      [[left, right], [], /no output was requested/],
     ];
     for (const [inputs, outputs, message] of wrong) {
       const failure = await probe.failed(probe.dispatch(1, inputs, outputs));

@@ -120,7 +120,7 @@ describe('a message over its maximum', () => {
       isReleased = true;
     });
     const failure = await probe.failed(large);
-    expect(failure).toMatchObject({ code: 'unsupported', message: expect.stringMatching(/100000 bytes is longer/) });
+    expect(failure).toMatchObject({ code: 'unsupported', message: expect.stringMatching(/100000 bytes exceeds the longest message/) });
     expect(isReleased).toBe(true);
     const batches = probe.received.flatMap((message) => ('batch' in message ? [message.batch] : []));
     expect(batches).toEqual([first, large]);
@@ -133,7 +133,7 @@ describe('a message over its maximum', () => {
     const probe = open(options);
     const spec = { ...models.counting(1), path: 'x'.repeat(70_000) };
     probe.call((link) => link.send({ kind: 'load', spec }));
-    expect((await probe.until('load-failed')).message).toMatch(/longer than a message to a worker may be/);
+    expect((await probe.until('load-failed')).message).toMatch(/exceeds the longest message to a worker, \d+ bytes/);
     await probe.load(models.counting(2));
   });
 

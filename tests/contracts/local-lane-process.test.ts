@@ -68,7 +68,7 @@ describe('a worker that dies', () => {
        process.exit(7);`,
     );
     const { reason } = await open({ workerPath: path }).until('gone');
-    expect(reason).toMatch(/^worker process \d+ exited with code 7; it said: line 93 \| .* \| line 100$/);
+    expect(reason).toMatch(/^worker process \d+ exited with code 7; stderr: line 93 \| .* \| line 100$/);
   });
 
   test('after it answered is heard to the end', async () => {
@@ -82,7 +82,7 @@ describe('a worker that dies', () => {
   test('of an uncaught error says which', async () => {
     const path = impostor('throws', `throw new Error('out of luck');`);
     const { reason } = await open({ workerPath: path }).until('gone');
-    expect(reason).toMatch(/exited with code 1; it said: .*out of luck/);
+    expect(reason).toMatch(/exited with code 1; stderr: .*out of luck/);
   });
 });
 
@@ -93,8 +93,8 @@ describe('a worker that breaks the protocol is killed and gone', () => {
     ['no hello', hexadecimal({ kind: 'credit', batchesMax: 1 }), /the first frame is a credit, not a hello/],
     ['two hellos', hexadecimal(hello, hello), /a second hello/],
     ['an unknown kind', `${hexadecimal(hello)}08000000fa000000`, /no frame of kind 250 comes from a worker/],
-    ['a limit too low', hexadecimal({ ...hello, frameBytesMax: 2 ** 20 }), /takes frames of 1048576 .* of 1073741824/],
-    ['an answer to nothing', hexadecimal(hello, answer), /an answer to batch 5 where none was due/],
+    ['a limit too low', hexadecimal({ ...hello, frameBytesMax: 2 ** 20 }), /takes frames of at most 1048576 .* of 1073741824/],
+    ['an answer to nothing', hexadecimal(hello, answer), /an answer to batch 5, but none was expected/],
   ])('by sending %s', async (name, bytes, message) => {
     const path = impostor(name.replaceAll(' ', '-'), `write('${bytes}'); setInterval(() => {}, 1000);`);
     const { reason } = await open({ workerPath: path }).until('gone');
@@ -116,7 +116,9 @@ describe('a worker that breaks the protocol is killed and gone', () => {
     );
     const probe = open({ workerPath: path });
     probe.dispatch(1, input(1), [0]);
-    expect((await probe.until('gone')).reason).toMatch(/batch 1 was answered with the outputs none, and asked for 0/);
+    expect((await probe.until('gone')).reason).toMatch(
+      /batch 1 was answered with outputs none, but the request was for 0/,
+    );
   });
 
   test('by closing its socket while it lives on', async () => {
@@ -164,7 +166,7 @@ describe('a worker that cannot be started is gone', () => {
 
   test('when there is no such file', async () => {
     const { reason } = await open({ workerPath: '/nowhere/worker.js' }).until('gone');
-    expect(reason).toMatch(/exited with code 1; it said: .*Cannot find module '\/nowhere\/worker.js'/);
+    expect(reason).toMatch(/exited with code 1; stderr: .*Cannot find module '\/nowhere\/worker.js'/);
   });
 
   test('when the operating system does not even take the attempt', async () => {
@@ -224,7 +226,7 @@ describe('the worker process', () => {
     await probe.load(models.identity(1, columns));
     for (let batch = 0; batch < 3; batch++) probe.dispatch(1, input(1), [0]);
     expect((await probe.until('gone')).reason).toMatch(
-      /exited with code 2; it said: .*more than the 2 batches it had credit for/,
+      /exited with code 2; stderr: .*more than the 2 batches it had credit for/,
     );
   });
 

@@ -83,10 +83,12 @@ test('a model whose load kills the worker fails with the reason, others serve, a
   const at = await start();
   await eventually('the other model is ready', hasState(at, 'good', 'ready'));
   await eventually('the model has failed', hasState(at, 'bad', 'failed'));
-  expect(at.status('bad')?.reason).toMatch(/its worker died 5 times in a row without an answer, last: .*SIGSEGV/);
+  expect(at.status('bad')?.reason).toMatch(
+    /crash loop: its worker exited 5 times in a row without an answer, last: .*SIGSEGV/,
+  );
   const refused = await at.infer('bad', rowOf(1));
   expect([refused.status, refused.code]).toEqual([503, 'model-not-ready']);
-  expect(refused.error).toContain('died 5 times');
+  expect(refused.error).toContain('exited 5 times');
   expect((await at.infer('good', rowOf(7))).status).toBe(200);
   rmSync(join(models.path, 'bad/1', crashFile));
   await eventually('the model is ready again', hasState(at, 'bad', 'ready'));
@@ -99,7 +101,7 @@ test('a worker that hangs in a load is killed after worker.loadSecondsMax, and i
   const at = await start({ loadSecondsMax: 1 });
   await eventually('the model has failed', hasState(at, 'hanging', 'failed'));
   expect(at.status('hanging')?.reason).toMatch(
-    /^it had not loaded hanging:1 within worker.loadSecondsMax, 1 s, and was killed; .*SIGKILL/,
+    /^loading hanging:1 took longer than 1 s \(worker\.loadSecondsMax\), and the worker was killed; .*SIGKILL/,
   );
   expect(await at.metric('millrace_worker_restarts_total')).toBeGreaterThanOrEqual(1);
   rmSync(join(models.path, 'hanging/1', hangFile));

@@ -78,8 +78,8 @@ const sum = `(await context.infer('add', {
 
 describe('wrong code is told what is wrong with it, in a process that goes on', () => {
   test.each([
-    ['return;', /^inference-failed: run gave undefined; give an object with y, pid$/],
-    ['return null;', /^inference-failed: run gave null; /],
+    ['return;', /^inference-failed: run returned undefined; return an object with y, pid$/],
+    ['return null;', /^inference-failed: run returned null; /],
     ['return { z: 1 };', /^inference-failed: output 'y' is missing; give \{ data, shape \}$/],
     [given('1'), /output 'y' is missing/],
     [given('{ data: [1, 2] }'), /output 'y' is BYTES, but FP32 is declared/],
@@ -94,9 +94,12 @@ describe('wrong code is told what is wrong with it, in a process that goes on', 
     [given(`{ get data() { throw new Error('not now'); } }`), /^inference-failed: not now/],
     [`throw 'text';`, /^inference-failed: text$/],
     ['throw undefined;', /^inference-failed: undefined$/],
-    ['throw Object.create(null);', /^inference-failed: it threw something that cannot be shown; throw an Error$/],
-    [`throw { toString() { throw new Error('x'); } };`, /cannot be shown/],
-    [`throw new Proxy({}, { getPrototypeOf() { throw 1; }, get() { throw 1; } });`, /cannot be shown/],
+    [
+      'throw Object.create(null);',
+      /^inference-failed: it threw a value that cannot be converted to text; throw an Error$/,
+    ],
+    [`throw { toString() { throw new Error('x'); } };`, /cannot be converted to text/],
+    [`throw new Proxy({}, { getPrototypeOf() { throw 1; }, get() { throw 1; } });`, /cannot be converted to text/],
     [`throw Object.assign(new Error('x'), { message: { a: 1 }, stack: 7 });`, /^inference-failed: \[object Object\]$/],
     [`throw Object.assign(invalid('x'), { code: 'nonsense' });`, /^inference-failed: x \(pipeline\.js:8\)$/],
     [`throw new Error('x'.repeat(10_000_000));`, /^inference-failed: x{2000}…( \(pipeline\.js:\d+\))?$/],
@@ -108,8 +111,8 @@ describe('wrong code is told what is wrong with it, in a process that goes on', 
     [infer(`'add'`, 'null'), /the inputs for 'add' must be an object of tensors/],
     [infer(`'add'`, '{ left: null }'), /input 'left' is missing/],
     [infer(`'add'`, '{}', 'null'), /the options for 'add' must be an object/],
-    [infer(`'add'`, '{}', '{ version: 7 }'), /the version of 'add' must be text/],
-    [infer(`'add'`, '{}', '{ outputs: [7] }'), /the outputs wanted of 'add' must be a list of names/],
+    [infer(`'add'`, '{}', '{ version: 7 }'), /the version of 'add' must be a string/],
+    [infer(`'add'`, '{}', '{ outputs: [7] }'), /the outputs requested from 'add' must be a list of names/],
     [infer(`'add'`, '{}', '{ timeoutMs: NaN }'), /timeoutMs is NaN/],
     [infer(`'add'`, '{}', '{ signal: 7 }'), /signal must be an AbortSignal/],
     [infer(`'add'`, '{ left: { data: Float32Array.of(1), shape: [-1, -1] } }'), /shape of input 'left' must be a list/],
@@ -204,10 +207,14 @@ describe('code that hangs, beside requests that do not', () => {
 
 test('two pipelines that call each other are told so', async () => {
   const failure = await failureOf(engine.infer('ping', { x: { shape: [1], data: [1] } }));
-  expect(failure).toBe('inference-failed: a model may not call itself: ping calls pong calls ping');
+  expect(failure).toBe(
+    'inference-failed: a model must not call itself, directly or through others: ping calls pong calls ping',
+  );
 });
 
-test('an answer that is longer than a message may be is refused by its size', async () => {
+test('an answer that exceeds the longest message is refused with its size', async () => {
   const code = given('{ data: new Float32Array(2 ** 28) }');
-  expect(await failureOf(run(code))).toMatch(/^unsupported: the answer of \d+ bytes is longer than a message/);
+  expect(await failureOf(run(code))).toMatch(
+    /^unsupported: the answer of \d+ bytes exceeds the longest message to the router/,
+  );
 });

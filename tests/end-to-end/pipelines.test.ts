@@ -187,7 +187,7 @@ describe('user code', () => {
   test('that calls itself is refused by name', async () => {
     expect(await inferNumber('looping', 1)).toMatchObject({
       status: 500,
-      error: 'a model may not call itself: looping calls looping',
+      error: 'a model must not call itself, directly or through others: looping calls looping',
     });
   });
 

@@ -1,4 +1,4 @@
-/** The seam between the worker host and whatever computes: an engine loads a model into a session that runs batches. */
+/** The interface between the worker host and engines: an engine loads a model into a session that runs batches. */
 import {
   type BatchTensor,
   type CancelSignal,
@@ -9,41 +9,41 @@ import {
 } from '@millrace/protocol';
 
 export interface RunRequest {
-  /** A shape is as callers see it (`TensorSpec.shape`). An input that may be left out may not be among them. */
+  /** Shapes are as callers see them (`TensorSpec.shape`). Optional inputs may be missing. */
   readonly inputs: readonly BatchTensor[];
-  /** Positions of the wanted outputs, as `LoadSpec.outputs` lists them. */
+  /** Positions of the requested outputs in `LoadSpec.outputs`. */
   readonly outputs: readonly number[];
   readonly memory: OutputMemory;
-  /** Only for models whose `LoadSpec.concurrency` is given. */
+  /** Only for models whose `LoadSpec.concurrency` is set. */
   readonly calls?: RunCalls;
 }
 
-/** An output of fewer bytes is copied: a value could equal the mark of unwritten memory too often. */
+/** Smaller outputs are copied: their values could equal the sentinel of unwritten memory too often. */
 export const inPlaceBytesMin = 4;
 
 /**
- * Memory for the outputs of one run, laid where the router will read it. Its host owns it: it gives back the memory of a run that fails, and
- * answers no run of which a part was not written.
+ * Memory for the outputs of one run, which the router will read. The host owns it: it releases the memory of a run that fails, and fails
+ * a run of which a part was not written.
  */
 export interface OutputMemory {
   /**
-   * One part for each wanted output, in their order, of so many bytes. The engine writes them itself, or has them written by `write` and `fill`.
-   * What was laid out before is given back and must not be touched any more.
+   * One part for each requested output, in their order, with the given sizes in bytes. The engine writes them itself, or by `write` and `fill`.
+   * Parts that were laid out before are released and must not be used any more.
    */
   layOut(sizes: readonly number[]): readonly Uint8Array[];
-  /** Copies an output to its part, which has as many bytes. */
+  /** Copies an output to its part, which has the same size. */
   write(part: number, bytes: Uint8Array): void;
   /** For outputs that have to be encoded: `write` must write every byte of the part. */
   fill(part: number, write: (target: Uint8Array) => void): void;
-  /** Whether an engine that was given the part to write has done so. */
+  /** Whether the engine has written the part. */
   isWritten(part: number): boolean;
 }
 
-/** What a run that goes on while others do may ask for meanwhile. */
+/** What a concurrent run may use while it runs. */
 export interface RunCalls {
   /** Fires when nobody waits for the batch any more. */
   readonly signal: CancelSignal;
-  /** Asks another model. The outputs are the caller's own. Rejects with an `InferenceError` only. */
+  /** Calls another model. The outputs are copies that the caller may keep. Rejects with an `InferenceError` only. */
   call(request: ModelCall): Promise<readonly Tensor[]>;
 }
 
@@ -54,17 +54,17 @@ export interface ModelCall {
   readonly inputs: readonly Tensor[];
   /** Empty: all. */
   readonly outputs: readonly string[];
-  /** Infinity: as long as the batch may take. */
+  /** Infinity: no limit other than that of the batch. */
   readonly timeoutMs: number;
   readonly signal: CancelSignal;
 }
 
 export interface RunResult {
-  /** In the order they were asked for, each the beginning of its part of the memory. */
+  /** In the requested order; the data of each is the beginning of its part of the memory. */
   readonly outputs: readonly BatchTensor[];
 }
 
-/** A run failed, and whatever is run in this process after it will fail too: a process that is a worker ends by it. */
+/** A run failed in a way that makes every later run in this process fail too: a worker process exits. */
 export class ProcessSpoiled extends InferenceError {
   constructor(message: string, options?: ErrorOptions) {
     super('inference-failed', message, options);
@@ -72,24 +72,24 @@ export class ProcessSpoiled extends InferenceError {
   }
 }
 
-/** What a run that answers step by step is begun with. */
+/** The request of a run that answers in steps. */
 export type SteppedRunRequest = Omit<RunRequest, 'memory'>;
 
-/** A run that gives any number of answers. Its host asks for the next one only when somebody takes it. */
+/** A run that gives any number of answers. The host requests the next one only when the router has granted credit for it. */
 export interface SteppedRun {
   /**
-   * The next answer, laid in `memory`; undefined: there was none left, and the run has ended. Not called again before it
+   * The next answer, written to `memory`; undefined: there are no more, and the run has ended. Not called again before it
    * has resolved. Rejects with an `InferenceError`, which ends the run.
    */
   step(memory: OutputMemory): Promise<RunResult | undefined>;
-  /** Nobody wants more of it. Called at most once, not after it has ended by itself; a `step` may be under way. */
+  /** No more answers are needed. Called at most once, not after the run has ended by itself; a `step` may be in progress. */
   end(): void;
 }
 
 export interface Session {
   /** Runs on the calling thread. Rejects with an `InferenceError`; the session stays usable, unless it is `ProcessSpoiled`. */
   run(request: RunRequest): Promise<RunResult>;
-  /** For models whose `LoadSpec.isDecoupled` is given, instead of `run`. */
+  /** For models whose `LoadSpec.isDecoupled` is set, instead of `run`. */
   begin?(request: SteppedRunRequest): SteppedRun;
   unload(): Promise<void>;
 }
@@ -97,13 +97,13 @@ export interface Session {
 export interface Engine {
   readonly name: EngineName;
   /**
-   * Its runs wait for something but the processor, so that messages must be heard meanwhile. A worker program that has
-   * such an engine hears by the event loop, which costs every batch: give it a program of its own, beside main.ts.
+   * Its runs wait for something other than the processor, so that messages must be read meanwhile. A worker program with
+   * such an engine reads messages by the event loop, which slows every batch: give it a program of its own, beside main.ts.
    */
   readonly isConcurrent?: boolean;
   /** Loads and warms up. Rejects with an error whose message says what the operator can do. */
   load(spec: LoadSpec): Promise<Session>;
 }
 
-/** A model that does not fit its configuration: as long as neither changes, no attempt to load it can succeed. */
+/** A model does not fit its configuration: until one of them changes, no load can succeed. */
 export class ModelMismatch extends Error {}

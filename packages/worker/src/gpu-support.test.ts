@@ -45,17 +45,17 @@ test.each([
   ['0,4,1', 1],
   ['-1', 0],
   ['', 0],
-])('of four devices CUDA_VISIBLE_DEVICES %j shows %j', (visibleDevices, devices) => {
+])('CUDA_VISIBLE_DEVICES %j makes %j of four devices visible', (visibleDevices, devices) => {
   const deviceFolder = folderWith('nvidia0', 'nvidia1', 'nvidia2', 'nvidia3');
   expect(findGpuSupport(8, { libraryFolder: folderWith(), deviceFolder, visibleDevices }).devices).toBe(devices);
 });
 
-test('what cannot be looked at is not there', () => {
+test('folders that cannot be read mean no GPU support', () => {
   const nothing = { hasCuda: false, hasTensorrt: false, devices: 0 };
   expect(findGpuSupport(8, { libraryFolder: '/nowhere', deviceFolder: '/nowhere' })).toEqual(nothing);
   expect(findGpuSupport(8, { libraryFolder: undefined, deviceFolder: folderWith('nvidia0') })).toEqual(nothing);
 });
 
-test('this machine is looked at without loading the engine', () => {
+test('this machine is examined without loading the engine', () => {
   expect(findGpuSupport(8)).toMatchObject({ devices: expect.any(Number) });
 });

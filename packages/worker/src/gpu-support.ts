@@ -1,6 +1,6 @@
 /**
- * Finds out, without loading the engine, whether models can run on GPUs here: its npm package carries the CPU part only,
- * and the parts for CUDA and TensorRT are found by lying beside it.
+ * Finds out, without loading the engine, whether models can run on GPUs here: its npm package has the CPU library only, and
+ * the libraries for CUDA and TensorRT must be in the same folder.
  */
 import { existsSync, readdirSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -8,14 +8,14 @@ import { dirname, join } from 'node:path';
 import { type GpuSupport, noGpuSupport } from '@millrace/protocol';
 
 export interface GpuSigns {
-  /** `CUDA_VISIBLE_DEVICES` as workers have it; undefined hides nothing. */
+  /** `CUDA_VISIBLE_DEVICES` as workers get it; undefined: all devices are visible. */
   readonly visibleDevices?: string | undefined;
-  /** Where the engine's own library lies; undefined when that cannot be told. */
+  /** The folder of the engine's own library; undefined: unknown. */
   readonly libraryFolder: string | undefined;
   readonly deviceFolder: string;
 }
 
-/** `devicesMax`: no more GPUs are said to be there. */
+/** `devicesMax`: the most GPUs to report. */
 export function findGpuSupport(devicesMax: number, given: Partial<GpuSigns> = {}): GpuSupport {
   const { libraryFolder, deviceFolder, visibleDevices } = { ...signsOfThisMachine(), ...given };
   if (libraryFolder === undefined) return noGpuSupport;
@@ -26,7 +26,7 @@ export function findGpuSupport(devicesMax: number, given: Partial<GpuSigns> = {}
   return { hasCuda, hasTensorrt: hasCuda && has('tensorrt'), devices: Math.min(devicesMax, visible) };
 }
 
-/** As CUDA reads it: numbers and identifiers, up to the first that is no device; what remains is numbered from 0. */
+/** As CUDA reads it: numbers and identifiers, up to the first that is no device; those before it are numbered from 0. */
 function visibleCount(list: string, found: number): number {
   const names = list.split(',').map((name) => name.trim());
   const end = names.findIndex((name) => !/^(GPU|MIG)-/.test(name) && !(/^\d+$/.test(name) && Number(name) < found));
@@ -37,7 +37,7 @@ function signsOfThisMachine(): GpuSigns {
   return { libraryFolder: takeLibraryFolder(), deviceFolder: '/dev' };
 }
 
-/** The folder of the version of Node's interface, the platform and the architecture, in the engine's package. */
+/** The folder in the engine's package for this Node-API version, platform and architecture. */
 export function takeLibraryFolder(): string | undefined {
   try {
     const binaries = join(dirname(createRequire(import.meta.url).resolve('onnxruntime-node')), '..', 'bin');

@@ -7,7 +7,7 @@ import { usedByte, usedMemory } from './testing/used-memory.ts';
 
 const outputsOf = (parts: readonly Uint8Array[]) => parts.map((data, index) => ({ index, shape: [data.length], data }));
 
-describe('a region with a part that nobody wrote is not given out', () => {
+describe('a region with an unwritten part is not returned', () => {
   test.each([1, 3, 4, 7, 8, 9, 15, 16, 17, 100, 5000])('of %i bytes', (size) => {
     const { memory } = usedMemory();
     const parts = memory.layOut([16, size]);
@@ -27,7 +27,7 @@ describe('a region with a part that nobody wrote is not given out', () => {
   });
 });
 
-test('what an engine writes in place is given out, whatever the sizes and the values', () => {
+test('outputs that an engine writes in place are returned, for any sizes and values', () => {
   fc.assert(
     fc.property(
       fc.array(fc.uint8Array({ minLength: inPlaceBytesMin, maxLength: 40 }), { minLength: 1, maxLength: 5 }),
@@ -47,7 +47,7 @@ test('what an engine writes in place is given out, whatever the sizes and the va
   );
 });
 
-test('what is copied counts as written, even when it equals the sentinel', () => {
+test('copied outputs count as written, even when they equal the sentinel', () => {
   const { memory } = usedMemory();
   const parts = memory.layOut([32, 1, 0]);
   const sentinel = copyOf(parts[0] as Uint8Array);
@@ -62,7 +62,7 @@ test('every run has another sentinel', () => {
   expect(seen.size).toBe(1000);
 });
 
-test('nothing of what was in the memory before is left in the region', () => {
+test('no earlier content of the memory is left in the region', () => {
   const { memory, lent } = usedMemory();
   const parts = memory.layOut([5, 0, 12, 3]);
   for (const part of parts.keys()) memory.fill(part, (target) => target.fill(1));
@@ -80,11 +80,11 @@ test('an output that is not in its own part is refused, and fewer of its rows ar
     const wrong = outputsOf([first, data]);
     expect(() => memory.take(wrong)).toThrow('output 1 is not in its own memory');
   }
-  expect(() => memory.take(outputsOf(parts).slice(1))).toThrow('it gave 1 outputs and laid out memory for 2');
+  expect(() => memory.take(outputsOf(parts).slice(1))).toThrow('it returned 1 outputs, but laid out memory for 2');
   expect(() => memory.take(outputsOf(parts.map((part) => part.subarray(0, 8))))).not.toThrow();
 });
 
-test('memory is given back once: when it is laid out again, or released before it was taken', () => {
+test('memory is released once: when it is laid out again, or released before it was taken', () => {
   const released: number[] = [];
   const lend = (bytes: number) => {
     const region = new HeapRegion(new Uint8Array(bytes));

@@ -5,21 +5,21 @@ const sentinelBytes = 8;
 const noParts: readonly Uint8Array[] = [];
 
 /**
- * Where the outputs of one run lie, and the proof that they were written: lent memory holds what other callers left there, so each part is
- * marked with a sentinel at both ends, and a region with a part whose sentinel is intact is never given out. A value that equals the
- * sentinel by chance costs a second run or a failed one, never a wrong answer.
+ * The memory of the outputs of one run, with a check that they were written: lent memory holds data of other callers, so each part is
+ * marked with a sentinel at both ends, and a region with a part whose sentinel is intact is never returned. A value that equals the
+ * sentinel by chance causes a second run or a failed one, never a wrong answer.
  */
 export class GuardedOutputMemory implements OutputMemory {
   readonly #lend: (bytes: number) => Region;
   readonly #random: () => number;
   #region: Region | undefined;
   #parts: readonly Uint8Array[] = noParts;
-  /** By their position: parts that were written through this object, whatever their bytes are. */
+  /** By position: parts that were written by `write` or `fill`, with any bytes. */
   #copied: boolean[] | undefined;
   #sentinelLow = 0;
   #sentinelHigh = 0;
 
-  /** `random` gives 32 bits that the callers cannot foresee. */
+  /** `random` returns 32 bits that callers cannot predict. */
   constructor(lend: (bytes: number) => Region, random: () => number) {
     this.#lend = lend;
     this.#random = random;
@@ -39,7 +39,7 @@ export class GuardedOutputMemory implements OutputMemory {
     let end = 0;
     for (const size of sizes) {
       const begin = alignedToElement(end);
-      // What lies between two parts is handed out with them.
+      // The padding between two parts is returned with them, so it is cleared.
       while (end < begin) region.bytes[end++] = 0;
       end = begin + size;
       const part = region.bytes.subarray(begin, end);
@@ -61,25 +61,25 @@ export class GuardedOutputMemory implements OutputMemory {
   }
 
   isWritten(part: number): boolean {
-    const place = this.#parts[part] as Uint8Array;
-    const { length } = place;
+    const bytes = this.#parts[part] as Uint8Array;
+    const { length } = bytes;
     if (length === 0 || this.#copied?.[part] === true) return true;
     const low = this.#sentinelLow;
     const high = this.#sentinelHigh;
     const last = length - 1;
     // Most values differ from the sentinel in their first byte and their last.
-    if (place[0] !== sentinelAt(0, low, high) && place[last] !== sentinelAt(last, low, high)) return true;
-    if (isIntact(place, 0, Math.min(sentinelBytes, length), low, high)) return false;
-    return !isIntact(place, Math.max(0, length - sentinelBytes), length, low, high);
+    if (bytes[0] !== sentinelAt(0, low, high) && bytes[last] !== sentinelAt(last, low, high)) return true;
+    if (isIntact(bytes, 0, Math.min(sentinelBytes, length), low, high)) return false;
+    return !isIntact(bytes, Math.max(0, length - sentinelBytes), length, low, high);
   }
 
   /**
-   * The region with the outputs of a run that has ended, now the caller's to release. Throws `inference-failed` when an output was not written
-   * or lies elsewhere; the memory is then still this object's.
+   * The region with the outputs of a run that has ended; the caller must release it. Throws `inference-failed` when an output was not written
+   * or is in other memory; this object still owns the memory then.
    */
   take(outputs: readonly BatchTensor[]): Region {
     if (outputs.length !== this.#parts.length) {
-      throw wrong(`it gave ${outputs.length} outputs and laid out memory for ${this.#parts.length}`);
+      throw wrong(`it returned ${outputs.length} outputs, but laid out memory for ${this.#parts.length}`);
     }
     for (let part = 0; part < outputs.length; part++) {
       const { index, data } = outputs[part] as BatchTensor;
@@ -91,7 +91,7 @@ export class GuardedOutputMemory implements OutputMemory {
     return region;
   }
 
-  /** Gives back what is laid out, if anything is. */
+  /** Releases the memory that is laid out, if any. */
   release(): void {
     this.#region?.release();
     this.#forget();
@@ -126,12 +126,12 @@ function sentinelAt(at: number, low: number, high: number): number {
   return (((at & 4) === 0 ? low : high) >>> ((at & 3) << 3)) & 0xff;
 }
 
-/** A run that needs fewer rows than its engine ran gives the first of them. */
+/** A run that needs fewer rows than its engine ran returns the first of them. */
 function isStartOf(data: Uint8Array, part: Uint8Array): boolean {
   if (data === part) return true;
   return data.buffer === part.buffer && data.byteOffset === part.byteOffset && data.length <= part.length;
 }
 
 function wrong(what: string): InferenceError {
-  return new InferenceError('inference-failed', `the engine did not answer the run as it should: ${what}`);
+  return new InferenceError('inference-failed', `the engine returned an invalid answer: ${what}`);
 }

@@ -15,11 +15,11 @@ import { batchesMaxDefault, WorkerHost } from './host/worker-host.ts';
 
 export interface InlineLaneOptions {
   readonly engines: readonly Engine[];
-  /** How many batches are held at once, the running one included; 2 unless given. */
+  /** How many batches are held at once, including the running one; default: 2. */
   readonly batchesMax?: number;
 }
 
-/** A batch blocks this process for as long as it runs: that is the price of having no hop. */
+/** A lane in this process: a batch blocks the process while it runs, but needs no transfer to another one. */
 export function createInlineLane(options: InlineLaneOptions): Lane {
   return { name: 'inline', open: (receive) => new InlineLink(options, receive) };
 }
@@ -28,7 +28,7 @@ class InlineLink implements WorkerLink {
   readonly pid = undefined;
   readonly #host: WorkerHost;
   readonly #receive: (message: FromWorker) => void;
-  /** What is released when the batch has ended: its inputs, and what its calls were answered. */
+  /** Released when the batch has ended: its inputs, and the answers to its calls. */
   readonly #inFlight = new Map<number, Region[]>();
   #isStopping: boolean = false;
   #isGone: boolean = false;
@@ -67,7 +67,7 @@ class InlineLink implements WorkerLink {
         break;
       }
     }
-    // A worker that is being stopped takes nothing new, but hears of what it has begun.
+    // A stopping worker gets nothing new, but still gets messages about what it has begun.
     if (!this.#isStopping || !isNew(message)) this.#host.receive(message);
   }
 

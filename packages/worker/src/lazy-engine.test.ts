@@ -37,7 +37,7 @@ test('an engine is imported with the first model, which it then loads', async ()
   expect(loaded).toEqual([spec]);
 });
 
-test('one that cannot be imported fails the load with the model, the reason and what to do', async () => {
+test('an engine that cannot be imported fails the load with the model, the reason and what to do', async () => {
   const engine = lazyEngine('onnxruntime', () => Promise.reject(new Error('libonnxruntime.so.1: no such file')));
   await expect(engine.load(spec)).rejects.toThrow(
     'model "m" version 2 could not be loaded: the engine "onnxruntime" cannot be imported ' +
@@ -45,7 +45,7 @@ test('one that cannot be imported fails the load with the model, the reason and 
   );
 });
 
-test('what the engine itself says of a model is passed on as it is', async () => {
+test('an error of the engine itself is passed on unchanged', async () => {
   const refusal = new Error('the model does not fit');
   const engine = lazyEngine('onnxruntime', async () => ({ name: 'onnxruntime', load: () => Promise.reject(refusal) }));
   await expect(engine.load(spec)).rejects.toBe(refusal);

@@ -1,7 +1,7 @@
 import type { EngineName } from '@millrace/protocol';
 import type { Engine } from './engine.ts';
 
-/** An engine that is imported with the first model that it loads, so that a process without one does not map its libraries. */
+/** An engine that is imported with the first model that it loads, so that a process without models does not load its libraries. */
 export function lazyEngine(name: EngineName, importEngine: () => Promise<Engine>): Engine {
   return {
     name,

@@ -1,4 +1,4 @@
-/** 32 random bits a call from a seed, without asking the system for any. */
+/** A pseudo-random generator from a seed: 32 bits a call, without system calls. */
 export function randomBitsFrom(seed: number): () => number {
   let state = seed | 0;
   return () => {

@@ -1,4 +1,4 @@
-/** The program of the row analysis as a server starts it: confined first, for the graphs that it reads may be hostile. */
+/** The program of the row analysis that a server starts: it confines itself first, because the graphs that it reads may be hostile. */
 import { confineChild } from '@millrace/shared-memory';
 
 confineChild();

@@ -1,6 +1,6 @@
 /**
- * The life of a worker process, whatever its engines. Its router gave it two descriptors: 3, a socket for messages, and
- * 4, memory that both map. It lives as long as that socket and no longer.
+ * Runs a worker process, with any engines. It inherits two descriptors from its router: 3, a socket for messages, and 4,
+ * shared memory. It exits when the socket closes.
  */
 import { Socket } from 'node:net';
 import { confineChild, takeDirectSocket, takeInheritedMapping } from '@millrace/shared-memory';
@@ -17,14 +17,14 @@ const exitCodeDefect = 2;
 /** Turns this process into a worker with these engines. To be called once, by the program that a local lane starts. */
 export function runWorker(engines: readonly Engine[]): void {
   process.title = 'millrace-worker';
-  // Ctrl-C reaches the whole process group, and a supervisor may signal it too: when a worker ends is the router's decision.
+  // Ctrl-C reaches the whole process group, and a service manager may signal it too: the router decides when a worker exits.
   process.on('SIGINT', () => {});
   process.on('SIGTERM', () => {});
 
-  // A run blocks this thread, so the socket's end may be seen only after it: a long one must not outlive the router.
+  // A run blocks this thread, so the close of the socket may be noticed only after it: a long run must not outlive the router.
   confineChild();
 
-  // Said in few words: the router puts the last of them into its reason.
+  // The router shows the last lines of stderr as the reason of the exit.
   process.on('uncaughtException', (error) => {
     process.stderr.write(`${error.stack ?? error}\n`);
     process.exit(exitCodeDefect);

@@ -1,8 +1,8 @@
 import type { InferAnswer } from './infer.ts';
 
 /**
- * The answers of one request to a decoupled model, on their way to whoever takes them. The worker gives one only when it
- * has been granted: credit that nobody used is granted anew when the request goes to another worker.
+ * Flow control for the answers of one request to a decoupled model. The worker sends an answer only with credit; unused
+ * credit is granted again when the request is sent to another worker.
  */
 export class AnswerFlow {
   readonly #receive: (answer: InferAnswer) => void;
@@ -13,19 +13,19 @@ export class AnswerFlow {
     this.#receive = receive;
   }
 
-  /** Whoever takes the answers takes so many more. */
+  /** The receiver accepts this many more answers. */
   grant(answers: number): void {
     this.#credit += answers;
     this.#grant?.(answers);
   }
 
-  /** A worker has the request now, and is told of credit by `grant`. */
+  /** A worker has the request now; `grant` passes credit to it. */
   connect(grant: (answers: number) => void): void {
     this.#grant = grant;
     if (this.#credit > 0) grant(this.#credit);
   }
 
-  /** Its worker is gone, or has answered for the last time. */
+  /** The worker exited, or has sent its last answer. */
   disconnect(): void {
     this.#grant = undefined;
   }

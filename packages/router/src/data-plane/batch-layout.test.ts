@@ -43,7 +43,7 @@ const model = servedModel(
   ],
 );
 
-test('rows of several requests lie side by side, each input aligned, in the order of the requests', () => {
+test('rows of several requests are contiguous in request order, each input aligned', () => {
   const first = valid(model, [tensor('a', [1, 2], Float32Array.of(1, 2)), tensor('b', [1, 1], Int32Array.of(7))]);
   const second = valid(model, [
     tensor('b', [2, 1], Int32Array.of(8, 9)),
@@ -63,13 +63,13 @@ test('rows of several requests lie side by side, each input aligned, in the orde
   expect(outputs).toEqual([0, 1]);
 });
 
-test('a batch asks for every output that one of its requests wants, and no other', () => {
+test('a batch requests every output that one of its requests wants, and no other', () => {
   const inputs = [tensor('a', [1, 2], new Float32Array(2)), tensor('b', [1, 1], new Int32Array(1))];
   expect(layOutBatch(model, [valid(model, inputs, ['y']), valid(model, inputs, ['y'])], heap).outputs).toEqual([1]);
   expect(layOutBatch(model, [valid(model, inputs, ['y']), valid(model, inputs, ['x'])], heap).outputs).toEqual([0, 1]);
 });
 
-test('an answer is cut into views of each request\u2019s rows, BYTES by their elements', () => {
+test('an answer is split into views of each request\u2019s rows, BYTES by their elements', () => {
   const x = Float32Array.of(1, 2, 3, 4, 5, 6);
   const y = encodeBytesElements(['a', 'bb', '', 'dddd', 'e', 'f']);
   const splitter = new AnswerSplitter(
@@ -88,12 +88,12 @@ test('an answer is cut into views of each request\u2019s rows, BYTES by their el
   expect([...elementsOf({ datatype: 'FP32', data: rest[1]?.data as Uint8Array })]).toEqual([3, 4, 5, 6]);
 });
 
-test('an output without the rows of the batch fails with what to do', () => {
+test('an output without the rows of the batch fails with an error that says what to change', () => {
   const pooled = { index: 0, shape: [1, 2], data: new Uint8Array(8) };
-  expect(() => new AnswerSplitter(model, answer(pooled), 3, false)).toThrow('needs millrace.batch: never');
+  expect(() => new AnswerSplitter(model, answer(pooled), 3, false)).toThrow('set millrace.batch: never');
 });
 
-test('the whole answer of a batch goes to its one request with the shape that the engine gave', () => {
+test('a batch of one request gets the whole answer in the engine\u2019s shape', () => {
   const pooled = { index: 0, shape: [1, 2], data: new Uint8Array(Float32Array.of(7, 8).buffer) };
   const inputs = [tensor('a', [3, 2], new Float32Array(6)), tensor('b', [3, 1], new Int32Array(3))];
   const splitter = splitterOf(model, answer(pooled), 3, [valid(model, inputs)]);

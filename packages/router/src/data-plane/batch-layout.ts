@@ -1,6 +1,6 @@
 /**
- * Where the rows of a batch lie: inputs of several requests side by side in one region, so that the engine reads them
- * as one tensor; outputs cut back into each request's rows as views, nothing copied.
+ * The memory layout of a batch: the inputs of several requests are contiguous in one region, so that the engine reads them
+ * as one tensor; the outputs are cut into each request's rows as views, without copying.
  */
 import {
   type AnsweredMessage,
@@ -23,16 +23,16 @@ export interface LaidOutBatch {
   readonly region: Region;
   readonly inputs: readonly BatchTensor[];
   readonly outputs: readonly number[];
-  /** What is still to be done before the region holds the inputs; undefined: nothing, as for all but large batches. */
+  /** The copies still to be made before the region holds the inputs; undefined: none, as for all but large batches. */
   readonly slices: Slices | undefined;
 }
 
-/** A request as far as its batch needs to know it. */
+/** The part of a request that its batch reads. */
 export type BatchPart = Pick<ValidInferRequest, 'inputs' | 'outputs' | 'rows'>;
 
 /**
- * Writes the inputs of all requests into memory the worker reads; each byte is copied once. What is too much for one
- * turn of the event loop is left to be done in slices, while the inputs must stay as they are.
+ * Writes the inputs of all requests into memory that the worker reads; each byte is copied once. Copies that are too large
+ * for one turn of the event loop are returned as slices; the inputs must not change until these are done.
  */
 export function layOutBatch(
   model: ServedModel,
@@ -68,7 +68,7 @@ export function layOutBatch(
       end += data.length;
     }
     const shape = [...tensor.shape];
-    // A request that runs alone keeps its shapes, whatever they are.
+    // A request that runs alone keeps its shapes, also where they do not match the model's.
     if (model.view.isBatched && requests.length > 1) shape[0] = rows;
     inputs.push({ index, shape, data: region.bytes.subarray(begin, end) });
   }
@@ -90,7 +90,7 @@ function outputsOf(requests: readonly BatchPart[]): readonly number[] {
   return [...wanted].sort((a, b) => a - b);
 }
 
-/** What gives each request of a batch its part of the answer. */
+/** The splitter that gives each request of a batch its part of the answer. */
 export function splitterOf(
   model: ServedModel,
   answer: AnsweredMessage,
@@ -98,7 +98,7 @@ export function splitterOf(
   requests: readonly BatchPart[],
 ): Pick<AnswerSplitter, 'rows'> {
   const isScattered = model.shaping?.outputs.some(({ kind }) => kind === 'scattered') === true;
-  // The whole answer of a batch is that of its one request, whatever its shape.
+  // A batch of one request: the whole answer is the request's, in any shape.
   const isWhole = requests.length === 1 && !isScattered;
   return model.shaping === undefined || isWhole
     ? new AnswerSplitter(model, answer, rows, isWhole)
@@ -124,7 +124,7 @@ export class AnswerSplitter {
   /** Views of the rows [begin, end) of the wanted outputs. */
   rows(wanted: readonly number[], begin: number, end: number): readonly Tensor[] {
     const first = wanted[0];
-    // By far the most common model; an array that grows takes more than it needs.
+    // By far the most common model; `map` would allocate more than one element needs.
     if (first !== undefined && wanted.length === 1) return [this.#tensor(first, begin, end)];
     return wanted.map((index) => this.#tensor(index, begin, end));
   }
@@ -133,7 +133,7 @@ export class AnswerSplitter {
     const { outputs } = this.#model.view;
     const { name, datatype } = outputs[index] as TensorSpec;
     const output = this.#outputs[index];
-    if (output === undefined) throw new Error(`the worker answered without output '${name}', which was asked for`);
+    if (output === undefined) throw new Error(`the worker's answer lacks the requested output '${name}'`);
     if (this.#isWhole) return { name, datatype, shape: output.shape, data: output.data };
     const data = output.data.subarray(offsetOf(output, begin), offsetOf(output, end));
     return { name, datatype, shape: shapeOf(output, end - begin), data };
@@ -143,11 +143,11 @@ export class AnswerSplitter {
 interface OutputRows {
   /** Of the whole batch. */
   readonly shape: readonly number[];
-  /** The one that was last handed out: most requests of a batch have as many rows. */
+  /** Cache of the shape of the last request: most requests of a batch have the same number of rows. */
   requestShape: readonly number[];
   readonly data: Uint8Array;
   readonly rowBytes: number;
-  /** Where each row begins, for rows that differ in length. */
+  /** The offset of each row, where rows differ in length. */
   readonly offsets: Float64Array | undefined;
 }
 
@@ -168,7 +168,7 @@ function outputRowsFrom(model: ServedModel, output: BatchTensor, rows: number, i
     throw new InferenceError(
       'inference-failed',
       `output '${spec.name}' of model '${model.view.name}' has shape [${output.shape.join(',')}] for a batch of ` +
-        `${rows} rows of several requests; a model that does not keep rows apart needs millrace.batch: never in its config.pbtxt`,
+        `${rows} rows of several requests; for a model whose rows depend on each other set millrace.batch: never in its config.pbtxt`,
     );
   }
   if (spec.datatype !== 'BYTES') return outputRows(shape, data, data.length / rows, undefined);

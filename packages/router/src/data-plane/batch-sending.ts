@@ -1,6 +1,6 @@
 /**
- * Batches on their way to a worker. Most are sent as soon as they are laid out. One that is copied in slices is sent
- * when that is done, and those behind it wait for it, so that a worker gets its batches in the order of dispatch.
+ * Sends batches to workers. Most are sent as soon as they are laid out. One that is copied in slices is sent when the copy
+ * is done, and later ones wait for it, so that a worker gets its batches in the order of dispatch.
  */
 import type { BatchId, WorkerId } from '@millrace/core';
 import type { DispatchMessage, WorkerLink } from '@millrace/protocol';
@@ -12,10 +12,10 @@ interface Sending {
   readonly link: WorkerLink;
   readonly message: DispatchMessage;
   readonly batch: RunningBatch;
-  /** Its inputs are in place. */
+  /** Its inputs are copied. */
   isReady: boolean;
   cancelCopy: () => void;
-  /** What waits until its inputs are no longer read. */
+  /** Called when its inputs are no longer read. */
   readonly onCopied: (() => void)[];
 }
 
@@ -47,8 +47,8 @@ export class BatchSending {
   }
 
   /**
-   * Calls back when the inputs of the request are no longer read, if they still are: whoever hears that its request has
-   * ended may use their memory for something else. False: they are not read, and nothing is called.
+   * Calls back when the inputs of the request are no longer read: their memory may be reused as soon as the caller is told
+   * that its request has ended. False: they are not being read, and `onCopied` is not called.
    */
   waitForCopy(pending: PendingRequest, onCopied: () => void): boolean {
     for (const queue of this.#queues.values()) {
@@ -61,7 +61,7 @@ export class BatchSending {
     return false;
   }
 
-  /** Nobody waits for the batch any more. True: it was not sent yet, and never will be. */
+  /** Nobody waits for the batch any more. True: it was not sent yet, and is dropped. */
   cancel(worker: WorkerId, batch: BatchId): boolean {
     const queue = this.#queues.get(worker);
     const at = queue?.findIndex(({ message }) => message.batch === batch) ?? -1;
@@ -79,7 +79,7 @@ export class BatchSending {
     this.#queues.delete(worker);
     for (const sending of queue ?? []) {
       sending.cancelCopy();
-      // A link that is gone sends nothing, but takes its memory back.
+      // A closed link sends nothing, but releases the region.
       sending.link.send(sending.message);
       tellCopied(sending);
     }
@@ -96,7 +96,7 @@ export class BatchSending {
   }
 }
 
-/** To the worker, with the credit for its answers where it may give several: then its batch is one request. */
+/** Sends the batch, with credit for answers where the model is decoupled: such a batch has one request. */
 function hand(link: WorkerLink, message: DispatchMessage, { pending }: RunningBatch): void {
   link.send(message);
   pending[0]?.waiter.flow?.connect((answers) => link.send({ kind: 'grant', batch: message.batch, answers }));

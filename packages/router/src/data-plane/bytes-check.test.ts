@@ -19,14 +19,14 @@ function checked(tensor: Tensor, mustBeText = true): { readonly turns: number; r
   }
 }
 
-test('a million empty elements are looked at in slices', () => {
+test('a million empty elements are checked in slices', () => {
   const count = 1_000_000;
   const { turns, problem } = checked(textsOf(new Uint8Array(4 * count), count));
   expect(problem).toBeUndefined();
   expect(turns).toBeGreaterThan(10);
 });
 
-test('problems are found wherever they lie, in the words of small tensors', () => {
+test('problems are found at any position, with the same messages as for small tensors', () => {
   const count = 200_000;
   const good = new Uint8Array(4 * count);
   expect(checked(textsOf(good, count + 1)).problem).toBe(
@@ -43,7 +43,7 @@ test('problems are found wherever they lie, in the words of small tensors', () =
   expect(checked(textsOf(encodeBytesElements(['ü', 'ü'.repeat(100), '']), 3)).problem).toBeUndefined();
 });
 
-class TextsOnStage extends PlaneHarness {
+class TextHarness extends PlaneHarness {
   constructor() {
     const tensor = { datatype: 'BYTES', shape: [-1, -1] } as const;
     super({}, servedModel([{ name: 'x', ...tensor }], [{ name: 'y', ...tensor }], {}, { queueBytesMax: 1e9 }));
@@ -57,40 +57,40 @@ class TextsOnStage extends PlaneHarness {
 const many = bytesCheckBytesMax;
 
 test('a request with many texts is checked in slices, and refused or run like any other', async () => {
-  const stage = new TextsOnStage();
-  const link = stage.worker(1);
-  const [good, bad] = [stage.texts(many), stage.texts(many, many + 1)];
-  stage.clock.endOneTurn();
-  expect([link.inFlight.length, stage.plane.sliced.count]).toEqual([0, 2]);
-  await stage.turn();
+  const harness = new TextHarness();
+  const link = harness.worker(1);
+  const [good, bad] = [harness.texts(many), harness.texts(many, many + 1)];
+  harness.clock.endOneTurn();
+  expect([link.inFlight.length, harness.plane.sliced.count]).toEqual([0, 2]);
+  await harness.turn();
   expect([link.inFlight.length, bad.result]).toEqual([1, 'invalid-request']);
   link.answers();
-  await stage.turn();
+  await harness.turn();
   expect(good.answer?.outputs[0]?.data.length).toBe(4 * many);
-  expect(stage.metric('millrace_failures_total', ',code="invalid-request"')).toBe(1);
+  expect(harness.metric('millrace_failures_total', ',code="invalid-request"')).toBe(1);
 });
 
-test('a caller that goes away while its texts are checked is told, and nothing more is read', async () => {
-  const stage = new TextsOnStage();
-  const link = stage.worker(1);
-  const sent = stage.texts(many);
-  stage.clock.endOneTurn();
+test('a caller that cancels while its texts are checked is rejected, and nothing more is read', async () => {
+  const harness = new TextHarness();
+  const link = harness.worker(1);
+  const sent = harness.texts(many);
+  harness.clock.endOneTurn();
   sent.cancellation.cancel('cancelled');
-  expect(stage.plane.sliced.count).toBe(0);
-  await stage.turn();
+  expect(harness.plane.sliced.count).toBe(0);
+  await harness.turn();
   expect([sent.result, link.inFlight.length]).toEqual(['cancelled', 0]);
   const late = new Cancellation();
   late.cancel('deadline-exceeded');
   const inputs = [textsOf(new Uint8Array(4 * many), many)];
-  expect(await stage.sendWith(late, [], undefined, { inputs }).outcome).toBe('deadline-exceeded');
-  expect(stage.plane.sliced.count).toBe(0);
+  expect(await harness.sendWith(late, [], undefined, { inputs }).outcome).toBe('deadline-exceeded');
+  expect(harness.plane.sliced.count).toBe(0);
 });
 
 test('the time of the check counts against the deadline', async () => {
-  const stage = new TextsOnStage();
-  const sent = stage.texts(many, many, 50);
-  stage.clock.endOneTurn();
-  stage.clock.advance(50);
-  await stage.turn();
+  const harness = new TextHarness();
+  const sent = harness.texts(many, many, 50);
+  harness.clock.endOneTurn();
+  harness.clock.advance(50);
+  await harness.turn();
   expect(sent.result).toBe('deadline-exceeded');
 });

@@ -1,17 +1,17 @@
-/** Whether a BYTES tensor is what it says it is: in slices, for 256 MiB can be 64 million elements. */
+/** Checks that a BYTES tensor is well-formed, in slices, because 256 MiB can be 64 million elements. */
 import { isUtf8 } from 'node:buffer';
 import { BytesCursor, BytesElementsCheck, elementCount, quote, shapeProblem, type Tensor } from '@millrace/protocol';
 
-/** Tensors up to here are checked at once. */
+/** Tensors up to this size are checked in one go. */
 export const bytesCheckBytesMax: number = 256 * 1024;
 
-/** With more texts a request shares no run: finding each request's rows in an answer takes a look at every text. */
+/** A request with more texts than this shares no run, because finding each request's rows in an answer reads every text. */
 const sharedTextsMax = 16 * 1024;
 
-/** Elements and bytes of a slice: a few milliseconds. */
+/** Limits of a slice: a few milliseconds of work. */
 export const sliceElementsMax: number = 128 * 1024;
 const sliceBytesMax = 4 * 1024 * 1024;
-/** Shorter elements are looked at byte by byte: quicker than a view of each. */
+/** Shorter elements are checked byte by byte, which is faster than making a view of each. */
 const shortBytesMax = 32;
 
 export function hasManyTexts({ datatype, shape }: Tensor): boolean {
@@ -22,13 +22,13 @@ export function isLongTexts({ datatype, data }: Tensor): boolean {
   return datatype === 'BYTES' && data.length > bytesCheckBytesMax;
 }
 
-/** Returns what is wrong, as it goes on behind the name of the input; undefined: nothing. */
+/** Returns what is wrong, as an error message; undefined: nothing. */
 export function* bytesCheckSlices(
   { name, shape, data }: Tensor,
   model: string,
   mustBeText: boolean,
 ): Generator<void, string | undefined> {
-  // Whoever reads the shape refuses it.
+  // An invalid shape is refused where shapes are checked.
   if (shapeProblem(shape) !== undefined) return undefined;
   const check = new BytesElementsCheck(data, elementCount(shape));
   while (!check.step(sliceElementsMax)) yield;
@@ -50,7 +50,7 @@ export function* bytesCheckSlices(
   return undefined;
 }
 
-/** Where the engine takes text, not bytes, an element that it would change or cut off is refused. */
+/** For engines that take text, not bytes: refuses an element that the engine would change or truncate. */
 function textProblemOf(cursor: BytesCursor): string | undefined {
   if (cursor.length <= shortBytesMax && isPlain(cursor)) return undefined;
   const text = cursor.view();

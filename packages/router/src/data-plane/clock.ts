@@ -1,12 +1,12 @@
-/** Time as the router sees it, passed in so that tests can hold it still. */
+/** The router's time source, passed in so that tests can control it. */
 export interface Clock {
   /** Milliseconds, monotonic, with a fraction. */
   now(): number;
-  /** Calls back once after the delay; returns the way to call it off. */
+  /** Calls back once after the delay; returns a function that cancels it. */
   after(delayMs: number, callback: () => void): () => void;
-  /** The same, but a process that waits for nothing else may end before it, and one for a far time may come early. */
+  /** The same, but it does not keep the process alive, and one with a delay of more than 24 days may fire early. */
   alarm(delayMs: number, callback: () => void): () => void;
-  /** Calls back once, after what the current turn of the event loop has brought in. */
+  /** Calls back once, after the events of the current turn of the event loop. */
   endOfTurn(callback: () => void): void;
 }
 
@@ -19,7 +19,7 @@ export const systemClock: Clock = {
     return () => clearTimeout(timer);
   },
   alarm: (delayMs, callback) => {
-    // One that is set for later than timers can count fires early, and is then set anew by whoever asked for it.
+    // A delay beyond the limit of timers fires early; whoever set it checks the time and sets it again.
     const timer = setTimeout(callback, Math.min(delayMs, timerMsMax)).unref();
     return () => clearTimeout(timer);
   },

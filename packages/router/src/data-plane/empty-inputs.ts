@@ -1,12 +1,12 @@
 /**
- * What is wrong with a request of which an input has no elements. ONNX Runtime ends its process for some operators then. And where an
- * input without rows is joined (Concat) with one that has rows, it counts the columns of the first and never writes them: the answer
- * would show memory of whoever ran before. So sizes that belong together are zero together.
+ * Checks requests in which an input has no elements. For some operators ONNX Runtime crashes its process then. And where an input
+ * without rows is concatenated with one that has rows, it counts the columns of the first and never writes them: the answer would
+ * leak memory of an earlier request. So of sizes that must be equal, either all are zero or none is.
  */
 import { formatShape, quote, type Tensor } from '@millrace/protocol';
 import type { ModelView } from '../model/model-view.ts';
 
-/** Undefined: nothing. */
+/** What is wrong; undefined: nothing. */
 export function emptyInputProblem(inputs: readonly (Tensor | undefined)[], view: ModelView): string | undefined {
   const model = quote(view.name);
   for (const tensor of inputs) {
@@ -14,7 +14,7 @@ export function emptyInputProblem(inputs: readonly (Tensor | undefined)[], view:
     if (view.emptyHazard !== undefined && tensor.shape[0] === 0) {
       return (
         `input ${quote(tensor.name)} for model ${model} has no rows (shape ${formatShape(tensor.shape)}), and the operator ` +
-        `${view.emptyHazard} of its graph cannot run without; send at least one row`
+        `${view.emptyHazard} of its graph cannot run without rows; send at least one row`
       );
     }
   }
@@ -31,7 +31,7 @@ export function emptyInputProblem(inputs: readonly (Tensor | undefined)[], view:
 }
 
 interface Together {
-  /** Why they do. */
+  /** Why they must be equal. */
   readonly what: string;
   readonly sizes: readonly { readonly tensor: Tensor; readonly size: number }[];
 }
@@ -41,7 +41,7 @@ function* sizesThatBelongTogether(
   { inputs: specs, isBatched, sharedSizes = [] }: ModelView,
 ): Generator<Together, void> {
   if (isBatched) {
-    // A value that takes the place of one in the graph has no rows of the batch.
+    // A value that overrides one in the graph has no rows of the batch.
     const batched = inputs.filter((tensor, index) => tensor !== undefined && specs[index]?.hasDefault !== true);
     yield { what: 'both have the rows of the batch', sizes: batched.map((tensor) => sizeAt(tensor as Tensor, 0)) };
   }

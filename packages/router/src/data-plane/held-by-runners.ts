@@ -4,11 +4,11 @@ import type { Clock } from './clock.ts';
 import type { InferAnswer, Runner } from './infer.ts';
 import type { ValidInferRequest } from './valid-request.ts';
 
-/** The requests that runners have not answered yet, counted by model: the scheduler knows only of their parts. */
+/** Counts, by model, the requests that runners have not answered yet: the scheduler knows only their parts. */
 export class HeldByRunners {
   readonly #clock: Clock;
   readonly #counts = new Map<ModelKey, number>();
-  /** Called when a runner has none left. */
+  /** Called when a model's count falls to zero. */
   readonly #onIdle: (() => void)[] = [];
 
   constructor(clock: Clock) {
@@ -37,7 +37,7 @@ export class HeldByRunners {
     }
   }
 
-  /** Resolves when no runner, or none of that model, holds a request any more. */
+  /** Resolves when no runner, or not that of the given model, holds a request any more. */
   async idle(key?: ModelKey): Promise<void> {
     const isBusy = (): boolean => (key === undefined ? this.#counts.size > 0 : this.#counts.has(key));
     while (isBusy()) {

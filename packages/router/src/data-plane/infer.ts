@@ -7,7 +7,7 @@ import type { ValidInferRequest } from './valid-request.ts';
 export type ParameterValue = string | number | bigint | boolean;
 export type Parameters = ReadonlyMap<string, ParameterValue>;
 
-/** What is asked. */
+/** What a request asks for. */
 export interface InferTarget {
   readonly model: string;
   /** Empty: the version the model's policy prefers. */
@@ -17,13 +17,13 @@ export interface InferTarget {
   readonly parameters: Parameters;
   /** Names of the wanted outputs in the wanted order; empty: all, in the model's order. */
   readonly outputs: readonly string[];
-  /** Its place in a sequence of requests that share state; undefined when it stands alone. */
+  /** Its step in a sequence of requests that share state; undefined: it belongs to none. */
   readonly sequence: SequenceStep | undefined;
 }
 
-/** Who asks, and under what conditions. Whatever is done on behalf of a request (steps of an ensemble, calls of a pipeline, parts) inherits it. */
+/** Who asks, and under what conditions. Requests made on behalf of another (steps of an ensemble, calls of a pipeline, parts) inherit it. */
 export interface Origin {
-  /** Whose request it is, as far as the edge can tell: for fairness, limits and what may be shared; empty: nobody's. */
+  /** Whose request it is, as far as the edge can tell: for fairness, limits and shared results; empty: nobody's. */
   readonly caller: string;
   /** Milliseconds of the data plane's clock, from `DataPlane.deadlineAfter`; Infinity: the caller set none. */
   readonly deadlineAt: number;
@@ -34,7 +34,7 @@ export interface Origin {
   readonly queueTimeoutMs: number;
   /** From 1, the most urgent; 0: the model's default. */
   readonly priority: number;
-  /** Names of the models on whose behalf it is made, the outermost first; none for what comes from outside. */
+  /** Names of the models on whose behalf it is made, the outermost first; empty for requests of clients. */
   readonly trail: readonly string[];
 }
 
@@ -45,7 +45,7 @@ export interface InferRequest {
   readonly origin: Origin;
 }
 
-/** Of what comes from outside. */
+/** The trail of a client's request. */
 export const noTrail: readonly string[] = [];
 
 /** Adapts a part of a request to the version of the model that it goes to. */
@@ -57,7 +57,7 @@ export interface SequenceStep {
   readonly id: bigint | string;
   readonly isStart: boolean;
   readonly isEnd: boolean;
-  /** Called when it has to wait until another sequence ends: who holds that one's next step back waits for ever. */
+  /** Called when it has to wait until another sequence ends: a caller that holds back that sequence's next step would wait for ever. */
   readonly onSlotWait?: () => void;
 }
 
@@ -66,39 +66,39 @@ export interface InferAnswer {
   readonly version: string;
   readonly id: string;
   readonly outputs: readonly Tensor[];
-  /** Of a decoupled model: no answer, but the end of its answers. */
+  /** For a decoupled model: not an answer, but the end of its answers. */
   readonly isEnd?: true;
-  /** To be called once, when the outputs have been written: their memory is used again after it. */
+  /** To be called once, when the outputs have been written: their memory is reused afterwards. */
   release(): void;
 }
 
 /**
- * Carries out a valid request. The data plane itself does so by a place in a queue and a row of a batch; a model whose
- * requests need more (steps of an ensemble, a sequence's state, a cache in front) has a runner that stands on it.
+ * Runs a valid request. The data plane's own runner is the model's queue; a model whose requests need more (steps of an
+ * ensemble, a sequence's state, a cache) has a runner on top of it.
  */
 export interface Runner {
   /** Rejects with an `InferenceError` only. */
   run(request: ValidInferRequest, signal: CancelSignal): Promise<InferAnswer>;
-  /** For runners that keep something from one request to the next: whether they do now. */
+  /** For runners that keep state from one request to the next: whether they hold any now. */
   readonly isHolding?: boolean;
-  /** Whether this request goes on with it. */
+  /** Whether this request continues with state that the runner holds. */
   holds?(request: InferRequest): boolean;
-  /** The model will never be served again: what was kept of it is of no use to anybody. */
+  /** The model will never be served again: drops what was kept for it. */
   forget?(): void;
-  /** Begins nothing new; resolves when nothing is kept any more. The model's workers must stay until then. */
+  /** Starts nothing new; resolves when no state is held any more. The model's workers must stay until then. */
   close?(): Promise<void>;
-  /** The model is taken back: begins again, and `close` does not resolve if it has not yet. */
+  /** The model is served again: a pending `close` does not resolve. */
   reopen?(): void;
 }
 
-/** Every edge, the embedding API and the tests stand on this; every feature lives behind it. */
+/** What every edge, the embedding API and the tests call; every feature is implemented behind it. */
 export interface DataPlane {
   /** Validates, queues, batches, runs. Rejects with an `InferenceError` only. */
   infer(request: InferRequest, signal: CancelSignal): Promise<InferAnswer>;
-  /** For many requests on one call, with models that give several answers among them. */
+  /** For many requests on one call, also to models that give several answers. */
   openStream<Input extends StreamInput>(options: StreamOptions<Input>): InferStream<Input>;
-  /** When a limit that a caller sets now is reached, as `Origin.deadlineAt`; undefined: it sets none. */
+  /** The `Origin.deadlineAt` for a timeout that starts now; undefined: the caller sets none. */
   deadlineAfter(timeoutMs: number | undefined): number;
-  /** An edge could not make a request of what it was sent: told here, so that it is counted with the others. */
+  /** An edge could not decode a request: counts it with the other refusals. */
   noteRefusal(code: ErrorCode): void;
 }

@@ -18,7 +18,7 @@ import { NameResolution } from './traffic/name-resolution.ts';
 import { type ShadowLimits, ShadowTraffic, shadowCaller } from './traffic/shadow-traffic.ts';
 import type { Waiter } from './waiter.ts';
 
-/** Where requests go whose name is resolved: the test gives their answers, and what is given back is counted. */
+/** Receives requests whose name is resolved: the test gives their answers, and releases are counted. */
 class RoutingDouble {
   readonly calls: {
     readonly request: InferRequest;
@@ -37,7 +37,7 @@ class RoutingDouble {
         const outputs = [tensor('y', ...values)];
         const { model, version, id } = request.target;
         const release = (): void => {
-          // The memory is used again.
+          // As if the memory were reused.
           for (const { data } of outputs) data.fill(0);
           this.released += 1;
         };
@@ -58,7 +58,7 @@ const request = (overrides: Partial<RequestText> = {}): InferRequest =>
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-async function stage(change: TrafficChange, limits: Partial<ShadowLimits> = {}) {
+async function trafficHarness(change: TrafficChange, limits: Partial<ShadowLimits> = {}) {
   const models = new CatalogueDouble('m').set('1', 'ready').set('2', 'ready').set('3', 'ready');
   const traffic = await TrafficTable.open({
     store: await openMemoryStore(),
@@ -105,15 +105,15 @@ async function stage(change: TrafficChange, limits: Partial<ShadowLimits> = {}) 
 
 const toShadow = (percent = 100): TrafficChange => ({ shadows: [{ version: '3', percent }] });
 
-test('a request of a model without traffic is handed on as it is', async () => {
-  const { plane, inner } = await stage({});
+test('a request to a model without traffic settings is passed on unchanged', async () => {
+  const { plane, inner } = await trafficHarness({});
   const sent = request({ version: '2' });
   void plane.infer(sent, neverCancelled);
   expect(inner.calls[0]?.request).toBe(sent);
 });
 
 test('a version or a label in the name becomes the version of the request', async () => {
-  const { plane, inner } = await stage({ labels: new Map([['stable', '1']]) });
+  const { plane, inner } = await trafficHarness({ labels: new Map([['stable', '1']]) });
   for (const model of ['m@stable', 'm:2']) void plane.infer(request({ model }), neverCancelled);
   const plain = request();
   void plane.infer(plain, neverCancelled);
@@ -126,7 +126,7 @@ test('a version or a label in the name becomes the version of the request', asyn
 });
 
 test('a name that cannot be resolved is refused and counted', async () => {
-  const { plane, inner } = await stage({});
+  const { plane, inner } = await trafficHarness({});
   for (const [model, version, code] of [
     ['m@stable', '', 'unknown-model'],
     ['m:1', '2', 'invalid-request'],
@@ -143,7 +143,7 @@ test('requests are split by draws, steps of a sequence by their id', async () =>
     { version: '1', weight: 1 },
     { version: '2', weight: 1 },
   ];
-  const { plane, inner, draws } = await stage({ split });
+  const { plane, inner, draws } = await trafficHarness({ split });
   draws.push(0.4, 0.6);
   void plane.infer(request(), neverCancelled);
   void plane.infer(request(), neverCancelled);
@@ -162,8 +162,8 @@ test('requests are split by draws, steps of a sequence by their id', async () =>
   expect(new Set(all.flatMap((versions) => [...versions]))).toEqual(new Set(['1', '2']));
 });
 
-test('a sequence goes on where its state is, though its label was moved, unless it names a version', async () => {
-  const { plane, inner, holders, traffic } = await stage({ labels: new Map([['stable', '1']]) });
+test('a sequence continues with the version that has its state, even if its label was moved, unless it names a version', async () => {
+  const { plane, inner, holders, traffic } = await trafficHarness({ labels: new Map([['stable', '1']]) });
   const step = (model: string, isStart: boolean, version = ''): string => {
     void plane.infer(request({ model, version, sequence: { id: 5n, isStart, isEnd: false } }), neverCancelled);
     return inner.calls.at(-1)?.request.target.version ?? '';
@@ -176,8 +176,8 @@ test('a sequence goes on where its state is, though its label was moved, unless 
   expect([step('m@stable', true), step('m', true)]).toEqual(['2', '3']);
 });
 
-test('a copy is sent when its original has been answered, apart from all that waits', async () => {
-  const { plane, inner, outcomes, clock } = await stage(toShadow());
+test('a copy is sent when its original has been answered, as another caller at the lowest priority', async () => {
+  const { plane, inner, outcomes, clock } = await trafficHarness(toShadow());
   const inputs = [tensor('x', 1, 2)];
   const asked = plane.infer(request({ version: '1', inputs, deadlineAt: 50, priority: 1 }), neverCancelled);
   expect(inner.calls).toHaveLength(1);
@@ -197,8 +197,8 @@ test('a copy is sent when its original has been answered, apart from all that wa
   expect(inner.released).toBe(2);
 });
 
-test('outcomes: another answer, a failure, an answer too large to keep', async () => {
-  const { plane, inner, outcomes } = await stage(toShadow(), { comparedBytesMax: 8 });
+test('outcomes: a different answer, a failure, an answer too large to compare', async () => {
+  const { plane, inner, outcomes } = await trafficHarness(toShadow(), { comparedBytesMax: 8 });
   const run = async (original: readonly number[], copy: (call: (typeof inner.calls)[0]) => void): Promise<void> => {
     const asked = plane.infer(request({ version: '1' }), neverCancelled);
     inner.calls.at(-1)?.answer(...original);
@@ -212,8 +212,8 @@ test('outcomes: another answer, a failure, an answer too large to keep', async (
   expect(outcomes).toEqual(['m:3 different', 'm:3 failed', 'm:3 unchecked']);
 });
 
-test('a request that fails has no copy, and gives its place back', async () => {
-  const { plane, inner, outcomes, shadows } = await stage(toShadow());
+test('a request that fails has no copy, and no longer counts against the limit of copies', async () => {
+  const { plane, inner, outcomes, shadows } = await trafficHarness(toShadow());
   const asked = plane.infer(request({ version: '1' }), neverCancelled);
   expect(shadows.requests).toBe(1);
   inner.calls[0]?.fail(new InferenceError('model-full', 'full'));
@@ -226,7 +226,7 @@ test('a request that fails has no copy, and gives its place back', async () => {
 
 test('copies over the limits of number and bytes are dropped and counted; requests are not', async () => {
   for (const limits of [{ requestsMax: 2 }, { bytesMax: 16 }]) {
-    const { plane, inner, outcomes, shadows } = await stage(toShadow(), limits);
+    const { plane, inner, outcomes, shadows } = await trafficHarness(toShadow(), limits);
     for (let index = 0; index < 3; index++) void plane.infer(request({ version: '1' }), neverCancelled);
     expect(inner.calls).toHaveLength(3);
     expect(outcomes).toEqual(['m:3 dropped']);
@@ -240,8 +240,8 @@ test('copies over the limits of number and bytes are dropped and counted; reques
   }
 });
 
-test('only the asked-for part is copied, never to the version that answers, and no step of a sequence', async () => {
-  const { plane, inner, draws, shadows } = await stage(toShadow(30));
+test('only the configured percentage is copied, never to the version that answers, and no step of a sequence', async () => {
+  const { plane, inner, draws, shadows } = await trafficHarness(toShadow(30));
   draws.push(0.3, 0.29);
   void plane.infer(request({ version: '1' }), neverCancelled);
   expect(shadows.requests).toBe(0);
@@ -255,8 +255,8 @@ test('only the asked-for part is copied, never to the version that answers, and 
   expect(inner.calls).toHaveLength(5);
 });
 
-test('copies on their way are given up when the server ends', async () => {
-  const { plane, inner, shadows } = await stage(toShadow());
+test('copies in flight are cancelled when the server shuts down', async () => {
+  const { plane, inner, shadows } = await trafficHarness(toShadow());
   const asked = plane.infer(request({ version: '1' }), neverCancelled);
   inner.calls[0]?.answer(1);
   await asked;
@@ -271,7 +271,7 @@ test('copies on their way are given up when the server ends', async () => {
 test('a large original is copied in slices, and a copy that is not done in time is dropped', async () => {
   const data = new Uint8Array(2 * copySliceBytesMax).fill(1);
   const inputs = [{ name: 'x', datatype: 'UINT8' as const, shape: [1, data.length], data }];
-  const { plane, inner, outcomes, shadows, clock } = await stage(toShadow(), { bytesMax: 1e9 });
+  const { plane, inner, outcomes, shadows, clock } = await trafficHarness(toShadow(), { bytesMax: 1e9 });
   void plane.infer(request({ version: '1', inputs }), neverCancelled);
   clock.endTurn();
   inner.calls[0]?.answer();

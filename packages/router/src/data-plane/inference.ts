@@ -1,4 +1,4 @@
-/** The data plane as edges ask it: the name of a request is resolved, copies go to shadows, and it is routed to whoever carries it out. */
+/** The data plane's interface for edges: resolves the name of a request, sends copies to shadows, and routes it to its runner. */
 import { type CancelSignal, type ErrorCode, InferenceError } from '@millrace/protocol';
 import type { AnswerFlow } from './answer-flow.ts';
 import type { Clock } from './clock.ts';
@@ -42,14 +42,14 @@ export class Inference implements DataPlane {
     return shadows.follow(resolved, versions, () => this.inferResolved(resolved, signal));
   }
 
-  /** One whose version is known, or to be the one its model prefers. */
+  /** Infers a request whose version is resolved, or empty for the version that the model's policy prefers. */
   inferResolved(request: InferRequest, signal: CancelSignal): Promise<InferAnswer> {
     return Waiter.promise(signal, (waiter) => this.#parts.routing.begin(request, waiter, arrived));
   }
 
   /**
-   * One that may have several answers: each goes to `flow`, and the promise is kept when there are no more, then with an
-   * answer that only says so; of a model with one answer, with that one. No copies go to shadows.
+   * Infers a request that may have several answers: each goes to `flow`, and the promise resolves after the last one, with an
+   * answer that only marks the end; for a model with one answer, it resolves with that. No copies go to shadows.
    */
   inferMany(request: InferRequest, signal: CancelSignal, flow: AnswerFlow): Promise<InferAnswer> {
     let resolved: InferRequest;
@@ -64,8 +64,8 @@ export class Inference implements DataPlane {
   }
 
   /**
-   * A part of a request that was accepted before, asked for by its runner: answered also while the server drains. `fit`
-   * adapts it to the version that it goes to.
+   * Infers a part of a request that was accepted before, for its runner: answered also while the server drains. `fit` adapts
+   * it to the version that it goes to.
    */
   inferPart(request: InferRequest, signal: CancelSignal, fit?: FitPart): Promise<InferAnswer> {
     const { names, models, routing } = this.#parts;
@@ -80,7 +80,7 @@ export class Inference implements DataPlane {
     return Waiter.promise(signal, (waiter) => routing.begin(resolved, waiter, arrivedPart));
   }
 
-  /** With the real name of its model and the version that is meant. Throws an `InferenceError`. */
+  /** The request with the real name of its model and the resolved version. Throws an `InferenceError`. */
   resolved(request: InferRequest): InferRequest {
     return this.#parts.names.resolved(request);
   }

@@ -1,4 +1,4 @@
-/** What can be said of an input before its data is looked at. Messages follow Triton's, because its clients match on them. */
+/** Checks an input before its data is read. Messages follow Triton's, because its clients match on them. */
 import { type Datatype, formatShape, quote, shapeProblem, type TensorSpec } from '@millrace/protocol';
 import type { ModelView } from '../model/model-view.ts';
 
@@ -8,7 +8,7 @@ export interface InputHead {
   readonly shape: readonly number[];
 }
 
-/** Names that a message lists; a model, and a request, may have hundreds. */
+/** The most names that a message lists; a model, and a request, may have hundreds. */
 const listedNamesMax = 16;
 
 /** Names as a list for messages. */
@@ -22,7 +22,7 @@ export function unknownInputProblem(name: string, view: ModelView): string {
   return `unexpected inference input ${quote(name)} for model ${quote(view.name)}; its inputs are ${namesIn(view.inputs)}`;
 }
 
-/** What makes it none of this input, if anything. `model` is the name that the caller used. */
+/** Why it does not fit the input's spec; undefined: it does. `model` is the name that the caller used. */
 export function inputHeadProblem(head: InputHead, spec: TensorSpec, model: string): string | undefined {
   const { name, datatype, shape } = head;
   if (datatype !== spec.datatype) {

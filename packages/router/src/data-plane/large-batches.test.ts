@@ -5,8 +5,8 @@ import { PlaneHarness, type Sent } from './testing/plane-harness.ts';
 
 const largeBytes = 3 * copySliceBytesMax;
 
-/** A model that takes rows of any length and gives them back. */
-class LargeOnStage extends PlaneHarness {
+/** A model that takes rows of any length and returns them. */
+class LargeBatchHarness extends PlaneHarness {
   constructor() {
     const tensor = { datatype: 'UINT8', shape: [-1, -1] } as const;
     super({}, servedModel([{ name: 'x', ...tensor }], [{ name: 'y', ...tensor }], {}, { queueBytesMax: 1e9 }));
@@ -26,76 +26,76 @@ class LargeOnStage extends PlaneHarness {
   }
 }
 
-test('a large batch is copied in slices and sent when all of it is there', async () => {
-  const stage = new LargeOnStage();
-  const link = stage.worker(1);
-  const sent = stage.rows(7, largeBytes);
-  stage.beginCopy();
+test('a large batch is copied in slices and sent when the copy is complete', async () => {
+  const harness = new LargeBatchHarness();
+  const link = harness.worker(1);
+  const sent = harness.rows(7, largeBytes);
+  harness.beginCopy();
   expect(link.inFlight).toEqual([]);
-  const region = stage.lane.regions[0]?.bytes;
+  const region = harness.lane.regions[0]?.bytes;
   expect(region?.lastIndexOf(7)).toBe(copySliceBytesMax - 1);
-  await stage.turn();
+  await harness.turn();
   expect(link.inFlight[0]?.inputs[0]?.data.every((byte) => byte === 7)).toBe(true);
   link.answers();
-  await stage.turn();
+  await harness.turn();
   expect(sent.answer?.outputs[0]?.data.length).toBe(largeBytes);
   sent.answer?.release();
-  expect(stage.lane.releases()).toEqual([1, 1]);
+  expect(harness.lane.releases()).toEqual([1, 1]);
 });
 
 test('a worker gets its batches in the order of dispatch, and other workers do not wait', async () => {
-  const stage = new LargeOnStage();
-  const link = stage.worker(1, 3);
-  stage.rows(1, largeBytes);
-  stage.beginCopy();
-  stage.rows(2, 8);
-  stage.clock.endOneTurn();
+  const harness = new LargeBatchHarness();
+  const link = harness.worker(1, 3);
+  harness.rows(1, largeBytes);
+  harness.beginCopy();
+  harness.rows(2, 8);
+  harness.clock.endOneTurn();
   expect(link.inFlight).toEqual([]);
-  const other = stage.worker(2, 1);
-  stage.rows(3, 9);
-  stage.clock.endTurn();
-  await stage.turn();
+  const other = harness.worker(2, 1);
+  harness.rows(3, 9);
+  harness.clock.endTurn();
+  await harness.turn();
   expect(link.inFlight.map(({ inputs }) => inputs[0]?.data.length)).toEqual([largeBytes, 8]);
   expect(other.inFlight.map(({ inputs }) => inputs[0]?.data.length)).toEqual([9]);
 });
 
 test.each(['cancelled', 'deadline-exceeded'] as const)(
-  'a request that ends by %s while it is copied is told, and nothing is sent',
+  'a request that ends by %s while it is copied is rejected, and nothing is sent',
   async (reason) => {
-    const stage = new LargeOnStage();
-    const link = stage.worker(1);
-    const sent = stage.rows(1, largeBytes, 50);
-    stage.beginCopy();
+    const harness = new LargeBatchHarness();
+    const link = harness.worker(1);
+    const sent = harness.rows(1, largeBytes, 50);
+    harness.beginCopy();
     sent.cancellation.cancel(reason);
-    stage.clock.endOneTurn();
+    harness.clock.endOneTurn();
     sent.data.fill(0xee);
-    await stage.turn();
+    await harness.turn();
     expect(sent.result).toBe(reason);
     expect(link.inFlight).toEqual([]);
-    expect(stage.lane.releases()).toEqual([1]);
-    expect(stage.plane.sliced.count).toBe(0);
-    expect(stage.metric('millrace_skipped_batches_total')).toBe(1);
+    expect(harness.lane.releases()).toEqual([1]);
+    expect(harness.plane.sliced.count).toBe(0);
+    expect(harness.metric('millrace_skipped_batches_total')).toBe(1);
     // The worker has its credit back.
-    const next = stage.rows(2, 8);
-    await stage.turn();
+    const next = harness.rows(2, 8);
+    await harness.turn();
     expect(link.inFlight.map(({ inputs }) => inputs[0]?.data.length)).toEqual([8]);
     link.answers();
-    await stage.turn();
+    await harness.turn();
     expect(next.result).toBe('answered 33686018 33686018');
   },
 );
 
-test('a caller that gives up while others share its batch is told once its inputs are no longer read', async () => {
-  const stage = new LargeOnStage();
-  const link = stage.worker(1);
+test('a caller that cancels while others share its batch is rejected once its inputs are no longer read', async () => {
+  const harness = new LargeBatchHarness();
+  const link = harness.worker(1);
   const half = largeBytes / 2;
-  const [stays, leaves] = [stage.rows(1, half), stage.rows(2, half)];
-  stage.beginCopy();
+  const [stays, leaves] = [harness.rows(1, half), harness.rows(2, half)];
+  harness.beginCopy();
   leaves.cancellation.cancel('cancelled');
-  stage.clock.endOneTurn();
+  harness.clock.endOneTurn();
   await new Promise((resolve) => setImmediate(resolve));
   expect(leaves.result).toBeUndefined();
-  await stage.turn();
+  await harness.turn();
   expect(leaves.result).toBe('cancelled');
   leaves.data.fill(0xee);
   const [first, second] = [
@@ -104,53 +104,53 @@ test('a caller that gives up while others share its batch is told once its input
   ];
   expect(first?.every((byte) => byte === 1) && second?.every((byte) => byte === 2)).toBe(true);
   link.answers();
-  await stage.turn();
+  await harness.turn();
   expect(stays.answer?.outputs[0]?.shape).toEqual([1, half]);
 });
 
-test('a worker that dies while a batch is copied costs nothing: it is copied again for another', async () => {
-  const stage = new LargeOnStage();
-  const doomed = stage.worker(1);
-  const sent = stage.rows(5, largeBytes);
-  stage.beginCopy();
+test('a batch whose worker exits while it is copied is copied again for another worker', async () => {
+  const harness = new LargeBatchHarness();
+  const doomed = harness.worker(1);
+  const sent = harness.rows(5, largeBytes);
+  harness.beginCopy();
   doomed.dies();
-  expect(stage.plane.sliced.count).toBe(0);
-  expect(stage.lane.releases()).toEqual([1]);
-  const other = stage.worker(2);
-  await stage.turn();
+  expect(harness.plane.sliced.count).toBe(0);
+  expect(harness.lane.releases()).toEqual([1]);
+  const other = harness.worker(2);
+  await harness.turn();
   expect(other.inFlight[0]?.inputs[0]?.data.every((byte) => byte === 5)).toBe(true);
   other.answers();
-  await stage.turn();
+  await harness.turn();
   expect(sent.answer?.outputs[0]?.data.length).toBe(largeBytes);
 });
 
-test('a worker that dies after its batch was called off is told of no batch that it never had', async () => {
-  const stage = new LargeOnStage();
-  const doomed = stage.worker(1);
-  const sent = stage.rows(5, largeBytes);
-  stage.beginCopy();
+test('the exit of a worker after its batch was cancelled reports no batch that was never sent', async () => {
+  const harness = new LargeBatchHarness();
+  const doomed = harness.worker(1);
+  const sent = harness.rows(5, largeBytes);
+  harness.beginCopy();
   sent.cancellation.cancel('cancelled');
-  stage.clock.endOneTurn();
+  harness.clock.endOneTurn();
   doomed.dies();
-  await stage.turn();
+  await harness.turn();
   expect(sent.result).toBe('cancelled');
-  expect(stage.lane.releases()).toEqual([1]);
+  expect(harness.lane.releases()).toEqual([1]);
 });
 
-test('a server that drains finishes what it copies', async () => {
-  const stage = new LargeOnStage();
-  const link = stage.worker(1);
-  const sent = stage.rows(5, largeBytes);
-  stage.beginCopy();
+test('a draining server finishes batches that are being copied', async () => {
+  const harness = new LargeBatchHarness();
+  const link = harness.worker(1);
+  const sent = harness.rows(5, largeBytes);
+  harness.beginCopy();
   let isDrained: boolean = false;
-  const drained = stage.plane.drain().then(() => {
+  const drained = harness.plane.drain().then(() => {
     isDrained = true;
   });
-  await stage.turn();
+  await harness.turn();
   expect(isDrained).toBe(false);
   expect(link.inFlight).toHaveLength(1);
   link.answers();
-  await stage.turn();
+  await harness.turn();
   await drained;
   expect(sent.answer?.outputs[0]?.data.length).toBe(largeBytes);
 });

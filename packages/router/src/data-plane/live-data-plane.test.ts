@@ -6,18 +6,18 @@ import { testPolicy } from './testing/models.ts';
 import { PlaneHarness, type Sent } from './testing/plane-harness.ts';
 import type { ScriptedLink } from './testing/scripted-lane.ts';
 
-/** Nothing is waiting, nothing is open, and all memory went back once. */
-function expectAllSettled(stage: PlaneHarness): void {
-  expect(stage.lane.releases()).toEqual(stage.lane.regions.map(() => 1));
-  expect(stage.metric('millrace_queue_requests')).toBe(0);
-  expect(stage.metric('millrace_outstanding_requests')).toBe(0);
+/** Nothing is waiting, nothing is open, and all memory was released once. */
+function expectAllSettled(harness: PlaneHarness): void {
+  expect(harness.lane.releases()).toEqual(harness.lane.regions.map(() => 1));
+  expect(harness.metric('millrace_queue_requests')).toBe(0);
+  expect(harness.metric('millrace_outstanding_requests')).toBe(0);
 }
 
-test('requests of one turn share a batch, and its memory goes back when the last of them has used its rows', async () => {
-  const stage = new PlaneHarness();
-  const link = stage.worker(1);
-  const [first, second] = [stage.send([1, 2]), stage.send([3])];
-  await stage.turn();
+test('requests of one turn share a batch, and its memory is released when the last of them has used its rows', async () => {
+  const harness = new PlaneHarness();
+  const link = harness.worker(1);
+  const [first, second] = [harness.send([1, 2]), harness.send([3])];
+  await harness.turn();
   expect(link.inFlight.map(({ inputs }) => inputs[0]?.shape)).toEqual([[3, 1]]);
   const region = link.answers();
   expect([await first.outcome, await second.outcome]).toEqual(['answered 1 2', 'answered 3']);
@@ -25,341 +25,341 @@ test('requests of one turn share a batch, and its memory goes back when the last
   first.answer?.release();
   expect(region.releases).toBe(0);
   second.answer?.release();
-  expectAllSettled(stage);
+  expectAllSettled(harness);
 });
 
 test('a request that is cancelled while it waits is refused and never sent', async () => {
-  const stage = new PlaneHarness();
-  const sent = stage.send([1]);
-  await stage.turn();
-  expect(stage.metric('millrace_queue_requests')).toBe(1);
+  const harness = new PlaneHarness();
+  const sent = harness.send([1]);
+  await harness.turn();
+  expect(harness.metric('millrace_queue_requests')).toBe(1);
   sent.cancellation.cancel('cancelled');
-  await stage.turn();
+  await harness.turn();
   expect(await sent.outcome).toBe('cancelled');
-  expect(stage.metric('millrace_abandoned_requests_total', ',reason="cancelled"')).toBe(1);
-  expect(stage.metric('millrace_saved_rows_total')).toBe(1);
-  const link = stage.worker(1);
-  await stage.turn();
+  expect(harness.metric('millrace_abandoned_requests_total', ',reason="cancelled"')).toBe(1);
+  expect(harness.metric('millrace_saved_rows_total')).toBe(1);
+  const link = harness.worker(1);
+  await harness.turn();
   expect(link.sent).toEqual([]);
-  expectAllSettled(stage);
+  expectAllSettled(harness);
 });
 
 test('a signal that was cancelled before the call refuses the request', async () => {
-  const stage = new PlaneHarness();
-  const link = stage.worker(1);
+  const harness = new PlaneHarness();
+  const link = harness.worker(1);
   const cancellation = new Cancellation();
   cancellation.cancel('cancelled');
-  const sent = stage.sendWith(cancellation, [1]);
-  await stage.turn();
+  const sent = harness.sendWith(cancellation, [1]);
+  await harness.turn();
   expect(await sent.outcome).toBe('cancelled');
   expect(link.sent).toEqual([]);
-  expectAllSettled(stage);
+  expectAllSettled(harness);
 });
 
-test('a late answer to a cancelled request frees its memory at once, and the run is counted', async () => {
-  const stage = new PlaneHarness();
-  const link = stage.worker(1);
-  const sent = stage.send([1, 2]);
-  await stage.turn();
+test('a late answer to a cancelled request is released at once, and the run is counted', async () => {
+  const harness = new PlaneHarness();
+  const link = harness.worker(1);
+  const sent = harness.send([1, 2]);
+  await harness.turn();
   sent.cancellation.cancel('cancelled');
-  await stage.turn();
+  await harness.turn();
   expect(await sent.outcome).toBe('cancelled');
   expect(link.sent.at(-1)).toEqual({ kind: 'cancel', batch: link.inFlight[0]?.batch });
   const region = link.answers();
   expect(region.releases).toBe(1);
-  expect(stage.metric('millrace_batch_rows_sum')).toBe(2);
-  expectAllSettled(stage);
+  expect(harness.metric('millrace_batch_rows_sum')).toBe(2);
+  expectAllSettled(harness);
 });
 
 test('a batch that its worker skipped is counted as saved, and not as run', async () => {
-  const stage = new PlaneHarness();
-  const link = stage.worker(1);
-  const sent = stage.send([1, 2, 3]);
-  await stage.turn();
+  const harness = new PlaneHarness();
+  const link = harness.worker(1);
+  const sent = harness.send([1, 2, 3]);
+  await harness.turn();
   sent.cancellation.cancel('cancelled');
-  await stage.turn();
+  await harness.turn();
   link.fails('cancelled', 'skipped');
-  expect(stage.metric('millrace_skipped_batches_total')).toBe(1);
-  expect(stage.metric('millrace_saved_rows_total')).toBe(3);
-  expect(stage.metric('millrace_batch_rows_sum')).toBe(0);
-  expectAllSettled(stage);
+  expect(harness.metric('millrace_skipped_batches_total')).toBe(1);
+  expect(harness.metric('millrace_saved_rows_total')).toBe(3);
+  expect(harness.metric('millrace_batch_rows_sum')).toBe(0);
+  expectAllSettled(harness);
 });
 
-test('a request that is cancelled in a shared batch costs the others nothing', async () => {
-  const stage = new PlaneHarness();
-  const link = stage.worker(1);
-  const [first, second, third] = [stage.send([1]), stage.send([2]), stage.send([3])];
-  await stage.turn();
+test('cancelling a request in a shared batch does not affect the others', async () => {
+  const harness = new PlaneHarness();
+  const link = harness.worker(1);
+  const [first, second, third] = [harness.send([1]), harness.send([2]), harness.send([3])];
+  await harness.turn();
   second.cancellation.cancel('cancelled');
-  await stage.turn();
+  await harness.turn();
   expect(await second.outcome).toBe('cancelled');
   expect(link.sent.map(({ kind }) => kind)).toEqual(['dispatch']);
   link.answers();
   expect([await first.outcome, await third.outcome]).toEqual(['answered 1', 'answered 3']);
   first.answer?.release();
   third.answer?.release();
-  expectAllSettled(stage);
+  expectAllSettled(harness);
 });
 
 test('a failed batch is tried one by one, and only the request that fails alone is refused', async () => {
-  const stage = new PlaneHarness();
-  const link = stage.worker(1);
-  const [first, second] = [stage.send([1]), stage.send([2])];
-  await stage.turn();
+  const harness = new PlaneHarness();
+  const link = harness.worker(1);
+  const [first, second] = [harness.send([1]), harness.send([2])];
+  await harness.turn();
   link.fails('inference-failed', 'an index is out of range');
-  await stage.turn();
+  await harness.turn();
   link.fails('inference-failed', 'an index is out of range');
-  await stage.turn();
+  await harness.turn();
   link.answers();
   expect([await first.outcome, await second.outcome]).toEqual(['inference-failed', 'answered 2']);
   second.answer?.release();
-  expectAllSettled(stage);
+  expectAllSettled(harness);
 });
 
-test('what a dead worker held is answered once by another', async () => {
-  const stage = new PlaneHarness();
-  const doomed = stage.worker(1);
-  const sent = stage.send([7]);
-  await stage.turn();
+test('requests of a worker that exited are answered once by another', async () => {
+  const harness = new PlaneHarness();
+  const doomed = harness.worker(1);
+  const sent = harness.send([7]);
+  await harness.turn();
   doomed.dies();
-  await stage.turn();
-  expect(stage.metric('millrace_queue_requests')).toBe(1);
+  await harness.turn();
+  expect(harness.metric('millrace_queue_requests')).toBe(1);
   expect(sent.result).toBeUndefined();
-  const successor = stage.worker(1);
-  await stage.turn();
+  const successor = harness.worker(1);
+  await harness.turn();
   successor.answers();
   expect(await sent.outcome).toBe('answered 7');
   sent.answer?.release();
-  expectAllSettled(stage);
+  expectAllSettled(harness);
 });
 
-test('two workers that die of a request refuse it as poison, and its neighbour is answered', async () => {
-  const stage = new PlaneHarness();
-  const [poison, neighbour] = [stage.send([666]), stage.send([1])];
-  stage.worker(1).dies();
-  await stage.turn();
-  stage.worker(1).dies();
-  await stage.turn();
+test('a request on which two workers crash is refused as poison, and its neighbour is answered', async () => {
+  const harness = new PlaneHarness();
+  const [poison, neighbour] = [harness.send([666]), harness.send([1])];
+  harness.worker(1).dies();
+  await harness.turn();
+  harness.worker(1).dies();
+  await harness.turn();
   expect(await poison.outcome).toBe('poison-request');
-  const last = stage.worker(1);
-  await stage.turn();
+  const last = harness.worker(1);
+  await harness.turn();
   last.answers();
   expect(await neighbour.outcome).toBe('answered 1');
   neighbour.answer?.release();
-  expectAllSettled(stage);
+  expectAllSettled(harness);
 });
 
-test('an answer that cannot be cut into rows is freed, and each request gets the answer of a run of its own', async () => {
-  const stage = new PlaneHarness();
-  const link = stage.worker(1);
-  const sent = [stage.send([1]), stage.send([2])];
-  await stage.turn();
+test('an answer that cannot be split into rows is released, and each request gets a run of its own', async () => {
+  const harness = new PlaneHarness();
+  const link = harness.worker(1);
+  const sent = [harness.send([1]), harness.send([2])];
+  await harness.turn();
   link.answers([{ index: 0, shape: [1, 1], data: new Uint8Array(4) }]);
   for (const { outcome } of sent) {
-    await stage.turn();
+    await harness.turn();
     link.answers();
     await outcome;
   }
   expect(sent.map(({ result }) => result)).toEqual(['answered 1', 'answered 2']);
   for (const { answer } of sent) answer?.release();
-  expectAllSettled(stage);
+  expectAllSettled(harness);
 });
 
-test('an answer to a batch that nobody knows is freed and otherwise ignored', () => {
-  const stage = new PlaneHarness();
-  const link = stage.worker(1);
-  const region = stage.lane.region(4);
+test('an answer to an unknown batch is released and otherwise ignored', () => {
+  const harness = new PlaneHarness();
+  const link = harness.worker(1);
+  const region = harness.lane.region(4);
   link.says({ kind: 'answered', batch: 99, outputs: [], region, runMicros: 1 });
   expect(region.releases).toBe(1);
 });
 
 test('a deadline that passes while a request waits refuses it, and it never runs', async () => {
-  const stage = new PlaneHarness();
-  const link = stage.worker(1);
-  const [running, waiting] = [stage.send([1]), stage.send([2, 3, 4, 5, 6, 7, 8, 9], 50)];
-  await stage.turn();
-  stage.clock.advance(49);
-  await stage.turn();
+  const harness = new PlaneHarness();
+  const link = harness.worker(1);
+  const [running, waiting] = [harness.send([1]), harness.send([2, 3, 4, 5, 6, 7, 8, 9], 50)];
+  await harness.turn();
+  harness.clock.advance(49);
+  await harness.turn();
   expect(waiting.result).toBeUndefined();
-  stage.clock.advance(1);
+  harness.clock.advance(1);
   expect(await waiting.outcome).toBe('deadline-exceeded');
   link.answers();
   expect(await running.outcome).toBe('answered 1');
-  await stage.turn();
+  await harness.turn();
   expect(link.sent.filter(({ kind }) => kind === 'dispatch')).toHaveLength(1);
   running.answer?.release();
-  expectAllSettled(stage);
+  expectAllSettled(harness);
 });
 
-test('a run over its limit costs the worker its life and the request its answer, but not those behind it', async () => {
-  const stage = new PlaneHarness();
-  const link = stage.worker(1, 2);
-  const hung = stage.send([1]);
-  await stage.turn();
-  const behind = stage.send([2]);
-  await stage.turn();
-  stage.clock.advance(testPolicy.runMsMax - 1);
+test('a run over its time limit kills the worker and fails the request, but not those queued behind it', async () => {
+  const harness = new PlaneHarness();
+  const link = harness.worker(1, 2);
+  const hung = harness.send([1]);
+  await harness.turn();
+  const behind = harness.send([2]);
+  await harness.turn();
+  harness.clock.advance(testPolicy.runMsMax - 1);
   expect(link.calls).toEqual([]);
-  stage.clock.advance(1);
+  harness.clock.advance(1);
   expect(link.calls).toEqual(['kill']);
   expect(hung.result).toBeUndefined();
   link.dies();
-  await stage.turn();
+  await harness.turn();
   expect(await hung.outcome).toBe('run-time-limit');
-  const successor = stage.worker(1);
-  await stage.turn();
+  const successor = harness.worker(1);
+  await harness.turn();
   successor.answers();
   expect(await behind.outcome).toBe('answered 2');
   behind.answer?.release();
-  expectAllSettled(stage);
+  expectAllSettled(harness);
 });
 
-/** A runner that asks the queue only when it is told to, by what is returned. */
-function holdByRunner(stage: PlaneHarness): () => void {
+/** Gives the model a runner that calls the queue only when the returned function is called. */
+function holdByRunner(harness: PlaneHarness): () => void {
   let begin: () => void = () => {};
-  stage.model.runner = {
+  harness.model.runner = {
     async run(request, signal) {
       await new Promise<void>((resolve) => {
         begin = resolve;
       });
-      return stage.plane.queue.run(request, signal);
+      return harness.plane.queue.run(request, signal);
     },
   };
   return () => begin();
 }
 
-test('a drain and a retirement let a runner finish what it holds, parts that begin later included', async () => {
-  const stage = new PlaneHarness();
-  const link = stage.worker(1);
-  const begin = holdByRunner(stage);
-  const sent = stage.send([1]);
+test('a drain and a retirement let a runner finish what it holds, including parts that start later', async () => {
+  const harness = new PlaneHarness();
+  const link = harness.worker(1);
+  const begin = holdByRunner(harness);
+  const sent = harness.send([1]);
   const ended: string[] = [];
-  void stage.plane.roster.retire(stage.model).then(() => ended.push('retired'));
-  void stage.plane.drain().then(() => ended.push('drained'));
-  const late = stage.send([2]);
-  await stage.turn();
+  void harness.plane.roster.retire(harness.model).then(() => ended.push('retired'));
+  void harness.plane.drain().then(() => ended.push('drained'));
+  const late = harness.send([2]);
+  await harness.turn();
   expect(late.result).toBe('draining');
   expect(ended).toEqual([]);
   begin();
-  await stage.turn();
-  await stage.turn();
+  await harness.turn();
+  await harness.turn();
   link.answers();
-  await stage.turn();
+  await harness.turn();
   expect(sent.result).toBe('answered 1');
-  await stage.turn();
+  await harness.turn();
   expect(new Set(ended)).toEqual(new Set(['retired', 'drained']));
 });
 
-test('a drain that waits for a runner refuses requests without one too', async () => {
-  const stage = new PlaneHarness();
-  const link = stage.worker(1);
-  const begin = holdByRunner(stage);
-  const sent = stage.send([1]);
-  const drained = stage.plane.drain();
-  stage.model.runner = undefined;
-  const late = stage.send([2]);
-  await stage.turn();
+test('a drain that waits for a runner also refuses requests to models without one', async () => {
+  const harness = new PlaneHarness();
+  const link = harness.worker(1);
+  const begin = holdByRunner(harness);
+  const sent = harness.send([1]);
+  const drained = harness.plane.drain();
+  harness.model.runner = undefined;
+  const late = harness.send([2]);
+  await harness.turn();
   expect(late.result).toBe('draining');
   begin();
-  await stage.turn();
-  await stage.turn();
+  await harness.turn();
+  await harness.turn();
   link.answers();
   expect(await sent.outcome).toBe('answered 1');
   sent.answer?.release();
-  await stage.turn();
+  await harness.turn();
   await drained;
-  expectAllSettled(stage);
+  expectAllSettled(harness);
 });
 
-test('a drain refuses what comes after it and ends with the last answer', async () => {
-  const stage = new PlaneHarness();
-  const link = stage.worker(1);
-  const running = stage.send([1]);
-  await stage.turn();
+test('a drain refuses new requests and ends with the last answer', async () => {
+  const harness = new PlaneHarness();
+  const link = harness.worker(1);
+  const running = harness.send([1]);
+  await harness.turn();
   let isDrained = false;
-  const drained = stage.plane.drain().then(() => {
+  const drained = harness.plane.drain().then(() => {
     isDrained = true;
   });
-  const late = stage.send([2]);
-  await stage.turn();
+  const late = harness.send([2]);
+  await harness.turn();
   expect(await late.outcome).toBe('draining');
   expect(isDrained).toBe(false);
   link.answers();
   expect(await running.outcome).toBe('answered 1');
-  await stage.turn();
+  await harness.turn();
   await drained;
   running.answer?.release();
-  expectAllSettled(stage);
+  expectAllSettled(harness);
 });
 
-test('a removed model refuses what waits and answers what runs', async () => {
-  const stage = new PlaneHarness();
-  const link = stage.worker(1);
-  const running = stage.send([1]);
-  await stage.turn();
-  const waiting = stage.send([2]);
-  stage.plane.roster.remove(stage.model);
-  await stage.turn();
+test('a removed model refuses waiting requests and answers running ones', async () => {
+  const harness = new PlaneHarness();
+  const link = harness.worker(1);
+  const running = harness.send([1]);
+  await harness.turn();
+  const waiting = harness.send([2]);
+  harness.plane.roster.remove(harness.model);
+  await harness.turn();
   expect(await waiting.outcome).toBe('model-not-ready');
   link.answers();
   expect(await running.outcome).toBe('answered 1');
   running.answer?.release();
-  expectAllSettled(stage);
+  expectAllSettled(harness);
 });
 
-test('a request that takes over the id of a cancelled one is not counted with its batch', async () => {
-  const stage = new PlaneHarness();
-  const link = stage.worker(1, 2);
-  const cancelled = stage.send([1]);
-  await stage.turn();
+test('a request that reuses the id of a cancelled one is not counted with its batch', async () => {
+  const harness = new PlaneHarness();
+  const link = harness.worker(1, 2);
+  const cancelled = harness.send([1]);
+  await harness.turn();
   cancelled.cancellation.cancel('cancelled');
-  await stage.turn();
-  const next = stage.send([2]);
-  await stage.turn();
+  await harness.turn();
+  const next = harness.send([2]);
+  await harness.turn();
   link.fails('cancelled', 'the batch was cancelled before it began');
-  await stage.turn();
-  expect(stage.metric('millrace_queue_requests')).toBe(0);
+  await harness.turn();
+  expect(harness.metric('millrace_queue_requests')).toBe(0);
   link.answers();
   expect(await next.outcome).toBe('answered 2');
   next.answer?.release();
-  expectAllSettled(stage);
+  expectAllSettled(harness);
 });
 
-test('answers of an ordered model leave in the order of arrival, each with its own rows, and their memory goes back', async () => {
-  const stage = new PlaneHarness({ isOrdered: true, rowsMax: 2 });
-  const [first, second] = [stage.worker(1), stage.worker(2)];
-  const [one, two, three, four] = [stage.send([1]), stage.send([2]), stage.send([3]), stage.send([4])];
+test('answers of an ordered model are sent in the order of arrival, each with its own rows, and their memory is released', async () => {
+  const harness = new PlaneHarness({ isOrdered: true, rowsMax: 2 });
+  const [first, second] = [harness.worker(1), harness.worker(2)];
+  const [one, two, three, four] = [harness.send([1]), harness.send([2]), harness.send([3]), harness.send([4])];
   const sent = [one, two, three, four];
-  await stage.turn();
+  await harness.turn();
   const region = second.answers();
-  await stage.turn();
+  await harness.turn();
   expect(sent.map(({ result }) => result)).toEqual([undefined, undefined, undefined, undefined]);
   three.cancellation.cancel('cancelled');
   second.dies();
-  await stage.turn();
+  await harness.turn();
   expect(region.releases).toBe(0);
   first.answers();
-  await stage.turn();
+  await harness.turn();
   expect(sent.map(({ result }) => result)).toEqual(['answered 1', 'answered 2', 'cancelled', 'answered 4']);
   expect(region.releases).toBe(0);
   for (const { answer } of sent) answer?.release();
-  expectAllSettled(stage);
+  expectAllSettled(harness);
 });
 
-test('a held answer that nobody waits for any more gives its memory back', async () => {
-  const stage = new PlaneHarness({ isOrdered: true, rowsMax: 1 });
-  const [first, second] = [stage.worker(1), stage.worker(2)];
-  const [earlier, later] = [stage.send([1]), stage.send([2])];
-  await stage.turn();
+test('a held answer that nobody waits for any more is released', async () => {
+  const harness = new PlaneHarness({ isOrdered: true, rowsMax: 1 });
+  const [first, second] = [harness.worker(1), harness.worker(2)];
+  const [earlier, later] = [harness.send([1]), harness.send([2])];
+  await harness.turn();
   const region = second.answers();
   later.cancellation.cancel('cancelled');
-  await stage.turn();
+  await harness.turn();
   expect(await later.outcome).toBe('cancelled');
   expect(region.releases).toBe(1);
   first.answers();
   expect(await earlier.outcome).toBe('answered 1');
   earlier.answer?.release();
-  expectAllSettled(stage);
+  expectAllSettled(harness);
 });
 
 type Step = 'send' | 'send with a deadline' | 'cancel' | 'answer' | 'fail' | 'die' | 'end the turn' | 'pass time';
@@ -379,15 +379,15 @@ const steps: readonly Step[] = [
 
 test.each([
   ['a plain model', {}],
-  ['a model whose answers leave in order', { isOrdered: true }],
+  ['an ordered model', { isOrdered: true }],
   ['a model that holds batches back', { delayMs: 30, preferredRows: [4] }],
-])('whatever happens to %s, every request ends once and all memory goes back once', async (_, policy) => {
+])('random events with %s: every request ends once and all memory is released once', async (_, policy) => {
   const step = fc.tuple(fc.constantFrom(...steps), fc.nat(1000));
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 20, maxLength: 60 }), async (story) => {
-      const stage = new PlaneHarness(policy);
+      const harness = new PlaneHarness(policy);
       const links = new Map<number, ScriptedLink>();
-      const start = (id: number) => links.set(id, stage.worker(id, 2));
+      const start = (id: number) => links.set(id, harness.worker(id, 2));
       start(1);
       start(2);
       const sent: Sent[] = [];
@@ -396,13 +396,14 @@ test.each([
         return candidates[pick % Math.max(1, candidates.length)];
       };
       for (const [kind, pick] of story) {
-        if (kind === 'send') sent.push(stage.send(Array.from({ length: 1 + (pick % 3) }, () => pick)));
-        else if (kind === 'send with a deadline') sent.push(stage.send([pick], pick % 100));
+        if (kind === 'send') sent.push(harness.send(Array.from({ length: 1 + (pick % 3) }, () => pick)));
+        else if (kind === 'send with a deadline') sent.push(harness.send([pick], pick % 100));
         else if (kind === 'cancel') sent[pick % Math.max(1, sent.length)]?.cancellation.cancel('cancelled');
         else if (kind === 'answer') busy(pick)?.[1].answers();
-        else if (kind === 'fail') busy(pick)?.[1].fails(pick % 2 === 0 ? 'inference-failed' : 'cancelled', 'told to');
-        else if (kind === 'end the turn') stage.clock.endTurn();
-        else if (kind === 'pass time') stage.clock.advance(pick % 200);
+        else if (kind === 'fail')
+          busy(pick)?.[1].fails(pick % 2 === 0 ? 'inference-failed' : 'cancelled', 'failed by the test');
+        else if (kind === 'end the turn') harness.clock.endTurn();
+        else if (kind === 'pass time') harness.clock.advance(pick % 200);
         else {
           const [id, link] = [...links][pick % 2] as [number, ScriptedLink];
           link.dies();
@@ -410,8 +411,8 @@ test.each([
         }
       }
       for (let turn = 0; sent.some(({ result }) => result === undefined) && turn < 300; turn++) {
-        await stage.turn();
-        stage.clock.advance(1);
+        await harness.turn();
+        harness.clock.advance(1);
         for (const link of links.values()) if (link.inFlight.length > 0) link.answers();
       }
       for (const { result, answer } of sent) {
@@ -419,79 +420,79 @@ test.each([
         answer?.release();
       }
       for (const link of links.values()) while (link.inFlight.length > 0) link.answers();
-      await stage.turn();
-      expectAllSettled(stage);
+      await harness.turn();
+      expectAllSettled(harness);
     }),
     { seed: 20, numRuns: 150 },
   );
 });
 
-test('a request for a version that is not in memory waits until it is brought back, and its deadline counts', async () => {
-  const stage = new PlaneHarness();
-  const worker = stage.worker(1);
-  stage.models.setAside(stage.model);
+test('a request for a version that is not in memory waits until it is loaded, and its deadline applies', async () => {
+  const harness = new PlaneHarness();
+  const worker = harness.worker(1);
+  harness.models.setAside(harness.model);
   let bring: () => void = () => {};
   const leftMs: number[] = [];
-  stage.demand = {
+  harness.demand = {
     bringBack: (_model, deadlineAt) => {
-      leftMs.push(deadlineAt - stage.clock.now());
+      leftMs.push(deadlineAt - harness.clock.now());
       return new Promise((resolve) => {
         bring = resolve;
       });
     },
   };
-  const sent = stage.send([5], 1000);
-  await stage.turn();
+  const sent = harness.send([5], 1000);
+  await harness.turn();
   expect([sent.result, worker.inFlight.length]).toEqual([undefined, 0]);
-  stage.clock.advance(400);
-  stage.models.serve(stage.model);
+  harness.clock.advance(400);
+  harness.models.serve(harness.model);
   bring();
-  await stage.turn();
-  await stage.turn();
+  await harness.turn();
+  await harness.turn();
   expect(worker.inFlight).toHaveLength(1);
   worker.answers();
   expect(await sent.outcome).toBe('answered 5');
-  stage.models.setAside(stage.model);
-  const waiting = stage.send([7], 1000);
-  await stage.turn();
-  stage.clock.advance(1000);
-  stage.models.serve(stage.model);
+  harness.models.setAside(harness.model);
+  const waiting = harness.send([7], 1000);
+  await harness.turn();
+  harness.clock.advance(1000);
+  harness.models.serve(harness.model);
   bring();
-  await stage.turn();
-  await stage.turn();
+  await harness.turn();
+  await harness.turn();
   expect(await waiting.outcome).toBe('deadline-exceeded');
   expect(leftMs).toEqual([1000, 1000]);
 });
 
-test('a request that is malformed, or whose version cannot stay, is refused without waiting for ever', async () => {
-  const stage = new PlaneHarness();
-  stage.models.setAside(stage.model);
+test('a request that is malformed, or whose version is unloaded again and again, is refused without waiting for ever', async () => {
+  const harness = new PlaneHarness();
+  harness.models.setAside(harness.model);
   let times = 0;
-  stage.demand = {
+  harness.demand = {
     bringBack: async () => {
       times += 1;
     },
   };
-  const malformed = stage.send([]);
+  const malformed = harness.send([]);
   expect([await malformed.outcome, times]).toEqual(['invalid-request', 0]);
-  expect(await stage.send([1]).outcome).toBe('model-not-ready');
+  expect(await harness.send([1]).outcome).toBe('model-not-ready');
   expect(times).toBe(bringBackAttemptsMax);
 });
 
-test('a model that is taken back before it is idle goes on, and was not idle', async () => {
-  const stage = new PlaneHarness();
-  const worker = stage.worker(1);
-  const first = stage.send([1]);
-  await stage.turn();
+test('a model that is added again before it is idle stays in service, and its retirement never resolves', async () => {
+  const harness = new PlaneHarness();
+  const worker = harness.worker(1);
+  const first = harness.send([1]);
+  await harness.turn();
   let isIdle = false;
-  void stage.plane.roster.retire(stage.model).then(() => {
+  void harness.plane.roster.retire(harness.model).then(() => {
     isIdle = true;
   });
-  expect(stage.plane.roster.isInUse(stage.model)).toBe(true);
-  stage.plane.roster.add(stage.model);
+  expect(harness.plane.roster.isInUse(harness.model)).toBe(true);
+  harness.plane.roster.add(harness.model);
   worker.answers();
   expect(await first.outcome).toBe('answered 1');
-  await stage.turn();
-  expect([isIdle, stage.plane.roster.isInUse(stage.model)]).toEqual([false, false]);
-  await Promise.all([stage.plane.roster.retire(stage.model), stage.turn()]);
+  await harness.turn();
+  expect([isIdle, harness.plane.roster.isInUse(harness.model)]).toEqual([false, false]);
+  await Promise.all([harness.plane.roster.retire(harness.model), harness.turn()]);
 });

@@ -1,4 +1,4 @@
-/** Puts the data plane together. Each kind of client has its own view of it; what they share is inside. */
+/** Composes the data plane. Each kind of user gets its own interface; what these share is inside. */
 
 import { HeldByRunners } from './held-by-runners.ts';
 import { Inference } from './inference.ts';
@@ -19,9 +19,9 @@ import type { WorkerEvents } from './worker-events.ts';
 export interface LiveDataPlaneParts
   extends Pick<SchedulerLoopParts, 'scheduler' | 'clock'>,
     Pick<RequestRoutingParts, 'models' | 'observer' | 'demand'> {
-  /** What names stand for that are not a model's own; none unless given. */
+  /** Resolves names other than a model's own (labels, splits); absent: there are none. */
   readonly names?: ModelNames;
-  /** Copies of requests for shadows; none are sent unless given. */
+  /** Copies of requests for shadows; absent: none are sent. */
   readonly shadows?: Omit<ShadowTrafficParts, 'infer' | 'deadlineAfter' | 'sliced'>;
   /** From 0 to below 1. */
   readonly random: () => number;
@@ -29,19 +29,19 @@ export interface LiveDataPlaneParts
 }
 
 export interface LiveDataPlane {
-  /** For edges and whoever else asks. */
+  /** For edges and other callers. */
   readonly inference: Inference;
-  /** For whoever keeps the workers. */
+  /** For the worker fleet. */
   readonly workers: WorkerEvents;
-  /** For whoever loads and unloads models. */
+  /** For the loading and unloading of models. */
   readonly roster: ModelRoster;
   /** For operators and metrics. */
   readonly inspection: WorkInspection;
-  /** The queues of all models, for runners that stand before them. */
+  /** The queues of all models, for the runners on top of them. */
   readonly queue: ModelQueue;
-  /** For all work on bytes that is too long for one turn: it takes turns. */
+  /** For all work on bytes that is too long for one turn of the event loop. */
   readonly sliced: SlicedWork;
-  /** Gives up the copies for shadows: they must not hold up the end of the server. */
+  /** Cancels the copies for shadows: they must not delay shutdown. */
   endShadows(): void;
   /** Refuses new requests; resolves when the last one is answered. */
   drain(): Promise<void>;
@@ -93,7 +93,7 @@ export function createDataPlane(parts: LiveDataPlaneParts): LiveDataPlane {
     queue,
     sliced,
     endShadows: () => shadows?.close(),
-    // What runners hold asks for parts, which the scheduler does not take once it drains.
+    // Runners first: what they hold submits parts, which the scheduler refuses once it drains.
     drain: () => routing.drain()?.then(() => loop.drain()) ?? loop.drain(),
   };
 }

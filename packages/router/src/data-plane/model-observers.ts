@@ -1,7 +1,7 @@
 import type { DataPlaneObserver, ModelObserver } from './observer.ts';
 import type { ServedModel } from './served-model.ts';
 
-/** Who is told of a model's requests. The model keeps it: looking it up for every request would cost more than telling. */
+/** The observers of models' requests. The model caches its own: a lookup for every request would cost more than the call. */
 export class ModelObservers {
   readonly #observer: DataPlaneObserver;
 

@@ -6,7 +6,7 @@ import { SplitRunner } from './splitting/split-runner.ts';
 import type { ValidInferRequest } from './valid-request.ts';
 import { Waiter } from './waiter.ts';
 
-/** Carries out requests by a place in the model's queue, whatever its runner; by several for more rows than a batch may have. */
+/** Runs requests through the model's queue, bypassing its runner; in several parts where there are more rows than a batch may have. */
 export class ModelQueue implements Runner {
   readonly #loop: SchedulerLoop;
   readonly #splitting: SplitRunner;

@@ -1,15 +1,15 @@
-/** Which models the data plane takes requests for, for those who load and unload them. */
+/** Adds and retires the models that the data plane serves, for the loading and unloading of models. */
 import type { HeldByRunners } from './held-by-runners.ts';
 import type { RetiringModels } from './retiring-models.ts';
 import type { SchedulerLoop } from './scheduler-loop.ts';
 import type { ServedModel } from './served-model.ts';
 
 export interface ModelRoster {
-  /** Makes it known, or takes it back when it was to retire: what waits for that is not called. */
+  /** Adds the model, or cancels its retirement: a pending `retire` does not resolve then. */
   add(model: ServedModel): void;
   /**
-   * Gives the model no new requests; resolves when nothing of it waits or runs any more. Its workers must stay until
-   * then. Never resolves when the model is taken back meanwhile.
+   * Gives the model no new requests; resolves when none of its requests waits or runs any more. Its workers must stay
+   * until then. Never resolves when the model is added again meanwhile.
    */
   retire(model: ServedModel): Promise<void>;
   remove(model: ServedModel): void;
@@ -35,7 +35,7 @@ export class LiveModelRoster implements ModelRoster {
   async retire(model: ServedModel): Promise<void> {
     this.#retiring.add(model);
     if (model.runner?.close !== undefined) await this.#retiring.close(model);
-    // What its runner holds still asks the queue for parts.
+    // Requests that its runner holds still submit parts to the queue.
     const isSplitting = model.answersAnyRows && this.#heldByRunners.has(model.key);
     if (model.runner !== undefined || isSplitting) await this.#heldByRunners.idle(model.key);
     if (!this.#retiring.has(model)) return new Promise(() => {});

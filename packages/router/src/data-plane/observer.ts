@@ -1,23 +1,23 @@
 /**
- * Where the data plane tells what happens to requests, batches and workers. Metrics listen here, and so will tracing.
- * The methods are called on the hot path: plain calls that never throw, bound to a model version beforehand.
+ * Events of requests, batches and workers, for metrics. The methods are called on the hot path: plain calls that never
+ * throw, bound to a model version beforehand.
  */
 import type { EndReason } from '@millrace/core';
 import type { ErrorCode } from '@millrace/protocol';
 
 export type WorkerState = 'starting' | 'ready' | 'stopping';
 
-/** Where the time of one batch went. What is in no part is the way between router and worker. */
+/** Where the time of one batch went. The rest is the transfer between router and worker. */
 export interface BatchTiming {
-  /** Laying its rows side by side. */
+  /** Laying out its inputs. */
   readonly computeInputMs: number;
   /** The engine's run, as the worker measured it. */
   readonly computeInferMs: number;
-  /** Taking the answer apart. */
+  /** Splitting the answer. */
   readonly computeOutputMs: number;
 }
 
-/** Where the time of one answered request went: its batch's, and its own. */
+/** Where the time of one answered request went: that of its batch, and its own. */
 export interface RequestTiming extends BatchTiming {
   /** From admission to the dispatch of the batch that answered it. */
   readonly queueMs: number;
@@ -25,13 +25,13 @@ export interface RequestTiming extends BatchTiming {
   readonly totalMs: number;
 }
 
-/** One version of one model. */
+/** The events of one model version. */
 export interface ModelObserver {
   /** The request is valid and waits for a batch. */
   requestAdmitted(inputBytes: number): void;
   /** Requests left the queue for a worker. */
   requestsDispatched(requests: number): void;
-  /** Their worker died, or gave the batch back: they wait again. */
+  /** Their worker exited, or returned the batch: they wait again. */
   requestsRequeued(requests: number): void;
   requestAnswered(timing: RequestTiming, outputBytes: number): void;
   /** An admitted request ended without an answer. */
@@ -40,14 +40,14 @@ export interface ModelObserver {
   requestRefused(code: ErrorCode): void;
   /** The version has a result cache. */
   cacheAttached(): void;
-  /** Answered from a result that was kept, without a run. */
+  /** Answered from the cache, without a run. */
   requestCached(totalMs: number, outputBytes: number): void;
-  /** No result was kept, but an identical request is on its way: this one waits for it. */
+  /** Not in the cache, but an identical request is in flight: this one waits for its result. */
   requestFollows(): void;
   /** Answered by the run of an identical request. */
   requestCoalesced(totalMs: number, outputBytes: number): void;
-  /** No result was kept for the request, and it is run; how long it took to know. */
-  cacheMissed(lookUpMs: number): void;
+  /** The request was not in the cache and is run; `lookupMs`: how long the lookup took. */
+  cacheMissed(lookupMs: number): void;
   /** A worker ran a batch to its end. */
   batchRan(rows: number, timing: BatchTiming): void;
   /** A worker did not run a batch, because nobody waited for it any more. */
@@ -62,15 +62,15 @@ export interface ModelObserver {
 }
 
 export interface DataPlaneObserver {
-  /** Bind once per model version and keep it; asking again gives the same one. */
+  /** To be called once per model version and kept; further calls return the same one. */
   observerFor(model: string, version: string): ModelObserver;
-  /** The version is served no more. */
+  /** The version is no longer served. */
   modelForgotten(model: string, version: string): void;
-  /** A request failed before any known model was found for it. Names that callers make up are never labels. */
+  /** A request failed before its model was found. Names that callers make up never become metric labels. */
   requestRefused(code: ErrorCode): void;
   workersChanged(counts: Readonly<Record<WorkerState, number>>): void;
   workerRestarted(): void;
-  /** What the result cache holds now, and how many entries have made room for others so far. */
+  /** What the result cache holds now, and how many entries were evicted so far. */
   cacheChanged(bytes: number, entries: number, evictions: number): void;
 }
 
@@ -95,7 +95,7 @@ const silentModelObserver: ModelObserver = {
   readinessChanged() {},
 };
 
-/** For programs that embed the engine and want no metrics. */
+/** For programs that embed the server and want no metrics. */
 export const silentObserver: DataPlaneObserver = {
   observerFor: () => silentModelObserver,
   modelForgotten() {},

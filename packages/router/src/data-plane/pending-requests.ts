@@ -1,14 +1,14 @@
-/** The requests that are not answered yet, and what their callers wait on. */
+/** The requests that are not answered yet, with the waiters of their callers. */
 import type { ArrivedRequest, ModelKey, RequestId } from '@millrace/core';
 import type { ValidInferRequest } from './valid-request.ts';
 import type { Waiter } from './waiter.ts';
 
-/** A request in the queue or in a batch. The scheduler and the batch read it as it is: one object a request serves all. */
+/** A request in the queue or in a batch. The scheduler and the batch use the same object, so that a request allocates only one. */
 export class PendingRequest implements ArrivedRequest {
   readonly valid: ValidInferRequest;
   readonly waiter: Waiter;
   readonly arrivedAt: number;
-  /** Its id while it is not answered, given by `PendingRequests`. */
+  /** Its id until it is answered, assigned by `PendingRequests`. */
   request: RequestId = -1;
   /** Where its rows begin in its batch. */
   firstRow = 0;
@@ -28,8 +28,8 @@ export class PendingRequest implements ArrivedRequest {
   }
 
   /**
-   * As many as the scheduler counts: of a model that does not share runs each request is one, and one that runs alone
-   * with more rows than a batch may have fills a batch. In a batch of several requests they are the engine's rows.
+   * The rows that the scheduler counts: 1 for each request of a model that does not share runs, and a full batch for a
+   * request that runs alone with more rows than a batch may have. In a batch of several requests they are the engine's rows.
    */
   get rows(): number {
     const { rows, model } = this.valid;
@@ -73,26 +73,26 @@ export class PendingRequest implements ArrivedRequest {
   }
 }
 
-/** By id. Ids are places in a list and used again at once; the scheduler's RequestTable says why this is no Map. */
+/** By id. Ids are positions in a list and reused at once; the scheduler's RequestTable says why this is not a Map. */
 export class PendingRequests {
-  readonly #places: (PendingRequest | undefined)[] = [];
+  readonly #byId: (PendingRequest | undefined)[] = [];
   readonly #free: RequestId[] = [];
 
   add(pending: PendingRequest): void {
-    pending.request = this.#free.pop() ?? this.#places.length;
-    this.#places[pending.request] = pending;
+    pending.request = this.#free.pop() ?? this.#byId.length;
+    this.#byId[pending.request] = pending;
   }
 
   mustGet(id: RequestId): PendingRequest {
-    const pending = this.#places[id];
+    const pending = this.#byId[id];
     if (pending === undefined) throw new Error(`request ${id} is not pending`);
     return pending;
   }
 
-  /** Its one answer is at hand. */
+  /** To be called when the request is answered or refused. */
   remove(id: RequestId): PendingRequest {
     const pending = this.mustGet(id);
-    this.#places[id] = undefined;
+    this.#byId[id] = undefined;
     this.#free.push(id);
     pending.hasEnded = true;
     pending.stopListening?.();

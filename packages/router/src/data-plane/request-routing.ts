@@ -1,6 +1,6 @@
 /**
- * The way of a request whose name is resolved: its version is found, or waited for until it is loaded; its tensors are checked; then it
- * goes to the model's runner or to its queue.
+ * Routes a request whose name is resolved: finds its version, or waits until it is loaded; checks its tensors; then hands it to the
+ * model's runner or its queue.
  */
 import { InferenceError, quote } from '@millrace/protocol';
 import { isLongTexts } from './bytes-check.ts';
@@ -22,7 +22,7 @@ export interface RequestRoutingParts {
   readonly models: KnownModels;
   readonly demand: Demand;
   readonly loop: SchedulerLoop;
-  /** The same by promises, and in parts where there are more rows than a batch may have. */
+  /** The same as a runner, which splits requests with more rows than a batch may have. */
   readonly queue: Runner;
   readonly retiring: RetiringModels;
   readonly heldByRunners: HeldByRunners;
@@ -32,7 +32,7 @@ export interface RequestRoutingParts {
   readonly sliced: SlicedWork;
 }
 
-/** How far a request has come. */
+/** How far the routing of a request has come. */
 export interface Progress {
   /** A part of a request that was accepted before: answered also while the server drains. */
   readonly isPart: boolean;
@@ -53,7 +53,7 @@ export class RequestRouting {
     this.#parts = parts;
   }
 
-  /** Refuses new requests. Undefined when runners hold none; otherwise resolves then. Parts are still answered. */
+  /** Refuses new requests. Undefined when runners hold none; otherwise resolves when they hold none any more. Parts are still answered. */
   drain(): Promise<void> | undefined {
     this.#isDraining = true;
     const { heldByRunners } = this.#parts;
@@ -87,20 +87,20 @@ export class RequestRouting {
       waiter.reject(manyAnswersRefusal(model));
       return;
     }
-    // A concurrent model asks others while it runs: what it needs comes as further requests, like a runner's.
+    // A concurrent model calls other models while it runs: its calls come as further requests, like the parts of a runner.
     const runner = model.runner ?? (model.policy.isConcurrent || valid.isSplit ? queue : undefined);
     if (!isServed) void this.#bringBack(request, model, waiter, progress);
-    // The scheduler takes requests until no runner holds any, for they ask it for parts.
+    // The scheduler takes requests until no runner holds any, because runners submit parts to it.
     else if (this.#isDraining && !progress.isPart) {
       observers.of(model).requestRefused('draining');
-      waiter.reject(new InferenceError('draining', 'the server is shutting down; send the request to another one'));
+      waiter.reject(new InferenceError('draining', 'the server is shutting down; send the request to another server'));
     } else if (runner === undefined) loop.submit(valid, waiter.withoutFlow());
     else if (waiter.flow !== undefined && model.view.isDecoupled === true) {
       heldByRunners.run(decoupled(loop, waiter), valid, waiter.signal).then(waiter.resolve, waiter.reject);
     } else heldByRunners.run(runner, valid, waiter.signal).then(waiter.resolve, waiter.reject);
   }
 
-  /** Looks at long BYTES tensors in slices; whoever goes away meanwhile is told, and the rest is not read. */
+  /** Checks long BYTES tensors in slices; stops, and rejects, when the caller cancels or its deadline passes meanwhile. */
   #checkTexts(request: InferRequest, model: ServedModel, waiter: Waiter, progress: Progress): void {
     const { clock, observers, sliced } = this.#parts;
     const cameAt = clock.now();
@@ -125,7 +125,7 @@ export class RequestRouting {
     });
   }
 
-  /** Waits until the version is loaded for the request, then begins anew: another may stand for it by then. */
+  /** Waits until the version is loaded, then routes the request again: it may resolve to another version by then. */
   async #bringBack(request: InferRequest, model: ServedModel, waiter: Waiter, progress: Progress): Promise<void> {
     const { clock, demand, observers } = this.#parts;
     const cameAt = clock.now();
@@ -142,7 +142,7 @@ export class RequestRouting {
   }
 }
 
-/** By a place in the queue; what it answers goes to whoever waits, and the promise is kept when it has ended. */
+/** Runs a decoupled request through the queue; answers go to its flow, and the promise resolves after the last one. */
 function decoupled(loop: SchedulerLoop, { flow }: Waiter): Runner {
   return {
     run: (request, signal) =>
@@ -150,7 +150,7 @@ function decoupled(loop: SchedulerLoop, { flow }: Waiter): Runner {
   };
 }
 
-/** Triton's words, because its clients match on them. */
+/** Triton's text, because its clients match on it. */
 function manyAnswersRefusal({ view }: ServedModel): InferenceError {
   const message = `doesn't support models with decoupled transaction policy: ${quote(view.name)} may answer a request any number of times`;
   return new InferenceError('unsupported', `this call ${message}; use ModelStreamInfer`);

@@ -2,15 +2,15 @@ import type { ModelKey } from '@millrace/core';
 import type { InferRequest } from './infer.ts';
 import type { ServedModel } from './served-model.ts';
 
-/** Models that begin nothing new, from the word until nothing of them is left or they are taken back. */
+/** Models that take nothing new, until they are idle or are served again. */
 export class RetiringModels {
   readonly #retiring = new Set<ModelKey>();
-  /** Those whose runners still keep something from one request to the next. */
+  /** Those whose runners still hold state between requests. */
   readonly #closing = new Set<ServedModel>();
-  /** Who waits for one to have nothing left. */
+  /** Called when the model is idle. */
   readonly #onIdle = new Map<ModelKey, () => void>();
 
-  /** Those that may be asked to go on with what they keep. */
+  /** Those that still take requests that continue with state they hold. */
   get closing(): Iterable<ServedModel> {
     return this.#closing;
   }
@@ -23,14 +23,14 @@ export class RetiringModels {
     this.#retiring.add(model.key);
   }
 
-  /** Resolves when its runner keeps nothing any more. */
+  /** Resolves when its runner holds no state any more. */
   async close(model: ServedModel): Promise<void> {
     this.#closing.add(model);
     await model.runner?.close?.();
     this.#closing.delete(model);
   }
 
-  /** It is served again: what waits for it to be idle is not called. */
+  /** The model is served again: its idle callback is dropped. */
   takeBack(model: ServedModel): void {
     this.#onIdle.delete(model.key);
     this.#retiring.delete(model.key);
@@ -42,14 +42,14 @@ export class RetiringModels {
     this.#onIdle.set(model.key, listener);
   }
 
-  /** Nothing of it waits or runs any more. */
+  /** None of its requests waits or runs any more. */
   idle(key: ModelKey): void {
     this.#onIdle.get(key)?.();
     this.#onIdle.delete(key);
     this.#retiring.delete(key);
   }
 
-  /** A version that begins nothing new but still holds what the request goes on with. */
+  /** A retiring version that still holds the state that the request continues with. */
   takeHolder(request: InferRequest): ServedModel | undefined {
     if (this.#closing.size === 0) return undefined;
     for (const model of this.#closing) {

@@ -1,4 +1,4 @@
-/** The one place where runners are composed: what stands between a model's requests and the data plane's queue. */
+/** Composes the runner of a model: what its requests pass before the data plane's queue. */
 import { type FlightLimits, Flights, type StoredResultsLimits } from '@millrace/core';
 import type { EnsembleDefinition } from '../model/ensemble-definition.ts';
 import type { CacheChoice } from '../model/model-definition.ts';
@@ -17,7 +17,7 @@ import type { SlicedWork } from './sliced-work/sliced-work.ts';
 export interface RunnersParts {
   /** The data plane's own queue. */
   readonly queue: Runner;
-  /** Infers what is a part of another request. */
+  /** Infers a part of another request. */
   readonly inferPart: InferStep;
   readonly clock: Clock;
   readonly observer: DataPlaneObserver;

@@ -8,7 +8,7 @@ import type { ServedModel } from './served-model.ts';
 export interface RunningBatch {
   readonly worker: WorkerId;
   readonly model: ServedModel;
-  /** In row order. Not their ids: by those, requests that ended meanwhile could not be told from later ones. */
+  /** In row order. Objects, not ids: ids are reused, so that a request that ended could not be told from a later one. */
   readonly pending: PendingRequest[];
   readonly rows: number;
   readonly dispatchedAt: number;
@@ -16,14 +16,14 @@ export interface RunningBatch {
   layOutMs: number;
 }
 
-/** The answer to a batch. Its memory goes back when everyone who was handed a part has used it, and no more are to come. */
+/** The answer to a batch. Its memory is released when all parts were handed out and everyone who got one has released it. */
 export class BatchAnswer {
   readonly batch: RunningBatch;
   readonly message: AnsweredMessage;
   readonly splitter: Pick<AnswerSplitter, 'rows'>;
-  /** How long it took to take the answer apart. */
+  /** How long it took to split the answer. */
   readonly splitMs: number;
-  /** Those who were handed a part, and one while parts may still be handed out. */
+  /** The holders of a part, plus one while parts may still be handed out. */
   #holderCount = 1;
 
   constructor(batch: RunningBatch, message: AnsweredMessage, splitter: Pick<AnswerSplitter, 'rows'>, splitMs: number) {
@@ -33,14 +33,14 @@ export class BatchAnswer {
     this.splitMs = splitMs;
   }
 
-  /** Whether some of the batch still wait for their part: their model's answers leave in order of arrival. */
+  /** Whether requests of the batch still wait for their part, because the model's answers leave in order of arrival. */
   get isAwaited(): boolean {
     return this.batch.pending.some((pending) => !pending.hasEnded);
   }
 
-  /** To be called when no more parts are to come. */
+  /** To be called when no more parts will be handed out. */
   endParts(): void {
-    // Lest an array that is old when it dies keep its requests until the next full garbage collection.
+    // Otherwise an array in the old generation would keep its requests alive until the next full garbage collection.
     this.batch.pending.length = 0;
     this.release();
   }

@@ -1,6 +1,6 @@
 /**
- * The scheduler with what surrounds it: turns requests and worker messages into its events, and carries out the actions
- * that come back. It decides nothing itself.
+ * Drives the scheduler: turns requests and worker messages into its events, and carries out the actions that it returns.
+ * It decides nothing itself.
  */
 import type { InstanceSnapshot, QueueSnapshot, Scheduler, SchedulerAction, WorkerId } from '@millrace/core';
 import {
@@ -29,7 +29,7 @@ export interface SchedulerLoopParts extends Pick<WorkerBatchesParts, 'infer' | '
   readonly scheduler: Scheduler;
   readonly clock: Clock;
   readonly observers: ModelObservers;
-  /** Told which of them have nothing left. */
+  /** Told when a retiring model is idle. */
   readonly retiring: RetiringModels;
 }
 
@@ -41,8 +41,8 @@ export class SchedulerLoop implements WorkerEvents, WorkInspection {
   readonly #pending = new PendingRequests();
   readonly #batches: WorkerBatches;
   /**
-   * When something first happened in this turn: reading the clock for each request would cost more than it tells.
-   * Undefined: nothing did yet.
+   * The time of the first event in this turn of the event loop: reading the clock for each request would be too slow.
+   * Undefined: no event yet.
    */
   #turnAt: number | undefined;
   #cancelWake: (() => void) | undefined;
@@ -57,7 +57,7 @@ export class SchedulerLoop implements WorkerEvents, WorkInspection {
     this.#batches = new WorkerBatches({ ...rest, pending: this.#pending, observers, clock, onSkipped });
   }
 
-  /** Gives the request a place in its model's queue. */
+  /** Puts the request into its model's queue. */
   submit(request: ValidInferRequest, waiter: Waiter): void {
     const now = this.#pumpSoon();
     if (request.model.usedAt !== now) request.model.usedAt = now;
@@ -99,7 +99,7 @@ export class SchedulerLoop implements WorkerEvents, WorkInspection {
   }
 
   workerGone(worker: WorkerId): void {
-    // What was decided while the worker lived is carried out before its death is told: the scheduler counts on that.
+    // The scheduler relies on this order: its earlier actions for the worker are carried out before it is told of the exit.
     this.#perform();
     this.#batches.workerGone(worker);
     this.#scheduler.handle({ kind: 'worker-gone', worker }, this.#clock.now());
@@ -160,7 +160,7 @@ export class SchedulerLoop implements WorkerEvents, WorkInspection {
     this.#scheduler.handle({ kind: 'model-added', model: key, policy }, this.#clock.now());
   }
 
-  /** It gets no new requests; `RetiringModels` is told when nothing of it waits or runs any more. */
+  /** The model gets no new requests; `RetiringModels` is told when none of its requests waits or runs any more. */
   retireModel({ key }: ServedModel): void {
     this.#scheduler.handle({ kind: 'model-retired', model: key }, this.#clock.now());
     this.#pumpSoon();
@@ -175,7 +175,7 @@ export class SchedulerLoop implements WorkerEvents, WorkInspection {
     return this.#scheduler.isIdle(key);
   }
 
-  /** Takes no more requests; resolves when the last one is answered. */
+  /** Refuses new requests; resolves when the last one is answered. */
   drain(): Promise<void> {
     return new Promise((resolve) => {
       this.#onDrained = resolve;
@@ -184,7 +184,7 @@ export class SchedulerLoop implements WorkerEvents, WorkInspection {
     });
   }
 
-  /** Batches form once per turn, from everything the turn brought in. Returns the time that counts in this turn. */
+  /** Schedules the forming of batches, once per turn of the event loop, from all its events. Returns the time of the turn. */
   #pumpSoon(): number {
     if (this.#turnAt !== undefined) return this.#turnAt;
     this.#clock.endOfTurn(() => {

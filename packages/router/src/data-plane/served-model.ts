@@ -1,4 +1,4 @@
-/** A model version as the data plane serves it: what its clients see, plus what never changes from request to request. */
+/** A model version as the data plane serves it: its view, and everything that can be computed before requests come. */
 import type { ModelKey, ModelPolicy } from '@millrace/core';
 import { type TensorSpec, takeByteSize } from '@millrace/protocol';
 import type { BatchShaping } from '../model/batch-shaping.ts';
@@ -9,10 +9,10 @@ import type { ModelObserver } from './observer.ts';
 
 export class ServedModel {
   readonly key: ModelKey;
-  /** Replaced when its configuration changed in what takes no new load. */
+  /** Replaced when its configuration changed in a way that needs no new load. */
   view: ModelView;
   readonly policy: ModelPolicy;
-  /** The number by which dispatches name the model to workers; never used twice. */
+  /** The number that names the model in dispatches to workers; never reused. */
   readonly handle: number;
   readonly inputIndex: ReadonlyMap<string, number>;
   readonly outputIndex: ReadonlyMap<string, number>;
@@ -24,21 +24,21 @@ export class ServedModel {
   readonly allOutputs: readonly number[];
   /** Bytes of one row of each input, or of all of it when not batched; undefined where shapes or elements vary. */
   readonly inputRowBytes: readonly (number | undefined)[];
-  /** How requests of unequal shapes share a batch; undefined: they do not. */
+  /** How requests of unequal shapes share a batch; undefined: they never do. */
   readonly shaping: BatchShaping | undefined;
   /** Requests of different callers may share a run. False from the first shared run whose answer could not be divided. */
   sharesRuns: boolean;
   /** For a model that keeps state from one request to the next. */
   readonly sequencing: Sequencing | undefined;
-  /** What carries out its requests; undefined: the data plane's own queue. Set once, before the model is served. */
+  /** Runs its requests; undefined: the data plane's own queue. Set once, before the model is served. */
   runner: Runner | undefined = undefined;
-  /** Who is told of its requests; undefined: it had none yet. */
+  /** Set by the first request; undefined: it had none yet. */
   observer: ModelObserver | undefined = undefined;
   readonly #revision: number;
   /** When a request last came; undefined: none yet. */
   usedAt: number | undefined = undefined;
 
-  /** `revision` counts what its version has been since the server started: changed files or settings make a new one. */
+  /** `revision` counts the revisions of its version since the server started: changed files or settings make a new one. */
   constructor(view: ModelView, policy: ModelPolicy, handle: number, revision = 1, sequencing?: Sequencing) {
     const key = modelKeyFrom(view.name, view.version);
     this.key = revision === 1 ? key : `${key}#${revision}`;
@@ -59,18 +59,18 @@ export class ServedModel {
     this.inputRowBytes = view.inputs.map((input) => takeByteSize(input.datatype, rowShapeOf(input, view)));
   }
 
-  /** The model as workers load it: with what the server itself gives and takes beside what its clients do. */
+  /** The model as workers load it: with the tensors that only the server writes and reads. */
   get engineView(): ModelView {
     if (this.sequencing !== undefined) return this.sequencing.engineView;
     return this.view.shaping === undefined ? this.view : { ...this.view, ...this.view.shaping.engine };
   }
 
-  /** Nobody wrote `max_batch_size`: requests are answered whatever their number of rows. */
+  /** The configuration has no `max_batch_size`: requests may have any number of rows. */
   get answersAnyRows(): boolean {
     return this.view.sharing?.isGuessed === true && this.view.isBatched && this.shaping?.engine.isBatched !== false;
   }
 
-  /** For requests that carry all of it to the same queue and the same workers. */
+  /** The same model with the engine's tensors, for requests to the same queue and workers. */
   toEngineModel(): ServedModel {
     return new ServedModel(this.engineView, this.policy, this.handle, this.#revision);
   }

@@ -43,11 +43,11 @@ test('a valid request has its inputs in the order of the model, its rows and its
   expect(valid.outputs).toEqual([0, 1]);
 });
 
-test('outputs keep the order in which they were asked for', () => {
+test('outputs keep the order in which they were requested', () => {
   expect(ValidInferRequest.from(request([a(1), b(1)], { outputs: ['y', 'x'] }), pair).outputs).toEqual([1, 0]);
 });
 
-test('requests share a group exactly when their row shapes and their inputs are the same', () => {
+test('requests have the same group exactly when their row shapes and their inputs are the same', () => {
   const group = (inputs: readonly Tensor[]) => ValidInferRequest.from(request(inputs), pair).group;
   expect(group([a(1), b(1)])).toBe(group([a(2), b(2)]));
   expect(group([a(1), b(1)])).not.toBe(group([a(1), b(1, 4)]));
@@ -79,7 +79,7 @@ const ids = (shape: readonly number[]): Tensor => ({
   data: new Uint8Array(24),
 });
 
-test('one value a row is taken as [N], and as the list of one that Triton would show', () => {
+test('one value a row is accepted as [N], and as [N,1], which Triton would show', () => {
   for (const shape of [[3], [3, 1]]) {
     const valid = ValidInferRequest.from(request([ids(shape)]), plain);
     expect([valid.inputs[0]?.shape, valid.rows]).toEqual([[3], 3]);
@@ -87,7 +87,7 @@ test('one value a row is taken as [N], and as the list of one that Triton would 
   expect(() => ValidInferRequest.from(request([ids([1, 3])]), plain)).toThrow('Expected [-1], got [1,3]');
 });
 
-test('an input with a default has its own shape, which says nothing of the rows', () => {
+test('an input with a default has its own shape, which does not set the number of rows', () => {
   for (const shape of [[], [1]]) {
     const valid = ValidInferRequest.from(request([fp32('threshold', shape), fp32('w', [7, 2]), ids([3])]), plain);
     expect(valid.rows).toBe(3);
@@ -98,7 +98,7 @@ test('an input with a default has its own shape, which says nothing of the rows'
   );
 });
 
-test('an input of any rank is taken in every shape that fits its bytes', () => {
+test('an input of any rank is accepted in every shape that fits its bytes', () => {
   const any = servedModel([{ name: 'a', datatype: 'FP32', shape: [-1], isAnyRank: true }], [], { isBatched: false });
   for (const shape of [[], [2], [2, 3], [0, 3], [1, 1, 1]]) {
     expect(ValidInferRequest.from(request([fp32('a', shape)]), any).inputs[0]?.shape).toEqual(shape);
@@ -107,7 +107,7 @@ test('an input of any rank is taken in every shape that fits its bytes', () => {
   expect(() => ValidInferRequest.from(request([torn]), any)).toThrow('Expected 24, got 20');
 });
 
-test('sizes of zero are taken where the model has a free size', () => {
+test('sizes of zero are accepted where the model has a free size', () => {
   const free = servedModel(
     [
       { name: 'a', datatype: 'FP32', shape: [-1, -1] },
@@ -147,7 +147,7 @@ const wrong: readonly (readonly [string, readonly Tensor[], Partial<RequestText>
   ],
   ['another dimension', [{ ...a(1), shape: [1, 3] }, b(1)], {}, 'Expected [-1,2], got [1,3]'],
   ['a negative dimension', [{ ...b(1), shape: [1, -3] }, a(1)], {}, "input 'b' for model 'm'"],
-  ['a dimension beyond counting', [{ ...b(1), shape: [1, 2 ** 60] }, a(1)], {}, "input 'b' for model 'm'"],
+  ['a dimension that overflows', [{ ...b(1), shape: [1, 2 ** 60] }, a(1)], {}, "input 'b' for model 'm'"],
   [
     'too few bytes',
     [{ ...a(1), data: new Uint8Array(7) }, b(1)],
@@ -164,7 +164,7 @@ const wrong: readonly (readonly [string, readonly Tensor[], Partial<RequestText>
     { outputs: ['q'] },
     "unexpected inference output 'q' for model 'm'; its outputs are 'x', 'y'",
   ],
-  ['an output asked for twice', [a(1), b(1)], { outputs: ['x', 'x'] }, "output 'x' already exists in request"],
+  ['an output requested twice', [a(1), b(1)], { outputs: ['x', 'x'] }, "output 'x' already exists in request"],
 ];
 
 test.each(wrong)('%s is refused with the reason', (_, inputs, changes, message) => {
@@ -173,12 +173,12 @@ test.each(wrong)('%s is refused with the reason', (_, inputs, changes, message) 
   expect(from).toThrow(message);
 });
 
-test('the refusal carries the id of the request, or says that it has none', () => {
+test('the error has the id of the request, or says that it has none', () => {
   expect(() => ValidInferRequest.from(request([], { id: 'r7' }), pair)).toThrow('[request id: r7] ');
   expect(() => ValidInferRequest.from(request([]), pair)).toThrow('[request id: <id_unknown>] ');
 });
 
-test('BYTES elements must be counted right and be UTF-8', () => {
+test('BYTES elements must match the shape and be UTF-8', () => {
   const bytes = (data: Uint8Array, rows: number) =>
     ValidInferRequest.from(
       request([{ name: 't', datatype: 'BYTES', shape: [rows, 1], data }], { model: 'text' }),
@@ -212,11 +212,11 @@ test('a tensor without elements runs alone, and without rows is refused where an
   expect(ValidInferRequest.from(empty([2, 0]), servedModel(inputs, [])).isAlone).toBe(true);
   expect(ValidInferRequest.from(empty([2, 0]), hazardous).isAlone).toBe(true);
   expect(() => ValidInferRequest.from(empty([0, 2]), hazardous)).toThrow(
-    "input 'a' for model 'm' has no rows (shape [0,2]), and the operator LSTM of its graph cannot run without; send at least one row",
+    "input 'a' for model 'm' has no rows (shape [0,2]), and the operator LSTM of its graph cannot run without rows; send at least one row",
   );
 });
 
-describe('sizes that belong together are zero together', () => {
+describe('of sizes that must be equal, all are zero or none is', () => {
   const inputs = [
     { name: 'a', datatype: 'FP32' as const, shape: [-1, 1] },
     { name: 'b', datatype: 'FP32' as const, shape: [-1, -1] },
@@ -256,12 +256,12 @@ describe('sizes that belong together are zero together', () => {
     expect(ValidInferRequest.from(request([tensor('a', [2, 1]), tensor('b', [2, 0])]), batched).isAlone).toBe(true);
   });
 
-  test('a value that takes the place of one in the graph has no rows', () => {
+  test('a value that overrides one in the graph has no rows', () => {
     const given = [tensor('a', [0, 1]), tensor('b', [0, 2]), tensor('c', [1, 2])];
     expect(ValidInferRequest.from(request(given), batched).isAlone).toBe(true);
   });
 
-  test('sizes that the graph gives one name', () => {
+  test('sizes that have the same name in the graph', () => {
     expect(() =>
       ValidInferRequest.from(request([tensor('a', [1, 1]), tensor('b', [1, 0]), tensor('c', [1, 2])]), named),
     ).toThrow(

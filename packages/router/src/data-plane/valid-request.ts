@@ -1,6 +1,6 @@
 /**
  * The gate between edges and the queue: a `ValidInferRequest` can only be made by checking a request against its model,
- * so nothing behind it checks again and nothing malformed reaches a worker. Messages follow Triton's where it has one,
+ * so later code does not check again and nothing malformed reaches a worker. Messages follow Triton's where it has one,
  * because its clients match on them.
  */
 import {
@@ -30,7 +30,7 @@ export class ValidInferRequest {
   readonly inputs: readonly (Tensor | undefined)[];
   /** Positions of the wanted outputs, in the order they were asked for. */
   readonly outputs: readonly number[];
-  /** As the engine gets them; 0 only of a request that runs alone. */
+  /** As the engine gets them; 0 only for a request that runs alone. */
   readonly rows: number;
   readonly bytes: number;
   /** Requests with equal groups may share a batch. */
@@ -75,14 +75,14 @@ export class ValidInferRequest {
     return this.origin.caller;
   }
 
-  /** It has more rows than a batch may, and is run in several. */
+  /** It has more rows than a batch may have, and is run in several parts. */
   get isSplit(): boolean {
     return this.rows > this.model.view.rowsMax && !this.isAlone;
   }
 
   /**
-   * The same request, to be run for others than its caller: without the caller's deadline, and with inputs in memory of
-   * their own, for the caller's may be used again once it has gone away. They are there when the slices are done.
+   * The same request, to be run for callers other than its own: without the caller's deadline, and with copied inputs, because
+   * the caller's memory may be reused once it has gone away. The copy is complete when the slices are done.
    */
   detached(): { readonly request: ValidInferRequest; readonly slices: Slices } {
     const origin = { ...this.origin, deadlineAt: Number.POSITIVE_INFINITY };
@@ -94,8 +94,8 @@ export class ValidInferRequest {
   }
 
   /**
-   * Throws `invalid-request` with the first thing that is wrong. `areTextsChecked`: the long BYTES tensors of the request
-   * have been, in slices.
+   * Throws `invalid-request` with the first problem. `areTextsChecked`: the long BYTES tensors of the request were checked
+   * before, in slices.
    */
   static from(request: InferRequest, model: ServedModel, areTextsChecked = false): ValidInferRequest {
     const { view } = model;
@@ -116,7 +116,7 @@ export class ValidInferRequest {
       bytes += tensor.data.length;
       // That rows are independent is proven for sizes of at least 1.
       if (tensor.data.length === 0) isAlone = hasEmpty = true;
-      // A value that takes the place of one in the graph holds for the whole run.
+      // A value that overrides one in the graph applies to the whole run.
       const isOverride = view.inputs[index]?.hasDefault === true;
       isAlone ||= isOverride;
       if (!view.isBatched || isOverride) continue;
@@ -135,22 +135,22 @@ export class ValidInferRequest {
     }
     const problem = hasEmpty ? emptyInputProblem(inputs, view) : undefined;
     if (problem !== undefined) throw refusal(request, problem);
-    // One with more rows than a batch may have is divided before it runs.
+    // A request with more rows than a batch may have is split before it runs.
     if (rows <= view.rowsMax) isAlone ||= inputs.some((tensor) => tensor !== undefined && hasManyTexts(tensor));
     if (rows < 1 || rows > view.rowsMax) {
       if (!model.answersAnyRows) throw rowsRefusal(request, view, rows);
-      // Nothing to divide, answers that must keep their order, or more bytes than the queue takes of any request.
+      // Nothing to split, answers that must keep their order, or more bytes than the queue accepts.
       if (rows < 1 || model.policy.isOrdered || bytes > model.policy.queueBytesMax) isAlone = true;
     }
     const { target, origin } = request;
     return new ValidInferRequest(model, target, origin, inputs, outputsFrom(request, model), rows, bytes, isAlone);
   }
 
-  /** A valid request of a client with what the server adds to it, for the same model as its workers see it. */
+  /** A valid request with the tensors that the server adds to it, for the same model as its workers load it. */
   static extended(request: ValidInferRequest, { model, inputs, outputs }: Extension): ValidInferRequest {
     let bytes = 0;
     for (const input of inputs) bytes += input?.data.length ?? 0;
-    // Its wait was for a slot, and is over.
+    // The queue timeout applied to the wait for a slot, which is over.
     const origin = { ...request.origin, queueTimeoutMs: Number.POSITIVE_INFINITY };
     return new ValidInferRequest(model, request.target, origin, inputs, outputs, request.rows, bytes, request.isAlone);
   }
@@ -188,7 +188,7 @@ function rowsRefusal(request: InferRequest, { name, rowsMax }: ModelView, rows: 
 function inputsInOrder(request: InferRequest, model: ServedModel): readonly (Tensor | undefined)[] {
   const { view } = model;
   const first = request.inputs[0];
-  // By far the most common request: one input, and it is the one.
+  // By far the most common request: one input, of the right name.
   if (view.inputs.length === 1 && request.inputs.length === 1 && first?.name === view.inputs[0]?.name) {
     return request.inputs;
   }
@@ -215,17 +215,17 @@ function inputsInOrder(request: InferRequest, model: ServedModel): readonly (Ten
   return inputs;
 }
 
-/** The quick check for inputs whose rows all have one size; whatever fails it is looked at properly. */
+/** A fast check for inputs whose rows have equal sizes; an input that fails it gets the full check. */
 function isPlainlyRight(tensor: Tensor, model: ServedModel, index: number): boolean {
   const { datatype, shape } = model.view.inputs[index] as TensorSpec;
   const rowBytes = model.inputRowBytes[index];
   if (rowBytes === undefined || tensor.datatype !== datatype || !shapeFits(tensor.shape, shape)) return false;
   const rows = model.view.isBatched ? (tensor.shape[0] as number) : 1;
-  // Equal to a length, so a whole number that is not negative, unless rows are empty.
+  // Equal to a byte length, so it is a non-negative integer, unless rows are empty.
   return rowBytes > 0 && rows * rowBytes === tensor.data.length && Number.isInteger(rows);
 }
 
-/** The tensor in the shape that the model takes; throws when it is none of this input. */
+/** The tensor in the shape that the model takes; throws when it does not fit the input. */
 function checkedTensor(
   request: InferRequest,
   given: Tensor,
@@ -257,7 +257,7 @@ function checkBytesTensor(request: InferRequest, tensor: Tensor, mustBeText: boo
   if (step.value !== undefined) throw refusal(request, step.value);
 }
 
-/** The check of the long BYTES tensors of a request, for `from` to rely on. Its result is thrown by the last slice. */
+/** Checks the long BYTES tensors of a request, so that `from` need not. A problem is thrown by the last slice. */
 export function* longTextSlices(request: InferRequest, { takesTextOnly }: ServedModel): Generator<void, void> {
   for (const tensor of request.inputs) {
     if (!isLongTexts(tensor)) continue;

@@ -2,12 +2,12 @@ import type { CancelSignal, InferenceError } from '@millrace/protocol';
 import type { AnswerFlow } from './answer-flow.ts';
 import type { InferAnswer } from './infer.ts';
 
-/** Somebody who waits for an answer and may leave: told once, by one of the two. */
+/** A caller that waits for an answer and may cancel. Exactly one of `resolve` and `reject` is called, once. */
 export class Waiter {
   readonly signal: CancelSignal;
   readonly resolve: (answer: InferAnswer) => void;
   readonly reject: (error: InferenceError) => void;
-  /** Of a request that may have several answers: `resolve` then only ends them. */
+  /** For a request that may have several answers: `resolve` then only ends them. */
   readonly flow: AnswerFlow | undefined;
 
   constructor(
@@ -27,7 +27,7 @@ export class Waiter {
     return this.flow === undefined ? this : new Waiter(this.signal, this.resolve, this.reject);
   }
 
-  /** The promise of an answer, and who waits for it. */
+  /** Makes the promise of an answer, and the waiter that settles it. */
   static promise(signal: CancelSignal, begin: (waiter: Waiter) => void): Promise<InferAnswer> {
     return new Promise((resolve, reject) => begin(new Waiter(signal, resolve, reject)));
   }

@@ -1,6 +1,6 @@
 /**
- * The batches that workers hold: laid out and sent, called off or given back, and their answers cut up and handed to
- * those who wait for them. What is dispatched and who gets an answer is the scheduler's word.
+ * The batches that workers hold: lays them out and sends them, cancels or requeues them, and splits their answers among the
+ * waiting requests. The scheduler decides what is dispatched and who gets an answer.
  */
 import type { BatchId, ModelKey, RequestId, SchedulerAction, WorkerId } from '@millrace/core';
 import type {
@@ -30,21 +30,21 @@ export interface WorkerBatchesParts {
   readonly pending: PendingRequests;
   readonly observers: ModelObservers;
   readonly clock: Clock;
-  /** Answers what batches ask of other models. */
+  /** Answers the calls of batches to other models. */
   readonly infer: InferStep;
   readonly onSharingStopped: SharingStopped;
-  /** What copies large inputs. */
+  /** Copies large inputs. */
   readonly sliced: SlicedWork;
-  /** A batch was called off before it was sent: said in a later turn, as a worker would. */
+  /** A batch was cancelled before it was sent: called in a later turn, as for a worker's message. */
   readonly onSkipped: (message: FailedMessage) => void;
 }
 
-/** Told when a shared run gave an answer that could not be divided: the model's requests run alone from then on. */
+/** Called when the answer of a shared run could not be split: the model's requests run alone from then on. */
 export type SharingStopped = (model: ServedModel, reason: string) => void;
 
 const noOutputs: readonly Tensor[] = [];
 
-/** The requests as the engine gets them. Without shaping, what the scheduler counts tells as much. */
+/** The requests with the rows that the engine gets. Without shaping these are the rows that the scheduler counts. */
 function partsOf(model: ServedModel, pending: readonly PendingRequest[]): readonly BatchPart[] {
   return model.shaping === undefined ? pending : pending.map(({ valid }) => valid);
 }
@@ -59,9 +59,9 @@ export class WorkerBatches {
   readonly #sending: BatchSending;
   readonly #links = new Map<WorkerId, WorkerLink>();
   readonly #running = new Map<BatchId, RunningBatch>();
-  /** The answer the scheduler is being told about; `deliver` hands it out. */
+  /** The answer that the scheduler is handling; `deliver` hands it out. */
   #answer: BatchAnswer | undefined;
-  /** Answers of which parts wait for those of earlier requests, as the scheduler decides. */
+  /** Answers with parts that wait for those of earlier requests, as the scheduler decides. */
   readonly #heldAnswers = new Map<BatchId, BatchAnswer>();
 
   constructor({ pending, observers, clock, infer, onSharingStopped, sliced, onSkipped }: WorkerBatchesParts) {
@@ -98,7 +98,7 @@ export class WorkerBatches {
 
   dispatch(action: Action<'dispatch'>): void {
     const link = this.#links.get(action.worker);
-    // The scheduler was told that the worker is gone before the link left the table.
+    // All earlier dispatches to a worker are performed before its link is removed.
     if (link === undefined) throw new Error(`dispatch to worker ${action.worker}, which has no link`);
     const now = this.#clock.now();
     const pending = action.requests.map((id) => this.#pending.mustGet(id));
@@ -126,7 +126,7 @@ export class WorkerBatches {
     this.#sending.send(link, message, running, slices);
   }
 
-  /** Hands on one of several answers to the request of the batch. */
+  /** Passes on one of several answers to the request of the batch. */
   partialAnswer(message: PartialAnswerMessage): void {
     const running = this.#running.get(message.batch);
     const pending = running?.pending[0];
@@ -151,9 +151,9 @@ export class WorkerBatches {
 
   #skip(batch: BatchId): void {
     this.#clock.endOfTurn(() => {
-      // Its worker may be gone by then, and its batches with it.
+      // Its worker may have exited by then, and its batches with it.
       if (!this.#running.has(batch)) return;
-      this.#onSkipped({ kind: 'failed', batch, code: 'cancelled', message: 'nobody waits for the batch any more' });
+      this.#onSkipped({ kind: 'failed', batch, code: 'cancelled', message: 'batch cancelled before it was sent' });
     });
   }
 
@@ -162,8 +162,8 @@ export class WorkerBatches {
   }
 
   /**
-   * To be called before the scheduler hears of the answer: what it decides about it is done by `deliver`. Returns why the
-   * answer cannot be divided among its requests: then the batch has failed.
+   * To be called before the scheduler is told of the answer; `deliver` carries out its decisions. Returns the error when the
+   * answer cannot be split among its requests: then the batch has failed.
    */
   beginAnswer(message: AnsweredMessage): InferenceError | undefined {
     this.#calls.batchEnded(message.batch);
@@ -182,13 +182,13 @@ export class WorkerBatches {
     return undefined;
   }
 
-  /** What the configuration says of the model is not so: from now on each of its requests runs alone. */
+  /** The model does not batch as its configuration says: from now on each of its requests runs alone. */
   #stopSharing(model: ServedModel, { message }: InferenceError): void {
     model.sharesRuns = false;
     this.#onSharingStopped(model, message);
   }
 
-  /** To be called when that is done. */
+  /** To be called when the scheduler has handled the answer. */
   endAnswer(message: AnsweredMessage): void {
     const answer = this.#answer;
     this.#answer = undefined;
@@ -237,7 +237,7 @@ export class WorkerBatches {
     }
   }
 
-  /** Wherever the request is, be it still waiting. */
+  /** Refuses a request, also one that still waits. */
   refuse(id: RequestId, error: InferenceError): void {
     const pending = this.#pending.remove(id);
     const { valid, arrivedAt, isWaiting } = pending;
@@ -254,7 +254,7 @@ export class WorkerBatches {
     this.#returnToQueue(running);
   }
 
-  /** Lets go of held answers of which the last part was handed out, or is no longer waited for. */
+  /** Releases held answers whose last part was handed out, or is no longer waited for. */
   releaseHeld(): void {
     if (this.#heldAnswers.size === 0) return;
     for (const [batch, answer] of this.#heldAnswers) {
@@ -264,7 +264,7 @@ export class WorkerBatches {
     }
   }
 
-  /** A batch asks another model. */
+  /** A batch calls another model. */
   call(worker: WorkerId, message: CallMessage): void {
     const running = this.#running.get(message.batch);
     const link = this.#links.get(worker);
@@ -274,7 +274,12 @@ export class WorkerBatches {
     }
     if (running.pending.every(({ hasEnded }) => hasEnded)) {
       message.region.release();
-      link.send({ kind: 'call-failed', call: message.call, code: 'cancelled', message: 'nobody waits for the answer' });
+      link.send({
+        kind: 'call-failed',
+        call: message.call,
+        code: 'cancelled',
+        message: 'all requests of the batch have ended',
+      });
       return;
     }
     let deadlineAt = 0;
@@ -287,7 +292,7 @@ export class WorkerBatches {
     this.#calls.cancelled(message);
   }
 
-  /** The requests of a batch that came to nothing wait again, or are refused by the actions that follow. */
+  /** The requests of a failed batch wait again, or are refused by the actions that follow. */
   #returnToQueue(batch: RunningBatch): void {
     let returned = 0;
     for (const pending of batch.pending) {

@@ -29,7 +29,7 @@ interface Inner {
   readonly reject: (error: Error) => void;
 }
 
-function onStage() {
+function callsHarness() {
   const inner: Inner[] = [];
   const clock = new HeldClock();
   const lane = new ScriptedLane();
@@ -72,8 +72,8 @@ function onStage() {
 }
 
 describe('WorkerCalls', () => {
-  test('a call is a request of its model, in the name of the request that makes it', async () => {
-    const { begin, inner, turn, said, clock } = onStage();
+  test('a call is a request to its model, on behalf of the request that makes it', async () => {
+    const { begin, inner, turn, said, clock } = callsHarness();
     const { region } = begin([requestOf({ caller: 'ann', priority: 2 })], { timeoutMs: 500 }, clock.now() + 80);
     expect(inner[0]?.request).toMatchObject({
       target: { model: 'inner', version: '2', outputs: ['y'] },
@@ -92,16 +92,16 @@ describe('WorkerCalls', () => {
     expect([region.releases, releases]).toEqual([1, 1]);
   });
 
-  test('a batch of several callers speaks for nobody in particular, as urgently as its most urgent request', () => {
-    const { begin, inner } = onStage();
+  test('a call of a batch with several callers has no caller, and the priority of its most urgent request', () => {
+    const { begin, inner } = callsHarness();
     begin([requestOf({ caller: 'ann', priority: 3 }), requestOf({ caller: 'bob', priority: 2 }), requestOf()]);
     expect(inner[0]?.request).toMatchObject({
       origin: { caller: '', priority: 2, deadlineAt: Number.POSITIVE_INFINITY },
     });
   });
 
-  test('a failure is told with its code and advice', async () => {
-    const { begin, inner, turn, said } = onStage();
+  test('a failure is passed on with its code, message and retry delay', async () => {
+    const { begin, inner, turn, said } = callsHarness();
     const { region } = begin([requestOf()]);
     inner[0]?.reject(new InferenceError('model-full', 'too many', { retryAfterMs: 7 }));
     await turn();
@@ -111,8 +111,8 @@ describe('WorkerCalls', () => {
     expect(region.releases).toBe(1);
   });
 
-  test('calls end with their batch, and nothing is said of them any more', async () => {
-    const { begin, inner, calls, turn, said } = onStage();
+  test('calls are cancelled when their batch ends, and nothing more is sent for them', async () => {
+    const { begin, inner, calls, turn, said } = callsHarness();
     const one = begin([requestOf()]);
     const two = begin([requestOf()]);
     calls.batchEnded(1);
@@ -123,8 +123,8 @@ describe('WorkerCalls', () => {
     expect([one.region.releases, two.region.releases]).toEqual([1, 1]);
   });
 
-  test('a call that was given up is cancelled alone, and told', async () => {
-    const { begin, inner, calls, turn, said } = onStage();
+  test('a cancelled call is cancelled alone, and its failure is sent', async () => {
+    const { begin, inner, calls, turn, said } = callsHarness();
     begin([requestOf()]);
     begin([requestOf()]);
     calls.cancelled({ kind: 'call-cancelled', call: 2, batch: 1 });
@@ -134,20 +134,26 @@ describe('WorkerCalls', () => {
     expect(said()).toMatchObject([{ kind: 'call-failed', call: 2, code: 'cancelled' }]);
   });
 
-  test('a model may not call itself, neither directly nor by others', () => {
-    const { begin, said, inner } = onStage();
+  test('a model must not call itself, directly or through others', () => {
+    const { begin, said, inner } = callsHarness();
     const { region } = begin([requestOf()], { model: 'flow' });
     begin([requestOf({ trail: ['outer', 'middle'] })], { model: 'outer' });
     expect(inner).toHaveLength(0);
     expect(region.releases).toBe(1);
     expect(said()).toMatchObject([
-      { code: 'inference-failed', message: 'a model may not call itself: flow calls flow' },
-      { code: 'inference-failed', message: 'a model may not call itself: outer calls middle calls flow calls outer' },
+      {
+        code: 'inference-failed',
+        message: 'a model must not call itself, directly or through others: flow calls flow',
+      },
+      {
+        code: 'inference-failed',
+        message: 'a model must not call itself, directly or through others: outer calls middle calls flow calls outer',
+      },
     ]);
   });
 
-  test('calls go no deeper than callDepthMax', () => {
-    const { begin, said, inner } = onStage();
+  test('calls are nested no deeper than callDepthMax', () => {
+    const { begin, said, inner } = callsHarness();
     const trail = Array.from({ length: callDepthMax }, (_, index) => `m${index}`);
     begin([requestOf({ trail: trail.slice(1) })]);
     expect(inner).toHaveLength(1);
@@ -157,7 +163,7 @@ describe('WorkerCalls', () => {
   });
 
   test('a batch makes no more calls than callsPerBatchMax', () => {
-    const { begin, said, inner } = onStage();
+    const { begin, said, inner } = callsHarness();
     for (let call = 0; call <= callsPerBatchMax; call++) begin([requestOf()]);
     expect(inner).toHaveLength(callsPerBatchMax);
     expect(said()).toMatchObject([

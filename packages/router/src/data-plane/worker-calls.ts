@@ -1,6 +1,6 @@
 /**
- * Calls that running batches make: each is an ordinary request of the model it names, on behalf of the requests in the
- * batch, whose caller, priority and time it inherits. It ends with its batch at the latest.
+ * Calls from running batches to other models: each is an ordinary request to the model it names, on behalf of the requests
+ * in the batch, whose caller, priority and deadline it inherits. It is cancelled when its batch ends.
  */
 import type { BatchId } from '@millrace/core';
 import {
@@ -20,16 +20,16 @@ import { type Copy, copySlices, finish } from './sliced-work/copy-slices.ts';
 import { copySliceBytesMax, type SlicedWork } from './sliced-work/sliced-work.ts';
 import type { ValidInferRequest } from './valid-request.ts';
 
-/** A model called by a model called by … as many times; the next call is refused. */
+/** The most nested calls of models by models; a deeper call is refused. */
 export const callDepthMax = 8;
-/** Calls of one batch, over its whole run; the next one is refused. */
+/** The most calls of one batch over its whole run; the next one is refused. */
 export const callsPerBatchMax = 1024;
 
-/** A batch that calls, as far as its calls need to know it. */
+/** The part of a calling batch that its calls need. */
 export interface CallingBatch {
   readonly link: WorkerLink;
   readonly requests: readonly ValidInferRequest[];
-  /** When the last of its requests is due; Infinity: never. */
+  /** The latest deadline of its requests; Infinity: none. */
   readonly deadlineAt: number;
 }
 
@@ -119,7 +119,7 @@ export class WorkerCalls {
     const send = (): void => {
       answer.release();
       calls.open.delete(call);
-      // One whose batch has ended meanwhile is not sent, but its memory goes back that way.
+      // Where the batch has ended meanwhile, the link does not send it, but releases its region.
       link.send({ kind: 'call-answered', call, batch, outputs, region });
     };
     const slices = copySlices(copies);
@@ -135,7 +135,7 @@ export class WorkerCalls {
     this.#batches.get(batch)?.open.get(call)?.cancel('cancelled');
   }
 
-  /** Whatever it still waits for is not wanted any more. */
+  /** Cancels the calls that the batch still waits for. */
   batchEnded(batch: BatchId): void {
     if (this.#batches.size === 0) return;
     const calls = this.#batches.get(batch);
@@ -158,27 +158,30 @@ function trailOf(requests: readonly ValidInferRequest[]): readonly string[] {
 function refusalOf(model: string, trail: readonly string[], count: number): InferenceError | undefined {
   if (trail.includes(model)) {
     const way = [...trail, model].join(' calls ');
-    return new InferenceError('inference-failed', `a model may not call itself: ${way}`);
+    return new InferenceError('inference-failed', `a model must not call itself, directly or through others: ${way}`);
   }
   if (trail.length > callDepthMax) {
     const way = [...trail, model].join(' calls ');
-    return new InferenceError('inference-failed', `calls go deeper than ${callDepthMax} (callDepthMax): ${way}`);
+    return new InferenceError(
+      'inference-failed',
+      `model calls are nested deeper than ${callDepthMax} (callDepthMax): ${way}`,
+    );
   }
   if (count > callsPerBatchMax) {
-    const message = `one request made more than ${callsPerBatchMax} calls (callsPerBatchMax); send several rows a call`;
+    const message = `one request made more than ${callsPerBatchMax} calls (callsPerBatchMax); send several rows in one call`;
     return new InferenceError('inference-failed', message);
   }
   return undefined;
 }
 
-/** The most urgent of those that say one. */
+/** The most urgent priority among the requests that set one. */
 function priorityOf(requests: readonly ValidInferRequest[]): number {
   const stated = requests.map(({ origin }) => origin.priority).filter((priority) => priority > 0);
   return stated.length === 0 ? 0 : Math.min(...stated);
 }
 
 function failureFrom(error: unknown) {
-  if (!(error instanceof InferenceError)) return { code: 'internal', message: 'the server met a defect' } as const;
+  if (!(error instanceof InferenceError)) return { code: 'internal', message: 'internal error of the server' } as const;
   const { code, message, retryAfterMs } = error;
   return retryAfterMs === undefined ? { code, message } : { code, message, retryAfterMs };
 }

@@ -1,4 +1,4 @@
-/** What whoever keeps the workers tells the data plane about them. */
+/** Events of workers, from the worker fleet to the data plane. */
 import type { WorkerId } from '@millrace/core';
 import type {
   AnsweredMessage,
@@ -11,18 +11,18 @@ import type {
 import type { ServedModel } from './served-model.ts';
 
 export interface WorkerEvents {
-  /** From here on the scheduler may give this worker work. */
+  /** From here on the scheduler may dispatch batches to the worker. */
   attach(worker: WorkerId, link: WorkerLink): void;
   workerCredit(worker: WorkerId, batchesMax: number): void;
-  /** `priorityMax`: it takes requests of this priority level and more urgent ones only; Infinity: all. */
+  /** `priorityMax`: it takes only requests of this priority level or more urgent ones; Infinity: all. */
   workerServes(worker: WorkerId, model: ServedModel, priorityMax: number): void;
   workerUnserves(worker: WorkerId, model: ServedModel): void;
   workerGone(worker: WorkerId): void;
   batchAnswered(message: AnsweredMessage): void;
-  /** One of several answers of a batch that runs on. */
+  /** One of several answers of a batch that is still running. */
   batchProgressed(message: PartialAnswerMessage): void;
   batchFailed(message: FailedMessage): void;
-  /** A batch asks another model. */
+  /** A batch calls another model. */
   workerCalls(worker: WorkerId, message: CallMessage): void;
   callCancelled(message: CallCancelledMessage): void;
 }

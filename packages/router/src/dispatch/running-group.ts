@@ -1,6 +1,6 @@
 /**
  * A group with its workers: how many there are, which of its models at least one of them serves, and whether all have
- * settled. It tells the data plane and whoever asked for the group. What happens to one worker is in worker-slot.ts.
+ * settled. It reports to the data plane and to the group's listener. A single worker is handled in worker-supervisor.ts.
  */
 import type { WorkerId } from '@millrace/core';
 import type { ServedModel } from '../data-plane/served-model.ts';
@@ -9,12 +9,12 @@ import type { SupervisedGroup } from './supervised-loads.ts';
 import type { WorkerGroup } from './worker-group.ts';
 import { stopMsMax, type WorkerParts, WorkerSupervisor } from './worker-supervisor.ts';
 
-/** A worker as those see it who ask. */
+/** A worker as operators see it. */
 export interface FleetWorker {
   readonly worker: WorkerId;
   /** Undefined where it has no process of its own, or none at the moment. */
   readonly pid: number | undefined;
-  /** Those of its group, each with where it runs; it may still be loading them. */
+  /** The models of its group with their placements; it may still be loading them. */
   readonly models: readonly { readonly model: ServedModel; readonly placement: InstancePlacement | undefined }[];
 }
 
@@ -22,9 +22,9 @@ export class RunningGroup implements SupervisedGroup {
   readonly group: WorkerGroup;
   readonly #parts: WorkerParts;
   readonly #nextWorker: () => WorkerId;
-  readonly #slots: WorkerSupervisor[] = [];
+  readonly #supervisors: WorkerSupervisor[] = [];
   readonly #serving = new Map<ServedModel, number>();
-  /** Models that the data plane knows by this group. */
+  /** Models that this group has added to the data plane. */
   readonly #inPlane = new Set<ServedModel>();
   #isStopping: boolean = false;
 
@@ -36,21 +36,21 @@ export class RunningGroup implements SupervisedGroup {
   }
 
   get workers(): number {
-    return this.#slots.length;
+    return this.#supervisors.length;
   }
 
-  /** Whether every worker has loaded the models once, failed to, or died. */
+  /** Whether every worker has loaded the models once, failed to load them, or exited. */
   get isSettled(): boolean {
-    return this.#slots.every(({ hasSettled }) => hasSettled);
+    return this.#supervisors.every(({ hasSettled }) => hasSettled);
   }
 
-  /** Process ids of the workers, and what each said it held after its last load; of those that have processes. */
+  /** The process id of each worker, and the resident memory that it reported after its last load; of those that have processes. */
   memory(): readonly { readonly pid: number | undefined; readonly residentBytes: number }[] {
-    return this.#slots.map(({ pid, residentBytes }) => ({ pid, residentBytes }));
+    return this.#supervisors.map(({ pid, residentBytes }) => ({ pid, residentBytes }));
   }
 
   members(): readonly FleetWorker[] {
-    return this.#slots.map(({ worker, pid }, position) => ({
+    return this.#supervisors.map(({ worker, pid }, position) => ({
       worker,
       pid,
       models: this.group.models.map(({ model, placements }) => ({
@@ -60,28 +60,28 @@ export class RunningGroup implements SupervisedGroup {
     }));
   }
 
-  /** More workers are started, or the last ones finish what they hold and end. The others stay as they are. */
+  /** Starts more workers, or stops the last ones when they have finished what they hold. The others keep running. */
   resize(workers: number): void {
     this.#grow(workers);
-    const isShrinking = this.#slots.length > workers;
-    while (this.#slots.length > workers) {
-      const slot = this.#slots.pop() as WorkerSupervisor;
-      for (const { model } of this.group.models) this.#parts.workers.workerUnserves(slot.worker, model);
-      // What it holds may run as long as its models are allowed to.
-      void slot.stop(stopMsMax + Math.max(...this.group.models.map(({ model }) => model.policy.runMsMax)));
+    const isShrinking = this.#supervisors.length > workers;
+    while (this.#supervisors.length > workers) {
+      const supervisor = this.#supervisors.pop() as WorkerSupervisor;
+      for (const { model } of this.group.models) this.#parts.workers.workerUnserves(supervisor.worker, model);
+      // Its batches may run as long as the limit of its models allows.
+      void supervisor.stop(stopMsMax + Math.max(...this.group.models.map(({ model }) => model.policy.runMsMax)));
     }
-    // Whoever waits for all workers may have waited for one of these.
+    // The group may have been waiting for one of these to settle.
     if (isShrinking) this.workerSettled();
   }
 
   async stop(): Promise<void> {
     this.#leave();
-    await Promise.all(this.#slots.map((slot) => slot.stop(stopMsMax)));
+    await Promise.all(this.#supervisors.map((supervisor) => supervisor.stop(stopMsMax)));
   }
 
   async kill(): Promise<void> {
     this.#leave();
-    await Promise.all(this.#slots.map((slot) => slot.kill()));
+    await Promise.all(this.#supervisors.map((supervisor) => supervisor.kill()));
   }
 
   workerServes(worker: WorkerId, model: ServedModel, priorityMax: number): void {
@@ -95,7 +95,7 @@ export class RunningGroup implements SupervisedGroup {
     workers.workerServes(worker, model, priorityMax);
     if (!isFirst) return;
     this.group.listener.modelServable(model);
-    for (const slot of this.#slots) slot.noteServedByOther(model);
+    for (const supervisor of this.#supervisors) supervisor.noteServedByOther(model);
   }
 
   isServed(model: ServedModel): boolean {
@@ -106,7 +106,7 @@ export class RunningGroup implements SupervisedGroup {
     this.#serving.set(model, (this.#serving.get(model) ?? 1) - 1);
   }
 
-  /** A load failed or the workers keep dying. Where another worker serves the model, callers notice nothing. */
+  /** A load failed, or the workers are in a crash loop. Where another worker serves the model, it stays in service. */
   modelUnservable(model: ServedModel, worker: WorkerId, reason: string, isFinal = false): void {
     if (this.#isStopping) return;
     if (this.isServed(model)) {
@@ -122,10 +122,10 @@ export class RunningGroup implements SupervisedGroup {
   }
 
   #grow(workers: number): void {
-    while (this.#slots.length < workers) {
-      const slot = new WorkerSupervisor(this, this.#parts, this.#nextWorker(), this.#slots.length);
-      this.#slots.push(slot);
-      slot.open();
+    while (this.#supervisors.length < workers) {
+      const supervisor = new WorkerSupervisor(this, this.#parts, this.#nextWorker(), this.#supervisors.length);
+      this.#supervisors.push(supervisor);
+      supervisor.open();
     }
   }
 

@@ -1,4 +1,4 @@
-/** Which models the worker of a slot has loaded, is loading or could not load, and for how long it may try. */
+/** Which models a supervised worker has loaded, is loading or could not load, with the time limit for loads. */
 import type { WorkerId } from '@millrace/core';
 import { type FromWorker, type LoadSpec, MalformedFrame, type WorkerLink } from '@millrace/protocol';
 import type { Clock } from '../data-plane/clock.ts';
@@ -7,41 +7,41 @@ import { loadSpecAt, takePlacementAt } from '../model/instance-placements.ts';
 import type { FleetListener } from './fleet-listener.ts';
 import type { GroupedModel, WorkerGroup } from './worker-group.ts';
 
-/** How long after a failed load a model that was served before, or is by other workers, is tried again. */
+/** How long after a failed load the next attempt is made, for a model that was served before or is served by other workers. */
 export const reloadPauseMs = 5000;
 
-/** The group that a slot belongs to, as the slot tells it what its worker does. */
+/** The group of a supervised worker, which is told what the worker does. */
 export interface SupervisedGroup {
   readonly group: WorkerGroup;
   isServed(model: ServedModel): boolean;
   workerServes(worker: WorkerId, model: ServedModel, priorityMax: number): void;
-  /** Its worker, which served the model, is gone. */
+  /** The worker that served the model has exited. */
   workerServedUntilNow(model: ServedModel): void;
-  /** Its worker cannot load the model, or its workers keep dying. `isFinal`: with the same files no load can succeed. */
+  /** The worker cannot load the model, or is in a crash loop. `isFinal`: with the same files no load can succeed. */
   modelUnservable(model: ServedModel, worker: WorkerId, reason: string, isFinal?: boolean): void;
-  /** Its worker has loaded the models once, failed to, or died. */
+  /** The worker has loaded the models once, failed to load them, or exited. */
   workerSettled(): void;
 }
 
 export interface SupervisedLoadsParts {
   readonly clock: Clock;
-  /** A worker that has not loaded its models by then, or failed to, is killed. */
+  /** A worker whose loads have not ended, in success or failure, within this time is killed. */
   readonly loadMsMax: number;
   readonly listener: FleetListener;
 }
 
 export class SupervisedLoads {
-  readonly #slotGroup: SupervisedGroup;
+  readonly #runningGroup: SupervisedGroup;
   readonly #parts: SupervisedLoadsParts;
   readonly #worker: WorkerId;
-  /** Among the workers of its group. */
+  /** The worker's position in its group. */
   readonly #position: number;
   readonly #served = new Set<ServedModel>();
-  /** By this worker or an earlier one of the slot. */
+  /** Models that this worker, or one that it replaced, has served. */
   readonly #everServed = new Set<ServedModel>();
-  /** Those that it could not load, and that nobody else could when it was to be decided whether to try again. */
+  /** Models that it could not load, and that no other worker had loaded when the retry was decided. */
   readonly #givenUp = new Set<ServedModel>();
-  /** Those of which the worker has not said yet whether they are loaded. */
+  /** Models whose load has not ended yet. */
   readonly #loading = new Set<ServedModel>();
   #link: WorkerLink | undefined;
   /** When its last load ended; undefined before. */
@@ -53,32 +53,32 @@ export class SupervisedLoads {
   #limitReason: string | undefined;
   #isStopping: boolean = false;
 
-  constructor(slotGroup: SupervisedGroup, parts: SupervisedLoadsParts, worker: WorkerId, position: number) {
-    this.#slotGroup = slotGroup;
+  constructor(runningGroup: SupervisedGroup, parts: SupervisedLoadsParts, worker: WorkerId, position: number) {
+    this.#runningGroup = runningGroup;
     this.#parts = parts;
     this.#worker = worker;
     this.#position = position;
   }
 
-  /** The models have been loaded once, have failed to, or the worker died. */
+  /** The models have been loaded once, have failed to load, or the worker has exited. */
   get hasSettled(): boolean {
     return this.#hasSettled;
   }
 
-  /** When the last load of the present worker ended, or of the last one; undefined: none has. */
+  /** When the last load of the current worker, or of the previous one, ended; undefined: none has. */
   get settledAt(): number | undefined {
     return this.#settledAt;
   }
 
-  /** What the worker said it held after its last load; 0 before. */
+  /** The resident memory that the worker reported after its last load; 0 before. */
   get residentBytes(): number {
     return this.#residentBytes;
   }
 
-  /** Has a new worker load all models of the group. */
+  /** Makes a new worker load all models of the group. */
   begin(link: WorkerLink): void {
     const { clock, loadMsMax } = this.#parts;
-    const { models } = this.#slotGroup.group;
+    const { models } = this.#runningGroup.group;
     this.#link = link;
     this.#settledAt = undefined;
     this.#residentBytes = 0;
@@ -87,7 +87,7 @@ export class SupervisedLoads {
     this.#limitReason = undefined;
     this.#cancelLimit = clock.after(loadMsMax, () => {
       const names = [...this.#loading].map(({ key }) => key).join(', ');
-      this.#limitReason = `it had not loaded ${names} within worker.loadSecondsMax, ${loadMsMax / 1000} s`;
+      this.#limitReason = `loading ${names} took longer than ${loadMsMax / 1000} s (worker.loadSecondsMax)`;
       link.kill();
     });
     for (const entry of models) link.send({ kind: 'load', spec: this.#specOf(entry) });
@@ -99,20 +99,20 @@ export class SupervisedLoads {
     this.#everServed.add(model);
     this.#residentBytes = Math.max(this.#residentBytes, residentBytes);
     this.#parts.listener.modelLoaded(model, loadMs);
-    this.#slotGroup.workerServes(this.#worker, model, this.#priorityMaxOf(model));
+    this.#runningGroup.workerServes(this.#worker, model, this.#priorityMaxOf(model));
     this.#settled(model);
   }
 
   failed({ model: handle, message, isFinal }: Extract<FromWorker, { kind: 'load-failed' }>): void {
     const model = this.#modelOf(handle);
-    this.#slotGroup.modelUnservable(model, this.#worker, message, isFinal);
+    this.#runningGroup.modelUnservable(model, this.#worker, message, isFinal);
     this.#settled(model);
-    const isNeeded = this.#everServed.has(model) || this.#slotGroup.isServed(model);
+    const isNeeded = this.#everServed.has(model) || this.#runningGroup.isServed(model);
     if (isNeeded && isFinal !== true) this.#loadAgainLater(model);
     else this.#givenUp.add(model);
   }
 
-  /** Another worker can load the model: what kept this one from it may pass. */
+  /** Another worker has loaded the model: what prevented this one may be temporary. */
   noteServedByOther(model: ServedModel): void {
     if (this.#givenUp.delete(model)) this.#loadAgainLater(model);
   }
@@ -122,24 +122,24 @@ export class SupervisedLoads {
     this.#isStopping = true;
   }
 
-  /** The worker is gone. Returns why it was killed while it loaded; undefined: it was not. */
+  /** The worker has exited. Returns why it was killed while it loaded; undefined: it was not. */
   end(): string | undefined {
     this.#link = undefined;
     this.#cancelLimit?.();
-    for (const model of this.#served) this.#slotGroup.workerServedUntilNow(model);
+    for (const model of this.#served) this.#runningGroup.workerServedUntilNow(model);
     this.#served.clear();
     return this.#limitReason;
   }
 
-  /** Of a worker that was killed for the time that it took: none of the models that it was still loading can be served. */
+  /** Reports the models that a worker was still loading when it was killed for the load time limit: none of them can be served. */
   reportUnloaded(reason: string): void {
-    for (const model of this.#loading) this.#slotGroup.modelUnservable(model, this.#worker, reason);
+    for (const model of this.#loading) this.#runningGroup.modelUnservable(model, this.#worker, reason);
   }
 
   noteSettled(): void {
     if (this.#hasSettled) return;
     this.#hasSettled = true;
-    this.#slotGroup.workerSettled();
+    this.#runningGroup.workerSettled();
   }
 
   #settled(model: ServedModel): void {
@@ -147,17 +147,17 @@ export class SupervisedLoads {
     if (this.#loading.size > 0) return;
     this.#cancelLimit?.();
     this.#settledAt = this.#parts.clock.now();
-    this.#parts.listener.workerReady(this.#slotGroup.group.name, this.#worker, this.#link?.pid);
+    this.#parts.listener.workerReady(this.#runningGroup.group.name, this.#worker, this.#link?.pid);
     this.noteSettled();
   }
 
-  /** A model that was served before may be good again soon: its folder was being replaced, or files ran out. */
+  /** Retries later: the failure may be temporary (the model's folder was being replaced, or file descriptors ran out). */
   #loadAgainLater(model: ServedModel): void {
     const link = this.#link;
     this.#parts.clock.alarm(reloadPauseMs, () => {
       if (link === undefined || this.#link !== link || this.#isStopping) return;
       this.#loading.add(model);
-      const entry = this.#slotGroup.group.models.find((candidate) => candidate.model === model);
+      const entry = this.#runningGroup.group.models.find((candidate) => candidate.model === model);
       if (entry !== undefined) link.send({ kind: 'load', spec: this.#specOf(entry) });
     });
   }
@@ -167,15 +167,16 @@ export class SupervisedLoads {
   }
 
   #priorityMaxOf(model: ServedModel): number {
-    const placements = this.#slotGroup.group.models.find((entry) => entry.model === model)?.placements ?? [];
+    const placements = this.#runningGroup.group.models.find((entry) => entry.model === model)?.placements ?? [];
     return takePlacementAt(placements, this.#position)?.priorityMax ?? Number.POSITIVE_INFINITY;
   }
 
   #modelOf(handle: number): ServedModel {
-    const { models, name } = this.#slotGroup.group;
+    const { models, name } = this.#runningGroup.group;
     const entry = models.find(({ spec }) => spec.model === handle);
-    // To the lane, which decides what becomes of a worker that sends nonsense.
-    if (entry === undefined) throw new MalformedFrame(`a worker of group ${name} speaks of unknown model ${handle}`);
+    // Caught by the lane, which kills a worker that violates the protocol.
+    if (entry === undefined)
+      throw new MalformedFrame(`a worker of group ${name} sent a message about unknown model ${handle}`);
     return entry.model;
   }
 }

@@ -19,7 +19,7 @@ import { stopMsMax } from './worker-supervisor.ts';
 const loadMsMax = 300_000;
 const { pauseMs, stableMs, crashLoopDeaths } = defaultRestartPolicy;
 
-/** A fleet on one scripted lane, with the shortest pauses that jitter allows, and all it tells written down. */
+/** A fleet on one scripted lane, with the shortest pauses that jitter allows; records all events. */
 class ScriptedFleet {
   readonly clock = new HeldClock();
   readonly lane = new ScriptedLane();
@@ -131,13 +131,13 @@ const everyone = { priorityMax: Infinity, threads: 0 };
 const cpuPlacement = { group: 'spare', gpu: undefined, ...everyone };
 const gpuPlacement = { group: 'quick', gpu: { id: 1, provider: 'cuda' as const }, ...everyone };
 
-test('each worker is told to load the model on its own device', () => {
+test('each worker loads the model on its own device', () => {
   const scripted = new ScriptedFleet(3, ['a']);
   const devices = scripted.lane.links.map(({ sent }) => (sent[0]?.kind === 'load' ? sent[0].spec.gpu : 'no load'));
   expect(devices).toEqual([undefined, gpuPlacement.gpu, undefined]);
 });
 
-test('a worker is told to load its models, each is ready when loaded, and the worker when all are', () => {
+test('a worker gets its models to load, each is ready when loaded, and the worker when all are', () => {
   const scripted = new ScriptedFleet(1, ['a', 'b']);
   const worker = scripted.lane.last;
   expect(worker.sent).toMatchObject([
@@ -159,7 +159,7 @@ test('a worker is told to load its models, each is ready when loaded, and the wo
   ]);
 });
 
-test('a model that cannot be loaded fails with the reason, and those beside it serve', () => {
+test('a model that cannot be loaded fails with the reason, and the others of its group are served', () => {
   const scripted = new ScriptedFleet(1, ['a', 'b']);
   scripted.lane.last.says({ kind: 'load-failed', model: 1, message: 'no such operator' });
   scripted.lane.last.says({ kind: 'ready', model: 2, loadMs: 4, residentBytes: 1 });
@@ -168,7 +168,7 @@ test('a model that cannot be loaded fails with the reason, and those beside it s
   expect(scripted.lane.last.calls).toEqual([]);
 });
 
-test('a model that was served before and cannot be loaded again is tried until it can', () => {
+test('the load of a model that was served before is retried until it succeeds', () => {
   const scripted = new ScriptedFleet(1, ['a', 'b']);
   scripted.lane.last.loads();
   scripted.lane.last.dies();
@@ -191,7 +191,7 @@ test('a model that was served before and cannot be loaded again is tried until i
   expect(loads()).toBe(4);
 });
 
-test('a dead worker is started again at once, then after pauses that double, and five deaths fail its models', () => {
+test('a worker that exited is restarted at once, then after pauses that double, and five exits fail its models', () => {
   const scripted = new ScriptedFleet(1, ['a'], ['b']);
   scripted.lane.links[1]?.loads();
   const pauses = [0, pauseMs / 2, pauseMs, 2 * pauseMs];
@@ -206,7 +206,7 @@ test('a dead worker is started again at once, then after pauses that double, and
     scripted.lane.last.dies('it fell');
   }
   expect(scripted.states()).toEqual([
-    `a failed: its worker died ${crashLoopDeaths} times in a row without an answer, last: it fell`,
+    `a failed: crash loop: its worker exited ${crashLoopDeaths} times in a row without an answer, last: it fell`,
     'b ready',
   ]);
   expect(scripted.takeTold().filter((text) => text.includes('gone'))).toEqual(
@@ -214,7 +214,7 @@ test('a dead worker is started again at once, then after pauses that double, and
   );
 });
 
-test('a model that failed by a crash loop serves again when a later worker loads it', async () => {
+test('a model that failed in a crash loop is served again when a later worker loads it', async () => {
   const scripted = new ScriptedFleet(1, ['a']);
   for (let death = 0; death < crashLoopDeaths; death++) {
     scripted.lane.last.dies();
@@ -231,7 +231,7 @@ test('a model that failed by a crash loop serves again when a later worker loads
   expect(await answer).toBe('answered');
 });
 
-test('a worker that answered, or lived long after its loads, is started again at once', () => {
+test('a worker that answered, or ran long after its loads, is restarted at once', () => {
   const scripted = new ScriptedFleet(1, ['a']);
   const deathAfter = (life: () => void): string | undefined => {
     for (let death = 0; death < 3; death++) {
@@ -257,7 +257,7 @@ test('a worker that answered, or lived long after its loads, is started again at
   expect(deathAfter(answering)).toBe('group1 worker 1 gone: it died; 0');
 });
 
-test('a worker that has not loaded its models in time is killed, and says which it was', () => {
+test('a worker that has not loaded its models in time is killed, and the reason names them', () => {
   const scripted = new ScriptedFleet(1, ['a', 'b']);
   scripted.lane.last.says({ kind: 'ready', model: 1, loadMs: 3, residentBytes: 1 });
   scripted.clock.advance(loadMsMax - 1);
@@ -265,14 +265,15 @@ test('a worker that has not loaded its models in time is killed, and says which 
   scripted.clock.advance(1);
   expect(scripted.lane.last.calls).toEqual(['kill']);
   scripted.lane.last.dies('ended by SIGKILL');
-  const reason = 'it had not loaded b:1 within worker.loadSecondsMax, 300 s, and was killed; ended by SIGKILL';
+  const reason =
+    'loading b:1 took longer than 300 s (worker.loadSecondsMax), and the worker was killed; ended by SIGKILL';
   expect(scripted.states()).toEqual(['a ready', `b failed: ${reason}`]);
   scripted.clock.advance(0);
   scripted.lane.last.loads();
   expect(scripted.states()).toEqual(['a ready', 'b ready']);
 });
 
-test('a load over its limit is a death, however long it lasted', () => {
+test('a load over its time limit counts as a crash, however long it took', () => {
   const scripted = new ScriptedFleet(1, ['a']);
   scripted.clock.advance(loadMsMax);
   scripted.lane.last.dies();
@@ -282,7 +283,7 @@ test('a load over its limit is a death, however long it lasted', () => {
   expect(scripted.takeTold().at(-2)).toMatch(new RegExp(`; ${pauseMs / 2}$`));
 });
 
-test('loads that settle in time, failed ones too, end the limit', () => {
+test('loads that end in time, also by failing, stop the timer of the limit', () => {
   const scripted = new ScriptedFleet(1, ['a', 'b']);
   scripted.clock.advance(loadMsMax - 1);
   scripted.lane.last.says({ kind: 'load-failed', model: 1, message: 'no' });
@@ -292,7 +293,7 @@ test('loads that settle in time, failed ones too, end the limit', () => {
   expect(scripted.clock.timerCount).toBe(0);
 });
 
-test('while another worker serves a model, the death or failure of one is not the model\u2019s', async () => {
+test('while another worker serves a model, the exit or failed load of one does not fail the model', async () => {
   const scripted = new ScriptedFleet(2, ['a']);
   const [first, second] = scripted.lane.links;
   first?.says({ kind: 'credit', batchesMax: 1 });
@@ -311,7 +312,7 @@ test('while another worker serves a model, the death or failure of one is not th
   expect(await answer).toBe('answered');
 });
 
-test('requests that a dead worker held are answered by its successor', async () => {
+test('requests that a worker held when it exited are answered by its successor', async () => {
   const scripted = new ScriptedFleet(1, ['a']);
   scripted.lane.last.says({ kind: 'credit', batchesMax: 2 });
   scripted.lane.last.loads();
@@ -328,7 +329,7 @@ test('requests that a dead worker held are answered by its successor', async () 
   expect(scripted.lane.releases()).toEqual([1, 1, 1]);
 });
 
-test('a stop lets workers end by themselves, waits for them and starts none again', async () => {
+test('a stop lets workers exit by themselves, waits for them and restarts none', async () => {
   const scripted = new ScriptedFleet(2, ['a']);
   for (const link of scripted.lane.links) link.loads();
   scripted.takeTold();
@@ -352,7 +353,7 @@ test('a stop lets workers end by themselves, waits for them and starts none agai
   ]);
 });
 
-test('a worker that does not end within stopMsMax of a stop is killed', async () => {
+test('a worker that does not exit within stopMsMax of a stop is killed', async () => {
   const scripted = new ScriptedFleet(1, ['a']);
   const stopped = scripted.fleet.stop();
   scripted.clock.advance(stopMsMax - 1);
@@ -364,7 +365,7 @@ test('a worker that does not end within stopMsMax of a stop is killed', async ()
   expect(scripted.clock.timerCount).toBe(0);
 });
 
-test('a kill after a stop that takes too long ends the workers, and is told as one stop', async () => {
+test('a kill after a stop that takes too long ends the workers, and is reported as one stop', async () => {
   const scripted = new ScriptedFleet(1, ['a']);
   scripted.takeTold();
   const both = Promise.all([scripted.fleet.stop(), scripted.fleet.kill()]);
@@ -374,7 +375,7 @@ test('a kill after a stop that takes too long ends the workers, and is told as o
   expect(scripted.takeTold()).toEqual(['worker 1 stopping', 'group1 worker 1 gone: it died; for good']);
 });
 
-test('a stop between a death and the restart ends at once, and the restart never comes', async () => {
+test('a stop between an exit and the restart ends at once and cancels the restart', async () => {
   const scripted = new ScriptedFleet(1, ['a']);
   scripted.lane.last.dies();
   await scripted.fleet.stop();
@@ -397,7 +398,7 @@ test('a group that is added later has workers of its own, under ids that were ne
   expect(scripted.takeTold()).toContain('late worker 2 started as 2');
 });
 
-test('a group that is removed has its workers stopped, its models unknown, and the others as they were', async () => {
+test('removing a group stops its workers and removes its models, and does not affect other groups', async () => {
   const scripted = new ScriptedFleet(2, ['a'], ['b']);
   for (const link of scripted.lane.links) link.loads();
   const removed = scripted.fleet.remove(scripted.groups[0] as RunningGroup);
@@ -412,7 +413,7 @@ test('a group that is removed has its workers stopped, its models unknown, and t
   expect(await unknown).toBe('unknown-model');
 });
 
-test('a group has settled when each of its workers has loaded, failed or died', () => {
+test('a group has settled when each of its workers has loaded, failed or exited', () => {
   const scripted = new ScriptedFleet(3, ['a']);
   const [first, second, third] = scripted.lane.links;
   first?.loads();
@@ -423,7 +424,7 @@ test('a group has settled when each of its workers has loaded, failed or died', 
   expect(scripted.told.filter((text) => text === 'group1 settled')).toHaveLength(1);
 });
 
-test('more workers are started beside those that are there', () => {
+test('growing a group starts workers beside the existing ones', () => {
   const scripted = new ScriptedFleet(1, ['a']);
   scripted.lane.last.loads();
   scripted.groups[0]?.resize(3);
@@ -433,7 +434,7 @@ test('more workers are started beside those that are there', () => {
   expect(scripted.states()).toEqual(['a ready']);
 });
 
-test('a worker too many finishes what it holds, gets nothing new, and is not replaced', async () => {
+test('shrinking a group lets the surplus worker finish what it holds, gives it nothing new, and does not replace it', async () => {
   const scripted = new ScriptedFleet(2, ['a']);
   const [first, second] = scripted.lane.links;
   for (const link of scripted.lane.links) {
@@ -460,7 +461,7 @@ test('a worker too many finishes what it holds, gets nothing new, and is not rep
   expect(scripted.lane.links).toHaveLength(2);
 });
 
-test('a group has settled when the one that the others waited for is a worker too many', () => {
+test('a group settles when the worker that had not settled yet is removed by shrinking', () => {
   const scripted = new ScriptedFleet(2, ['a']);
   scripted.lane.links[0]?.loads();
   scripted.takeTold();
@@ -471,7 +472,7 @@ test('a group has settled when the one that the others waited for is a worker to
 test.each([
   ['before it did', false],
   ['after it did', true],
-])('a worker that could not load a model tries again when another one can, %s', (_, isOtherFirst) => {
+])('a worker that could not load a model retries when another one can, %s', (_, isOtherFirst) => {
   const scripted = new ScriptedFleet(2, ['a', 'b']);
   const [first, second] = scripted.lane.links;
   const fail = () => first?.says({ kind: 'load-failed', model: 1, message: 'no memory' });
@@ -487,7 +488,7 @@ test.each([
   expect(loads()).toBe(3);
 });
 
-test('a worker that speaks of a model it was never given is for its lane to end', () => {
+test('a message about a model that the worker never got is a protocol error for its lane', () => {
   const scripted = new ScriptedFleet(1, ['a']);
   const nonsense = { kind: 'ready', model: 99, loadMs: 1, residentBytes: 1 } as const;
   expect(() => scripted.lane.links[0]?.says(nonsense)).toThrow(MalformedFrame);

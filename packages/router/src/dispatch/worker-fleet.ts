@@ -1,7 +1,7 @@
 /**
- * Keeps the workers alive: groups of them come and go (running-group.ts), each worker has the models of its group loaded
- * and is started again when it is gone, as the restart policy says (worker-slot.ts). The data plane is told who serves
- * what; who is asked is not decided here.
+ * Keeps the workers running: groups of them are added and removed (running-group.ts); each worker loads the models of its
+ * group and is replaced when it exits, as the restart policy says (worker-supervisor.ts). The data plane is told which worker
+ * serves which model, and decides which of them gets a batch.
  */
 import type { WorkerId } from '@millrace/core';
 import { type FleetWorker, RunningGroup } from './running-group.ts';
@@ -28,32 +28,32 @@ export class WorkerFleet {
   }
 
   /**
-   * Lets the group's workers end by themselves and kills those that take longer than `stopMsMax`, hung or in a long
-   * load; resolves when all are gone. Nothing of its models waits or runs any more.
+   * Lets the group's workers exit by themselves and kills those that take longer than `stopMsMax`, hung or in a long load;
+   * resolves when all have exited. To be called when no request of its models waits or runs any more.
    */
   async remove(group: RunningGroup): Promise<void> {
     await group.stop();
     this.#groups.delete(group);
   }
 
-  /** Every worker of every group, as `remove` does. The data plane has been drained before. */
+  /** Stops every worker of every group, as `remove` does. To be called after the data plane was drained. */
   async stop(): Promise<void> {
     await Promise.all([...this.#groups].map((group) => this.remove(group)));
   }
 
-  /** Every worker there is now, by its number. */
+  /** All current workers, by their number. */
   workers(): readonly FleetWorker[] {
     return [...this.#groups].flatMap((group) => group.members()).sort((a, b) => a.worker - b.worker);
   }
 
-  /** How many workers there are or shall be. */
+  /** How many workers there are, including those that wait for a restart. */
   get workerCount(): number {
     let count = 0;
     for (const group of this.#groups) count += group.workers;
     return count;
   }
 
-  /** Ends every worker now; resolves when all are gone. */
+  /** Kills every worker; resolves when all have exited. */
   async kill(): Promise<void> {
     await Promise.all([...this.#groups].map((group) => group.kill()));
   }

@@ -1,4 +1,4 @@
-/** What is asked of the fleet: models that are to be held by workers of their own, and who hears how it goes. */
+/** A group of models that the fleet is to load in workers of their own, with its listener. */
 import type { Lane, LoadSpec } from '@millrace/protocol';
 import type { ServedModel } from '../data-plane/served-model.ts';
 import type { InstancePlacement } from '../model/instance-placements.ts';
@@ -6,7 +6,7 @@ import type { InstancePlacement } from '../model/instance-placements.ts';
 export interface GroupedModel {
   readonly model: ServedModel;
   readonly spec: LoadSpec;
-  /** Where its instances run, worker by worker. */
+  /** The placements of its instances, one for each worker. */
   readonly placements: readonly InstancePlacement[];
 }
 
@@ -14,18 +14,18 @@ export interface GroupedModel {
 export interface WorkerGroup {
   readonly name: string;
   readonly lane: Lane;
-  /** How many workers hold all of the models each. */
+  /** The number of workers; each holds all of the models. */
   readonly workers: number;
   readonly models: readonly GroupedModel[];
   readonly listener: GroupListener;
 }
 
-/** What a group tells whoever had it started. */
+/** Events of a group, for whoever started it. */
 export interface GroupListener {
-  /** A first worker can run the model, or one can again. */
+  /** A worker can run the model: the first one, or one again after none could. */
   modelServable(model: ServedModel): void;
-  /** No worker can: its load failed, or its workers keep dying. `isFinal`: with the same files no load can succeed. */
+  /** No worker can run the model: its load failed, or its workers are in a crash loop. `isFinal`: with the same files no load can succeed. */
   modelUnservable(model: ServedModel, reason: string, isFinal: boolean): void;
-  /** Every worker has loaded the models once, failed to, or died: more hands will not come soon. */
+  /** Every worker has loaded the models once, failed to load them, or exited: no further worker will be ready soon. */
   settled(): void;
 }

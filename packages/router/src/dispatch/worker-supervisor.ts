@@ -1,6 +1,6 @@
 /**
- * The life of the workers of one slot: started, stopped or killed, and started again after a pause when one dies. What
- * they load is in slot-loads.ts.
+ * Supervises one worker: starts, stops and kills it, and replaces it after a pause when it exits. What it loads is in
+ * supervised-loads.ts.
  */
 import { cleanRestartRecord, restartAfter, type WorkerId } from '@millrace/core';
 import type { FromWorker, WorkerLink } from '@millrace/protocol';
@@ -9,20 +9,20 @@ import type { ServedModel } from '../data-plane/served-model.ts';
 import type { WorkerEvents } from '../data-plane/worker-events.ts';
 import { type SupervisedGroup, SupervisedLoads, type SupervisedLoadsParts } from './supervised-loads.ts';
 
-/** A worker that was told to stop, and has nothing left to run, has this long to end by itself. */
+/** How long a worker that was told to stop, and has nothing left to run, may take to exit. */
 export const stopMsMax = 5000;
 
 export interface WorkerParts extends SupervisedLoadsParts {
   readonly workers: WorkerEvents;
   readonly roster: Pick<ModelRoster, 'add' | 'remove'>;
-  /** In [0, 1): spreads restarts. */
+  /** In [0, 1): jitter of restarts. */
   readonly random: () => number;
 }
 
-/** One position in a group: always the same models under the same id, a new worker whenever the last one is gone. */
+/** One position in a group: always the same models under the same id, with a new worker whenever the last one has exited. */
 export class WorkerSupervisor {
   readonly worker: WorkerId;
-  readonly #slotGroup: SupervisedGroup;
+  readonly #runningGroup: SupervisedGroup;
   readonly #parts: WorkerParts;
   readonly #loads: SupervisedLoads;
   #record = cleanRestartRecord;
@@ -32,14 +32,14 @@ export class WorkerSupervisor {
   readonly #onGone: (() => void)[] = [];
   #isStopping: boolean = false;
 
-  constructor(slotGroup: SupervisedGroup, parts: WorkerParts, worker: WorkerId, position: number) {
-    this.#slotGroup = slotGroup;
+  constructor(runningGroup: SupervisedGroup, parts: WorkerParts, worker: WorkerId, position: number) {
+    this.#runningGroup = runningGroup;
     this.#parts = parts;
     this.worker = worker;
-    this.#loads = new SupervisedLoads(slotGroup, parts, worker, position);
+    this.#loads = new SupervisedLoads(runningGroup, parts, worker, position);
   }
 
-  /** It has loaded its models once, failed to, or died. */
+  /** It has loaded its models once, failed to load them, or exited. */
   get hasSettled(): boolean {
     return this.#loads.hasSettled;
   }
@@ -48,13 +48,13 @@ export class WorkerSupervisor {
     return this.#link?.pid;
   }
 
-  /** What the worker said it held after its last load; 0 before. */
+  /** The resident memory that the worker reported after its last load; 0 before. */
   get residentBytes(): number {
     return this.#link === undefined ? 0 : this.#loads.residentBytes;
   }
 
   open(): void {
-    const { lane, name } = this.#slotGroup.group;
+    const { lane, name } = this.#runningGroup.group;
     const link = lane.open((message) => this.#receive(message));
     this.#link = link;
     this.#batchesAnswered = 0;
@@ -73,7 +73,7 @@ export class WorkerSupervisor {
     return this.#end((link) => link.kill());
   }
 
-  /** Another worker can load the model: what kept this one from it may pass. */
+  /** Another worker has loaded the model: what prevented this one may be temporary. */
   noteServedByOther(model: ServedModel): void {
     this.#loads.noteServedByOther(model);
   }
@@ -97,7 +97,7 @@ export class WorkerSupervisor {
       case 'credit':
         workers.workerCredit(this.worker, message.batchesMax);
         break;
-      // A worker that is being stopped may still finish a load; nothing is run there.
+      // A stopping worker may still finish a load; it gets no batches.
       case 'ready':
         if (!this.#isStopping) this.#loads.loaded(message);
         break;
@@ -126,30 +126,30 @@ export class WorkerSupervisor {
     }
   }
 
-  #gone(lastWords: string): void {
+  #gone(exitReason: string): void {
     this.#link = undefined;
     const limitReason = this.#loads.end();
-    const reason = limitReason === undefined ? lastWords : `${limitReason}, and was killed; ${lastWords}`;
+    const reason = limitReason === undefined ? exitReason : `${limitReason}, and the worker was killed; ${exitReason}`;
     const { workers, listener } = this.#parts;
     workers.workerGone(this.worker);
     if (this.#isStopping) {
-      listener.workerGone(this.#slotGroup.group.name, this.worker, reason, undefined);
+      listener.workerGone(this.#runningGroup.group.name, this.worker, reason, undefined);
       for (const resolve of this.#onGone.splice(0)) resolve();
       return;
     }
     const deathsInLoop = this.#restartLater(reason);
-    // Reported at once: a crash loop of such long lives would be found out too late.
+    // Reported at once: with loads this long a crash loop would be detected too late.
     if (limitReason !== undefined) this.#loads.reportUnloaded(reason);
     if (deathsInLoop !== undefined) {
-      const summary = `its worker died ${deathsInLoop} times in a row without an answer, last: ${reason}`;
-      for (const { model } of this.#slotGroup.group.models) {
-        this.#slotGroup.modelUnservable(model, this.worker, summary);
+      const summary = `crash loop: its worker exited ${deathsInLoop} times in a row without an answer, last: ${reason}`;
+      for (const { model } of this.#runningGroup.group.models) {
+        this.#runningGroup.modelUnservable(model, this.worker, summary);
       }
     }
     this.#loads.noteSettled();
   }
 
-  /** Starts another worker after a pause. Returns how many died in a row where that is a crash loop. */
+  /** Starts a new worker after a pause. Returns how many exited in a row where that is a crash loop. */
   #restartLater(reason: string): number | undefined {
     const { clock, listener, random } = this.#parts;
     const { settledAt } = this.#loads;
@@ -157,7 +157,7 @@ export class WorkerSupervisor {
     const life = { aliveMs, batchesAnswered: this.#batchesAnswered };
     const { record, pauseMs, isCrashLoop } = restartAfter(this.#record, life, random());
     this.#record = record;
-    listener.workerGone(this.#slotGroup.group.name, this.worker, reason, pauseMs);
+    listener.workerGone(this.#runningGroup.group.name, this.worker, reason, pauseMs);
     this.#cancelRestart = clock.after(pauseMs, () => this.open());
     return isCrashLoop ? record.deaths : undefined;
   }

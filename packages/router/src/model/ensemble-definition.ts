@@ -2,10 +2,10 @@ import type { EnsemblePlan } from '@millrace/core';
 
 export interface EnsembleDefinition {
   readonly plan: EnsemblePlan;
-  /** Requests under way at once; Infinity: as many as the steps take. */
+  /** Requests in flight at once; Infinity: no limit other than those of the steps. */
   readonly inflightMax: number;
-  /** What clients see, by output: its own, and those that come with the models of its steps. */
+  /** Class names that clients see, by output: its own, and those of the models of its steps. */
   readonly labels: Map<string, readonly string[]>;
-  /** Outputs whose labels its configuration names itself. */
+  /** Outputs whose labels are named in its own configuration. */
   readonly ownLabels: ReadonlySet<string>;
 }

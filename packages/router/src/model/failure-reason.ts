@@ -1,11 +1,11 @@
 import { formatConfigProblem, shortened } from '@millrace/protocol';
 import type { ModelFailure } from './model-definition.ts';
 
-/** A status lists so many problems; a configuration that came with a load may have thousands, each quoting it. */
+/** The most problems that a status lists: a configuration sent with a load may have thousands, each quoting it. */
 const shownMax = 16;
 const problemCharactersMax = 512;
 
-/** Why a model is not there, in one line, for its status. */
+/** Why a model cannot be served, in one line, for its status. */
 export function failureReason(failure: ModelFailure): string {
   const { problems } = failure;
   const shown = problems

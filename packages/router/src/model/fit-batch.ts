@@ -1,15 +1,15 @@
-/** Tensors between models that batch and models that do not: Triton's rules for a dimension of rows that only one has. */
+/** Passes tensors between models that batch and models that do not, by Triton's rules for adding and dropping the batch dimension. */
 
-/** What a model, or an ensemble, has declared of a tensor; with a dimension of rows in front where it batches. */
+/** The shape that a model, or an ensemble, declares for a tensor; it begins with the batch dimension where the model batches. */
 export interface DeclaredShape {
   readonly shape: readonly number[];
   readonly isBatched: boolean;
 }
 
 /**
- * The shape that a tensor has for the one who takes it. One without rows gains a batch of one where its whole shape is a
- * row; one with rows loses a batch of one where the taker's shape has none; a single value becomes a list of one where the
- * taker declares that. Everything else is left to the taker's check.
+ * The shape in which a tensor is passed to a receiving model. A tensor without a batch dimension gains a batch of one where
+ * its whole shape is a row; a batch of one is dropped where the receiver's shape has none; a single value becomes a list of
+ * one where the receiver declares that. Every other mismatch is left to the receiver's own check.
  */
 export function fitBatch(shape: readonly number[], isBatched: boolean, wanted: DeclaredShape): readonly number[] {
   const wantedRow = wanted.isBatched ? wanted.shape.slice(1) : wanted.shape;
@@ -23,7 +23,7 @@ function fitRows(shape: readonly number[], isBatched: boolean, wanted: DeclaredS
   return shape[0] === 1 && !shapesMeet(shape, wanted.shape) ? shape.slice(1) : shape;
 }
 
-/** Free sizes meet any. */
+/** Whether two shapes are compatible: a free size matches any size. */
 export function shapesMeet(a: readonly number[], b: readonly number[]): boolean {
   return a.length === b.length && a.every((size, axis) => size < 0 || (b[axis] as number) < 0 || size === b[axis]);
 }

@@ -5,8 +5,8 @@ export interface InstanceGroup {
   readonly count: number;
   /** Empty on the CPU. */
   readonly gpus: readonly number[];
-  /** It takes requests of this priority level and more urgent ones only; Infinity: all. */
+  /** Its instances take only requests of this priority level or more urgent ones; Infinity: all. */
   readonly priorityMax: number;
-  /** Threads of one instance; 0: as many as the model's others. */
+  /** Threads of one instance; 0: the model's own setting. */
   readonly threads: number;
 }

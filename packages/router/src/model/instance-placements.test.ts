@@ -7,17 +7,17 @@ import { deviceNameOf, loadSpecAt } from './instance-placements.ts';
 const twoGpus = { hasCuda: true, hasTensorrt: false, devices: 2 };
 const withTensorrt = { ...twoGpus, hasTensorrt: true };
 
-async function placesOf(config: string, gpu?: typeof twoGpus): Promise<readonly string[]> {
+async function placementNamesOf(config: string, gpu?: typeof twoGpus): Promise<readonly string[]> {
   const { definition } = await serveTestModel({ config: `${testConfig} ${config}`, ...(gpu && { gpu }) });
   expect(definition.instanceCount).toBe(definition.placements.length);
   return definition.placements.map((placement) => `${placement.group} ${deviceNameOf(placement)}`);
 }
 
 describe('instances', () => {
-  test('are one on the CPU, or one on each GPU there is, where nothing is said', async () => {
-    expect(await placesOf('')).toEqual(['m cpu']);
-    expect(await placesOf('', twoGpus)).toEqual(['m gpu:0', 'm gpu:1']);
-    expect(await placesOf('instance_group { count: 2 }', twoGpus)).toEqual([
+  test('default to one on the CPU, or one on each GPU that exists', async () => {
+    expect(await placementNamesOf('')).toEqual(['m cpu']);
+    expect(await placementNamesOf('', twoGpus)).toEqual(['m gpu:0', 'm gpu:1']);
+    expect(await placementNamesOf('instance_group { count: 2 }', twoGpus)).toEqual([
       'm_0 gpu:0',
       'm_0 gpu:1',
       'm_0 gpu:0',
@@ -29,12 +29,12 @@ describe('instances', () => {
     const groups = `
       instance_group { name: "quick" kind: KIND_GPU count: 2 gpus: [ 1 ] }
       instance_group { name: "spare" kind: KIND_CPU count: 1 }`;
-    expect(await placesOf(groups, twoGpus)).toEqual(['quick gpu:1', 'quick gpu:1', 'spare cpu']);
+    expect(await placementNamesOf(groups, twoGpus)).toEqual(['quick gpu:1', 'quick gpu:1', 'spare cpu']);
     const cpus = 'instance_group { name: "a" count: 1 } instance_group { name: "b" kind: KIND_CPU count: 2 }';
-    expect(await placesOf(cpus)).toEqual(['a cpu', 'b cpu', 'b cpu']);
+    expect(await placementNamesOf(cpus)).toEqual(['a cpu', 'b cpu', 'b cpu']);
   });
 
-  test('of one group may be kept for urgent requests, and have threads of their own', async () => {
+  test('of one group may be reserved for urgent requests, and have their own thread count', async () => {
     const { definition } = await serveTestModel({
       config: `${testConfig} dynamic_batching { priority_levels: 3 default_priority_level: 3 }
         instance_group { name: "fast" count: 1 } instance_group { name: "slow" count: 2 }
@@ -52,7 +52,7 @@ describe('instances', () => {
     expect([0, 1, 2].map((position) => loadSpecAt(spec, placements, position).threads)).toEqual([4, 1, 1]);
   });
 
-  test('on a GPU are driven by CUDA, or by TensorRT where it is asked for and there', async () => {
+  test('on a GPU use CUDA, or TensorRT where it is requested and installed', async () => {
     const accelerated = `${testConfig} optimization { execution_accelerators {
       gpu_execution_accelerator { name: "tensorrt" parameters { key: "precision_mode" value: "FP16" } } } }`;
     const providersOf = async (config: string, gpu: typeof twoGpus) => {
@@ -71,7 +71,7 @@ describe('instances', () => {
     expect(absent.warnings).toContain('TensorRT is not installed');
   });
 
-  test('on a GPU run convolutions in a few sizes, and everything else in any', async () => {
+  test('on a GPU run graphs with convolutions in a few batch sizes, and all others in any', async () => {
     const convolution = field(1, [field(4, 'Conv')]);
     const specOf = async (config: string, graphFields: readonly Uint8Array[]) => {
       const { definition } = await serveTestModel({ config: `${testConfig} ${config}`, gpu: twoGpus, graphFields });
@@ -151,7 +151,7 @@ describe('instances', () => {
       'must end with the max_batch_size, 8',
     ],
     ['instance_group { count: 129 }', twoGpus, 'instance_group', 'ask for 258 instances together'],
-  ])('%s is a problem, named by its field', async (config, gpu, field, message) => {
+  ])('%s is reported as a problem of its field', async (config, gpu, field, message) => {
     const { failures } = await readTestModel({ config: `${testConfig} ${config}`, gpu });
     const problems = failures.flatMap((failure) => failure.problems);
     expect(problems).toContainEqual(expect.objectContaining({ field, message: expect.stringContaining(message) }));

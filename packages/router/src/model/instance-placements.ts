@@ -1,4 +1,4 @@
-/** Where each instance of a model is to run, one by one: what groups of instances come down to. */
+/** Expands the instance groups of a model into one placement (device, priority, threads) for each instance. */
 import type { GpuProvider, GpuSpec, LoadSpec } from '@millrace/protocol';
 import type { InstanceGroup } from './instance-group.ts';
 
@@ -7,9 +7,9 @@ export interface InstancePlacement {
   readonly group: string;
   /** Undefined: the CPU. */
   readonly gpu: GpuSpec | undefined;
-  /** It takes requests of this priority level and more urgent ones only; Infinity: all. */
+  /** It takes only requests of this priority level or more urgent ones; Infinity: all. */
   readonly priorityMax: number;
-  /** 0: as many as the model's others. */
+  /** 0: the model's own setting. */
   readonly threads: number;
 }
 
@@ -28,21 +28,21 @@ export function instancePlacementsFrom(
   return placements;
 }
 
-/** As operators read it. */
+/** The device as operators read it: `cpu` or `gpu:0`. */
 export function deviceNameOf({ gpu }: InstancePlacement): string {
   return gpu === undefined ? 'cpu' : `gpu:${gpu.id}`;
 }
 
 /**
- * How the worker at a position is told to load a model. A worker that holds several models has as many positions as
- * the one with the most instances; the others go through their placements again.
+ * The load spec for the worker at a position. A worker group of several models has as many positions as the model with
+ * the most instances; models with fewer repeat their placements.
  */
 export function loadSpecAt(spec: LoadSpec, placements: readonly InstancePlacement[], position: number): LoadSpec {
   const placement = takePlacementAt(placements, position);
   if (placement === undefined) return spec;
   const { gpu, threads } = placement;
   const { batchSizes, ...anywhere } = spec;
-  // The CPU runs one size as well as another.
+  // Batch sizes are fixed on GPUs only: a CPU runs every size equally well.
   const onGpu = gpu && { gpu, ...(batchSizes && { batchSizes }) };
   return { ...anywhere, ...onGpu, ...(threads > 0 && { threads }) };
 }

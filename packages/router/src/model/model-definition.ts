@@ -7,26 +7,26 @@ import type { ModelView } from './model-view.ts';
 import type { RunnerSpec } from './runner-spec.ts';
 import type { Sequencing } from './sequencing.ts';
 
-/** One version of a model, checked, with all that is needed to load and serve it. */
+/** One version of a model, validated, with everything that is needed to load and serve it. */
 export type ModelVersionDefinition = VersionParts & RunnerSpec;
 
 interface VersionParts {
   readonly version: string;
-  /** The model file itself; the configuration of an ensemble. */
+  /** The model file; for an ensemble its configuration. */
   readonly path: string;
   /** Further files that hold its weights. */
   readonly externalPaths: readonly string[];
   readonly view: ModelView;
   readonly policy: ModelPolicy;
-  /** Of a model that an engine loads from a graph. */
+  /** For a model that an engine loads from a graph. */
   readonly graph?: OnnxGraph;
-  /** Of a model that is a module of user code. */
+  /** For a model that is a module of user code. */
   readonly pipeline?: PipelineSettings;
-  /** The rows that runs on a GPU have; undefined: any number. */
+  /** The batch sizes that a GPU runs, in rows; undefined: any. */
   readonly gpuBatchSizes?: readonly number[];
-  /** Outputs that a ZipMap makes are loaded as tensors of scores. */
+  /** ZipMap nodes are removed on load, so that their outputs are tensors of scores. */
   readonly cutsZipMaps?: boolean;
-  /** What each instance runs before it is said to be ready. */
+  /** Samples that each instance runs before it reports ready. */
   readonly warmup?: readonly WarmupSample[];
   /** For a model that keeps state from one request to the next. */
   readonly sequencing?: Sequencing;
@@ -35,25 +35,25 @@ interface VersionParts {
 /** A model that can be served. */
 export interface ModelDefinition {
   readonly name: string;
-  /** Its folder, or its file when it was given as one. */
+  /** Its folder, or its file when the model was given as a single file. */
   readonly path: string;
   /** Ascending, at least one. */
   readonly versions: readonly ModelVersionDefinition[];
-  /** What loads it in workers; undefined: it has no instances. */
+  /** The engine that loads it in workers; undefined: it has no instances. */
   readonly engine: EngineName | undefined;
   readonly lane: LaneName;
   readonly workerGroup: string;
-  /** The group was named, so that other models may be in it. */
+  /** The group was named in the configuration, so that other models may share it. */
   readonly isGroupShared: boolean;
   readonly instanceGroups: readonly InstanceGroup[];
-  /** Where each instance is to run. */
+  /** One for each instance. */
   readonly placements: readonly InstancePlacement[];
-  /** As many as placements. */
+  /** The number of placements. */
   readonly instanceCount: number;
   /** Threads of one instance; 0: the server divides the machine's cores. */
   readonly threads: number;
   readonly isSpinning: boolean;
-  /** How its results are kept; undefined: they are not. */
+  /** How its results are cached; undefined: they are not. */
   readonly cache: CacheChoice | undefined;
 }
 
@@ -71,13 +71,13 @@ export interface ModelReading {
   readonly warnings: readonly ConfigProblem[];
 }
 
-/** What a model's configuration says of its results. */
+/** What a model's configuration says about caching its results. */
 export interface CacheChoice {
-  /** A result may be given to a caller other than the one whose request brought it about. */
+  /** A result may be given to other callers than the one whose request produced it. */
   readonly isShared: boolean;
 }
 
-/** What a load says of a pipeline alone. */
+/** The settings of a load that only pipelines have. */
 export type PipelineSettings = Required<Pick<LoadSpec, 'concurrency'>> & Pick<LoadSpec, 'isDecoupled'>;
 
 /** A lane leads to workers of one program, or to this process; pipelines have a program and so a lane of their own. */

@@ -15,7 +15,7 @@ export interface ReadonlyJsonObject {
   readonly [key: string]: ReadonlyJsonValue;
 }
 
-/** A free size that several axes of the inputs share, because the graph gives them one name. */
+/** A free size that several axes of the inputs share, because the graph gives them the same name. */
 export interface SharedSize {
   readonly name: string;
   readonly axes: readonly { readonly input: number; readonly axis: number }[];
@@ -31,21 +31,21 @@ export interface ModelView {
   readonly outputs: readonly TensorSpec[];
   /** Dimension 0 of every tensor is the batch. */
   readonly isBatched: boolean;
-  /** The most rows one request may bring; 1 when not batched. More are split where `max_batch_size` was guessed. */
+  /** The most rows that one request may have; 1 when not batched. Where `max_batch_size` was guessed, larger requests are split. */
   readonly rowsMax: number;
-  /** Who shares its runs; absent for models without a graph, whose configuration alone decides. */
+  /** Whether callers share its runs; absent for models without a graph, for which the configuration alone decides. */
   readonly sharing?: RunSharing;
   /** Class names by output, for answers that name classes. */
   readonly labels: ReadonlyMap<string, readonly string[]>;
-  /** How requests of unequal shapes share a batch; absent: they do not. */
+  /** How requests of unequal shapes share a batch; absent: they never do. */
   readonly shaping?: BatchShaping;
   /** Its engine takes text where others take bytes: elements of BYTES inputs must be UTF-8. Absent: any bytes. */
   readonly takesTextOnly?: boolean;
-  /** It answers a request any number of times, also not at all. */
+  /** It gives any number of answers to a request, also none. */
   readonly isDecoupled?: true;
-  /** An operator of the graph that ends the engine's process where a tensor has no rows: such requests are refused. */
+  /** An operator of the graph that crashes the engine's process on tensors without rows: such requests are refused. */
   readonly emptyHazard?: string;
-  /** Sizes that the graph says are equal; absent: it says so of none. */
+  /** Sizes that the graph declares to be equal; absent: none. */
   readonly sharedSizes?: readonly SharedSize[];
   /** The completed model configuration in Triton's JSON form. */
   readonly config: ReadonlyJsonObject;

@@ -1,15 +1,15 @@
-/** Whether requests of different callers share the runs of a model version, and why: one record for everyone who shows it. */
+/** Whether requests of different callers share the runs of a model version, and why: the one record that all reports show. */
 import type { RowVerdict } from '@millrace/onnx';
 
 export interface RunSharing {
   /** Requests of different callers may share a run. */
   readonly sharesRuns: boolean;
-  /** Nobody wrote `max_batch_size`: a request is answered whatever its number of rows, as the engine would answer it. */
+  /** The configuration has no `max_batch_size`: a request may have any number of rows, as with the engine itself. */
   readonly isGuessed: boolean;
   readonly verdict: RowVerdict;
   /** Why it shares runs, or why it does not. */
   readonly reason: string;
-  /** What to change for the opposite; empty: nothing can be. */
+  /** What to change to get the opposite; empty: it cannot be changed. */
   readonly advice: string;
 }
 
@@ -25,7 +25,7 @@ export const reportedParameters = {
 
 type Entries = Readonly<Record<string, { readonly string_value?: string }>>;
 
-/** The parameters of a configuration, with those that report it. */
+/** Adds the reported parameters to those of a configuration. */
 export function withReport(written: Entries | undefined, sharing: RunSharing): Entries {
   const { verdict } = sharing;
   const texts: Partial<Record<keyof typeof reportedParameters, string>> = {

@@ -1,6 +1,6 @@
 import type { EnsembleDefinition } from './ensemble-definition.ts';
 
-/** What carries out the requests of a version, with what it needs for that. The data plane has a runner for each. */
+/** The kind of runner that a version needs, with its settings. The data plane has a runner for each. */
 export type RunnerSpec =
   /** The queue of its workers, behind a cache or the order of sequences where the configuration asks for them. */
   | { readonly runner: 'queue'; readonly ensemble?: undefined }

@@ -1,11 +1,11 @@
-/** What a model's sequences need: tensors that only the server gives and takes, and their limits. Read from `sequence_batching`. */
+/** The settings of a model's sequences, from `sequence_batching`: tensors that only the server writes and reads, and their limits. */
 import type { SequencePolicy } from '@millrace/core';
 import type { TensorSpec } from '@millrace/protocol';
 import type { ModelView } from './model-view.ts';
 
 export interface Sequencing {
   readonly policy: SequencePolicy;
-  /** The model as workers load it: behind the inputs of its clients come the controls, then the states. */
+  /** The model as workers load it: after the inputs of its clients come the controls, then the states. */
   readonly engineView: ModelView;
   readonly controls: readonly ControlInput[];
   readonly states: readonly ImplicitState[];
@@ -29,7 +29,7 @@ export interface ImplicitState {
   readonly spec: TensorSpec;
   /** Position among the outputs of the engine. */
   readonly output: number;
-  /** What the first step gets; with the batch dimension where the model has one. */
+  /** The state for the first step; with the batch dimension where the model has one. */
   readonly initialShape: readonly number[];
   readonly initialData: Uint8Array;
 }

@@ -1,6 +1,6 @@
 const versionMax = 2n ** 63n - 1n;
 
-/** Versions are folders named by a whole number that does not begin with 0; everything else in the folder is not one. */
+/** A version is a folder named by a whole number that does not begin with 0; anything else in the model's folder is no version. */
 export function isVersionName(name: string): boolean {
   return /^[1-9][0-9]{0,18}$/.test(name) && BigInt(name) <= versionMax;
 }

@@ -161,12 +161,12 @@ describe('a repository', () => {
   });
 
   test.each([
-    ['a:b', /must not hold ":"/],
-    ['a@b', /must not hold "@"/],
-    ['50%', /must not hold "%"/],
-    ['a?b', /must not hold "\?"/],
-    ['a\nb', /must not hold "\\n"/],
-    [' a', /must not be blank or begin or end with a space/],
+    ['a:b', /must not contain ":"/],
+    ['a@b', /must not contain "@"/],
+    ['50%', /must not contain "%"/],
+    ['a?b', /must not contain "\?"/],
+    ['a\nb', /must not contain "\\n"/],
+    [' a', /must not be blank or begin or end with white space/],
     ['x'.repeat(129), /at most 128 characters, this one has 129/],
   ])('refuses the model name %j', async (name, message) => {
     await repository.write(`${name}/1/model.onnx`, model);

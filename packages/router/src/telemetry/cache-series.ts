@@ -1,4 +1,4 @@
-/** What became of the requests of a version with a cache. Versions without one have no such series. */
+/** The cache series of a version: hits, misses and coalesced requests. Versions without a cache have none. */
 import type { ModelFamilies } from './model-series.ts';
 import type { Counter } from './series.ts';
 

@@ -3,7 +3,7 @@ import { startConnectionMetrics } from './connection-metrics.ts';
 import { renderMetrics } from './exposition.ts';
 import { MetricsRegistry } from './registry.ts';
 
-test('connections, handshakes, refusals by their limit and evictions are shown, from zero on', async () => {
+test('connections, handshakes, refusals by limit and evictions are shown, starting at 0', async () => {
   const registry = new MetricsRegistry();
   const none = { connectionsMax: 0, descriptors: 0, handshakesMax: 0, handshakesPerAddressMax: 0 };
   const refused = { ...none, connectionsPerAddressMax: 7 };

@@ -1,4 +1,4 @@
-/** How full the server is of connections, read when somebody scrapes. */
+/** The metrics of connections, read at each scrape. */
 import { type ConnectionLimiter, connectionRefusals } from '@millrace/http';
 import { connectionMetrics, registerAll } from './metric-table.ts';
 import type { MetricsRegistry } from './registry.ts';

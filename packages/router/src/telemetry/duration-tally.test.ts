@@ -9,7 +9,7 @@ test('times are counted and summed in whole nanoseconds', () => {
   expect(tally.duration()).toEqual({ count: 3, ns: 1_250_000n });
 });
 
-test('a sum beyond what a double holds loses nothing', () => {
+test('a sum beyond the exact range of a double stays exact', () => {
   const tally = new DurationTally();
   const dayMs = 86_400_000;
   for (let day = 0; day < 1000; day += 1) tally.add(dayMs);

@@ -1,4 +1,4 @@
-/** What is added as a number stays below what a double holds exactly. */
+/** The sum that is kept as a number stays below what a double holds exactly. */
 const looseNsMax = 2 ** 51;
 
 /** Sums times as whole nanoseconds, exactly, for as long as a server runs: 64 busy workers fill a double in two days. */

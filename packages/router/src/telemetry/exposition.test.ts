@@ -13,7 +13,7 @@ interface ParsedFamily {
 
 const sampleForm = /^([a-zA-Z_:][\w:]*)(?:\{((?:[a-zA-Z_]\w*="(?:[^"\\\n]|\\[\\"n])*",?)*)\})? (\S+)$/;
 
-/** Accepts what the formats allow and nothing more: heads first, families unbroken, buckets cumulative, no doubles. */
+/** Accepts only what the formats allow: HELP and TYPE first, families contiguous, buckets cumulative, no duplicates. */
 function parseStrictly(text: string, format: ExpositionFormat): Map<string, ParsedFamily> {
   expect(text.endsWith('\n')).toBe(true);
   const lines = text.slice(0, -1).split('\n');
@@ -101,7 +101,7 @@ test.each(['prometheus', 'openmetrics'] as const)('all metrics of a busy server 
   expect(families.size).toBeGreaterThan(30);
 });
 
-test('a histogram without labels, an infinite gauge and an unused family are written as the format asks', () => {
+test('a histogram without labels, an infinite gauge and an unused family are written as the format requires', () => {
   const registry = new MetricsRegistry();
   registry
     .register({ name: 'h', type: 'histogram', help: 'H.', labels: [], buckets: [0.5, 1] })

@@ -1,4 +1,4 @@
-/** What a scrape reads: the Prometheus text format 0.0.4, or OpenMetrics 1.0 for those who ask for it. */
+/** Renders the metrics for a scrape: the Prometheus text format 0.0.4, or OpenMetrics 1.0 where the scraper asks for it. */
 import type { MetricFamily, MetricsRegistry } from './registry.ts';
 import { Histogram } from './series.ts';
 
@@ -22,8 +22,8 @@ function renderFamily(family: MetricFamily, format: ExpositionFormat, lines: str
   let familyName = name;
   let shownType: string = type;
   if (format === 'openmetrics' && type === 'counter') {
-    // OpenMetrics wants every counter to end in _total and names the family without it. A foreign counter that does not
-    // (Triton's) keeps the name its dashboards know and gives up its type.
+    // OpenMetrics requires every counter to end in _total and names the family without it. A counter that does not (one of
+    // Triton's) keeps the name that dashboards use, and is shown without its type.
     if (name.endsWith('_total')) familyName = name.slice(0, -'_total'.length);
     else shownType = 'unknown';
   }

@@ -1,9 +1,9 @@
-/** Failures of one model version by code: under overload, refusing must stay cheap. */
+/** Counts the failures of one model version by code, cheaply, because there are many of them under overload. */
 import { type ErrorCode, errorCatalogue } from '@millrace/protocol';
 import type { Families, modelMetrics, tritonMetrics } from './metric-table.ts';
 import type { Counter } from './series.ts';
 
-/** Codes of requests that were refused before their model was looked up. */
+/** Codes of requests that were refused before the lookup of their model. */
 const codesWithoutModel: ReadonlySet<ErrorCode> = new Set([
   'unsupported-media',
   'not-found',
@@ -50,7 +50,7 @@ export class FailureCounters {
   readonly #version: string;
   readonly #bound = new Map<ErrorCode, Bound>();
 
-  /** `codes` are shown as 0 from now on, so that `increase()` sees the first failure; others once they happen. */
+  /** `codes` are shown as 0 from the start, so that `increase()` sees the first failure; others when they first occur. */
   constructor(
     failures: Families<typeof modelMetrics>['failures'],
     tritonFailures: Families<typeof tritonMetrics>['failure'],

@@ -10,7 +10,7 @@ function shown(registry: MetricsRegistry): readonly string[] {
     .filter((line) => line !== '' && !line.startsWith('#') && !line.includes('_bucket'));
 }
 
-test('loads, failures, evictions, demand and memory are shown, and what is gone is not', () => {
+test('loads, failures, evictions, demand and memory are shown, but not those of removed versions', () => {
   const registry = new MetricsRegistry();
   const metrics = new LifeCycleMetrics(registry, 1000);
   const model = servedModel([], []);
@@ -43,7 +43,7 @@ test('loads, failures, evictions, demand and memory are shown, and what is gone 
   expect(shown(registry).filter((line) => line.includes('model='))).toEqual([]);
 });
 
-test('without a budget it is shown as 0', () => {
+test('an absent memory budget is shown as 0', () => {
   const registry = new MetricsRegistry();
   new LifeCycleMetrics(registry, Number.POSITIVE_INFINITY);
   expect(shown(registry)).toContain('millrace_memory_budget_bytes 0');

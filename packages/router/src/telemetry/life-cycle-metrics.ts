@@ -1,4 +1,4 @@
-/** Keeps the metrics of the life of models. */
+/** Keeps the metrics of the life cycle of models. */
 import type { RowVerdict } from '@millrace/onnx';
 import type { ServedModel } from '../data-plane/served-model.ts';
 import type { LibraryListener } from '../life-cycle/library-listener.ts';
@@ -20,7 +20,7 @@ export class LifeCycleMetrics
 {
   readonly #families;
 
-  /** `budgetBytes` is Infinity when there is none. */
+  /** `budgetBytes` is Infinity when there is no budget. */
   constructor(registry: MetricsRegistry, budgetBytes: number) {
     this.#families = registerAll(registry, lifeCycleMetrics);
     const { loads, loadFailures, demandLoads, demandSeconds, memoryUsed, memoryBudget } = this.#families;
@@ -74,7 +74,7 @@ export class LifeCycleMetrics
     const { modelMemory, memoryUsed } = this.#families;
     for (const { series } of modelMemory.entries()) series.set(0);
     for (const { model, bytes } of measured) {
-      // Two revisions of one version, while one takes over from the other.
+      // A version has two revisions while one replaces the other.
       const gauge = modelMemory.bind(model.view.name, model.view.version);
       gauge.set(gauge.value + bytes);
     }

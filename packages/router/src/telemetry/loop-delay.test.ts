@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { LoopDelaySampler } from './loop-delay.ts';
 import { Histogram } from './series.ts';
 
-test('a loop held right after a reading is seen by the next one, and kept by the histogram', async () => {
+test('an event loop blocked right after a reading shows in the next one, and in the histogram', async () => {
   const histogram = new Histogram(Float64Array.of(0.05));
   const sampler = new LoopDelaySampler(histogram);
   expect(sampler.take()).toEqual({ meanSeconds: 0, p99Seconds: 0, maxSeconds: 0 });
@@ -12,7 +12,7 @@ test('a loop held right after a reading is seen by the next one, and kept by the
   expect(histogram.counts[1]).toBeGreaterThan(0);
   const { meanSeconds, p99Seconds, maxSeconds } = sampler.take();
   expect(maxSeconds).toBeGreaterThan(0.1);
-  // A step of its scale is a thousandth.
+  // The histogram has a resolution of a thousandth.
   expect(p99Seconds).toBeLessThanOrEqual(maxSeconds * 1.001);
   expect(meanSeconds).toBeLessThanOrEqual(maxSeconds);
   sampler.stop();

@@ -1,6 +1,6 @@
 /**
- * How late the event loop comes to its timers. Sampled by a timer of our own: `monitorEventLoopDelay` misses whatever holds the
- * loop between a reset and its next sample, which under attack is the sample that matters.
+ * Measures the delay of the event loop with a timer of its own: `monitorEventLoopDelay` misses what blocks the loop between a
+ * reset and its next sample, which under attack is the sample that matters.
  */
 import { createHistogram } from 'node:perf_hooks';
 import type { Histogram } from './series.ts';
@@ -18,19 +18,19 @@ export class LoopDelaySampler {
   #sinceTaken = createHistogram();
   #sampledAtMs = performance.now();
 
-  /** Every delay is also observed by `histogram`, which nobody resets. */
+  /** Every delay is also observed by `histogram`, which is never reset. */
   constructor(histogram: Histogram) {
     this.#timer = setInterval(() => {
       const now = performance.now();
       const delayMs = Math.max(0, now - this.#sampledAtMs - loopDelaySampleMs);
       this.#sampledAtMs = now;
       histogram.observe(delayMs / 1000);
-      // Nanoseconds; it records nothing below 1.
+      // In nanoseconds; the histogram takes no values below 1.
       this.#sinceTaken.record(Math.max(1, Math.round(delayMs * 1e6)));
     }, loopDelaySampleMs).unref();
   }
 
-  /** Of the samples since it was called last. */
+  /** The delays of the samples since the last call. */
   take(): LoopDelay {
     const { count, mean, max } = this.#sinceTaken;
     const delay = {

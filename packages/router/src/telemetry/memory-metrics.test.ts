@@ -4,7 +4,7 @@ import { renderMetrics } from './exposition.ts';
 import { startMemoryMetrics } from './memory-metrics.ts';
 import { MetricsRegistry } from './registry.ts';
 
-test('a scrape shows what requests hold of each part of the memory, and its size', async () => {
+test('a scrape shows the memory that requests hold of each part, and the size of each part', async () => {
   const ledger = new MemoryLedger(resolveMemoryLimits({ bytesMax: 16_000_000, bodyBytesMax: 1_000_000 }));
   const registry = new MetricsRegistry();
   startMemoryMetrics(registry, ledger);

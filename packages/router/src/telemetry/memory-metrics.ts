@@ -1,4 +1,4 @@
-/** The memory that requests hold, read when somebody scrapes. */
+/** The memory that requests hold, read at each scrape. */
 import type { MemoryLedger } from '@millrace/core';
 import { memoryMetrics, registerAll } from './metric-table.ts';
 import type { MetricsRegistry } from './registry.ts';

@@ -1,20 +1,19 @@
 /**
- * Every metric Millrace shows: name, type, meaning, labels. The one source of the registry and of
- * docs/reference/metrics.md. One word per concept, as everywhere: request, batch, rows, worker, model, version.
+ * Every metric of Millrace: name, type, help, labels. The one source of the registry and of docs/reference/metrics.md.
  */
 import { connectionRefusals } from '@millrace/http';
 import { errorCatalogue } from '@millrace/protocol';
 import { shadowOutcomes } from '../data-plane/traffic/shadow-outcome.ts';
 import type { FamilyOf, MetricSpec, MetricsRegistry } from './registry.ts';
 
-/** 50 µs (a small model, nothing waiting) to 60 s (a large one under load), two or three steps a decade. */
+/** From 50 µs (a small model without a queue) to 60 s (a large one under load), two or three steps a decade. */
 export const latencyBucketsSeconds = [
   0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60,
 ] as const;
 
 export const batchRowsBuckets = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024] as const;
 
-/** From an idle loop to one that a request holds for seconds; 20 ms is the goal under attack. */
+/** From an idle loop to one that is blocked for seconds; 20 ms is the goal under attack. */
 export const loopDelayBucketsSeconds = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10] as const;
 
 const ofModel = ['model', 'version'] as const;
@@ -64,7 +63,7 @@ export const modelMetrics = {
   abandonedRequests: {
     name: 'millrace_abandoned_requests_total',
     type: 'counter',
-    help: 'Requests that left the queue without having been run: `expired`, their time was up; `cancelled`, their caller went away.',
+    help: 'Requests that left the queue without being run: `expired`, their deadline or queue timeout passed; `cancelled`, their caller cancelled them.',
     labels: ['model', 'version', 'reason'],
     values: ['expired', 'cancelled'],
   },
@@ -89,14 +88,14 @@ export const modelMetrics = {
   sequencesEnded: {
     name: 'millrace_sequences_ended_total',
     type: 'counter',
-    help: 'Sequences that were run and are over: `ended` by their caller, `idle` for too long, `failed` because a step was not answered, `unloaded` with their model, `reclaimed` for an owner with less than its share.',
+    help: 'Sequences that were run and have ended: `ended` by their caller, `idle` for too long, `failed` because a step failed, `unloaded` with their model, `reclaimed` for an owner with less than its share.',
     labels: ['model', 'version', 'reason'],
     values: ['ended', 'idle', 'failed', 'unloaded', 'reclaimed'],
   },
   skippedBatches: {
     name: 'millrace_skipped_batches_total',
     type: 'counter',
-    help: 'Batches that a worker was given and did not run, because nobody waited for them any more.',
+    help: 'Batches that were sent to a worker and not run, because nobody waited for them any more.',
     labels: ofModel,
   },
   savedRows: {
@@ -132,25 +131,25 @@ export const modelMetrics = {
   cacheHits: {
     name: 'millrace_cache_hits_total',
     type: 'counter',
-    help: 'Requests answered from a result that was kept. Shown for models with a cache.',
+    help: 'Requests answered from the result cache. Shown for models with a cache.',
     labels: ofModel,
   },
   cacheMisses: {
     name: 'millrace_cache_misses_total',
     type: 'counter',
-    help: 'Requests that were run because no result was kept for them.',
+    help: 'Requests that were run because their result was not in the cache.',
     labels: ofModel,
   },
   cacheCoalesced: {
     name: 'millrace_cache_coalesced_total',
     type: 'counter',
-    help: 'Requests that waited for the run of an identical one that was on its way.',
+    help: 'Requests that waited for the run of an identical request in flight.',
     labels: ofModel,
   },
   shadowRequests: {
     name: 'millrace_shadow_requests_total',
     type: 'counter',
-    help: 'Copies of requests for a version that shadows others, by outcome: equal, different, unchecked, failed, dropped.',
+    help: 'Copies of requests sent to a shadow version, by outcome: equal, different, unchecked, failed, dropped.',
     labels: ['model', 'version', 'outcome'],
     values: shadowOutcomes,
   },
@@ -170,12 +169,12 @@ export const modelMetrics = {
 
 const ofInstance = ['model', 'version', 'worker'] as const;
 
-/** What requests hold, read from the ledger when somebody scrapes. */
+/** The memory that requests hold, read from the ledger at each scrape. */
 export const memoryMetrics = {
   heldBytes: {
     name: 'millrace_request_memory_bytes',
     type: 'gauge',
-    help: 'Memory that requests and unsent answers hold, by part: shared by fair shares, for small requests alone, and for the one that has waited longest.',
+    help: 'Memory that requests and unsent answers hold, by part: divided by fair shares, reserved for small requests, and reserved for the request that has waited longest.',
     labels: ['part'],
   },
   limitBytes: {
@@ -187,17 +186,17 @@ export const memoryMetrics = {
   waitingRequests: {
     name: 'millrace_request_memory_waiting_requests',
     type: 'gauge',
-    help: 'Requests that are not read from because their caller has its share of the memory.',
+    help: 'Requests whose body is not read for now because their caller has used its share of the memory.',
     labels: [],
   },
 } as const;
 
-/** What the scheduler knows, read from it when somebody scrapes. */
+/** The state of the scheduler, read at each scrape. */
 export const schedulerMetrics = {
   breakerState: {
     name: 'millrace_instance_breaker_state',
     type: 'gauge',
-    help: 'Whether the instance is trusted with work: 0 closed, it is; 1 half-open, it gets one batch to show that it is well; 2 open, it gets none while another instance can.',
+    help: "State of the instance's breaker: 0 closed, it gets batches; 1 half-open, it gets one batch as a test; 2 open, it gets none while another instance can take them.",
     labels: ofInstance,
   },
   instanceBatches: {
@@ -209,30 +208,30 @@ export const schedulerMetrics = {
   instanceRowSeconds: {
     name: 'millrace_instance_row_seconds',
     type: 'gauge',
-    help: 'Time of one row in full batches on the instance, as measured lately; absent before the first batch.',
+    help: 'Recent time per row in full batches on the instance; absent before the first batch.',
     labels: ofInstance,
   },
   queueWaitSeconds: {
     name: 'millrace_queue_wait_seconds',
     type: 'gauge',
-    help: 'What a request that comes now would wait, as estimated; absent before the first batch.',
+    help: 'Estimated queue wait of a request that comes now; absent before the first batch.',
     labels: ofModel,
   },
   batchRowsMax: {
     name: 'millrace_batch_rows_max',
     type: 'gauge',
-    help: 'Rows that a batch may have now: max_batch_size, or less where a latency target asks for it.',
+    help: 'The most rows that a batch may have now: max_batch_size, or less where a latency target requires it.',
     labels: ofModel,
   },
   instancesInUse: {
     name: 'millrace_instances_in_use',
     type: 'gauge',
-    help: 'Instances that are given work: all of them, or fewer where a latency target asks for it.',
+    help: 'Instances that get batches: all of them, or fewer where a latency target requires it.',
     labels: ofModel,
   },
 } as const satisfies Record<string, MetricSpec>;
 
-/** The names Triton gives to the same facts, so that dashboards and autoscalers made for it keep working. */
+/** The same values under Triton's names, so that dashboards and autoscalers made for it keep working. */
 export const tritonMetrics = {
   success: {
     name: 'nv_inference_request_success',
@@ -286,19 +285,19 @@ export const tritonMetrics = {
   computeOutputMicros: {
     name: 'nv_inference_compute_output_duration_us',
     type: 'counter',
-    help: 'Cumulative time to hand out outputs, per answered request, in microseconds (Triton name).',
+    help: 'Cumulative time to split outputs, per answered request, in microseconds (Triton name).',
     labels: ofModel,
   },
   cacheHits: {
     name: 'nv_cache_num_hits_per_model',
     type: 'counter',
-    help: 'Requests answered without a run of their own, from the cache or by an identical one (Triton name).',
+    help: 'Requests answered without a run of their own, from the cache or by an identical request in flight (Triton name).',
     labels: ofModel,
   },
   cacheMisses: {
     name: 'nv_cache_num_misses_per_model',
     type: 'counter',
-    help: 'Requests that were run because no result was kept for them (Triton name).',
+    help: 'Requests that were run because their result was not in the cache (Triton name).',
     labels: ofModel,
   },
   cacheHitMicros: {
@@ -310,7 +309,7 @@ export const tritonMetrics = {
   cacheMissMicros: {
     name: 'nv_cache_miss_duration_per_model',
     type: 'counter',
-    help: 'Cumulative time to find out that no result was kept, in microseconds (Triton name).',
+    help: 'Cumulative time of cache lookups that missed, in microseconds (Triton name).',
     labels: ofModel,
   },
   pending: {
@@ -321,12 +320,12 @@ export const tritonMetrics = {
   },
 } as const satisfies Record<string, MetricSpec>;
 
-/** The life of models: what is loaded, what goes to make room, and who waits for it. */
+/** The life cycle of models: loads, evictions, loads on demand and memory. */
 export const lifeCycleMetrics = {
   rowVerdict: {
     name: 'millrace_model_row_verdict',
     type: 'gauge',
-    help: 'Always 1: whether requests of a version share runs (`yes` or `no`), and what the analysis of its graph says of its rows (`independent`, `dependent` or `unknown`).',
+    help: 'Always 1: whether requests of a version share runs (`yes` or `no`), and what the analysis of its graph found about its rows (`independent`, `dependent` or `unknown`).',
     labels: ['model', 'version', 'verdict', 'shares'],
   },
   loads: {
@@ -344,7 +343,7 @@ export const lifeCycleMetrics = {
   evictions: {
     name: 'millrace_evictions_total',
     type: 'counter',
-    help: 'Times the model version was unloaded to make room.',
+    help: 'Evictions of the model version, to make room in the memory budget.',
     labels: ofModel,
   },
   demandLoads: {
@@ -356,7 +355,7 @@ export const lifeCycleMetrics = {
   demandSeconds: {
     name: 'millrace_demand_seconds',
     type: 'histogram',
-    help: 'Time that the first of those who waited for a load waited for it.',
+    help: 'Time that the first request waiting for a load on demand waited for it.',
     labels: [],
     buckets: latencyBucketsSeconds,
   },
@@ -369,13 +368,13 @@ export const lifeCycleMetrics = {
   memoryUsed: {
     name: 'millrace_memory_used_bytes',
     type: 'gauge',
-    help: 'What counts against the memory budget: all models in memory, and what loads in progress are expected to take.',
+    help: 'Memory that counts against the memory budget: all models in memory, and the expected memory of loads in progress.',
     labels: [],
   },
   memoryBudget: {
     name: 'millrace_memory_budget_bytes',
     type: 'gauge',
-    help: 'The memory budget; 0 when there is none.',
+    help: 'The memory budget; 0: no budget.',
     labels: [],
   },
 } as const satisfies Record<string, MetricSpec>;
@@ -384,7 +383,7 @@ export const serverMetrics = {
   buildInfo: {
     name: 'millrace_build_info',
     type: 'gauge',
-    help: 'Always 1; the labels say which Millrace on which Node.js this is.',
+    help: 'Always 1; the labels have the versions of Millrace and Node.js.',
     labels: ['version', 'node'],
   },
   workers: {
@@ -396,36 +395,35 @@ export const serverMetrics = {
   workerRestarts: {
     name: 'millrace_worker_restarts_total',
     type: 'counter',
-    help: 'Workers started in place of one that died or was stopped for running too long.',
+    help: 'Workers started to replace one that exited or was killed for running too long.',
     labels: [],
   },
   cacheBytes: {
     name: 'millrace_cache_bytes',
     type: 'gauge',
-    help: 'Bytes of the results that are kept, of all models together.',
+    help: 'Bytes in the result cache, of all models together.',
     labels: [],
   },
   cacheEntries: {
     name: 'millrace_cache_entries',
     type: 'gauge',
-    help: 'Results that are kept, of all models together.',
+    help: 'Results in the result cache, of all models together.',
     labels: [],
   },
   cacheEvictions: {
     name: 'millrace_cache_evictions_total',
     type: 'counter',
-    help: 'Results that made room for others, or had grown too old.',
+    help: 'Results that were evicted from the cache for others, or because they were too old.',
     labels: [],
   },
   seriesDropped: {
     name: 'millrace_metric_series_dropped_total',
     type: 'counter',
-    help: 'Series not shown because their metric is at its maximum of series.',
+    help: 'Series that are not shown because their metric has reached its maximum number of series.',
     labels: [],
   },
 } as const satisfies Record<string, MetricSpec>;
 
-/** Under the names every Node.js dashboard already reads. */
 export const connectionMetrics = {
   connections: {
     name: 'millrace_connections',
@@ -442,7 +440,7 @@ export const connectionMetrics = {
   refused: {
     name: 'millrace_connections_refused_total',
     type: 'counter',
-    help: 'Connections that were closed at once, by the limit that they met; `descriptors` is the limit of open files.',
+    help: 'Connections that were refused, by the limit that was reached; `descriptors` is the limit of open files.',
     labels: ['limit'],
     values: connectionRefusals,
   },
@@ -454,6 +452,7 @@ export const connectionMetrics = {
   },
 } as const satisfies Record<string, MetricSpec>;
 
+/** Under the names that Node.js dashboards already read. */
 export const processMetrics = {
   cpuSeconds: {
     name: 'process_cpu_seconds_total',
@@ -506,26 +505,26 @@ export const processMetrics = {
   loopDelaySeconds: {
     name: 'millrace_event_loop_delay_seconds',
     type: 'histogram',
-    help: 'Delay of the event loop at samples 10 ms apart. A scrape does not reset it, as it does the gauges.',
+    help: 'Delay of the event loop, sampled every 10 ms. A scrape does not reset it, unlike the gauges.',
     labels: [],
     buckets: loopDelayBucketsSeconds,
   },
   loopLagMean: {
     name: 'nodejs_eventloop_lag_mean_seconds',
     type: 'gauge',
-    help: 'Mean delay of the event loop since the scrape before.',
+    help: 'Mean delay of the event loop since the previous scrape.',
     labels: [],
   },
   loopLagP99: {
     name: 'nodejs_eventloop_lag_p99_seconds',
     type: 'gauge',
-    help: '99th percentile of the delay of the event loop since the scrape before.',
+    help: '99th percentile of the delay of the event loop since the previous scrape.',
     labels: [],
   },
   loopLagMax: {
     name: 'nodejs_eventloop_lag_max_seconds',
     type: 'gauge',
-    help: 'Longest delay of the event loop since the scrape before.',
+    help: 'Longest delay of the event loop since the previous scrape.',
     labels: [],
   },
 } as const satisfies Record<string, MetricSpec>;

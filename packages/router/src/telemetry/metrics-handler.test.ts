@@ -55,7 +55,7 @@ test('a scraper that asks for OpenMetrics gets it', async () => {
   expect(response.text).toBe('# HELP a A.\n# TYPE a counter\na_total 3\n# EOF\n');
 });
 
-test('other paths and methods are told where the metrics are', async () => {
+test('other paths and methods are answered with where the metrics are', async () => {
   const missing = await call('GET', '/');
   expect([missing.status, missing.text]).toEqual([404, 'Not found: metrics are at /metrics on this port.\n']);
   const refused = await call('POST', '/metrics');

@@ -21,7 +21,7 @@ export function metricsHandler(registry: MetricsRegistry): HttpHandler {
   };
 }
 
-/** OpenMetrics only for those who name it, and not when they like the plain format better. */
+/** OpenMetrics only where the Accept header names it with at least the weight of the plain format. */
 export function preferredFormat(accept: string): ExpositionFormat {
   let openMetrics = 0;
   let plain = 0;

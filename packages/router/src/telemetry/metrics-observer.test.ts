@@ -6,7 +6,7 @@ import { tritonReasonOf } from './failure-counters.ts';
 import { MetricsObserver } from './metrics-observer.ts';
 import { MetricsRegistry } from './registry.ts';
 
-/** Codes that no request to a known model fails with. */
+/** Codes with which no request to a known model fails. */
 const edgeCodes = ['unsupported-media', 'not-found', 'method-not-allowed', 'load-not-allowed', 'conflict'];
 
 const timing = { queueMs: 2, computeInputMs: 0.25, computeInferMs: 3, computeOutputMs: 0.5, totalMs: 8 };
@@ -84,14 +84,14 @@ test('a request that fails while it waits leaves the queue, one that fails while
   });
 });
 
-test('work that was saved is counted by where it was saved, and is gone with its model', async () => {
+test('saved work is counted by where it was saved, and its series are removed with the model', async () => {
   const { registry, observer } = observed();
   const model = observer.observerFor('mlp', '1');
   for (let count = 0; count < 5; count += 1) model.requestAdmitted(1);
   model.requestFailed('deadline-exceeded', 1, true, 2);
   model.requestFailed('queue-timeout', 1, true, 3);
   model.requestFailed('cancelled', 1, true, 4);
-  // Neither of these saved anything: one ran, the other had to be turned away.
+  // Neither of these saved work: one ran, the other was refused.
   model.requestFailed('cancelled', 1, false, 100);
   model.requestFailed('model-full', 1, true, 100);
   model.batchSkipped(5);
@@ -117,14 +117,14 @@ test('a refusal counts as a failed request without touching the gauges', async (
   expect(samples.get('millrace_requests_total{model="",version=""}')).toBe(1);
 });
 
-test('every code of the catalogue has one of the four reasons Triton knows', () => {
+test('every code of the catalogue has one of Triton\u2019s four reasons', () => {
   const reasons = Object.keys(errorCatalogue).map((code) => tritonReasonOf(code as keyof typeof errorCatalogue));
   expect(new Set(reasons)).toEqual(new Set(['REJECTED', 'CANCELED', 'BACKEND', 'OTHER']));
   expect(tritonReasonOf('cancelled')).toBe('CANCELED');
   expect(tritonReasonOf('invalid-request')).toBe('OTHER');
 });
 
-test('Triton: every counter of a version is 0 before its first request, and gone with the version', async () => {
+test('Triton: every counter of a version is 0 before its first request, and removed with the version', async () => {
   const { registry, observer } = observed();
   const before = (await scrape(registry)).size;
   const model = observer.observerFor('mlp', '1');
@@ -151,7 +151,7 @@ test('failures of requests without a model are 0 for every code from the start',
   }
 });
 
-test('statistics are exact, per batch size, and know when the last answer was', () => {
+test('statistics are exact, per batch size, and have the time of the last answer', () => {
   let now = 1_700_000_000_000;
   const observer = new MetricsObserver(new MetricsRegistry(), { version: '1', node: '2' }, () => now);
   const model = observer.observerFor('mlp', '1');
@@ -179,7 +179,7 @@ test('statistics are exact, per batch size, and know when the last answer was', 
   ]);
 });
 
-test('a forgotten version leaves no series behind, and starts anew when it comes back', async () => {
+test('a removed version leaves no series behind, and starts at 0 when it is served again', async () => {
   const { registry, observer } = observed();
   const model = observer.observerFor('mlp', '1');
   model.modelLoaded(1500);

@@ -1,4 +1,4 @@
-/** The data plane's observer that keeps Prometheus metrics. */
+/** The observer of the data plane that keeps Prometheus metrics. */
 import type { ErrorCode } from '@millrace/protocol';
 import type { DataPlaneObserver, ModelObserver, WorkerState } from '../data-plane/observer.ts';
 import type { ShadowOutcome } from '../data-plane/traffic/shadow-outcome.ts';
@@ -19,7 +19,7 @@ export class MetricsObserver implements DataPlaneObserver, StatisticsKeeper {
   readonly #models;
   readonly #triton;
   readonly #server;
-  /** Of requests that named no known model. */
+  /** Failures of requests that named no known model. */
   readonly #unknownFailures: FailureCounters;
   readonly #unknownRequests: Counter;
   readonly #byVersion = new Map<string, ModelSeries>();
@@ -49,7 +49,7 @@ export class MetricsObserver implements DataPlaneObserver, StatisticsKeeper {
     return this.#seriesOf(model, version);
   }
 
-  /** Totals of a version that is observed; undefined for any other. */
+  /** The totals of a version; undefined: it is not observed. */
   statisticsOf(model: string, version: string): ModelStatistics | undefined {
     return this.#byVersion.get(keyOf(model, version))?.statistics();
   }

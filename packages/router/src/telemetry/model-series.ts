@@ -1,4 +1,4 @@
-/** The bound series of one model version: what the data plane's calls become. */
+/** The bound series of one model version, written by the events of the data plane. */
 import type { EndReason } from '@millrace/core';
 import type { ErrorCode } from '@millrace/protocol';
 import type { BatchTiming, ModelObserver, RequestTiming } from '../data-plane/observer.ts';
@@ -15,7 +15,7 @@ export type TritonFamilies = Families<typeof tritonMetrics>;
 
 type AbandonReason = (typeof modelMetrics.abandonedRequests.values)[number];
 
-/** Why a request that waited is not run any more; other failures are not the caller's choice. */
+/** Why a waiting request is no longer run; other failures are not the caller's choice. */
 const abandonReasons: Readonly<Partial<Record<ErrorCode, AbandonReason>>> = {
   'deadline-exceeded': 'expired',
   'queue-timeout': 'expired',
@@ -135,9 +135,9 @@ export class ModelSeries implements ModelObserver {
     this.#answeredWithoutRun(totalMs, outputBytes);
   }
 
-  cacheMissed(lookUpMs: number): void {
+  cacheMissed(lookupMs: number): void {
     this.#cacheSeries().misses.add(1);
-    this.#tally.cacheMissed(lookUpMs);
+    this.#tally.cacheMissed(lookupMs);
   }
 
   batchRan(rows: number, timing: BatchTiming): void {
@@ -174,7 +174,7 @@ export class ModelSeries implements ModelObserver {
     return this.#tally.statistics();
   }
 
-  /** Triton's counters say what the series above already know, so they are written when somebody looks. */
+  /** Triton's counters repeat the totals of the series above, so they are written only at a scrape. */
   mirrorToTriton(): void {
     const triton = this.#triton;
     const [model, version] = this.#labels;

@@ -1,4 +1,4 @@
-/** Exact totals of one model version, for calls that ask for statistics. */
+/** Exact totals of one model version, for the statistics calls. */
 
 import type { BatchTiming, RequestTiming } from '../data-plane/observer.ts';
 import type { BatchStatistics, ModelStatistics } from '../management/statistics.ts';
@@ -20,7 +20,7 @@ export class ModelTally {
   readonly #computeOutput = new DurationTally();
   readonly #cacheHit = new DurationTally();
   readonly #cacheMiss = new DurationTally();
-  /** By rows; no model has more sizes than rows in its largest batch. */
+  /** By the number of rows, of which there are at most as many as the largest batch has. */
   readonly #batches = new Map<number, BatchTally>();
   readonly #epochNow: () => number;
   #rowsRun = 0;
@@ -40,7 +40,7 @@ export class ModelTally {
     this.#lastAnsweredAt = this.#epochNow();
   }
 
-  /** Clients expect every answered request among those that waited, and only those that were run among the computed. */
+  /** Clients expect every answered request in the queue totals, and only those that were run in the compute totals. */
   answeredWithoutRun(totalMs: number): void {
     this.#answered.add(totalMs);
     this.#queue.add(0);
@@ -48,8 +48,8 @@ export class ModelTally {
     this.#lastAnsweredAt = this.#epochNow();
   }
 
-  cacheMissed(lookUpMs: number): void {
-    this.#cacheMiss.add(lookUpMs);
+  cacheMissed(lookupMs: number): void {
+    this.#cacheMiss.add(lookupMs);
   }
 
   requestFailed(totalMs: number): void {

@@ -3,7 +3,7 @@ import { renderMetrics } from './exposition.ts';
 import { startProcessMetrics } from './process-metrics.ts';
 import { MetricsRegistry } from './registry.ts';
 
-test('a scrape reads the process as it is now, and nothing after stop', async () => {
+test('a scrape reads the current state of the process, and nothing after stop', async () => {
   const registry = new MetricsRegistry();
   const metrics = startProcessMetrics(registry, 1_700_000_000_500);
   await registry.collect();

@@ -1,4 +1,4 @@
-/** What the process itself costs, read when somebody scrapes. */
+/** CPU, memory, file descriptors and event loop delay of the router process, read at each scrape. */
 import { readdir, readFile } from 'node:fs/promises';
 import { LoopDelaySampler } from './loop-delay.ts';
 import { processMetrics, registerAll } from './metric-table.ts';
@@ -9,7 +9,7 @@ export interface ProcessMetrics {
   stop(): void;
 }
 
-/** `startedAtMs` is when the process began, in milliseconds since the Unix epoch. */
+/** `startedAtMs`: when the process started, in milliseconds since the Unix epoch. */
 export function startProcessMetrics(registry: MetricsRegistry, startedAtMs: number): ProcessMetrics {
   const families = registerAll(registry, processMetrics);
   const loopDelay = new LoopDelaySampler(families.loopDelaySeconds.bind());
@@ -48,7 +48,7 @@ async function openFileCounts(): Promise<{ open: number; max: number } | undefin
   try {
     const [names, limits] = await Promise.all([readdir('/proc/self/fd'), readFile('/proc/self/limits', 'utf8')]);
     const max = /^Max open files\s+(\d+|unlimited)/m.exec(limits)?.[1];
-    // Reading the folder opened one more.
+    // Reading the folder opened one more descriptor.
     return { open: names.length - 1, max: max === undefined || max === 'unlimited' ? Infinity : Number(max) };
   } catch {
     return undefined;

@@ -14,13 +14,13 @@ test('binding the same labels twice gives the same series', () => {
   ]);
 });
 
-test('label values that run together are still different series', () => {
+test('label values with the same concatenation are still different series', () => {
   const family = new MetricsRegistry().register(spec);
   expect(family.bind('a', '1:b')).not.toBe(family.bind('a1:', 'b'));
   expect(family.bind('', '1:x')).not.toBe(family.bind('1:x', ''));
 });
 
-test('a full family hands out series that work but are not shown, and counts them', () => {
+test('a full family returns series that work but are not shown, and counts them', () => {
   const family = new MetricsRegistry({ seriesMax: 2 }).register(spec);
   family.bind('a', '1');
   family.bind('b', '1');
@@ -45,7 +45,7 @@ test('a label of a closed set is bound and removed as a whole, and counts once a
   expect([...family.entries()].map(({ labelValues }) => labelValues.join(' '))).toEqual(['b x', 'b y']);
 });
 
-test('mistakes of the programmer are caught when a metric is registered or bound', () => {
+test('programming errors are caught when a metric is registered or bound', () => {
   const registry = new MetricsRegistry();
   const family = registry.register(spec);
   expect(() => registry.register(spec)).toThrow('registered twice');

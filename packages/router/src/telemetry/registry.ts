@@ -1,4 +1,4 @@
-/** Families of series by name, and everything a scrape needs. Binding a series is slow and rare; using one is neither. */
+/** The registry of metric families. Binding a series is slow and rare; using a bound one is fast. */
 import assert from 'node:assert/strict';
 import { Counter, Gauge, Histogram, type Series } from './series.ts';
 
@@ -20,8 +20,8 @@ export interface LabelledSeries<S extends Series = Series> {
 }
 
 /**
- * Label values come from the operator's model names, so thousands are a mistake somewhere, never a need. A family whose last
- * label is a closed set may have so many series for each of its values.
+ * Label values come from the operator's model names, so thousands of series are a mistake. A family whose last label is a closed
+ * set may have this many series for each of its values.
  */
 const familySeriesMax = 10_000;
 
@@ -45,8 +45,8 @@ export class MetricFamily<S extends Series = Series> {
   }
 
   /**
-   * The series of these label values, in the order the family names its labels. A full family hands out a series that
-   * works but is not shown: metrics never fail a request.
+   * The series of these label values, in the order of the family's labels. A full family returns a series that works but is
+   * not shown: metrics never fail a request.
    */
   bind(...labelValues: string[]): S {
     assert.equal(labelValues.length, this.spec.labels.length, `label values of ${this.spec.name}`);
@@ -73,7 +73,7 @@ export class MetricFamily<S extends Series = Series> {
     else for (const value of values) this.remove(...labelValues, value);
   }
 
-  /** Forgets the series; whoever still holds it may go on using it unseen. */
+  /** Removes the series; code that still holds it may use it, but it is not shown. */
   remove(...labelValues: string[]): void {
     this.#byLabels.delete(keyOf(labelValues));
   }
@@ -83,7 +83,7 @@ export class MetricFamily<S extends Series = Series> {
   }
 }
 
-// A length before each value: no choice of values can make two lists share a key.
+// A length before each value, so that no two lists of values have the same key.
 function keyOf(labelValues: readonly string[]): string {
   let key = '';
   for (const value of labelValues) key += `${value.length}:${value}`;
@@ -114,7 +114,7 @@ export class MetricsRegistry {
     return family as FamilyOf<Spec>;
   }
 
-  /** Called before every scrape, for values that are cheaper to read than to keep. Returns the way to stop. */
+  /** Called before every scrape, for values that are cheaper to read than to keep. Returns a function that removes it. */
   onCollect(collector: () => void | Promise<void>): () => void {
     this.#collectors.add(collector);
     return () => this.#collectors.delete(collector);

@@ -41,7 +41,7 @@ test('breakers, speed and waits are shown by model, version and worker', async (
   ]);
 });
 
-test('what is not known is absent, and what is gone is not shown any more', async () => {
+test('unknown values are absent, and removed instances and queues are no longer shown', async () => {
   const registry = new MetricsRegistry();
   let instances: InstanceSnapshot[] = [{ ...instance, breaker: 'half-open', rowMs: undefined }];
   let queues: QueueSnapshot[] = [{ ...queue, waitMs: undefined }];
@@ -54,7 +54,7 @@ test('what is not known is absent, and what is gone is not shown any more', asyn
   expect(await scrape(registry)).toEqual([]);
 });
 
-test('a key is a name and a version, whatever the name looks like', () => {
+test('a key is a name and a version, also where the name has colons', () => {
   expect(nameAndVersionOf('mlp:1')).toEqual(['mlp', '1']);
   expect(nameAndVersionOf('a:b:12')).toEqual(['a:b', '12']);
   expect(nameAndVersionOf('mlp:1#3')).toEqual(['mlp', '1']);

@@ -1,4 +1,4 @@
-/** The scheduler's own view of its instances and queues, read when somebody scrapes. */
+/** The scheduler's instances and queues, read at each scrape. */
 import type { BreakerState, InstanceSnapshot, ModelKey, QueueSnapshot } from '@millrace/core';
 import { type Families, registerAll, schedulerMetrics } from './metric-table.ts';
 import type { MetricFamily, MetricsRegistry } from './registry.ts';
@@ -13,7 +13,7 @@ const breakerValues: Readonly<Record<BreakerState, number>> = { closed: 0, 'half
 export function startSchedulerMetrics(registry: MetricsRegistry, view: SchedulerView): void {
   const families = registerAll(registry, schedulerMetrics);
   registry.onCollect(() => {
-    // Workers and models come and go; what is not there any more is not shown any more.
+    // Cleared first, so that removed workers and models are no longer shown.
     for (const family of Object.values(families)) clear(family);
     for (const instance of view.instances()) showInstance(families, instance);
     for (const queue of view.queues()) showQueue(families, queue);
@@ -35,7 +35,7 @@ function showQueue(families: Families<typeof schedulerMetrics>, queue: QueueSnap
   families.instancesInUse.bind(...labels).set(queue.instancesInUse);
 }
 
-/** A version has no colon, a name may have; what follows a # tells a reloaded version from what it was before. */
+/** A version has no colon, a name may have one; the number after a # is the revision of a reloaded version. */
 export function nameAndVersionOf(key: ModelKey): readonly [name: string, version: string] {
   const colon = key.lastIndexOf(':');
   return [key.slice(0, colon), key.slice(colon + 1).replace(/#.*$/, '')];

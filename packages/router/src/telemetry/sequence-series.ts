@@ -1,4 +1,4 @@
-/** The series of a model's sequences; other models show none. */
+/** The series of a model's sequences; models without sequences have none. */
 import type { EndReason } from '@millrace/core';
 import { modelMetrics } from './metric-table.ts';
 import type { ModelFamilies } from './model-series.ts';

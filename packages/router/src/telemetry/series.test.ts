@@ -21,7 +21,7 @@ test('an observation falls into the first bucket whose bound is not below it', (
   expect(histogram.count).toBe(7);
 });
 
-test('every value lands where a linear search would put it', () => {
+test('every value falls into the bucket that a linear search finds', () => {
   const bounds = Float64Array.from(latencyBucketsSeconds);
   const value = fc.oneof(fc.double({ min: 0, max: 120, noNaN: true }), fc.constantFrom(...latencyBucketsSeconds));
   fc.assert(

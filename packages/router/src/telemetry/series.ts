@@ -1,9 +1,9 @@
 /**
- * What the hot path holds: a series already bound to its labels, so that counting is an addition and observing is a
- * short search in a flat array. docs/adr/0010-metrics-registry.md has the figures behind it.
+ * Series for the hot path: already bound to their labels, so that counting is an addition and observing is a short search
+ * in a flat array. docs/adr/0010-metrics-registry.md has the measurements.
  */
 
-/** Only rises. Collectors that mirror a count kept elsewhere assign `value`; everybody else adds. */
+/** Only rises. Collectors that mirror a count kept elsewhere assign `value`; all other code calls `add`. */
 export class Counter {
   value = 0;
 
@@ -25,9 +25,9 @@ export class Gauge {
 }
 
 export class Histogram {
-  /** Upper bounds, inclusive, ascending; what is above the last one is counted at `counts[bounds.length]`. */
+  /** Upper bounds, inclusive, ascending; values above the last one are counted at `counts[bounds.length]`. */
   readonly bounds: Float64Array;
-  /** Per bucket, not cumulative: a scrape adds them up, an observation touches one. */
+  /** Per bucket, not cumulative: an observation changes one, and a scrape adds them up. */
   readonly counts: Float64Array;
   sum = 0;
 

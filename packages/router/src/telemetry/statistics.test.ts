@@ -11,7 +11,7 @@ const statuses: ModelStatus[] = [
 ];
 const catalogue: Catalogue = {
   mustFind: () => {
-    throw new Error('not asked here');
+    throw new Error('not called by this test');
   },
   readyVersions: () => [],
   statuses: () => statuses,
@@ -29,14 +29,14 @@ const statistics = statisticsFrom(catalogue, keeper, () => [
 const named = (model: string, version: string) =>
   statistics.of(model, version).map((counted) => `${counted.name}:${counted.version}`);
 
-test('every ready version is told, of all models, of one, or one alone', () => {
+test('statistics cover every ready version, of all models or of one, or a single version', () => {
   expect(named('', '')).toEqual(['mlp:1', 'mlp:2']);
   expect(named('mlp', '')).toEqual(['mlp:1', 'mlp:2']);
   expect(named('mlp', '2')).toEqual(['mlp:2']);
   expect(named('broken', '')).toEqual([]);
 });
 
-test('a version that was not asked anything yet has zeros, not gaps', () => {
+test('a version without requests has zeros, not gaps', () => {
   const [first, second] = statistics.of('mlp', '');
   expect(first).toMatchObject({ answered: { count: 1, ns: 4_000_000n }, lastAnsweredAt: 77, memory: [] });
   expect(second).toMatchObject({

@@ -1,29 +1,29 @@
-/** What edges may tell of the work that served versions have done. */
+/** The statistics of served versions, for edges. */
 
 import { InferenceError } from '@millrace/protocol';
 import type { Catalogue, ModelStatus } from '../catalogue/catalogue.ts';
 import type { MemoryStatistics, ModelStatistics, Statistics } from '../management/statistics.ts';
 import { ModelTally } from './model-tally.ts';
 
-/** Whoever counts: undefined for a version it has not heard of. */
+/** Keeps the totals of versions; undefined for an unknown version. */
 export interface StatisticsKeeper {
   statisticsOf(model: string, version: string): ModelStatistics | undefined;
 }
 
-/** A version and the memory of its workers; 0: not known. */
+/** A version and the memory of its workers; 0: unknown. */
 export interface MeasuredVersion {
   readonly name: string;
   readonly version: string;
   readonly residentBytes: number;
 }
 
-/** Of a version that is ready and has not been asked anything yet. */
+/** For a version that is ready and had no request yet. */
 const nothingYet: ModelStatistics = Object.freeze(new ModelTally(() => 0).statistics());
 
-/** What is meant by a name with a version or a label in it. */
+/** Resolves a name that may contain a version or a label. */
 export type NameResolver = (name: string, version: string) => { readonly model: string; readonly version: string };
 
-/** The statistics of what the catalogue lists, from what an observer counted. */
+/** The statistics of the versions that the catalogue lists, from the totals of an observer. */
 export function statisticsFrom(
   catalogue: Catalogue,
   keeper: StatisticsKeeper,
@@ -52,7 +52,7 @@ export function statisticsFrom(
   };
 }
 
-/** One that is out of memory for the time being comes back when it is asked. */
+/** An evicted version still counts as served: it is loaded again on demand. */
 function isServed({ state }: ModelStatus): boolean {
   return state === 'ready' || state === 'evicted';
 }

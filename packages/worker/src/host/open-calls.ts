@@ -45,18 +45,18 @@ export class OpenCalls {
       open.stopListening = request.signal.onCancel((reason) => {
         if (!this.#end(call)) return;
         this.#options.send({ kind: 'call-cancelled', call, batch });
-        reject(new InferenceError(reason, `the call of '${model}' was given up`));
+        reject(new InferenceError(reason, `the call of model '${model}' was cancelled`));
       });
     });
-    // A call that its caller does not wait for may fail without anybody's notice.
+    // A call whose promise nobody awaits may fail without an unhandled rejection.
     promise.catch(() => {});
     return promise;
   }
 
-  /** One that nobody waits for any more may still be answered. */
+  /** An answer may also come for a call that was cancelled meanwhile. */
   answered({ call, outputs }: CallAnsweredMessage): void {
     const open = this.#end(call);
-    // The memory is used again when the batch has ended, and what a caller keeps must not change under it.
+    // Copied: the memory is reused when the batch has ended, and the caller may keep the tensors.
     open?.resolve(outputs.map((tensor) => ({ ...tensor, data: copyOf(tensor.data) })));
   }
 
@@ -65,7 +65,7 @@ export class OpenCalls {
     this.#end(call)?.reject(new InferenceError(code, message, options));
   }
 
-  /** The batch has ended, or nobody waits for it: the router calls off what it still waits for. */
+  /** The batch has ended, or nobody waits for it: the router cancels the calls that are still open. */
   batchEnded(batch: number): void {
     for (const [call, open] of this.#open) {
       if (open.batch !== batch) continue;
@@ -82,7 +82,7 @@ export class OpenCalls {
   }
 }
 
-/** Copies tensors side by side to where the router reads. */
+/** Copies tensors into memory that the router reads. */
 function layOut(tensors: readonly Tensor[], lend: (bytes: number) => Region): { inputs: Tensor[]; region: Region } {
   let bytes = 0;
   const offsets = tensors.map(({ data }) => {

@@ -13,7 +13,7 @@ import { expect, test } from 'vitest';
 import { RouterLink } from './router-link.ts';
 import type { RouterWire, WireListener } from './router-wire.ts';
 
-/** A link whose router is the test. */
+/** A link with the test as its router. */
 function linkUnderTest() {
   const said: FrameFromWorker[] = [];
   const reader = new DispatchFrameReader((frame) => said.push(decodeFromWorker(frame, () => undefined)));
@@ -52,14 +52,14 @@ const greeting = (oldest: number, newest: number): HelloFrame => ({
 const own = { kind: 'hello', versions: dispatchVersions, frameBytesMax: frameBytesMaxDefault };
 const { oldest, newest } = dispatchVersions;
 
-test('a router with a version in common is greeted and granted credit', async () => {
+test('a router with a common version gets a hello and credit', async () => {
   const { said, mapped, hear } = linkUnderTest();
   await hear(greeting(oldest - 1, newest + 7));
   expect(said).toMatchObject([own, { kind: 'credit' }]);
   expect(mapped).toEqual([8192]);
 });
 
-test('a router with none in common is told what is spoken here, and nothing else is done', async () => {
+test('a router without a common version gets the versions of the worker, and nothing else', async () => {
   const { said, mapped, hear } = linkUnderTest();
   await hear(greeting(newest + 1, newest + 7));
   expect(said).toMatchObject([own]);
@@ -67,7 +67,7 @@ test('a router with none in common is told what is spoken here, and nothing else
   await expect(hear({ kind: 'stop' })).rejects.toThrow(MalformedFrame);
 });
 
-test('a router that does not greet first is refused', async () => {
+test('a router whose first frame is no hello is refused', async () => {
   const { hear } = linkUnderTest();
   await expect(hear({ kind: 'stop' })).rejects.toThrow(/the first frame is a stop, not a hello/);
 });

@@ -22,15 +22,15 @@ import { batchesMaxDefault, WorkerHost } from './worker-host.ts';
 export interface RouterLinkOptions {
   readonly wire: RouterWire;
   readonly engines: readonly Engine[];
-  /** Maps the memory the router announced; undefined where that cannot be had. */
+  /** Maps the memory that the router announced; undefined: it cannot be mapped. */
   readonly takeMapping: (bytes: number) => Mapping | undefined;
-  /** All that was asked before a stop has been answered and written. */
+  /** Everything requested before a stop has been answered and written. */
   readonly onStopped: () => void;
-  /** The router is gone. */
+  /** The router has closed the connection. */
   readonly onEnded: () => void;
 }
 
-/** The worker's end of the local lane: frames in, host, frames out. A protocol error is thrown: the process ends by it. */
+/** The worker's end of the local lane: frames in, host, frames out. A protocol error is thrown and ends the process. */
 export class RouterLink {
   readonly #options: RouterLinkOptions;
   readonly #host: WorkerHost;
@@ -38,6 +38,7 @@ export class RouterLink {
   #isFlushScheduled: boolean = false;
   #findShared: FindShared | undefined;
   #outputs: Arena | undefined;
+  #frameBytesMax = frameBytesMaxDefault;
 
   constructor(options: RouterLinkOptions) {
     this.#options = options;
@@ -92,17 +93,18 @@ export class RouterLink {
   }
 
   #onHello({ versions, toWorkerBytes, toRouterBytes, frameBytesMax }: HelloFrame): void {
-    this.#writer = new FrameWriter(Math.min(frameBytesMax, frameBytesMaxDefault));
-    // The router refuses a worker with which it has no version in common, and needs its greeting to say why.
+    this.#frameBytesMax = Math.min(frameBytesMax, frameBytesMaxDefault);
+    this.#writer = new FrameWriter(this.#frameBytesMax);
+    // The router refuses a worker without a common version, and needs the worker's hello to say why.
     if (takeCommonVersion(dispatchVersions, versions) === undefined) {
-      this.#greet(0, 0);
+      this.#sendHello(0, 0);
       return;
     }
     const bytes = toWorkerBytes + toRouterBytes;
     const mapping = bytes === 0 ? undefined : this.#options.takeMapping(bytes);
     if (mapping === undefined) {
       this.#findShared = findNothing;
-      this.#greet(0, 0);
+      this.#sendHello(0, 0);
     } else {
       const inputs = mapping.bytes.subarray(0, toWorkerBytes);
       this.#findShared = (offset, bytes) =>
@@ -110,12 +112,12 @@ export class RouterLink {
           ? { bytes: inputs.subarray(offset, offset + bytes), release: ignoreRelease }
           : undefined;
       this.#outputs = new Arena(mapping.bytes.subarray(toWorkerBytes));
-      this.#greet(toWorkerBytes, toRouterBytes);
+      this.#sendHello(toWorkerBytes, toRouterBytes);
     }
     this.#host.start();
   }
 
-  #greet(toWorkerBytes: number, toRouterBytes: number): void {
+  #sendHello(toWorkerBytes: number, toRouterBytes: number): void {
     const sizes = { toWorkerBytes, toRouterBytes, frameBytesMax: frameBytesMaxDefault };
     this.#append({ kind: 'hello', versions: dispatchVersions, ...sizes });
   }
@@ -137,7 +139,8 @@ export class RouterLink {
       return undefined;
     }
     region.release();
-    const bytes = `of ${region.bytes.length} bytes is longer than a message to the router may be`;
+    const limit = `the longest message to the router, ${this.#frameBytesMax} bytes`;
+    const bytes = `of ${region.bytes.length} bytes exceeds ${limit}; send fewer rows in a request`;
     if (message.kind === 'partial-answer') {
       return new InferenceError('unsupported', `the answer ${bytes}`);
     }
@@ -146,12 +149,12 @@ export class RouterLink {
       return undefined;
     }
     const { call, model } = message;
-    const text = `the call of '${model}' ${bytes}`;
+    const text = `the call of model '${model}' ${bytes}`;
     queueMicrotask(() => this.#host.receive({ kind: 'call-failed', call, code: 'unsupported', message: text }));
     return undefined;
   }
 
-  /** What is said in one turn is written at its end, before the next run blocks this thread. */
+  /** Messages of one turn are written at its end, before the next run blocks this thread. */
   #append(message: HelloFrame | WorkerMessage, sharedOffset?: number): boolean {
     if (!this.#writer.append(message, sharedOffset)) return false;
     if (!this.#isFlushScheduled) {

@@ -4,7 +4,7 @@ import { AttentiveWire } from './router-wire.ts';
 
 type Arrival = ReturnType<DirectSocket['receive']>;
 
-/** A wire whose worker is at work, so that it hears only when it listens. */
+/** A wire whose worker is busy, so that it receives only when `listen` is called. */
 function wireOf(arrivals: Arrival[]) {
   let calls = 0;
   const socket: Pick<DirectSocket, 'receive' | 'send' | 'sleep'> = {
@@ -25,7 +25,7 @@ function wireOf(arrivals: Arrival[]) {
   return { wire, heard, calls: () => calls };
 }
 
-test('a chunk that fills less than it could is taken for all there is: between two batches one call is enough', () => {
+test('a chunk that does not fill the buffer is taken as the last one, so that one system call is enough between two batches', () => {
   const { wire, heard, calls } = wireOf([new Uint8Array(160), new Uint8Array(80)]);
   wire.listen();
   expect(heard).toEqual([160]);
@@ -34,13 +34,13 @@ test('a chunk that fills less than it could is taken for all there is: between t
   expect(heard).toEqual([160, 80]);
 });
 
-test('what came in more than one full chunk is heard at once', () => {
+test('data of more than one full chunk is received in one go', () => {
   const { wire, heard } = wireOf([new Uint8Array(receiveBytesMax), new Uint8Array(receiveBytesMax), new Uint8Array(8)]);
   wire.listen();
   expect(heard).toEqual([receiveBytesMax, receiveBytesMax, 8]);
 });
 
-test('the end of the stream is heard behind a full chunk and behind a short one', () => {
+test('the end of the stream is noticed after a full chunk and after a short one', () => {
   const full = wireOf([new Uint8Array(receiveBytesMax), 'ended']);
   full.wire.listen();
   expect(full.heard).toEqual([receiveBytesMax, 'ended']);

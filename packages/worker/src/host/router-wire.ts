@@ -1,29 +1,29 @@
-/** How a worker hears and speaks with its router: two ways of using one socket. */
+/** How a worker exchanges messages with its router: two ways of using one socket. */
 import type { Socket } from 'node:net';
 import { type DirectSocket, receiveBytesMax } from '@millrace/shared-memory';
 
 export interface WireListener {
   receive(chunk: Uint8Array): void;
-  /** The router is gone. */
+  /** The router has closed the connection. */
   ended(): void;
-  /** Whether there is work at hand, or under way. */
+  /** Whether work is waiting or in progress. */
   isBusy(): boolean;
 }
 
 export interface RouterWire {
   /** To be called once, before anything else. */
   open(listener: WireListener): void;
-  /** True when the kernel took all of it at once, so that the memory may be used again. */
+  /** True when the kernel took all bytes at once, so that the memory may be reused. */
   write(bytes: Uint8Array): boolean;
-  /** The worker is between two jobs: what has arrived meanwhile may be about the next one. */
+  /** The worker is between two jobs: receives what has arrived, which may concern the next one. */
   listen(): void;
   /** The worker has nothing to do. */
   rest(): void;
-  /** Calls back when everything written is on its way. */
+  /** Calls back when everything written has been handed to the kernel. */
   end(onEnded: () => void): void;
 }
 
-/** By the event loop: for engines whose work goes on while messages come and go, and where there is no other way. */
+/** By the event loop: for engines whose runs continue while messages are exchanged, and where the other way is not available. */
 export class EventWire implements RouterWire {
   readonly #socket: Socket;
 
@@ -33,7 +33,7 @@ export class EventWire implements RouterWire {
 
   open(listener: WireListener): void {
     this.#socket.on('data', (chunk: Buffer) => listener.receive(chunk));
-    this.#socket.on('error', (error) => process.stderr.write(`the socket to the router failed: ${error.message}\n`));
+    this.#socket.on('error', (error) => process.stderr.write(`socket to the router failed: ${error.message}\n`));
     this.#socket.on('end', () => listener.ended());
     this.#socket.on('close', () => listener.ended());
   }
@@ -52,12 +52,12 @@ export class EventWire implements RouterWire {
   }
 }
 
-/** A sleeping worker looks up so often, for the sake of what else the process may have to do. */
+/** A sleeping worker wakes up this often, for other events of the process. */
 const sleepMsMax = 1000;
 
 /**
- * Past the event loop: a worker that runs one batch after the other reads the socket between two of them, and sleeps on
- * it when there is none. A batch costs it some 30 microseconds less so.
+ * Bypasses the event loop: a worker that runs one batch after the other reads the socket between two of them, and sleeps on
+ * it when there is none. This saves some 30 microseconds a batch.
  */
 export class AttentiveWire implements RouterWire {
   readonly #socket: DirectSocket;
@@ -81,7 +81,7 @@ export class AttentiveWire implements RouterWire {
     this.#receiveAll();
   }
 
-  /** Only a turn in which nothing came ends in sleep: what was just said in answer is written first. */
+  /** Sleeps only after a turn in which nothing came, so that answers are written first. */
   rest(): void {
     setImmediate(() => {
       if (!this.#receiveAll()) {
@@ -92,7 +92,7 @@ export class AttentiveWire implements RouterWire {
     });
   }
 
-  /** Whether there was anything. What comes after a chunk that filled less than it could is heard the next time. */
+  /** Whether anything was received. Data that comes after a chunk that did not fill the buffer is received the next time. */
   #receiveAll(): boolean {
     let chunk = this.#socket.receive();
     const hasReceived = chunk !== undefined;

@@ -4,7 +4,7 @@ import type { SteppedRun } from '../engine.ts';
 import { GuardedOutputMemory } from '../guarded-output-memory.ts';
 import { SteppedRuns } from './stepped-runs.ts';
 
-/** A run that gives so many answers of one byte, and says what was asked of it. */
+/** A run that gives a number of answers of one byte, and records its calls. */
 function runOf(answers: number, failsAt = -1) {
   const asked = { steps: 0, ends: 0 };
   const run: SteppedRun = {
@@ -49,7 +49,7 @@ function runsUnderTest(refuse?: InferenceError) {
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-test('a step is asked for only when the router takes one more', async () => {
+test('a step runs only when the router has granted credit for one more answer', async () => {
   const { runs, sent } = runsUnderTest();
   const { run, asked } = runOf(5);
   runs.open(3, 2);
@@ -71,7 +71,7 @@ test('a step is asked for only when the router takes one more', async () => {
   expect(sent).toHaveLength(5);
 });
 
-test('one that is cancelled while it waits for credit ends at once, and its run is told', async () => {
+test('a run that is cancelled while it waits for credit ends at once', async () => {
   const { runs, sent } = runsUnderTest();
   const { run, asked } = runOf(5);
   const cancellation = new Cancellation();
@@ -83,7 +83,7 @@ test('one that is cancelled while it waits for credit ends at once, and its run 
   expect([sent.length, asked]).toEqual([1, { steps: 1, ends: 1 }]);
 });
 
-test('a step that fails, or an answer that cannot be sent, fails the run, and no memory is kept', async () => {
+test('a step that fails, or an answer that cannot be sent, fails the run, and its memory is released', async () => {
   const failing = runsUnderTest();
   failing.runs.open(1, 8);
   const failed = failing.runs.answer(1, runOf(5, 3).run, new Cancellation());

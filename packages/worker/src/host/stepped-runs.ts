@@ -1,4 +1,4 @@
-/** The runs that answer step by step: each step waits until the router takes one more answer. */
+/** The runs that answer in steps: each step waits until the router has granted credit for one more answer. */
 import type { Cancellation, GrantMessage, PartialAnswerMessage } from '@millrace/protocol';
 import { InferenceError } from '@millrace/protocol';
 import type { SteppedRun } from '../engine.ts';
@@ -6,11 +6,11 @@ import type { GuardedOutputMemory } from '../guarded-output-memory.ts';
 
 export interface SteppedRunsParts {
   readonly makeMemory: () => GuardedOutputMemory;
-  /** Returns why it could not be sent; its region is given back then. */
+  /** Returns why it could not be sent; its region is released then. */
   readonly send: (message: PartialAnswerMessage) => InferenceError | undefined;
 }
 
-/** How many more answers the router takes of one batch. */
+/** How many more answers the router takes for one batch. */
 interface Credit {
   answers: number;
   /** Called when there is credit again; undefined: nobody waits for it. */
@@ -25,7 +25,7 @@ export class SteppedRuns {
     this.#parts = parts;
   }
 
-  /** One for a batch that has ended is late, and means nothing. */
+  /** Credit for a batch that has ended is late, and is ignored. */
   grant({ batch, answers }: GrantMessage): void {
     const credit = this.#credits.get(batch);
     if (credit === undefined) return;
@@ -35,12 +35,12 @@ export class SteppedRuns {
     onGrant?.();
   }
 
-  /** `answers`: what was granted before. */
+  /** `answers`: the credit that was granted before the batch began. */
   open(batch: number, answers: number): void {
     this.#credits.set(batch, { answers, onGrant: undefined });
   }
 
-  /** Sends what the run gives; resolves when it has given all. Rejects as its steps do, with `cancelled` when it was cancelled. */
+  /** Sends the answers of the run; resolves after the last one. Rejects when a step does, and with `cancelled` when it was cancelled. */
   async answer(batch: number, run: SteppedRun, cancellation: Cancellation): Promise<void> {
     const credit = this.#credits.get(batch) as Credit;
     let isOver = false;
@@ -63,7 +63,7 @@ export class SteppedRuns {
     }
   }
 
-  /** False: it has ended. */
+  /** False: the run has ended. */
   async #step(batch: number, sequence: number, run: SteppedRun): Promise<boolean> {
     const memory = this.#parts.makeMemory();
     try {

@@ -17,7 +17,7 @@ const spec: LoadSpec = {
   isSpinning: false,
 };
 
-/** A host over an engine whose runs end when the test says so. */
+/** A host with an engine whose runs end when the test says so. */
 function hostUnderTest(load: Engine['load'] = async () => session()) {
   const sent: WorkerMessage[] = [];
   const runs: { resolve: () => void; reject: (error: Error) => void }[] = [];
@@ -94,7 +94,7 @@ function hostUnderTest(load: Engine['load'] = async () => session()) {
 const loaded = { ...spec, path: 'session' };
 
 describe('WorkerHost', () => {
-  test('says nothing from inside a call', async () => {
+  test('sends nothing from inside a call', async () => {
     const { host, sent, dispatch, untilSent } = hostUnderTest();
     host.start();
     dispatch(1, 99);
@@ -106,14 +106,14 @@ describe('WorkerHost', () => {
     ]);
   });
 
-  test('reports a load with what it took', async () => {
+  test('reports a load with its time and memory', async () => {
     const { host, sent, untilSent } = hostUnderTest();
     host.receive({ kind: 'load', spec: loaded });
     await untilSent(1);
     expect(sent).toEqual([{ kind: 'ready', model: 1, loadMs: 1, residentBytes: 1234 }]);
   });
 
-  test('answers a run that spoils the process, where others live in that process too', async () => {
+  test('answers a run that spoils the process, where the process is shared', async () => {
     const { host, sent, runs, dispatch, untilSent, turn } = hostUnderTest();
     host.receive({ kind: 'load', spec: loaded });
     dispatch(1);
@@ -174,7 +174,7 @@ describe('WorkerHost', () => {
     expect(released).toEqual([8]);
   });
 
-  test('a run that leaves its output unwritten fails its batch, and its memory is given back', async () => {
+  test('a run that leaves its output unwritten fails its batch, and its memory is released', async () => {
     const { host, sent, released, dispatch, untilSent } = hostUnderTest(() => silentEngine.load(spec));
     host.receive({ kind: 'load', spec });
     dispatch(1, 1, [1, 2, 3, 4, 5, 6, 7, 8]);
@@ -193,7 +193,7 @@ describe('WorkerHost', () => {
     expect(released).toEqual([8]);
   });
 
-  test('a batch frees its place before its answer is told, so that the next may be sent at once', async () => {
+  test('a batch frees its credit before its answer is sent, so that the next may be sent at once', async () => {
     const { host, runs, dispatch, untilSent, turn } = hostUnderTest();
     host.receive({ kind: 'load', spec: loaded });
     dispatch(1);
@@ -205,7 +205,7 @@ describe('WorkerHost', () => {
     expect(() => dispatch(4)).toThrow(/credit/);
   });
 
-  test('finish waits for everything received', async () => {
+  test('finish waits until everything received is done', async () => {
     const { host, sent, runs, dispatch, turn } = hostUnderTest();
     host.receive({ kind: 'load', spec: loaded });
     dispatch(1);
@@ -221,7 +221,7 @@ describe('WorkerHost', () => {
     expect(sent.at(-1)?.kind).toBe('answered');
   });
 
-  test('a closed host is silent, gives back what its run had lent, and unloads its models', async () => {
+  test('a closed host sends nothing, releases the memory of its run, and unloads its models', async () => {
     const { host, sent, runs, released, unloads, dispatch, turn } = hostUnderTest();
     host.receive({ kind: 'load', spec: loaded });
     dispatch(1);
@@ -239,7 +239,7 @@ describe('WorkerHost', () => {
     expect(unloads()).toBe(1);
   });
 
-  test('an engine that cannot load says why, and one that is not there is named', async () => {
+  test('a failed load says why, and an unknown engine is named', async () => {
     const { host, sent, untilSent } = hostUnderTest(async () => {
       throw new Error('no such file');
     });
@@ -248,7 +248,7 @@ describe('WorkerHost', () => {
     expect(sent).toEqual([{ kind: 'load-failed', model: 1, message: 'no such file' }]);
   });
 
-  test('a model that does not fit its configuration is refused for good', async () => {
+  test('a model that does not fit its configuration fails its load with isFinal', async () => {
     const { host, sent, untilSent } = hostUnderTest(async () => {
       throw new ModelMismatch('no input "x"');
     });

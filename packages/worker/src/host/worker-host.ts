@@ -27,41 +27,41 @@ import { runWarmUp } from '../warm-up/run-warm-up.ts';
 import { OpenCalls } from './open-calls.ts';
 import { SteppedRuns } from './stepped-runs.ts';
 
-/** One batch runs while the next one waits, so that a worker is never idle for as long as an answer travels. */
+/** One batch runs while the next one waits, so that a worker is not idle while an answer is transferred. */
 export const batchesMaxDefault = 2;
 
 export interface WorkerHostOptions {
   readonly engines: readonly Engine[];
-  /** How many batches are held at once, the running one included, before a model asks for more. */
+  /** How many batches are held at once, including the running one, unless a model needs more. */
   readonly batchesMax: number;
-  /** Milliseconds, for measuring only. */
+  /** In milliseconds, for measuring only. */
   readonly now: () => number;
   readonly residentBytes: () => number;
-  /** Nothing but this host lives in the process, so that a run that spoils it may end it. */
+  /** The process is not shared, so that a run that spoils it may end it. */
   readonly isOwnProcess?: boolean;
-  /** Memory for outputs, laid where the router will read it. */
+  /** Lends memory for outputs, which the router will read. */
   readonly lend: (bytes: number) => Region;
-  /** Of the marks of unwritten memory; 32 random bits. */
+  /** The seed of the sentinels of unwritten memory: 32 random bits. */
   readonly sentinelSeed: number;
-  /** Called between two jobs: the place to receive what has arrived meanwhile. */
+  /** Called between two jobs, to receive what has arrived meanwhile. */
   readonly listen?: () => void;
   /** Called when nothing is left to do. */
   readonly onIdle?: () => void;
-  /** Never called from inside `receive` or `start`. Returns why a `partial-answer` could not be sent; its region is given back then. */
+  /** Never called from inside `receive` or `start`. Returns why a `partial-answer` could not be sent; its region is released then. */
   readonly send: (message: WorkerMessage) => InferenceError | undefined;
 }
 
 interface Job {
   readonly message: LoadMessage | UnloadMessage | DispatchMessage;
   isCancelled: boolean;
-  /** Partial answers that the router takes of it, as far as it has said so before it begins. */
+  /** Credit for partial answers that the router granted before the batch began. */
   granted: number;
 }
 
 interface Loaded {
   readonly session: Session;
   readonly isConcurrent: boolean;
-  /** Begins a run that answers step by step; undefined: its runs have one answer. */
+  /** Begins a run that answers in steps; undefined: its runs have one answer. */
   readonly begin: Session['begin'];
 }
 
@@ -73,9 +73,9 @@ interface ConcurrentRun {
 }
 
 /**
- * What a worker does, whatever carries its messages: takes them in order and finishes each before the next, so that
- * answers come in dispatch order and a dispatch behind a load finds its model. Batches of a model that is concurrent are
- * begun in order and answered as they end.
+ * The worker's logic, independent of the transport: handles messages in order and finishes each before the next, so that
+ * answers come in dispatch order and a dispatch after a load finds its model. Batches of a concurrent model begin in order
+ * and are answered as they end.
  */
 export class WorkerHost {
   readonly #options: WorkerHostOptions;
@@ -108,12 +108,12 @@ export class WorkerHost {
     this.#calls = new OpenCalls({ lend: options.lend, send: (message) => this.#send(message) });
   }
 
-  /** Says how many batches it takes; the router sends none before. */
+  /** Sends the credit; the router sends no batch before. */
   start(): void {
     queueMicrotask(() => this.#send({ kind: 'credit', batchesMax: this.#batchesMax }));
   }
 
-  /** Whether it has jobs, or one under way. */
+  /** Whether it has jobs that wait or run. */
   get isWorking(): boolean {
     return this.#isWorking || this.#running.size > 0;
   }
@@ -151,7 +151,7 @@ export class WorkerHost {
     else queueMicrotask(onFinished);
   }
 
-  /** Says nothing more, forgets what waits and gives the models back once the run in progress has ended. */
+  /** Sends nothing more, drops waiting jobs and unloads the models once the run in progress has ended. */
   close(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
@@ -163,7 +163,7 @@ export class WorkerHost {
     if (!this.#isWorking) void this.#unloadAll();
   }
 
-  /** What waits is skipped; what runs beside others is told, and loses its calls. */
+  /** A waiting batch is skipped; a concurrent run gets the signal, and its calls are cancelled. */
   #cancel({ batch }: CancelMessage): void {
     const job = this.#jobs.find((job) => job.message.kind === 'dispatch' && job.message.batch === batch);
     if (job !== undefined) job.isCancelled = true;
@@ -173,7 +173,7 @@ export class WorkerHost {
     this.#calls.batchEnded(batch);
   }
 
-  /** For a batch that waits, or one that runs; one that has ended needs none. */
+  /** For a batch that waits or runs; ignored for one that has ended. */
   #grant(message: GrantMessage): void {
     const waiting = this.#jobs.find(({ message: job }) => job.kind === 'dispatch' && job.batch === message.batch);
     if (waiting === undefined) this.#stepped.grant(message);
@@ -209,7 +209,7 @@ export class WorkerHost {
     this.#options.onIdle?.();
   }
 
-  /** Begins a batch and goes on with the next job. */
+  /** Begins a batch and continues with the next job. */
   #runBeside(message: DispatchMessage, granted: number): void {
     const { batch, model } = message;
     const cancellation = new Cancellation();
@@ -223,7 +223,7 @@ export class WorkerHost {
       },
     };
     const run: ConcurrentRun = { model, cancellation, ended: Promise.resolve() };
-    // Before it begins: its first word may be a call.
+    // Before it begins: the first thing it does may be a call.
     this.#running.set(batch, run);
     const onRan = (): void => {
       this.#running.delete(batch);
@@ -235,7 +235,7 @@ export class WorkerHost {
       : this.#run(message, false, calls, onRan);
     run.ended = ran.then(
       () => this.#tellIfIdle(),
-      // A defect, which ends the process; what user code leaves unhandled does not.
+      // A bug of the worker, which ends the process; an unhandled rejection of user code does not.
       (error: unknown) =>
         queueMicrotask(() => {
           throw error;
@@ -279,7 +279,7 @@ export class WorkerHost {
     else this.#send({ kind: 'answered', batch, outputs: result.outputs, region, runMicros });
   }
 
-  /** Of a decoupled model: what it gives goes out as it comes, and the answer that ends it is empty. */
+  /** For a decoupled model: its answers are sent as they come, and the answer that ends the batch is empty. */
   async #runSteps(
     { batch, model, inputs, outputs }: DispatchMessage,
     granted: number,
@@ -303,7 +303,7 @@ export class WorkerHost {
     this.#send({ kind: 'answered', batch, outputs: [], region: this.#lendOutputs(0), runMicros });
   }
 
-  /** A run that failed fails its batch, whatever it threw; only what spoils the process, and a defect of its own, ends it. */
+  /** A failed run fails its batch, whatever it threw; only `ProcessSpoiled` and failed assertions end the process. */
   #failBy(error: unknown, batch: number, isConcurrent: boolean): void {
     if (error instanceof AssertionError) throw error;
     if (error instanceof ProcessSpoiled && this.#options.isOwnProcess === true) throw error;
@@ -323,7 +323,7 @@ export class WorkerHost {
     const startedAt = this.#options.now();
     const { model } = spec;
     try {
-      if (this.#sessions.has(model)) throw new Error(`model number ${model} is loaded already: unload it first`);
+      if (this.#sessions.has(model)) throw new Error(`model number ${model} is already loaded; unload it first`);
       const engine = this.#options.engines.find(({ name }) => name === spec.engine);
       if (engine === undefined) throw new Error(`this worker has no engine "${spec.engine}"`);
       const session = await warmedUp(await engine.load(spec), spec);

@@ -1,4 +1,4 @@
-/** Holds a model file against its configuration before it serves: every message says which of the two to change. */
+/** Checks a model file against its configuration when it is loaded: every message says which of the two to change. */
 import { hasTranslatableShapes, type LoadSpec, type TensorSpec } from '@millrace/protocol';
 import type { InferenceSession } from 'onnxruntime-node';
 import { datatypeNameFrom, elementTypes } from './element-types.ts';
@@ -6,7 +6,7 @@ import { datatypeNameFrom, elementTypes } from './element-types.ts';
 type Metadata = readonly InferenceSession.ValueMetadata[];
 type Role = 'input' | 'output';
 
-/** What the configuration asks for that this engine can never do; found before the file is opened. */
+/** What the configuration requests that this engine cannot do; checked before the file is opened. */
 export function unsupportedProblems(spec: LoadSpec): string[] {
   const problems: string[] = [];
   for (const [role, tensors] of [['input', spec.inputs] as const, ['output', spec.outputs] as const]) {
@@ -18,7 +18,9 @@ export function unsupportedProblems(spec: LoadSpec): string[] {
         );
       }
       if (!hasTranslatableShapes(tensor)) {
-        problems.push(`${role} "${tensor.name}" is reshaped to a shape with another number of free dimensions`);
+        problems.push(
+          `${role} "${tensor.name}" is reshaped to a shape with another number of free dimensions: make the numbers equal`,
+        );
       }
     }
   }
@@ -47,7 +49,7 @@ function tensorProblems(role: Role, specs: readonly TensorSpec[], metadata: Meta
       problems.push(`the model has no ${role} "${spec.name}"; its ${role}s are ${names}: correct the configuration`);
     } else if (!found.isTensor) {
       problems.push(
-        `${role} "${spec.name}" is not a tensor, which this server cannot pass: export the model without it`,
+        `${role} "${spec.name}" is not a tensor, and this server passes tensors only: export the model without it`,
       );
     } else {
       problems.push(...typeAndShapeProblems(role, spec, found, isBatched));
@@ -68,7 +70,7 @@ function typeAndShapeProblems(
       `${role} "${spec.name}" is ${type} in the model and ${spec.datatype} in the configuration: make it ${type}`,
     ];
   }
-  // ONNX Runtime gives an unknown rank as no dimensions, as it does for a scalar; what the file left open it may know.
+  // ONNX Runtime reports an unknown rank as no dimensions, like a scalar; and it may know more than the file declares.
   if (spec.isAnyRank === true || found.shape.length === 0) return [];
   const shape = spec.engineShape ?? spec.shape;
   const isSameRank = shape.length === found.shape.length;
@@ -79,7 +81,7 @@ function typeAndShapeProblems(
         'configuration: make them agree, or declare a reshape',
     ];
   }
-  // An input that has a default is no part of a batch's rows: a request that gives it runs alone.
+  // An input with a default has no rows of the batch: a request that gives it runs alone.
   if (isBatched && spec.hasDefault !== true && typeof found.shape[0] === 'number') {
     return [
       `${role} "${spec.name}" has a fixed first dimension of ${found.shape[0]}, so rows of several requests cannot ` +

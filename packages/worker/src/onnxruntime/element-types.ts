@@ -20,7 +20,7 @@ export interface ElementType {
   readonly array: TypedArrayConstructor | undefined;
 }
 
-/** How onnxruntime-node names and holds each datatype. It has no way to pass a BF16 tensor in or out. */
+/** The names and array types of onnxruntime-node for each datatype. It cannot pass BF16 tensors. */
 export const elementTypes: Readonly<Record<Datatype, ElementType | undefined>> = {
   BOOL: { onnxName: 'bool', array: Uint8Array },
   UINT8: { onnxName: 'uint8', array: Uint8Array },
@@ -38,7 +38,7 @@ export const elementTypes: Readonly<Record<Datatype, ElementType | undefined>> =
   BYTES: { onnxName: 'string', array: undefined },
 };
 
-/** What clients call a type that the model file names in onnxruntime-node's way. */
+/** The datatype of clients for a type name of onnxruntime-node. */
 export function datatypeNameFrom(onnxName: string): string {
   for (const datatype of Object.keys(datatypes) as Datatype[]) {
     if (elementTypes[datatype]?.onnxName === onnxName) return datatype;
@@ -46,7 +46,7 @@ export function datatypeNameFrom(onnxName: string): string {
   return onnxName;
 }
 
-/** Bytes seen as elements: in place where they are aligned for that, in a copy where not. */
+/** Bytes as elements: a view where they are aligned, otherwise a copy. */
 export function elementsFrom(bytes: Uint8Array, array: TypedArrayConstructor, elementBytes: number): TypedArray {
   const aligned = bytes.byteOffset % elementBytes === 0 ? bytes : new Uint8Array(bytes);
   return new array(aligned.buffer, aligned.byteOffset, aligned.byteLength / elementBytes);

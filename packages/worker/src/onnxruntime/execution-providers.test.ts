@@ -4,7 +4,7 @@ import { executionProvidersOf } from './execution-providers.ts';
 
 const spec = { name: 'm' } as LoadSpec;
 
-test('each provider is followed by those that take what it cannot run', () => {
+test('each provider is followed by the providers for operators that it cannot run', () => {
   expect(executionProvidersOf(spec)).toEqual(['cpu']);
   expect(executionProvidersOf({ ...spec, gpu: { id: 1, provider: 'cuda' } })).toEqual([
     { name: 'cuda', deviceId: 1 },

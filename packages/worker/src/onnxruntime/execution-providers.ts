@@ -2,8 +2,8 @@ import type { LoadSpec } from '@millrace/protocol';
 import type { InferenceSession } from 'onnxruntime-node';
 
 /**
- * What runs the graph, the first choice first: each takes the operators that it can, and leaves the rest to the next.
- * A GPU that cannot be had fails the load: falling back to the CPU as a whole would be a silent loss of its speed.
+ * The execution providers of a model, the preferred one first: each takes the operators that it can run, and leaves the rest to
+ * the next. A GPU that is not available fails the load: a fallback to the CPU would be a silent loss of speed.
  */
 export function executionProvidersOf({ gpu }: LoadSpec): readonly InferenceSession.ExecutionProviderConfig[] {
   if (gpu === undefined) return ['cpu'];

@@ -45,7 +45,7 @@ function requestOf(rows: number, seed = 0): RunRequest {
   };
 }
 
-/** Remembers how many rows it was run with. */
+/** Records how many rows it was run with. */
 function observed(session: Session, seen: number[]): Session {
   return {
     run(request) {
@@ -101,7 +101,7 @@ test('more rows than the largest size are run as they are', async () => {
   await session.unload();
 });
 
-test('inputs with unequal first sizes, or none, are not filled up', async () => {
+test('inputs with unequal first sizes, or without rows, are not padded', async () => {
   const session = await onnxruntimeEngine.load(spec);
   const { inputs, outputs, memory } = requestOf(3);
   const [left, right] = [inputs[0] as Batch, requestOf(1).inputs[1] as Batch];
@@ -120,7 +120,7 @@ test('inputs with unequal first sizes, or none, are not filled up', async () => 
 
 type Batch = RunRequest['inputs'][number];
 
-test('an input that does not have the bytes of its shape is refused as ever', async () => {
+test('an input whose size does not match its shape is refused', async () => {
   const session = await onnxruntimeEngine.load(spec);
   const { inputs, outputs, memory } = requestOf(3);
   const short = inputs.map((input) => ({ ...input, data: input.data.subarray(0, 22) }));

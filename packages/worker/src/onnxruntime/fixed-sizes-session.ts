@@ -2,7 +2,7 @@ import type { LoadSpec } from '@millrace/protocol';
 import type { RunRequest, RunResult, Session } from '../engine.ts';
 
 export interface SizedSession {
-  /** Every run has so many. */
+  /** The number of rows of every run. */
   readonly rows: number;
   readonly session: Session;
 }
@@ -10,14 +10,14 @@ export interface SizedSession {
 type Batch = RunRequest['inputs'][number];
 
 /**
- * A model that runs in a few sizes only, each in a session of its own that never sees another shape. A batch between
- * two sizes is filled up with zeros to the larger, and what comes of those rows is left out of the answer. What is no
- * batch of equal rows, or has more than the largest size, is run as it is: slower, and right.
+ * A model that runs in a few batch sizes only, each in a session of its own that never sees another shape. A batch between
+ * two sizes is padded with zeros to the larger, and the padding rows are cut from the answer. A batch of unequal inputs, or
+ * with more rows than the largest size, is run without padding: slower, but correct.
  */
 export class FixedSizesSession implements Session {
   readonly #sessions: readonly SizedSession[];
   readonly #spec: LoadSpec;
-  /** Where inputs are filled up, by their position: used again, since fresh pages cost more than the copy. */
+  /** Buffers for padded inputs, by position: reused, because fresh pages cost more than the copy. */
   readonly #filled = new Map<number, Uint8Array>();
 
   /** `sessions`: ascending by their rows. */
@@ -39,7 +39,7 @@ export class FixedSizesSession implements Session {
     return this.#sessions.at(-1) as SizedSession;
   }
 
-  /** An input with a default value holds for the whole run, and has no rows. */
+  /** An input with a default value applies to the whole run, and has no rows. */
   #isFillable({ inputs }: RunRequest, rows: number): boolean {
     if (rows === 0) return false;
     return inputs.every(
@@ -56,18 +56,18 @@ export class FixedSizesSession implements Session {
   #filledUp(input: Batch, rows: number, rowsWanted: number): Batch {
     const { index, shape, data } = input;
     const bytes = (data.length / rows) * rowsWanted;
-    let room = this.#filled.get(index);
-    if (room === undefined || room.length < bytes) {
-      room = new Uint8Array(bytes);
-      this.#filled.set(index, room);
+    let buffer = this.#filled.get(index);
+    if (buffer === undefined || buffer.length < bytes) {
+      buffer = new Uint8Array(bytes);
+      this.#filled.set(index, buffer);
     }
-    room.set(data);
-    room.fill(0, data.length, bytes);
-    return { index, shape: [rowsWanted, ...shape.slice(1)], data: room.subarray(0, bytes) };
+    buffer.set(data);
+    buffer.fill(0, data.length, bytes);
+    return { index, shape: [rowsWanted, ...shape.slice(1)], data: buffer.subarray(0, bytes) };
   }
 }
 
-/** The rows that were asked for. An output that has not as many as were run is passed on, for the caller to refuse. */
+/** The requested rows. An output with another number of rows than were run is passed on unchanged, for the caller to refuse. */
 function cut(output: Batch, rowsRun: number, rows: number): Batch {
   const { index, shape, data } = output;
   if (shape[0] !== rowsRun) return output;

@@ -10,7 +10,7 @@ import { onnxruntimeEngine } from './onnxruntime-engine.ts';
 const folder = mkdtempSync(join(tmpdir(), 'millrace-texts-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-/** Gives the names of classes by their numbers; `grZn` is written as a file in Latin-1 would have `grün`. */
+/** A model that maps class numbers to names; `grZn` is written as `grün` in Latin-1. */
 async function loadNames(...names: readonly string[]): Promise<Session> {
   const model = onnxModelFrom({
     inputs: [{ name: 'class', datatype: 'INT64', shape: ['n'] }],
@@ -42,7 +42,7 @@ async function nameOf(session: Session, index: number): Promise<string> {
   return new TextDecoder().decode(takeBytesElements(outputs[0]?.data as Uint8Array)?.[0]);
 }
 
-test('a text of the model that is not UTF-8 is refused by name instead of being changed, and others are given', async () => {
+test('a text of the model that is not UTF-8 fails with the name of the output instead of being changed, and others are returned', async () => {
   const session = await loadNames('blau', 'grZn');
   expect(await nameOf(session, 0)).toBe('blau');
   await expect(nameOf(session, 1)).rejects.toMatchObject({
@@ -53,7 +53,7 @@ test('a text of the model that is not UTF-8 is refused by name instead of being 
   await session.unload();
 });
 
-test('the character that stands for such bytes is given where the model has it as a text', async () => {
+test('U+FFFD is returned where it is part of the model\u2019s text', async () => {
   const session = await loadNames('blau', '\ufffd');
   expect(await nameOf(session, 1)).toBe('\ufffd');
   await session.unload();

@@ -66,7 +66,7 @@ describe('an input with an initializer', () => {
     await session.unload();
   });
 
-  test('has the value of a file beside the model, and other weights may lie there too', async () => {
+  test('has the value of an external file, which may have other weights too', async () => {
     writeFileSync(join(folder, 'bias.bin'), floats(10, 20, 30, 40));
     writeFileSync(join(folder, 'scale.bin'), floats(1, 1, 1, 2));
     const beside = (name: string): OnnxConstant => ({
@@ -115,7 +115,7 @@ describe('an input with an initializer', () => {
     await session.unload();
   });
 
-  test('of another shape than the model has is refused by the engine, and the next batch runs', async () => {
+  test('of another shape than the model\u2019s is refused by the engine, and the next batch runs', async () => {
     const session = await onnxruntimeEngine.load(specOf(withBias(inModel), tensors));
     const wide = { index: 0, shape: [1, 5], data: floats(1, 2, 3, 4, 5) };
     await expect(numbers(session, [wide, x])).rejects.toMatchObject({ code: 'inference-failed' });
@@ -130,14 +130,14 @@ describe('an input with an initializer', () => {
     await session.unload();
   });
 
-  test('that the configuration does not list stays what it is in the file', async () => {
+  test('that the configuration does not list keeps the value of the file', async () => {
     const { inputs, outputs } = tensors;
     const session = await onnxruntimeEngine.load(specOf(withBias(inModel), { inputs: inputs.slice(1), outputs }));
     expect(await numbers(session, [{ ...x, index: 0 }])).toEqual([11, 22, 33, 44, 15, 26, 37, 48]);
     await session.unload();
   });
 
-  test('that the configuration calls optional and the model has no value for is needed', async () => {
+  test('that the configuration declares optional, but the model has no value for, is required', async () => {
     const model = onnxModelFrom({
       inputs: [value('x', ['batch', 4]), value('bias', [1, 4])],
       outputs: [value('y', ['batch', 4])],
@@ -173,16 +173,16 @@ describe('a classifier that ends in a ZipMap', () => {
   };
   const x = { index: 0, shape: [2, 3], data: floats(0, 0, 0, 0, 0, 50) };
 
-  test('answers its scores as a tensor when the maps are cut off', async () => {
+  test('returns its scores as a tensor when the maps are removed', async () => {
     const session = await onnxruntimeEngine.load(specOf(classifier, { ...tensors, cutsZipMaps: true }));
     const third = Math.fround(1 / 3);
     const scores = await numbers(session, [x], 1);
-    for (const [place, expected] of [third, third, third, 0, 0, 1].entries())
-      expect(scores[place]).toBeCloseTo(expected, 6);
+    for (const [index, expected] of [third, third, third, 0, 0, 1].entries())
+      expect(scores[index]).toBeCloseTo(expected, 6);
     await session.unload();
   });
 
-  test('is refused when they are not', async () => {
+  test('is refused when they are not removed', async () => {
     const loading = onnxruntimeEngine.load(specOf(classifier, tensors));
     await expect(loading).rejects.toThrow(/output "probabilities" is not a tensor/);
   });

@@ -5,22 +5,22 @@ import type { LoadSpec } from '@millrace/protocol';
 import { InferenceSession, type Tensor } from './onnxruntime.ts';
 import { mayBeChanged } from './text-tensor.ts';
 
-/** What a session is made from. */
+/** The model that a session is created from. */
 export interface ModelSource {
-  /** The file, or a rewritten copy of what is in it. */
+  /** The path of the file, or a rewritten copy of its content. */
   readonly model: string | Uint8Array;
   /** Values of the inputs that a batch may leave out. */
   readonly defaults: ReadonlyMap<string, Tensor>;
-  /** It holds texts that are not UTF-8: ONNX Runtime in Node gives them out changed. */
+  /** It has texts that are not UTF-8, which ONNX Runtime in Node returns changed. */
   readonly hasInvalidText: boolean;
 }
 
 /**
- * The file itself, unless ONNX Runtime in Node cannot serve it as it is: it has no way to pass the maps of a ZipMap, and it drops without a
- * word what is fed to an input that has an initializer. Such an initializer is taken out of the model and fed with every run that is not given another value.
+ * The file itself, unless ONNX Runtime in Node cannot serve it unchanged: it cannot pass the maps of a ZipMap, and it silently ignores a
+ * value for an input that has an initializer. Such an initializer is removed from the model and passed to every run that has no other value.
  */
 export async function modelSourceOf(spec: LoadSpec): Promise<ModelSource> {
-  // Not only those that callers may leave out: what a configuration requires, or the server gives, would be dropped just as well.
+  // Not only optional inputs: values that a configuration requires, or the server adds, would be ignored as well.
   const defaulted = await defaultedOf(spec.path);
   const names = spec.inputs.map(({ name }) => name).filter((name) => defaulted.has(name));
   const hasBadText = await hasBadTextToGive(spec, names);
@@ -35,11 +35,11 @@ export async function modelSourceOf(spec: LoadSpec): Promise<ModelSource> {
   return { model: separated.model, defaults, hasInvalidText: hasBadText };
 }
 
-/** What the texts of a file are matters only where they may be given out, or taken out to be fed. */
+/** Invalid texts matter only where they may be returned, or are taken out of the model to be passed to runs. */
 async function hasBadTextToGive(spec: LoadSpec, defaulted: readonly string[]): Promise<boolean> {
   const fed = spec.inputs.filter(({ name }) => defaulted.includes(name));
   if (![...spec.outputs, ...fed].some(({ datatype }) => datatype === 'BYTES')) return false;
-  // What is wrong with the file is for ONNX Runtime to say.
+  // ONNX Runtime reports what is wrong with the file.
   return hasInvalidText(spec.path).catch(() => false);
 }
 
@@ -50,7 +50,7 @@ function mustBeTexts(defaults: ReadonlyMap<string, Tensor>): void {
   }
 }
 
-/** Where a model that comes as bytes finds the weights that lie in files of their own. */
+/** Tells a model that is loaded from bytes where its external weight files are. */
 export function externalFolderOption(path: string): Record<string, string> {
   return { model_external_initializers_file_folder_path: dirname(path) };
 }
@@ -59,7 +59,7 @@ async function defaultedOf(path: string): Promise<ReadonlySet<string>> {
   try {
     return new Set((await readOnnxFile(path)).defaultedInputs.map(({ name }) => name));
   } catch {
-    // What is wrong with the file is for ONNX Runtime to say.
+    // ONNX Runtime reports what is wrong with the file.
     return new Set();
   }
 }

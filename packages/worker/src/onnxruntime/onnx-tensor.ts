@@ -1,4 +1,4 @@
-/** Between the tensors of a batch and those of ONNX Runtime. */
+/** Converts between the tensors of a batch and those of ONNX Runtime. */
 import {
   type BatchTensor,
   datatypes,
@@ -11,10 +11,10 @@ import { elementsFrom, elementTypes } from './element-types.ts';
 import { Tensor } from './onnxruntime.ts';
 import { textsFrom } from './text-tensor.ts';
 
-/** Where the language has it, `Tensor` insists on Float16Array, which the native side then takes for empty. */
+/** Where Float16Array exists, `Tensor` requires it, but the native side then takes the tensor as empty. */
 const hasFloat16Array = 'Float16Array' in globalThis;
 
-/** Whether ONNX Runtime can be given memory to write such an output to. */
+/** Whether ONNX Runtime can write such an output to given memory. */
 export function canBeWrittenInPlace({ datatype }: TensorSpec): boolean {
   return datatypes[datatype].bytes !== undefined && !(datatype === 'FP16' && hasFloat16Array);
 }
@@ -32,7 +32,7 @@ export function onnxTensorFrom(spec: TensorSpec, { shape, data }: BatchTensor): 
   return numericTensor(spec, data, engineShape);
 }
 
-/** A tensor over these bytes: what is written to one is written to the other, where the bytes are aligned. */
+/** A tensor that shares these bytes where they are aligned; otherwise a copy. */
 export function numericTensor(spec: TensorSpec, bytes: Uint8Array, dims: readonly number[]): Tensor {
   const type = elementTypes[spec.datatype];
   const elementBytes = datatypes[spec.datatype].bytes;

@@ -71,7 +71,7 @@ describe('loading', () => {
     await expect(loading).rejects.toThrow(message);
   });
 
-  test('a file that is no model, or none at all, is refused by the engine’s own words', async () => {
+  test('a file that is no model, or does not exist, is refused with the engine’s own message', async () => {
     const garbage = onnxruntimeEngine.load(specFor(Uint8Array.of(1, 2, 3)));
     await expect(garbage).rejects.toThrow(/"subject" version 3 could not be loaded: .*Protobuf parsing failed/);
     const missing = onnxruntimeEngine.load({ ...specFor(arithmeticModel(4)), path: '/nowhere/model.onnx' });
@@ -98,7 +98,7 @@ describe('running', () => {
     { index: 1, shape: [1, 4], data: floats(5, 6, 7, 8) },
   ];
 
-  test('outputs of known size lie in the one region that was lent for them', async () => {
+  test('outputs of known size are in the one region that was lent for them', async () => {
     const session = await onnxruntimeEngine.load(specFor(arithmeticModel(4)));
     const { lent, memory } = usedMemory();
     const result = await session.run({ inputs, outputs: [1, 0], memory });
@@ -109,7 +109,7 @@ describe('running', () => {
     await session.unload();
   });
 
-  test('inputs that are not aligned are read all the same', async () => {
+  test('unaligned inputs are read correctly', async () => {
     const session = await onnxruntimeEngine.load(specFor(arithmeticModel(4)));
     const shifted = new Uint8Array(17).subarray(1);
     shifted.set(floats(1, 2, 3, 4));
@@ -128,7 +128,7 @@ describe('running', () => {
     await session.unload();
   });
 
-  test('memory that cannot be had fails the batch, not the worker', async () => {
+  test('memory that cannot be allocated fails the batch, not the worker', async () => {
     const session = await onnxruntimeEngine.load(specFor(arithmeticModel(4)));
     const lend = (): never => {
       throw new RangeError('Array buffer allocation failed');
@@ -138,7 +138,7 @@ describe('running', () => {
     await session.unload();
   });
 
-  test('a reshape is undone on the way out', async () => {
+  test('a reshape is undone in the outputs', async () => {
     const spec = specFor(identityModel([{ datatype: 'FP32', shape: ['batch', 2, 2] }]), {
       inputs: [{ ...fp32('input0', [-1, 4]), engineShape: [-1, 2, 2] }],
       outputs: [{ ...fp32('output0', [-1, 4, 1]), engineShape: [-1, 2, 2] }],
@@ -153,7 +153,7 @@ describe('running', () => {
   });
 
   test.each<Datatype>(['FP16', 'UINT64', 'BOOL'])(
-    'a batch of no rows of %s has an answer of no rows',
+    'a batch of %s without rows has an answer without rows',
     async (datatype) => {
       const spec = specFor(identityModel([{ datatype, shape: ['batch', 3] }]), {
         inputs: [{ name: 'input0', datatype, shape: [-1, 3] }],
@@ -169,7 +169,7 @@ describe('running', () => {
   );
 });
 
-test('the first run divides by no integer zero, which would end the process', async () => {
+test('the warm-up run does not divide by integer zero, which would crash the process', async () => {
   const value = (name: string) => ({ name, datatype: 'INT32' as const, shape: ['batch', 4] });
   const model = onnxModelFrom({
     inputs: [value('left'), value('right')],

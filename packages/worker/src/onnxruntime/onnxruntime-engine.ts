@@ -9,7 +9,7 @@ import { externalFolderOption, type ModelSource, modelSourceOf } from './model-s
 import { InferenceSession } from './onnxruntime.ts';
 import { OnnxruntimeSession } from './onnxruntime-session.ts';
 
-/** Failures are told in the answer; the engine's own print of each would only fill the log. */
+/** Failures are reported in the answer; the engine's own log of each would only fill the log. */
 const logSeverityFatal = 4;
 
 /** Runs ONNX models, on the CPU or on a GPU. */
@@ -34,7 +34,7 @@ async function openedForSizes(spec: LoadSpec, source: ModelSource, batchSizes: r
   }
 }
 
-/** Checked, and warmed up with so many rows. */
+/** A session whose model was checked, warmed up with the given number of rows. */
 async function opened(spec: LoadSpec, source: ModelSource, rows: number): Promise<Session> {
   const session = await mustOpen(spec, source);
   try {
@@ -81,16 +81,16 @@ async function mustOpen(spec: LoadSpec, { model }: ModelSource): Promise<Inferen
   }
 }
 
-function notLoaded({ name, version, gpu }: LoadSpec, words: string): Error {
-  const place = gpu === undefined ? '' : ` on GPU ${gpu.id}`;
-  return new Error(`model "${name}" version ${version} could not be loaded${place}: ${words}`);
+function notLoaded({ name, version, gpu }: LoadSpec, message: string): Error {
+  const device = gpu === undefined ? '' : ` on GPU ${gpu.id}`;
+  return new Error(`model "${name}" version ${version} could not be loaded${device}: ${message}`);
 }
 
 /**
- * The first run pays for allocations that later ones do not, so it is made before the model is said to be ready:
- * rows of zeros, integers 1, free dimensions 1, without what may be left out. Integers are sizes, lengths or divisors in some graphs, and
- * a zero there loops for ever or ends the process. It also finds most outputs that cannot be written in place. A model may
- * well refuse such an input; that says nothing of real ones. Strings have no such neutral value, so a model that takes them is not warmed up.
+ * The first run makes allocations that later ones do not, so it is made before the model is reported ready: rows of zeros, integers 1,
+ * free dimensions 1, without optional inputs. Integers are sizes, lengths or divisors in some graphs, where a zero loops for ever or
+ * crashes the process. The run also finds most outputs that cannot be written in place. A model may refuse such an input; that says
+ * nothing about real ones. Strings have no such neutral value, so a model that takes them is not warmed up.
  */
 async function warmUp(session: OnnxruntimeSession, spec: LoadSpec, rows: number): Promise<void> {
   if (spec.inputs.some(({ datatype, isOptional }) => datatype === 'BYTES' && isOptional !== true)) return;
@@ -104,18 +104,18 @@ async function warmUp(session: OnnxruntimeSession, spec: LoadSpec, rows: number)
   try {
     await session.run({ inputs, outputs, memory: warmUpMemory() });
   } catch (error) {
-    // A GPU that is too full for zeros is too full for requests.
+    // A GPU without memory for the warm-up has none for requests.
     if (spec.gpu !== undefined && error instanceof Error && isMemoryFull(error.message)) {
       throw notLoaded(spec, memoryFullMessage);
     }
   }
 }
 
-/** Numbers that no graph is likely to stumble over: 0, and 1 for integers. */
+/** Numbers that are unlikely to fail in any graph: 0, and 1 for integers. */
 function neutralData(datatype: Datatype, count: number): Uint8Array {
   const elementBytes = datatypes[datatype].bytes ?? 0;
   const data = new Uint8Array(count * elementBytes);
-  // The lowest byte comes first.
+  // Little-endian: the lowest byte comes first.
   if (/^U?INT/.test(datatype)) for (let at = 0; at < data.length; at += elementBytes) data[at] = 1;
   return data;
 }

@@ -15,33 +15,34 @@ import { mayBeChanged, textBytes, writeTexts } from './text-tensor.ts';
 
 type Feeds = Record<string, Tensor>;
 
-/** What an output is expected to be before the run, as the engine sees it. */
+/** The expected shapes of the outputs before the run, as the engine has them. */
 interface Expected {
-  /** What it depends on. */
+  /** The expectation depends on these rows and outputs. */
   readonly rows: number | undefined;
   readonly outputs: readonly number[];
   readonly shapes: readonly (readonly number[])[];
   readonly sizes: readonly number[];
 }
 
-/** How ONNX Runtime says that an output has another shape than the memory it was given for it. */
+/** ONNX Runtime's message for an output that has another shape than the memory given for it. */
 const refusedShape =
   /The output OrtValue provided for output|Invalid rank for output|Got invalid dimensions for output|OrtValue shape verification failed|Tensor size mismatch/;
 
 /**
- * One loaded model. Runs on the calling thread: the promise is already settled work, not work in the background.
+ * One loaded model. Runs on the calling thread: when `run` of the engine returns, its work is done.
  *
- * Outputs of known size are written by the engine into the memory of the answer. Not all are: where an output is an input, or a
- * constant or a value passed through by a branch that it does not copy, ONNX Runtime leaves that memory as it is, and even returns it as the result; where the real shape is not the
- * declared one, it refuses the memory. Then the run is repeated without, and from then on the output is copied from the engine's own result.
+ * The engine writes outputs of known size into the memory of the answer. There are exceptions: where an output is an input, a
+ * constant, or a value passed through a branch without a copy, ONNX Runtime leaves that memory unwritten, and even returns it as
+ * the result; where the real shape is not the declared one, it refuses the memory. Then the run is repeated without that memory,
+ * and from then on the output is copied from the engine's own result.
  */
 export class OnnxruntimeSession implements Session {
   readonly #session: InferenceSession;
   readonly #spec: LoadSpec;
-  /** Fed where a batch leaves the input out. */
+  /** Used where a batch leaves the input out. */
   readonly #defaults: ReadonlyMap<string, Tensor>;
   readonly #hasInvalidText: boolean;
-  /** By the position among the outputs: never written in place. */
+  /** By the position among the outputs: whether it is copied, never written in place. */
   readonly #isCopied: boolean[];
   #lastExpected: Expected | undefined;
 
@@ -61,13 +62,13 @@ export class OnnxruntimeSession implements Session {
 
   async run(request: RunRequest): Promise<RunResult> {
     const { memory, outputs } = request;
-    if (outputs.length === 0) throw new InferenceError('inference-failed', 'no output was asked for');
+    if (outputs.length === 0) throw new InferenceError('inference-failed', 'no output was requested');
     const feeds = this.#feedsFrom(request);
     const expected = this.#takeExpected(request);
     try {
       if (expected === undefined) return await this.#runThenCopy(feeds, request);
       const parts = memory.layOut(expected.sizes);
-      // The tensors it returns are copies nobody needs.
+      // The tensors that it returns are copies, which are not needed.
       await this.#session.run(feeds, this.#fetchesFor(outputs, expected.shapes, parts));
       if (this.#areWritten(request)) return this.#resultFrom(outputs, expected.shapes, parts);
     } catch (error) {
@@ -94,7 +95,7 @@ export class OnnxruntimeSession implements Session {
     return feeds;
   }
 
-  /** What the outputs will be, or undefined when one of them is to be copied or only the run can tell its size. */
+  /** The expected outputs; undefined when one of them has to be copied, or its size is known only after the run. */
   #takeExpected({ inputs, outputs }: RunRequest): Expected | undefined {
     const rows = this.#rowsOf(inputs);
     const last = this.#lastExpected;
@@ -118,8 +119,8 @@ export class OnnxruntimeSession implements Session {
   }
 
   /**
-   * How many rows a batch has: -1 where inputs of unequal first sizes leave it to the graph how many come out, undefined for a model
-   * without batches. An input with a default value holds for the whole run and has no rows.
+   * The number of rows of a batch: -1 where inputs have unequal first sizes, so that the graph decides how many come out; undefined for
+   * a model without batches. An input with a default value applies to the whole run and has no rows.
    */
   #rowsOf(inputs: RunRequest['inputs']): number | undefined {
     if (!this.#spec.isBatched) return undefined;
@@ -146,7 +147,7 @@ export class OnnxruntimeSession implements Session {
     return fetches;
   }
 
-  /** What the engine left as it was is copied from now on. */
+  /** Outputs that the engine did not write are copied from now on. */
   #areWritten({ memory, outputs }: RunRequest): boolean {
     let areWritten = true;
     for (let part = 0; part < outputs.length; part++) {
@@ -157,7 +158,7 @@ export class OnnxruntimeSession implements Session {
     return areWritten;
   }
 
-  /** `expected` is given when a run in place came to nothing. */
+  /** `expected` is given after a run in place that failed. */
   async #runThenCopy(feeds: Feeds, { memory, outputs }: RunRequest, expected?: Expected): Promise<RunResult> {
     const names = outputs.map((index) => this.#mustFind(this.#spec.outputs, index, 'output').name);
     const tensors = await this.#session.run(feeds, names);
@@ -175,7 +176,7 @@ export class OnnxruntimeSession implements Session {
     return this.#resultFrom(outputs, shapes, parts);
   }
 
-  /** An output whose shape was not as expected is copied from now on; if there is none, all are, so that no batch is run twice for ever. */
+  /** An output whose shape was not as expected is copied from now on; if there is none, all are, so that not every batch is run twice. */
   #learn(outputs: readonly number[], expected: Expected['shapes'], actual: Expected['shapes']): void {
     if (outputs.some((index) => this.#isCopied[index] === true)) return;
     const isAsExpected = (part: number): boolean => String(expected[part]) === String(actual[part]);
@@ -211,7 +212,7 @@ export class OnnxruntimeSession implements Session {
   }
 }
 
-/** Bytes that are not UTF-8 come out of ONNX Runtime in Node as other texts; the texts of the model itself are such. */
+/** ONNX Runtime in Node changes bytes that are not UTF-8. Inputs are checked before, so only texts of the model itself can be such. */
 function mustBeUnchanged(names: readonly string[], results: readonly Tensor[]): void {
   for (const [position, { data }] of results.entries()) {
     if (ArrayBuffer.isView(data)) continue;

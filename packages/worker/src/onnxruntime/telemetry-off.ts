@@ -1,6 +1,6 @@
 /**
- * ONNX Runtime sends telemetry unless this is set when its first session is made: it looks up a host, keeps a database of
- * model names in the home folder and a log in the temporary one. For its effect, before the engine is imported.
+ * ONNX Runtime sends telemetry unless this is set when its first session is created: it resolves a host name, and writes a
+ * database of model names to the home folder and a log to the temporary one. Imported for its effect, before the engine.
  */
 import { isMainThread } from 'node:worker_threads';
 import { setNativeEnvironment } from '@millrace/shared-memory';

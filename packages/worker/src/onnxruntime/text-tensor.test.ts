@@ -8,7 +8,7 @@ function bytesOf(texts: readonly string[]): Uint8Array {
   return bytes;
 }
 
-test('texts come back as they were written', () => {
+test('texts are read as they were written', () => {
   const text = fc.string({ unit: 'binary', maxLength: 20 }).filter((text) => !text.includes('\0'));
   fc.assert(
     fc.property(fc.array(text, { maxLength: 8 }), (texts) => {
@@ -27,9 +27,9 @@ test.each([
   ['an element cut off', [5, 0, 0, 0, 97], 1],
   ['a length cut off', [1, 0, 0, 0, 97, 1, 0], 2],
   ['an element too few', [1, 0, 0, 0, 97], 2],
-  ['a length beyond all bounds', [255, 255, 255, 255, 97], 1],
-])('bytes with %s are refused by the name of the input', (_, bytes, count) => {
-  expect(() => textsFrom(Uint8Array.from(bytes), count, 'words')).toThrow(
-    `the bytes of input "words" are not the ${count} elements of its shape`,
+  ['a length beyond the data', [255, 255, 255, 255, 97], 1],
+])('bytes with %s are refused with the name of the input', (_, bytes, count) => {
+  expect(() => textsFrom(Uint8Array.from(bytes), count, 'texts')).toThrow(
+    `the bytes of input "texts" are not the ${count} elements of its shape`,
   );
 });

@@ -1,8 +1,8 @@
-/** BYTES tensors to and from the strings ONNX Runtime takes in Node. What a string cannot carry is refused by name. */
+/** Converts BYTES tensors to and from the strings that ONNX Runtime takes in Node. Elements that a string cannot represent are refused. */
 import { InferenceError } from '@millrace/protocol';
 
 const lengthBytes = 4;
-/** A byte order mark is part of the text: nothing may be dropped in silence. */
+/** A byte order mark is part of the text: nothing may be dropped silently. */
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 const wayOut = 'send binary data as a UINT8 tensor, or encoded as text (for instance base64)';
 
@@ -22,7 +22,7 @@ export function textsFrom(data: Uint8Array, count: number, name: string): string
 }
 
 function textFrom(bytes: Uint8Array, index: number, name: string): string {
-  // The native side takes C strings, so it would cut the element off there.
+  // The native side takes C strings, so it would truncate the element there.
   if (bytes.includes(0)) {
     throw new InferenceError('unsupported', `element ${index} of input "${name}" contains a zero byte: ${wayOut}`);
   }
@@ -40,7 +40,7 @@ function wrongLength(name: string, count: number): InferenceError {
   );
 }
 
-/** Whether a text that ONNX Runtime gave may stand for bytes that are not UTF-8: it puts U+FFFD in their place. */
+/** Whether a text of ONNX Runtime may have been bytes that are not UTF-8: it replaces those by U+FFFD. */
 export function mayBeChanged(text: string): boolean {
   return text.includes('\ufffd');
 }

@@ -47,7 +47,7 @@ function specOf(path: string, rest: Partial<LoadSpec> & Pick<LoadSpec, 'outputs'
   };
 }
 
-/** Runs in memory that another caller has used, and says how often memory was asked for: twice when the run was made twice. */
+/** Runs in memory that another caller has used, and returns how often memory was lent: twice when the run was repeated. */
 async function answers(session: Session, inputs: readonly BatchTensor[], outputs: readonly number[]) {
   const { memory, lent } = usedMemory();
   const result = await session.run({ inputs, outputs, memory });
@@ -62,7 +62,7 @@ async function answers(session: Session, inputs: readonly BatchTensor[], outputs
 const x = (...values: number[]): BatchTensor => ({ index: 0, shape: [values.length / 4, 4], data: floats(...values) });
 const wanted = (shape: readonly number[], ...values: number[]) => ({ shape, values });
 
-describe('an output that ONNX Runtime does not write into given memory is answered all the same', () => {
+describe('an output that ONNX Runtime does not write into given memory is answered correctly', () => {
   test('a graph input', async () => {
     const session = await loaded(
       { inputs: [value('x')], outputs: [value('x'), value('doubled')], nodes: [doubled] },
@@ -157,7 +157,7 @@ describe('an output that ONNX Runtime does not write into given memory is answer
 });
 
 describe('an output whose shape is not the declared one has its real shape', () => {
-  /** Each row of four becomes two rows of two, which the file does not tell. */
+  /** Each row of four becomes two rows of two, which the file does not declare. */
   const split: WrittenGraph = {
     inputs: [value('x')],
     outputs: [value('doubled'), value('y', ['rows', 2])],
@@ -176,7 +176,7 @@ describe('an output whose shape is not the declared one has its real shape', () 
   });
 
   test('a shape that only some data changes is found when it comes', async () => {
-    // Two rows of two, unless the data says otherwise; the zeros of the warm-up do not.
+    // Two rows of two, unless the data changes the shape, which the zeros of the warm-up do not.
     const change: TensorSpec = { name: 'change', datatype: 'INT64', shape: [2] };
     const twos = new Uint8Array(BigInt64Array.of(2n, 2n).buffer);
     const session = await loaded(
@@ -212,7 +212,7 @@ describe('an output whose shape is not the declared one has its real shape', () 
   });
 });
 
-test('a request that really fails is run once', async () => {
+test('a request that fails for another reason is run once', async () => {
   const session = await loaded(
     {
       inputs: [value('x'), { name: 'index', datatype: 'INT64', shape: [1] }],

@@ -18,7 +18,7 @@ const spec = (inputs: LoadSpec['inputs']): LoadSpec => ({
 });
 
 describe('a declaration', () => {
-  test('becomes what clients see, with rows where they are asked for', () => {
+  test('becomes the tensors that clients see, with a batch dimension where maxBatchSize is set', () => {
     const inputs = {
       x: { datatype: 'FP32', shape: [-1] },
       y: { datatype: 'BYTES', shape: [1], optional: true },
@@ -34,7 +34,7 @@ describe('a declaration', () => {
     });
   });
 
-  test('says of itself whether it gives several answers, by its form unless it says so', () => {
+  test('is decoupled if it says so, and otherwise by the form of run', () => {
     const generator = async function* () {
       yield {};
     };
@@ -52,18 +52,21 @@ describe('a declaration', () => {
 
   test.each<[Partial<PipelineDefinition>, RegExp]>([
     [{ decoupled: 'yes' as never }, /decoupled is yes; it must be true or false/],
-    [{ decoupled: true, maxBatchSize: 2 }, /answers each request by itself; remove maxBatchSize/],
-    [{ inputs: {} }, /inputs declares none/],
+    [{ decoupled: true, maxBatchSize: 2 }, /runs each request alone; remove maxBatchSize/],
+    [{ inputs: {} }, /inputs is empty; declare at least one tensor/],
     [{ inputs: { x: undefined as never } }, /inputs\.x\.datatype is undefined/],
     [{ outputs: { x: { datatype: 'FP31' as 'FP32', shape: [1] } } }, /outputs\.x\.datatype is "FP31"/],
-    [{ outputs: { x: { datatype: 'FP32', shape: [0] } } }, /outputs\.x\.shape must be a list of sizes from 1/],
+    [
+      { outputs: { x: { datatype: 'FP32', shape: [0] } } },
+      /outputs\.x\.shape must be a list of sizes, each at least 1/,
+    ],
     [{ outputs: { x: { datatype: 'FP32', shape: [] } } }, /outputs\.x\.shape must be/],
     [{ maxBatchSize: -1 }, /maxBatchSize is -1/],
   ])('%j is refused', (definition, message) => {
     expect(() => declarationOf({ run, ...definition } as PipelineDefinition)).toThrow(message);
   });
 
-  test('that changed since it was read is found when the module is loaded', () => {
+  test('that changed since it was read is detected when the module is loaded', () => {
     const inputs = { x: { datatype: 'FP32', shape: [2] } } as const;
     const declaration = declarationOf(definePipeline({ inputs, run }));
     expect(mismatchOf(declaration, spec([{ name: 'x', datatype: 'FP32', shape: [2] }]))).toBeUndefined();

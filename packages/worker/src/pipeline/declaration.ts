@@ -1,27 +1,27 @@
-/** What a pipeline says of itself: its inputs, its outputs, whether its requests share runs. */
+/** What a pipeline declares: its inputs, its outputs, whether its requests share runs. */
 import { isDatatype, type LoadSpec, type TensorSpec } from '@millrace/protocol';
 import type { PipelineDefinition, TensorDeclarations } from './pipeline-api.ts';
 
-/** As the router is told. */
+/** The declaration as the router gets it. */
 export interface PipelineDeclaration {
-  /** Undefined: they stand in the configuration. */
+  /** Undefined: they are in the configuration. */
   readonly inputs: readonly TensorSpec[] | undefined;
   readonly outputs: readonly TensorSpec[] | undefined;
   readonly maxBatchSize: number | undefined;
-  /** It answers a request any number of times. */
+  /** It gives any number of answers to a request. */
   readonly decoupled: boolean;
 }
 
-/** Throws with what is wrong, for TypeScript is checked by nobody on the way here. */
+/** Throws with what is wrong: types are stripped, not checked, when a pipeline is loaded. */
 export function declarationOf(definition: PipelineDefinition): PipelineDeclaration {
   const { inputs, outputs, maxBatchSize, decoupled = isAsyncGenerator(definition.run) } = definition;
   if (typeof decoupled !== 'boolean') throw new Error(`decoupled is ${String(decoupled)}; it must be true or false`);
   if (maxBatchSize !== undefined && !(Number.isInteger(maxBatchSize) && maxBatchSize >= 0)) {
-    throw new Error(`maxBatchSize is ${String(maxBatchSize)}; it must be a whole number from 0`);
+    throw new Error(`maxBatchSize is ${String(maxBatchSize)}; it must be a whole number, at least 0`);
   }
   const isBatched = maxBatchSize !== undefined && maxBatchSize > 0;
   if (isBatched && decoupled) {
-    throw new Error('a decoupled pipeline answers each request by itself; remove maxBatchSize');
+    throw new Error('a decoupled pipeline runs each request alone; remove maxBatchSize');
   }
   return {
     inputs: inputs && specsOf(inputs, 'inputs', isBatched),
@@ -31,7 +31,7 @@ export function declarationOf(definition: PipelineDefinition): PipelineDeclarati
   };
 }
 
-/** What was declared when the model was found must still be what is loaded. Returns what is not, or nothing. */
+/** Compares the loaded module with what was declared when the model was read. Returns the first difference; undefined: none. */
 export function mismatchOf(declaration: PipelineDeclaration, spec: LoadSpec): string | undefined {
   for (const side of ['inputs', 'outputs'] as const) {
     const declared = declaration[side];
@@ -45,7 +45,7 @@ export function mismatchOf(declaration: PipelineDeclaration, spec: LoadSpec): st
     : 'it gives one answer to a request; remove model_transaction_policy { decoupled: true } from its configuration';
 }
 
-/** `async *run`: what it gives are several answers, unless the module says otherwise. */
+/** `async *run` gives several answers, unless the module says otherwise. */
 function isAsyncGenerator(run: unknown): boolean {
   return Object.prototype.toString.call(run) === '[object AsyncGeneratorFunction]';
 }
@@ -64,11 +64,11 @@ function specsOf(declarations: TensorDeclarations, side: string, isBatched: bool
       throw new Error(`${where}.datatype is ${JSON.stringify(datatype)}; write for instance 'FP32' or 'BYTES'`);
     }
     const isShape = Array.isArray(shape) && shape.length > 0 && shape.every(isSize);
-    if (!isShape) throw new Error(`${where}.shape must be a list of sizes from 1, or -1 for a free one`);
+    if (!isShape) throw new Error(`${where}.shape must be a list of sizes, each at least 1, or -1 for a free size`);
     const spec = { name, datatype, shape: isBatched ? [-1, ...shape] : [...shape] };
     return optional === true && side === 'inputs' ? { ...spec, isOptional: true } : spec;
   });
-  if (specs.length === 0) throw new Error(`${side} declares none`);
+  if (specs.length === 0) throw new Error(`${side} is empty; declare at least one tensor`);
   return specs;
 }
 

@@ -16,7 +16,7 @@ async function refusalOf(bytes: Uint8Array): Promise<InferenceError> {
 }
 
 describe('decodeImage', () => {
-  test('gives planes or pixels, from 0 to 1 unless told otherwise', async () => {
+  test('returns planes or pixels, from 0 to 1 by default', async () => {
     const png = await redBlue();
     const planes = await decodeImage(png, {}, '');
     expect(planes).toMatchObject({ datatype: 'FP32', shape: [3, 1, 2] });
@@ -40,7 +40,7 @@ describe('decodeImage', () => {
     for (const value of data) expect(value).toBeGreaterThan(0.95);
   });
 
-  test('a grey picture has one channel or three, as asked, and what is transparent is black', async () => {
+  test('a grey picture has one channel or three, as requested, and transparent pixels are black', async () => {
     const grey = await sharp(Uint8Array.of(0, 128), { raw: { width: 2, height: 1, channels: 1 } })
       .png()
       .toBuffer();
@@ -52,7 +52,7 @@ describe('decodeImage', () => {
     expect([...(await decodeImage(clear, { datatype: 'UINT8' }, '')).data]).toEqual([0, 0, 0]);
   });
 
-  test('contain fills up with black, cover cuts off', async () => {
+  test('contain pads with black, cover crops', async () => {
     const wide = await sharp({ create: { width: 40, height: 10, channels: 3, background: '#fff' } })
       .png()
       .toBuffer();
@@ -64,7 +64,7 @@ describe('decodeImage', () => {
     expect(await sum('contain')).toBeCloseTo(16, 1);
   });
 
-  test('a picture that is broken, cut short, empty or no picture is refused by the name of its input', async () => {
+  test('a file that is broken, truncated, empty or no picture is refused with the name of its input', async () => {
     const jpeg = await sharp({ create: { width: 64, height: 64, channels: 3, background: '#abc' } })
       .jpeg()
       .toBuffer();
@@ -92,11 +92,11 @@ describe('decodeImage', () => {
   });
 
   test.each([
-    [{ width: 0 }, /width must be from 1/],
+    [{ width: 0 }, /width is 0; it must be a whole number, at least 1/],
     [{ channels: 2 as 1 }, /channels must be 1 or 3/],
     [{ datatype: 'UINT8' as const, scale: 2 }, /need the datatype FP32/],
     [{ mean: [1, 2] }, /mean has 2 numbers for 3 channels/],
-  ])('options that make no sense are the pipeline\u2019s mistake: %j', async (options, message) => {
+  ])('invalid options are reported as an error of the pipeline: %j', async (options, message) => {
     await expect(decodeImage(await redBlue(), options, '')).rejects.toThrow(message);
   });
 });

@@ -1,21 +1,21 @@
-/** Pictures as tensors. */
+/** Decodes pictures to tensors. */
 import { InferenceError } from '@millrace/protocol';
 import type { Sharp } from 'sharp';
 import type { DecodeOptions, PipelineTensor } from './pipeline-api.ts';
 
-/** A larger file is refused before it is looked at. */
+/** A larger file is refused before it is read. */
 export const imageBytesMax = 64 * 1024 * 1024;
-/** A picture that would be larger, decoded or resized, is refused before memory is taken for it. */
+/** A picture that would be larger, decoded or resized, is refused before memory is allocated for it. */
 export const imagePixelsMax = 2 ** 26;
 
 const readers = ['Jpeg', 'Png', 'Webp', 'Nsgif', 'Heif', 'Tiff'].map((name) => `VipsForeignLoad${name}`);
 
 let loading: Promise<typeof import('sharp').default> | undefined;
 
-/** Only a pipeline that may have pictures loads the library: it takes 20 ms and as many megabytes. */
+/** Only a pipeline that may get pictures loads the library: it takes 20 ms and 20 MB. */
 export function loadSharp(): Promise<typeof import('sharp').default> {
   loading ??= import('sharp').then(({ default: sharp }) => {
-    // Formats that refer to other files, or are programs, are never read.
+    // Formats that can refer to other files, or contain programs, are never read.
     sharp.block({ operation: ['VipsForeignLoad'] });
     sharp.unblock({ operation: readers });
     sharp.cache(false);
@@ -24,7 +24,7 @@ export function loadSharp(): Promise<typeof import('sharp').default> {
   return loading;
 }
 
-/** `what` names the picture in errors. Rejects with `invalid-request` where the picture is at fault. */
+/** `what` names the picture in errors. Rejects with `invalid-request` where the picture is invalid. */
 export async function decodeImage(
   bytes: Uint8Array,
   options: DecodeOptions,
@@ -32,9 +32,9 @@ export async function decodeImage(
 ): Promise<PipelineTensor<'FP32' | 'UINT8'>> {
   const { layout = 'CHW', channels = 3, datatype = 'FP32' } = options;
   checkOptions(options);
-  if (!(bytes instanceof Uint8Array)) throw new TypeError('a picture must be given as bytes');
+  if (!(bytes instanceof Uint8Array)) throw new TypeError('a picture must be given as bytes (Uint8Array)');
   if (bytes.length > imageBytesMax) {
-    throw refusal(`${what} has ${bytes.length} bytes, more than ${imageBytesMax} (imageBytesMax)`);
+    throw refusal(`${what} has ${bytes.length} bytes, more than ${imageBytesMax} (imageBytesMax); send a smaller file`);
   }
   if (bytes.length === 0) throw refusal(`${what} is empty; send a JPEG, PNG, WebP, GIF, AVIF or TIFF file`);
   const sharp = await loadSharp();
@@ -62,7 +62,8 @@ function checkOptions({ width, height, channels, datatype, scale, mean, std }: D
     ['width', width],
     ['height', height],
   ] as const) {
-    if (size !== undefined && !(Number.isInteger(size) && size >= 1)) throw new RangeError(`${name} must be from 1`);
+    if (size !== undefined && !(Number.isInteger(size) && size >= 1))
+      throw new RangeError(`${name} is ${size}; it must be a whole number, at least 1`);
   }
   if ((width ?? 1) * (height ?? 1) > imagePixelsMax) {
     throw new RangeError(`a picture of ${width} x ${height} would have more than ${imagePixelsMax} pixels`);
@@ -73,7 +74,7 @@ function checkOptions({ width, height, channels, datatype, scale, mean, std }: D
   }
 }
 
-/** Only one size was asked for: the other follows from the picture, and a narrow one may become very long. */
+/** Only one size was given: the other follows from the picture, and a narrow picture may become very long. */
 async function checkOtherSize(image: Sharp, { width, height }: DecodeOptions): Promise<void> {
   const upright = (await image.metadata()).autoOrient;
   const given = width ?? height ?? 1;
@@ -96,11 +97,11 @@ function prepare(image: Sharp, { width, height, fit = 'cover', channels = 3 }: D
           fit,
           background: '#000',
         });
-  // Grey pictures have one channel even in sRGB, unless told otherwise.
+  // Grey pictures keep one channel even in sRGB.
   return channels === 1 ? sized.greyscale().extractChannel(0) : sized.toColourspace('srgb').removeAlpha();
 }
 
-/** Pixels come with their channels together. A grey picture stands for three equal channels. */
+/** Pixels come with their channels interleaved. A grey picture becomes three equal channels. */
 function inLayout<A extends Uint8Array | Float32Array>(
   pixels: Buffer,
   channels: number,
@@ -147,11 +148,11 @@ function perChannel(value: number | readonly number[], channels: number, name: s
   return list;
 }
 
-/** The library's first line says it; the others are its own affairs. */
+/** The first line of the library's message has the reason; the others are internal details. */
 function reasonOf(error: unknown): string {
   const [first = ''] = (error instanceof Error ? error.message : String(error)).split('\n');
   if (/pixel limit/i.test(first)) return `it has more than ${imagePixelsMax} pixels (imagePixelsMax)`;
-  if (/unsupported image format/i.test(first)) return 'it is no JPEG, PNG, WebP, GIF, AVIF or TIFF';
+  if (/unsupported image format/i.test(first)) return 'it is not a JPEG, PNG, WebP, GIF, AVIF or TIFF file';
   return first;
 }
 

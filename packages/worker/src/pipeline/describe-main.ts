@@ -1,4 +1,4 @@
-/** A program that is told the path of a pipeline and says what it declares, as JSON to descriptor 3. */
+/** A program that loads the pipeline at a given path and writes its declaration as JSON to descriptor 3. */
 import { readFileSync, writeSync } from 'node:fs';
 import { confineChild } from '@millrace/shared-memory';
 import { declarationOf } from './declaration.ts';
@@ -17,5 +17,5 @@ try {
   answer = { problem: reasonOf(error, path) };
 }
 writeSync(answerDescriptor, JSON.stringify(answer));
-// A module may have opened things that would keep the process alive.
+// A module may have opened handles that would keep the process alive.
 process.exit(0);

@@ -1,4 +1,4 @@
-/** Files as people send them, well meant or not: what each becomes as pixels, or how it is refused. */
+/** Picture files as callers may send them, valid or hostile: the pixels of each, or how it is refused. */
 import { InferenceError } from '@millrace/protocol';
 import sharp from 'sharp';
 import { describe, expect, test } from 'vitest';
@@ -6,7 +6,7 @@ import { pngFile } from '../testing/png-file.ts';
 import { decodeImage, imagePixelsMax } from './decode-image.ts';
 import type { DecodeOptions } from './pipeline-api.ts';
 
-/** Pixel after pixel: red, green and blue, or grey alone. */
+/** All pixels: red, green and blue, or grey alone. */
 async function pixelsOf(bytes: Uint8Array, options: DecodeOptions = {}): Promise<number[]> {
   return [...(await decodeImage(bytes, { datatype: 'UINT8', layout: 'HWC', ...options }, 'the picture')).data];
 }
@@ -23,15 +23,15 @@ async function refusalOf(bytes: Uint8Array, options: DecodeOptions = {}): Promis
 
 const plain = (width: number, height: number, background: string) =>
   sharp({ create: { width, height, channels: 3, background } });
-/** With enough in it that a part of the file cannot be all of it. */
+/** With enough detail that a truncated file is not complete. */
 const photo = () =>
   sharp(
     Uint8Array.from({ length: 64 * 64 * 3 }, (_, index) => (index * 97) % 251),
     { raw: { width: 64, height: 64, channels: 3 } },
   );
 
-describe('unusual files are read as they are meant', () => {
-  test('one pixel, as it is and enlarged', async () => {
+describe('unusual files are decoded correctly', () => {
+  test('one pixel, unchanged and enlarged', async () => {
     const one = await plain(1, 1, '#102030').png().toBuffer();
     expect(await pixelsOf(one)).toEqual([16, 32, 48]);
     expect(await pixelsOf(one, { width: 2, height: 1 })).toEqual([16, 32, 48, 16, 32, 48]);
@@ -41,17 +41,17 @@ describe('unusual files are read as they are meant', () => {
     ['#ff0000', [232, 0, 0]],
     ['#ffffff', [255, 255, 255]],
     ['#000000', [10, 5, 0]],
-  ])('a JPEG of the four colours of print, %s', async (background, expected) => {
+  ])('a CMYK JPEG, %s', async (background, expected) => {
     const jpeg = await plain(8, 8, background).toColourspace('cmyk').jpeg({ quality: 95 }).toBuffer();
     expect(await sharp(jpeg).metadata()).toMatchObject({ space: 'cmyk', channels: 4 });
     const [red, green, blue] = (await pixelsOf(jpeg)) as [number, number, number];
-    // What ink can show is less than what a screen can; inverted, white would be black.
+    // CMYK has a smaller gamut than a screen; inverted, white would be black.
     for (const [index, value] of [red, green, blue].entries()) {
       expect(Math.abs(value - (expected[index] as number))).toBeLessThan(8);
     }
   });
 
-  /** Pixels of a picture two wide and three high, numbered by tens, as the camera was held. */
+  /** Pixels of a picture two wide and three high, numbered by tens, for each EXIF orientation. */
   test.each([
     [1, [3, 2], [0, 10, 20, 30, 40, 50]],
     [2, [3, 2], [10, 0, 30, 20, 50, 40]],
@@ -61,7 +61,7 @@ describe('unusual files are read as they are meant', () => {
     [6, [2, 3], [40, 20, 0, 50, 30, 10]],
     [7, [2, 3], [50, 30, 10, 40, 20, 0]],
     [8, [2, 3], [10, 30, 50, 0, 20, 40]],
-  ])('the orientation %i that a camera noted', async (orientation, size, expected) => {
+  ])('EXIF orientation %i', async (orientation, size, expected) => {
     const raw = { width: 2, height: 3, channels: 1 } as const;
     const bytes = await sharp(Uint8Array.of(0, 10, 20, 30, 40, 50), { raw })
       .withMetadata({ orientation })
@@ -84,7 +84,7 @@ describe('unusual files are read as they are meant', () => {
   test.each([
     [8, [200, 255, 200, 0, 200, 128]],
     [16, [200, 200, 255, 255, 200, 200, 0, 0, 200, 200, 128, 128]],
-  ] as const)('grey with alpha of %i bits lies on black', async (bitDepth, row) => {
+  ] as const)('grey with alpha of %i bits has a black background', async (bitDepth, row) => {
     const bytes = pngFile({ width: 3, height: 1, colours: 'greyAlpha', bitDepth, rows: [row] });
     const isHalf = (value: number) => value === 100 || value === 101;
     const [opaque, clear, half] = (await greyOf(bytes)) as [number, number, number];
@@ -121,8 +121,8 @@ describe('unusual files are read as they are meant', () => {
 
 const formats = ['jpeg', 'png', 'webp', 'gif', 'tiff', 'avif'] as const;
 
-describe('what is no whole picture is refused by the name of its input', () => {
-  test.each(formats)('a %s cut short, wherever it is cut', async (format) => {
+describe('a file that is no complete picture is refused with the name of its input', () => {
+  test.each(formats)('a %s truncated at any position', async (format) => {
     const bytes = await photo().toFormat(format).toBuffer();
     expect(await pixelsOf(bytes)).toHaveLength(64 * 64 * 3);
     for (const share of [0.05, 0.2, 0.4, 0.6, 0.8]) {
@@ -134,7 +134,9 @@ describe('what is no whole picture is refused by the name of its input', () => {
   test.each(formats)('a %s that begins with other bytes', async (format) => {
     const bytes = Buffer.from(await photo().toFormat(format).toBuffer());
     for (let index = 0; index < 12; index++) bytes[index] = ~(bytes[index] as number);
-    expect(await refusalOf(bytes)).toBe("input 'photo' cannot be decoded: it is no JPEG, PNG, WebP, GIF, AVIF or TIFF");
+    expect(await refusalOf(bytes)).toBe(
+      "input 'photo' cannot be decoded: it is not a JPEG, PNG, WebP, GIF, AVIF or TIFF file",
+    );
   });
 
   const svg = '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"><image href="file:///etc/passwd"/></svg>';
@@ -151,21 +153,21 @@ describe('what is no whole picture is refused by the name of its input', () => {
     ['one byte', '\xff'],
   ])('%s', async (_, text) => {
     const answer = await refusalOf(Buffer.from(text, 'latin1'));
-    expect(answer).toBe("input 'photo' cannot be decoded: it is no JPEG, PNG, WebP, GIF, AVIF or TIFF");
+    expect(answer).toBe("input 'photo' cannot be decoded: it is not a JPEG, PNG, WebP, GIF, AVIF or TIFF file");
   });
 
-  test('nothing at all', async () => {
+  test('an empty file', async () => {
     expect(await refusalOf(new Uint8Array(0))).toBe(
       "input 'photo' is empty; send a JPEG, PNG, WebP, GIF, AVIF or TIFF file",
     );
   });
 });
 
-describe('a small file that claims to be a vast picture is refused by its header', () => {
-  /** Without a row of what it promises: reading on would fail for that. */
+describe('a small file that claims to be a huge picture is refused by its header', () => {
+  /** Without any of the declared rows: decoding would fail because of that. */
   const png = pngFile({ width: 50_000, height: 50_000, colours: 'rgb', bitDepth: 8, rows: [] });
 
-  /** Where the bytes are, changed to these. */
+  /** A copy with the bytes at `offset` after `mark` replaced. */
   function patched(bytes: Buffer, mark: readonly number[], offset: number, values: readonly number[]): Buffer {
     const at = bytes.indexOf(Buffer.from(mark));
     expect(at).toBeGreaterThanOrEqual(0);
@@ -180,7 +182,7 @@ describe('a small file that claims to be a vast picture is refused by its header
     ['JPEG', async () => patched(await photo().jpeg().toBuffer(), [0xff, 0xc0], 5, [0xff, 0xdc, 0xff, 0xdc])],
     // The key frame's start code, then 14 bits of each size.
     ['WebP', async () => patched(await photo().webp().toBuffer(), [0x9d, 0x01, 0x2a], 3, [0xff, 0x3f, 0xff, 0x3f])],
-    // The frame's descriptor: place, then size.
+    // The frame's descriptor: position, then size.
     [
       'GIF',
       async () =>
@@ -197,7 +199,7 @@ describe('a small file that claims to be a vast picture is refused by its header
     );
   });
 
-  test('so is one that would be vast when its one given size is reached', async () => {
+  test('a picture that would become huge by resizing to one given size is refused', async () => {
     const tall = await plain(1, 500, '#fff').png().toBuffer();
     const limit = `more than ${imagePixelsMax} (imagePixelsMax)`;
     expect(await refusalOf(tall, { width: 4000 })).toBe(

@@ -9,7 +9,7 @@ import { messageOf, reasonOf } from './user-error.ts';
 let isHooked = false;
 let revision = 0;
 
-/** Imports the module of a pipeline, anew each time. Rejects with an error that says what to do. */
+/** Imports the module of a pipeline, again on each call. Rejects with an error that says what to do. */
 export async function loadPipelineModule(path: string): Promise<PipelineDefinition> {
   hookOnce();
   revision += 1;
@@ -20,7 +20,7 @@ export async function loadPipelineModule(path: string): Promise<PipelineDefiniti
   if (!isPipeline(module.default)) {
     throw new Error(`${name} has no pipeline as its default export; write: export default definePipeline({ … })`);
   }
-  if (typeof module.default.run !== 'function') throw new Error(`the pipeline in ${name} has no function run`);
+  if (typeof module.default.run !== 'function') throw new Error(`the pipeline in ${name} has no function run; add one`);
   return module.default;
 }
 
@@ -28,11 +28,11 @@ async function imported(href: string, path: string): Promise<{ readonly default?
   try {
     return (await import(href)) as { readonly default?: unknown };
   } catch (error) {
-    // What was thrown by a line of it, and what is wrong with types, has its place already.
-    const isPlaceless = error instanceof SyntaxError && !/:\d+\)$/.test(reasonOf(error, path));
-    const place = isPlaceless ? takeSyntaxErrorPosition(dirname(path)) : undefined;
-    if (place === undefined) throw error;
-    throw new SyntaxError(`${messageOf(error)} (${place})`);
+    // Errors thrown by a line of the module, and errors of type stripping, have a position already.
+    const lacksPosition = error instanceof SyntaxError && !/:\d+\)$/.test(reasonOf(error, path));
+    const position = lacksPosition ? takeSyntaxErrorPosition(dirname(path)) : undefined;
+    if (position === undefined) throw error;
+    throw new SyntaxError(`${messageOf(error)} (${position})`);
   }
 }
 
@@ -41,7 +41,7 @@ type RegisterHooks = (hooks: { resolve: typeof resolve; load: typeof load }) => 
 function hookOnce(): void {
   if (isHooked) return;
   isHooked = true;
-  // In this thread where Node can, otherwise in one of its own.
+  // In this thread where Node supports it, otherwise in the loader thread.
   const { registerHooks } = nodeModule as unknown as { registerHooks?: RegisterHooks };
   if (registerHooks === undefined) nodeModule.register('./module-hooks.js', import.meta.url);
   else registerHooks({ resolve, load });

@@ -1,7 +1,7 @@
 /**
- * How Node loads the modules of a pipeline, on every version that we support: types are stripped in place, so that lines
- * stay where they are; `.js` is a module whatever stands around it; `millrace/pipeline` is ours. What a pipeline imports
- * from its own folder is loaded anew with it.
+ * How Node loads the modules of a pipeline, on every supported version: types are stripped in place, so that line numbers
+ * stay the same; `.js` is always an ES module; `millrace/pipeline` resolves to the server's own module. Modules that a
+ * pipeline imports from its own folder are loaded again with it.
  */
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -9,7 +9,7 @@ import { basename } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type * as amaro from 'amaro';
 
-/** Marks what belongs to a pipeline, with a number for each time that it is loaded. */
+/** The URL parameter that marks modules of a pipeline, with a number for each load. */
 export const revisionParameter = 'millrace';
 
 interface ResolveContext {
@@ -53,13 +53,13 @@ export function load<Next>(
 
 let stripper: typeof amaro | undefined;
 
-/** The library is some megabytes of WebAssembly: loaded by the first file that has types. */
+/** The library is some megabytes of WebAssembly, so it is loaded for the first file that has types. */
 function strip(text: string): string {
   stripper ??= createRequire(import.meta.url)('amaro') as typeof amaro;
   return stripper.transformSync(text, { mode: 'strip-only' }).code;
 }
 
-/** What the library throws is no error, and has its place in fields of its own. */
+/** The library throws objects that are no errors, with the position in fields. */
 function syntaxErrorFrom(thrown: unknown, file: string): SyntaxError {
   const { message = String(thrown), startLine } = (thrown ?? {}) as { message?: string; startLine?: number };
   return new SyntaxError(`${message} (${startLine === undefined ? file : `${file}:${startLine}`})`);

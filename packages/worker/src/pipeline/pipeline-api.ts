@@ -1,6 +1,6 @@
 /**
- * What a pipeline is written with, imported as `millrace/pipeline`: types, so that editors help, and a few small
- * helpers. A worker gives every pipeline this module, whether or not anything is installed beside the model.
+ * The API for pipelines, imported as `millrace/pipeline`: types, for editors, and a few small helpers. A worker provides this
+ * module to every pipeline, whether or not anything is installed beside the model.
  */
 import { type Datatype, type ElementArrays, InferenceError } from '@millrace/protocol';
 
@@ -16,7 +16,7 @@ export interface TensorDeclaration {
 
 export type TensorDeclarations = Readonly<Record<string, TensorDeclaration>>;
 
-/** Elements as a pipeline has them: a typed array; 16-bit floats as bits; BYTES as a list. */
+/** Elements as a pipeline gets them: a typed array; 16-bit floats as bits; BYTES as a list. */
 export type TensorData<T extends Datatype = Datatype> = T extends 'BYTES' ? readonly Uint8Array[] : ElementArrays[T];
 
 export interface PipelineTensor<T extends Datatype = Datatype> {
@@ -25,12 +25,12 @@ export interface PipelineTensor<T extends Datatype = Datatype> {
   readonly data: TensorData<T>;
 }
 
-/** A tensor as a pipeline gives it. Text stands for its UTF-8; a typed array tells its datatype. */
+/** A tensor as a pipeline returns it. Text is encoded as UTF-8; a typed array determines its datatype. */
 export interface GivenTensor {
   readonly data: TensorData | readonly string[];
-  /** A list of one size, unless given; for an output, the declared shape where it has no free size. */
+  /** Default: one dimension; for an output the declared shape, where at most one of its sizes is free. */
   readonly shape?: readonly number[];
-  /** Needed where the data cannot tell: BOOL, FP16 and BF16. */
+  /** Needed where the data does not determine it: BOOL, FP16 and BF16. */
   readonly datatype?: Datatype;
 }
 
@@ -42,33 +42,33 @@ type InputsOf<I extends TensorDeclarations> = {
 
 export interface PipelineRequest<I extends TensorDeclarations = TensorDeclarations> {
   readonly inputs: InputsOf<I>;
-  /** Names of the outputs that somebody wants. */
+  /** Names of the requested outputs. */
   readonly outputs: readonly string[];
 }
 
 export interface ModelCallOptions {
-  /** The version the model prefers, unless given. */
+  /** Default: the version that the model prefers. */
   readonly version?: string;
-  /** All of them, unless given. */
+  /** Default: all. */
   readonly outputs?: readonly string[];
-  /** Never longer than the request itself has. */
+  /** At most the time that the request itself has left. */
   readonly timeoutMs?: number;
   readonly signal?: AbortSignal;
 }
 
 export interface DecodeOptions {
-  /** The picture's own, unless given. */
+  /** Default: the picture's own. */
   readonly width?: number;
   readonly height?: number;
-  /** `cover` cuts off what sticks out, `contain` fills up with black, `fill` stretches; `cover` unless given. */
+  /** `cover` crops, `contain` pads with black, `fill` stretches; default: `cover`. */
   readonly fit?: 'cover' | 'contain' | 'fill';
-  /** Planes one after the other, or the channels of each pixel together; `CHW` unless given. */
+  /** Planes one after the other, or the channels of each pixel interleaved; default: `CHW`. */
   readonly layout?: 'CHW' | 'HWC';
-  /** 1 for grey, 3 for red, green and blue; 3 unless given. */
+  /** 1 for grey, 3 for red, green and blue; default: 3. */
   readonly channels?: 1 | 3;
-  /** `FP32` unless given; as `UINT8` pixels are 0 to 255, and there is no scale, mean or std. */
+  /** Default: `FP32`. As `UINT8` pixels are 0 to 255, and scale, mean and std are not allowed. */
   readonly datatype?: 'FP32' | 'UINT8';
-  /** Elements are (pixel * scale - mean) / std; 1/255, 0 and 1 unless given, means and stds for each channel or for all. */
+  /** Elements are (pixel * scale - mean) / std; defaults: 1/255, 0 and 1. Mean and std are one number for each channel or for all. */
   readonly scale?: number;
   readonly mean?: number | readonly number[];
   readonly std?: number | readonly number[];
@@ -76,8 +76,8 @@ export interface DecodeOptions {
 
 export interface PipelineContext {
   /**
-   * Asks another model, or several at once. The call has the caller, the priority and what is left of the time of the
-   * request. Rejects with an error that has a `code` of docs/reference/errors.md.
+   * Calls another model; several calls may run at once. The call inherits the caller, the priority and the remaining time of
+   * the request. Rejects with an error that has a `code` of docs/reference/errors.md.
    */
   infer(
     model: string,
@@ -98,34 +98,34 @@ export interface PipelineDefinition<
   I extends TensorDeclarations = TensorDeclarations,
   O extends TensorDeclarations = TensorDeclarations,
 > {
-  /** May stand in config.pbtxt instead. */
+  /** May be in config.pbtxt instead. */
   readonly inputs?: I;
   readonly outputs?: O;
   /**
-   * Requests may bring rows along a first dimension that is not declared, and share a run with others; 0, as without it:
-   * each request is a run of its own.
+   * Requests may have rows along a first dimension that is not declared, and share a run with others. 0, the default: each
+   * request is a run of its own.
    */
   readonly maxBatchSize?: number;
   /**
-   * One answer, or with `async *run` any number of them, each sent when it is given. A pipeline of the second kind is
-   * *decoupled*, and only calls that can carry several answers may ask it: `ModelStreamInfer`.
+   * Returns one answer, or with `async *run` yields any number of them, each sent at once. A pipeline of the second kind is
+   * *decoupled*, and can only be called by `ModelStreamInfer`, which can return several answers.
    */
   run(
     request: PipelineRequest<I>,
     context: PipelineContext,
   ): Promise<PipelineAnswer<O>> | PipelineAnswer<O> | AsyncIterable<PipelineAnswer<O>>;
-  /** It answers a request any number of times; needed only where `run` is no `async *` function. */
+  /** It gives any number of answers to a request; needed only where `run` is no `async *` function. */
   readonly decoupled?: boolean;
 }
 
-/** An answer by the names of the outputs. */
+/** An answer: the tensors by the names of the outputs. */
 export type PipelineAnswer<O extends TensorDeclarations = TensorDeclarations> = Readonly<
   Record<keyof O & string, GivenTensor>
 >;
 
 const mark = Symbol.for('millrace.pipeline');
 
-/** Makes a pipeline; to be the default export of its module. */
+/** Defines a pipeline; to be the default export of its module. */
 export function definePipeline<const I extends TensorDeclarations, const O extends TensorDeclarations>(
   definition: PipelineDefinition<I, O>,
 ): PipelineDefinition<I, O> {
@@ -136,7 +136,7 @@ export function isPipeline(value: unknown): value is PipelineDefinition {
   return typeof value === 'object' && value !== null && mark in value;
 }
 
-/** For a request that is wrong: `throw invalid('the picture is too dark')` answers it with `invalid-request`. */
+/** The error for an invalid request: `throw invalid('the picture is too dark')` answers it with `invalid-request`. */
 export function invalid(message: string): Error {
   return new InferenceError('invalid-request', message);
 }

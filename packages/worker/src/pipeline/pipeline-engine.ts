@@ -22,7 +22,7 @@ export const pipelineEngine: Engine = {
     } catch (error) {
       throw new Error(`${title}: ${reasonOf(error, spec.path)}`);
     }
-    // A picture comes in one of these. Loaded now: a worker that is ready opens no files but its model's.
+    // Pictures are inputs of these datatypes. Loaded now, because a worker that is ready opens only its model's files.
     if (spec.inputs.some(({ datatype }) => datatype === 'BYTES' || datatype === 'UINT8')) await loadSharp();
     return new PipelineSession(pipeline, spec);
   },

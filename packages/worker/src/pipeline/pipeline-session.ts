@@ -14,7 +14,7 @@ import type { PipelineContext, PipelineDefinition, PipelineTensor } from './pipe
 import { pipelineTensorFrom, tensorFromGiven } from './pipeline-values.ts';
 import { failureFromUserError } from './user-error.ts';
 
-/** A loaded pipeline; `begin` is for decoupled ones. What it is given and what it gives are copies: user code may keep whatever it saw. */
+/** A loaded pipeline; `begin` is for decoupled ones. Its inputs and answers are copied, because user code may keep references. */
 export class PipelineSession implements Session {
   readonly #pipeline: PipelineDefinition;
   readonly #spec: LoadSpec;
@@ -30,7 +30,7 @@ export class PipelineSession implements Session {
     try {
       const answer: unknown = await this.#start(inputs, wanted, calls);
       if (isAsyncIterable(answer)) {
-        throw new TypeError('run gave several answers; say decoupled: true in the module to send each of them');
+        throw new TypeError('run returned several answers; set decoupled: true in the module to send each of them');
       }
       given = tensorsFrom(answer, wanted);
     } catch (error) {
@@ -55,7 +55,7 @@ export class PipelineSession implements Session {
         }
         return laidOut(given, outputs, memory);
       },
-      // What its `finally` does is its own affair, and its failures are too late for anybody.
+      // Errors of its `finally` blocks are ignored: nobody waits for the run any more.
       end: () => void answers?.return?.().catch(() => {}),
     };
   }
@@ -100,7 +100,7 @@ export class PipelineSession implements Session {
     return {
       model: name,
       version,
-      /** Made when somebody looks: it costs microseconds. */
+      /** Created on first access: it costs microseconds. */
       get signal() {
         if (controller === undefined) {
           const made = new AbortController();
@@ -112,7 +112,7 @@ export class PipelineSession implements Session {
       images: { decode: (bytes, options = {}) => decodeImage(bytes, options, names.get(bytes) ?? 'the picture') },
       infer: (model, inputs, options = {}) => {
         const answer = inferBy(calls, model, inputs, options);
-        // A call that the pipeline does not wait for may fail without anybody's notice.
+        // A call whose promise the pipeline does not await may fail without an unhandled rejection.
         answer.catch(() => {});
         return answer;
       },
@@ -124,7 +124,7 @@ function isAsyncIterable(value: unknown): value is AsyncIterable<unknown> {
   return typeof value === 'object' && value !== null && Symbol.asyncIterator in value;
 }
 
-/** Of a decoupled pipeline; one that gives a single answer without being a generator gives just that one. */
+/** The answers of a decoupled pipeline; where `run` is no generator, its one answer. */
 function answersOf(given: unknown): AsyncIterator<unknown> {
   if (isAsyncIterable(given)) return given[Symbol.asyncIterator]();
   return (async function* () {
@@ -134,7 +134,9 @@ function answersOf(given: unknown): AsyncIterator<unknown> {
 
 function tensorsFrom(answer: unknown, wanted: readonly TensorSpec[]): readonly Tensor[] {
   if (typeof answer !== 'object' || answer === null) {
-    throw new TypeError(`run gave ${String(answer)}; give an object with ${wanted.map(({ name }) => name).join(', ')}`);
+    throw new TypeError(
+      `run returned ${String(answer)}; return an object with ${wanted.map(({ name }) => name).join(', ')}`,
+    );
   }
   return wanted.map((spec) =>
     tensorFromGiven('output', spec.name, (answer as Record<string, unknown>)[spec.name], spec),

@@ -7,7 +7,7 @@ const spec = (datatype: Datatype, ...shape: number[]): TensorSpec => ({ name: 'y
 
 describe('tensorFromGiven', () => {
   test.each((Object.keys(datatypes) as Datatype[]).filter((name) => name !== 'BYTES'))(
-    '%s comes out as it went in',
+    '%s is the same after a round trip',
     (datatype) => {
       const bytes = new Uint8Array(16).map((_, index) => index);
       const count = 16 / (datatypes[datatype].bytes as number);
@@ -42,15 +42,23 @@ describe('tensorFromGiven', () => {
     [{ data: new Float32Array(2), shape: [2] }, spec('FP32', 3), /shape \[2\], but \[3\] is declared/],
     [{ data: 'text' as never }, spec('BYTES', 1), /neither a typed array nor a list of text or bytes/],
     [{ data: new Int32Array(2), datatype: 'FP32' }, spec('FP32', 2), /says FP32, but its data is INT32/],
-    [{ data: new Float32Array(2), shape: [-2, -1] }, spec('FP32', -1, -1), /must be a list of whole numbers from 0/],
-    [{ data: new Float32Array(2), shape: 2 as never }, spec('FP32', -1), /must be a list of whole numbers from 0/],
+    [
+      { data: new Float32Array(2), shape: [-2, -1] },
+      spec('FP32', -1, -1),
+      /must be a list of whole numbers, each at least 0/,
+    ],
+    [
+      { data: new Float32Array(2), shape: 2 as never },
+      spec('FP32', -1),
+      /must be a list of whole numbers, each at least 0/,
+    ],
     [
       { data: new Float32Array(0), shape: [2 ** 53, 0] },
       spec('FP32', -1, -1),
-      /must be a list of whole numbers from 0/,
+      /must be a list of whole numbers, each at least 0/,
     ],
     [{ data: [1] as never }, spec('BYTES', 1), /must be a list of text or bytes/],
-  ])('%j for %j is told', (given, declared, message) => {
+  ])('%j for %j is refused with the reason', (given, declared, message) => {
     expect(() => tensorFromGiven('output', 'y', given as GivenTensor, declared)).toThrow(message);
   });
 });

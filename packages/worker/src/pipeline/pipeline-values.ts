@@ -1,4 +1,4 @@
-/** Between the bytes of tensors and the values that a pipeline has. */
+/** Converts between the bytes of tensors and the values of pipelines. */
 import {
   type Datatype,
   datatypes,
@@ -11,7 +11,7 @@ import {
 } from '@millrace/protocol';
 import type { GivenTensor, PipelineTensor } from './pipeline-api.ts';
 
-/** `data` must be the pipeline's own: it may keep it. */
+/** `data` must not be shared, because the pipeline may keep it. */
 export function pipelineTensorFrom(tensor: Omit<Tensor, 'name'>): PipelineTensor {
   const { datatype, shape, data } = tensor;
   if (datatype === 'BYTES') return { datatype, shape, data: takeBytesElements(data) ?? [] };
@@ -38,7 +38,7 @@ export function tensorFromGiven(what: string, name: string, value: unknown, spec
   const shape = given.shape ?? (spec === undefined ? [count] : shapeFor(spec, count));
   if (shape === undefined) throw new TypeError(`${what} '${name}' needs a shape: several sizes are free`);
   if (!Array.isArray(shape) || !shape.every((size) => Number.isSafeInteger(size) && size >= 0)) {
-    throw new TypeError(`the shape of ${what} '${name}' must be a list of whole numbers from 0`);
+    throw new TypeError(`the shape of ${what} '${name}' must be a list of whole numbers, each at least 0`);
   }
   if (elementCount(shape) !== count) {
     throw new TypeError(`${what} '${name}' has ${count} elements, but its shape is [${shape.join(', ')}]`);
@@ -64,7 +64,7 @@ const datatypeByArray = new Map<string, Datatype>([
   ['Float64Array', 'FP64'],
 ]);
 
-/** A declared datatype counts where the array can hold it but does not tell it. */
+/** A declared datatype applies where the array can hold it but does not determine it. */
 function datatypeOf(data: GivenTensor['data'], declared: Datatype | undefined): Datatype | undefined {
   if (Array.isArray(data)) return 'BYTES';
   const told = ArrayBuffer.isView(data) ? datatypeByArray.get(data.constructor.name) : undefined;
@@ -88,11 +88,12 @@ function bytesOf(
   if (!ArrayBuffer.isView(data)) throw new TypeError(`the data of ${what} '${name}' must be a typed array`);
   const bytes = new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
   const count = bytes.length / datatypes[datatype].bytes;
-  if (!Number.isInteger(count)) throw new TypeError(`the data of ${what} '${name}' does not hold whole ${datatype}`);
+  if (!Number.isInteger(count))
+    throw new TypeError(`the data of ${what} '${name}' is not a whole number of ${datatype} elements`);
   return { bytes, count };
 }
 
-/** The declared shape, its one free size found by the number of elements. */
+/** The declared shape, with its one free size computed from the number of elements. */
 function shapeFor({ shape }: TensorSpec, count: number): readonly number[] | undefined {
   const free = shape.filter((size) => size < 0).length;
   if (free > 1) return undefined;

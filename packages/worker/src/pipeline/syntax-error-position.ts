@@ -1,13 +1,13 @@
-/** Where a module of JavaScript cannot be parsed: Node keeps that to itself unless the error ends the process. */
+/** Finds the position of a syntax error in JavaScript: Node reports it only when the error ends the process. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { basename, join } from 'node:path';
 import type * as amaro from 'amaro';
 
-/** Files that are looked at; a pipeline has a few. */
+/** The most files that are parsed; a pipeline has a few. */
 const filesMax = 100;
 
-/** `more.js:3`, for the first file in the folder, or below it, that is no JavaScript. */
+/** `more.js:3`, for the first file in the folder, or below it, with a syntax error. */
 export function takeSyntaxErrorPosition(folder: string): string | undefined {
   const { transformSync } = createRequire(import.meta.url)('amaro') as typeof amaro;
   for (const path of scriptsIn(folder).slice(0, filesMax)) {

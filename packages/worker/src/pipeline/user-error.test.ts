@@ -10,7 +10,7 @@ function thrownAt(...frames: readonly string[]): Error {
   return error;
 }
 
-test('the innermost place in the pipeline\u2019s own files is told', () => {
+test('the message has the innermost position in the pipeline\u2019s own files', () => {
   const error = thrownAt(
     'decode (file:///usr/lib/library.js:1:2)',
     'framed (file:///models/my%20flow/1/lib/ink.ts?millrace=3:44:7)',
@@ -22,7 +22,7 @@ test('the innermost place in the pipeline\u2019s own files is told', () => {
   });
 });
 
-test('without a place there, and for what is no error, the message stands alone', () => {
+test('without such a position, and for values that are no errors, there is only the message', () => {
   expect(failureFromUserError(thrownAt('native'), path).message).toBe('it broke');
   expect(failureFromUserError('just text', path)).toMatchObject({ code: 'inference-failed', message: 'just text' });
   expect(failureFromUserError(undefined, path).message).toBe('undefined');
@@ -43,26 +43,26 @@ test.each([
 
 test.each([
   ['has no text', Object.create(null)],
-  ['throws when it is shown', { toString: () => mustFail() }],
+  ['throws when it is converted to text', { toString: () => mustFail() }],
   ['hides its message', Object.defineProperty(new Error('x'), 'message', { get: () => mustFail() })],
-  ['is not what it seems', new Proxy({}, { getPrototypeOf: () => mustFail(), get: () => mustFail() })],
-])('what %s is answered for all the same', (_, thrown) => {
+  ['is a hostile proxy', new Proxy({}, { getPrototypeOf: () => mustFail(), get: () => mustFail() })],
+])('a thrown value that %s still gets an answer', (_, thrown) => {
   expect(failureFromUserError(thrown, path)).toMatchObject({
     code: 'inference-failed',
-    message: 'it threw something that cannot be shown; throw an Error',
+    message: 'it threw a value that cannot be converted to text; throw an Error',
   });
 });
 
-test('a code that is none and a stack that is none are not believed', () => {
+test('an invalid code and an invalid stack are ignored', () => {
   const forged = Object.assign(new InferenceError('invalid-request', 'x'), { code: 'nonsense', stack: 7 });
   expect(failureFromUserError(forged, path)).toMatchObject({ code: 'inference-failed', message: 'x' });
 });
 
-test('a long message is cut off', () => {
+test('a long message is truncated', () => {
   const { message } = failureFromUserError(new Error('x'.repeat(1e6)), '/elsewhere/pipeline.ts');
   expect(message).toBe(`${'x'.repeat(reasonCharactersMax)}…`);
 });
 
 function mustFail(): never {
-  throw new Error('do not look');
+  throw new Error('do not read this');
 }

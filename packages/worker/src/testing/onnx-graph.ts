@@ -20,7 +20,7 @@ export const onnxElementTypes: Readonly<Record<Datatype, number>> = {
   BF16: 16,
 };
 
-/** A dimension that is a string is free and has that name. */
+/** A dimension that is a string is free, with that name. */
 export interface OnnxValue {
   readonly name: string;
   readonly datatype: Datatype;
@@ -31,9 +31,9 @@ export interface OnnxNode {
   readonly operator: string;
   readonly inputs: readonly string[];
   readonly outputs: readonly string[];
-  /** Of the standard operators unless given. */
+  /** Default: the standard operators. */
   readonly domain?: string;
-  /** Attributes that are an integer, integers or a graph: all that these models need. */
+  /** Integers, lists of integers and graphs: all kinds that these models need. */
   readonly attributes?: Readonly<Record<string, number | readonly number[] | WrittenGraph>>;
 }
 
@@ -43,7 +43,7 @@ interface OnnxTensor {
   readonly shape: readonly number[];
 }
 
-/** With its data in the model, or in a file beside it; strings as texts. */
+/** With its data in the model, or in an external file; strings as texts. */
 export type OnnxConstant = OnnxTensor &
   (
     | { readonly data: Uint8Array }
@@ -58,7 +58,7 @@ export interface WrittenGraph {
   readonly mapOutputs?: readonly string[];
   readonly nodes: readonly OnnxNode[];
   readonly constants?: readonly OnnxConstant[];
-  /** Version of the standard operators; 17 unless given. */
+  /** Version of the standard operators; default: 17. */
   readonly operatorSet?: number;
 }
 

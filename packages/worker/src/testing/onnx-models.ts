@@ -30,7 +30,7 @@ export function arithmeticModel(columns: number): Uint8Array {
   });
 }
 
-/** `output` is `input` twice, side by side. */
+/** `output` is `input` concatenated with itself. */
 export function doublingModel(columns: number): Uint8Array {
   return onnxModelFrom({
     inputs: [{ name: 'input', datatype: 'FP32', shape: ['batch', columns] }],
@@ -51,7 +51,7 @@ export function passingModel(columns: number): Uint8Array {
   });
 }
 
-/** Where `flags` is not zero, gives its positions: an output whose size only the run knows. */
+/** Returns the positions where `flags` is not zero: an output whose size is known only after the run. */
 export function positionsModel(): Uint8Array {
   return onnxModelFrom({
     inputs: [{ name: 'flags', datatype: 'FP32', shape: ['length'] }],
@@ -60,7 +60,7 @@ export function positionsModel(): Uint8Array {
   });
 }
 
-/** Takes `items[index]`; an index outside fails in the middle of a run, as models do. */
+/** Returns `items[index]`; an index out of range fails in the middle of a run. */
 export function gatherModel(): Uint8Array {
   return onnxModelFrom({
     inputs: [
@@ -101,7 +101,7 @@ export function countingModel(): Uint8Array {
   });
 }
 
-/** `output = left OPERATOR right` on rows of two FP32 numbers: versions of one model that can be told apart. */
+/** `output = left OPERATOR right` on rows of two FP32 numbers: versions of one model with different answers. */
 export function binaryModel(operator: 'Add' | 'Sub' | 'Mul'): Uint8Array {
   const value = (name: string) => ({ name, datatype: 'FP32' as const, shape: ['batch', 2] });
   return onnxModelFrom({

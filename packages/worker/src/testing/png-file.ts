@@ -1,4 +1,4 @@
-/** PNG files by hand, for what no encoder would write: every colour type and depth, and headers that lie. */
+/** Writes PNG files that encoders would not: every colour type and depth, and headers with wrong sizes. */
 import { crc32, deflateSync } from 'node:zlib';
 
 export const pngColours = { grey: 0, rgb: 2, palette: 3, greyAlpha: 4, rgbAlpha: 6 } as const;
@@ -8,7 +8,7 @@ export interface PngFile {
   readonly height: number;
   readonly colours: keyof typeof pngColours;
   readonly bitDepth: 1 | 2 | 4 | 8 | 16;
-  /** The bytes of each row, packed as the format has them; 16-bit samples with the high byte first. */
+  /** The bytes of each row, packed as in the format; 16-bit samples with the high byte first. */
   readonly rows: readonly (readonly number[])[];
   /** Red, green and blue of each entry. */
   readonly palette?: readonly number[];

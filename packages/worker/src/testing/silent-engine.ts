@@ -1,8 +1,8 @@
 import type { Engine } from '../engine.ts';
 
 /**
- * An engine that has an output of its first input's size written in place, or not: zeros come out as whatever lay in the memory. What an
- * engine must never do, for tests of what becomes of it.
+ * A faulty engine for tests: its output has the size of its first input and is to be written in place, but zeros are not written, so that
+ * the earlier content of the memory would be returned.
  */
 export const silentEngine: Engine = {
   name: 'onnxruntime',

@@ -2,10 +2,10 @@ import { HeapRegion } from '@millrace/protocol';
 import { GuardedOutputMemory } from '../guarded-output-memory.ts';
 import { randomBitsFrom } from '../random-bits.ts';
 
-/** What another caller left in the memory that a run is lent. */
+/** The content that another caller left in the memory that is lent to a run. */
 export const usedByte = 0xab;
 
-/** Lends memory as a busy server does: another caller's bytes are still in it. Remembers what it lent. */
+/** Lends memory as a busy server does: it still has another caller's bytes. Records what it lent. */
 export function usedMemory(seed = 1): { readonly memory: GuardedOutputMemory; readonly lent: readonly HeapRegion[] } {
   const lent: HeapRegion[] = [];
   const lend = (bytes: number): HeapRegion => {

@@ -25,7 +25,7 @@ const spec: LoadSpec = {
   path: '',
   inputs: [
     { name: 'x', datatype: 'FP32', shape: [-1, 2] },
-    { name: 'words', datatype: 'BYTES', shape: [-1, 1] },
+    { name: 'texts', datatype: 'BYTES', shape: [-1, 1] },
     { name: 'ids', datatype: 'INT64', shape: [-1, 3] },
   ],
   outputs: [{ name: 'y', datatype: 'FP32', shape: [-1, 2] }],
@@ -34,7 +34,7 @@ const spec: LoadSpec = {
   isSpinning: false,
 };
 
-/** A session that keeps what it was given and fails when told to. */
+/** A session that records its requests and can fail on request. */
 function keeper({ failure, writes = true }: { readonly failure?: string; readonly writes?: boolean } = {}): {
   readonly session: Session;
   readonly runs: RunRequest[];
@@ -61,7 +61,7 @@ const sample = (inputs: WarmupSample['inputs'], rest: Partial<WarmupSample> = {}
   ...rest,
 });
 
-test('each sample is run as often as it says, with every row the same', async () => {
+test('each sample is run as often as configured, with equal rows', async () => {
   const { session, runs } = keeper();
   const file = write('x.bin', new Uint8Array(Float32Array.of(1.5, 2).buffer));
   const inputs = [
@@ -74,9 +74,9 @@ test('each sample is run as often as it says, with every row the same', async ()
     ...new Array(3).fill([2, 2, 2]),
     [1, 1, 1],
   ]);
-  const [x, words, ids] = runs[0]?.inputs ?? [];
+  const [x, texts, ids] = runs[0]?.inputs ?? [];
   expect([...elementsOf({ datatype: 'FP32', data: x?.data as Uint8Array })]).toEqual([1.5, 2, 1.5, 2]);
-  expect(words?.data).toEqual(encodeBytesElements(['', '']));
+  expect(texts?.data).toEqual(encodeBytesElements(['', '']));
   expect(ids?.data).toEqual(new Uint8Array(2 * 3 * 8));
 });
 
@@ -92,7 +92,7 @@ test('values are repeated for every row, in the datatype of the input', async ()
   expect([...elementsOf({ datatype: 'INT64', data: ids?.data as Uint8Array })]).toEqual([7n, 8n, 9n, 7n, 8n, 9n]);
 });
 
-test('random values are the same on every load, and such as any model takes', async () => {
+test('random values are the same on every load, and in a range that any model takes', async () => {
   const inputs = spec.inputs.map((input, index) => ({
     index,
     shape: input.shape.slice(1),
@@ -121,7 +121,7 @@ test('a sample that fails is named, with the reason', async () => {
 });
 
 test.each([
-  ['that is gone', 'gone.bin', undefined, /ENOENT/],
+  ['that does not exist', 'gone.bin', undefined, /ENOENT/],
   ['of another size', 'short.bin', new Uint8Array(3), /has 3 bytes, but the input takes 8/],
 ])('a file %s fails the load', async (_title, name, content, message) => {
   const path = content === undefined ? join(folder, name) : write(name, content);
@@ -129,7 +129,7 @@ test.each([
   await expect(runWarmUp(keeper().session, { ...spec, warmup: [sample(inputs)] })).rejects.toThrow(message);
 });
 
-test('a real model that cannot run its sample refuses to, in the engine\u2019s words', async () => {
+test('a real model that cannot run its sample fails the load with the engine\u2019s message', async () => {
   const gather: LoadSpec = {
     ...spec,
     path: write('gather.onnx', gatherModel()),

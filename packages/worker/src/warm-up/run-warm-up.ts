@@ -4,8 +4,8 @@ import { sampleTensors } from './sample-tensors.ts';
 import { warmUpMemory } from './warm-up-memory.ts';
 
 /**
- * Runs the samples of a model, one after the other, so that whatever an engine does at a first run of a shape is done
- * before the first caller comes. Rejects with the name of the sample that failed and why.
+ * Runs the warm-up samples of a model, one after the other, so that the one-time work of an engine for a shape is done
+ * before the first request. Rejects with the name of the sample that failed and the reason.
  */
 export async function runWarmUp(session: Session, spec: LoadSpec): Promise<void> {
   const outputs = spec.outputs.map((_, index) => index);

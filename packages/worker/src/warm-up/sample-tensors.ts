@@ -1,4 +1,4 @@
-/** Makes the inputs of a warm-up sample from its recipe. */
+/** Makes the inputs of a warm-up sample from its specification. */
 import { readFile } from 'node:fs/promises';
 import {
   type BatchTensor,
@@ -14,7 +14,7 @@ import {
 } from '@millrace/protocol';
 import { randomBitsFrom } from '../random-bits.ts';
 
-/** Rejects with what is wrong with a file. */
+/** Rejects when a file of the sample does not fit, with the reason. */
 export async function sampleTensors(sample: WarmupSample, spec: LoadSpec): Promise<readonly BatchTensor[]> {
   const tensors: BatchTensor[] = [];
   for (const input of sample.inputs) {
@@ -71,7 +71,7 @@ function rowOf(datatype: TensorSpec['datatype'], values: readonly number[]): Uin
   return data;
 }
 
-/** Values that any model takes: numbers in [0, 1), whole ones 0 or 1, texts of a few letters. */
+/** Values that any model takes: numbers in [0, 1), integers 0 or 1, texts of a few letters. */
 function randomRow(datatype: TensorSpec['datatype'], count: number, seed: number): Uint8Array {
   const random = randomFrom(seed);
   if (datatype === 'BYTES') {
@@ -93,7 +93,7 @@ function randomRow(datatype: TensorSpec['datatype'], count: number, seed: number
 const fp16One = 0x3c00;
 const bf16One = 0x3f80;
 
-/** Seeded: a load that fails by its warm-up fails again. */
+/** Seeded, so that a load that fails in its warm-up fails again. */
 function randomFrom(seed: number): () => number {
   const bits = randomBitsFrom(seed);
   return () => (bits() >>> 0) / 2 ** 32;

@@ -4,13 +4,16 @@ import { finish } from '../sliced-work/copy-slices.ts';
 import { copySliceBytesMax } from '../sliced-work/sliced-work.ts';
 import { copyCornerSlices, fillSlices } from './copy-corner.ts';
 
-/** Each element is its place, so that wherever it turns up it can be told where it came from. */
+/** Each element is its own position, so that a copied element shows where it came from. */
 function numbered(shape: readonly number[]): Uint16Array {
-  return Uint16Array.from({ length: shape.reduce((product, size) => product * size, 1) }, (_, place) => place + 1);
+  return Uint16Array.from(
+    { length: shape.reduce((product, size) => product * size, 1) },
+    (_, position) => position + 1,
+  );
 }
 
-function placeOf(index: readonly number[], shape: readonly number[]): number {
-  return index.reduce((place, at, axis) => place * (shape[axis] as number) + at, 0);
+function positionOf(index: readonly number[], shape: readonly number[]): number {
+  return index.reduce((position, at, axis) => position * (shape[axis] as number) + at, 0);
 }
 
 function* indicesOf(shape: readonly number[]): Generator<readonly number[]> {
@@ -19,7 +22,7 @@ function* indicesOf(shape: readonly number[]): Generator<readonly number[]> {
   else for (let at = 0; at < size; at++) for (const index of indicesOf(rest)) yield [at, ...index];
 }
 
-test('what lies in both blocks is copied to its own place, and nothing else is touched', () => {
+test('elements inside both blocks are copied to the same index, and nothing else is written', () => {
   const sizes = fc.array(fc.tuple(fc.nat(4), fc.nat(4)), { minLength: 1, maxLength: 4 });
   fc.assert(
     fc.property(sizes, (pairs) => {
@@ -34,14 +37,14 @@ test('what lies in both blocks is copied to its own place, and nothing else is t
       finish(copyCornerSlices(block(source, from), block(target, to), 2));
       for (const index of indicesOf(to)) {
         const isInside = index.every((at, axis) => at < (from[axis] as number));
-        expect(target[placeOf(index, to)]).toBe(isInside ? source[placeOf(index, from)] : 9999);
+        expect(target[positionOf(index, to)]).toBe(isInside ? source[positionOf(index, from)] : 9999);
       }
     }),
     { seed: 39, numRuns: 300 },
   );
 });
 
-test('an element is written over and over, whatever its bytes', () => {
+test('a fill repeats an element of any bytes', () => {
   for (const element of [
     [0, 0],
     [1, 0],
@@ -69,7 +72,7 @@ test('large blocks are copied in slices, in long runs and in short ones', () => 
   const target = { bytes: new Uint8Array(3 * copySliceBytesMax + 1), shape: [1, 3 * copySliceBytesMax + 1] };
   expect(turnsOf(copyCornerSlices(one, target, 1))).toBeGreaterThanOrEqual(3);
   expect(target.bytes.lastIndexOf(6)).toBe(3 * copySliceBytesMax - 1);
-  // So many runs of one byte take as long as far more bytes in one.
+  // Many runs of one byte take as long as one run of far more bytes.
   const thin = { bytes: new Uint8Array(50_000).fill(7), shape: [50_000, 1] };
   const padded = { bytes: new Uint8Array(100_000), shape: [50_000, 2] };
   expect(turnsOf(copyCornerSlices(thin, padded, 1))).toBeGreaterThanOrEqual(6);

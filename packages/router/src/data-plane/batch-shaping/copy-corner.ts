@@ -1,20 +1,20 @@
 import { copySliceBytesMax } from '../sliced-work/sliced-work.ts';
 
-/** Copies the corner that two blocks of elements have in common: into a larger one to pad, into a smaller one to cut. */
+/** A tensor's elements with their shape: copied into a larger block to pad, or into a smaller one to cut. */
 export interface Block {
   readonly bytes: Uint8Array;
   readonly shape: readonly number[];
 }
 
-/** What it costs to begin a run, in bytes that could be copied instead. */
+/** The cost of starting a run, in bytes that could be copied in the same time. */
 const runCostBytes = 512;
 
-/** Both blocks have the same number of axes; what is copied is, on each axis, as long as the shorter of the two. */
+/** Copies the corner that two blocks have in common: on each axis as long as the shorter of the two. Both have the same number of axes. */
 export function* copyCornerSlices(source: Block, target: Block, elementBytes: number): Generator<void, void> {
   const axes = source.shape.length;
   const extent = source.shape.map((size, axis) => Math.min(size, target.shape[axis] as number));
   if (extent.includes(0)) return;
-  // Axes at the end on which nothing is left out lie side by side in both, and so does the one before them.
+  // The last axes that are copied whole are contiguous in both blocks, and so is the one before them.
   let runAxis = axes - 1;
   let runBytes = elementBytes;
   while (runAxis > 0 && source.shape[runAxis] === target.shape[runAxis]) {
@@ -25,7 +25,7 @@ export function* copyCornerSlices(source: Block, target: Block, elementBytes: nu
   const sourceSteps = stepsOf(source.shape, elementBytes);
   const targetSteps = stepsOf(target.shape, elementBytes);
   const at = new Array<number>(Math.max(0, runAxis)).fill(0);
-  let room = copySliceBytesMax;
+  let sliceBytesLeft = copySliceBytesMax;
   for (;;) {
     let from = 0;
     let to = 0;
@@ -34,16 +34,16 @@ export function* copyCornerSlices(source: Block, target: Block, elementBytes: nu
       to += (at[axis] as number) * (targetSteps[axis] as number);
     }
     for (let done = 0; done < runBytes; ) {
-      const bytes = Math.min(runBytes - done, room);
+      const bytes = Math.min(runBytes - done, sliceBytesLeft);
       target.bytes.set(source.bytes.subarray(from + done, from + done + bytes), to + done);
       done += bytes;
-      room -= bytes;
-      if (room > 0) continue;
-      room = copySliceBytesMax;
+      sliceBytesLeft -= bytes;
+      if (sliceBytesLeft > 0) continue;
+      sliceBytesLeft = copySliceBytesMax;
       yield;
     }
-    // A short run costs as much as many bytes.
-    room = Math.max(1, room - runCostBytes);
+    // A short run costs as much as copying many bytes.
+    sliceBytesLeft = Math.max(1, sliceBytesLeft - runCostBytes);
     let axis = at.length - 1;
     while (axis >= 0 && (at[axis] as number) + 1 === extent[axis]) {
       at[axis] = 0;
@@ -54,7 +54,7 @@ export function* copyCornerSlices(source: Block, target: Block, elementBytes: nu
   }
 }
 
-/** Bytes from one index of an axis to the next. */
+/** Strides: bytes from one index of an axis to the next. */
 function stepsOf(shape: readonly number[], elementBytes: number): readonly number[] {
   const steps = new Array<number>(shape.length);
   let step = elementBytes;
@@ -65,10 +65,10 @@ function stepsOf(shape: readonly number[], elementBytes: number): readonly numbe
   return steps;
 }
 
-/** Writes one element over and over. */
+/** Fills the target with one element. */
 export function* fillSlices(target: Uint8Array, element: Uint8Array): Generator<void, void> {
   const isUniform = element.every((byte) => byte === element[0]);
-  // A whole number of elements, for the next slice goes on where this one ends.
+  // A whole number of elements, because the next slice begins where this one ends.
   const sliceBytes = Math.max(1, Math.floor(copySliceBytesMax / element.length)) * element.length;
   for (let from = 0; from < target.length; from += sliceBytes) {
     const part = target.subarray(from, from + sliceBytes);

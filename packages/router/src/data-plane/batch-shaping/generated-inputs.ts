@@ -1,4 +1,4 @@
-/** The inputs that tell a model how the requests of a batch differ, under Triton's names. */
+/** Generates the inputs that describe the shapes of a batch's requests to the model, under Triton's names. */
 import { elementCount, elementsOf, type Tensor } from '@millrace/protocol';
 import type { GeneratedInput } from '../../model/batch-shaping.ts';
 import type { BatchPart } from '../batch-layout.ts';
@@ -23,7 +23,7 @@ export function generatedTensor(
     case 'BATCH_ACCUMULATED_ELEMENT_COUNT_WITH_ZERO':
       return listOf(datatype, accumulated(shapes));
     case 'BATCH_MAX_ELEMENT_COUNT_AS_SHAPE':
-      // Its length is the message; what is in it means nothing.
+      // Only its length carries information; the content is ignored.
       return zerosOf(datatype, Math.max(...shapes.map(elementCount)));
     case 'BATCH_ITEM_SHAPE':
     case 'BATCH_ITEM_SHAPE_FLATTEN': {
@@ -35,7 +35,7 @@ export function generatedTensor(
   }
 }
 
-/** From 0, and then after each request. */
+/** The running total: 0, and then the value after each request. */
 function accumulated(shapes: readonly (readonly number[])[]): readonly number[] {
   const counts = [0];
   for (const shape of shapes) counts.push((counts.at(-1) as number) + elementCount(shape));

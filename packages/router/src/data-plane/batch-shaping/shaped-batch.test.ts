@@ -38,7 +38,7 @@ function request(model: ServedModel, ...rows: readonly (readonly number[])[]): V
 
 const int32 = ({ data }: { readonly data: Uint8Array }) => [...elementsOf({ datatype: 'INT32', data })];
 
-/** The answer of a model that gives each input back. */
+/** The answer of a model that returns each input. */
 function echoOf(model: ServedModel, inputs: readonly BatchTensor[], requests: readonly ValidInferRequest[]) {
   const outputs = inputs.slice(0, 1);
   const answer = { kind: 'answered' as const, batch: 1, outputs, region: dirty(0), runMicros: 1 };
@@ -70,14 +70,14 @@ describe('padded inputs', () => {
     ]);
   });
 
-  test('of equal length are laid side by side as ever, and the answer is not copied', () => {
+  test('of equal length are laid out without padding, and the answer is not copied', () => {
     const requests = [request(model, [1, 2]), request(model, [3, 4])];
     const { inputs } = layOutBatch(model, requests, dirty);
     expect(int32(inputs[0] as BatchTensor)).toEqual([1, 2, 3, 4]);
     expect(echoOf(model, inputs, requests)[1]).toEqual({ shape: [1, 2], values: [3, 4] });
   });
 
-  test('share a batch only where the longer is not far longer', () => {
+  test('share a batch only where their lengths are within the ratio', () => {
     const groupOf = (length: number) => request(model, new Array<number>(length).fill(0)).group;
     expect(groupOf(4)).toBe(groupOf(7));
     expect(groupOf(4)).not.toBe(groupOf(8));
@@ -93,7 +93,7 @@ describe('padded inputs', () => {
 describe('ragged inputs', () => {
   const model = modelWith({ inputs: [{ kind: 'ragged' }], outputs: [{ kind: 'scattered', input: 0 }] });
 
-  test('are one list of all elements, and a scattered output is shared out by the shapes of the input', () => {
+  test('are one list of all elements, and a scattered output is split by the shapes of the input', () => {
     const requests = [request(model, [1, 2, 3]), request(model, [4]), request(model, [5, 6], [7, 8])];
     expect(new Set(requests.map(({ group }) => group)).size).toBe(1);
     const { inputs } = layOutBatch(model, requests, dirty);
@@ -106,7 +106,7 @@ describe('ragged inputs', () => {
     ]);
   });
 
-  test('a scattered output of another length fails with what to correct', () => {
+  test('a scattered output of another length fails with an error that says what to correct', () => {
     const requests = [request(model, [1, 2])];
     const output = { index: 0, shape: [3], data: new Uint8Array(12) };
     expect(() => echoOf(model, [output], requests)).toThrow('for a batch of 2 elements; correct batch_output');
@@ -119,7 +119,7 @@ describe('ragged inputs', () => {
     ['BATCH_MAX_ELEMENT_COUNT_AS_SHAPE', [4], [0, 0, 0, 0]],
     ['BATCH_ITEM_SHAPE', [3, 1], [3, 2, 2]],
     ['BATCH_ITEM_SHAPE_FLATTEN', [3], [3, 2, 2]],
-  ])('%s tells the shapes of the batch', (kind, shape, values) => {
+  ])('%s describes the shapes of the batch', (kind, shape, values) => {
     const generating = modelWith({ inputs: [{ kind: 'ragged' }], generated: [{ kind, datatype: 'INT32', source: 0 }] });
     const requests = [request(generating, [1, 2, 3]), request(generating, [4, 5], [6, 7])];
     const tensor = layOutBatch(generating, requests, dirty).inputs[1] as BatchTensor;
@@ -127,7 +127,7 @@ describe('ragged inputs', () => {
     expect(int32(tensor)).toEqual(values);
   });
 
-  test('what is generated has the datatype that the model takes', () => {
+  test('a generated input has the datatype that the model takes', () => {
     const valuesAs = (datatype: 'INT64' | 'FP32') => {
       const generated = [{ kind: 'BATCH_ELEMENT_COUNT' as const, datatype, source: 0 }];
       const generating = modelWith({ inputs: [{ kind: 'ragged' }], generated });

@@ -1,4 +1,4 @@
-/** Lays out a batch of unequal requests, and cuts its answer: the slower sisters of batch-layout.ts. */
+/** Lays out a batch of requests of unequal shapes, and splits its answer: the slower counterpart of batch-layout.ts. */
 import {
   type AnsweredMessage,
   alignedToCacheLine,
@@ -26,7 +26,7 @@ interface Planned {
   write(target: Uint8Array): Generator<void, void>;
 }
 
-/** Inputs in memory the worker reads; padding is written where rows are shorter than the longest. */
+/** Writes the inputs into memory that the worker reads, and padding where rows are shorter than the longest. */
 export function layOutShapedInputs(
   requests: readonly BatchPart[],
   shaping: BatchShaping,
@@ -120,13 +120,13 @@ export class ShapedAnswer {
   readonly #model: ServedModel;
   readonly #shaping: BatchShaping;
   readonly #rows: number;
-  /** By the row at which each begins. */
+  /** By the first row of each. */
   readonly #requests = new Map<number, BatchPart>();
   readonly #outputs: (BatchTensor | undefined)[] = [];
-  /** Of each scattered output, where the elements of each request begin, by its first row. */
+  /** For each scattered output: the offset of each request's elements, by the request's first row. */
   readonly #offsets = new Map<number, ReadonlyMap<number, number>>();
 
-  /** Throws `inference-failed` when the answer is not what the configuration says it is. */
+  /** Throws `inference-failed` when the answer does not have the shapes that the configuration declares. */
   constructor(
     model: ServedModel,
     shaping: BatchShaping,
@@ -151,7 +151,7 @@ export class ShapedAnswer {
     return wanted.map((index) => {
       const { name, datatype } = this.#model.view.outputs[index] as TensorSpec;
       const output = this.#outputs[index];
-      if (output === undefined) throw new Error(`the worker answered without output '${name}', which was asked for`);
+      if (output === undefined) throw new Error(`the worker's answer lacks the requested output '${name}'`);
       const shaping = this.#shaping.outputs[index];
       if (shaping?.kind === 'scattered') return { name, datatype, ...this.#scattered(output, shaping.input, begin) };
       const whole = this.#rowsOf(output, datatype, begin, end);
@@ -193,7 +193,7 @@ export class ShapedAnswer {
     return { shape, data: data.subarray(from, from + elementCount(shape) * elementBytes) };
   }
 
-  /** Free sizes of the output are those of the input in the same place. */
+  /** Each free size of the output equals the input's size on the same axis. */
   #scatteredShape(output: number, input: number, request: BatchPart): readonly number[] {
     const spec = this.#model.view.outputs[output] as TensorSpec;
     const source = (request.inputs[input] as Tensor).shape;

@@ -1,7 +1,7 @@
 /**
- * A runner with a cache in front: a result that is kept is given out at once, and of identical requests that come while
- * one of them is on its way only that one is run. Requests of sequences pass by, for their results depend on more than
- * what they bring.
+ * A runner with a result cache: a cached result is returned at once, and requests that are identical to one in flight wait
+ * for its result instead of running. Requests of sequences bypass the cache, because their results also depend on the
+ * sequence's state.
  */
 import { type FailedFlight, type Flights, isFailureOfRequest } from '@millrace/core';
 import { Cancellation, type CancelReason, type CancelSignal, InferenceError } from '@millrace/protocol';
@@ -21,14 +21,14 @@ import type { ResultCache } from './result-cache.ts';
 export interface CachingRunnerParts {
   readonly model: ServedModel;
   readonly choice: CacheChoice;
-  /** What runs a request whose result is not known. */
+  /** Runs a request whose result is not cached. */
   readonly inner: Runner;
   readonly cache: ResultCache;
-  /** Shared by the models of a server: their followers are bounded together. */
+  /** Shared by all models of a server: the limit on followers applies to all of them together. */
   readonly flights: Flights<WaitingRequest>;
   readonly clock: Clock;
   readonly observer: ModelObserver;
-  /** What hashes and copies large requests. */
+  /** Hashes and copies large requests. */
   readonly sliced: SlicedWork;
 }
 
@@ -44,7 +44,7 @@ export interface WaitingRequest {
 /** The run of a flight. */
 interface Run {
   readonly cancellation: Cancellation;
-  /** While the inputs are copied: from whose request, and how to stop it. */
+  /** Set while the inputs are copied: the request they are copied from, and how to stop the copy. */
   copying: { readonly from: WaitingRequest; readonly cancel: () => void } | undefined;
 }
 
@@ -65,19 +65,19 @@ export class CachingRunner implements Runner {
     if (request.sequence !== undefined) return inner.run(request, signal);
     const startedAt = clock.now();
     if (request.bytes > hashSliceBytesMax) return this.#runLarge(request, signal, startedAt);
-    return this.#lookUp(requestKeyFrom(request, this.#revision, choice.isShared), request, signal, startedAt);
+    return this.#answerFor(requestKeyFrom(request, this.#revision, choice.isShared), request, signal, startedAt);
   }
 
-  #lookUp(key: string, request: ValidInferRequest, signal: CancelSignal, startedAt: number): Promise<InferAnswer> {
+  #answerFor(key: string, request: ValidInferRequest, signal: CancelSignal, startedAt: number): Promise<InferAnswer> {
     const { cache, clock, observer } = this.#parts;
     const kept = cache.take(key);
-    const lookUpMs = clock.now() - startedAt;
-    if (kept === undefined) return this.#await(key, request, signal, startedAt, lookUpMs);
-    observer.requestCached(lookUpMs, bytesOfTensors(kept.outputs));
+    const lookupMs = clock.now() - startedAt;
+    if (kept === undefined) return this.#await(key, request, signal, startedAt, lookupMs);
+    observer.requestCached(lookupMs, bytesOfTensors(kept.outputs));
     return Promise.resolve({ ...kept, id: request.id });
   }
 
-  /** Hashes in slices; a caller that goes away or whose time is up meanwhile is told, and the rest is not read. */
+  /** Hashes in slices; stops, and rejects, when the caller cancels or its deadline passes meanwhile. */
   #runLarge(request: ValidInferRequest, signal: CancelSignal, startedAt: number): Promise<InferAnswer> {
     const { choice, clock, observer, sliced } = this.#parts;
     return new Promise((resolve, reject) => {
@@ -88,7 +88,7 @@ export class CachingRunner implements Runner {
       })();
       const found = (): void => {
         settle(waiting);
-        this.#lookUp(key, request, signal, startedAt).then(resolve, reject);
+        this.#answerFor(key, request, signal, startedAt).then(resolve, reject);
       };
       const stop = sliced.run(hashing, found, undefined, request.caller);
       const leave = (reason: CancelReason): void => {
@@ -115,7 +115,7 @@ export class CachingRunner implements Runner {
     request: ValidInferRequest,
     signal: CancelSignal,
     startedAt: number,
-    lookUpMs: number,
+    lookupMs: number,
   ): Promise<InferAnswer> {
     return Waiter.promise(signal, (waiter) => {
       const { flights, inner, clock, observer } = this.#parts;
@@ -126,11 +126,11 @@ export class CachingRunner implements Runner {
         stopListening: undefined,
         cancelTimer: undefined,
       };
-      // Together with a less urgent request, an urgent one would wait as long as that.
+      // By priority: following a less urgent request, an urgent one would wait as long as that.
       const flight = `${key} ${request.origin.priority}`;
       const part = flights.join(flight, waiting, request.bytes);
       if (part === 'follow') observer.requestFollows();
-      else observer.cacheMissed(lookUpMs);
+      else observer.cacheMissed(lookupMs);
       if (part === 'alone') {
         inner.run(request, signal).then(waiter.resolve, waiter.reject);
         return;
@@ -138,7 +138,7 @@ export class CachingRunner implements Runner {
       if (part === 'lead') this.#launch(key, flight, waiting);
       const leave = (): void => this.#leave(key, flight, waiting, 'deadline-exceeded');
       waiting.cancelTimer = atDeadline(clock, request.origin.deadlineAt, leave);
-      // Last: one that is cancelled already calls back at once, and then the waiter must be known.
+      // Last: an already cancelled signal calls back at once, and the waiter must be known by then.
       waiting.stopListening = signal.onCancel((reason) => this.#leave(key, flight, waiting, reason));
     });
   }
@@ -187,13 +187,13 @@ export class CachingRunner implements Runner {
     }
     for (const [index, waiting] of all.entries()) {
       settle(waiting);
-      // The run itself was counted as one request by whoever ran it.
+      // The inner runner has counted the run itself as one request.
       if (index > 0) observer.requestCoalesced(clock.now() - waiting.startedAt, bytes);
       waiting.waiter.resolve({ ...shared, id: waiting.request.id });
     }
   }
 
-  /** Nobody waits for it: whoever asks meanwhile is run again. */
+  /** Copies the answer in slices. No flight waits for the copy: identical requests that come meanwhile are run. */
   #keepLarge(key: string, owner: string, answer: InferAnswer): void {
     const { cache, model, sliced } = this.#parts;
     const { tensors, slices } = copiesOf(answer.outputs);
@@ -220,11 +220,11 @@ export class CachingRunner implements Runner {
     settle(waiting);
     const run = this.#runs.get(flight);
     const isCopied = run?.copying?.from === waiting;
-    // Its inputs must not be read any more once it is told.
+    // Its inputs must not be read any more once it has been rejected.
     if (isCopied) run?.copying?.cancel();
     if (flights.leave(flight, waiting)) {
       this.#runs.delete(flight);
-      // Its end is counted where the run is; one that has not begun is counted here.
+      // The end of a run is counted by the inner runner; a run that has not begun is counted here.
       if (isCopied) observer.requestRefused(reason);
       else run?.cancellation.cancel(reason);
     } else {
@@ -246,7 +246,7 @@ function settle(waiting: Pick<WaitingRequest, 'stopListening' | 'cancelTimer'>):
   waiting.cancelTimer?.();
 }
 
-/** An answer too large to keep: its memory goes back when the last of those who share it has written it. */
+/** Shares an answer that is too large to cache: its memory is released when the last holder has written it. */
 function sharedAmong(holders: number, answer: InferAnswer): InferAnswer {
   let left = holders;
   const release = (): void => {

@@ -46,7 +46,7 @@ function request(given: Given): ValidInferRequest {
 const key = (given: Given, revision = 1, isShared = false): string =>
   requestKeyFrom(request(given), revision, isShared);
 
-test('all that can change the answer changes the key', () => {
+test('everything that can change the answer changes the key', () => {
   const keys = [
     key({}),
     key({}, 2),
@@ -80,7 +80,7 @@ test('what cannot change the answer does not change the key', () => {
   expect(key({ rest: { caller: 'someone' } }, 1, true)).toBe(key({ rest: { caller: 'another' } }, 1, true));
 });
 
-test('bytes that move from one input to the next, or from head to inputs, make another key', () => {
+test('bytes moved from one input to the next, or from head to inputs, change the key', () => {
   const bytes = fc.array(fc.nat(255), { minLength: 2, maxLength: 24 });
   fc.assert(
     fc.property(bytes, fc.nat(), fc.nat(), (all, first, second) => {

@@ -1,4 +1,4 @@
-/** The results that this server keeps, of all models together. */
+/** The result cache of a server, for all models together. */
 import { StoredResults, type StoredResultsLimits } from '@millrace/core';
 import type { Clock } from '../clock.ts';
 import type { InferAnswer } from '../infer.ts';
@@ -23,7 +23,7 @@ export class ResultCache {
     this.#tell();
   }
 
-  /** A number that no other load of any model has: results of one are never given out for another. */
+  /** A number that is unique among all loads of all models, so that results of one load are never returned for another. */
   newRevision(): number {
     this.#revisions += 1;
     return this.#revisions;
@@ -40,7 +40,7 @@ export class ResultCache {
     return this.#stored.keeps(bytes);
   }
 
-  /** Keeps a copy of the answer, which counts against the owner's share, and gives it back; undefined when it is too large to keep. */
+  /** Caches a copy of the answer, which counts against the owner's share, and returns it; undefined when it is too large. */
   keep(key: string, owner: string, model: ServedModel, answer: InferAnswer): InferAnswer | undefined {
     const bytes = bytesOfTensors(answer.outputs);
     if (!this.#stored.keeps(bytes)) return undefined;
@@ -49,7 +49,7 @@ export class ResultCache {
     return this.put(key, owner, model, { ...answer, outputs: tensors });
   }
 
-  /** Keeps an answer whose outputs lie in memory of their own, and that `keeps` has said yes to. */
+  /** Caches an answer whose outputs have their own memory, and that `keeps` has allowed. */
   put(key: string, owner: string, model: ServedModel, answer: InferAnswer): InferAnswer {
     const kept: InferAnswer = { ...answer, id: '', release: keepMemory };
     this.#stored.put(key, owner, model, kept, bytesOfTensors(kept.outputs), this.#parts.clock.now());
@@ -57,12 +57,12 @@ export class ResultCache {
     return kept;
   }
 
-  /** Forgets the results of a model, or of all; how many. */
+  /** Removes the results of a model, or of all; returns how many. */
   flush(model?: string): number {
     return this.#forget((of) => model === undefined || of.view.name === model);
   }
 
-  /** The model is served no more, or another load took its place. */
+  /** Removes the results of a model that is no longer served, or was replaced by another load. */
   forget(model: ServedModel): number {
     return this.#forget((of) => of === model);
   }
@@ -79,5 +79,5 @@ export class ResultCache {
   }
 }
 
-/** What is kept belongs to the garbage collector: an entry that is driven out lives as long as an answer that shows it. */
+/** Cached memory is garbage collected: an evicted entry lives as long as an answer that refers to it. */
 function keepMemory(): void {}

@@ -21,15 +21,15 @@ export interface EnsembleRequestParts {
 }
 
 /**
- * One request on its way through the steps. The answer of a step is held until the last step that reads it has ended
- * (a step that loses its worker is laid out anew, from the same bytes), and those with wanted outputs until the caller
- * releases its answer.
+ * Runs one request through the steps of an ensemble. The answer of a step is held until the last step that reads it has
+ * ended (a step that loses its worker is laid out again, from the same bytes), and those with requested outputs until the
+ * caller releases its answer.
  */
 export class EnsembleRequest {
   readonly #parts: EnsembleRequestParts;
   readonly #run: EnsembleRun;
   readonly #answers: (InferAnswer | undefined)[];
-  /** By step: whether its model batches, so that its outputs have a dimension of rows. */
+  /** By step: whether its model batches, so that its outputs have the batch dimension. */
   readonly #isBatched: boolean[] = [];
   readonly #cancellation = new Cancellation();
   #failure: InferenceError | undefined;
@@ -41,13 +41,13 @@ export class EnsembleRequest {
     this.#answers = parts.plan.steps.map(() => undefined);
   }
 
-  /** Calls back once, when nothing of it runs any more. */
+  /** Calls back once, when none of its steps runs any more. */
   start(onEnd: (outcome: InferAnswer | InferenceError) => void): void {
     this.#onEnd = onEnd;
     this.#startSteps();
   }
 
-  /** The steps in progress are told, and end the request by what they say. */
+  /** Cancels the steps in progress; their failures end the request. */
   cancel(reason: CancelReason): void {
     this.#cancellation.cancel(reason);
   }
@@ -67,7 +67,7 @@ export class EnsembleRequest {
     const inputs: Tensor[] = [];
     for (const { name, source } of takes) {
       const tensor = this.#tensorFrom(source);
-      // An optional input that the caller left out: the step does without, too.
+      // An optional input that the caller left out is left out of the step, too.
       if (tensor !== undefined) inputs.push({ ...tensor, name });
     }
     const { target, origin } = request;
@@ -83,7 +83,7 @@ export class EnsembleRequest {
     );
   }
 
-  /** With or without a dimension of rows, as the step's model has it. */
+  /** Adds or drops the batch dimension, as the step's model needs it. */
   #fitted(step: number, part: InferRequest, view: ModelView): InferRequest {
     const { takes } = this.#parts.plan.steps[step] as EnsemblePlan['steps'][number];
     this.#isBatched[step] = view.isBatched;
@@ -153,7 +153,7 @@ export class EnsembleRequest {
       const spec = specs[output] as TensorSpec;
       const inside = { shape: spec.engineShape ?? spec.shape, isBatched };
       const shape = fitBatch(tensor.shape, this.#isBatched[step] === true, inside);
-      // A step may answer with another shape than it declares; that shape is the answer.
+      // A step may answer with a shape other than the declared one; that shape is returned.
       const isDeclared = shapesMeet(shape, inside.shape);
       return { ...tensor, name: spec.name, shape: isDeclared ? callerShapeFrom(spec, shape) : shape };
     });
@@ -168,8 +168,8 @@ export class EnsembleRequest {
     const { plan, request } = this.#parts;
     const where = `step ${step} ('${plan.steps[step]?.model}') of ensemble '${request.model.view.name}'`;
     if (!(error instanceof InferenceError))
-      return new InferenceError('internal', `${where} met a defect`, { cause: error });
-    // The ensemble itself is known to the caller; what is missing is a part of it.
+      return new InferenceError('internal', `${where} failed: internal error of the server`, { cause: error });
+    // The ensemble exists; the model that is missing is a step of it.
     const code = error.code === 'unknown-model' ? 'model-not-ready' : error.code;
     // Its text names the step's model, and callers of the ensemble match on it as callers of the model do.
     if (code === 'queue-timeout') return error;

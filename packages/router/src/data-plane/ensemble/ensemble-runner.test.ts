@@ -36,9 +36,9 @@ interface Step {
   fails(code: 'inference-failed' | 'unknown-model' | 'model-full'): Promise<void>;
 }
 
-function onStage(limits: Partial<EnsembleRunnerParts> = {}) {
+function ensembleHarness(limits: Partial<EnsembleRunnerParts> = {}) {
   const planning = planEnsemble(fork);
-  if ('problems' in planning) throw new Error('it is sound');
+  if ('problems' in planning) throw new Error('the plan has problems');
   const clock = new HeldClock();
   const observer = new MetricsObserver(new MetricsRegistry(), { version: '0', node: '0' });
   const model = servedModel(
@@ -74,7 +74,7 @@ function onStage(limits: Partial<EnsembleRunnerParts> = {}) {
       };
       signal.onCancel((reason) => {
         step.cancelledFor = reason;
-        reject(new InferenceError(reason, 'it was given up'));
+        reject(new InferenceError(reason, 'cancelled by the test'));
       });
       steps.push(step);
       return promise;
@@ -133,7 +133,7 @@ const elementOf = (tensor: Tensor | undefined) => new Int32Array(copyOf(tensor?.
 
 describe('EnsembleRunner', () => {
   test('starts a step as soon as its inputs exist and answers with the outputs in the wanted order', async () => {
-    const { send, step, steps } = onStage();
+    const { send, step, steps } = ensembleHarness();
     const sent = send({ outputs: ['d', 'c'] });
     expect(steps.map(({ request }) => request.target.model)).toEqual(['first']);
     await step('first').answers(10);
@@ -153,8 +153,8 @@ describe('EnsembleRunner', () => {
     expect(sent.answer).toMatchObject({ model: 'e', version: '1', id: 'r1' });
   });
 
-  test('does not run a step that only unwanted outputs need', async () => {
-    const { send, step, steps } = onStage();
+  test('does not run a step that only outputs that were not requested need', async () => {
+    const { send, step, steps } = ensembleHarness();
     const sent = send({ outputs: ['c'] });
     await step('first').answers(10);
     await step('left').answers(20);
@@ -162,8 +162,8 @@ describe('EnsembleRunner', () => {
     expect(sent.answer?.outputs).toHaveLength(1);
   });
 
-  test('holds an answer until its last reader has ended, wanted ones until the caller is done, each released once', async () => {
-    const { send, step, released } = onStage();
+  test('holds an answer until its last reader has ended, requested outputs until the caller is done, each released once', async () => {
+    const { send, step, released } = ensembleHarness();
     const sent = send();
     await step('first').answers(10);
     await step('left').answers(20);
@@ -175,7 +175,7 @@ describe('EnsembleRunner', () => {
   });
 
   test('steps inherit the caller, the priority, the parameters, the sequence and the deadline', async () => {
-    const { send, step, clock } = onStage();
+    const { send, step, clock } = ensembleHarness();
     const sequence = { id: 4n, isStart: true, isEnd: false };
     const deadlineAt = clock.now() + 100;
     send({ deadlineAt, priority: 2, caller: 'ann', sequence, queueTimeoutMs: 7, trail: ['outer'] });
@@ -190,8 +190,8 @@ describe('EnsembleRunner', () => {
     expect(step('left').request.target.parameters.get('tone')).toBe('mild');
   });
 
-  test('a failing step fails the request with its name and code; the others are cancelled and what was held is released', async () => {
-    const { send, step, released, settled } = onStage();
+  test('a failing step fails the request with its name and code; the other steps are cancelled and held answers are released', async () => {
+    const { send, step, released, settled } = ensembleHarness();
     const sent = send();
     await step('first').answers(10);
     await step('left').fails('inference-failed');
@@ -205,8 +205,8 @@ describe('EnsembleRunner', () => {
     expect(released).toEqual(['first 10']);
   });
 
-  test('an answer that comes although its request has failed is released', async () => {
-    const { send, step, released, settled } = onStage();
+  test('an answer that arrives after its request failed is released', async () => {
+    const { send, step, released, settled } = ensembleHarness();
     const sent = send();
     await step('first').answers(10);
     void step('left').answers(20);
@@ -217,8 +217,8 @@ describe('EnsembleRunner', () => {
     expect(released).toHaveLength(2);
   });
 
-  test('a step whose model is gone makes the ensemble not ready, not unknown', async () => {
-    const { send, step } = onStage();
+  test('a step whose model is unknown makes the ensemble not ready, not unknown', async () => {
+    const { send, step } = ensembleHarness();
     const sent = send();
     await step('first').fails('unknown-model');
     expect(sent.error?.code).toBe('model-not-ready');
@@ -227,7 +227,7 @@ describe('EnsembleRunner', () => {
   test.each(['cancelled', 'deadline-exceeded'] as const)(
     'a request that is %s takes its steps with it',
     async (reason) => {
-      const { send, step, settled } = onStage();
+      const { send, step, settled } = ensembleHarness();
       const cancellation = new Cancellation();
       const sent = send({}, cancellation);
       await step('first').answers(10);
@@ -238,15 +238,15 @@ describe('EnsembleRunner', () => {
     },
   );
 
-  test('max_inflight_requests lets the next one in when one has ended, and refuses more than may wait', async () => {
-    const { send, step, steps } = onStage({ inflightMax: 1 });
+  test('max_inflight_requests admits the next request when one has ended, and refuses those beyond the queue limit', async () => {
+    const { send, step, steps } = ensembleHarness({ inflightMax: 1 });
     const first = send({ outputs: ['c'] });
     const second = send({ id: 'r2', outputs: ['c'] });
     const third = send();
     await Promise.resolve();
     expect(third.error).toMatchObject({ code: 'model-full' });
     expect(third.error?.message).toMatch(
-      /1 requests under way, its max_inflight_requests, and as many more wait as may \(1\)/,
+      /1 requests in flight \(max_inflight_requests\), and its queue is full \(at most 1 requests\)/,
     );
     expect(steps).toHaveLength(1);
     await step('first').answers(10);
@@ -257,8 +257,8 @@ describe('EnsembleRunner', () => {
     expect(second.error?.code).toBe('inference-failed');
   });
 
-  test('one that waits ends with its deadline or its caller, and its place is free again', async () => {
-    const { send, steps, clock, settled, statistics } = onStage({ inflightMax: 1 });
+  test('a waiting request ends at its deadline or when its caller cancels, and its place in the queue is free again', async () => {
+    const { send, steps, clock, settled, statistics } = ensembleHarness({ inflightMax: 1 });
     send();
     const late = send({ deadlineAt: clock.now() + 50 });
     clock.advance(51);
@@ -275,7 +275,7 @@ describe('EnsembleRunner', () => {
   });
 
   test('counts its requests like any other model', async () => {
-    const { send, step, clock, statistics } = onStage();
+    const { send, step, clock, statistics } = ensembleHarness();
     send();
     await step('first').answers(10);
     clock.advance(30);

@@ -1,6 +1,6 @@
 /**
- * Carries out requests of an ensemble: each step is an ordinary request of its model, so steps of many requests share
- * batches, and deadlines, priorities, limits and retries are the data plane's. Which step starts when is core's decision.
+ * Runs the requests of an ensemble: each step is an ordinary request to its model, so steps of many requests share
+ * batches, and the data plane handles deadlines, priorities, limits and retries. The core decides which step starts when.
  */
 import { type EnsemblePlan, InflightGate } from '@millrace/core';
 import { type CancelReason, type CancelSignal, InferenceError } from '@millrace/protocol';
@@ -12,14 +12,14 @@ import type { ValidInferRequest } from '../valid-request.ts';
 import { Waiter } from '../waiter.ts';
 import { EnsembleRequest } from './ensemble-request.ts';
 
-/** How the steps are inferred. */
+/** Infers a request on behalf of another one: the step of an ensemble, or the call of a pipeline. */
 export type InferStep = (request: InferRequest, signal: CancelSignal, fit?: FitPart) => Promise<InferAnswer>;
 
 export interface EnsembleRunnerParts {
   readonly plan: EnsemblePlan;
-  /** Requests under way at once; Infinity: as many as the steps take. */
+  /** Requests in flight at once; Infinity: no limit other than those of the steps. */
   readonly inflightMax: number;
-  /** Those beyond `inflightMax` that may wait. */
+  /** Requests beyond `inflightMax` that may wait. */
   readonly waitingMax: number;
   readonly waitingBytesMax: number;
   readonly infer: InferStep;
@@ -27,7 +27,7 @@ export interface EnsembleRunnerParts {
   readonly observer: ModelObserver;
 }
 
-/** One request that has come to the gate. */
+/** One request at the in-flight gate. */
 interface Arrival {
   readonly request: ValidInferRequest;
   readonly waiter: Waiter;
@@ -52,9 +52,12 @@ export class EnsembleRunner implements Runner {
       const verdict = this.#gate.enter(arrival, request.bytes);
       if (verdict === 'full') {
         observer.requestRefused('model-full');
-        const text = `${request.model.key} has ${inflightMax} requests under way, its max_inflight_requests`;
+        const text = `${request.model.key} has ${inflightMax} requests in flight (max_inflight_requests)`;
         waiter.reject(
-          new InferenceError('model-full', `${text}, and as many more wait as may (${waitingMax}); retry later`),
+          new InferenceError(
+            'model-full',
+            `${text}, and its queue is full (at most ${waitingMax} requests); retry later`,
+          ),
         );
         return;
       }

@@ -1,6 +1,6 @@
 /**
- * Carries out the steps of a model's sequences: each is an ordinary request to the model's queue, with the control
- * tensors and the sequence's state added. State lives here between steps, so that any instance may run the next one.
+ * Runs the steps of a model's sequences: each is an ordinary request to the model's queue, with the control tensors and the
+ * sequence's state added. The state is kept here between steps, so that any instance may run the next one.
  */
 import { type SequenceNumber, Sequencer, type SequencerEvent, type StepId } from '@millrace/core';
 import {
@@ -30,13 +30,13 @@ import {
   stateOutputsOf,
 } from './step-tensors.ts';
 
-/** How long an unload waits for sequences that still live; then they are ended by name. */
+/** How long an unload waits for live sequences; then it ends them. */
 export const sequenceUnloadMsMax = 30_000;
 
 interface Step {
   readonly id: StepId;
   readonly request: ValidInferRequest;
-  readonly place: SequenceStep;
+  readonly sequence: SequenceStep;
   readonly cancellation: Cancellation;
   readonly waiter: Waiter;
   stopListening: (() => void) | undefined;
@@ -47,7 +47,7 @@ export interface SequenceRunnerParts {
   readonly queue: Runner;
   readonly clock: Clock;
   readonly observer: ModelObserver;
-  /** What copies large states. */
+  /** Copies large states. */
   readonly sliced: SlicedWork;
 }
 
@@ -85,9 +85,9 @@ export class SequenceRunner implements Runner {
 
   run(request: ValidInferRequest, signal: CancelSignal): Promise<InferAnswer> {
     return Waiter.promise(signal, (waiter) => {
-      const { sequence: place, origin } = request;
+      const { sequence, origin } = request;
       const problem = this.#problemOf(request);
-      if (problem !== undefined || place === undefined) {
+      if (problem !== undefined || sequence === undefined) {
         this.#observer.requestRefused('invalid-request');
         waiter.reject(
           new InferenceError('invalid-request', `inference request to model '${request.model.view.name}' ${problem}`),
@@ -98,20 +98,20 @@ export class SequenceRunner implements Runner {
       const step: Step = {
         id: this.#stepCount,
         request,
-        place,
+        sequence,
         cancellation: new Cancellation(),
         waiter,
         stopListening: undefined,
       };
       this.#steps.set(step.id, step);
-      const { id, isStart, isEnd } = place;
+      const { id, isStart, isEnd } = sequence;
       const limits = { deadlineAt: origin.deadlineAt, slotWaitMsMax: origin.queueTimeoutMs };
       this.#tell({
         kind: 'step-arrived',
         step: { step: step.id, owner: request.caller, id, isStart, isEnd, bytes: request.bytes, ...limits },
       });
       if (!this.#steps.has(step.id)) return;
-      if (place.onSlotWait !== undefined && this.#sequencer.waitsForSlot(step.id)) place.onSlotWait();
+      if (sequence.onSlotWait !== undefined && this.#sequencer.waitsForSlot(step.id)) sequence.onSlotWait();
       if (signal === neverCancelled) return;
       step.stopListening = signal.onCancel((reason) => this.#tell({ kind: 'step-cancelled', step: step.id, reason }));
     });
@@ -122,7 +122,7 @@ export class SequenceRunner implements Runner {
     return liveSequences + backlogSequences > 0;
   }
 
-  /** Whether the request goes on with a sequence that lives here. */
+  /** Whether the request continues a live sequence of this runner. */
   holds({ target: { sequence }, origin }: InferRequest): boolean {
     return sequence !== undefined && !sequence.isStart && this.#sequencer.holds(origin.caller, sequence.id);
   }
@@ -147,7 +147,7 @@ export class SequenceRunner implements Runner {
     if (sequence === undefined) return 'must specify a non-zero or non-empty correlation ID';
     if (rows !== 1) return 'must specify batch-size 1 due to requirements of sequence batcher';
     const problem = idProblem(this.#sequencing, sequence.id);
-    return problem === undefined ? undefined : `has a correlation ID it cannot be told: the model ${problem}`;
+    return problem === undefined ? undefined : `has an invalid correlation ID: the model ${problem}`;
   }
 
   #tell(event: SequencerEvent): void {
@@ -186,7 +186,7 @@ export class SequenceRunner implements Runner {
     const outputs = this.#outputsOf(step.request);
     const inner = ValidInferRequest.extended(step.request, {
       model: this.#engineModel,
-      inputs: [...step.request.inputs, ...controlTensorsOf(this.#sequencing, step.place, isStart), ...state],
+      inputs: [...step.request.inputs, ...controlTensorsOf(this.#sequencing, step.sequence, isStart), ...state],
       outputs,
     });
     this.#queue.run(inner, step.cancellation).then(
@@ -195,7 +195,7 @@ export class SequenceRunner implements Runner {
     );
   }
 
-  /** What the client wants, then the states it did not ask for; most ask for everything, and share one list. */
+  /** The outputs that the client requested, then the states among the rest; most request all, and share one list. */
   #outputsOf({ outputs }: ValidInferRequest): readonly number[] {
     if (outputs === this.#model.allOutputs) return this.#engineModel.allOutputs;
     const states = this.#sequencing.states.map(({ output }) => output);
@@ -203,7 +203,7 @@ export class SequenceRunner implements Runner {
   }
 
   #answered(step: Step, sequence: SequenceNumber, answer: InferAnswer, outputs: readonly number[]): void {
-    if (step.place.isEnd) {
+    if (step.sequence.isEnd) {
       this.#resolve(step, answer);
       return;
     }
@@ -216,7 +216,7 @@ export class SequenceRunner implements Runner {
       this.#failed(step, problem);
       return;
     }
-    // Copied: the answer's memory is used again. No step of the sequence runs before this one is settled.
+    // Copied, because the answer's memory is reused. No step of the sequence runs before this one is settled.
     const { tensors, slices } = copiesOf(given);
     this.#states.keep(sequence, step.request.caller, tensors);
     if (bytes > copySliceBytesMax) {
@@ -234,7 +234,7 @@ export class SequenceRunner implements Runner {
     step.waiter.resolve({ ...answer, outputs: wanted, release: () => answer.release() });
   }
 
-  /** The queue has counted what it refused itself. */
+  /** Does not count the failure: the queue has counted what it refused itself. */
   #failed(step: Step, error: InferenceError): void {
     this.#settle(step);
     this.#tell({ kind: 'step-failed', step: step.id, code: error.code, message: error.message });
@@ -253,7 +253,7 @@ export class SequenceRunner implements Runner {
     this.#steps.delete(step.id);
   }
 
-  /** Makes room where another caller has more; what is wrong when there is none. */
+  /** Makes room by ending sequences of a caller that holds more; returns the error where that is not possible. */
   #roomProblem(step: Step, sequence: SequenceNumber, bytes: number): InferenceError | undefined {
     const { stateBytesMax } = this.#sequencing;
     const { caller } = step.request;
@@ -261,7 +261,7 @@ export class SequenceRunner implements Runner {
       const before = this.#states.bytes;
       const owner = this.#states.takeLargerOwner(caller, sequence, bytes);
       if (owner !== undefined) this.#tell({ kind: 'owner-over-share', owner });
-      // Its sequences are all at work: what they hold is not free soon enough.
+      // All its sequences have a step in flight, so none of their memory can be freed now.
       if (this.#states.bytes === before) return this.#stateRefusal(step, bytes);
     }
     return undefined;
@@ -270,8 +270,9 @@ export class SequenceRunner implements Runner {
   #stateRefusal(step: Step, bytes: number): InferenceError {
     return new InferenceError(
       'model-full',
-      `the state of sequence ${shortened(String(step.place.id), quotedCharactersMax)} has grown to ${bytes} bytes, and all sequences of model ` +
-        `'${this.#model.view.name}' may have ${this.#sequencing.stateBytesMax} (millrace.sequence_state_bytes_max); the sequence has ended`,
+      `the state of sequence ${shortened(String(step.sequence.id), quotedCharactersMax)} has grown to ${bytes} bytes, and all sequences of model ` +
+        `'${this.#model.view.name}' together may have ${this.#sequencing.stateBytesMax} (millrace.sequence_state_bytes_max); the sequence was ended: end ` +
+        'sequences that are no longer needed, or raise the limit',
     );
   }
 

@@ -1,4 +1,4 @@
-/** The states of a model's sequences between two steps, and how much of them is whose. */
+/** The states of a model's sequences between two steps, with the bytes that each owner holds. */
 import type { SequenceNumber } from '@millrace/core';
 import { copyOfText } from '@millrace/protocol';
 import { type SequenceState, stateBytesOf } from './step-tensors.ts';
@@ -22,11 +22,11 @@ export class SequenceStates {
 
   mustGet(sequence: SequenceNumber): SequenceState {
     const kept = this.#states.get(sequence);
-    if (kept === undefined) throw new Error(`sequence ${sequence} goes on without a state`);
+    if (kept === undefined) throw new Error(`sequence ${sequence} has no state to continue with`);
     return kept.state;
   }
 
-  /** All of them together, with a state of so many bytes in the place of what the sequence has now. */
+  /** The bytes of all states if the sequence's state had this many. */
   bytesWith(sequence: SequenceNumber, bytes: number): number {
     return this.bytes - this.#bytesOf(sequence) + bytes;
   }
@@ -49,7 +49,7 @@ export class SequenceStates {
     if (kept.owner.sequences === 0) this.#owners.delete(kept.owner.name);
   }
 
-  /** The owner that has the most, if that is more than this one would have. */
+  /** The owner that holds the most bytes, if that is more than the given one would hold. */
   takeLargerOwner(owner: string, sequence: SequenceNumber, bytes: number): string | undefined {
     let largest: string | undefined;
     let most = (this.#owners.get(owner)?.bytes ?? 0) - this.#bytesOf(sequence) + bytes;
@@ -68,7 +68,7 @@ export class SequenceStates {
   #ownerOf(name: string): OwnerBytes {
     let owner = this.#owners.get(name);
     if (owner === undefined) {
-      // Kept for longer than its request: a view would keep the head of the request alive.
+      // A copy, because it outlives its request: a slice of the string would keep the head of the request in memory.
       owner = { name: copyOfText(name), bytes: 0, sequences: 0 };
       this.#owners.set(owner.name, owner);
     }

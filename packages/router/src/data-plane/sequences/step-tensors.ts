@@ -1,4 +1,4 @@
-/** The tensors that the server adds to a step of a sequence, and what it takes back out of the answer. */
+/** The tensors that the server adds to a step of a sequence, and those that it removes from the answer. */
 import { encodeBytesElements, type Tensor, type TensorSpec } from '@millrace/protocol';
 import type { ControlInput, ImplicitState, Sequencing } from '../../model/sequencing.ts';
 import type { SequenceStep } from '../infer.ts';
@@ -10,7 +10,7 @@ export function initialStateOf({ states }: Sequencing): SequenceState {
   return states.map(({ spec, initialShape, initialData }) => stateTensor(spec, initialShape, initialData));
 }
 
-/** Views of the answer. `outputs` are the answer's, at the positions that `positions` lists. */
+/** The states in an answer, as views. `outputs` are the answer's, at the positions that `positions` lists. */
 export function stateOutputsOf(
   { states }: Sequencing,
   outputs: readonly Tensor[],
@@ -52,7 +52,7 @@ function controlData(control: ControlInput, { id, isEnd }: SequenceStep, isStart
     case 'end':
       return isEnd ? control.trueData : control.falseData;
     case 'ready':
-      // Every row of a batch is a step of some sequence: there are no empty slots among them.
+      // Every row of a batch is a step of some sequence: there are no empty rows among them.
       return control.trueData;
     case 'correlation-id':
       return typeof id === 'string' ? encodeBytesElements([Buffer.from(id)]) : correlationBytes(id, control.spec);
@@ -71,7 +71,7 @@ const idMax: Readonly<Partial<Record<TensorSpec['datatype'], bigint>>> = {
   INT32: 2n ** 31n - 1n,
 };
 
-/** Why the model cannot be told this id; undefined when it can, or asks for none. */
+/** Why the model cannot take this id; undefined: it can, or it takes none. */
 export function idProblem({ controls }: Sequencing, id: bigint | string): string | undefined {
   const control = controls.find(({ kind }) => kind === 'correlation-id');
   if (control === undefined) return undefined;

@@ -7,29 +7,29 @@ export interface Copy {
   readonly target: Uint8Array;
 }
 
-/** What is small is copied together, so that many small ones are not many turns. */
+/** Small copies share a slice, so that many of them do not take many turns. */
 export function* copySlices(copies: Iterable<Copy>): Generator<void, void> {
-  let room = copySliceBytesMax;
+  let sliceBytesLeft = copySliceBytesMax;
   for (const { source, target } of copies) {
     let at = 0;
     while (at < source.length) {
-      const end = Math.min(source.length, at + room);
+      const end = Math.min(source.length, at + sliceBytesLeft);
       target.set(at === 0 && end === source.length ? source : source.subarray(at, end), at);
-      room -= end - at;
+      sliceBytesLeft -= end - at;
       at = end;
-      if (room > 0) continue;
-      room = copySliceBytesMax;
+      if (sliceBytesLeft > 0) continue;
+      sliceBytesLeft = copySliceBytesMax;
       yield;
     }
   }
 }
 
-/** At once: what is small enough, or may take its time. */
+/** Does all slices in one go, for work that is small or may block. */
 export function finish(slices: Slices): void {
   while (slices.next().done !== true);
 }
 
-/** Tensors in memory of their own, side by side; filled by doing the slices. */
+/** Copies of tensors in memory of their own; filled by doing the slices. */
 export function copiesOf(tensors: readonly Tensor[]): { readonly tensors: readonly Tensor[]; readonly slices: Slices } {
   const memory = new Uint8Array(bytesOfTensors(tensors));
   let offset = 0;

@@ -10,7 +10,7 @@ function* lettersOf(text: string, into: string[]): Generator<void, void> {
   }
 }
 
-test('pieces of work take turns, one slice of all of them a turn', () => {
+test('pieces of work take turns, one slice of all work in each turn of the event loop', () => {
   const clock = new HeldClock();
   const work = new SlicedWork(clock);
   const done: string[] = [];
@@ -24,7 +24,7 @@ test('pieces of work take turns, one slice of all of them a turn', () => {
   expect(work.count).toBe(0);
 });
 
-test('work that is called off is touched no more, also by itself', () => {
+test('cancelled work runs no further slice, also when it cancels itself', () => {
   const clock = new HeldClock();
   const work = new SlicedWork(clock);
   const done: string[] = [];

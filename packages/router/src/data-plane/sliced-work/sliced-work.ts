@@ -1,12 +1,12 @@
 /**
- * Work on bytes that is too long for one turn of the event loop: done a slice a turn, so that whoever sends 256 MiB
- * holds up nobody. All such work takes turns: the loop has one slice of it a turn, however much there is, and owners take
- * turns, however much one of them brings.
+ * Work on bytes that is too long for one turn of the event loop: done one slice a turn, so that a request of 256 MiB does not
+ * block others. A turn has one slice of all such work, however much there is, and owners take turns, however much work one of
+ * them has.
  */
 import { OwnerRotation } from '@millrace/http';
 import type { Clock } from '../clock.ts';
 
-/** Up to here bytes are copied at once: about a millisecond where memory is warm. */
+/** Up to this size bytes are copied in one go: about a millisecond where memory is warm. */
 export const copySliceBytesMax: number = 4 * 1024 * 1024;
 
 /** Each `next` does one slice. */
@@ -35,8 +35,8 @@ export class SlicedWork {
   }
 
   /**
-   * Does the first slice in a later turn. What a slice throws is a defect, unless `onFailed` takes it. Without an owner it is
-   * the server's own. Returns the way to call it off: nothing is touched or called after that.
+   * Does the first slice in a later turn. An error of a slice is a bug, unless `onFailed` takes it. Work without an owner is
+   * the server's own. Returns a function that cancels the work: nothing is written or called after that.
    */
   run(slices: Slices, onDone: () => void, onFailed?: (error: unknown) => void, owner: string = ''): () => void {
     const task: Task = { owner, slices, onDone, onFailed, isCancelled: false };

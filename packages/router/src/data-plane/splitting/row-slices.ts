@@ -1,4 +1,4 @@
-/** Rows of tensors cut out as views, and rows of several answers put together again. */
+/** Slices rows of tensors as views, and joins the rows of several answers. */
 import { BytesCursor, elementCount, InferenceError, type Tensor } from '@millrace/protocol';
 import { sliceElementsMax } from '../bytes-check.ts';
 
@@ -7,7 +7,7 @@ import type { Copy } from '../sliced-work/copy-slices.ts';
 /** Rows [begin, end) of one input. */
 export type RowSlicer = (begin: number, end: number) => Tensor;
 
-/** Finds out how to cut rows out of a tensor with `rows` rows, without copying; in slices, where each text is looked at. */
+/** Makes the slicer of a tensor with `rows` rows, which copies nothing; in slices, because each text has to be read. */
 export function* rowSlicerSlices(tensor: Tensor, rows: number): Generator<void, RowSlicer> {
   const { shape, data, datatype } = tensor;
   const rowShape = shape.slice(1);
@@ -21,7 +21,7 @@ export function* rowSlicerSlices(tensor: Tensor, rows: number): Generator<void, 
   });
 }
 
-/** Where each row begins. The data is known to be as many texts. */
+/** The offset of each row. The data is known to have this many texts. */
 function* textOffsets(data: Uint8Array, rows: number, rowElements: number): Generator<void, Float64Array> {
   const offsets = new Float64Array(rows + 1);
   const cursor = new BytesCursor(data);
@@ -36,18 +36,18 @@ function* textOffsets(data: Uint8Array, rows: number, rowElements: number): Gene
   return offsets;
 }
 
-/** One output of a request that was run in parts. Parts are copied as they come, so that their memory can go back. */
+/** One output of a request that was run in parts. Parts are copied as they come, so that their memory can be released. */
 export class JoinedOutput {
   readonly #spec: Pick<Tensor, 'name' | 'datatype' | 'shape'>;
   readonly #rows: number;
   readonly #model: string;
-  /** Of all rows, where they all have one size. */
+  /** All rows, where they have equal sizes. */
   readonly #whole: Uint8Array | undefined;
-  /** By the first row of the part, where rows differ in size. */
+  /** By the first row of each part, where rows differ in size. */
   readonly #texts = new Map<number, Uint8Array>();
   #joined: Uint8Array | undefined;
 
-  /** `first`: this output in whichever part came first, of `firstRows` rows; `rows`: of all parts together. */
+  /** `first`: this output in the part that came first, with `firstRows` rows; `rows`: those of all parts together. */
   constructor(first: Tensor, firstRows: number, rows: number, model: string) {
     this.#spec = { name: first.name, datatype: first.datatype, shape: first.shape };
     this.#rows = rows;
@@ -56,8 +56,8 @@ export class JoinedOutput {
   }
 
   /**
-   * The copy that is to be made of the part before its memory goes back.
-   * Throws `inference-failed` where the part has not one row for each of its own, or rows unlike those of the others.
+   * The copy to be made of the part before its memory is released.
+   * Throws `inference-failed` when the part does not have `rows` rows, or its rows have another shape than those of the others.
    */
   add({ shape, data }: Tensor, firstRow: number, rows: number): Copy {
     const { name, shape: firstShape } = this.#spec;
@@ -67,7 +67,7 @@ export class JoinedOutput {
       throw new InferenceError(
         'inference-failed',
         `output '${name}' of model '${this.#model}' has shape [${shape.join(',')}] for ${rows} rows of a request that ` +
-          'was split; a model that does not keep rows apart needs millrace.batch: never in its config.pbtxt',
+          'was split; for a model whose rows depend on each other set millrace.batch: never in its config.pbtxt',
       );
     }
     const target = this.#whole === undefined ? new Uint8Array(data.length) : this.#rowsOfWhole(firstRow, data.length);
@@ -81,7 +81,7 @@ export class JoinedOutput {
     return whole.subarray(begin, begin + bytes);
   }
 
-  /** The copies to be made when all parts are in; after them there is a `tensor`. */
+  /** The copies to be made when all parts are in; `tensor` may be called after them. */
   join(): readonly Copy[] {
     if (this.#whole !== undefined) return [];
     const parts = [...this.#texts].sort(([left], [right]) => left - right).map(([, bytes]) => bytes);

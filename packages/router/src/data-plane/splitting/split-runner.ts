@@ -1,6 +1,6 @@
 /**
- * Carries out requests with more rows than a batch may have: in parts, each an ordinary request to the model's queue,
- * whose outputs are put together in the order of the rows. Only for models that share runs, so that rows are independent.
+ * Runs requests with more rows than a batch may have: in parts, each an ordinary request to the model's queue, whose
+ * outputs are joined in the order of the rows. Only for models that share runs, so that rows are independent.
  */
 import { Cancellation, type CancelSignal, InferenceError, type Tensor } from '@millrace/protocol';
 import { isLongTexts } from '../bytes-check.ts';
@@ -10,9 +10,9 @@ import { copySliceBytesMax, type SlicedWork } from '../sliced-work/sliced-work.t
 import { ValidInferRequest } from '../valid-request.ts';
 import { JoinedOutput, type RowSlicer, rowSlicerSlices } from './row-slices.ts';
 
-/** Parts of one request; one with still more rows has larger parts, which run alone. */
+/** The most parts of one request; a request with still more rows has larger parts, which run alone. */
 export const splitPartsMax = 1024;
-/** Parts of one request that wait or run at once: enough for several workers, and no flood of the queue. */
+/** The most parts of one request that wait or run at once: enough for several workers, without flooding the queue. */
 export const splitPartsAtOnceMax = 16;
 
 type Enqueue = (request: ValidInferRequest, signal: CancelSignal) => Promise<InferAnswer>;
@@ -49,7 +49,7 @@ class SplitRequest {
   readonly #cancellation = new Cancellation();
   /** Of the wanted outputs, in their order; empty until the first part is answered. */
   #outputs: readonly JoinedOutput[] = [];
-  /** First rows of parts that are still to be submitted, the last one first. */
+  /** First rows of the parts still to be submitted, the last part first. */
   readonly #waiting: number[] = [];
   #atOnceMax: number;
   #atOnce = 0;
@@ -66,7 +66,7 @@ class SplitRequest {
     this.#atOnceMax = Math.min(splitPartsAtOnceMax, this.#waiting.length);
   }
 
-  /** Calls back once, when no part is waited for any more. */
+  /** Calls back once, when no part waits or runs any more. */
   start(onEnd: (outcome: InferAnswer | InferenceError) => void): void {
     this.#onEnd = onEnd;
     const slices = this.#slicerSlices();
@@ -85,7 +85,7 @@ class SplitRequest {
     this.#slicers = slicers;
   }
 
-  /** The parts that wait or run are told, and end the request by what they say. */
+  /** Cancels the parts that wait or run; their failures end the request. */
   cancel(reason: 'cancelled' | 'deadline-exceeded'): void {
     this.#cancellation.cancel(reason);
   }
@@ -123,7 +123,7 @@ class SplitRequest {
     });
   }
 
-  /** At once, or in slices where that would take too long. */
+  /** In one go, or in slices where that would take too long. */
   #copy(copies: readonly Copy[], onDone: () => void): void {
     const slices = copySlices(copies);
     if (copies.reduce((sum, { source }) => sum + source.length, 0) > copySliceBytesMax) {
@@ -144,7 +144,7 @@ class SplitRequest {
 
   #refused(error: InferenceError, firstRow: number): void {
     this.#atOnce -= 1;
-    // A queue that has no room for one more may have it once a part of this request is out of it.
+    // A full queue may have room again when a part of this request has left it.
     if (error.code.endsWith('-full') && this.#atOnce > 0 && this.#failure === undefined) {
       this.#atOnceMax = this.#atOnce;
       this.#waiting.push(firstRow);
@@ -172,7 +172,7 @@ class SplitRequest {
     const { id, model } = this.#request;
     const { name, version } = model.view;
     const outputs = this.#outputs.map((output) => output.tensor());
-    // The outputs lie in memory of their own.
+    // The outputs have their own memory.
     return { model: name, version, id, outputs, release: () => {} };
   }
 }

@@ -1,4 +1,4 @@
-/** The seam for edges that carry many requests on one call: inputs in, outputs out, both held back where the other side is slow, and one ending. */
+/** The interface for edges with many requests on one call: inputs in, outputs out, both with back-pressure, and one end. */
 import type { StreamWindowLimits } from '@millrace/core';
 import type { CancelReason, CancelSignal, InferenceError } from '@millrace/protocol';
 import type { InferAnswer, InferRequest } from '../infer.ts';
@@ -6,38 +6,38 @@ import type { InferAnswer, InferRequest } from '../infer.ts';
 /** One request of a stream. */
 export interface StreamInput {
   /**
-   * Called when it is this input's turn to be read: a promise where that takes long, and inputs behind it wait, so that the
-   * steps of a sequence do not overtake each other. What it throws is the answer.
+   * Called when it is this input's turn to be decoded. It returns a promise where that takes long; later inputs wait for it, so
+   * that the steps of a sequence stay in order. An error that it throws is returned as the answer.
    */
   readonly request: (signal: CancelSignal) => InferRequest | Promise<InferRequest>;
-  /** What is still to be done with an answer before it is due; looked at when there is one. The answer is released by whoever is given the result. */
+  /** Processes an answer before it is sent; read when there is an answer. The receiver of the result releases the answer. */
   readonly finish?: ((answer: InferAnswer, signal: CancelSignal) => Promise<InferAnswer>) | undefined;
-  /** Called when all is said of the input: whatever it was made of is no longer read. */
+  /** Called when the input is finished: the memory it was decoded from is no longer read. */
   readonly onDone: () => void;
 }
 
-/** What an input came to, or a part of it. */
+/** The answer to an input, one of several answers, or its failure. */
 export interface StreamOutput<Input extends StreamInput = StreamInput> {
   readonly input: Input;
-  /** One whose `isEnd` is set is no answer, only the end of those there were. */
+  /** With `isEnd` set it is not an answer, only the end of the answers before it. */
   readonly result: InferAnswer | InferenceError;
-  /** Nothing more comes of the input. */
+  /** It is the last output of the input. */
   readonly isFinal: boolean;
 }
 
-/** `done`: every input has had its outputs. `draining`: the same, and the server takes no more. */
+/** `done`: every input was answered. `draining`: the same, and the server takes no further inputs. */
 export type StreamEnding = 'done' | 'draining';
 
 export interface StreamListener<Input extends StreamInput = StreamInput> {
-  /** Called at most as often as `grant` has allowed. Whoever gets an answer releases it. */
+  /** Called at most as often as `grant` has allowed. The receiver releases the answer. */
   onOutput(output: StreamOutput<Input>): void;
-  /** Whether further inputs are to be held back by the edge. */
+  /** Tells the edge to hold back further inputs, or to resume. */
   onHold(isHeld: boolean): void;
-  /** Last, once; not after `abandon`. */
+  /** Called once, last; not after `abandon`. */
   onEnd(ending: StreamEnding): void;
 }
 
-/** Memory for outputs that wait: for those before them, or for the caller to read. */
+/** Accounts for the memory of outputs that wait for earlier ones, or for the caller to read them. */
 export interface StreamMemory {
   hasRoomToKeep(bytes: number): boolean;
   count(bytes: number): void;
@@ -48,13 +48,13 @@ export interface InferStream<Input extends StreamInput = StreamInput> {
   input(input: Input): void;
   /** There will be no further input. */
   endInput(): void;
-  /** The caller takes so many more outputs. */
+  /** The caller accepts this many more outputs. */
   grant(outputs: number): void;
-  /** Requests under way are cancelled, and answered as such. */
+  /** Cancels the requests in flight; they are answered as cancelled. */
   cancel(reason: CancelReason): void;
-  /** Takes no further input; ends when those it has are answered. */
+  /** Takes no further input; ends when the inputs it has are answered. */
   drain(): void;
-  /** Nobody waits for anything any more. */
+  /** The caller is gone: cancels all requests and releases all outputs. */
   abandon(): void;
 }
 

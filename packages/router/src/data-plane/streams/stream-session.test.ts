@@ -15,7 +15,7 @@ interface Asked {
   readonly name: string;
   readonly signal: CancelSignal;
   readonly flow: AnswerFlow;
-  /** Credit that a worker would have. */
+  /** The credit that a worker would have. */
   granted: number;
   readonly resolve: (answer: InferAnswer) => void;
   readonly reject: (error: InferenceError) => void;
@@ -75,7 +75,7 @@ function sessionUnderTest(memoryBytes = 1000) {
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-test('answers of a decoupled model leave as they come, others in the order of the requests', async () => {
+test('answers of a decoupled model are sent as they come, others in the order of the requests', async () => {
   const { session, asked, said, answer, end, input } = sessionUnderTest();
   session.grant(100);
   for (const name of ['a', 'many', 'b']) input(name);
@@ -92,7 +92,7 @@ test('answers of a decoupled model leave as they come, others in the order of th
   expect(said).toEqual(['many:1', 'many:2', 'many.*', 'a:0*', 'b:3*', 'done']);
 });
 
-test('a model is granted eight answers ahead of what the caller takes, and one more with each that is taken', async () => {
+test('a model gets credit for eight answers ahead of the caller, and one more with each answer taken', async () => {
   const { session, asked, said, answer, input, kept } = sessionUnderTest();
   input('a');
   const [one] = asked as [Asked];
@@ -140,7 +140,7 @@ test('unused credit goes to the next worker', () => {
   expect(granted).toBe(7);
 });
 
-test('an answer that there is no memory for fails its request, which is cancelled', async () => {
+test('an answer without room in memory fails its request, which is cancelled', async () => {
   const { session, asked, said, answer, input, released } = sessionUnderTest(2);
   input('a');
   const [one] = asked as [Asked];
@@ -152,7 +152,7 @@ test('an answer that there is no memory for fails its request, which is cancelle
   expect(said).toEqual(['a:1', 'a:2', 'a!caller-full*']);
 });
 
-test('an error after some answers ends the request, and what comes later is released', async () => {
+test('an error after some answers ends the request, and later answers are released', async () => {
   const { session, asked, said, answer, input, released } = sessionUnderTest();
   session.grant(10);
   input('a');
@@ -164,7 +164,7 @@ test('an error after some answers ends the request, and what comes later is rele
   expect([said, released()]).toEqual([['a:1', 'a!worker-lost*'], 2]);
 });
 
-test('a caller that goes away cancels what runs and gives back what waits', async () => {
+test('a caller that goes away cancels running requests and releases waiting answers', async () => {
   const { session, asked, said, answer, input, released } = sessionUnderTest();
   input('a');
   input('b');
@@ -180,7 +180,7 @@ test('a caller that goes away cancels what runs and gives back what waits', asyn
   expect([said, released()]).toEqual([[], 3]);
 });
 
-test('a drain answers what came in, takes nothing more, and says why it ends', async () => {
+test('a drain answers the inputs it has, takes no more, and ends as draining', async () => {
   const { session, asked, said, answer, input } = sessionUnderTest();
   session.grant(10);
   input('a');

@@ -1,7 +1,7 @@
 /**
- * One stream of requests. Each begins when it comes; answers leave in the order of the requests, and no faster than the
- * caller takes them. A request that fails is answered in its place, and the stream goes on. What leaves when, and whether
- * more may come, is decided by core's `StreamWindow`.
+ * One stream of requests. Each starts when it arrives; answers are sent in the order of the requests, and no faster than the
+ * caller takes them. A failed request is answered in its place, and the stream continues. Core's `StreamWindow` decides what
+ * is sent when, and whether more inputs may come.
  */
 import { StreamWindow, type WindowEntry } from '@millrace/core';
 import { Cancellation, type CancelReason, type CancelSignal, InferenceError } from '@millrace/protocol';
@@ -27,7 +27,7 @@ interface Entry<Input extends StreamInput> {
   readonly input: Input;
   readonly cancellation: Cancellation;
   readonly place: WindowEntry<Due<Input>>;
-  /** Done when what is still to be done with its answers so far is done; undefined: nothing is. */
+  /** Resolves when `finish` is done for all its answers so far; undefined: nothing is pending. */
   finishing: Promise<void> | undefined;
 }
 
@@ -41,7 +41,7 @@ export class StreamSession<Input extends StreamInput> implements InferStream<Inp
   #hasAllInput: boolean = false;
   #isDraining: boolean = false;
   #isOver: boolean = false;
-  /** Done when all inputs so far are read; undefined: they are. */
+  /** Resolves when all inputs so far are decoded; undefined: they are. */
   #reading: Promise<void> | undefined = undefined;
 
   constructor(parts: StreamSessionParts<Input>) {
@@ -102,7 +102,7 @@ export class StreamSession<Input extends StreamInput> implements InferStream<Inp
     const ask = (request: InferRequest): Promise<InferAnswer> => {
       const flow = new AnswerFlow((answer) => this.#give(entry, answer, flow));
       flow.grant(answersAheadMax);
-      return this.#parts.inferMany(this.#heard(request, place), cancellation, flow);
+      return this.#parts.inferMany(this.#watchSlotWait(request, place), cancellation, flow);
     };
     const finished = (answer: InferAnswer): InferAnswer | Promise<InferAnswer> =>
       input.finish === undefined || answer.isEnd === true ? answer : finish(input, answer, cancellation);
@@ -119,7 +119,7 @@ export class StreamSession<Input extends StreamInput> implements InferStream<Inp
     }
   }
 
-  /** Inputs that come later are read after it. */
+  /** Later inputs are decoded after it. */
   #readBefore(read: Promise<InferRequest>): Promise<InferRequest> {
     const done = read.then(nothing, nothing).then(() => {
       if (this.#reading === done) this.#reading = undefined;
@@ -128,8 +128,8 @@ export class StreamSession<Input extends StreamInput> implements InferStream<Inp
     return read;
   }
 
-  /** A sequence of the stream that has to wait for the end of another is told of. */
-  #heard(request: InferRequest, place: WindowEntry<Due<Input>>): InferRequest {
+  /** The request with a listener that notes when its sequence has to wait for a slot. */
+  #watchSlotWait(request: InferRequest, place: WindowEntry<Due<Input>>): InferRequest {
     const { target } = request;
     if (target.sequence === undefined) return request;
     const onSlotWait = (): void => {
@@ -158,7 +158,7 @@ export class StreamSession<Input extends StreamInput> implements InferStream<Inp
       give(answer);
       return;
     }
-    // One after the other: answers of a request keep their order, and its end comes after them.
+    // One after the other, so that the answers of a request keep their order, and its end comes last.
     entry.finishing = (entry.finishing ?? Promise.resolve())
       .then(() => finish(input, answer, cancellation))
       .then(give, (error: unknown) => this.#refuse(entry, asInferenceError(error)));
@@ -195,7 +195,7 @@ export class StreamSession<Input extends StreamInput> implements InferStream<Inp
     return isFirst;
   }
 
-  /** Holds the caller back or lets it go on, as there is room. */
+  /** Holds the caller back, or lets it resume when there is room. */
   #pace(): void {
     if (this.#isOver) return;
     if (this.#window.isStuck) {
@@ -211,7 +211,7 @@ export class StreamSession<Input extends StreamInput> implements InferStream<Inp
     this.#parts.listener.onHold(isHeld);
   }
 
-  /** So much came behind sequences without a slot that they would hold up the stream for good. */
+  /** Refuses the sequences that wait for a slot: so many requests came after them that the stream could never continue. */
   #refuseSlotWaits(): void {
     const { slotWaitRequestsMax, slotWaitBytesMax } = this.#parts.limits;
     for (const place of this.#window.slotWaits()) {
@@ -221,13 +221,13 @@ export class StreamSession<Input extends StreamInput> implements InferStream<Inp
     this.#send();
   }
 
-  /** What is due, as much as the caller takes. */
+  /** Sends the outputs that are due, as many as the caller accepts. */
   #send(): void {
     while (this.#credit > 0 && !this.#isOver) {
       const next = this.#window.takeNext();
       if (next === undefined) break;
       this.#credit -= 1;
-      // From here on it is counted as what is being sent.
+      // From here on it counts as memory being sent.
       this.#parts.memory.give(next.bytes);
       this.#parts.listener.onOutput(next.output.output);
       next.output.onTaken();
@@ -261,23 +261,23 @@ function release({ output: { result } }: Due<StreamInput>): void {
 function memoryRefusal(): InferenceError {
   return new InferenceError(
     'caller-full',
-    'the answers of the stream that are not read take more memory than this caller may hold; read faster, or open fewer streams',
+    'the unread answers of the stream take more memory than this caller may hold; read faster, or open fewer streams',
   );
 }
 
 function slotRefusal(requestsMax: number, bytesMax: number): InferenceError {
   return new InferenceError(
     'model-full',
-    `the sequence has no slot, and while it waited as much came on its stream as may: ${requestsMax} requests ` +
-      `(streamSlotWaitRequestsMax) or ${bytesMax} bytes of answers (streamSlotWaitBytesMax); end sequences ` +
-      'before more are started on a stream, or start them on another one',
+    `the sequence has no slot, and while it waited its stream reached the limit of ${requestsMax} requests ` +
+      `(streamSlotWaitRequestsMax) or ${bytesMax} bytes of answers (streamSlotWaitBytesMax) behind it; end ` +
+      'sequences before you start more on the same stream, or start them on another stream',
   );
 }
 
 function asInferenceError(error: unknown): InferenceError {
   return error instanceof InferenceError
     ? error
-    : new InferenceError('internal', 'the server met a defect', { cause: error });
+    : new InferenceError('internal', 'internal error of the server', { cause: error });
 }
 
 function nothing(): void {}

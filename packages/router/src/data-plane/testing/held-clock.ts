@@ -1,4 +1,4 @@
-/** Time for tests: it passes when told to, and turns of the event loop end when told to. */
+/** A clock for tests: time passes, and turns of the event loop end, only when the test says so. */
 import type { Clock } from '../clock.ts';
 
 interface Timer {
@@ -33,14 +33,14 @@ export class HeldClock implements Clock {
     return this.#timers.size;
   }
 
-  /** Ends the turn alone: what its end brings about waits for the next one. */
+  /** Ends this turn only: callbacks that it adds wait for the next one. */
   endOneTurn(): void {
     const ending = this.#turnEnds;
     this.#turnEnds = [];
     for (const callback of ending) callback();
   }
 
-  /** Ends the turn, and those that its end brings about. */
+  /** Ends the turn, and the turns that its callbacks start. */
   endTurn(): void {
     while (this.#turnEnds.length > 0) this.endOneTurn();
   }

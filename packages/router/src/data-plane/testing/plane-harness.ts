@@ -1,4 +1,4 @@
-/** The live data plane with its real scheduler and metrics, between a clock held by the test and scripted workers. */
+/** The live data plane with its real scheduler and metrics, a clock controlled by the test, and scripted workers. */
 
 import { type ModelPolicy, Scheduler } from '@millrace/core';
 import { Cancellation, copyOf, type FromWorker, InferenceError } from '@millrace/protocol';
@@ -16,7 +16,7 @@ import { servedModel } from './models.ts';
 import { inferRequest, type RequestText } from './requests.ts';
 import { ScriptedLane, type ScriptedLink } from './scripted-lane.ts';
 
-/** A request that was sent, and what became of it. */
+/** A request that was sent, and its outcome. */
 export interface Sent {
   readonly cancellation: Cancellation;
   readonly outcome: Promise<string>;
@@ -31,12 +31,14 @@ export class PlaneHarness {
   readonly model: ServedModel;
   readonly models = new ServedModels();
   readonly plane: LiveDataPlane;
-  /** Nothing is ever loaded for a request, unless a test has it so. */
-  demand: Demand = { bringBack: () => Promise.reject(new InferenceError('model-not-ready', 'nobody loads it')) };
+  /** Loads nothing on demand, unless a test replaces it. */
+  demand: Demand = {
+    bringBack: () => Promise.reject(new InferenceError('model-not-ready', 'the harness loads no models')),
+  };
   readonly #registry = new MetricsRegistry();
   readonly observer = new MetricsObserver(this.#registry, { version: '0', node: '0' });
 
-  /** Unless another is given, the model takes rows of one INT32 and gives them back. */
+  /** The default model takes rows of one INT32 and returns them. */
   constructor(policy: Partial<ModelPolicy> = {}, model?: ServedModel, onSharingStopped: SharingStopped = () => {}) {
     this.model =
       model ??
@@ -59,7 +61,7 @@ export class PlaneHarness {
     this.models.serve(this.model);
   }
 
-  /** A worker that serves the model and holds that many batches. */
+  /** A worker that serves the model and holds up to `batchesMax` batches. */
   worker(id: number, batchesMax = 1): ScriptedLink {
     const link = this.lane.open((message) => this.#tell(id, message));
     this.plane.workers.attach(id, link);
@@ -69,7 +71,7 @@ export class PlaneHarness {
     return link;
   }
 
-  /** Sends rows with these values; they go out at the end of the turn. */
+  /** Sends rows with these values; they are dispatched at the end of the turn. */
   send(values: readonly number[], timeoutMs?: number, overrides: Partial<RequestText> = {}): Sent {
     const cancellation = new Cancellation();
     return this.sendWith(cancellation, values, timeoutMs, overrides);
@@ -111,13 +113,13 @@ export class PlaneHarness {
     return sent;
   }
 
-  /** Ends the turn and lets callers hear of it. */
+  /** Ends the turn and lets the promises of callers settle. */
   async turn(): Promise<void> {
     this.clock.endTurn();
     await new Promise((resolve) => setImmediate(resolve));
   }
 
-  /** A value of the model's metrics; 0 for a series that is not there. */
+  /** A value of the model's metrics; 0 for a series that does not exist. */
   metric(name: string, labels = ''): number {
     const line = new RegExp(`^${name}\\{model="m",version="1"${labels}\\} (\\S+)$`, 'm');
     return Number(line.exec(renderMetrics(this.#registry, 'prometheus'))?.[1] ?? 0);

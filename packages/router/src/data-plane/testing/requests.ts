@@ -1,7 +1,7 @@
 import type { Parameters, SequenceStep } from '../infer.ts';
 import { type InferRequest, noTrail } from '../infer.ts';
 
-/** What a test says of a request; all of it has a default. */
+/** The fields of a request that a test sets; each has a default. */
 export interface RequestText {
   readonly model: string;
   readonly version: string;
@@ -17,7 +17,7 @@ export interface RequestText {
   readonly trail: readonly string[];
 }
 
-/** A request for model `m` from nobody, with nothing in it but what is given. */
+/** A request to model `m` without a caller, empty except for the given fields. */
 export function inferRequest(given: Partial<RequestText> = {}): InferRequest {
   const { model = 'm', version = '', id = '', parameters = new Map(), outputs = [], sequence } = given;
   const { inputs = [], caller = '', priority = 0, trail = noTrail } = given;

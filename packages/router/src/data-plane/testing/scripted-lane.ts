@@ -1,4 +1,4 @@
-/** A lane whose workers say what the test has them say, and whose memory is counted. */
+/** A lane whose workers are scripted by the test, and whose regions count their releases. */
 import {
   type BatchTensor,
   copyOf,
@@ -47,13 +47,13 @@ export class ScriptedLane implements Lane {
     return region;
   }
 
-  /** Times of release of all regions; all ones when the account is right. */
+  /** How often each region was released: once each when nothing leaks. */
   releases(): readonly number[] {
     return this.regions.map(({ releases }) => releases);
   }
 }
 
-/** Keeps the contract of a link: it releases what it was sent once the worker has answered, failed or gone. */
+/** Keeps the contract of a link: it releases the regions of a message once the worker has answered, failed or exited. */
 export class ScriptedLink implements WorkerLink {
   readonly pid: number;
   readonly sent: ToWorker[] = [];
@@ -98,7 +98,7 @@ export class ScriptedLink implements WorkerLink {
   }
 
   says(message: FromWorker): void {
-    if (this.#isGone) throw new Error('a worker that is gone says nothing');
+    if (this.#isGone) throw new Error('a worker that has exited sends nothing');
     this.#receive(message);
   }
 
@@ -109,7 +109,7 @@ export class ScriptedLink implements WorkerLink {
     }
   }
 
-  /** Answers the oldest batch: each input comes back as the output of the same position, unless given. */
+  /** Answers the oldest batch: each input is returned as the output of the same position, unless outputs are given. */
   answers(outputs?: readonly BatchTensor[]): CountedRegion {
     const dispatch = this.#ended();
     const region = this.#lane.region(0);
@@ -123,7 +123,7 @@ export class ScriptedLink implements WorkerLink {
   }
 
   dies(reason = 'it died'): void {
-    if (this.#isGone) throw new Error('a worker dies once');
+    if (this.#isGone) throw new Error('the worker has exited already');
     this.#isGone = true;
     for (const { region } of this.#inFlight.splice(0)) region.release();
     this.#receive({ kind: 'gone', reason });

@@ -26,7 +26,7 @@ test('floating point may differ in its last digits', () => {
   expect(alike(halves(1), halves(1.1))).toBe(false);
 });
 
-test('what is no number or without end is alike only to itself', () => {
+test('NaN and infinities are alike only to themselves', () => {
   const { NaN: nan, POSITIVE_INFINITY: endless } = Number;
   expect(alike(floats(nan, endless), floats(nan, endless))).toBe(true);
   expect(alike(floats(nan), floats(1))).toBe(false);
@@ -34,7 +34,7 @@ test('what is no number or without end is alike only to itself', () => {
   expect(alike(floats(endless), floats(1e38))).toBe(false);
 });
 
-test('a view that does not begin at a multiple of four is read as it lies', () => {
+test('an unaligned view is compared correctly', () => {
   const whole = new Uint8Array(9);
   whole.set(floats(1, 2).data, 1);
   expect(alike(floats(1, 2), { ...floats(1, 2), data: whole.subarray(1) })).toBe(true);

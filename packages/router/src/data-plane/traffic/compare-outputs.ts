@@ -1,9 +1,9 @@
-/** Whether two versions gave the same answer, as an operator means it: floating point may differ in its last digits. */
+/** Compares the answers of two versions; floating point numbers may differ in their last digits. */
 import { copyOf, numbersFromBf16, numbersFromFp16, type Tensor } from '@millrace/protocol';
 
-/** Of the larger of the two numbers, and at least of 1. */
+/** Relative to the larger of the two numbers, and at least to 1. */
 const relativeTolerance = 1e-4;
-/** Of datatypes with 16 bits, whose neighbours lie further apart. */
+/** For datatypes with 16 bits, which have less precision. */
 const relativeTolerance16 = 2e-2;
 
 export function areOutputsAlike(expected: readonly Tensor[], given: readonly Tensor[]): boolean {
@@ -27,9 +27,9 @@ function isClose(a: number, b: number, tolerance: number): boolean {
   return larger !== Number.POSITIVE_INFINITY && Math.abs(a - b) <= tolerance * larger;
 }
 
-/** Undefined for datatypes whose values are either equal or not. */
+/** Undefined for datatypes without tolerance. */
 function numbersOf({ datatype, data }: Tensor): Float32Array | Float64Array | undefined {
-  // A copy begins where numbers of any width may begin.
+  // A copy, because it is aligned for numbers of any width.
   const { buffer } = copyOf(data);
   switch (datatype) {
     case 'FP32':

@@ -1,12 +1,12 @@
-/** What the data plane asks about names that do not say everything: labels, splits and shadows. The catalogue implements it. */
+/** Resolves names for the data plane: labels, splits and shadows. The catalogue implements it. */
 
-/** A model and the version that was meant; an empty one: the highest that is ready. */
+/** A model and the resolved version; an empty version: the highest that is ready. */
 export interface ResolvedModel {
   readonly model: string;
   readonly version: string;
 }
 
-/** A version that gets copies of a part of the requests. */
+/** A version that gets copies of a percentage of the requests. */
 export interface ShadowedVersion {
   readonly version: string;
   /** In (0, 100]. */
@@ -14,11 +14,11 @@ export interface ShadowedVersion {
 }
 
 export interface ModelNames {
-  /** False: the name is a model's own, and nothing is to be decided about its version. */
+  /** False: the name is a model's own, and it has no labels, splits or shadows to apply. */
   isResolvable(name: string): boolean;
   /**
-   * `draw` gives the number from 0 to below 1 that decides where a split decides. Throws `invalid-request` for a name that
-   * contradicts itself or the version beside it, `unknown-model` for a label that does not exist.
+   * `draw` returns the number from 0 to below 1 by which a split chooses. Throws `invalid-request` for a name that contradicts
+   * itself or the given version, `unknown-model` for a label that does not exist.
    */
   resolve(name: string, version: string, draw: () => number): ResolvedModel;
   /** Versions that get copies of the requests of a model; none for most. */

@@ -1,4 +1,4 @@
-/** What naming costs a request: one whose model has no traffic should not notice that there is such a thing. */
+/** The cost of name resolution for a request: close to nothing for a model without traffic settings. */
 import { openMemoryStore } from '@millrace/store';
 import { bench, describe } from 'vitest';
 import { CatalogueDouble } from '../../catalogue/testing/catalogue-double.ts';

@@ -1,4 +1,4 @@
-/** The first step of a request: finds the version that its name means, and the versions that get a copy of it. */
+/** The first step of a request: resolves its name to a version, and finds the shadows that get a copy of it. */
 import { shadowsOf, stableDraw } from '@millrace/core';
 import type { InferRequest } from '../infer.ts';
 import type { KnownModels } from '../known-models.ts';
@@ -28,14 +28,14 @@ export class NameResolution {
     this.#random = random;
   }
 
-  /** False for most: the name is a model's own, nothing is to be decided about its version, and nobody gets a copy. */
+  /** False for most requests: the name is a model's own, without labels, splits or shadows to apply. */
   isNeededFor({ target }: InferRequest): boolean {
     return this.#names.isResolvable(target.model);
   }
 
   /**
-   * The request with the real name of its model and the version that is meant. A sequence goes on with the version that
-   * has its state, though its label was moved meanwhile or the split changed. Throws an `InferenceError`.
+   * The request with the real name of its model and the resolved version. A sequence continues with the version that has its
+   * state, even if its label was moved or the split changed meanwhile. Throws an `InferenceError`.
    */
   resolved(request: InferRequest): InferRequest {
     const { target } = request;
@@ -49,17 +49,17 @@ export class NameResolution {
     return { ...request, target: { ...target, model, version: chosen } };
   }
 
-  /** Of a resolved request. */
+  /** The versions that get a copy of a resolved request. */
   shadowsOf({ target }: InferRequest): readonly string[] {
     const shadows = this.#names.shadowsOf(target.model);
-    // A copy of one step of a sequence would meet a shadow that does not have the state before it.
+    // No copies of a sequence's steps: the shadow does not have the sequence's state.
     if (shadows.length === 0 || target.sequence !== undefined) return noVersions;
-    // The version that will answer, as far as can be told: a request nobody can answer is refused later.
+    // The version that will probably answer; a request that no version can answer is refused later.
     const answering = target.version !== '' ? target.version : (this.#names.readyVersions(target.model).at(-1) ?? '');
     return shadowsOf(shadows, answering, this.#random);
   }
 
-  /** The version with the state that the request goes on with; undefined: it begins something new, or nobody has it. */
+  /** The version with the state that the request continues with; undefined: it starts a sequence, or no version has the state. */
   #takeVersionHolding(request: InferRequest, name: string): string | undefined {
     const { sequence } = request.target;
     if (sequence === undefined || sequence.isStart) return undefined;

@@ -1,6 +1,6 @@
 /**
- * Copies of requests for versions that are to be looked at under real traffic. A copy is sent when its original has been
- * answered, at the lowest priority, and nobody waits for it; what becomes of it is told to metrics alone.
+ * Sends copies of requests to shadows: versions that are to be tested under real traffic. A copy is sent when its original has
+ * been answered, at the lowest priority, and nobody waits for it; its outcome is only counted in metrics.
  */
 import { Cancellation, type CancelSignal, type Tensor } from '@millrace/protocol';
 import { type InferAnswer, type InferRequest, noTrail } from '../infer.ts';
@@ -10,9 +10,9 @@ import { areOutputsAlike } from './compare-outputs.ts';
 import type { ShadowOutcome } from './shadow-outcome.ts';
 
 export interface ShadowLimits {
-  /** Copies on their way at once, those whose original is not answered yet included. */
+  /** Copies in flight at once, including those whose original is not answered yet. */
   readonly requestsMax: number;
-  /** Bytes of the inputs and outputs that are kept for them. */
+  /** Bytes of the inputs and outputs kept for these copies. */
   readonly bytesMax: number;
   /** Outputs larger than this are not kept for comparison. */
   readonly comparedBytesMax: number;
@@ -22,10 +22,10 @@ export interface ShadowLimits {
 export const defaultShadowLimits = { comparedBytesMax: 1024 * 1024, timeoutMs: 60_000 };
 
 export interface ShadowTrafficParts {
-  /** How a copy is inferred, whose version is known. */
+  /** Infers a copy, whose version is resolved. */
   readonly infer: (request: InferRequest, signal: CancelSignal) => Promise<InferAnswer>;
   readonly deadlineAfter: (timeoutMs: number) => number;
-  /** What copies large inputs. */
+  /** Copies large inputs. */
   readonly sliced: SlicedWork;
   readonly limits: ShadowLimits;
   /** The number of the least urgent priority level of a version. */
@@ -33,7 +33,7 @@ export interface ShadowTrafficParts {
   readonly onOutcome: (model: string, version: string, outcome: ShadowOutcome) => void;
 }
 
-/** Copies of one request count as one caller's, apart from all real ones. */
+/** The caller of all copies, distinct from all real callers. */
 export const shadowCaller = 'millrace-shadow';
 
 export class ShadowTraffic {
@@ -46,18 +46,18 @@ export class ShadowTraffic {
     this.#parts = parts;
   }
 
-  /** Copies on their way. */
+  /** Copies in flight. */
   get requests(): number {
     return this.#requests;
   }
 
-  /** Runs the original and, once it is answered, its copies. The answer is the original's, whatever becomes of the copies. */
+  /** Runs the original and, once it is answered, its copies. Returns the original's answer, whatever the outcome of the copies. */
   follow(request: InferRequest, versions: readonly string[], run: () => Promise<InferAnswer>): Promise<InferAnswer> {
     const bytes = bytesOfTensors(request.inputs);
     const { model } = request.target;
     const taken = versions.filter((version) => this.#take(model, version, bytes));
     if (taken.length === 0) return run();
-    // The inputs are views of what the request came in, which is used again when the original has been answered.
+    // The inputs are views of the request's memory, which is reused when the original has been answered.
     const { tensors, slices } = copiesOf(request.inputs);
     const copy = { ...request, inputs: tensors };
     let isCopied = bytes <= copySliceBytesMax;
@@ -69,11 +69,11 @@ export class ShadowTraffic {
       });
     }
     const answered = run();
-    // Before anyone else hears of the answer, whose outputs are its reader's to give back.
+    // Registered first, before the reader of the answer can release its outputs.
     answered.then(
       (answer) => {
         if (!isCopied) {
-          // The answer does not wait for the copy, and what it was made of may be used again now.
+          // The answer does not wait for the copy, and the memory of the inputs may be reused now.
           stopCopying();
           for (const version of taken) this.#drop(model, version, bytes);
           return;
@@ -81,7 +81,7 @@ export class ShadowTraffic {
         const expected = this.#keep(answer.outputs);
         for (const version of taken) void this.#send(copy, version, expected, bytes);
       },
-      // What was refused is not traffic.
+      // Requests that failed are not copied.
       () => {
         stopCopying();
         for (const _ of taken) this.#release(bytes);
@@ -90,7 +90,7 @@ export class ShadowTraffic {
     return answered;
   }
 
-  /** Gives up the copies on their way: they must not hold up the end of the server. */
+  /** Cancels the copies in flight: they must not delay shutdown. */
   close(): void {
     this.#ending.cancel('cancelled');
   }
@@ -151,7 +151,7 @@ export class ShadowTraffic {
         expected === undefined ? 'unchecked' : areOutputsAlike(expected, answer.outputs) ? 'equal' : 'different';
       answer.release();
     } catch {
-      // Told by its outcome, and by the failures of the version it was sent to.
+      // Counted by its outcome, and in the failures of the version it was sent to.
     } finally {
       this.#release(bytes);
       onOutcome(model, version, outcome);

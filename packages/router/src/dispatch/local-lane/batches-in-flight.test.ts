@@ -21,7 +21,7 @@ function dispatch(batch: number): DispatchMessage {
   };
 }
 
-test('batches leave in dispatch order, and with them their memory', () => {
+test('batches are removed in dispatch order, and their memory is released', () => {
   released.length = 0;
   const batches = new BatchesInFlight();
   batches.push(dispatch(1));
@@ -35,19 +35,19 @@ test('batches leave in dispatch order, and with them their memory', () => {
   expect(released).toEqual([1, 2, 3]);
 });
 
-test('an answer out of order, or to nothing, is a protocol error', () => {
+test('an answer out of order, or to no batch, is a protocol error', () => {
   const batches = new BatchesInFlight();
   expect(() => batches.mustTake(1)).toThrow(MalformedFrame);
   batches.push(dispatch(1));
   batches.push(dispatch(2));
-  expect(() => batches.mustTake(2)).toThrow(/batch 2 where one to 1 was due/);
+  expect(() => batches.mustTake(2)).toThrow(/batch 2, but one to 1 was expected/);
 });
 
 test.each([
-  ['without one that was asked for', [0]],
-  ['with one that was not asked for', [0, 2, 1]],
-  ['with another', [0, 1]],
-  ['with one twice', [0, 0]],
+  ['without a requested output', [0]],
+  ['with an output that was not requested', [0, 2, 1]],
+  ['with another output', [0, 1]],
+  ['with one output twice', [0, 0]],
 ])('an answer %s is a protocol error', (_, indices) => {
   const batches = new BatchesInFlight();
   const answerOf = (outputs: readonly number[]) => ({
@@ -60,7 +60,7 @@ test.each([
   batches.mustTakeAnswered(answerOf([2, 0]));
 });
 
-test('what is left is released at the end', () => {
+test('remaining batches are released at the end', () => {
   released.length = 0;
   const batches = new BatchesInFlight();
   batches.push(dispatch(7));
@@ -72,7 +72,7 @@ test('what is left is released at the end', () => {
   expect(released).toEqual([7, 8]);
 });
 
-test('where they are not ordered any may leave, with what its calls were answered', () => {
+test('unordered batches may end in any order, and the answers to their calls are released', () => {
   released.length = 0;
   const batches = new BatchesInFlight();
   batches.isOrdered = false;
@@ -85,7 +85,7 @@ test('where they are not ordered any may leave, with what its calls were answere
   expect(released).toEqual([3, 30]);
   expect(batches.takeRefusal()?.batch).toBe(2);
   expect(batches.takeRefusal()).toBeUndefined();
-  expect(() => batches.mustTake(3)).toThrow(/batch 3 where none was due/);
+  expect(() => batches.mustTake(3)).toThrow(/batch 3, but none was expected/);
   batches.clear();
   expect(released).toEqual([3, 30, 2, 1]);
 });
@@ -113,15 +113,15 @@ describe('batches of decoupled models', () => {
   });
 
   test.each([
-    ['a gap', part(1, 2), /partial answer 2 to batch 1 where 1 was due/],
-    ['a batch that is not there', part(9, 1), /batch 9, which is not in flight or has one answer/],
-    ['a model with one answer', part(2, 1), /batch 2, which is not in flight or has one answer/],
-    ['other outputs', part(1, 1, []), /answered with the outputs none, and asked for 0/],
-  ])('%s breaks the protocol', (_, message, problem) => {
+    ['a gap', part(1, 2), /partial answer 2 to batch 1, but 1 was expected/],
+    ['an unknown batch', part(9, 1), /batch 9, which is not in flight or not of a decoupled model/],
+    ['a model with one answer', part(2, 1), /batch 2, which is not in flight or not of a decoupled model/],
+    ['other outputs', part(1, 1, []), /answered with outputs none, but the request was for 0/],
+  ])('%s is a protocol error', (_, message, problem) => {
     expect(() => stepped().mustNotePart(message)).toThrow(problem);
   });
 
-  test('an end with outputs breaks the protocol', () => {
-    expect(() => stepped().mustTakeAnswered({ batch: 1, outputs: [output] })).toThrow(/outputs 0, and asked for/);
+  test('an end with outputs is a protocol error', () => {
+    expect(() => stepped().mustTakeAnswered({ batch: 1, outputs: [output] })).toThrow(/outputs 0, but the request was for none/);
   });
 });

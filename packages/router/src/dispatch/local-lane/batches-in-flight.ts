@@ -10,23 +10,23 @@ import {
 
 interface Entry {
   readonly dispatch: DispatchMessage;
-  /** Set for a batch that was never sent: what its turn will answer. */
+  /** Set for a batch that was never sent: the answer to give when it is its turn. */
   readonly refusal: FailedMessage | undefined;
-  /** What the calls of the batch were answered. */
+  /** The answers to the calls of the batch. */
   readonly answers: Region[];
-  /** How many partial answers it has given. */
+  /** Partial answers so far. */
   parts: number;
 }
 
 /**
- * The batches a worker has not answered yet, in dispatch order. Each one's memory is released when it leaves, with that
- * of the answers to its calls.
+ * The batches that a worker has not answered yet, in dispatch order. The memory of a batch, and of the answers to its
+ * calls, is released when the batch is removed.
  */
 export class BatchesInFlight {
   readonly #entries: Entry[] = [];
-  /** The oldest is answered first. */
+  /** The worker must answer the oldest batch first. */
   isOrdered: boolean = true;
-  /** Numbers of the models that answer a dispatch any number of times. */
+  /** Numbers of the decoupled models. */
   readonly decoupledModels = new Set<number>();
 
   get isEmpty(): boolean {
@@ -46,40 +46,42 @@ export class BatchesInFlight {
     this.#entries[this.#indexOf(batch)]?.answers.push(answer);
   }
 
-  /** The worker answered or failed it: it must be the oldest, where they are ordered. */
+  /** Removes a batch that the worker answered or failed: it must be the oldest, where they are ordered. */
   mustTake(batch: number): DispatchMessage {
     const index = this.isOrdered ? 0 : this.#indexOf(batch);
     const [entry] = index < 0 ? [] : this.#entries.splice(index, 1);
     if (entry !== undefined) release(entry);
     if (entry === undefined || entry.dispatch.batch !== batch) {
       throw new MalformedFrame(
-        `an answer to batch ${batch} where ${entry === undefined ? 'none' : `one to ${entry.dispatch.batch}`} was due`,
+        `an answer to batch ${batch}, but ${entry === undefined ? 'none' : `one to ${entry.dispatch.batch}`} was expected`,
       );
     }
     return entry.dispatch;
   }
 
-  /** The same, with what was asked for: whoever cuts the answer up takes that for granted. */
+  /** The same, and the answer must have the requested outputs: the code that splits it relies on that. */
   mustTakeAnswered({ batch, outputs }: Pick<AnsweredMessage, 'batch' | 'outputs'>): void {
     const dispatch = this.mustTake(batch);
-    // The answer that ends a batch of a decoupled model has none.
+    // The answer that ends a batch of a decoupled model has no outputs.
     mustHaveOutputs(batch, outputs, this.decoupledModels.has(dispatch.model) ? [] : dispatch.outputs);
   }
 
-  /** One of several answers: its batch stays in flight, and must be next with this one. */
+  /** Counts one of several answers: its batch stays in flight, and its number must be the next one. */
   mustNotePart({ batch, sequence, outputs }: PartialAnswerMessage): void {
     const entry = this.#entries[this.#indexOf(batch)];
     if (entry === undefined || !this.decoupledModels.has(entry.dispatch.model)) {
-      throw new MalformedFrame(`a partial answer to batch ${batch}, which is not in flight or has one answer`);
+      throw new MalformedFrame(
+        `a partial answer to batch ${batch}, which is not in flight or not of a decoupled model`,
+      );
     }
     entry.parts += 1;
     if (sequence !== entry.parts) {
-      throw new MalformedFrame(`partial answer ${sequence} to batch ${batch} where ${entry.parts} was due`);
+      throw new MalformedFrame(`partial answer ${sequence} to batch ${batch}, but ${entry.parts} was expected`);
     }
     mustHaveOutputs(batch, outputs, entry.dispatch.outputs);
   }
 
-  /** One that was never sent, when its turn has come. */
+  /** The answer to a batch that was never sent, when it is its turn. */
   takeRefusal(): FailedMessage | undefined {
     const index = this.isOrdered ? 0 : this.#entries.findIndex((entry) => entry.refusal !== undefined);
     const refusal = this.#entries[index]?.refusal;
@@ -99,7 +101,9 @@ export class BatchesInFlight {
 function mustHaveOutputs(batch: number, outputs: readonly BatchTensor[], asked: readonly number[]): void {
   if (outputs.length === asked.length && asked.every((index) => outputs.some((one) => one.index === index))) return;
   const given = outputs.map(({ index }) => index).join(', ') || 'none';
-  throw new MalformedFrame(`batch ${batch} was answered with the outputs ${given}, and asked for ${asked.join(', ')}`);
+  throw new MalformedFrame(
+    `batch ${batch} was answered with outputs ${given}, but the request was for ${asked.join(', ') || 'none'}`,
+  );
 }
 
 function release({ dispatch, answers }: Entry): void {

@@ -26,7 +26,7 @@ import type { LocalLaneOptions } from './local-lane.ts';
 import { WorkerMemory } from './worker-memory.ts';
 import { WorkerProcess } from './worker-process.ts';
 
-/** Inputs of this size that do not fit into shared memory are written from where they lie: a copy would take too long. */
+/** Larger inputs that do not fit into shared memory are written to the socket without a copy, which would take too long. */
 const referenceBytesMin = 1024 * 1024;
 
 /** The router's end of the local lane: one worker process, its socket and the memory shared with it. */
@@ -41,15 +41,15 @@ export class LocalLink implements WorkerLink {
   readonly #batches = new BatchesInFlight();
   readonly #findOutput = (offset: number, bytes: number): Region | undefined => this.#memory.takeOutput(offset, bytes);
   #outputsReleased: number[] = [];
-  /** A flush will come: with the worker's greeting at first, later at the end of the turn. */
+  /** A flush is scheduled: at first with the worker's hello, later at the end of the turn. */
   #isFlushScheduled: boolean = true;
   #isReleaseScheduled: boolean = false;
   #hasGreeted: boolean = false;
   #isStopping: boolean = false;
   #isGone: boolean = false;
-  /** Why this side ended the worker, if it did. */
+  /** Why this side killed the worker, if it did. */
   #verdict: string | undefined;
-  /** Why its owner had it killed, if it said so; it may answer until it is dead. */
+  /** The reason that its owner gave for killing it, if any; it may answer until it has exited. */
   #killedFor: string | undefined;
 
   constructor(options: LocalLaneOptions, memories: MappingPool, receive: (message: FromWorker) => void) {
@@ -98,7 +98,7 @@ export class LocalLink implements WorkerLink {
       return;
     }
     const isNew = message.kind === 'load' || message.kind === 'unload';
-    // A worker that is being stopped takes nothing new, but hears of what it has begun.
+    // A stopping worker gets nothing new, but still gets messages about what it has begun.
     if (this.#isGone || (this.#isStopping && isNew)) return;
     if (message.kind === 'load') {
       if (message.spec.concurrency !== undefined) this.#batches.isOrdered = false;
@@ -130,7 +130,10 @@ export class LocalLink implements WorkerLink {
       this.#batches.push(message);
       return;
     }
-    const text = `a batch of ${message.region.bytes.length} bytes is longer than a message to a worker may be`;
+    const text = this.#tooLong(
+      `a batch of ${message.region.bytes.length} bytes`,
+      'send fewer or smaller rows in a request',
+    );
     this.#batches.push(message, { kind: 'failed', batch: message.batch, code: 'unsupported', message: text });
     queueMicrotask(() => this.#deliverRefusals());
   }
@@ -150,18 +153,22 @@ export class LocalLink implements WorkerLink {
     }
     region.release();
     if (isSent) return;
-    const text = `an answer of ${region.bytes.length} bytes is longer than a message to a worker may be`;
+    const text = this.#tooLong(`an answer of ${region.bytes.length} bytes`, 'call the model with fewer rows');
     this.#append({ kind: 'call-failed', call, code: 'unsupported', message: text });
   }
 
   #refuseLoad({ model, name }: LoadSpec): void {
-    const message = `the configuration of model "${name}" is longer than a message to a worker may be`;
+    const message = this.#tooLong(`the configuration of model "${name}"`, 'shorten it');
     queueMicrotask(() => this.#isGone || this.#receive({ kind: 'load-failed', model, message }));
   }
 
+  #tooLong(what: string, advice: string): string {
+    return `${what} exceeds the longest message to a worker, ${this.#frameBytesMax} bytes; ${advice}`;
+  }
+
   /**
-   * What is sent in one turn is written at its end. (At the end of the whole round of events instead, it was no quicker
-   * alone, and would wait for every other socket's turn in a busy router.)
+   * Messages of one turn are written at its end. (Writing at the end of the whole round of events was no faster alone, and
+   * would wait for every other socket's turn in a busy router.)
    */
   #append(frame: FrameToWorker, sharedOffset?: number): boolean {
     this.#appendReleases();
@@ -190,7 +197,7 @@ export class LocalLink implements WorkerLink {
 
   /**
    * A worker needs the memory of its old outputs only for new ones, so an idle worker is not woken for it: the releases
-   * travel ahead of the next message. A busy one is told at the end of this round of events.
+   * are sent ahead of the next message. A busy worker gets them at the end of this round of events.
    */
   #releaseOutput(offset: number): void {
     this.#outputsReleased.push(offset);
@@ -235,7 +242,7 @@ export class LocalLink implements WorkerLink {
     }
     if (frameBytesMax < this.#frameBytesMax) {
       throw new MalformedFrame(
-        `it takes frames of ${frameBytesMax} bytes and must take those of ${this.#frameBytesMax}`,
+        `it takes frames of at most ${frameBytesMax} bytes, but must take those of ${this.#frameBytesMax}`,
       );
     }
     this.#hasGreeted = true;
@@ -290,7 +297,7 @@ export class LocalLink implements WorkerLink {
   }
 }
 
-/** What the protocol says of a worker that does not keep to it; anything else is a defect of this side. */
+/** Why the worker was killed, for a violation of the protocol; any other error is a bug of this side and is rethrown. */
 function verdictOn(error: unknown): string {
   if (error instanceof VersionMismatch) return `it was refused: ${error.message}`;
   if (error instanceof MalformedFrame) return `it broke the protocol and was killed: ${error.message}`;

@@ -9,7 +9,7 @@ test('the tail is the last lines without the empty ones', () => {
   expect(tail.lastLines(9)).toBe('one | two | three');
 });
 
-test('an error is not pushed out by its own stack', () => {
+test('the stack of an error does not displace its message', () => {
   const tail = new TextTail(1000);
   tail.push('Error: out of luck\n    at one (file:1:2)\n    at two (file:3:4)\n\nNode.js v20\n');
   expect(tail.lastLines(2)).toBe('Error: out of luck | Node.js v20');

@@ -1,4 +1,4 @@
-/** Keeps the end of a text that may be endless: what a process said last is why it died. */
+/** Keeps the end of an unbounded text: the last output of a process usually says why it exited. */
 export class TextTail {
   readonly #charactersMax: number;
   #text = '';
@@ -11,7 +11,7 @@ export class TextTail {
     this.#text = (this.#text + text).slice(-this.#charactersMax);
   }
 
-  /** The last lines, at most so many, joined by a bar. Stack frames are left out: they push out what they explain. */
+  /** The last `linesMax` lines, joined by a bar. Stack frames are left out, because they would displace the error message. */
   lastLines(linesMax: number): string {
     return this.#text
       .split('\n')

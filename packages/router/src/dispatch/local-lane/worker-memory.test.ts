@@ -16,7 +16,7 @@ function memoryUnderTest() {
 const isShared = (bytes: Uint8Array): boolean => bytes.buffer.byteLength === bytesMax;
 
 describe.runIf(process.platform === 'linux')('WorkerMemory', () => {
-  test('lends ordinary memory until the worker has mapped the shared one', () => {
+  test('lends ordinary memory until the worker has mapped the shared memory', () => {
     const { memory } = memoryUnderTest();
     expect(isShared(memory.lend(10_000).bytes)).toBe(false);
     memory.share();
@@ -41,7 +41,7 @@ describe.runIf(process.platform === 'linux')('WorkerMemory', () => {
     memory.close();
   });
 
-  test('after the end what is held stays as it is, and goes once the last of it is released', () => {
+  test('after close held regions stay readable, and the memory is freed when the last one is released', () => {
     const { memory, released } = memoryUnderTest();
     memory.share();
     const input = memory.lend(5000);
@@ -58,7 +58,7 @@ describe.runIf(process.platform === 'linux')('WorkerMemory', () => {
     expect(released).toEqual([]);
   });
 
-  test('without memory to share there is nothing to inherit', () => {
+  test('without shared memory there is no descriptor to inherit', () => {
     const memory = new WorkerMemory(new MappingPool(), 0, () => {}, mustNotFail);
     expect(memory.bytes).toBe(0);
     expect(memory.descriptor).toBeUndefined();

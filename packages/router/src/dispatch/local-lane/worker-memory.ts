@@ -5,11 +5,11 @@ import { Arena, heapBytes, inFrameBytesMax, type Mapping, type MappingPool } fro
 const pageBytes = 4096;
 
 /**
- * The router's side of the memory it shares with one worker: it lends from the first half, where the worker reads, and
- * hears of places in the second half, where the worker writes. Used only once the worker said that it has mapped it.
+ * The router's side of the memory that it shares with one worker: it lends from the first half, which the worker reads, and
+ * gets offsets in the second half, which the worker writes. Used only once the worker has confirmed that it mapped it.
  */
 export class WorkerMemory {
-  /** Of each half. */
+  /** The size of each half. */
   readonly bytes: number;
   readonly #mapping: Mapping | undefined;
   readonly #inputs: Arena | undefined;
@@ -20,7 +20,7 @@ export class WorkerMemory {
   #outputsHeld = 0;
   #isGivenBack: boolean = false;
 
-  /** `onOutputReleased` hears the place of each output that the router is done with. */
+  /** `onOutputReleased` gets the offset of each output that the router has released. */
   constructor(
     pool: MappingPool,
     bytesMax: number,
@@ -45,19 +45,19 @@ export class WorkerMemory {
     this.#isShared = true;
   }
 
-  /** Shared memory for what is worth it, as long as there is room; ordinary memory otherwise. */
+  /** Shared memory where it is worthwhile and there is room; ordinary memory otherwise. */
   lend(bytes: number): Region {
     const isWorthwhile = this.#isShared && !this.#isClosed && bytes > inFrameBytesMax;
     const shared = isWorthwhile ? this.#inputs?.takeRegion(bytes) : undefined;
     return shared ?? new HeapRegion(heapBytes(bytes));
   }
 
-  /** Where an input lies in shared memory; undefined when it does not. */
+  /** The offset of an input in shared memory; undefined: it is not there. */
   offsetOf(region: Region): number | undefined {
     return this.#inputs?.offsetOf(region);
   }
 
-  /** An output that the worker wrote; undefined when there is no such place. */
+  /** An output that the worker wrote; undefined: the offset and size are out of bounds. */
   takeOutput(offset: number, bytes: number): Region | undefined {
     if (!this.#isShared || this.#mapping === undefined || offset + bytes > this.bytes) return undefined;
     const start = this.bytes + offset;
@@ -75,13 +75,13 @@ export class WorkerMemory {
     };
   }
 
-  /** The worker is gone: nothing more is lent, and what is still held stays readable until it is released. */
+  /** The worker has exited: nothing more is lent, and held regions stay readable until they are released. */
   close(): void {
     this.#isClosed = true;
     this.discardIfUnused();
   }
 
-  /** Gives the memory back as soon as nobody holds any of it; to be called when something was released after `close`. */
+  /** Frees the memory when nobody holds any of it; to be called after each release that follows `close`. */
   discardIfUnused(): void {
     const isUnused = this.#isClosed && this.#outputsHeld === 0 && this.#inputs?.lentRegions === 0;
     if (!isUnused || this.#isGivenBack || this.#mapping === undefined) return;

@@ -3,18 +3,18 @@ import type { Socket } from 'node:net';
 import type { Readable } from 'node:stream';
 import { TextTail } from './text-tail.ts';
 
-/** How much of what a worker printed last is kept, and how many lines of it a reason shows. */
+/** How much of a worker's stderr is kept, and how many lines of it the reason of an exit shows. */
 const standardErrorCharactersMax = 4096;
 const standardErrorLinesMax = 8;
-/** After its socket closed a worker has this long to exit by itself, after its exit its pipes have it to run dry. */
+/** How long a worker may take to exit after its socket closed, and its pipes to be drained after its exit. */
 const endMsMax = 2000;
 
 const socketPosition = 3;
 
 /**
- * For the C library's allocator, where it is GNU's. An engine allocates tensors and frees them run after run; by
- * default those of more than 128 KiB come from the system and go back to it each time, and every page of them is
- * cleared and mapped anew: 150 faults for 600 KB. So they are kept, up to the largest that the allocator will keep.
+ * For the C library's allocator, where it is GNU's. An engine allocates and frees tensors in every run; by default those
+ * of more than 128 KiB come from the system and are returned to it each time, and every page of them is cleared and mapped
+ * again: 150 faults for 600 KB. So the allocator is told to keep them, up to the largest size that it allows.
  */
 const allocatorSettings = {
   MALLOC_MMAP_THRESHOLD_: String(32 * 1024 * 1024),
@@ -29,11 +29,11 @@ export interface WorkerProcessOptions {
   /** Inherited by the worker as descriptor 4. */
   readonly memoryDescriptor: number | undefined;
   readonly onData: (chunk: Uint8Array) => void;
-  /** Once, when the process has ended and all it sent has been read; or when it could not be started. */
+  /** Called once, when the process has exited and everything it sent has been read, or when it could not be started. */
   readonly onEnd: (reason: string) => void;
 }
 
-/** A worker as a process: started, spoken to, ended, and its end told in words. */
+/** A worker process: starts it, writes to it, kills it, and reports why it exited. */
 export class WorkerProcess {
   readonly #options: WorkerProcessOptions;
   readonly #child: ChildProcess | undefined;
@@ -62,7 +62,7 @@ export class WorkerProcess {
     standardError?.setEncoding('utf8').on('data', (text: string) => this.#standardError.push(text));
     this.#socket = child.stdio?.[socketPosition] as Socket | undefined;
     this.#socket?.on('data', options.onData);
-    // Its close follows, and says all there is to say.
+    // The close event follows and is handled.
     this.#socket?.on('error', () => {});
     this.#socket?.on('close', () => this.#limit(() => this.kill()));
   }
@@ -71,7 +71,7 @@ export class WorkerProcess {
     return this.#child?.pid;
   }
 
-  /** True when the kernel took all of it at once, so that the memory may be used again. */
+  /** True when the kernel took all bytes at once, so that the memory may be reused. */
   write(bytes: Uint8Array): boolean {
     if (this.#socket === undefined || this.#socket.destroyed) return false;
     this.#socket.write(bytes);
@@ -82,7 +82,7 @@ export class WorkerProcess {
     this.#child?.kill('SIGKILL');
   }
 
-  /** A process that holds its pipes open in children of its own must not keep its end from being told. */
+  /** A worker whose own children hold its pipes open must not delay the report of its exit. */
   #destroyPipes(): void {
     this.#socket?.destroy();
     this.#child?.stderr?.destroy();
@@ -97,7 +97,7 @@ export class WorkerProcess {
   #exitReason(code: number | null, signal: NodeJS.Signals | null): string {
     const how = signal === null ? `exited with code ${code}` : `was ended by ${signal}`;
     const lines = this.#standardError.lastLines(standardErrorLinesMax);
-    return `worker process ${this.pid} ${how}${lines === '' ? '' : `; it said: ${lines}`}`;
+    return `worker process ${this.pid} ${how}${lines === '' ? '' : `; stderr: ${lines}`}`;
   }
 
   #end(reason: string): void {

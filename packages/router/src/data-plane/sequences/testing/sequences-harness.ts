@@ -1,4 +1,4 @@
-/** A model that sums its sequences, on a stage where workers say what the test has them say. */
+/** A harness with a model that sums its sequences, and scripted workers. */
 
 import { Cancellation, copyOf, type DispatchMessage, type TensorSpec } from '@millrace/protocol';
 import type { ModelView } from '../../../model/model-view.ts';
@@ -80,7 +80,7 @@ export class SequencesHarness extends PlaneHarness {
   }
 }
 
-/** What the worker was given: the values of x, of the controls and of the state, row by row. */
+/** The rows that the worker got: the values of x, of the controls and of the state. */
 export function dispatchedRows(dispatch: DispatchMessage | undefined): readonly string[] {
   if (dispatch === undefined) return [];
   const numbers = dispatch.inputs.map(({ data }, index) => [
@@ -94,7 +94,7 @@ export function dispatchedRows(dispatch: DispatchMessage | undefined): readonly 
   });
 }
 
-/** Answers the oldest batch as the model would: the sum, which is also the state; or with states of that width. */
+/** Answers the oldest batch as the model would: the sum, which is also the state; or with states of the given width. */
 export function sums(link: ScriptedLink, stateWidth = 1): void {
   const [dispatch] = link.inFlight;
   if (dispatch === undefined) throw new Error('the worker has nothing to answer');
