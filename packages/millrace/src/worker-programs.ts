@@ -4,12 +4,12 @@ import { createRequire } from 'node:module';
 const require = createRequire(import.meta.url);
 
 export const workerPrograms = {
-  /** Runs models by the engines that wait for nothing but the processor. */
+  /** Runs models on engines that wait only for the processor. */
   main: require.resolve('@millrace/worker/main'),
   /** Runs pipelines. */
   pipeline: require.resolve('@millrace/worker/pipeline-main'),
-  /** Says what a pipeline declares. */
+  /** Describes a pipeline: the inputs and outputs it declares. */
   pipelineDescriber: require.resolve('@millrace/worker/pipeline-describe'),
-  /** Says whether the rows of a graph are independent: a large one would hold up every request. */
+  /** Finds out whether the rows of a graph are independent; in a process, because a large graph would block every request. */
   rowAnalyst: require.resolve('@millrace/worker/row-analyst'),
 } as const;
