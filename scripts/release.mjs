@@ -34,7 +34,8 @@ if (args.includes('--help')) {
 
 async function release(options) {
   const changes = execFileSync('git', ['status', '--porcelain'], { cwd: root, encoding: 'utf8' });
-  if (changes !== '') throw new ReleaseError(`the tree has uncommitted changes; commit or stash them first:\n${changes}`);
+  if (changes !== '')
+    throw new ReleaseError(`the tree has uncommitted changes; commit or stash them first:\n${changes}`);
 
   const { workspaces, version: current } = JSON.parse(read('package.json'));
   const manifestPaths = ['package.json', ...workspaces.map((workspace) => `${workspace}/package.json`)];
