@@ -12,19 +12,19 @@ import { versionToRelease } from './release/version.mjs';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
 const read = (path) => readFileSync(join(root, path), 'utf8');
-const run = (command, ...words) => execFileSync(command, words, { cwd: root, stdio: ['ignore', 'inherit', 'inherit'] });
+const run = (command, ...args) => execFileSync(command, args, { cwd: root, stdio: ['ignore', 'inherit', 'inherit'] });
 const step = (text) => console.log(`\n=== ${text}`);
 
 class ReleaseError extends Error {}
 
-const words = process.argv.slice(2);
-if (words.includes('--help')) {
+const args = process.argv.slice(2);
+if (args.includes('--help')) {
   console.log(usage);
 } else {
   // Ctrl-C ends the command that runs; the release then fails with it and puts the files back.
   process.on('SIGINT', () => undefined);
   try {
-    await release(mustSucceed(optionsFrom(words, new Date().toISOString().slice(0, 10)), `\n\n${usage}`).options);
+    await release(mustSucceed(optionsFrom(args, new Date().toISOString().slice(0, 10)), `\n\n${usage}`).options);
   } catch (error) {
     if (!(error instanceof ReleaseError) && error.status === undefined) throw error;
     console.error(`\nnot released: ${error.message}`);
@@ -34,7 +34,8 @@ if (words.includes('--help')) {
 
 async function release(options) {
   const changes = execFileSync('git', ['status', '--porcelain'], { cwd: root, encoding: 'utf8' });
-  if (changes !== '') throw new ReleaseError(`the tree has changes; commit them or put them away first:\n${changes}`);
+  if (changes !== '')
+    throw new ReleaseError(`the tree has uncommitted changes; commit or stash them first:\n${changes}`);
 
   const { workspaces, version: current } = JSON.parse(read('package.json'));
   const manifestPaths = ['package.json', ...workspaces.map((workspace) => `${workspace}/package.json`)];
@@ -52,7 +53,7 @@ async function release(options) {
     mustAgree(manifestPaths, version);
 
     step('build');
-    // What sources that are gone have left behind would be packed.
+    // Build outputs of removed sources would be packed.
     for (const workspace of workspaces) rmSync(join(root, workspace, 'dist'), { recursive: true, force: true });
     run('npm', 'run', 'build');
 
@@ -98,7 +99,7 @@ async function packAndTry(out) {
   checkContents(tarballs, check);
   step('install the tarballs into an empty folder and call a server there');
   await checkInstalled(root, tarballs, check);
-  if (failures.length > 0) throw new ReleaseError(`the packages do not hold: ${failures.join('; ')}`);
+  if (failures.length > 0) throw new ReleaseError(`checks of the packages failed: ${failures.join('; ')}`);
 
   const sums = tarballs.map(({ path }) => `${sha256(path)}  ${basename(path)}\n`).join('');
   const files = tarballs.flatMap(({ name, files }) => files.map((file) => `${name}/${file}\n`)).join('');

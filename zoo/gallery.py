@@ -76,9 +76,9 @@ def spotter_picture() -> Image.Image:
 def heat(values: np.ndarray) -> np.ndarray:
     """0 to 1 as dark blue over violet and orange to pale yellow."""
     stops = np.array([[12, 12, 36], [80, 24, 110], [190, 55, 84], [249, 142, 40], [252, 250, 190]], float)
-    place = np.clip(values, 0, 1) * (len(stops) - 1)
-    low = np.minimum(place.astype(int), len(stops) - 2)
-    share = (place - low)[..., None]
+    position = np.clip(values, 0, 1) * (len(stops) - 1)
+    low = np.minimum(position.astype(int), len(stops) - 2)
+    share = (position - low)[..., None]
     return (stops[low] * (1 - share) + stops[low + 1] * share).astype(np.uint8)
 
 

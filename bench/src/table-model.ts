@@ -1,4 +1,4 @@
-/** A model that is nothing but large: a table of rows on disk, of which a request gets one. */
+/** A large model without much computation: a table of rows on disk, of which a request gets one. */
 import { closeSync, mkdirSync, openSync, writeFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { onnxModelFrom } from '@millrace/worker/testing';
@@ -23,7 +23,7 @@ export function writeTableModel(repository: string, name: string, tableBytes: nu
   writeFileSync(join(folder, 'model.onnx'), model);
   writeFileSync(join(repository, name, 'config.pbtxt'), 'max_batch_size: 0\n');
   const file = openSync(join(folder, 'table.bin'), 'w');
-  // Not all alike: memory that is equal can be shared by the system, and would look like less.
+  // Not all equal: the system may share equal pages, and the measured memory would be too low.
   const piece = new Float32Array(pieceBytes / 4).map((_, index) => index % 1013);
   for (let left = rows * rowBytes; left > 0; left -= pieceBytes) {
     piece[0] = left;

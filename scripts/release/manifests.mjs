@@ -6,7 +6,7 @@
  */
 
 /**
- * Every place where another version stands: all packages are released together, and depend on exactly each other's version.
+ * Every field with another version: all packages are released together, and depend on exactly each other's version.
  * @param {readonly ManifestFile[]} files The first is that of the workspace root.
  */
 export function versionProblems(files, version) {

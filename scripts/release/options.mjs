@@ -15,11 +15,11 @@ VERSION may be left out for the first release: it is the version that the packag
 const checks = ['none', 'test', 'ci'];
 
 /** @returns {{ options: { wanted: string | undefined, checks: string, out: string | undefined, date: string, isPublished: boolean } } | { problem: string }} */
-export function optionsFrom(words, today) {
+export function optionsFrom(args, today) {
   let parsed;
   try {
     parsed = parseArgs({
-      args: words,
+      args,
       allowPositionals: true,
       options: {
         checks: { type: 'string', default: 'test' },

@@ -118,6 +118,6 @@ test.each([
   [['--date', '2026-02-30'], "not '2026-02-30'"],
   [['--now'], '--now'],
   [['0.1.0', '0.2.0'], 'one version at a time'],
-])('%s is refused with what is wrong', (words, problem) => {
-  expect(optionsFrom(words, '2026-02-03').problem).toContain(problem);
+])('%s is refused with what is wrong', (args, problem) => {
+  expect(optionsFrom(args, '2026-02-03').problem).toContain(problem);
 });

@@ -1,4 +1,4 @@
-/** A real server with the attack models, bystanders beside it, and what both are like when nobody attacks. */
+/** A real server with the attack models, its bystanders, and the measurements of both without an attack. */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -72,23 +72,23 @@ export class AttackHarness {
       writeFileSync(join(secrets, 'cert.pem'), cert);
       writeFileSync(join(secrets, 'key.pem'), key);
       serve.push('--tls-certificate-file', join(secrets, 'cert.pem'), '--tls-key-file', join(secrets, 'key.pem'));
-      // Its certificate was made a moment ago; nobody signed it.
+      // The certificate is self-signed.
       process.env.NODE_TLS_REJECT_UNAUTHORIZED = '0';
     }
     const { descriptorsMax } = options;
     const limited = ['/bin/sh', '-c', 'ulimit -n "$0" && exec "$@"', String(descriptorsMax)];
     const server = await ServerProcess.start(serve, descriptorsMax === undefined ? {} : { wrapper: limited });
     delete process.env.NODE_TLS_REJECT_UNAUTHORIZED;
-    const stage = new AttackHarness(server, models, secrets);
-    if (options.isPinned === true) stage.#pin();
-    await stage.#settle();
-    return stage;
+    const harness = new AttackHarness(server, models, secrets);
+    if (options.isPinned === true) harness.#pin();
+    await harness.#settle();
+    return harness;
   }
 
   #pin(): void {
     const children = readFileSync(`/proc/${this.routerPid}/task/${this.routerPid}/children`, 'utf8').trim();
     moveToCore(serverCore, [this.routerPid, ...(children === '' ? [] : children.split(' ').map(Number))]);
-    // What this process starts later is there too.
+    // Processes that this process starts later inherit the core.
     moveToCore(loadCore, [process.pid, this.bystanders.pid]);
     takePrecedence(this.bystanders.pid);
   }
@@ -97,7 +97,7 @@ export class AttackHarness {
     return this.server.child.pid as number;
   }
 
-  /** Calls until the paths are warm, then measures what calm is. */
+  /** Calls until the code paths are warm, then measures the latencies without an attack. */
   async #settle(): Promise<void> {
     await this.bystanders.start([bystanderAddress]);
     await wait(warmUpMs);

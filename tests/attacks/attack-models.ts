@@ -1,4 +1,4 @@
-/** The models that attacks and bystanders ask: each answers something that can be checked by hand. */
+/** The models that attacks and bystanders call: the answer of each is easy to check. */
 import { join } from 'node:path';
 import { type ModelRepository, type OnnxValue, onnxModelFrom } from '@millrace/worker/testing';
 import { repositoryRoot } from '../support/repository-root.ts';
@@ -13,9 +13,9 @@ export const growModel = 'grow';
 /** A million scores for one number. */
 export const classesModel = 'classes';
 export const classesCount = 1_000_000;
-/** Texts as they came. */
+/** Returns its texts unchanged. */
 export const textsModel = 'texts';
-/** Runs as many milliseconds as it is told. */
+/** Runs for as many milliseconds as its input says. */
 export const slowModel = 'slow';
 /** The sum of a sequence so far. */
 export const sequenceModel = 'sequence_sum';

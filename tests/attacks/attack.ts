@@ -1,15 +1,15 @@
-/** What an attack is: one way to hurt the server, written down so that it stays harmless. */
+/** An attack: one way to harm the server, kept as a test so that it stays harmless. */
 import type { ModelRepository } from '@millrace/worker/testing';
 import type { Target } from './target.ts';
 
 export interface Attack {
   /** The name of its file, and of `--only`. */
   readonly name: string;
-  /** What the attacker does and what it did to the server before there was a defence, in one sentence. */
+  /** What the attacker does, and its effect on a server without a defence, in one sentence. */
   readonly row: string;
   /**
-   * What must become of the attacker: `refused` by name or disconnected at least once, or `harmless`, where what it does is
-   * allowed and must only not harm anybody.
+   * The expected outcome: the attacker is `refused` by name or disconnected at least once, or `harmless`: what it does is
+   * allowed and must not harm anybody.
    */
   readonly expected: 'refused' | 'harmless';
   /** Further arguments of the server; attacks with equal ones share a server. */
@@ -18,18 +18,18 @@ export interface Attack {
   readonly isOverTls?: boolean;
   /** Seconds it needs at least to have its effect. */
   readonly secondsMin?: number;
-  /** Connections that must be as the attack wants them, by `target.nowPlaced`, before bystanders are measured; times the pressure.
+  /** Connections that the attack must have established, by `target.nowEstablished`, before bystanders are measured; times the pressure.
    * Absent: from its first connection on. */
-  readonly placedMin?: number;
+  readonly establishedMin?: number;
   /** Most memory of the router for each byte of its bodies, beside a fixed allowance: independent of how fast the machine is. */
   readonly memoryPerBodyByteMax?: number;
   /** Most descriptors the server may open, where the attack is about them. */
   readonly descriptorsMax?: number;
-  /** Also run from a bystander's own address in the short form; the long one does so for all. */
+  /** Run from a bystander's own address too in the short form; the long form does so for all attacks. */
   readonly isSharedInShort?: boolean;
-  /** Not run by the random attacker: it judges by what a single server does once. */
+  /** Not run by the random attacker, because its verdict depends on what one server does once. */
   readonly isAlone?: boolean;
-  /** Whether it tries a list of things once, and must come to its end to be judged. */
+  /** Whether it tries a list of requests once, and must finish it for a verdict. */
   readonly isFinite?: boolean;
   /** Adds the models it needs beyond the common ones. */
   prepare?(models: ModelRepository): void;

@@ -5,8 +5,8 @@ import type { Attack } from './attack.ts';
 import type { FateReport } from './fate.ts';
 import type { TargetLocation } from './target.ts';
 
-/** What an attacker says when it is in place and when it has done all it can; all else is its report. */
-export const placedMessage = 'placed';
+/** The messages of an attacker whose connections are established and of one that has finished; any other message is its report. */
+export const establishedMessage = 'established';
 export const finishedMessage = 'finished';
 
 const nobody: FateReport = {
@@ -22,21 +22,21 @@ const nobody: FateReport = {
 export class AttackerProcess {
   readonly #child: ChildProcess;
   readonly #report: Promise<FateReport>;
-  readonly #placed: Promise<void>;
+  readonly #established: Promise<void>;
   readonly #finished: Promise<boolean>;
 
-  constructor(attack: Attack, pressure: number, place: TargetLocation) {
+  constructor(attack: Attack, pressure: number, location: TargetLocation) {
     const program = fileURLToPath(new URL('./attacker-main.js', import.meta.url));
-    this.#child = fork(program, [attack.name, String(pressure), JSON.stringify(place)], {
+    this.#child = fork(program, [attack.name, String(pressure), JSON.stringify(location)], {
       execArgv: ['--max-old-space-size=4096'],
     });
     this.#report = new Promise((resolve) => {
       this.#child.on('message', (message) => {
-        if (message !== placedMessage && message !== finishedMessage) resolve(message as FateReport);
+        if (message !== establishedMessage && message !== finishedMessage) resolve(message as FateReport);
       });
       this.#child.once('exit', () => resolve(nobody));
     });
-    this.#placed = new Promise((resolve) => {
+    this.#established = new Promise((resolve) => {
       this.#child.on('message', () => resolve());
       this.#child.once('exit', () => resolve());
     });
@@ -48,9 +48,9 @@ export class AttackerProcess {
     });
   }
 
-  /** When its connections are as it wants them, or when that takes too long. */
-  async isInPlace(msMax: number): Promise<void> {
-    await within(msMax, this.#placed);
+  /** Resolves when the attack has established its connections, or after `msMax`. */
+  async whenEstablished(msMax: number): Promise<void> {
+    await within(msMax, this.#established);
   }
 
   async isFinished(msMax: number): Promise<boolean> {

@@ -1,4 +1,4 @@
-/** What the server may hold and how long it may compute, in one place: the verdict and the arguments of the server agree by it. */
+/** How much memory the server may hold and how long it may compute. Used by the verdict and for the arguments of the server, so that they agree. */
 import { configFields } from 'millrace';
 
 const mebibyte = 1024 * 1024;
@@ -14,7 +14,7 @@ export const budgetArguments: readonly string[] =
 /** All that the router may hold beyond what it holds idle. */
 export const budgetBytes = ledgerField === undefined ? 2048 * mebibyte : ledgerBytes;
 
-/** What allocators and the collector may add to it. */
+/** What allocators and the garbage collector may add to it. */
 export const budgetSlack = 0.15;
 
 /** Memory that any attack may cost for connections, heads and garbage, where the rest is judged by the bytes it sent. */

@@ -1,4 +1,4 @@
-/** How the attacker fared: what it was answered, by which names it was refused, how often it was cut off. */
+/** The outcome for the attacker: answers, refusals by name, disconnects. */
 export interface FateReport {
   readonly opened: number;
   readonly disconnected: number;
@@ -8,11 +8,11 @@ export interface FateReport {
   /** Of bodies that it sent, where the attack is about what each byte costs. */
   readonly bodyBytes: number;
   readonly refusals: Readonly<Record<string, number>>;
-  /** What it achieved that nobody may: each fails the attack. */
+  /** Harm that the attacker achieved: each entry fails the attack. */
   readonly harms: readonly string[];
 }
 
-/** Refusal names that are kept apart; a server that echoes input could make up any number of them. */
+/** Most refusal names that are counted separately; a server that echoes input could produce any number of them. */
 const namesMax = 20;
 const harmsMax = 40;
 

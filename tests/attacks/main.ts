@@ -48,7 +48,7 @@ function byServer(list: readonly Attack[]): readonly (readonly Attack[])[] {
   return [...groups.values()];
 }
 
-async function openStage(group: readonly Attack[]): Promise<AttackHarness> {
+async function openHarness(group: readonly Attack[]): Promise<AttackHarness> {
   const [first] = group;
   return AttackHarness.open({
     isShort: !values.long,
@@ -73,25 +73,25 @@ function judge(report: AttackReport): boolean {
   return verdict.problems.length === 0;
 }
 
-let stage: AttackHarness | undefined;
+let harness: AttackHarness | undefined;
 // However this ends, no server is left behind.
-process.once('exit', () => stage?.server.child.kill());
+process.once('exit', () => harness?.server.child.kill());
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130));
 
 for (const group of byServer(chosen)) {
-  stage = await openStage(group);
-  console.log(`\nserver with ${JSON.stringify(group[0]?.serve ?? [])}: ${mebibytes(stage.idleBytes)} idle`);
+  harness = await openHarness(group);
+  console.log(`\nserver with ${JSON.stringify(group[0]?.serve ?? [])}: ${mebibytes(harness.idleBytes)} idle`);
   for (const attack of group) {
     const variants = values.shared ? [true] : values.long || attack.isSharedInShort === true ? [false, true] : [false];
     for (const isSharedAddress of variants) {
       // Whatever an attack broke must not be counted against the next one.
-      if (!judge(await runAttack(stage, attack, seconds, { pressure, isSharedAddress }))) {
-        await stage.close();
-        stage = await openStage(group);
+      if (!judge(await runAttack(harness, attack, seconds, { pressure, isSharedAddress }))) {
+        await harness.close();
+        harness = await openHarness(group);
       }
     }
   }
-  await stage.close();
+  await harness.close();
 }
 if (values.report !== undefined) writeFileSync(values.report, `${JSON.stringify(reports)}\n`);
 console.log(`\n${passed} passed, ${failed} failed`);

@@ -1,4 +1,4 @@
-/** Server and workers on one core, everybody else on the other, where the system lets us: for figures, not for verdicts. */
+/** Pins server and workers to one core and all other processes to the other, where the system allows it: for measurements, not for verdicts. */
 import { execFileSync } from 'node:child_process';
 
 export function moveToCore(core: number, pids: readonly number[]): void {

@@ -49,7 +49,7 @@ function addressFrom(): string {
   return `127.0.${1 + random.below(4)}.${2 + random.below(200)}`;
 }
 
-const stage = await AttackHarness.open({
+const harness = await AttackHarness.open({
   isShort: false,
   serve: [],
   isTls: false,
@@ -57,25 +57,25 @@ const stage = await AttackHarness.open({
   attacks: mixed,
 });
 // However this ends, no server is left behind.
-process.once('exit', () => stage.server.child.kill());
+process.once('exit', () => harness.server.child.kill());
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130));
 const startedAt = performance.now();
 const elapsedMinutes = (): number => (performance.now() - startedAt) / 60_000;
 const memory: (readonly [minute: number, bytes: number])[] = [];
 const harms = new Set<string>();
-const loop = await LoopWatch.start(stage.ports.metrics, stage.routerPid);
-await stage.bystanders.start([bystanderAddress]);
+const loop = await LoopWatch.start(harness.ports.metrics, harness.routerPid);
+await harness.bystanders.start([bystanderAddress]);
 
-while (elapsedMinutes() < minutes && !stage.isServerGone) {
+while (elapsedMinutes() < minutes && !harness.isServerGone) {
   const chosen = new Set<Attack>();
   const atOnce = 1 + random.below(3);
   while (chosen.size < atOnce) chosen.add(random.pick(mixed));
   const seconds = 5 + random.below(20);
   const attackers = [...chosen].map((attack) => {
     const pressure = (1 + random.below(10)) / 10;
-    const { ports, routerPid, isTls } = stage;
-    const place = { ports, routerPid, isTls, address: addressFrom(), seed: random.next() };
-    return { attack, pressure, running: new AttackerProcess(attack, pressure, place) };
+    const { ports, routerPid, isTls } = harness;
+    const location = { ports, routerPid, isTls, address: addressFrom(), seed: random.next() };
+    return { attack, pressure, running: new AttackerProcess(attack, pressure, location) };
   });
   await wait(seconds * 1000);
   for (const { attack, pressure, running } of attackers) {
@@ -83,13 +83,13 @@ while (elapsedMinutes() < minutes && !stage.isServerGone) {
     for (const harm of fate.harms) harms.add(`${attack.name}: ${harm}`);
     console.log(`${elapsedMinutes().toFixed(1)} min, ${attack.name} at ${pressure}: ${fateText(fate)}`);
   }
-  const bytes = await settledBytes(stage.routerPid);
-  if (stage.isServerGone) break;
+  const bytes = await settledBytes(harness.routerPid);
+  if (harness.isServerGone) break;
   memory.push([elapsedMinutes(), bytes]);
-  console.log(`${elapsedMinutes().toFixed(1)} min, router ${mebibytes(bytes - stage.idleBytes)} over idle`);
+  console.log(`${elapsedMinutes().toFixed(1)} min, router ${mebibytes(bytes - harness.idleBytes)} over idle`);
 }
 
-const report = (await stage.bystanders.stop())[bystanderAddress] as BystanderReport;
+const report = (await harness.bystanders.stop())[bystanderAddress] as BystanderReport;
 const { longestMs, longestHeldMs } = await loop.stop();
 const lastHalf = memory.filter(([minute]) => minute >= elapsedMinutes() / 2);
 const slope = slopeOf(lastHalf);
@@ -100,12 +100,12 @@ console.log(
 for (const problem of report.problems) console.log(`  ! ${problem}`);
 for (const harm of harms) console.log(`  ! ${harm}`);
 const p99 = (list: readonly number[]): string => nearestRank(list, 0.99).toFixed(1);
-console.log(`small requests: p99 ${p99(report.latenciesMs)} ms, calm ${p99(stage.calm.latenciesMs)} ms`);
+console.log(`small requests: p99 ${p99(report.latenciesMs)} ms, calm ${p99(harness.calm.latenciesMs)} ms`);
 console.log(`event loop: longest delay ${longestMs.toFixed(0)} ms, of which held ${longestHeldMs.toFixed(0)} ms`);
 console.log(`router memory: ${(slope / 1e6).toFixed(2)} MB a minute over the last half (${lastHalf.length} readings)`);
-if (stage.isServerGone) console.log('  ! the server ended');
+if (harness.isServerGone) console.log('  ! the server ended');
 const isWell =
-  !stage.isServerGone && failures === 0 && harms.size === 0 && lastHalf.length >= 2 && slope < slopeBytesPerMinuteMax;
-await stage.close();
+  !harness.isServerGone && failures === 0 && harms.size === 0 && lastHalf.length >= 2 && slope < slopeBytesPerMinuteMax;
+await harness.close();
 console.log(isWell ? '1 passed, 0 failed' : '0 passed, 1 failed');
 process.exit(isWell ? 0 : 1);

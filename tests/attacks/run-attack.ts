@@ -1,4 +1,4 @@
-/** One attack on a running server, with everything that is watched meanwhile. */
+/** Runs one attack on a server and measures the server and the bystanders meanwhile. */
 import type { Attack } from './attack.ts';
 import {
   type AttackHarness,
@@ -17,68 +17,68 @@ export interface AttackReport {
   readonly attack: Attack;
   /** Whether attacker and first bystander came from one address. */
   readonly isSharedAddress: boolean;
-  /** Whoever must not notice: the bystander, or with a shared address the second one. */
+  /** The bystander that must not be affected; with a shared address the second one. */
   readonly bystander: BystanderReport;
   readonly calm: BystanderReport;
   readonly fate: FateReport;
   readonly peakBytes: number;
-  /** Over idle when the attack had been over for a moment. */
+  /** Memory above idle, shortly after the end of the attack. */
   readonly leftBytes: number;
   readonly loop: LoopReport | undefined;
   readonly hasServerDied: boolean;
-  /** Why the attacker's address was not served afterwards; empty when it was. */
+  /** Why the attacker's address was not served after the attack; empty when it was. */
   readonly afterwards: string;
 }
 
 /** How long after an attack its address may still be refused: rates and times run out. */
 const recoveryMsMax = 10_000;
-/** How long an attacker may prepare what it sends, and an attacker that the server holds off may try to get into place. */
+/** How long an attacker may prepare what it sends, and how long it may try to establish its connections while the server refuses some. */
 const preparingMsMax = 60_000;
-const placingMsMax = 8000;
+const establishingMsMax = 8000;
 const finishingMsMax = 90_000;
 
 export async function runAttack(
-  stage: AttackHarness,
+  harness: AttackHarness,
   attack: Attack,
   seconds: number,
   options: { readonly isSharedAddress?: boolean; readonly pressure?: number; readonly seed?: number } = {},
 ): Promise<AttackReport> {
   const isSharedAddress = options.isSharedAddress ?? false;
   const address = isSharedAddress ? bystanderAddress : attackerAddress;
-  const memory = new MemoryWatch(stage.routerPid);
-  const loop = await LoopWatch.start(stage.ports.metrics, stage.routerPid).catch(() => undefined);
+  const memory = new MemoryWatch(harness.routerPid);
+  const loop = await LoopWatch.start(harness.ports.metrics, harness.routerPid).catch(() => undefined);
   const attacker = new AttackerProcess(attack, options.pressure ?? 1, {
-    ...{ ports: stage.ports, routerPid: stage.routerPid, isTls: stage.isTls, address, seed: options.seed ?? 1 },
+    ...{ ports: harness.ports, routerPid: harness.routerPid, isTls: harness.isTls, address, seed: options.seed ?? 1 },
   });
-  await attacker.isInPlace(attack.placedMin === undefined ? preparingMsMax : placingMsMax);
-  await stage.bystanders.start(isSharedAddress ? [address, secondBystanderAddress] : [bystanderAddress]);
+  await attacker.whenEstablished(attack.establishedMin === undefined ? preparingMsMax : establishingMsMax);
+  await harness.bystanders.start(isSharedAddress ? [address, secondBystanderAddress] : [bystanderAddress]);
   await wait(Math.max(seconds, attack.secondsMin ?? 0) * 1000);
   const isUnfinished = attack.isFinite === true && !(await attacker.isFinished(finishingMsMax));
-  const reports = await stage.bystanders.stop();
+  const reports = await harness.bystanders.stop();
   const told = await attacker.stop();
   const fate = isUnfinished ? { ...told, harms: [...told.harms, 'the attack did not come to its end'] } : told;
-  const afterwards = await recovery(stage, address);
+  const afterwards = await recovery(harness, address);
   const loopReport = await loop?.stop();
   memory.stop();
   return {
     attack,
     isSharedAddress,
     bystander: reports[isSharedAddress ? secondBystanderAddress : bystanderAddress] as BystanderReport,
-    calm: stage.calm,
+    calm: harness.calm,
     fate,
-    peakBytes: memory.peakBytes - stage.idleBytes,
-    leftBytes: memory.lastBytes - stage.idleBytes,
+    peakBytes: memory.peakBytes - harness.idleBytes,
+    leftBytes: memory.lastBytes - harness.idleBytes,
     loop: loopReport,
-    hasServerDied: stage.isServerGone,
+    hasServerDied: harness.isServerGone,
     afterwards,
   };
 }
 
-async function recovery(stage: AttackHarness, address: string): Promise<string> {
+async function recovery(harness: AttackHarness, address: string): Promise<string> {
   const giveUpAt = performance.now() + recoveryMsMax;
   for (;;) {
-    const problem = await stage.bystanders.probe(address);
-    if (problem === '' || stage.isServerGone || performance.now() > giveUpAt) return problem;
+    const problem = await harness.bystanders.probe(address);
+    if (problem === '' || harness.isServerGone || performance.now() > giveUpAt) return problem;
     await wait(250);
   }
 }

@@ -1,4 +1,4 @@
-/** The server as its attacker sees it: ports, an address to come from, and the time that is left. */
+/** The server from an attacker's view: ports, the attacker's own address, and whether the attack is over. */
 import { readFileSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
@@ -22,31 +22,31 @@ export interface TargetLocation {
 
 export class Target {
   readonly host = '127.0.0.1';
-  readonly place: TargetLocation;
+  readonly location: TargetLocation;
   readonly fate = new Fate();
   readonly #sockets = new Set<Socket>();
   readonly #deaf = new Set<Socket>();
-  #placed = 0;
+  #established = 0;
   #isOver: boolean = false;
 
-  constructor(place: TargetLocation) {
-    this.place = place;
+  constructor(location: TargetLocation) {
+    this.location = location;
   }
 
   get isOver(): boolean {
     return this.#isOver;
   }
 
-  /** How many of the attack's connections are as it wants them; the bystanders are measured from then on. */
-  get placed(): number {
-    return this.#placed;
+  /** How many connections the attack has established; the bystanders are measured when they are enough. */
+  get established(): number {
+    return this.#established;
   }
 
-  nowPlaced(): void {
-    this.#placed++;
+  nowEstablished(): void {
+    this.#established++;
   }
 
-  /** A connection that reads nothing does not hear that it was closed: the system is asked at the end. */
+  /** A connection that reads nothing does not notice that it was closed: the state is read from the system at the end. */
   deaf(socket: Socket): void {
     socket.pause();
     this.#deaf.add(socket);
@@ -60,17 +60,17 @@ export class Target {
   }
 
   /** Resolves with undefined where the server does not let it in. */
-  dial(port: number = this.place.ports.http, isHandshaking = this.place.isTls): Promise<Socket | undefined> {
+  dial(port: number = this.location.ports.http, isHandshaking = this.location.isTls): Promise<Socket | undefined> {
     if (this.#isOver) return Promise.resolve(undefined);
     return new Promise((resolve) => {
-      const plain = connect({ port, host: this.host, localAddress: this.place.address });
+      const plain = connect({ port, host: this.host, localAddress: this.location.address });
       const socket = isHandshaking
         ? connectTls({ socket: plain, rejectUnauthorized: false, ALPNProtocols: ['h2', 'http/1.1'] })
         : plain;
       socket.setNoDelay(true);
       this.#sockets.add(socket);
       let isOpen = false;
-      // What fails is told by its close.
+      // Errors are handled on close.
       plain.on('error', () => {});
       socket.on('error', () => {});
       socket.once(isHandshaking ? 'secureConnect' : 'connect', () => {
@@ -89,7 +89,7 @@ export class Target {
     });
   }
 
-  /** Hangs up itself: no success of the server's. */
+  /** Closed by the attacker: does not count as disconnected by the server. */
   hangUp(socket: Socket): void {
     if (this.#sockets.delete(socket)) this.fate.hungUp++;
     socket.removeAllListeners('close');
@@ -118,7 +118,7 @@ export class Target {
 
   /** Worker processes of the router. */
   workerPids(): readonly number[] {
-    const { routerPid } = this.place;
+    const { routerPid } = this.location;
     const text = readFileSync(`/proc/${routerPid}/task/${routerPid}/children`, 'utf8').trim();
     return text === '' ? [] : text.split(' ').map(Number);
   }

@@ -1,4 +1,4 @@
-/** Whether an attack did harm, and which. */
+/** Decides whether an attack did harm, and which. */
 import {
   budgetBytes,
   budgetSlack,
@@ -14,7 +14,7 @@ import type { AttackReport } from './run-attack.ts';
 const mebibyte = 1024 * 1024;
 
 export interface AttackVerdict {
-  /** None: the attack failed, as it should. */
+  /** Empty: the attack did no harm. */
   readonly problems: readonly string[];
   /** Goals that were missed without failing. */
   readonly remarks: readonly string[];

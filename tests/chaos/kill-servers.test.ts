@@ -39,10 +39,10 @@ async function killAfter(moves: number): Promise<{ opened: number; last: Acknowl
   let left = moves;
   const wrong: string[] = [];
   for await (const line of createInterface({ input: child.stdout })) {
-    const [word, number, version] = line.split(' ') as [string, string, string];
-    if (word === 'wrong') wrong.push(line);
-    if (word === 'open') opened = Number(number);
-    if (word !== 'moved') continue;
+    const [kind, number, version] = line.split(' ') as [string, string, string];
+    if (kind === 'wrong') wrong.push(line);
+    if (kind === 'open') opened = Number(number);
+    if (kind !== 'moved') continue;
     last = { revision: Number(number), version };
     left -= 1;
     if (left === 0) child.kill('SIGKILL');

@@ -15,7 +15,7 @@ export const labelledModel = 'labelled';
 export const labelledVersions = ['1', '2', '3'];
 export const label = 'stable';
 
-/** The repository is looked at often, and what appears in it is whole. */
+/** The repository is polled often, and versions appear in it whole. */
 export const watchOptions = [
   '--model-control-mode',
   'poll',
@@ -127,7 +127,7 @@ async function swapAll(
 ): Promise<void> {
   for (let swap = 1; swap <= swaps; swap++) {
     const version = String(swap + 1);
-    // Made beside and moved into place: a version appears whole, as a careful operator makes it appear.
+    // Written beside the repository and moved into it: a version appears whole, as a careful operator makes it appear.
     models.write(`.${version}/model.onnx`, versionModel(version));
     currency.begin(version);
     await rename(join(models.path, `.${version}`), join(models.path, swappedModel, version));

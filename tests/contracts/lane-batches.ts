@@ -1,4 +1,4 @@
-/** Part of the lane contract: what is asked is answered, rightly and in order. */
+/** Part of the lane contract: batches are answered correctly and in order. */
 import { type BatchTensor, datatypes } from '@millrace/protocol';
 import { expect, test } from 'vitest';
 import type { LaneTools } from './lane.ts';
@@ -69,7 +69,7 @@ export function testBatches({ models, open, share }: LaneTools): void {
     answer.region.release();
   });
 
-  test('refuses strings that the engine would change, and goes on', async () => {
+  test('refuses strings that the engine would change, and keeps running', async () => {
     const probe = share();
     await probe.load(models.everyDatatype(1));
     const withStrings = (data: Uint8Array) => [
@@ -140,7 +140,7 @@ export function testBatches({ models, open, share }: LaneTools): void {
     expect(none.outputs[0]?.data.length).toBe(0);
   });
 
-  test('a batch the model fails on is told so, and the next one runs', async () => {
+  test('a batch that the model fails on is answered with the failure, and the next one runs', async () => {
     const probe = share();
     await probe.load(models.gather(1));
     const at = (index: bigint) => [

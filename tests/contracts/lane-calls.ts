@@ -122,7 +122,7 @@ export function testCalls({ openCalling, shareCalling }: LaneTools): void {
     expect([...((await probe.answered(batch)).outputs[0]?.data ?? [])]).toEqual([...floats(1, 2)]);
   });
 
-  test('a call that fails is told with its code, and fails the batch with it when nobody catches it', async () => {
+  test('a failed call is answered with its code, and fails the batch with it when nobody catches it', async () => {
     const probe = await beginShared();
     for (const [what, told] of [
       ['catch', 'model-full: too many'],
@@ -140,7 +140,7 @@ export function testCalls({ openCalling, shareCalling }: LaneTools): void {
     }
   });
 
-  test('what user code throws is told without a stack, with its place or with the code it asks for', async () => {
+  test('an error of user code is reported without a stack, with its position or the code it asks for', async () => {
     const probe = await beginShared();
     const thrown = await probe.failed(say(probe, 'throw'));
     expect(thrown.code).toBe('inference-failed');
@@ -161,7 +161,7 @@ export function testCalls({ openCalling, shareCalling }: LaneTools): void {
     expect((await probe.failed(calling)).code).toBe('cancelled');
   });
 
-  test('a call that its batch gives up is said, and one that it forgets may be answered late without harm', async () => {
+  test('a call that its batch cancels is reported, and one that it abandons may be answered late without harm', async () => {
     const probe = await beginShared();
     const batch = say(probe, 'give up');
     const call = await callOf(probe, batch);

@@ -1,4 +1,4 @@
-/** Part of the lane contract: a worker's life, from its first word to its last, and the models it holds. */
+/** Part of the lane contract: the life of a worker, from its first message to its last, and the models it holds. */
 import { expect, test } from 'vitest';
 import type { LaneTools } from './lane.ts';
 import { floats, int64 } from './tensor-bytes.ts';
@@ -42,7 +42,7 @@ export function testLife({ name, models, open, share, createLane, hasProcess }: 
     await probe.answered(probe.dispatch(2, rows(1), [0]));
   });
 
-  test('holds several models, and forgets the one that is unloaded', async () => {
+  test('holds several models, and drops the one that is unloaded', async () => {
     const probe = share();
     await probe.load(models.arithmetic(1));
     await probe.load(models.counting(2));
@@ -152,7 +152,7 @@ export function testLife({ name, models, open, share, createLane, hasProcess }: 
     expect(probe.received.map(({ kind }) => kind).filter((kind) => kind !== 'credit')).toEqual(['gone']);
   });
 
-  test('workers do not share a fate', async () => {
+  test('the end of one worker does not affect others', async () => {
     const doomed = open();
     const other = open();
     await Promise.all([doomed.load(models.arithmetic(1)), other.load(models.arithmetic(1))]);

@@ -39,7 +39,7 @@ export function testOutputMemory({ models, share, openSilent }: LaneTools): void
         probe.dispatch(2, [{ index: 0, shape: [1, columns], data: given }], [0, 1, 2]),
       );
       const expected = [round, 1, 2 * round].map((value) => floats(...new Array<number>(columns).fill(value)));
-      expect(answer.outputs.map(({ data }, place) => Buffer.compare(data, expected[place] as Uint8Array))).toEqual([
+      expect(answer.outputs.map(({ data }, index) => Buffer.compare(data, expected[index] as Uint8Array))).toEqual([
         0, 0, 0,
       ]);
       answer.region.release();

@@ -18,7 +18,7 @@ export interface LaneUnderTest {
   readonly hasProcess: boolean;
 }
 
-/** What the tests of a lane have in hand. */
+/** What the tests of a lane are given. */
 export interface LaneTools extends LaneUnderTest {
   readonly name: string;
   readonly models: ModelFolder;

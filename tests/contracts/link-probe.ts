@@ -65,14 +65,14 @@ export class LinkProbe {
     this.call((link) => {
       const region = link.lend(inputs.reduce((sum, { data }) => sum + aligned(data.length), 0));
       let offset = 0;
-      const placed = inputs.map(({ index, shape, data }) => {
+      const copied = inputs.map(({ index, shape, data }) => {
         const target = region.bytes.subarray(offset, offset + data.length);
         target.set(data);
         offset += aligned(data.length);
         return { index, shape, data: target };
       });
       watchRelease(region, onRelease);
-      link.send({ kind: 'dispatch', batch, model, inputs: placed, outputs, region });
+      link.send({ kind: 'dispatch', batch, model, inputs: copied, outputs, region });
     });
     return batch;
   }
@@ -134,7 +134,7 @@ export class LinkProbe {
     this.#loaded.clear();
   }
 
-  /** Gives back what the test left: the next one finds the link as after its start, but with no word of its beginning. */
+  /** Releases what the test left: the next test finds the link as after its start, without the messages of the start. */
   clear(): void {
     for (const region of [...this.#held]) region.release();
     this.forget();
@@ -175,7 +175,7 @@ function aligned(bytes: number): number {
   return Math.ceil(bytes / 8) * 8;
 }
 
-/** Watched in place: a lane may know its regions by identity. */
+/** Patched on the region itself: a lane may know its regions by identity. */
 function watchRelease(region: Region, onRelease: () => void): void {
   const release = region.release.bind(region);
   Object.defineProperty(region, 'release', {

@@ -1,4 +1,4 @@
-/** The local lane's memory: what lies where, what happens when there is no room, and that nothing is lost. */
+/** The local lane's shared memory: where tensors are, what happens when there is no room, and that nothing leaks. */
 import type { AnsweredMessage, Region } from '@millrace/protocol';
 import { describe, expect, test } from 'vitest';
 import { halfBytes, useLocalLanes } from './local-lanes.ts';
@@ -11,7 +11,7 @@ const input = (fill: number) => [{ index: 0, shape: [1, columns], data: new Uint
 const isShared = (region: Region): boolean => region.bytes.buffer.byteLength === 2 * halfBytes;
 
 describe('shared memory', () => {
-  test('large inputs and outputs lie in it, small ones travel in the message', async () => {
+  test('large inputs and outputs are in it, small ones are sent in the message', async () => {
     const probe = open();
     await probe.load(models.identity(1, columns));
     await probe.load(models.identity(2, 4));
@@ -25,7 +25,7 @@ describe('shared memory', () => {
     expect(isShared(small.region)).toBe(false);
   });
 
-  test('without it every tensor travels in the message, and the answers are the same', async () => {
+  test('without it every tensor is sent in the message, and the answers are the same', async () => {
     const probe = open({ sharedMemoryBytesMax: 0 });
     await probe.load(models.identity(1, columns));
     expect(isShared(probe.link.lend(100_000))).toBe(false);
@@ -34,7 +34,7 @@ describe('shared memory', () => {
     expect(answer.outputs[0]?.data.every((byte) => byte === 9)).toBe(true);
   });
 
-  test('memory that cannot be had is told, and the link works without', async () => {
+  test('memory that cannot be allocated is reported, and the link works without it', async () => {
     const reasons: string[] = [];
     const probe = open({
       sharedMemoryBytesMax: 2 ** 52,
@@ -46,7 +46,7 @@ describe('shared memory', () => {
     expect(reasons[0]).toMatch(/^shared memory is not available/);
   });
 
-  test('when the inputs find no room they travel in the message', async () => {
+  test('inputs without room in shared memory are sent in the message', async () => {
     const probe = open();
     await probe.load(models.identity(1, columns));
     const held: Region[] = [];
@@ -61,14 +61,14 @@ describe('shared memory', () => {
     expect(isShared(probe.link.lend(100_000))).toBe(true);
   });
 
-  test('when the outputs find no room they travel in the message, until some are released', async () => {
+  test('outputs without room in shared memory are sent in the message, until some are released', async () => {
     const probe = open();
     await probe.load(models.identity(1, columns));
     const answers: AnsweredMessage[] = [];
     for (let fill = 1; fill <= 30; fill++) answers.push(await probe.answered(probe.dispatch(1, input(fill), [0])));
-    const places = answers.map(({ region }) => isShared(region));
+    const areShared = answers.map(({ region }) => isShared(region));
     const room = Math.floor(halfBytes / 100_032);
-    expect(places).toEqual(Array.from({ length: 30 }, (_, index) => index < room));
+    expect(areShared).toEqual(Array.from({ length: 30 }, (_, index) => index < room));
     for (const [index, { outputs }] of answers.entries()) {
       expect(outputs[0]?.data.every((byte) => byte === index + 1)).toBe(true);
     }
@@ -78,7 +78,7 @@ describe('shared memory', () => {
     expect(() => answers[0]?.region.release()).toThrow(/released twice/);
   });
 
-  test('ten thousand batches later all of it is still there', async () => {
+  test('after ten thousand batches all of it is free again', async () => {
     const probe = open({ sharedMemoryBytesMax: 8 * 20_480 });
     await probe.load(models.identity(1, 5000));
     const data = new Uint8Array(20_000).fill(1);

@@ -23,7 +23,7 @@ const hello = {
   frameBytesMax: frameBytesMaxDefault,
 } as const;
 
-/** A program in the place of the worker, with `socket` and `write(frames as hexadecimal)` at hand. */
+/** A program instead of the worker, with `socket` and `write(frames as hexadecimal)` at hand. */
 function impostor(name: string, body: string): string {
   const path = join(lanes.folder, `${name}.mjs`);
   writeFileSync(
@@ -71,7 +71,7 @@ describe('a worker that dies', () => {
     expect(reason).toMatch(/^worker process \d+ exited with code 7; stderr: line 93 \| .* \| line 100$/);
   });
 
-  test('after it answered is heard to the end', async () => {
+  test('after it answered has all its answers read', async () => {
     const text = hexadecimal(hello, { kind: 'credit', batchesMax: 5 }, { kind: 'load-failed', model: 3, message: 'x' });
     const path = impostor('answers-and-exits', `write('${text}'); socket.end(() => process.exit(0));`);
     const probe = open({ workerPath: path });
@@ -169,7 +169,7 @@ describe('a worker that cannot be started is gone', () => {
     expect(reason).toMatch(/exited with code 1; stderr: .*Cannot find module '\/nowhere\/worker.js'/);
   });
 
-  test('when the operating system does not even take the attempt', async () => {
+  test('when the operating system refuses to start a process', async () => {
     const received: FromWorker[] = [];
     const gone = new Promise<void>((resolve) => {
       createLocalLane({ workerPath: 'x\0y', sharedMemoryBytesMax: 0 }).open((message) => {

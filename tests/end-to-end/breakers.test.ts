@@ -1,4 +1,4 @@
-/** One instance of three is alive and fails what it is given, in a worker process of its own; time passes when the test says so. */
+/** Breakers with real worker processes: one instance of three is alive and fails its runs. The test controls the clock. */
 import { rmSync, writeFileSync } from 'node:fs';
 import { HeldClock } from '@millrace/router/testing';
 import { binaryModel, ModelRepository } from '@millrace/worker/testing';
@@ -7,7 +7,7 @@ import { eventually } from '../support/eventually.ts';
 import { sickFileOf } from '../support/faults.ts';
 import { FaultyServer } from '../support/faulty-server.ts';
 
-/** What workers do takes its time; what the scheduler makes of it does not. */
+/** Real workers take time; the scheduler's decisions do not. */
 class OutsideTime extends HeldClock {
   override endOfTurn(callback: () => void): void {
     setImmediate(callback);
@@ -78,7 +78,7 @@ async function wavesWithoutFailure(count: number): Promise<void> {
   for (let round = 0; round < count; round++) expect(await wave()).toBe(0);
 }
 
-test('an instance that fails alone is taken out, tried with one batch at a time, and taken back when it is well', async () => {
+test('an instance that fails alone is taken out of service, tried with one batch at a time, and taken back when it works', async () => {
   await wavesWithoutFailure(3);
   const [, { worker, pid }] = workers as [unknown, { worker: number; pid: number }];
   sicken(pid);
@@ -111,7 +111,7 @@ test('an instance that fails alone is taken out, tried with one batch at a time,
   expect(await server.metric('millrace_worker_restarts_total')).toBe(0);
 });
 
-test('instances that all fail are all given work, and serve again when they are well', async () => {
+test('instances that all fail all keep getting requests, and serve again when they work', async () => {
   for (const { pid } of workers) sicken(pid);
   for (let round = 0; round < 10; round++) expect(await wave()).toBe(3);
   expect(await states()).toEqual([closed, closed, closed]);

@@ -25,7 +25,7 @@ const stepsDone = (answer: CallAnswer) => answer.outputs.find(({ name }) => name
 const batchesRun = (model: string) => server.metric('millrace_batch_rows_count', { model });
 const misses = (model: string) => server.metric('millrace_cache_misses_total', { model });
 
-test('a request that was answered before is answered without a run, whatever the form of the answer', async () => {
+test('a request that was answered before is answered from the cache, in any form of the answer', async () => {
   const first = await inferOverRest(server.url, 'kept', steps(3), { id: 'a' });
   const second = await inferOverRest(server.url, 'kept', steps(3), { id: 'b', form: 'binary' });
   const other = await inferOverRest(server.url, 'kept', steps(4));
@@ -38,7 +38,7 @@ test('a request that was answered before is answered without a run, whatever the
   expect(await server.metric('millrace_cache_bytes')).toBeGreaterThan(0);
 });
 
-test('a model that did not ask for it has no cache', async () => {
+test('a model without response_cache is not cached', async () => {
   await inferOverRest(server.url, 'plain', steps(3));
   await inferOverRest(server.url, 'plain', steps(3));
   expect(await batchesRun('plain')).toBe(2);
@@ -62,7 +62,7 @@ test('identical requests at the same time are one run', async () => {
   });
 });
 
-test('the run goes on when the caller that brought it about goes away', async () => {
+test('the run continues when the caller that started it disconnects', async () => {
   const leader = new AbortController();
   const left = inferOverRest(server.url, 'left', steps(500), { signal: leader.signal }).catch(() => 'left');
   await eventually('the first request is on its way', async () => (await misses('left')) === 1);

@@ -1,4 +1,4 @@
-/** A caller that goes away takes with it what was asked of other models on its behalf, over REST and gRPC. */
+/** When a caller disconnects, requests to other models on its behalf are cancelled too, over REST and gRPC. */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -105,7 +105,7 @@ const protocols = {
 const outer = ['ensemble', 'pipeline', 'ensemble_of_pipeline', 'pipeline_of_ensemble'];
 
 describe.each(Object.entries(protocols))('over %s', (_, call) => {
-  test.each(outer)('what %s asked for and waits is taken from the queue, and never runs', async (model) => {
+  test.each(outer)('a waiting request of %s is removed from the queue and never runs', async (model) => {
     const before = { inner: await cancelled('inner'), outer: await cancelled(model) };
     const holding = call('inner', 'hold');
     await eventually('the inner model is busy', () => logged().includes('hold begins'));
@@ -122,7 +122,7 @@ describe.each(Object.entries(protocols))('over %s', (_, call) => {
     expect(new Set(logged())).toEqual(new Set(['hold begins', 'stays begins']));
   });
 
-  test.each(outer)('what %s asked for and runs is told, and its worker is free again', async (model) => {
+  test.each(outer)('a running request of %s is cancelled, and its worker is free again', async (model) => {
     const left = call(model, 'listen');
     await eventually('it runs', () => logged().includes('listen begins'));
     left.hangUp();

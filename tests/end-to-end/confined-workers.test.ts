@@ -1,4 +1,4 @@
-/** What the kernel knows of a server's child processes: rights, user, who goes first when memory runs out, and what they leave behind. */
+/** The child processes of a server as the kernel sees them: privileges, user, OOM score, and what they leave behind. */
 import {
   chmodSync,
   existsSync,
@@ -42,9 +42,9 @@ afterEach(async () => {
   rmSync(work, { recursive: true });
 });
 
-async function start(...words: readonly string[]): Promise<ServerProcess> {
+async function start(...args: readonly string[]): Promise<ServerProcess> {
   const environment = { TMPDIR: temporary };
-  const server = await ServerProcess.start([repository.path, ...explicit, ...words], { environment });
+  const server = await ServerProcess.start([repository.path, ...explicit, ...args], { environment });
   servers.push(server);
   return server;
 }
@@ -84,7 +84,7 @@ function isAlive(pid: number): boolean {
 }
 
 describe.runIf(process.platform === 'linux')('on Linux', () => {
-  test('workers are ended before the router when memory runs out, and nothing they execute gains rights', async () => {
+  test('workers are killed before the router when memory runs out, and cannot gain privileges', async () => {
     const server = await start();
     const scoreOf = (pid: number | undefined) => Number(readFileSync(`/proc/${pid}/oom_score`, 'utf8'));
     expect(readFileSync(`/proc/${workerOf(server)}/oom_score_adj`, 'utf8')).toBe('1000\n');
@@ -171,8 +171,8 @@ describe.runIf(process.platform === 'linux' && process.geteuid?.() === 0)('as ro
 
   test('a user that cannot read the models is refused at the start, with what to do', async () => {
     chmodSync(repository.path, 0o700);
-    const words = [repository.path, ...explicit, '--worker-user', 'nobody'];
-    await expect(ServerProcess.start(words, { environment: { TMPDIR: temporary } })).rejects.toThrow('ended with 2');
+    const args = [repository.path, ...explicit, '--worker-user', 'nobody'];
+    await expect(ServerProcess.start(args, { environment: { TMPDIR: temporary } })).rejects.toThrow('ended with 2');
     expect(readdirSync(temporary)).toEqual([]);
   });
 });

@@ -1,4 +1,4 @@
-/** Many connections, from friends and from floods, against a real server with a real worker. */
+/** Many connections, from honest clients and from floods, to a real server with a real worker. */
 import { ModelRepository } from '@millrace/worker/testing';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { eventually } from '../support/eventually.ts';
@@ -50,7 +50,7 @@ describe('a server with room for 200 connections, 100 from each address', () => 
     expect(openCount()).toBe(180);
   });
 
-  test('is not kept from others by idle connections of one address', async () => {
+  test('serves other addresses although idle connections of one address fill its limit', async () => {
     await eventually(
       'the connections of the test before are gone',
       async () => (await askOnce(server.url, '127.0.0.2')) === 200,
@@ -81,9 +81,9 @@ describe.skipIf(process.platform === 'win32')('a server that may open few files'
   const manyWorkers = new ModelRepository();
   beforeAll(() => addSlowModel(manyWorkers, 'slow', {}, `instance_group [{ count: ${workers} kind: KIND_CPU }]`));
   afterAll(() => manyWorkers.remove());
-  const lost = () => server.records.filter(({ message }) => message.startsWith('worker lost'));
+  const lost = () => server.records.filter(({ message }) => message.startsWith('worker exited'));
 
-  test('lowers its limit of connections, says so, and starts all workers anew under a flood', async () => {
+  test('lowers its connection limit, logs that, and restarts all workers during a flood', async () => {
     server = await ServerProcess.start([manyWorkers.path], withOpenFiles(openFilesMax));
     await eventually('every worker is ready', () => server.workerPids('slow:1').length === workers, startMsMax);
     const lowered = server.records.find(({ message }) => message.startsWith('http.connectionsMax lowered'));

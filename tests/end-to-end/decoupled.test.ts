@@ -109,7 +109,7 @@ describe('answers', () => {
     expect(answers).toHaveLength(10);
   });
 
-  test('an error after some answers ends the request, and the stream goes on', async () => {
+  test('an error after some answers ends the request, and the stream continues', async () => {
     const answers = await answersTo(count('a', 99), count('b', 1));
     expect(answers.filter((answer) => answer.startsWith('a'))).toEqual([
       'a:0',
@@ -121,7 +121,7 @@ describe('answers', () => {
   });
 });
 
-test('a caller that stops reading stops the model, and one that goes away ends it', async () => {
+test('a caller that stops reading pauses the model, and one that disconnects ends its run', async () => {
   const stream = client.ModelStreamInfer();
   const seen: string[] = [];
   const hundred = new Promise<void>((resolve) => {

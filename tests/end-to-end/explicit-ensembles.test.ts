@@ -135,11 +135,11 @@ test.each([
     ensembleOf('TYPE_INT8', 2, step('add', 'left', 'result')),
     'input "left" of the ensemble is INT8, but this input of "add" is FP32',
   ],
-])('Triton: an ensemble whose %s does not fit its steps fails to load', async (_, config, words) => {
+])('Triton: an ensemble whose %s does not fit its steps fails to load', async (_, config, problem) => {
   models.write('bad/config.pbtxt', config);
   const [status, message] = await post('bad', 'load');
   expect(status).toBe(400);
-  expect(message).toContain(`ensemble_scheduling.step[0].input_map["left"]: ${words}`);
+  expect(message).toContain(`ensemble_scheduling.step[0].input_map["left"]: ${problem}`);
   expect(await ready()).toEqual(['add']);
   expect(await answer('bad')).toBe(503);
 });

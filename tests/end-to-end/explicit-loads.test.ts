@@ -19,7 +19,7 @@ let models: ModelRepository;
 let store: MemoryStore;
 const running: Assembly[] = [];
 
-// What is left behind in the folder for temporary files is looked at: others' files must not come and go there.
+// Tests check what is left in the folder for temporary files, so no other process may use it.
 const temporary = mkdtempSync(join(tmpdir(), 'millrace-explicit-'));
 beforeAll(() => void vi.stubEnv('TMPDIR', temporary));
 afterAll(() => {
@@ -114,7 +114,7 @@ test('a loose file is loaded and unloaded by its name', async () => {
   expect(await answer(at, 'loose')).toBe('model-not-ready');
 });
 
-test('nothing is loaded until it is asked for, and the index says what there is', async () => {
+test('nothing is loaded before a load request, and the index lists the repository', async () => {
   const at = await start();
   expect(await indexOf(at.library)).toEqual(['m', 'n']);
   expect(await answer(at, 'm')).toBe('unknown-model');
@@ -126,7 +126,7 @@ test('nothing is loaded until it is asked for, and the index says what there is'
   await eventually('it is gone', async () => (await indexOf(at.library)).includes('m 1 UNAVAILABLE unloaded'));
 });
 
-test('what is named at the start is loaded, a star loads all, and what is not there is a problem', async () => {
+test('models named at the start are loaded, a star loads all, and a name without a model is a problem', async () => {
   const named = await start({ load: ['n', 'nobody'] });
   expect(await indexOf(named.library)).toEqual([
     'm',
@@ -137,7 +137,7 @@ test('what is named at the start is loaded, a star loads all, and what is not th
   expect(await indexOf(all.library)).toEqual(['m 1 READY', 'n 1 READY']);
 });
 
-test('a load picks up what changed, and a failed one leaves the old serving', async () => {
+test('a load reads changed files, and after a failed one the old revision keeps serving', async () => {
   const at = await start({ load: ['m'] });
   models.write('m/1/model.onnx', binaryModel('Sub'));
   expect(await answer(at, 'm')).toBe('1: 7');
@@ -167,7 +167,7 @@ test.each([
   expect((await indexOf(at.library))[0]).toBe('m 1 READY');
 });
 
-test('a configuration that comes with the load counts instead of the file', async () => {
+test('a configuration in the load request is used instead of the file', async () => {
   models.write('m/2/model.onnx', binaryModel('Mul'));
   const at = await start({ load: ['m'] });
   expect(await answer(at, 'm')).toBe('2: 12');
@@ -226,7 +226,7 @@ test('a kept configuration is there after a restart, and still ends when the fil
   expect(third.models.mustFind('m', '').rowsMax).toBe(5);
 });
 
-test('files that come with the load count instead of the repository, need a configuration, and go with the model', async () => {
+test('uploaded files are used instead of the repository, need a configuration, and are removed with the model', async () => {
   const at = await start();
   const before = temporaryFolders();
   const files: LoadOverrides['files'] = new Map([['7/model.onnx', binaryModel('Sub')]]);
@@ -311,7 +311,7 @@ test.each([
   expect(await early).toBe(expected);
 });
 
-test('files that are not kept are not looked for after a restart', async () => {
+test('files that are not kept are not expected after a restart', async () => {
   const first = await start();
   await first.library.load('m', { config: '{}', files: new Map([['1/model.onnx', binaryModel('Sub')]]) });
   await stop(first);
@@ -330,7 +330,7 @@ test.each(['none', 'poll'] as const)(
   },
 );
 
-test('names that are none, and models that are not there, are refused', async () => {
+test('invalid names and models that do not exist are refused', async () => {
   const at = await start();
   for (const name of ['', '..', 'a/b', ' ']) {
     expect(await failureOf(at.library.load(name))).toMatch(/^invalid-request: failed to load/);
@@ -341,7 +341,7 @@ test('names that are none, and models that are not there, are refused', async ()
   expect(await failureOf(at.library.setPinned('m', '1', true))).toMatch(/^unknown-model/);
 });
 
-test('what cannot be kept is refused: a configuration that is too large, or a store that is closed', async () => {
+test('a load that cannot be stored is refused: a configuration that is too large, or a closed store', async () => {
   const at = await start({ load: ['m'] });
   const large = `{"parameters":{"x":{"string_value":"${'x'.repeat(200_000)}"}}}`;
   expect(await failureOf(at.library.load('m', { config: large }))).toMatch(/^request-too-large: failed to load 'm'/);
@@ -351,7 +351,7 @@ test('what cannot be kept is refused: a configuration that is too large, or a st
   expect(await answer(at, 'm')).toBe('1: 7');
 });
 
-test('twenty loads of one model at once end in one of them', async () => {
+test('twenty loads of one model at once leave one of them serving', async () => {
   const at = await start();
   await Promise.all(Array.from({ length: 20 }, () => at.library.load('m')));
   expect(await answer(at, 'm')).toBe('1: 7');

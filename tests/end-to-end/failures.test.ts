@@ -51,13 +51,13 @@ test('requests of a worker that is killed while it runs are answered once each b
   expect(answers[2]?.id).toBe('behind');
   expect(isAlive(victim as number)).toBe(false);
   expect(server.workerPids('killed:1')).toHaveLength(2);
-  const lost = server.records.find(({ message, group }) => group === 'killed:1' && message.startsWith('worker lost'));
+  const lost = server.records.find(({ message, group }) => group === 'killed:1' && message.startsWith('worker exited'));
   expect(lost).toMatchObject({ level: 'warn', reason: expect.stringContaining('SIGKILL') });
   expect(await server.metric('millrace_requests_total', { model: 'killed' })).toBe(3);
   expect(await outstanding('killed')).toBe(0);
 });
 
-test('a run over its time limit is refused as such and costs the worker its life; the next request is answered', async () => {
+test('a run over its time limit is refused as such and its worker is killed; the next request is answered', async () => {
   const restarts = await server.metric('millrace_worker_restarts_total');
   const hung = inferOverRest(server.url, 'limited', steps(5000));
   await eventually('it runs', async () => (await outstanding('limited')) === 1);
@@ -102,7 +102,7 @@ test.each([
   expect(await failures(model, 'deadline-exceeded')).toBe(1);
 });
 
-test('a request whose caller hangs up is taken from the queue, or skipped where it lies, and never runs', async () => {
+test('a request whose caller disconnects is removed from the queue, or skipped by its worker, and never runs', async () => {
   const hangUp = new AbortController();
   const running = inferOverRest(server.url, 'left', steps(500));
   await eventually('the first request runs', async () => (await outstanding('left')) === 1);

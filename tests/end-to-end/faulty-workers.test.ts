@@ -1,4 +1,4 @@
-/** Requests and models that take workers down with them, against worker processes that really die. */
+/** Requests and models that crash their workers, with worker processes that really die. */
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { ModelRepository } from '@millrace/worker/testing';

@@ -1,4 +1,4 @@
-/** What a web page, a name that was made to point here, or a careless load could do to a real server: nothing. */
+/** Web pages, DNS rebinding and loads with code cannot harm a real server. */
 import { execFile } from 'node:child_process';
 import { existsSync, lstatSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -84,7 +84,7 @@ describe('on loopback', () => {
     expect(existsSync(marker)).toBe(false);
   });
 
-  test('even whoever may load brings no code', async () => {
+  test('a caller that may load models cannot upload code', async () => {
     const fields = { Host: own(), 'Content-Type': 'application/json' };
     expect(await load(fields)).toMatchObject({
       status: 403,
@@ -97,7 +97,7 @@ describe('on loopback', () => {
     expect((await rawCall(http, 'POST /v2/repository/models/evil/unload HTTP/1.1', fields)).status).toBe(200);
   });
 
-  test('a name that was made to point here is refused on every port and in both versions of HTTP', async () => {
+  test('a rebound DNS name is refused on every port and in both versions of HTTP', async () => {
     for (const port of [http, grpc, metrics]) {
       const Host = `evil.example:${port}`;
       for (const path of ['/v2', '/metrics', '/v1/management/contexts', '/v2/repository/index']) {
@@ -127,7 +127,7 @@ describe('on loopback', () => {
     }
   });
 
-  test('a page of a listed origin infers, and manages over no protocol', async () => {
+  test('a page of a listed origin may run inference, but not manage over any protocol', async () => {
     const page = { Host: own(), Origin: app, 'Sec-Fetch-Site': 'cross-site', 'Content-Type': 'application/json' };
     const call = (path: string, body = '{}', more = {}) =>
       rawCall(http, `POST ${path} HTTP/1.1`, { ...page, ...more }, body);
@@ -157,7 +157,7 @@ describe('on loopback', () => {
     expect((await rawCall(http, 'POST /v2/models/mill/infer HTTP/1.1', { Host: own() }, row)).status).toBe(200);
   });
 
-  test('clients that are no browser go on working with what they send', async () => {
+  test('clients other than browsers work with the headers they send', async () => {
     const curl = { Host: own(), 'User-Agent': 'curl/8.5.0', Accept: '*/*' };
     const posted = { ...curl, 'Content-Type': 'application/x-www-form-urlencoded' };
     const infer = 'POST /v2/models/mill/infer HTTP/1.1';
@@ -206,7 +206,7 @@ test('listed hosts are served beside loopback names, and a port of its own has t
   expect(elsewhere).toMatchObject({ status: 404, text: expect.stringContaining('(management.port)') });
 });
 
-test('management on a Unix socket is for its user, by curl and by the command, and nowhere else', async () => {
+test('management on a Unix socket is for its user, by curl and by the command, and not on the ports', async () => {
   const server = await start('--management-socket', socketPath);
   expect(listening(server)?.managementUrl).toBe(`unix:${socketPath}`);
   expect(lstatSync(socketPath).mode & 0o777).toBe(0o600);

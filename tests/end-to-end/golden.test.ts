@@ -36,7 +36,7 @@ function hasForm({ inputs, outputs }: GoldenPair, form: Form): boolean {
 }
 
 describe.each(forms)('%s', (form) => {
-  test.each(pairs.filter((pair) => hasForm(pair, form)))('$title is answered as its maker wrote down', async (pair) => {
+  test.each(pairs.filter((pair) => hasForm(pair, form)))('$title gives the expected answer', async (pair) => {
     expect(await problemOf(pair, form)).toBeUndefined();
   });
 });

@@ -38,11 +38,11 @@ const kept: readonly Kept[] = [
   { what: 'frames to workers (dispatch/frame-writer.ts)', entriesMax: 4, bytesMax: 4 * MiB },
 ];
 
-/** For what the engine of JavaScript keeps of its own accord: compiled code, shapes, free lists. */
+/** For memory that the JavaScript engine keeps itself: compiled code, shapes, free lists. */
 const slackBytes = 8 * MiB;
-const boundOf = (...words: readonly string[]): number =>
+const boundOf = (...parts: readonly string[]): number =>
   kept
-    .filter(({ what }) => words.some((word) => what.includes(word)))
+    .filter(({ what }) => parts.some((part) => what.includes(part)))
     .reduce((sum, { bytesMax }) => sum + bytesMax, slackBytes);
 
 // Thousands of requests on a busy machine.
@@ -131,7 +131,7 @@ function jsonOf(index: number, values: readonly number[], parameters: object = {
   return JSON.stringify({ id: unique(index), parameters, inputs });
 }
 
-test('2,000 gRPC requests of 128 KiB with ids of their own leave nothing of themselves', async () => {
+test('2,000 gRPC requests of 128 KiB with unique ids leave no memory behind', async () => {
   const growth = await growthBy(2000, async (index) => {
     expect(await inferOverGrpc({ id: unique(index), bytes: 128 * KiB })).toBe('answered');
   });
@@ -151,7 +151,7 @@ test('names of models and tensors that do not exist leave neither memory nor ser
   expect(await seriesCount()).toBeLessThan(series + 20);
 });
 
-test('header names and values that never come again leave nothing, on HTTP/1.1 and HTTP/2', async () => {
+test('unique header names and values leave no memory behind, on HTTP/1.1 and HTTP/2', async () => {
   const session = connect(server.url.replace('localhost', '127.0.0.1'));
   await once(session, 'connect');
   const overHttp2 = async (index: number): Promise<void> => {
@@ -168,7 +168,7 @@ test('header names and values that never come again leave nothing, on HTTP/1.1 a
   expect(growth).toBeLessThan(boundOf('HPACK', 'HTTP/1.1', 'JSON', 'frames'));
 });
 
-test('callers that never come again leave no more than their counts', async () => {
+test('unique callers leave no more than their counts', async () => {
   const series = await seriesCount();
   const growth = await growthBy(3800, async (index) => {
     // A name in a long head, and one that is cut: neither may keep the head alive.
@@ -181,7 +181,7 @@ test('callers that never come again leave no more than their counts', async () =
   expect(await seriesCount()).toBeLessThan(series + 20);
 });
 
-test('JSON before binary tensors that never comes again leaves no more than its memo', async () => {
+test('unique JSON before binary tensors leaves no more than its cache', async () => {
   const bytes = 64 * KiB;
   const growth = await growthBy(600, async (index) => {
     const inputs = [{ name: 'INPUT0', datatype: 'UINT8', shape: [1, bytes], parameters: { binary_data_size: bytes } }];
@@ -194,7 +194,7 @@ test('JSON before binary tensors that never comes again leaves no more than its 
   expect(growth).toBeLessThan(boundOf('JSON', 'templates', 'HTTP/1.1', 'frames'));
 });
 
-test('sequences that are never ended leave nothing once they were idle for too long', async () => {
+test('sequences that are never ended leave no memory behind after their idle time', async () => {
   const before = await server.keptBytes();
   await each(0, 1000, (index) => {
     const inputs = [{ name: 'INPUT', datatype: 'INT32', shape: [1, 1], data: [1] }];

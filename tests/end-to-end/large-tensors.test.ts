@@ -25,11 +25,11 @@ afterAll(async () => {
   models.remove();
 });
 
-/** Numbers that tell where they lie, so that no slice can change places with another. */
+/** Each number is its own index, so that swapped slices are noticed. */
 function numbered(bytes: number): Buffer {
-  const words = new Uint32Array(bytes / 4);
-  for (let index = 0; index < words.length; index++) words[index] = index;
-  return Buffer.from(words.buffer);
+  const numbers = new Uint32Array(bytes / 4);
+  for (let index = 0; index < numbers.length; index++) numbers[index] = index;
+  return Buffer.from(numbers.buffer);
 }
 
 function headOf(data: Buffer): Buffer {
@@ -92,7 +92,7 @@ test('a tensor that fits into shared memory comes back whole, also beside anothe
   for (const [index, answer] of answers.entries()) expect(Buffer.compare(answer, data[index] as Buffer)).toBe(0);
 });
 
-test('a caller that goes away in the middle of a large request leaves the server as it was', async () => {
+test('a caller that disconnects in the middle of a large request leaves nothing behind', async () => {
   const data = numbered(64 * MiB);
   const head = headOf(data);
   const body = Buffer.concat([head, data]);

@@ -1,4 +1,4 @@
-/** A running server seen and changed through every face of its management: REST, gRPC, the command, and on a port of its own. */
+/** Management of a running server over REST, over gRPC, with the command, and on its own port. */
 import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -46,7 +46,7 @@ async function valuesOf(server: ServerProcess, model: string): Promise<unknown> 
   return status === 200 ? outputs[0]?.values : error;
 }
 
-/** A face keeps its server over the tests of the contract, which are told in an order that one server can live through. */
+/** All tests of the contract use one server, in an order that makes this possible. */
 for (const [name, face] of Object.entries({ REST: restManagement, gRPC: grpcManagement })) {
   let management: Promise<RemoteManagement> | undefined;
   managementContract(`a real server by ${name}`, async () => {
@@ -62,8 +62,8 @@ describe('the command', () => {
   });
 
   const millrace = join(repositoryRoot, 'packages/millrace/bin/millrace.js');
-  const run = async (...words: readonly string[]): Promise<string> => {
-    const { stdout } = await promisify(execFile)(process.execPath, [millrace, 'models', ...words, '--url', server.url]);
+  const run = async (...args: readonly string[]): Promise<string> => {
+    const { stdout } = await promisify(execFile)(process.execPath, [millrace, 'models', ...args, '--url', server.url]);
     return stdout;
   };
 
@@ -91,13 +91,13 @@ describe('the command', () => {
     expect(await valuesOf(server, 'spare')).toContain('spare');
   });
 
-  test('shows what is there', async () => {
+  test('lists contexts, instances and queues', async () => {
     const listed = JSON.parse(await run('list', '--json')) as { contexts: { model: string; instances: number }[] };
     const mill = listed.contexts.filter(({ model }) => model === 'mill');
     expect(mill.map(({ instances }) => instances)).toEqual([1, 1]);
     expect(await run('instances')).toMatch(/mill +1 .* closed/);
     expect(await run('queues')).toMatch(/0 waiting/);
-    expect(await run('flush-cache')).toBe('0 results forgotten\n');
+    expect(await run('flush-cache')).toBe('0 results removed from the cache\n');
   });
 
   test('a conflict and an unknown model end with 1 and say so', async () => {
@@ -110,10 +110,10 @@ describe('the command', () => {
   });
 });
 
-describe('where it is', () => {
+describe('management listeners', () => {
   const statusOf = async (url: string, path: string, method = 'GET') => (await fetch(url + path, { method })).status;
 
-  test('on a port of its own, the ports of inference have nothing of it', async () => {
+  test('with a management port, the inference ports do not serve management', async () => {
     const server = await start('--management-port', '0');
     const own = server.records.find(({ message }) => message === 'listening')?.managementUrl as string;
     expect(own).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
@@ -126,7 +126,7 @@ describe('where it is', () => {
     await expect(grpcManagement(server.url).contexts()).rejects.toThrow();
   });
 
-  test('turned off, it is nowhere, and nothing of it is advertised', async () => {
+  test('management that is turned off is not served, and nothing of it is advertised', async () => {
     const server = await start('--no-management');
     expect(await statusOf(server.url, '/v1/management/contexts')).toBe(404);
     expect(await statusOf(server.url, '/v2/repository/index', 'POST')).toBe(404);

@@ -32,7 +32,7 @@ function residentBytes(): number {
   return engine.library.contexts().reduce((sum, context) => sum + context.residentBytes, 0);
 }
 
-test('what fits is loaded at the start, and the rest counts as ready', async () => {
+test('models that fit are loaded at the start, and the others count as ready', async () => {
   expect(budget).toBeGreaterThan(20 * 1024 * 1024);
   const loaded = states().filter((text) => text.endsWith('ready'));
   expect(loaded).toHaveLength(2);
@@ -40,7 +40,7 @@ test('what fits is loaded at the start, and the rest counts as ready', async () 
   await eventually('the budget holds', () => residentBytes() <= budget);
 });
 
-test('a request brings its model into memory, and what was used least recently goes', async () => {
+test('a request loads its model, and the least recently used one is evicted', async () => {
   const [first, second] = states()
     .filter((text) => text.endsWith('ready'))
     .map((text) => text.split(' ')[0] as string);
@@ -77,7 +77,7 @@ test('a deadline counts while the model is loaded', async () => {
   await expect(late).rejects.toMatchObject({ code: 'deadline-exceeded' });
 });
 
-test('what is not a valid request brings nothing into memory', async () => {
+test('an invalid request does not load its model', async () => {
   const absent = states()
     .find((text) => text.endsWith('evicted'))
     ?.split(' ')[0] as string;

@@ -1,4 +1,4 @@
-/** Callers are told what is wrong with a model, and never where on the server's disk it lies; the log has both. */
+/** Errors for callers say what is wrong with a model without its path on the server; the log has both. */
 import { join } from 'node:path';
 import { binaryModel, ModelRepository } from '@millrace/worker/testing';
 import { afterAll, beforeAll, expect, test } from 'vitest';

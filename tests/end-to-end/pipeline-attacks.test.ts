@@ -1,4 +1,4 @@
-/** Pipelines that do what no pipeline should: each has a named error, and its process, the server and the others go on. */
+/** Pipelines with faulty or hostile code: each gets a named error, and its process, the server and other pipelines keep running. */
 import { InferenceError } from '@millrace/protocol';
 import { binaryModel, ModelRepository } from '@millrace/worker/testing';
 import { createEngine, type EmbeddedEngine } from 'millrace';
@@ -76,7 +76,7 @@ const sum = `(await context.infer('add', {
   left: { data: Float32Array.of(3, 3), shape: [1, 2] }, right: { data: Float32Array.of(4, 4), shape: [1, 2] },
 })).output.data[0]`;
 
-describe('wrong code is told what is wrong with it, in a process that goes on', () => {
+describe('wrong code gets an error that says what is wrong, and its process keeps running', () => {
   test.each([
     ['return;', /^inference-failed: run returned undefined; return an object with y, pid$/],
     ['return null;', /^inference-failed: run returned null; /],
@@ -133,7 +133,7 @@ describe('wrong code is told what is wrong with it, in a process that goes on', 
   });
 });
 
-describe('odd code is answered, in a process that goes on', () => {
+describe('unusual code is answered, and its process keeps running', () => {
   test.each([
     ['that forgets what fails', `Promise.reject(Object.create(null)); Promise.reject(1); ${good}`],
     ['that forgets its calls', `context.infer('nobody', {}); context.infer(null); ${good}`],
@@ -196,7 +196,7 @@ describe('code that hangs, beside requests that do not', () => {
     for (const { y } of await Promise.all([...before, ...after])) expect(y).toEqual(Float32Array.of(1));
   });
 
-  test('one that ends the process takes no other with it', async () => {
+  test('a request that ends the process fails no other request', async () => {
     const before = Array.from({ length: 4 }, () => run(slow));
     const failure = failureOf(run('process.exit(0);'));
     const after = Array.from({ length: 8 }, () => run(slow));
@@ -205,7 +205,7 @@ describe('code that hangs, beside requests that do not', () => {
   });
 });
 
-test('two pipelines that call each other are told so', async () => {
+test('two pipelines that call each other are refused with that reason', async () => {
   const failure = await failureOf(engine.infer('ping', { x: { shape: [1], data: [1] } }));
   expect(failure).toBe(
     'inference-failed: a model must not call itself, directly or through others: ping calls pong calls ping',

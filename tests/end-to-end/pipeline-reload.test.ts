@@ -73,7 +73,7 @@ function traffic(ask: () => Promise<number>) {
   };
 }
 
-test('a module that changes in place takes over under load, and no request fails', async () => {
+test('a module that is overwritten is reloaded under load, and no request fails', async () => {
   models.write('sum/1/model.onnx', binaryModel('Add')).write('count/1/own.ts', 'export const own: number = 3;');
   writeCounting(1);
   const at = await start(polling);
@@ -97,7 +97,7 @@ test('a module that changes in place takes over under load, and no request fails
   expect(await callers.end()).toEqual([1, 2, 3, 4]);
 });
 
-test('a load by request is over when only the new text answers', async () => {
+test('a load request returns when only the new code answers', async () => {
   models.write('sum/1/model.onnx', binaryModel('Add')).write('count/1/own.ts', 'export const own = 0;');
   writeCounting(1);
   const at = await start({ controlMode: 'explicit', load: ['*'] });
@@ -131,7 +131,7 @@ const mistakes = [
   ['a missing import', { 'own.ts': 'import "./gone.ts"; export const own = 0;' }, /gone\.ts/],
 ] as const;
 
-describe('a load of a module with a mistake says file and line, and the old text goes on:', () => {
+describe('a load of a module with a mistake fails with file and line, and the old code keeps serving:', () => {
   const repository = new ModelRepository();
   let at: EmbeddedEngine;
   const writeGood = () => writeCounting(1, repository).write('count/1/own.ts', 'export const own = 0;');
@@ -156,7 +156,7 @@ describe('a load of a module with a mistake says file and line, and the old text
   });
 });
 
-test('a module with a mistake that is put there is told in the log, once, and the old text goes on', async () => {
+test('a module with a mistake in the repository is logged once, and the old code keeps serving', async () => {
   models.write('sum/1/model.onnx', binaryModel('Add')).write('count/1/own.ts', 'export const own = 0;');
   writeCounting(1);
   const server = await ServerProcess.start([
@@ -228,7 +228,7 @@ test('an ensemble follows the model of its step: changed, gone, and there again'
   expect(await both(at)).toBe(12);
 });
 
-test('a model that was evicted comes back when a pipeline calls it', async () => {
+test('an evicted model is loaded again when a pipeline calls it', async () => {
   models.write('sum/1/model.onnx', binaryModel('Add')).write('other/1/model.onnx', binaryModel('Mul'));
   models.write('count/1/own.ts', 'export const own = 0;');
   writeCounting(1);

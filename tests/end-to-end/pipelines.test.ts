@@ -114,7 +114,7 @@ describe('photo_digit', () => {
     }
   });
 
-  test('answers over gRPC alike', async () => {
+  test('gives the same answers over gRPC', async () => {
     const photo = element(await photoOf(1, 'jpeg'));
     // ModelInferRequest by hand: model_name = 1, inputs = 5 { name = 1, datatype = 2, shape = 3 }, raw_input_contents = 7.
     const field = (tag: number, bytes: Uint8Array) => Buffer.concat([delimitedHead(tag, bytes.length), bytes]);
@@ -144,7 +144,7 @@ describe('photo_digit', () => {
     expect(answers.map(labelOf)).toEqual(answers.map((_, call) => digits[call % digits.length]?.[1]));
   });
 
-  test('a picture that cannot be decoded, or shows nothing, is the caller\u2019s to mend', async () => {
+  test('a picture that cannot be decoded, or shows nothing, is an invalid request', async () => {
     const cut = (await photoOf(0, 'jpeg')).subarray(0, 700);
     expect(await inferPhoto(cut)).toMatchObject({
       status: 400,
@@ -174,7 +174,7 @@ test('the example of the documentation runs as it is written', async () => {
 });
 
 describe('user code', () => {
-  test('is answered for with message and place, never with a stack', async () => {
+  test('is answered with its message and position, never with a stack', async () => {
     expect(await inferNumber('faulty', 8)).toMatchObject({ status: 200, outputs: [{ name: 'y', data: [4] }] });
     expect(await inferNumber('faulty', 1)).toMatchObject({ status: 500, error: 'one is too many (pipeline.ts:8)' });
     expect(await inferNumber('faulty', 2)).toMatchObject({ status: 400, error: 'two is a crowd' });

@@ -95,7 +95,7 @@ test('Triton: a batch at or over the largest preferred size runs at once', async
   expect(answer.outputs[0]).toMatchObject({ shape: [6, 2], values: new Array(12).fill(2) });
 });
 
-test('a timeout refuses with Triton’s words while the worker is busy', async () => {
+test('a queue timeout is refused with Triton’s message while the worker is busy', async () => {
   const { held, release } = await occupy('timed');
   let isBusy = true;
   void held.then(() => {
@@ -155,7 +155,7 @@ test.each(['levels', 'override_only'])(
   },
 );
 
-test('a full queue refuses with Triton’s words', async () => {
+test('a full queue is refused with Triton’s message', async () => {
   const { release } = await occupy('full');
   const waits = inferOverRest(server.url, 'full', steps(1));
   await eventually('one waits', async () => (await waiting('full')) === 1);

@@ -67,7 +67,7 @@ function states(at: EmbeddedEngine): readonly string[] {
   return at.statuses().map(({ name, version, state }) => `${name}:${version} ${state}`);
 }
 
-test('a version that is put there takes over, and the one before it goes', async () => {
+test('a version that is added takes over, and the previous one is unloaded', async () => {
   const at = await start();
   expect(await answer(at)).toBe('1: 7');
   put('m/2/model.onnx', binaryModel('Mul'));
@@ -76,7 +76,7 @@ test('a version that is put there takes over, and the one before it goes', async
   await expect(answer(at, '1')).rejects.toMatchObject({ code: 'unknown-model' });
 });
 
-test('the version before comes back when the newer one is taken away', async () => {
+test('the previous version serves again when the newer one is removed', async () => {
   put('m/2/model.onnx', binaryModel('Mul'));
   const at = await start();
   expect(await answer(at)).toBe('2: 12');
@@ -84,14 +84,14 @@ test('the version before comes back when the newer one is taken away', async () 
   await eventually('version 1 answers', async () => (await answer(at)) === '1: 7');
 });
 
-test('changed files of a version are loaded beside the old ones and take their place', async () => {
+test('changed files of a version are loaded beside the old ones and replace them', async () => {
   const at = await start();
   put('m/1/model.onnx', binaryModel('Sub'));
   await eventually('the new files answer', async () => (await answer(at)) === '1: -1');
   expect(states(at)).toEqual(['m:1 ready']);
 });
 
-test('a new version that cannot be loaded is reported, and the old one goes on', async () => {
+test('a new version that cannot be loaded is reported, and the old one keeps serving', async () => {
   const at = await start();
   put('m/2/model.onnx', Buffer.from('torn'));
   await eventually('the failure is known', () => states(at).includes('m:2 failed'));
@@ -103,9 +103,9 @@ test('a new version that cannot be loaded is reported, and the old one goes on',
 });
 
 test.each([
-  ['a later version takes its place', 'm/3/model.onnx', 'm:3 ready'],
+  ['a later version replaces it', 'm/3/model.onnx', 'm:3 ready'],
   ['the model is taken away', undefined, ''],
-])('what waited for a version that never loaded goes when %s', async (_, path, expected) => {
+])('an old version that waited for one that never loaded is unloaded when %s', async (_, path, expected) => {
   const at = await start();
   put('m/2/model.onnx', unloadable);
   await eventually('version 2 has failed', () => states(at).includes('m:2 failed'));
@@ -115,7 +115,7 @@ test.each([
   await eventually('the others are gone', () => states(at).join() === expected);
 });
 
-test('loose files are added, changed and taken away by their names', async () => {
+test('loose files are added, changed and removed by their names', async () => {
   const at = await start();
   const loose = async () => (await at.infer('loose', inputs)).outputs.output?.data[0];
   put('loose.onnx', binaryModel('Mul'));
@@ -138,7 +138,7 @@ test('changed weights beside a loose file have it loaded again', async () => {
   await eventually('the new weights answer', async () => (await scaled()) === 15);
 });
 
-test('the system tells of a change long before the next poll', async () => {
+test('a file notification reports a change long before the next poll', async () => {
   const at = await start({ pollSeconds: 3600 });
   put('m/2/model.onnx', binaryModel('Mul'));
   await eventually('version 2 answers', async () => (await answer(at)) === '2: 12');
@@ -157,7 +157,7 @@ test('another number of instances is carried out without loading those that stay
   expect(before?.instances).toBe(1);
 });
 
-test('a model that is taken away is served no more, and a new one is', async () => {
+test('a removed model is no longer served, and an added one is', async () => {
   const at = await start();
   models.write('n/1/model.onnx', binaryModel('Mul'));
   await eventually('the new model is ready', () => states(at).includes('n:1 ready'));
@@ -198,7 +198,7 @@ test('versions that change under load fail no request, and each answer is of a v
   expect(answered).toBeGreaterThan(64);
 });
 
-test('the log tells of every change that cannot be read, and the server stays ready', { timeout: 60_000 }, async () => {
+test('every change that cannot be read is logged, and the server stays ready', { timeout: 60_000 }, async () => {
   const server = await ServerProcess.start([
     models.path,
     '--model-control-mode',
@@ -213,10 +213,10 @@ test('the log tells of every change that cannot be read, and the server stays re
     eventually(what, () =>
       server.records.some((record) => record.model === model && record.level === 'error' && record.message === message),
     );
-  const servedOn = 'model failed; what served before goes on';
+  const servedOn = 'model failed; versions served before keep serving';
   try {
     models.write('m/1/model.onnx', 'torn');
-    await told('a torn file', 'm', 'a changed version cannot be read; what served before goes on');
+    await told('a torn file', 'm', 'changed version cannot be read; the previous revision keeps serving');
     models.write('m/config.pbtxt', 'nonsense {');
     await told('a bad configuration', 'm', servedOn);
     models.write('half/1/model.onnx', binaryModel('Mul').subarray(0, 20));

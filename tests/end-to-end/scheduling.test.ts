@@ -45,7 +45,7 @@ async function instancesOf(model: string): Promise<readonly Instance[]> {
 
 const outstanding = (model: string) => server.metric('millrace_outstanding_requests', { model });
 
-test('low-priority work goes to the instances for all, though the one kept for urgent requests is idle', async () => {
+test('low-priority requests go to unreserved instances, although the reserved one is idle', async () => {
   await eventually('three instances serve', async () => (await instancesOf('split')).length === 3);
   const calls = Array.from({ length: 12 }, (_, index) =>
     inferOverRest(server.url, 'split', steps(20), { headers: { 'x-team': `low-${index}` } }),
@@ -58,7 +58,7 @@ test('low-priority work goes to the instances for all, though the one kept for u
   expect((await instancesOf('split')).map(({ hasRun }) => hasRun)).toEqual([true, true, true]);
 });
 
-test('who cannot be answered in time is told so at once, and when to come again; so is a caller over its limit', async () => {
+test('a request that cannot be answered in time, or over its caller’s limit, is refused at once with a retry time', async () => {
   const call = (team: string, deadline: Readonly<Record<string, string>> = {}) =>
     inferOverRest(server.url, 'queued', steps(150), { headers: { 'x-team': team, ...deadline } });
   expect((await call('a')).status).toBe(200);

@@ -66,7 +66,7 @@ test('one caller goes on with a sequence over any connection and protocol', asyn
   expect(await step('127.0.0.1', 78, 3, { sequence_end: true })).toBe(6);
 });
 
-test('a caller that keeps every slot busy loses one to a caller that waits, and goes on with its share', async () => {
+test('a caller that holds every slot loses one to a caller that waits, and keeps its share', async () => {
   const hoarder = '127.0.0.2';
   const ids = Array.from({ length: slots }, (_, index) => index + 1);
   const starts = await Promise.all(ids.map((id) => step(hoarder, id, id, { sequence_start: true })));

@@ -1,4 +1,4 @@
-/** A model is loaded anew while a sequence lives: the sequence goes on where its state is, new ones begin on the new one. */
+/** A model is reloaded while a sequence is live: the sequence continues on the old revision, new ones begin on the new one. */
 
 import { join } from 'node:path';
 import { copyOf, InferenceError, neverCancelled } from '@millrace/protocol';

@@ -47,7 +47,7 @@ test('SIGTERM under load: what is in progress is answered, new connections are r
   expect(server.records.map(({ message }) => message)).toContain('stopping');
 });
 
-test('with notice, the server says it is not ready and goes on serving; a second signal ends it at once', async () => {
+test('with a notice time the server reports not ready and keeps serving; a second signal ends it at once', async () => {
   const server = await start('--shutdown-notice-seconds', '600');
   const workers = workersOf(server);
   server.child.kill('SIGTERM');
@@ -63,7 +63,7 @@ test('with notice, the server says it is not ready and goes on serving; a second
   await eventually('no worker is left', () => !workers.some(isAlive));
 });
 
-test('a drain that takes too long is cut off, said so, and leaves no worker behind', async () => {
+test('a drain that takes too long is ended with a warning, and leaves no worker behind', async () => {
   const server = await start('--drain-seconds-max', '0.1');
   const abandoned = inferOverRest(server.url, 'slow', steps(5000)).catch(() => 'cut off');
   await eventually('a long request runs', async () => (await outstanding(server)) === 1);
@@ -75,7 +75,7 @@ test('a drain that takes too long is cut off, said so, and leaves no worker behi
   expect(warning?.message).toContain('raise shutdown.drainSecondsMax');
 });
 
-test('a server that is killed with -9 takes its workers with it, busy as they are', async () => {
+test('busy workers end when their server is killed with SIGKILL', async () => {
   const server = await start();
   const abandoned = inferOverRest(server.url, 'slow', steps(5000)).catch(() => 'cut off');
   await eventually('a long request runs', async () => (await outstanding(server)) === 1);

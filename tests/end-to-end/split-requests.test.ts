@@ -60,7 +60,7 @@ test('1,000 rows are answered in order over gRPC', async () => {
   expect(values).toEqual(numbers.map((number) => 0 - number || -0));
 });
 
-test('a written max_batch_size refuses more rows in the words of Triton', async () => {
+test('more rows than a configured max_batch_size are refused with Triton’s message', async () => {
   const input = { name: 'input', datatype: 'FP32', shape: [65, 1], values: numbers.slice(0, 65) } as const;
   const { status, error } = await inferOverRest(server.url, 'bounded', [input]);
   expect(status).toBe(400);

@@ -1,4 +1,4 @@
-/** Labels, splits and shadows with real models, by every way of naming them, and what is left of them after a restart. */
+/** Labels, splits and shadows with real models, in every form of a model name, and after a restart. */
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -190,7 +190,7 @@ describe('in a server', () => {
     },
   );
 
-  test('REST: what contradicts itself or is unknown is refused by its code', async () => {
+  test('REST: contradictory and unknown names are refused by their codes', async () => {
     expect(await inferOverRest(server.url, 'calculator:1', named, { version: '2' })).toMatchObject({
       status: 400,
       code: 'invalid-request',
@@ -231,7 +231,7 @@ describe('in a server', () => {
     expect(await call('ModelInfer', contradiction)).toMatchObject({ code: 'invalid_argument' });
   });
 
-  test('shadows run what the callers of another version ask, and say whether it comes out alike', async () => {
+  test('shadows run the requests of another version, and their answers are compared', async () => {
     const count = (version: string, outcome: string) =>
       server.metric('millrace_shadow_requests_total', { model: 'calculator', version, outcome });
     const before = { different: await count('2', 'different'), equal: await count('3', 'equal') };

@@ -1,4 +1,4 @@
-/** What tensors of a size that the system hands out page by page cost a worker, counted in pages it had to ask for. */
+/** Page faults of a worker for tensors of a size that the system allocates page by page. */
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -27,7 +27,7 @@ function childrenOf(pid: number): readonly number[] {
     .map((line) => Number.parseInt(line, 10));
 }
 
-test.runIf(hasGnuAllocator)('large tensors are made in memory that the worker has already', async () => {
+test.runIf(hasGnuAllocator)('large tensors are allocated in memory that the worker already has', async () => {
   const before = new Set(childrenOf(process.pid));
   const engine = await createEngine({ models: join(repositoryRoot, 'models/identity_fp32/1/model.onnx') });
   try {

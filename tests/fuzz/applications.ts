@@ -1,4 +1,4 @@
-/** Handlers of many tempers, so that a fuzzed connection meets every way an application may behave. */
+/** Handlers with different behaviour, so that a fuzzed connection meets every way an application may act. */
 import type { WireExchange, WireHandler } from '@millrace/http';
 import type { FuzzRandom } from './random.ts';
 

@@ -1,4 +1,4 @@
-/** Pipelines of HTTP/1.1 requests, legal and not, cut anyhow. */
+/** Pipelined HTTP/1.1 requests, valid and invalid, cut at random. */
 import { Http1Connection, MemoryHost, MemoryTransport } from '@millrace/http/internal';
 import { applications } from './applications.ts';
 import { legalRequest, type Meaning, oddRequest } from './http1-requests.ts';

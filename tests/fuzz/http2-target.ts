@@ -1,4 +1,4 @@
-/** One fuzzed HTTP/2 connection: what must hold of it whatever arrives. */
+/** One fuzzed HTTP/2 connection, and its invariants for any input. */
 import {
   type Frame,
   framesFrom,

@@ -11,7 +11,7 @@ export async function runOracles(random: FuzzRandom, count: number): Promise<str
   return [...(await compareHttp1(random, count)), ...(await compareHttp2(random, count))];
 }
 
-/** Whatever we take for a request, node's parser must take for the same one: else one of two servers is smuggled past. */
+/** Node's parser must read every request as we do: otherwise requests could be smuggled past one of two servers. */
 async function compareHttp1(random: FuzzRandom, count: number): Promise<string[]> {
   const problems: string[] = [];
   const theirs: Meaning[] = [];

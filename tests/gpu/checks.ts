@@ -1,4 +1,4 @@
-/** Checks run one after another: one that fails is told, and the next still runs. */
+/** Checks run one after another: a failed one is reported, and the next still runs. */
 export class Checks {
   #passed = 0;
   #failed = 0;

@@ -1,4 +1,4 @@
-/** The models of this repository, which say nothing of devices, answer on a GPU as their makers wrote down. */
+/** The models of this repository, which name no device, give their golden answers on a GPU. */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { demoPairs, differenceBetween, type GoldenPair, modelPairs } from '../support/golden.ts';

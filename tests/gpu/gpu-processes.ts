@@ -1,4 +1,4 @@
-/** What the system and the driver say of processes on GPUs, for holding a server's word to it. */
+/** Processes on GPUs according to the system and the driver, to compare with what a server reports. */
 import { execFileSync } from 'node:child_process';
 import { readdirSync, readlinkSync } from 'node:fs';
 

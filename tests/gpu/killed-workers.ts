@@ -1,4 +1,4 @@
-/** A worker that dies on a GPU loses no request, and another takes its place there. */
+/** No request is lost when a worker dies on a GPU, and a new worker is started there. */
 import assert from 'node:assert/strict';
 import type { EmbeddedEngine } from 'millrace';
 import { eventually } from '../support/eventually.ts';
@@ -56,7 +56,7 @@ async function killUnderLoad(engine: EmbeddedEngine, count: number): Promise<str
       const killedAt = performance.now();
       process.kill(victim, 'SIGKILL');
       await eventually(
-        'another worker has taken its place',
+        'another worker is ready',
         () => !pids(engine).includes(victim) && pids(engine).length === count,
         restartMsMax,
       );
@@ -71,7 +71,7 @@ async function killUnderLoad(engine: EmbeddedEngine, count: number): Promise<str
   assert.deepEqual([...new Set(problems)], []);
   assert.equal(right, sent);
   const seconds = restartsMs.map((ms) => (ms / 1000).toFixed(1)).join(' and ');
-  return `${sent} requests, ${right} right, ${kills} killed, in place again after ${seconds} s`;
+  return `${sent} requests, ${right} right, ${kills} killed, replaced after ${seconds} s`;
 
   async function answers(more: number): Promise<void> {
     const until = right + problems.length + more;

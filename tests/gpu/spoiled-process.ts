@@ -1,4 +1,4 @@
-/** A request that makes a kernel touch memory that it must not: CUDA runs nothing more in that process. */
+/** A request that makes a kernel access invalid memory: CUDA then runs nothing more in that process. */
 import assert from 'node:assert/strict';
 import { InferenceError } from '@millrace/protocol';
 import { ModelRepository, onnxModelFrom } from '@millrace/worker/testing';

@@ -1,4 +1,4 @@
-/** Packs the workspaces, looks into the tarballs, installs them into an empty folder and calls a server from there. */
+/** Packs the workspaces, checks the tarballs, installs them into an empty folder and calls a server from there. */
 import { execFileSync, spawn } from 'node:child_process';
 import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

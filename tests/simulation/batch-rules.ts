@@ -1,8 +1,8 @@
-/** What may be in a batch, said of its contents alone: nothing here knows how the scheduler comes to them. */
+/** Rules for the contents of a batch. They do not depend on how the scheduler chooses them. */
 import { largestPreferred, takePreferred } from './holding.ts';
 import { type Ledger, type LedgerModel, type LedgerRequest, levelOf, requestRowsOf } from './ledger.ts';
 
-/** What is wrong with a batch that is taken from what waits for the model now; undefined when nothing is. */
+/** What is wrong with a batch taken from the waiting requests of the model now; undefined: nothing. */
 export function takeBatchFault(
   ledger: Ledger,
   model: LedgerModel,
@@ -23,7 +23,7 @@ export function takeBatchFault(
   if (batch.some(({ arrived, queueTimeoutAt }) => Math.min(arrived.deadlineAt, queueTimeoutAt) <= nowMs)) {
     return 'the time of a request has passed';
   }
-  if (batch.length > ledger.limits.lookAheadMax) return 'more requests were looked at than may be';
+  if (batch.length > ledger.limits.lookAheadMax) return 'more requests were scanned than lookAheadMax allows';
   return (
     orderFault(head, batch, left) ??
     urgencyFault(ledger, model, batch, left) ??
@@ -63,7 +63,7 @@ function urgencyFault(
   if (head === undefined) return undefined;
   const urgency = (request: LedgerRequest): number => 2 * levelOf(request) + Number(request.isDelayed);
   if (Math.min(...model.waiting.map(urgency)) < urgency(head)) return 'something more urgent waits';
-  // What was not looked at cannot be judged.
+  // Requests that were not scanned cannot be judged.
   if (model.waiting.length > ledger.limits.lookAheadMax) return undefined;
   const last = Math.max(...batch.map(urgency));
   const passed = left.find((request) => isMateOf(head, request) && urgency(request) < last);
@@ -90,7 +90,7 @@ function sizeFault(
   if (mates.length === 0 || mates.some(({ arrived }) => rows + arrived.rows > policy.rowsMax)) return undefined;
   const isOverfull = requestRowsOf(model.waiting) >= policy.rowsMax;
   const arrivals = model.waiting.map(({ arrivedAt }) => arrivedAt);
-  // Of more than a batch holds, the scheduler looks at the delay of who leads, which may be any of them.
+  // With more requests than a batch holds, the scheduler checks the delay of the leading one, which may be any of them.
   const isInTime = nowMs < (isOverfull ? Math.max(...arrivals) : Math.min(...arrivals)) + policy.delayMs;
   const isPastLargest = mates.some(({ arrived }) => rows + arrived.rows > largestPreferred(model));
   if (policy.delayMs > 0 && (policy.preferredRows.includes(rows) || (isInTime && isPastLargest))) {

@@ -1,4 +1,4 @@
-/** What schedulers with a bug are made of. */
+/** Base classes of schedulers with a planted bug. */
 import {
   type BatchId,
   type ModelPolicy,
@@ -10,7 +10,7 @@ import {
 } from '@millrace/core';
 import type { SimulatedScheduler } from './router.ts';
 
-/** A right scheduler behind a wrong layer: each bug bends what goes in or what comes out. */
+/** A correct scheduler behind a faulty layer: each bug changes its events or its actions. */
 export class BentScheduler implements SimulatedScheduler {
   protected readonly inner: Scheduler;
 

@@ -1,6 +1,6 @@
 /**
- * Judges what callers see: every call is answered exactly once or refused by name, by the version that it meant at that
- * moment, and never for what the server did to make room or to change a version.
+ * Judges what callers see: every call is answered exactly once, by the version that its name meant at that moment, or
+ * refused by name, and never refused because the server evicted or replaced a version.
  */
 import type { RequestId } from '@millrace/core';
 import { type ErrorCode, errorCatalogue } from '@millrace/protocol';
@@ -89,10 +89,10 @@ export class CallReferee {
       claim(record.model !== undefined, `request ${request} was answered by nobody`);
       return;
     }
-    claim(code in errorCatalogue, `request ${request} was refused as ${code}, which is no error of the catalogue`);
+    claim(code in errorCatalogue, `request ${request} was refused as ${code}, which is not an error of the catalogue`);
     const { model } = record;
     if (model === undefined) return;
-    // What was taken in is finished, whatever becomes of its version; only dead workers are an excuse.
+    // An accepted request is finished even if its version is replaced or unloaded; only dead workers are an excuse.
     const isExcused = code !== 'model-not-ready' || this.#library.wasUnservable(model.key);
     claim(isExcused, `request ${request} was let in by ${model.key} and lost with it`);
     if (model.policy.isConcurrent) this.#truth.claimJust(request, code);

@@ -3,7 +3,7 @@ import type { RequestId, SchedulerAction, SchedulerEvent, SchedulerOptions, Work
 import { BentScheduler, Misreading, Watching } from './bent-scheduler.ts';
 import type { SimulatedScheduler } from './router.ts';
 
-/** As if the cause of a death were known, and never a request. */
+/** Never treats a request as the possible cause of a worker's death. */
 class BlamesNobody extends Watching {
   override handle(event: SchedulerEvent, nowMs: number): void {
     const held = event.kind === 'worker-gone' ? this.heldBy.get(event.worker) : undefined;

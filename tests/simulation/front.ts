@@ -1,6 +1,6 @@
 /**
- * The way of a request into the data plane: its name is resolved, it waits where its version is not in memory, and it is
- * handed to the scheduler. What the router does in front of its queues, with the real registry.
+ * Requests on their way to the scheduler: the name is resolved, a request waits while its version is not in memory, then
+ * goes to the scheduler. What the router does before its queues, with the real registry.
  */
 import type { ArrivedRequest, RequestId, WaiterId } from '@millrace/core';
 import { type ErrorCode, InferenceError } from '@millrace/protocol';
@@ -11,7 +11,7 @@ import type { Router } from './router.ts';
 import type { WaiterAnswer } from './simulated-loader.ts';
 import type { SimulatedWorld } from './simulated-worker.ts';
 
-/** As in the router: who finds its version gone again each time is refused in the end. */
+/** As in the router: a request that finds its version unloaded this often is refused. */
 const attemptsMax = 4;
 
 /** What a caller asks for: `model`, `model:version` or `model@label`. */
@@ -30,7 +30,7 @@ export interface FrontParts {
   readonly router: Router;
   readonly library: Library;
   readonly models: ServedModels;
-  readonly contexts: Pick<TrafficCatalogue, 'isResolvable' | 'resolve'>;
+  readonly catalogue: Pick<TrafficCatalogue, 'isResolvable' | 'resolve'>;
   readonly referee: CallReferee;
 }
 
@@ -73,7 +73,7 @@ export class Front {
     this.#waiting.delete(action.waiter);
     open.waiter = undefined;
     if (action.kind === 'refuse') this.#end(open, action.code);
-    // As in the router: whoever may go on asks anew a moment later.
+    // As in the router: a request that may continue resolves its name again a moment later.
     else this.#parts.world.timeline.after(0, () => this.#infer(open));
   }
 
@@ -106,9 +106,9 @@ export class Front {
   }
 
   #resolved(address: string): { readonly model: string; readonly version: string } {
-    const { contexts, world } = this.#parts;
-    if (!contexts.isResolvable(address)) return { model: address, version: '' };
-    return contexts.resolve(address, '', () => world.random.next());
+    const { catalogue, world } = this.#parts;
+    if (!catalogue.isResolvable(address)) return { model: address, version: '' };
+    return catalogue.resolve(address, '', () => world.random.next());
   }
 
   #bringBack(open: OpenCall, model: ServedModel): void {

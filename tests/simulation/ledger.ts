@@ -1,6 +1,6 @@
 /**
- * What the router has been told and has decided so far, kept in the plainest way: arrays that are searched, no count
- * that could be derived. The referee judges the scheduler against it, so nothing here is shared with the scheduler.
+ * The events and decisions of the router so far, in the simplest form: arrays that are searched, no count that could be
+ * derived. The referee judges the scheduler against it, so nothing here is shared with the scheduler.
  */
 import type { ArrivedRequest, BatchId, ModelKey, ModelPolicy, QueuePolicy, RequestId, WorkerId } from '@millrace/core';
 import type { WorldLimits } from './weather.ts';
@@ -150,7 +150,7 @@ export class Ledger {
     this.forgetIfOver(batch.model);
   }
 
-  /** A removed model is remembered for as long as batches of it are out. */
+  /** A removed model is kept while batches of it are in flight. */
   forgetIfOver(model: LedgerModel): void {
     const isOut = [...this.batches.values()].some((batch) => batch.model === model);
     if (model.isRemoved && !isOut && this.models.get(model.key) === model) this.models.delete(model.key);
@@ -178,7 +178,7 @@ export class Ledger {
     return all.every((model) => this.isIdle(model));
   }
 
-  /** One that runs a suspect has no room: whatever becomes of it then is the suspect's doing. */
+  /** A worker that runs a suspect has no room, so that its death can be attributed to the suspect. */
   hasRoom(worker: LedgerWorker): boolean {
     const hasSuspect = worker.outstanding.some((batch) => batch.isConcurrent && batch.requests.some(isSuspect));
     return !worker.isCondemned && !hasSuspect && worker.outstanding.length < worker.batchesMax;

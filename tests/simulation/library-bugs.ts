@@ -11,7 +11,7 @@ import type { Deciders, SimulatedKeeper } from './simulation.ts';
 
 type ContextUse = ConstructorParameters<typeof Keeper>[0];
 
-/** A right keeper behind a wrong layer. */
+/** A correct keeper behind a faulty layer. */
 class Layer implements SimulatedKeeper {
   protected readonly inner: Keeper;
 
@@ -52,13 +52,13 @@ class UnloadsWhatIsInUse extends Layer {
   }
 }
 
-/** By what it is told of the use of contexts, none is ever used. */
+/** Believes that no context is ever used. */
 class EvictsTheBusiest extends Layer {
   constructor(use: ContextUse, config: Partial<KeeperConfig>) {
     super({ usedAt: (id) => use.usedAt(id), isInUse: () => false }, config);
   }
 
-  /** And takes their being idle for granted. */
+  /** Also believes that every context is idle. */
   override takeActions(): readonly KeeperAction[] {
     const actions = [...super.takeActions()];
     for (const action of actions.slice()) {
@@ -155,7 +155,7 @@ class PrefersTheOldest extends ServedModels {
   }
 }
 
-/** Goes on sending requests to what retires. */
+/** Keeps sending requests to retiring revisions. */
 class SendsToTheRetired extends ServedModels {
   override setAside(model: ServedModel): void {
     if (super.takeServed(model.view.name, model.view.version) !== model) super.setAside(model);
@@ -187,7 +187,7 @@ const keepers: readonly (readonly [string, Deciders['createKeeper']])[] = [
 
 export const libraryBugs: ReadonlyMap<string, Partial<Deciders>> = new Map<string, Partial<Deciders>>([
   ...keepers.map(([name, createKeeper]) => [name, { createKeeper }] as const),
-  ['a registry that sees moved labels too late', { createContexts: (parts) => new SeesLabelsTooLate(parts) }],
+  ['a registry that sees moved labels too late', { createCatalogue: (parts) => new SeesLabelsTooLate(parts) }],
   ['a registry that prefers the oldest version', { createModels: () => new PrefersTheOldest() }],
   ['a registry that sends requests to what was evicted', { createModels: () => new SendsToTheRetired() }],
   ['a registry that forgets a version with its predecessor', { createModels: () => new ForgetsTheSuccessor() }],

@@ -24,7 +24,7 @@ interface ContextRecord {
   serving: RevisionRecord | undefined;
   /** The latest that is wanted; undefined: none is. */
   wanted: RevisionRecord | undefined;
-  /** Not in memory, and comes back on demand. */
+  /** Not in memory, and loaded again on demand. */
   isAside: boolean;
   isPinned: boolean;
 }
@@ -151,7 +151,7 @@ export class LibraryReferee {
     return versions.sort((left, right) => Number(right) - Number(left));
   }
 
-  /** When nothing happens any more, nobody waits, everything wanted is at hand and the budget holds. */
+  /** At the end nobody waits, everything wanted is loaded or evicted, and the budget holds. */
   atEnd(): void {
     claim(this.#waiters.size === 0, `${this.#waiters.size} requests still wait for models to be loaded`);
     for (const { id, phase } of this.#revisions.values()) {
@@ -163,14 +163,14 @@ export class LibraryReferee {
     }
     for (const { name, wanted, serving, isAside } of this.#contexts.values()) {
       const isAtHand = serving !== undefined || isAside || wanted === undefined || wanted.hasFailed;
-      claim(isAtHand, `${name} is wanted and nowhere`);
+      claim(isAtHand, `${name} is wanted but neither loaded nor evicted`);
     }
   }
 
   #judge(action: KeeperAction, nowMs: number): void {
     switch (action.kind) {
       case 'wake-at':
-        claim(action.at >= nowMs, 'to be woken in the past is of no use');
+        claim(action.at >= nowMs, 'the wake-up time is in the past');
         this.#wakeAt = action.at;
         return;
       case 'go-on':
@@ -214,7 +214,7 @@ export class LibraryReferee {
         break;
       case 'set-aside':
         claim(revision.phase === 'out', `revision ${id} is set aside while it is ${revision.phase}`);
-        // What is to go stays at hand until others serve in its place, and may be kept after all.
+        // A retiring context stays loaded until its replacement serves, and may be kept after all.
         if ((context.wanted ?? revision) === revision && context.serving === undefined) context.isAside = true;
         break;
       case 'forget':
@@ -261,7 +261,7 @@ export class LibraryReferee {
     claim(used <= budgetBytes + largest, `${used} bytes are in memory under a budget of ${budgetBytes}`);
   }
 
-  /** While somebody waits for a load, something is under way, or it is known when to look again. */
+  /** While a request waits for a load, work is in progress or the time of the next check is known. */
   #claimProgress(): void {
     if (this.#waiters.size === 0 || this.#wakeAt !== Number.POSITIVE_INFINITY) return;
     const isMoving = [...this.#revisions.values()].some(({ phase }) => phase !== 'out' && phase !== 'in');

@@ -1,4 +1,4 @@
-/** What should be served: contexts are wanted, changed, kept and let go, as by an operator who changes a repository. */
+/** What should be served: contexts are wanted, changed, kept and no longer wanted, as when an operator changes a repository. */
 import type { ModelPolicy, RevisionId, WaiterId } from '@millrace/core';
 import { ServedModel } from '@millrace/router/catalogue';
 import type { Member, SimulatedContext } from './layout.ts';
@@ -8,15 +8,15 @@ import type { SimulatedWorkerGroup } from './worker-group.ts';
 
 export class Library {
   readonly #parts: Pick<SimulatedLoaderParts, 'world' | 'keeper' | 'referee'>;
-  readonly #stage: SimulatedLoader;
+  readonly #loader: SimulatedLoader;
   readonly #wanted = new Set<string>();
   readonly #pins = new Set<string>();
   #revisionCount = 0;
 
-  constructor(parts: Pick<SimulatedLoaderParts, 'world' | 'keeper' | 'referee'>, stage: SimulatedLoader) {
+  constructor(parts: Pick<SimulatedLoaderParts, 'world' | 'keeper' | 'referee'>, loader: SimulatedLoader) {
     this.#parts = parts;
-    this.#stage = stage;
-    stage.tell({ kind: 'budget', bytesMax: parts.world.weather.budgetBytes });
+    this.#loader = loader;
+    loader.tell({ kind: 'budget', bytesMax: parts.world.weather.budgetBytes });
   }
 
   /** Has a new revision of the context loaded: the first, or what is to take the place of the present one. */
@@ -37,11 +37,11 @@ export class Library {
       retirements: 0,
       outcomes: new Map(),
     };
-    this.#stage.announce(revision);
+    this.#loader.announce(revision);
     this.#wanted.add(context.name);
     const bytesExpected = random.chance(0.5) ? revision.bytes : random.integer(1, 60);
     referee.noteRevision(id, context, revision.models, revision.bytes);
-    this.#stage.tell({
+    this.#loader.tell({
       kind: 'wanted',
       context: context.name,
       revision: id,
@@ -65,16 +65,16 @@ export class Library {
     const others = [...this.#wanted];
     const after = others.length > 0 && random.chance(0.5) ? [random.pick(others)] : [];
     this.#parts.referee.noteUnwanted(context.name);
-    this.#stage.tell({ kind: 'unwanted', context: context.name, after });
+    this.#loader.tell({ kind: 'unwanted', context: context.name, after });
   }
 
   /** It is wanted after all, as it is; false: it is not there any more. */
   keep(context: SimulatedContext): boolean {
-    const isThere = this.#stage.revisions().some((one) => one.context === context && !one.isOver);
+    const isThere = this.#loader.revisions().some((one) => one.context === context && !one.isOver);
     if (!isThere || !this.#parts.keeper.isKnown(context.name)) return false;
     this.#wanted.add(context.name);
     this.#parts.referee.noteKept(context.name);
-    this.#stage.tell({ kind: 'kept', context: context.name });
+    this.#loader.tell({ kind: 'kept', context: context.name });
     return true;
   }
 
@@ -82,12 +82,12 @@ export class Library {
     return this.#wanted.has(context.name);
   }
 
-  /** A process is looked at, and holds what it holds. */
+  /** Measures the memory of a process. */
   measure(): void {
-    const inMemory = this.#stage.revisions().filter(({ group, isLoading }) => group !== undefined && !isLoading);
+    const inMemory = this.#loader.revisions().filter(({ group, isLoading }) => group !== undefined && !isLoading);
     if (inMemory.length === 0) return;
     const { id, bytes } = this.#parts.world.random.pick(inMemory);
-    this.#stage.tell({ kind: 'measured', revision: id, residentBytes: bytes });
+    this.#loader.tell({ kind: 'measured', revision: id, residentBytes: bytes });
   }
 
   /** One of the groups of workers there are. */
@@ -97,12 +97,12 @@ export class Library {
   }
 
   groups(): readonly SimulatedWorkerGroup[] {
-    return this.#stage.revisions().flatMap(({ group }) => group ?? []);
+    return this.#loader.revisions().flatMap(({ group }) => group ?? []);
   }
 
   /** One that serves, for changes that need no load. */
   takeServing(): { readonly model: ServedModel; readonly context: SimulatedContext } | undefined {
-    const serving = this.#stage.revisions().filter(({ isServing }) => isServing);
+    const serving = this.#loader.revisions().filter(({ isServing }) => isServing);
     if (serving.length === 0) return undefined;
     const { models, outcomes, context } = this.#parts.world.random.pick(serving);
     const model = models.find(({ key }) => outcomes.get(key) === '');
@@ -111,28 +111,28 @@ export class Library {
 
   /** The context that has the model brought back; undefined when its revision is over. */
   contextOf(model: ServedModel): string | undefined {
-    return this.#stage.revisions().find(({ models }) => models.includes(model))?.context.name;
+    return this.#loader.revisions().find(({ models }) => models.includes(model))?.context.name;
   }
 
   demand(context: string, waiter: WaiterId, deadlineAt: number): void {
     this.#parts.referee.noteDemand(context, waiter, deadlineAt);
-    this.#stage.tell({ kind: 'demanded', context, waiter, deadlineAt });
+    this.#loader.tell({ kind: 'demanded', context, waiter, deadlineAt });
   }
 
   cancelDemand(waiter: WaiterId): void {
     this.#parts.referee.noteDemandCancelled(waiter);
-    this.#stage.tell({ kind: 'demand-cancelled', waiter });
+    this.#loader.tell({ kind: 'demand-cancelled', waiter });
   }
 
   /** Under a key that no other has: one whose revision is forgotten is used again. */
   #modelOf({ name, version }: Member, id: RevisionId, policy: ModelPolicy): ServedModel {
     const plainKey = `${name}:${version}`;
-    const isTaken = this.#stage.revisions().some(({ models }) => models.some(({ key }) => key === plainKey));
+    const isTaken = this.#loader.revisions().some(({ models }) => models.some(({ key }) => key === plainKey));
     return servedModel(name, version, isTaken ? id : 1, policy);
   }
 
   #tellPin(context: string, isPinned: boolean): void {
-    this.#stage.tell({ kind: 'pinned', context, isPinned });
+    this.#loader.tell({ kind: 'pinned', context, isPinned });
   }
 }
 

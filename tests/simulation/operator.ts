@@ -1,4 +1,4 @@
-/** Labels and splits as operators change them. Stands for the table in the metadata store; what may be is the router's to say. */
+/** Labels and splits as operators change them. Replaces the table in the metadata store; the router decides what is valid. */
 import { InferenceError } from '@millrace/protocol';
 import { type ServedModels, type TrafficChange, type TrafficPolicy, trafficAfter } from '@millrace/router/catalogue';
 import type { CallReferee } from './call-referee.ts';

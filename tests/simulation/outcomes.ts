@@ -1,4 +1,4 @@
-/** The rules: what must come of an event, by the ledger. Says nothing of dispatching, which is the referee's. */
+/** The rules: the required actions after an event, according to the ledger. Dispatching is judged by the referee. */
 import type { ModelKey, ModelPolicy, RequestId, SchedulerEvent, WorkerId } from '@millrace/core';
 import type { ErrorCode } from '@millrace/protocol';
 import {
@@ -12,7 +12,7 @@ import {
   waitingBytesOf,
 } from './ledger.ts';
 
-/** What the scheduler owes after an event. It must do all of it and nothing else. */
+/** The actions required after an event. The scheduler must take all of them and no others. */
 export interface Owed {
   readonly refusals: Map<RequestId, ErrorCode>;
   /** In the order in which they must leave, where their model asks for one. */

@@ -3,7 +3,7 @@ import { type ModelPolicy, type QueuePolicy, resolveModelPolicy } from '@millrac
 import type { SimulatedContext } from './layout.ts';
 import type { SimulatedWorld } from './simulated-worker.ts';
 
-/** More than any run and its messages take, so that only what hangs is over it. */
+/** Longer than any run and its messages, so that only runs that hang exceed it. */
 const concurrentRunMsMin = 100;
 
 export function policyFor({ isConcurrent }: SimulatedContext, { random, weather }: SimulatedWorld): ModelPolicy {

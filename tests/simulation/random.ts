@@ -4,7 +4,7 @@ export class SimulationRandom {
 
   constructor(seed: number) {
     this.#state = seed | 0;
-    // Neighbouring seeds start alike; a few steps drive them apart.
+    // Neighbouring seeds begin with similar numbers; a few steps separate them.
     for (let step = 0; step < 4; step++) this.next();
   }
 

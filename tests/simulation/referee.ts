@@ -1,4 +1,4 @@
-/** Compares every action with the rules, and looks after each turn whether anything is left undone. */
+/** Checks every action against the rules, and after each turn that nothing is left undone. */
 import type {
   ArrivedRequest,
   InstanceSnapshot,
@@ -98,7 +98,7 @@ export class Referee {
   atEnd(counts: SchedulerCounts): void {
     const left = [...this.#ledger.requests.keys()];
     claim(left.length === 0, `requests without an answer at the end: ${left.join(' ')}`);
-    claim(this.#ledger.batches.size === 0, 'batches are out at the end');
+    claim(this.#ledger.batches.size === 0, 'batches are in flight at the end');
     claim(this.drainedCount === 1, `drained was said ${this.drainedCount} times`);
     const { waitingRequests, waitingBytes, runningRequests, outstandingBatches } = counts;
     const sum = waitingRequests + waitingBytes + runningRequests + outstandingBatches;
@@ -205,12 +205,15 @@ export class Referee {
         claim(action.code in errorCatalogue && action.message !== '', `not an error of the catalogue: ${said}`);
         owed.refusals.delete(action.request);
         const { retryAfterMs = 10 } = action;
-        claim(retryAfterMs >= 10 && retryAfterMs <= 60_000, `not a time to come again: ${said}`);
+        claim(retryAfterMs >= 10 && retryAfterMs <= 60_000, `not a valid retry time: ${said}`);
         break;
       }
       case 'cancel-batch': {
         const batch = [...owed.cancels].find((cancelled) => cancelled.id === action.batch);
-        claim(batch !== undefined && batch.worker.id === action.worker, `somebody waits, or it is known: ${said}`);
+        claim(
+          batch !== undefined && batch.worker.id === action.worker,
+          `a caller still waits, or the batch is already cancelled: ${said}`,
+        );
         owed.cancels.delete(batch);
         break;
       }
@@ -267,7 +270,7 @@ export class Referee {
 
     const { isConcurrent } = model.policy;
     const isAlone = worker.outstanding.length === 0;
-    claim(isAlone || !isConcurrent || !requests.some(isSuspect), `a suspect is given company: ${said}`);
+    claim(isAlone || !isConcurrent || !requests.some(isSuspect), `a suspect shares its worker: ${said}`);
     const batch: LedgerBatch = {
       id: action.batch,
       worker,

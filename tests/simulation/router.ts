@@ -1,4 +1,4 @@
-/** The data plane's part: carries events to the scheduler, has every decision judged, and does what was decided. */
+/** The part of the data plane: passes events to the scheduler, has every action judged, and carries it out. */
 import {
   formatAction,
   formatEvent,
@@ -13,7 +13,7 @@ import type { Referee } from './referee.ts';
 import type { SimulatedWorker, SimulatedWorld } from './simulated-worker.ts';
 import type { Timeline } from './timeline.ts';
 
-/** As much of a scheduler as the simulation needs, so that one with a planted bug can take its place. */
+/** The part of a scheduler that the simulation needs, so that one with a planted bug can replace it. */
 export type SimulatedScheduler = Pick<Scheduler, 'handle' | 'pump' | 'takeActions' | 'counts' | 'instances' | 'isIdle'>;
 
 export class Router {

@@ -98,7 +98,7 @@ class Mishearing extends BentScheduler {
   }
 }
 
-/** As servers do that look at their queue only when an instance is free. */
+/** As servers that check their queue only when an instance is free. */
 class SeesTimeoutsOnlyWhenAWorkerIsFree extends BentScheduler {
   override takeActions(): readonly SchedulerAction[] {
     const actions = super.takeActions();

@@ -1,6 +1,6 @@
 /**
- * Has done what the keeper decides about contexts, with simulated workers and the real catalogue, and tells it what came
- * of it. What the router's stage does, without promises.
+ * Carries out the keeper's decisions about contexts, with simulated workers and the real catalogue, and reports the
+ * outcomes to it. The router's loader of revisions without promises.
  */
 import type { KeeperAction, KeeperEvent, ModelKey, RevisionId, WorkerId } from '@millrace/core';
 import type { ServedModel, ServedModels } from '@millrace/router/catalogue';
@@ -15,12 +15,12 @@ export interface SimulatedRevision {
   readonly id: RevisionId;
   readonly context: SimulatedContext;
   readonly models: readonly ServedModel[];
-  /** What it takes once it is in memory. */
+  /** Its memory once it is loaded. */
   readonly bytes: number;
   group: SimulatedWorkerGroup | undefined;
   isLoading: boolean;
   isServing: boolean;
-  /** It goes, or has gone, for good. */
+  /** It is being retired, or has been. */
   isOver: boolean;
   retirements: number;
   /** By model: why it could not be loaded, empty when it could. */
@@ -61,7 +61,7 @@ export class SimulatedLoader {
     for (const model of revision.models) this.#parts.models.announce(model, this.#isAwaited);
   }
 
-  /** What the keeper looks up. */
+  /** What the keeper reads. */
   usedAt(id: RevisionId): number | undefined {
     const used = (this.#revisions.get(id)?.models ?? []).flatMap(({ usedAt }) => usedAt ?? []);
     return used.length === 0 ? undefined : Math.max(...used);

@@ -6,7 +6,7 @@ import { type Deciders, describeFailure, simulate } from './simulation.ts';
 
 const seedCount = 1000;
 
-/** What can be told and said; a simulation that never gets there proves nothing about it. */
+/** All kinds of events and actions; a simulation in which one never occurs proves nothing about it. */
 const sights = [
   'batch-answered',
   'breaker-closed',
@@ -67,7 +67,7 @@ const sights = [
   'worker-unserves',
 ];
 
-test(`${seedCount} worlds come to rest with every request answered once, and show everything that can happen`, () => {
+test(`${seedCount} worlds end with every request answered once, and cover every kind of event and action`, () => {
   const seen = new Set<string>();
   for (let seed = 0; seed < seedCount; seed++) {
     const result = simulate(seed);
@@ -83,7 +83,7 @@ test('a seed decides everything: the same seed twice gives the same trace', () =
   }
 });
 
-test('a trace is a scenario file: its events alone lead to the same actions again', () => {
+test('a trace is a scenario file: replaying its events gives the same actions', () => {
   for (let seed = 0; seed < 50; seed++) {
     const lines = simulate(seed, { isTraced: true }).trace ?? [];
     // What follows the last actions had none.

@@ -1,5 +1,5 @@
 /**
- * One router, its workers and its callers in a virtual world that one number decides. The scheduler, the keeper of what
+ * One router, its workers and its callers in a virtual world that a seed determines. The scheduler, the keeper of what
  * is in memory and the registry of names are the real ones; all that they are told comes from a weather of crashes,
  * hangs, floods, cancels, reloads, evictions and moved labels. Every decision is judged when it is made, by referees that
  * share no code with whoever made it; at the end nothing may be left.
@@ -21,7 +21,7 @@ import { Traffic } from './traffic.ts';
 import { Truth } from './truth.ts';
 import { type WorldLimits, weatherFrom } from './weather.ts';
 
-/** A world that is not at rest by then never will be. */
+/** A world that has not ended after this many steps never will. */
 const stepsMax = 50_000;
 const calmAt = 1500;
 /** Far from any seed that somebody asks for. */
@@ -38,23 +38,23 @@ export interface SimulationResult {
   readonly trace: readonly string[] | undefined;
 }
 
-/** As much of a keeper as the simulation needs, so that one with a planted bug can take its place. */
+/** The part of a keeper that the simulation needs, so that one with a planted bug can replace it. */
 export type SimulatedKeeper = Pick<Keeper, 'handle' | 'takeActions' | 'isKnown' | 'isPinned'>;
 type ContextUse = ConstructorParameters<typeof Keeper>[0];
 
-/** What decides; each may be replaced by one with a planted bug. */
+/** The parts that decide; each may be replaced by one with a planted bug. */
 export interface Deciders {
   readonly createScheduler: (options: SchedulerOptions) => SimulatedScheduler;
   readonly createKeeper: (use: ContextUse, config: Partial<KeeperConfig>) => SimulatedKeeper;
   readonly createModels: () => ServedModels;
-  readonly createContexts: (parts: TrafficCatalogueParts) => FrontParts['contexts'];
+  readonly createCatalogue: (parts: TrafficCatalogueParts) => FrontParts['catalogue'];
 }
 
 const ours: Deciders = {
   createScheduler: (options) => new Scheduler(options),
   createKeeper: (use, config) => new Keeper(use, config),
   createModels: () => new ServedModels(),
-  createContexts: (parts) => new TrafficCatalogue(parts),
+  createCatalogue: (parts) => new TrafficCatalogue(parts),
 };
 
 export interface SimulationOptions extends Partial<Deciders> {
@@ -84,10 +84,10 @@ export function simulate(seed: number, options: SimulationOptions = {}): Simulat
     trace,
   );
   const use: ContextUse = {
-    usedAt: (id) => stage.usedAt(id),
-    isInUse: (id) => stage.keysOf(id).some((key) => !scheduler.isIdle(key)),
+    usedAt: (id) => loader.usedAt(id),
+    isInUse: (id) => loader.keysOf(id).some((key) => !scheduler.isIdle(key)),
   };
-  const stageParts = {
+  const loaderParts = {
     world,
     router,
     models,
@@ -96,11 +96,11 @@ export function simulate(seed: number, options: SimulationOptions = {}): Simulat
     processes,
     onWaiter: (action: WaiterAnswer) => front.answerWaiter(action),
   };
-  const stage: SimulatedLoader = new SimulatedLoader(stageParts);
-  const library = new Library(stageParts, stage);
+  const loader: SimulatedLoader = new SimulatedLoader(loaderParts);
+  const library = new Library(loaderParts, loader);
   const operator = new Operator(world, models, callReferee, (sight) => router.count(sight));
-  const contexts = deciders.createContexts({ catalogue: models, traffic: operator });
-  const front: Front = new Front({ world, router, library, models, contexts, referee: callReferee });
+  const catalogue = deciders.createCatalogue({ catalogue: models, traffic: operator });
+  const front: Front = new Front({ world, router, library, models, catalogue, referee: callReferee });
 
   let failure: string | undefined;
   // Refusals are errors, and nobody asks where they come from.
@@ -124,7 +124,7 @@ export function simulate(seed: number, options: SimulationOptions = {}): Simulat
   return { seed, eventCount: router.eventCount, seen: router.seen, failure, trace };
 }
 
-/** What a person needs to see a failing seed again. */
+/** How to reproduce a failing seed. */
 export function describeFailure(result: SimulationResult): string {
   const command = `npx tsc -b && node tests/dist/simulation/main.js --from ${result.seed} --seeds 1`;
   return `seed ${result.seed} failed ${result.failure}\nsee it with its trace: ${command}`;

@@ -4,7 +4,7 @@ interface Appointment {
   readonly happen: () => void;
 }
 
-/** The virtual clock: it stands still while things happen and jumps to the next appointment. Ties happen in order. */
+/** The virtual clock: it stands still during an event and jumps to the next one. Events at the same time run in order of scheduling. */
 export class Timeline {
   #nowMs = 0;
   #orderCount = 0;

@@ -121,7 +121,7 @@ export class Traffic {
     }
   }
 
-  /** Straight to the scheduler, for something that is there no more or never was. */
+  /** Sent directly to the scheduler, for a model that was removed or never existed. */
   #belated({ address: _, ...arrived }: Parameters<Front['ask']>[0]): void {
     const { random } = this.#world;
     const model = this.#pastKeys.length > 0 && random.chance(0.7) ? random.pick(this.#pastKeys) : strangeModel;
@@ -144,7 +144,7 @@ export class Traffic {
     else library.unwant(context);
   }
 
-  /** Something said of a batch that is long over, or was never there. */
+  /** An event for a batch that has ended or never existed. */
   #stray(): void {
     const { random } = this.#world;
     const { router } = this.#parts;

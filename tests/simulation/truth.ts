@@ -7,14 +7,14 @@ import type { Weather } from './weather.ts';
 /** What a request does to whoever runs it. `blocking`: it hangs, and what runs beside it hangs with it. */
 export type Nature = 'plain' | 'poison' | 'hanging' | 'blocking' | 'failing';
 
-/** Somebody did something it must not, or failed to do something it must. */
+/** A rule was broken: a forbidden action, or a missing one. */
 export class TruthViolation extends Error {}
 
 export function claim(isTrue: boolean, what: string): asserts isTrue {
   if (!isTrue) throw new TruthViolation(what);
 }
 
-/** What is so, whatever the router was told: the nature of each request, and which runs came to their end. */
+/** The facts of the world, which the router may not know: the nature of each request, and which runs ended. */
 export class Truth {
   readonly #natures = new Map<RequestId, Nature>();
   readonly #completed = new Map<BatchId, readonly RequestId[]>();

@@ -46,7 +46,7 @@ export interface GroupParts {
   readonly listener: SimulatedGroupListener;
 }
 
-interface Slot {
+interface Supervisor {
   worker: WorkerId;
   process: SimulatedWorker | undefined;
   record: RestartRecord;
@@ -67,7 +67,7 @@ interface Slot {
 
 export class SimulatedWorkerGroup {
   readonly #parts: GroupParts;
-  readonly #slots: Slot[] = [];
+  readonly #supervisors: Supervisor[] = [];
   /** Models that the scheduler knows by this group. */
   readonly #known = new Set<ModelKey>();
   #loadCount = 0;
@@ -80,7 +80,7 @@ export class SimulatedWorkerGroup {
   }
 
   get isSettled(): boolean {
-    return this.#slots.every(({ hasSettled }) => hasSettled);
+    return this.#supervisors.every(({ hasSettled }) => hasSettled);
   }
 
   /** Nothing of its models waits or runs any more, or nothing ever did. */
@@ -89,29 +89,29 @@ export class SimulatedWorkerGroup {
     this.#onStopped = onStopped;
     for (const model of this.#known) this.#parts.tell({ kind: 'model-removed', model });
     this.#known.clear();
-    for (const slot of this.#slots) this.#end(slot, false);
+    for (const supervisor of this.#supervisors) this.#end(supervisor, false);
     this.#stoppedIfSo();
   }
 
   changeCredit(batchesMaxMin: number): void {
     const { random } = this.#parts.world;
-    for (const slot of this.#slots) {
-      if (batchesMaxMin > 0 || random.chance(0.5)) slot.process?.setCredit(random.integer(batchesMaxMin, 4));
+    for (const supervisor of this.#supervisors) {
+      if (batchesMaxMin > 0 || random.chance(0.5)) supervisor.process?.setCredit(random.integer(batchesMaxMin, 4));
     }
   }
 
   /** One worker more, or the last one finishes what it holds and ends. */
   resize(): void {
     if (this.#isStopping) return;
-    if (this.#slots.length === 1 || this.#parts.world.random.chance(0.5)) {
+    if (this.#supervisors.length === 1 || this.#parts.world.random.chance(0.5)) {
       this.#add(false);
       return;
     }
-    const slot = this.#slots.pop() as Slot;
+    const supervisor = this.#supervisors.pop() as Supervisor;
     for (const { key: model } of this.#parts.models) {
-      this.#parts.tell({ kind: 'worker-unserves', worker: slot.worker, model });
+      this.#parts.tell({ kind: 'worker-unserves', worker: supervisor.worker, model });
     }
-    this.#end(slot, true);
+    this.#end(supervisor, true);
     // It may have been the last that the others waited for.
     if (this.isSettled) this.#parts.listener.settled();
   }
@@ -120,22 +120,22 @@ export class SimulatedWorkerGroup {
   shuffle(): void {
     const { world, models, tell, isConcurrent } = this.#parts;
     const { random, timeline } = world;
-    const slot = random.pick(this.#slots);
+    const supervisor = random.pick(this.#supervisors);
     const { key: model } = random.pick(models);
-    if (isConcurrent || this.#isStopping || slot.process === undefined || !slot.served.has(model)) return;
-    if (random.chance(0.5)) tell({ kind: 'worker-unserves', worker: slot.worker, model });
-    slot.process.send({ kind: 'unload', model });
-    slot.served.delete(model);
-    const { process } = slot;
+    if (isConcurrent || this.#isStopping || supervisor.process === undefined || !supervisor.served.has(model)) return;
+    if (random.chance(0.5)) tell({ kind: 'worker-unserves', worker: supervisor.worker, model });
+    supervisor.process.send({ kind: 'unload', model });
+    supervisor.served.delete(model);
+    const { process } = supervisor;
     timeline.after(random.integer(0, 20), () => {
-      if (slot.process === process && !slot.isStopping) this.#load(slot, model);
+      if (supervisor.process === process && !supervisor.isStopping) this.#load(supervisor, model);
     });
   }
 
   #add(isForAll: boolean): void {
     const { world, models, isConcurrent } = this.#parts;
     const { random, weather } = world;
-    const slot: Slot = {
+    const supervisor: Supervisor = {
       worker: this.#parts.nextWorker(),
       process: undefined,
       record: cleanRestartRecord,
@@ -152,144 +152,147 @@ export class SimulatedWorkerGroup {
     for (const { key } of models) {
       // Of several models not every worker has each, but the first has all.
       if (!isForAll && models.length > 1 && random.chance(0.4)) continue;
-      slot.loads.set(key, 0);
+      supervisor.loads.set(key, 0);
       const isReserved = !isForAll && !isConcurrent && random.chance(weather.reservedInstance);
-      if (isReserved) slot.reserved.set(key, random.integer(1, 2));
+      if (isReserved) supervisor.reserved.set(key, random.integer(1, 2));
     }
-    if (slot.loads.size === 0) slot.hasSettled = true;
-    this.#slots.push(slot);
-    this.#start(slot);
+    if (supervisor.loads.size === 0) supervisor.hasSettled = true;
+    this.#supervisors.push(supervisor);
+    this.#start(supervisor);
   }
 
-  #start(slot: Slot): void {
+  #start(supervisor: Supervisor): void {
     const { world, processes, isConcurrent } = this.#parts;
-    if (!world.weather.areWorkerIdsUsedAgain && slot.record.deaths > 0) slot.worker = this.#parts.nextWorker();
-    slot.batchesAnswered = 0;
-    slot.loading.clear();
-    slot.givenUp.clear();
-    slot.process = new SimulatedWorker(world, isConcurrent, (message) => this.#receive(slot, message));
-    processes.set(slot.worker, slot.process);
-    for (const model of slot.loads.keys()) slot.loading.add(model);
-    for (const model of [...slot.loads.keys()]) this.#load(slot, model);
+    if (!world.weather.areWorkerIdsUsedAgain && supervisor.record.deaths > 0)
+      supervisor.worker = this.#parts.nextWorker();
+    supervisor.batchesAnswered = 0;
+    supervisor.loading.clear();
+    supervisor.givenUp.clear();
+    supervisor.process = new SimulatedWorker(world, isConcurrent, (message) => this.#receive(supervisor, message));
+    processes.set(supervisor.worker, supervisor.process);
+    for (const model of supervisor.loads.keys()) supervisor.loading.add(model);
+    for (const model of [...supervisor.loads.keys()]) this.#load(supervisor, model);
   }
 
-  #load(slot: Slot, model: ModelKey): void {
+  #load(supervisor: Supervisor, model: ModelKey): void {
     this.#loadCount += 1;
-    slot.loads.set(model, this.#loadCount);
-    slot.process?.send({ kind: 'load', model, load: this.#loadCount });
+    supervisor.loads.set(model, this.#loadCount);
+    supervisor.process?.send({ kind: 'load', model, load: this.#loadCount });
   }
 
-  #end(slot: Slot, isFinishing: boolean): void {
-    slot.isStopping = true;
-    if (isFinishing) slot.process?.stop();
-    else slot.process?.kill();
+  #end(supervisor: Supervisor, isFinishing: boolean): void {
+    supervisor.isStopping = true;
+    if (isFinishing) supervisor.process?.stop();
+    else supervisor.process?.kill();
   }
 
-  #receive(slot: Slot, message: FromSimulatedWorker): void {
-    const { worker } = slot;
+  #receive(supervisor: Supervisor, message: FromSimulatedWorker): void {
+    const { worker } = supervisor;
     const { tell } = this.#parts;
     switch (message.kind) {
       case 'credit':
         tell({ kind: 'worker-credit', worker, batchesMax: message.batchesMax });
         break;
       case 'ready':
-        if (!slot.isStopping && slot.loads.get(message.model) === message.load) this.#serves(slot, message.model);
+        if (!supervisor.isStopping && supervisor.loads.get(message.model) === message.load)
+          this.#serves(supervisor, message.model);
         break;
       case 'load-failed':
-        if (!slot.isStopping && slot.loads.get(message.model) === message.load) this.#failed(slot, message.model);
+        if (!supervisor.isStopping && supervisor.loads.get(message.model) === message.load)
+          this.#failed(supervisor, message.model);
         break;
       case 'answered':
-        slot.batchesAnswered += 1;
+        supervisor.batchesAnswered += 1;
         tell({ kind: 'batch-answered', batch: message.batch });
         break;
       case 'failed':
         tell({ kind: 'batch-failed', batch: message.batch, code: message.code, message: message.message });
         break;
       case 'gone':
-        this.#gone(slot);
+        this.#gone(supervisor);
         break;
     }
   }
 
-  #serves(slot: Slot, model: ModelKey): void {
+  #serves(supervisor: Supervisor, model: ModelKey): void {
     const { tell, listener, models } = this.#parts;
-    slot.served.add(model);
-    slot.everServed.add(model);
+    supervisor.served.add(model);
+    supervisor.everServed.add(model);
     const isFirst = !this.#known.has(model);
     if (isFirst) {
       this.#known.add(model);
       const { policy } = models.find(({ key }) => key === model) as GroupModel;
       tell({ kind: 'model-added', model, policy });
     }
-    const priorityMax = slot.reserved.get(model) ?? Infinity;
-    tell({ kind: 'worker-serves', worker: slot.worker, model, priorityMax });
+    const priorityMax = supervisor.reserved.get(model) ?? Infinity;
+    tell({ kind: 'worker-serves', worker: supervisor.worker, model, priorityMax });
     if (isFirst) {
       listener.servable(model);
       // What others can load may be good again where it was given up.
-      for (const other of this.#slots) if (other.givenUp.delete(model)) this.#loadLater(other, model);
+      for (const other of this.#supervisors) if (other.givenUp.delete(model)) this.#loadLater(other, model);
     }
-    this.#settled(slot, model);
+    this.#settled(supervisor, model);
   }
 
-  #failed(slot: Slot, model: ModelKey): void {
-    this.#unservable(model, `worker ${slot.worker} could not load it`);
-    this.#settled(slot, model);
-    const isServed = this.#slots.some(({ served }) => served.has(model));
-    if (slot.everServed.has(model) || isServed) this.#loadLater(slot, model);
-    else slot.givenUp.add(model);
+  #failed(supervisor: Supervisor, model: ModelKey): void {
+    this.#unservable(model, `worker ${supervisor.worker} could not load it`);
+    this.#settled(supervisor, model);
+    const isServed = this.#supervisors.some(({ served }) => served.has(model));
+    if (supervisor.everServed.has(model) || isServed) this.#loadLater(supervisor, model);
+    else supervisor.givenUp.add(model);
   }
 
-  #loadLater(slot: Slot, model: ModelKey): void {
-    const { process } = slot;
+  #loadLater(supervisor: Supervisor, model: ModelKey): void {
+    const { process } = supervisor;
     this.#parts.world.timeline.after(reloadPauseMs, () => {
-      if (slot.process === process && !slot.isStopping) this.#load(slot, model);
+      if (supervisor.process === process && !supervisor.isStopping) this.#load(supervisor, model);
     });
   }
 
   /** Where another worker serves the model, callers notice nothing. */
   #unservable(model: ModelKey, reason: string): void {
-    if (this.#isStopping || this.#slots.some(({ served }) => served.has(model))) return;
+    if (this.#isStopping || this.#supervisors.some(({ served }) => served.has(model))) return;
     this.#parts.listener.losing(model);
     if (this.#known.delete(model)) this.#parts.tell({ kind: 'model-removed', model });
     this.#parts.listener.unservable(model, reason);
   }
 
-  #settled(slot: Slot, model: ModelKey): void {
-    slot.loading.delete(model);
-    if (slot.loading.size === 0) this.#noteSettled(slot);
+  #settled(supervisor: Supervisor, model: ModelKey): void {
+    supervisor.loading.delete(model);
+    if (supervisor.loading.size === 0) this.#noteSettled(supervisor);
   }
 
-  #noteSettled(slot: Slot): void {
-    if (slot.hasSettled) return;
-    slot.hasSettled = true;
+  #noteSettled(supervisor: Supervisor): void {
+    if (supervisor.hasSettled) return;
+    supervisor.hasSettled = true;
     if (!this.#isStopping && this.isSettled) this.#parts.listener.settled();
   }
 
-  #gone(slot: Slot): void {
+  #gone(supervisor: Supervisor): void {
     const { world, processes, tell } = this.#parts;
-    const aliveMs = world.timeline.nowMs - (slot.process?.startedAt ?? 0);
-    const life = { aliveMs, batchesAnswered: slot.batchesAnswered };
-    slot.process = undefined;
-    slot.served.clear();
-    processes.delete(slot.worker);
-    tell({ kind: 'worker-gone', worker: slot.worker });
-    if (slot.isStopping) {
+    const aliveMs = world.timeline.nowMs - (supervisor.process?.startedAt ?? 0);
+    const life = { aliveMs, batchesAnswered: supervisor.batchesAnswered };
+    supervisor.process = undefined;
+    supervisor.served.clear();
+    processes.delete(supervisor.worker);
+    tell({ kind: 'worker-gone', worker: supervisor.worker });
+    if (supervisor.isStopping) {
       this.#stoppedIfSo();
       return;
     }
-    const restart = restartAfter(slot.record, life, world.random.next(), restartPolicy);
-    slot.record = restart.record;
+    const restart = restartAfter(supervisor.record, life, world.random.next(), restartPolicy);
+    supervisor.record = restart.record;
     world.timeline.after(Math.ceil(restart.pauseMs), () => {
-      if (!slot.isStopping) this.#start(slot);
+      if (!supervisor.isStopping) this.#start(supervisor);
     });
     if (restart.isCrashLoop) {
       for (const { key } of this.#parts.models) this.#unservable(key, 'its workers keep dying');
     }
-    this.#noteSettled(slot);
+    this.#noteSettled(supervisor);
   }
 
   #stoppedIfSo(): void {
-    if (!this.#isStopping || this.#slots.some(({ process }) => process !== undefined)) return;
+    if (!this.#isStopping || this.#supervisors.some(({ process }) => process !== undefined)) return;
     const onStopped = this.#onStopped;
     this.#onStopped = () => {};
     onStopped();

@@ -24,7 +24,7 @@ const cycles = Number(values.cycles);
 const collect = globalThis.gc;
 if (collect === undefined) throw new Error('start it with node --expose-gc');
 
-function look(): { readonly heapBytes: number; readonly residentBytes: number } {
+function measure(): { readonly heapBytes: number; readonly residentBytes: number } {
   collect?.();
   collect?.();
   const resident = /VmRSS:\s+(\d+) kB/.exec(readFileSync('/proc/self/status', 'utf8'))?.[1];
@@ -39,22 +39,22 @@ const engine = await createEngine({
   control: { controlMode: 'explicit' },
 });
 const step = Math.max(1, Math.floor(cycles / 10));
-const looks: ReturnType<typeof look>[] = [];
+const samples: ReturnType<typeof measure>[] = [];
 for (let cycle = 1; cycle <= step * 10; cycle++) {
   await engine.library.load(model);
   await engine.infer(model, { input: { shape: [1, 64], data: new Array<number>(64).fill(0) } });
   await engine.library.unload(model);
   if (cycle % step !== 0) continue;
-  const seen = look();
-  looks.push(seen);
+  const seen = measure();
+  samples.push(seen);
   const shown = [seen.heapBytes, seen.residentBytes].map((bytes) => (bytes / mebibyte).toFixed(1));
   console.log(`${cycle} cycles: ${shown[0]} MiB held, ${shown[1]} MiB resident`);
 }
 await engine.close();
 rmSync(repository, { recursive: true });
 
-const [first] = looks;
-const last = looks.at(-1);
+const [first] = samples;
+const last = samples.at(-1);
 if (first === undefined || last === undefined) throw new Error('nothing was measured');
 const heapGrowth = last.heapBytes - first.heapBytes;
 const residentGrowth = last.residentBytes - first.residentBytes;

@@ -21,7 +21,7 @@ function expect(name: string, isRight: boolean, details: readonly string[] = [])
 }
 
 function linesOf(found: readonly TraceViolation[]): readonly string[] {
-  return found.map(({ process: { pid, words }, event }) => `${pid} ${words.slice(1, 2).join()} ${event.text}`);
+  return found.map(({ process: { pid, args }, event }) => `${pid} ${args.slice(1, 2).join()} ${event.text}`);
 }
 
 function expectNone(name: string, found: readonly TraceViolation[]): void {
@@ -29,12 +29,12 @@ function expectNone(name: string, found: readonly TraceViolation[]): void {
 }
 
 function expectQuiet(title: string, processes: readonly TracedProcess[], ground: Ground): void {
-  expectNone(`${title}: no name is looked up and nobody is called`, lookups(processes, ground));
+  expectNone(`${title}: no DNS lookup and no connection is made`, lookups(processes, ground));
   expectNone(`${title}: child processes make no socket to the network`, childSockets(processes));
   expectNone(`${title}: no file outside is written at any time`, writesOutside(processes, ground));
 }
 
-/** A trace that misses processes would find nothing wrong. */
+/** A trace without all processes would find no violation. */
 function expectSeen(
   title: string,
   processes: readonly TracedProcess[],
@@ -48,7 +48,7 @@ function expectSeen(
 
 async function serverWith(
   title: string,
-  words: readonly string[],
+  args: readonly string[],
   kinds: Partial<Record<ProcessKind, number>>,
 ): Promise<void> {
   const work = mkdtempSync(join(tmpdir(), 'millrace-strace-models-'));
@@ -62,9 +62,9 @@ async function serverWith(
       cpSync(join(repositoryRoot, 'models', name), join(models, name), { recursive: true });
     }
     const control = ['--model-control-mode', 'explicit', '--load-model', 'mlp,add_sub'];
-    const traced = await TracedServer.start([models, '--store-path', store, ...control, ...words], [models, store]);
+    const traced = await TracedServer.start([models, '--store-path', store, ...control, ...args], [models, store]);
     try {
-      await sendTraffic(traced.server, !words.includes('inline'));
+      await sendTraffic(traced.server, !args.includes('inline'));
       expect(`${title}: traffic is answered`, true);
     } catch (error) {
       expect(`${title}: traffic is answered`, false, [String(error)]);
@@ -79,17 +79,17 @@ async function serverWith(
 }
 
 /** A program, traced from its start to its end. */
-function traceOf(words: readonly string[], use: (processes: readonly TracedProcess[], ground: Ground) => void): void {
+function traceOf(args: readonly string[], use: (processes: readonly TracedProcess[], ground: Ground) => void): void {
   const work = mkdtempSync(join(tmpdir(), 'millrace-strace-'));
   try {
     for (const name of ['trace', 'temporary']) mkdirSync(join(work, name));
     const { PATH, HOME } = process.env;
-    const command = [...traceOptions, '-o', join(work, 'trace', 'of'), process.execPath, ...words];
+    const command = [...traceOptions, '-o', join(work, 'trace', 'of'), process.execPath, ...args];
     const { status, stderr } = spawnSync('strace', command, {
       encoding: 'utf8',
       env: { PATH, HOME, TMPDIR: join(work, 'temporary') },
     });
-    expect(`${words[0]} ${words[1]}: the program ends well`, status === 0, stderr.split('\n'));
+    expect(`${args[0]} ${args[1]}: the program ends well`, status === 0, stderr.split('\n'));
     const folders = [join(work, 'temporary'), join(repositoryRoot, 'models')];
     use(readTrace(join(work, 'trace')), { folders, readyAt: Number.POSITIVE_INFINITY, workersReadyAt: new Map() });
   } finally {
@@ -105,7 +105,7 @@ if (process.geteuid?.() === 0) {
 }
 traceOf([embedded, 'main'], (processes, ground) => expectQuiet('createEngine, inline lane', processes, ground));
 traceOf([embedded, 'thread'], (processes, ground) => expectQuiet('createEngine in a thread', processes, ground));
-// The rules find what they are there for: the same engine with its telemetry.
+// The rules find violations: the same engine with its telemetry.
 traceOf([embedded, 'telemetry'], (processes, ground) => {
   expect('the rules see files written by the telemetry', writesOutside(processes, ground).length > 0);
 });

@@ -19,8 +19,8 @@ export interface TraceEvent {
 
 export interface TracedProcess {
   readonly pid: number;
-  /** The words it was executed with; of the last time, where there were several. Empty: it never was. */
-  readonly words: readonly string[];
+  /** The arguments it was executed with; of the last time, where there were several. Empty: it never was. */
+  readonly args: readonly string[];
   readonly events: readonly TraceEvent[];
 }
 
@@ -36,7 +36,7 @@ export function readTrace(folder: string): readonly TracedProcess[] {
   }
   const processOf = processesOf(threads);
   const events = new Map<number, TraceEvent[]>();
-  const words = new Map<number, readonly string[]>();
+  const args = new Map<number, readonly string[]>();
   for (const [thread, lines] of threads) {
     const pid = processOf.get(thread) ?? thread;
     const list = events.get(pid) ?? [];
@@ -45,12 +45,12 @@ export function readTrace(folder: string): readonly TracedProcess[] {
       const event = takeEvent(line);
       if (event === undefined) continue;
       list.push(event);
-      if (event.call === 'execve' && / = 0$/.test(event.text)) words.set(pid, wordsOf(event.text));
+      if (event.call === 'execve' && / = 0$/.test(event.text)) args.set(pid, argumentsOf(event.text));
     }
   }
   return [...events].map(([pid, list]) => ({
     pid,
-    words: words.get(pid) ?? [],
+    args: args.get(pid) ?? [],
     events: list.sort((left, right) => left.at - right.at),
   }));
 }
@@ -95,16 +95,16 @@ function pathOf(text: string): string {
   return resolve(folder, /"((?:[^"\\]|\\.)*)"/.exec(text)?.[1] ?? '');
 }
 
-function wordsOf(text: string): readonly string[] {
+function argumentsOf(text: string): readonly string[] {
   const list = /\[(.*)\]/.exec(text)?.[1] ?? '';
-  return [...list.matchAll(/"((?:[^"\\]|\\.)*)"/g)].map(([, word = '']) => word);
+  return [...list.matchAll(/"((?:[^"\\]|\\.)*)"/g)].map(([, argument = '']) => argument);
 }
 
 /** What a process of the server is there for, by its program. */
 export type ProcessKind = 'router' | 'worker' | 'describe' | 'analyst' | 'other';
 
-export function processKindOf({ words }: TracedProcess): ProcessKind {
-  const program = words.slice(1).find((word) => !word.startsWith('-')) ?? '';
+export function processKindOf({ args }: TracedProcess): ProcessKind {
+  const program = args.slice(1).find((argument) => !argument.startsWith('-')) ?? '';
   if (program === programs.worker || program === programs.pipelineWorker) return 'worker';
   if (program === programs.pipelineDescriber) return 'describe';
   if (program === programs.rowAnalyst) return 'analyst';

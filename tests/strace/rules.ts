@@ -43,7 +43,7 @@ export interface TraceViolation {
   readonly event: TraceEvent;
 }
 
-/** No name lookup, and nobody is called: the server only accepts. */
+/** No DNS lookup and no outgoing connection: the server only accepts. */
 export function lookups(processes: readonly TracedProcess[], { readyAt }: Ground): readonly TraceViolation[] {
   return violations(processes, (_, { call, text, at, path }) => {
     if (/htons\(53\)/.test(text) || resolverSockets.test(text)) return true;
@@ -94,6 +94,6 @@ function violations(
   );
 }
 
-function isIn(path: string, places: readonly string[]): boolean {
-  return places.some((place) => path === place || path.startsWith(`${place}/`));
+function isIn(path: string, folders: readonly string[]): boolean {
+  return folders.some((folder) => path === folder || path.startsWith(`${folder}/`));
 }

@@ -23,12 +23,12 @@ export class TracedServer {
   }
 
   /** `folders`: of models and store. */
-  static async start(words: readonly string[], folders: readonly string[]): Promise<TracedServer> {
+  static async start(args: readonly string[], folders: readonly string[]): Promise<TracedServer> {
     const work = realpathSync(mkdtempSync(join(tmpdir(), 'millrace-strace-')));
     chmodSync(work, 0o755);
     mkdirSync(join(work, 'trace'));
     mkdirSync(join(work, 'temporary'));
-    const server = await ServerProcess.start(words, {
+    const server = await ServerProcess.start(args, {
       wrapper: ['strace', '-D', ...traceOptions, '-o', join(work, 'trace', 'of')],
       environment: { TMPDIR: join(work, 'temporary'), NODE_EXTRA_CA_CERTS: undefined, NODE_OPTIONS: undefined },
     });

@@ -1,4 +1,4 @@
-/** One caller of a model that takes and gives one number, over a protocol of its choice and a connection of its own. */
+/** One caller of a model with one number as input and output, over a chosen protocol and its own connection. */
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import * as grpc from '@grpc/grpc-js';

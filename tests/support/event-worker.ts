@@ -1,4 +1,4 @@
-/** A worker program that hears by the event loop, as one with an engine of overlapping runs does. Otherwise it is the real one. */
+/** A worker program that reads its socket on the event loop, as workers with overlapping runs do. Otherwise it is the real one. */
 import { onnxruntimeEngine, runWorker } from '@millrace/worker';
 
 runWorker([{ ...onnxruntimeEngine, isConcurrent: true }]);

@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 
-/** For what another process does in its own time: looks until it is so, and gives up after a while. */
+/** Waits for what another process does: repeats the check until it holds, and fails after a time limit. */
 const lookMs = 10;
 
 export async function eventually(
@@ -10,7 +10,7 @@ export async function eventually(
 ): Promise<void> {
   const giveUpAt = performance.now() + withinMs;
   while (!(await isSo())) {
-    if (performance.now() > giveUpAt) throw new Error(`after ${withinMs} ms it is still not so that ${what}`);
+    if (performance.now() > giveUpAt) throw new Error(`timed out after ${withinMs} ms waiting until ${what}`);
     await new Promise((resolve) => setTimeout(resolve, lookMs));
   }
 }

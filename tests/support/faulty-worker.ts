@@ -1,6 +1,6 @@
 /**
- * A worker program with faults: it dies of magic values among its inputs, at once or by its own end, and of a load, or hangs in it, when a file
- * beside the model says so; it fails its runs while a file of its own says so. Otherwise it is the real one. It is given to a lane as the path of its worker.
+ * A worker program with faults: magic values among its inputs make it crash or exit; a file beside the model makes it exit or hang during the
+ * load; a file for its process makes its runs fail. Otherwise it is the real one. It is passed to a lane as the path of its worker.
  */
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -33,15 +33,15 @@ const faultyEngine: Engine = {
   },
 };
 
-/** As a load that never ends would: something of it keeps the process alive. */
+/** Like a load that never ends: a timer keeps the process alive. */
 function hang(): Promise<never> {
   return new Promise(() => setInterval(() => {}, 60_000));
 }
 
-/** As a segmentation fault would: without a word, in the midst of things. */
+/** Like a segmentation fault: at once and without a message. */
 function die(): void {
   process.kill(process.pid, 'SIGSEGV');
-  // A debugger or a sanitizer may hold such a signal back; the fault must not.
+  // A debugger or a sanitizer may intercept such a signal; the process must end anyway.
   process.kill(process.pid, 'SIGKILL');
 }
 

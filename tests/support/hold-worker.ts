@@ -1,8 +1,8 @@
 import type { ServerProcess } from './server-process.ts';
 
 /**
- * Stops the newest worker process of the group where it is: what it holds stays with it for as long as a test needs,
- * however fast or busy the machine is. The function returned lets it go on.
+ * Stops the newest worker process of the group (SIGSTOP), so that it keeps its batches for as long as a test needs,
+ * however fast or busy the machine is. The returned function resumes it.
  */
 export function holdWorker(server: ServerProcess, group: string): () => void {
   const pid = server.workerPids(group).at(-1);

@@ -1,6 +1,6 @@
 /**
  * All samples of a scrape, by name and labels. Throws where promtool would complain: a metric without HELP and TYPE before
- * it, one that has them twice, samples of a metric in two places, a sample twice.
+ * it, one that has them twice, samples of a metric that are not together, a sample twice.
  */
 export function samplesFrom(text: string): Map<string, number> {
   const samples = new Map<string, number>();

@@ -1,4 +1,4 @@
-/** Requests exactly as some client sends them, over a socket of their own: what libraries would add or correct is left out. */
+/** Sends requests byte by byte as given, over their own socket, without what HTTP libraries add or correct. */
 import { once } from 'node:events';
 import { type ClientHttp2Session, connect as connectHttp2, type OutgoingHttpHeaders } from 'node:http2';
 import { connect } from 'node:net';
@@ -8,14 +8,14 @@ export interface RawAnswer {
   readonly text: string;
 }
 
-/** HTTP/1.1; `place` is a port on 127.0.0.1 or the path of a Unix socket. */
+/** HTTP/1.1; `address` is a port on 127.0.0.1 or the path of a Unix socket. */
 export async function rawCall(
-  place: number | string,
+  address: number | string,
   line: string,
   fields: Readonly<Record<string, string>>,
   body = '',
 ): Promise<RawAnswer> {
-  const socket = typeof place === 'number' ? connect(place, '127.0.0.1') : connect(place);
+  const socket = typeof address === 'number' ? connect(address, '127.0.0.1') : connect(address);
   const pieces: Buffer[] = [];
   socket.on('data', (piece: Buffer) => pieces.push(piece));
   const lines = Object.entries({ ...fields, 'Content-Length': String(Buffer.byteLength(body)), Connection: 'close' });

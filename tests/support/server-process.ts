@@ -15,15 +15,15 @@ export interface LogRecord {
 }
 
 export interface Launch {
-  /** A command before the server's own, that becomes it: `strace -D`. */
+  /** A command that runs the server's command: `strace -D`. */
   readonly wrapper?: readonly string[];
-  /** Over this process's. */
+  /** Variables that override those of this process. */
   readonly environment?: NodeJS.ProcessEnv;
-  /** Whether `keptBytes` may be asked. */
+  /** Whether `keptBytes` may be called. */
   readonly measuresMemory?: boolean;
 }
 
-/** Tells its memory over the channel to its parent whenever it is asked, and keeps no server alive by it. */
+/** Reports its memory to its parent over the IPC channel on request; the channel does not keep the server alive. */
 const memoryReporter = [
   '--expose-gc',
   '--import',
@@ -60,11 +60,11 @@ export class ServerProcess {
   /** Resolves when it listens and is ready. */
   static async start(serveArguments: readonly string[], launch: Launch = {}): Promise<ServerProcess> {
     if (!existsSync(built)) throw new Error('the server is not built; run npm run build first');
-    const [command = process.execPath, ...words] = [...(launch.wrapper ?? []), process.execPath];
+    const [command = process.execPath, ...args] = [...(launch.wrapper ?? []), process.execPath];
     const child = spawn(
       command,
       [
-        ...words,
+        ...args,
         ...(launch.measuresMemory === true ? memoryReporter : []),
         millrace,
         'serve',
@@ -115,7 +115,7 @@ export class ServerProcess {
     return Number(/VmRSS:\s+(\d+) kB/.exec(status)?.[1]) * 1024;
   }
 
-  /** What the router keeps: its heap and what lies outside of it, after two full collections. Needs `measuresMemory`. */
+  /** Memory of the router, heap and external, after two full garbage collections. Needs `measuresMemory`. */
   keptBytes(): Promise<number> {
     return new Promise((resolve) => {
       this.child.once('message', (bytes) => resolve(bytes as number));

@@ -7,7 +7,7 @@ import { repositoryRoot } from './repository-root.ts';
 
 const folder = join(repositoryRoot, 'models/slow');
 
-/** With these `millrace.…` parameters in place of the demo's. */
+/** With these `millrace.…` parameters instead of the demo's. */
 export function addSlowModel(
   models: ModelRepository,
   name: string,

@@ -11,7 +11,7 @@ const groups: Readonly<Record<string, string>> = {
   http: 'What one client may ask of the server. A request over a limit is refused by name, never cut short.',
   memory: 'What requests may hold, and how long one waits for its share.',
   queue: 'How much may wait. A model may set its own limits; these hold for those that do not, and for all together.',
-  shadow: 'Copies of requests for versions that are looked at under real traffic.',
+  shadow: 'Copies of requests for shadow versions, whose answers are compared under real traffic.',
   store: 'Where it keeps what must outlive it.',
   cache: 'Results that are kept. A model takes part by `response_cache { enable: true }` in its configuration.',
   worker: 'Where and how models run.',

@@ -52,7 +52,7 @@ const kindRows = rowsIn(section('### Kinds')).map(([number, name, to]) => ({
 const kinds = kindRows.filter(({ kind }) => Object.hasOwn(frameKinds, kind));
 
 /** Of a region in shared memory. */
-interface Place {
+interface RegionLocation {
   readonly offset: number;
   readonly bytes: number;
 }
@@ -148,35 +148,35 @@ describe('examples', () => {
 
   test.each(examples)('$kind: the bytes say what stands below them', ({ to, bytes, says }) => {
     const decode = to === 'router' ? decodeFromWorker : decodeToWorker;
-    const places: Place[] = [];
+    const locations: RegionLocation[] = [];
     const frames: (FrameToWorker | FrameFromWorker)[] = [];
     new DispatchFrameReader((frame) => {
       const message = decode(frame, (offset, length) => {
-        places.push({ offset, bytes: length });
+        locations.push({ offset, bytes: length });
         return { bytes: new Uint8Array(length), release: () => {} };
       });
       frames.push(message);
     }).push(bytes);
     const [frame] = frames as [FrameToWorker | FrameFromWorker];
     expect(frames.length).toBe(1);
-    const [place] = places;
-    expect(bytes[5] === placementShared).toBe(place !== undefined);
-    expect(plain(frame, place)).toEqual(says);
+    const [location] = locations;
+    expect(bytes[5] === placementShared).toBe(location !== undefined);
+    expect(plain(frame, location)).toEqual(says);
 
     const writer = new FrameWriter();
-    writer.append(frame, place?.offset);
+    writer.append(frame, location?.offset);
     expect(Buffer.from(writer.takeBytes()).toString('hex')).toBe(Buffer.from(bytes).toString('hex'));
   });
 });
 
-/** A message as the page shows it: the data of a tensor in hexadecimal, or its place in the region. */
-function plain(frame: FrameToWorker | FrameFromWorker, place: Place | undefined): object {
+/** A message as the page shows it: the data of a tensor in hexadecimal, or its location in the region. */
+function plain(frame: FrameToWorker | FrameFromWorker, location: RegionLocation | undefined): object {
   if (!('region' in frame)) return frame;
   const { region, ...rest } = frame;
   const shown = ({ data, ...part }: BatchTensor | Tensor): object =>
-    place === undefined
+    location === undefined
       ? { ...part, data: Buffer.from(data).toString('hex') }
       : { ...part, offset: data.byteOffset - region.bytes.byteOffset, bytes: data.length };
   const tensors = 'inputs' in rest ? { inputs: rest.inputs.map(shown) } : { outputs: rest.outputs.map(shown) };
-  return { ...rest, ...tensors, ...(place === undefined ? {} : { region: place }) };
+  return { ...rest, ...tensors, ...(location === undefined ? {} : { region: location }) };
 }

@@ -1,4 +1,4 @@
-/** One exported name, one thing: who greps for it finds one declaration. Re-exports and generated files do not count. */
+/** One exported name, one thing: a search for it finds one declaration. Re-exports and generated files do not count. */
 import { readFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { expect, test } from 'vitest';

@@ -11,8 +11,8 @@ interface ExportedName {
   readonly isInSignature: boolean;
 }
 
-/** What programs of others import: every name behind these doors is used. */
-const publicDoors = ['packages/millrace/src/index.ts', 'packages/millrace/src/pipeline.ts'];
+/** What programs of others import: every name behind these entry points counts as used. */
+const publicEntryPoints = ['packages/millrace/src/index.ts', 'packages/millrace/src/pipeline.ts'];
 
 const listPattern = /(?:^|\n)\s*(import|export)\s+(?:type\s+)?(?:\w+\s*,\s*)?\{([^}]*)\}\s*from\s*['"]([^'"]+)['"]/g;
 const starPattern = /(?:^|\n)\s*import\s+\*\s+as\s+(\w+)\s+from\s*['"]([^'"]+)['"]/g;
@@ -44,8 +44,8 @@ function importedNames(path: string, text: string): readonly string[] {
     }
   };
   for (const [, word, names, specifier] of text.matchAll(listPattern)) {
-    // A door that passes a name on does not use it.
-    if (word === 'import' || publicDoors.includes(path)) addList(names as string, specifier as string);
+    // An entry point that passes a name on does not use it.
+    if (word === 'import' || publicEntryPoints.includes(path)) addList(names as string, specifier as string);
   }
   for (const [, names, specifier] of text.matchAll(dynamicPattern)) addList(names as string, specifier as string);
   for (const [, alias, specifier] of text.matchAll(starPattern)) {
@@ -76,9 +76,9 @@ const importers = ['packages', 'tests', 'bench', 'zoo', 'models']
   .map((path) => ({ path: relative(root, path).replaceAll('\\', '/'), text: readFileSync(path, 'utf8') }));
 
 const doorFiles = new Set(
-  publicDoors.flatMap((door) =>
-    [...readFileSync(join(root, door), 'utf8').matchAll(/export \* from '\.\/([^']+)'/g)].map(([, file]) =>
-      join(dirname(door), file as string),
+  publicEntryPoints.flatMap((entryPoint) =>
+    [...readFileSync(join(root, entryPoint), 'utf8').matchAll(/export \* from '\.\/([^']+)'/g)].map(([, file]) =>
+      join(dirname(entryPoint), file as string),
     ),
   ),
 );
@@ -92,14 +92,14 @@ test('every exported name is imported by another file', () => {
   expect(unusedIn(importers, exportedBySources)).toEqual([]);
 });
 
-test('a name that only its own file and a door mention is found', () => {
+test('a name that only its own file and an entry point mention is found', () => {
   const planted = exportedNames(
     'packages/core/src/planted.ts',
     'export const planted = 1;\nexport interface PlantedParts {\n}\nexport function plant(parts: PlantedParts) {}\n',
   );
-  const door = { path: 'packages/core/src/index.ts', text: "\nexport { planted, plant } from './planted.ts';" };
+  const entryPoint = { path: 'packages/core/src/index.ts', text: "\nexport { planted, plant } from './planted.ts';" };
   const user = { path: 'packages/router/src/user.ts', text: "\nimport { plant } from '@millrace/core';" };
-  expect(unusedIn([door, user], planted)).toEqual([
+  expect(unusedIn([entryPoint, user], planted)).toEqual([
     'packages/core/src/planted.ts: planted is exported, and no other file imports it',
   ]);
 });

@@ -7,7 +7,7 @@ const importsMax = 15;
 
 const prefix = 'packages/router/src/';
 
-/** Doors re-export what others make, and generated files are not read; `-table.ts` marks files that are rows of data. */
+/** Entry points re-export names of other files, and generated files are not read; `-table.ts` marks files that are rows of data. */
 function isExempt({ path, isTest }: SourceFile): boolean {
   return isTest || path.includes('/generated/') || path.endsWith('-table.ts') || doors.has(path);
 }

@@ -27,7 +27,7 @@ const prefix = 'packages/router/src/';
 const lifeCyclePrefix = `${prefix}life-cycle/`;
 const router = sourceFiles().filter((file) => file.path.startsWith(prefix) && !file.isTest);
 
-/** The folder below `base` that a file lies in; undefined: it lies beside the folders, as the doors of the package do. */
+/** The folder below `base` that a file lies in; undefined: it lies beside the folders, as the entry points of the package do. */
 function folderOf(path: string, base: string = prefix): string | undefined {
   const [folder, inside] = path.slice(base.length).split('/');
   return inside === undefined ? undefined : folder;

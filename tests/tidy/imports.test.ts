@@ -29,7 +29,7 @@ const fences: Readonly<Record<string, string>> = {
 const files = sourceFiles();
 const shipped = files.filter((file) => !file.isTest);
 
-test('the rules look at every package', () => {
+test('the rules cover every package', () => {
   const { workspaces } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { workspaces: string[] };
   expect(new Set(Object.keys(arrows).map((name) => `packages/${name}`))).toEqual(new Set(workspaces));
   for (const name of Object.keys(arrows)) expect(files.some((file) => file.package === name)).toBe(true);
@@ -119,7 +119,7 @@ test('protocol loads in a browser', () => {
   expect(problems.map((file) => file.path)).toEqual([]);
 });
 
-// Management has a face of each kind, and takes the words of its errors and bodies from the edges of those kinds.
+// Management has an edge of each kind, and takes the encoding of its errors and bodies from the inference edges of those kinds.
 test('an edge of inference knows no other edge', () => {
   const edgeOf = (path: string): string | undefined => /\/edges\/(rest|grpc|management)\//.exec(path)?.[1];
   const problems = shipped

@@ -82,7 +82,7 @@ const reference = [
   '',
   'What an operator may see and change of a running server: by REST below `/v1/management`, by gRPC as',
   '`millrace.v1.Management` ([proto/millrace/v1/management.proto](../../proto/millrace/v1/management.proto)), and from the',
-  'shell as `millrace models …`. The three are faces of one set of operations: each refusal has the same code and words.',
+  'shell as `millrace models …`. The three are faces of one set of operations: each refusal has the same code and message.',
   'Loads, unloads and the index are also there as Triton writes them, for its clients: `/v2/repository/…` and the',
   '`Repository…` methods of `inference.GRPCInferenceService`.',
   '',
@@ -126,7 +126,7 @@ const reference = [
   '',
   methods.map(({ name }) => `\`${name}\``).join(', '),
   '',
-  '`ChangeTraffic` takes `expected_revision` in place of `If-Match`, and `removed_labels` beside `labels`.',
+  '`ChangeTraffic` takes `expected_revision` instead of `If-Match`, and `removed_labels` beside `labels`.',
   '',
   '## Bringing files',
   '',
@@ -175,6 +175,6 @@ test('every REST operation has a gRPC method that can do the same, and the other
   expect(new Set([...Object.values(methodOf), ...streams])).toEqual(new Set(methods.map(({ name }) => name)));
 });
 
-test('every operation is described in words', () => {
+test('every operation has a description', () => {
   for (const { summary, operationId } of edge.routes) expect(summary, operationId).toMatch(/^[A-Z].*[^.]$/);
 });

@@ -138,11 +138,11 @@ describe.each(pages)('%s', (page) => {
   const text = read(`docs/mechanisms/${page}`);
 
   test('says what happens, what shows it, what changes it and what is guaranteed, in this order', () => {
-    const places = ['What happens.', 'What shows it.', 'What changes it.', 'What is guaranteed.'].map((part) =>
+    const positions = ['What happens.', 'What shows it.', 'What changes it.', 'What is guaranteed.'].map((part) =>
       text.indexOf(`**${part}**`),
     );
-    expect(places).not.toContain(-1);
-    expect(places).toEqual([...places].sort((a, b) => a - b));
+    expect(positions).not.toContain(-1);
+    expect(positions).toEqual([...positions].sort((a, b) => a - b));
   });
 
   test('names a metric and a setting, so that an operator can see it and change it', () => {

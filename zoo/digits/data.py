@@ -8,7 +8,7 @@ SIZE = 28
 
 
 def bilinear(mask: np.ndarray, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
-    """Samples a mask at fractional places; outside it is dark."""
+    """Samples a mask at fractional positions; outside it is dark."""
     height, width = mask.shape
     top, left = np.floor(rows).astype(int), np.floor(columns).astype(int)
     down, right = rows - top, columns - left

@@ -23,7 +23,7 @@ export function medianInterval(blocks: readonly (readonly number[])[], resamples
   return [quantile(medians, 0.025), quantile(medians, 0.975)];
 }
 
-/** Numbers below 2^32 that look random, the same for the same seed (not 0). */
+/** Pseudo-random numbers below 2^32, the same for the same seed (not 0). */
 export function xorshift(seed: number): () => number {
   let state = seed;
   return () => {

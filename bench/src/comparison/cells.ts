@@ -18,7 +18,7 @@ export interface Cell {
 export interface PreparedCell {
   /** Arguments of the program `load/slice-load`. */
   readonly loadArguments: readonly string[];
-  /** Throws when the server answers wrongly; for loads that do not look into every answer. */
+  /** Throws when the server answers wrongly; for loads that do not check every answer. */
   checkAnswer?(port: number): Promise<void>;
 }
 

@@ -1,10 +1,10 @@
-/** Whether somebody else used the machine during a slice, so that the slice says more about them than about the servers. */
+/** Whether other processes used the machine during a slice, so that its result is not valid. */
 import { readFileSync } from 'node:fs';
 import { canPin } from '../pinned-process.ts';
 
 /** What `/proc/stat` counts in, on every Linux there is. */
 const msPerTick = 10;
-/** Parts of the slice, on all cores that are looked at. Idle time comes in ticks: less than this is within its rounding. */
+/** As a fraction of the slice, over all measured cores. Idle time is counted in ticks: less than this is within its rounding. */
 const stolenShareMax = 0.04;
 const foreignShareMax = 0.06;
 /** Part of one core. An idle server still has timers, and the garbage of its last slice. */

@@ -1,4 +1,4 @@
-/** Runs one instance of each server under `--cpu-prof` and tells the functions whose self time differs most. */
+/** Runs one instance of each server under `--cpu-prof` and reports the functions whose self time differs most. */
 import { mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';

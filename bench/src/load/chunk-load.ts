@@ -1,6 +1,6 @@
 /**
  * Server streams without end, so many at a time on one connection: chunks received a second. The size of every stream
- * is checked; what is in the chunks is looked at by the scenario. Prints one JSON line.
+ * is checked; the content of the chunks is checked by the scenario. Prints one JSON line.
  */
 import { parseArgs } from 'node:util';
 import { chunk, chunksBody, chunksPath } from '../grpc-messages.ts';

@@ -1,6 +1,6 @@
 /**
- * An HTTP/2 client connection as thin as one can be: requests prepared as bytes, frames cut off the socket, header
- * blocks not looked into. Windows are opened wide, so that only the server's work is measured.
+ * A minimal HTTP/2 client connection: requests are prepared as bytes, frames are split without a parser library, header
+ * blocks are not decoded. Windows are opened wide, so that only the server's work is measured.
  */
 import { connect, type Socket } from 'node:net';
 import { clientPreface, frame, frameFlag, frameType, literalBlock, writeFrameHeader } from '@millrace/http/internal';
@@ -99,7 +99,7 @@ export class FrameConnection {
           this.socket.write(frame(frameType.ping, frameFlag.ack, 0, bytes.subarray(at, at + length)));
         break;
       case frameType.goaway:
-        throw new Error(`the server said goodbye: ${bytes.toString('latin1', at + 8, at + length)}`);
+        throw new Error(`the server sent GOAWAY: ${bytes.toString('latin1', at + 8, at + length)}`);
     }
   }
 }

@@ -1,4 +1,4 @@
-/** One gRPC call by node's own HTTP/2 client, whole: what scenarios look at answers with. */
+/** One complete gRPC call with Node's own HTTP/2 client: scenarios check answers with it. */
 import { connect } from 'node:http2';
 import { openEnvelopes } from '../grpc-messages.ts';
 
@@ -16,12 +16,12 @@ export function callOnce(origin: string, path: string, body: Uint8Array): Promis
     const parts: Buffer[] = [];
     let status: unknown;
     let message: unknown;
-    const look = (fields: Record<string, unknown>): void => {
+    const readStatus = (fields: Record<string, unknown>): void => {
       status = fields['grpc-status'] ?? status;
       message = fields['grpc-message'] ?? message;
     };
-    stream.on('response', look);
-    stream.on('trailers', look);
+    stream.on('response', readStatus);
+    stream.on('trailers', readStatus);
     stream.on('data', (part: Buffer) => parts.push(part));
     stream.on('error', reject);
     stream.on('close', () => {

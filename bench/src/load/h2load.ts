@@ -45,12 +45,12 @@ export async function latencies(load: Load): Promise<Latencies> {
   }
 }
 
-/** From what h2load prints. It looks at the HTTP status alone: answers are looked at by the scenario's own calls. */
+/** Parses what h2load prints. It checks only the HTTP status: the scenario's own calls check the answers. */
 export function rateFrom(text: string): number {
   const rate = /finished in [^,]+, ([\d.]+) req\/s/.exec(text);
   const requests = /(\d+) done, (\d+) succeeded, (\d+) failed, (\d+) errored, (\d+) timeout/.exec(text);
   const statuses = /status codes: (\d+) 2xx, (\d+) 3xx, (\d+) 4xx, (\d+) 5xx/.exec(text);
-  if (rate === null || requests === null || statuses === null) throw new Error(`h2load said something else:\n${text}`);
+  if (rate === null || requests === null || statuses === null) throw new Error(`unexpected output of h2load:\n${text}`);
   const bad = [...requests.slice(3), ...statuses.slice(2)].reduce((sum, count) => sum + Number(count), 0);
   if (bad > 0 || Number(requests[2]) === 0) throw new Error(`h2load had failures:\n${text}`);
   return Number(rate[1]);

@@ -14,7 +14,7 @@ const { values } = parseArgs({
     request: { type: 'string' },
     /** A file with the float32s every answer's body must end in, or that the first output of a JSON answer must hold. */
     expect: { type: 'string' },
-    /** Answers are JSON: the first of each connection and then one in 64 is looked into, so that the load stays light. */
+    /** Answers are JSON: the first of each connection and then one in 64 is parsed, so that the load stays light. */
     json: { type: 'boolean', default: false },
   },
 });

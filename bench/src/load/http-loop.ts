@@ -6,7 +6,7 @@ export interface HttpWork {
   readonly connections: number;
   /** The whole request as it goes on the wire. */
   readonly request: Uint8Array;
-  /** Looks at the body of an answer with status 200; `count`: how many of them the connection has had before. */
+  /** Checks the body of an answer with status 200; `count`: how many of them the connection has had before. */
   isRight(body: Buffer, count: number): boolean;
 }
 

@@ -71,7 +71,7 @@ async function closedLoop(inFlight: number): Promise<void> {
 
 /**
  * Counted from the times at which calls were due, not from those at which they were made: a load that is late must not
- * make the server look quick. It looks at the time once a millisecond, to leave the processor to others.
+ * make the server seem fast. It reads the clock once a millisecond, to leave the processor to others.
  */
 async function openLoop(arrivals: readonly number[]): Promise<void> {
   const begin = performance.now();
@@ -109,7 +109,7 @@ process.stdout.write(
     refusedPerSecond: refusedMs.length / countedSeconds,
     p50: quantile(answeredMs, 0.5),
     p99: quantile(answeredMs, 0.99),
-    // JSON has no word for a median of nothing.
+    // JSON cannot express the median of no values.
     refusedP50: refusedMs.length === 0 ? 0 : quantile(refusedMs, 0.5),
   })}\n`,
 );

@@ -78,7 +78,7 @@ async function compare(cell: Cell, load: PreparedCell): Promise<ComparisonOutcom
   let isTimeLeft = true;
   let verdict: ComparisonVerdict;
   do {
-    // The verdict is looked at after a whole step only: looking after every instance would stop by chance at one that fits.
+    // The verdict is checked only after a whole step: checking it after every instance would stop by chance at one that fits.
     for (let count = 0; count < instancesStep && isTimeLeft; count++) {
       const isAfterFirst = results.length % 2 === 1;
       results.push(await measureInstance(contestantsFor(cell), load, { ...plan, isAfterFirst }));

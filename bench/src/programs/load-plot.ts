@@ -28,8 +28,8 @@ const x = (load: number): number => margin + load * (width - 2 * margin);
 const y = (milliseconds: number): number => height - margin - (milliseconds / top) * (height - 2 * margin);
 const line = (value: (point: (typeof points)[number]) => number, style: string): string =>
   `<polyline fill="none" ${style} points="${points.map((point) => `${x(point.load).toFixed(1)},${y(value(point)).toFixed(1)}`).join(' ')}"/>`;
-const text = (at: number, down: number, words: string): string =>
-  `<text x="${at}" y="${down}" font-family="sans-serif" font-size="12">${words}</text>`;
+const text = (at: number, down: number, content: string): string =>
+  `<text x="${at}" y="${down}" font-family="sans-serif" font-size="12">${content}</text>`;
 const ticks = [0, 0.2, 0.4, 0.6, 0.8, 1].map((load) => text(x(load) - 10, height - margin + 18, `${load * 100} %`));
 const svg = [
   `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}">`,

@@ -1,4 +1,4 @@
-/** What honest callers notice of every attack of tests/attacks on a whole server: their p99 beside the calm one, and the delays of its event loop. */
+/** The effect of every attack of tests/attacks on honest callers: their p99 with and without the attack, and the delays of the event loop. */
 import { spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -55,7 +55,7 @@ export function ratioGoals(statement: string, bound: number, ours: string, basel
   ];
 }
 
-/** Every answer is checked before the load and again after it; under load h2load looks at the HTTP status alone. */
+/** Every answer is checked before the load and again after it; under load h2load checks only the HTTP status. */
 export async function openGrpcLoad(load: GrpcLoad, options: BenchOptions): Promise<OpenScenario> {
   const folder = mkdtempSync(join(tmpdir(), 'millrace-bench-'));
   const bodyPath = join(folder, 'body');

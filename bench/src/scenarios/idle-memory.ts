@@ -1,4 +1,4 @@
-/** What a connection and a stream cost while nothing happens on them, and whether the cost stays the same as they grow. */
+/** Memory of an idle connection and an idle stream, and whether it stays the same as their number grows. */
 import type { ChildProcess } from 'node:child_process';
 import { setTimeout } from 'node:timers/promises';
 import { benchServer, type RunningContestant, startContestants, stopContestants } from '../contestant.ts';
@@ -9,10 +9,10 @@ import type { Goal, Sample, Scenario } from '../scenario.ts';
 const fewer = 1000;
 const more = 4000;
 const streamsOfConnection = 100;
-/** The heap is settled when it has changed by less than this between two looks so far apart. */
+/** The heap has settled when it changed by less than this between two samples so far apart. */
 const settledBytesMax = 32_768;
 const settleMs = 200;
-const settleLooksMax = 50;
+const settleSamplesMax = 50;
 const contestants = [
   benchServer('grpc-js', 'grpc-js', [], ['--expose-gc']),
   benchServer('millrace', 'millrace-rpc', [], ['--expose-gc']),
@@ -30,10 +30,10 @@ async function memoryOf({ child }: RunningContestant): Promise<Memory> {
   return JSON.parse((await line)[1] as string) as Memory;
 }
 
-/** When connections have come or gone the server needs a while until it has no more of the change than it will keep. */
+/** After connections were opened or closed, the server's memory takes a while to settle. */
 async function settledMemoryOf(server: RunningContestant): Promise<Memory> {
   let before = await memoryOf(server);
-  for (let look = 0; look < settleLooksMax; look++) {
+  for (let sample = 0; sample < settleSamplesMax; sample++) {
     await setTimeout(settleMs);
     const now = await memoryOf(server);
     if (Math.abs(now.heapUsed - before.heapUsed) < settledBytesMax) return now;
@@ -53,7 +53,7 @@ async function openPeers(port: number, connections: number, streams: number): Pr
 
 /** Figures of one kind of thing, a connection or a stream, of which each peer connection has `each`. */
 async function measureKind(server: RunningContestant, kind: string, each: number, streams: number): Promise<Sample> {
-  // What is made once, code included, is no part of what one more costs.
+  // One-time costs, code included, are not part of the cost of one more.
   await stopped(await openPeers(server.port, fewer / each, streams));
   const before = await settledMemoryOf(server);
   const first = await openPeers(server.port, fewer / each, streams);

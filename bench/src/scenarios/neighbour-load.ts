@@ -1,4 +1,4 @@
-/** What callers of one model notice while a large one is loaded, again and again, by the same server. */
+/** The latency of one model while the same server loads a large one repeatedly. */
 import { rmSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { millraceServing, startContestants, stopContestants } from '../contestant.ts';

@@ -1,4 +1,4 @@
-/** What other clients notice of an attack: one caller's latency beside each of them, against the same caller left alone. */
+/** The effect of attacks on other clients: one caller's latency during each attack, against the same caller alone. */
 import { spawnSync } from 'node:child_process';
 import { floods } from '@millrace/http/internal';
 import { benchServer, startContestants, stopContestants } from '../contestant.ts';

@@ -1,4 +1,4 @@
-/** Puts the router's parts together: lanes, workers, data plane, and the library of models that uses them. Both the server and the embedding API stand on it. */
+/** Puts the router's parts together: lanes, workers, data plane, and the library of models that uses them. The server and the embedding API both use it. */
 import { availableParallelism } from 'node:os';
 import { Scheduler } from '@millrace/core';
 import { type AnalyseRows, RowAnalyst } from '@millrace/onnx';
@@ -35,13 +35,13 @@ export interface AssemblyParts {
   /** Model repositories and single files. */
   readonly paths: readonly string[];
   readonly config: Pick<Config, 'cache' | 'models' | 'queue' | 'shadow' | 'worker'>;
-  /** Keeps explicit loads and pins; without it they go with the process. */
+  /** Keeps explicit loads and pins; without it they are lost when the process ends. */
   readonly store?: MetadataStore;
-  /** Where model files that came with a load are kept; without it they go with the server. */
+  /** Where model files uploaded with a load are kept; without it they are removed when the server ends. */
   readonly stateFolder?: string;
   readonly observer: DataPlaneObserver;
   readonly listener: LibraryListener;
-  /** How child processes are started; without it as Node does, with temporary files where the system has them. */
+  /** How child processes are started; without it by Node's `spawn`, with the system's folder for temporary files. */
   readonly children?: ChildProcesses;
   /** The program of the worker processes; Millrace's own unless given. */
   readonly workerPath?: string;
@@ -49,27 +49,27 @@ export interface AssemblyParts {
   readonly clock?: Clock;
   /** Says which graphs have independent rows; the analysis in a process of its own unless given. */
   readonly analyseRows?: AnalyseRows;
-  /** Told why workers copy tensors through their socket although shared memory was asked for. */
+  /** Called with the reason when tensors are copied through the workers' sockets although shared memory is configured. */
   readonly onSharedMemoryUnavailable: (reason: string) => void;
   readonly onShadow?: (model: string, version: string, outcome: ShadowOutcome) => void;
-  /** Told of traffic in the store that cannot be read and was left out. */
+  /** Called with the key of a traffic record in the store that cannot be read and is ignored. */
   readonly onUnreadable?: (key: string) => void;
 }
 
 export interface Assembly {
   readonly models: ServedModels;
-  /** The same as requests name them: by version, label or neither. */
-  readonly contexts: TrafficCatalogue;
+  /** Finds models as requests name them: by version, by label or by neither. */
+  readonly catalogue: TrafficCatalogue;
   readonly traffic: TrafficTable;
   readonly dataPlane: LiveDataPlane;
   readonly library: ModelLibrary;
   readonly fleet: WorkerFleet;
   readonly cache: ResultCache;
-  /** Stops following the store; the rest has ways of its own to end. */
+  /** Stops following the store; the other parts are closed separately. */
   close(): void;
 }
 
-/** Rejects with a `ConfigError` when the paths are no good. Nothing is loaded before the library is started. */
+/** Rejects with a `ConfigError` when the paths cannot be used. Nothing is loaded before the library is started. */
 export async function assemble(parts: AssemblyParts): Promise<Assembly> {
   const { paths, config, observer, listener } = parts;
   const models = new ServedModels(pathRedactionFor(paths));
@@ -82,14 +82,14 @@ export async function assemble(parts: AssemblyParts): Promise<Assembly> {
   const random = Math.random;
   const store = parts.store ?? (await openMemoryStore());
   const traffic = await TrafficTable.open({ store, catalogue: models, onUnreadable: parts.onUnreadable ?? (() => {}) });
-  const contexts = new TrafficCatalogue({ catalogue: models, traffic });
+  const catalogue = new TrafficCatalogue({ catalogue: models, traffic });
   const dataPlane = createDataPlane({
     scheduler,
     models,
     clock,
     observer,
     demand: { bringBack: (model, deadlineAt, signal) => library.demand.bringBack(model, deadlineAt, signal) },
-    names: contexts,
+    names: catalogue,
     shadows: {
       limits: { ...defaultShadowLimits, ...config.shadow },
       lowestPriority: (model, version) => models.takeModel(model, version)?.policy.queues.length ?? 1,
@@ -109,7 +109,7 @@ export async function assemble(parts: AssemblyParts): Promise<Assembly> {
       ageMsMax: config.cache.ageSecondsMax === 0 ? Number.POSITIVE_INFINITY : config.cache.ageSecondsMax * 1000,
     },
     sliced: dataPlane.sliced,
-    // What may wait in the queues may also wait for the run of another.
+    // As many requests may wait for the run of an equal request as may wait in the queues.
     followerLimits: { followersMax: config.queue.serverRequestsMax, followerBytesMax: config.queue.serverBytesMax },
   });
   const { workers, roster, inspection } = dataPlane;
@@ -156,13 +156,13 @@ export async function assemble(parts: AssemblyParts): Promise<Assembly> {
     readerGroup: children?.user?.gid,
   });
   const close = (): void => {
-    contexts.close();
+    catalogue.close();
     traffic.close();
   };
-  return { models, contexts, traffic, dataPlane, library, fleet, cache: runners.cache, close };
+  return { models, catalogue, traffic, dataPlane, library, fleet, cache: runners.cache, close };
 }
 
-/** Often enough to see a context grow before it matters, seldom enough to cost nothing. */
+/** Short enough to see a context grow in time, long enough to cost next to nothing. */
 const measureMs = 5000;
 
 function controlFrom(models: Config['models']): LibraryControl {

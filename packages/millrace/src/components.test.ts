@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { type Component, Components } from './components.ts';
 
-/** A component that writes down what becomes of it. */
+/** A component that records its calls. */
 function noting(name: string, log: string[]): Component {
   return {
     drain: async () => {
@@ -58,7 +58,7 @@ test('a drain reaches the first component that takes time before it returns', ()
   expect(log).toEqual(['library ends', 'data plane drains']);
 });
 
-test('close is done once, for whoever calls it, also while a drain waits', async () => {
+test('close runs once for all callers, also while a drain waits', async () => {
   const log: string[] = [];
   let endDrain = (): void => {};
   const drained = new Promise<void>((resolve) => {
@@ -72,7 +72,7 @@ test('close is done once, for whoever calls it, also while a drain waits', async
   expect(log.filter((line) => line === 'store closes')).toHaveLength(1);
 });
 
-test('components that cannot be closed are told after the others have been closed', async () => {
+test('components that cannot be closed are reported after the others have been closed', async () => {
   const log: string[] = [];
   const failing = (reason: string): Component => ({
     close: () => {

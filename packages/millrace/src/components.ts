@@ -1,10 +1,10 @@
 /** The parts of a server in the order in which they started. They stop in reverse, also when a later one fails to start. */
 
-/** A part that has something to stop. */
+/** A part that has to be stopped. */
 export interface Component {
-  /** Takes nothing new, and resolves when nothing is in progress any more. */
+  /** Accepts nothing new, and resolves when nothing is in progress. */
   drain?(): Promise<void> | void;
-  /** Ends it at once, whether it has been drained, is being drained, or neither. */
+  /** Closes it at once, whether or not it has been drained. */
   close?(): Promise<void> | void;
 }
 
@@ -18,13 +18,13 @@ export class Components {
     try {
       return await start(components);
     } catch (error) {
-      // Why the start failed is what an operator can act on; a part that cannot be closed is often a consequence.
+      // The operator can act on the reason of the failed start; a part that cannot be closed is often a consequence of it.
       await components.close().catch(() => {});
       throw error;
     }
   }
 
-  /** To be called as soon as a part has started: those added before it are closed after it. */
+  /** Must be called as soon as a part has started: parts added before it are closed after it. */
   add(component: Component): void {
     this.#started.push(component);
   }
@@ -32,7 +32,7 @@ export class Components {
   async drain(): Promise<void> {
     for (const component of this.#lastFirst()) {
       const drained = component.drain?.();
-      // Steps that take no time follow each other at once: whoever calls right after has begun to be refused.
+      // Synchronous steps are not separated by an `await`: calls made right after `drain()` are already refused.
       if (drained !== undefined) await drained;
     }
   }

@@ -129,7 +129,7 @@ test('a folder that cannot be read rejects the start before anything listens', a
   await expect(start('/nowhere/at/all')).rejects.toBeInstanceOf(ConfigError);
 });
 
-test('what is odd about a model is logged with its place', async () => {
+test('warnings about a model are logged with their position', async () => {
   const models = repositoryOf('add_sub');
   models.write(
     'add_sub/config.pbtxt',
@@ -150,7 +150,7 @@ const connectCall = (url: string, path: string, body: object): Promise<Response>
     body: JSON.stringify(body),
   });
 
-test('both ports answer calls and REST alike, and the log tells of both', async () => {
+test('both ports answer RPC calls and REST, and both are in the access log', async () => {
   const server = await start(repositoryOf('add_sub').path, { log: { requests: true } });
   await settled(server);
   for (const url of [server.httpUrl, server.grpcUrl]) {
@@ -170,7 +170,7 @@ test('both ports answer calls and REST alike, and the log tells of both', async 
   });
 });
 
-test('a caller that watches is told of the end, and does not hold it up', async () => {
+test('a health watch is told of the shutdown, and does not delay it', async () => {
   const server = await start(repositoryOf('add_sub').path);
   await settled(server);
   const message = Buffer.from('{"service":"add_sub"}');

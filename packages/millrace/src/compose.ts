@@ -55,21 +55,21 @@ async function startOn(components: Components, config: Config, logger: Logger): 
     listener: watch,
     onFolderUnavailable: (reason) => logger.warn({ reason }, 'no private folder for temporary files'),
     onSharedMemoryUnavailable: (reason) =>
-      logger.warn({ reason }, 'tensors are copied to workers through their socket'),
+      logger.warn({ reason }, 'shared memory unavailable; tensors are copied to workers over their socket'),
     onShadow: (model, modelVersion, outcome) => observer.shadowEnded(model, modelVersion, outcome),
-    onUnreadable: (key) => logger.warn({ key }, 'traffic that cannot be read was left out'),
+    onUnreadable: (key) => logger.warn({ key }, 'unreadable traffic record ignored'),
   });
   startSchedulerMetrics(metrics, assembly.dataPlane.inspection);
   const memory = new MemoryLedger(memoryLimitsOf(config));
   startMemoryMetrics(metrics, memory);
   metrics.onCollect(() => assembly.library.measure());
   const readiness = new Readiness(assembly.models, config.models.strictReadiness);
-  const onError = (error: unknown): void => logger.error({ error }, 'a request met a defect of the server');
+  const onError = (error: unknown): void => logger.error({ error }, 'internal error while serving a request');
   const statistics = statisticsFrom(
     assembly.models,
     observer,
     () => assembly.library.contexts(),
-    (name, modelVersion) => assembly.contexts.named(name, modelVersion),
+    (name, modelVersion) => assembly.catalogue.named(name, modelVersion),
   );
   const rpc = { interceptors: config.log.requests ? [rpcAccessLog(logger, () => performance.now())] : [] };
   const slices = new SliceQueue();
@@ -94,16 +94,16 @@ async function startOn(components: Components, config: Config, logger: Logger): 
     onError,
   };
   const grpc = grpcEdge(edgeParts);
-  const door = openConnectionLimiter({ config, trustedProxies, workers: () => assembly.fleet.workerCount, logger });
-  startConnectionMetrics(metrics, door);
+  const limiter = openConnectionLimiter({ config, trustedProxies, workers: () => assembly.fleet.workerCount, logger });
+  startConnectionMetrics(metrics, limiter);
   const listeners = await openListeners({
     config,
     memory,
-    // Asked only of requests whose header fields have a say.
+    // Called only where header fields can name the caller.
     ownerOf: callers.isByConnection
       ? undefined
       : (headers, peer) => (callers.readsHeaders(peer) ? callers.callerOf(headers, peer) : undefined),
-    door,
+    limiter,
     onAcceptError: acceptErrorLog(logger, () => performance.now()),
     onForbidden: forbiddenLog(logger, () => performance.now()),
     api: createRpcHandler(grpc.services, {
@@ -145,16 +145,16 @@ interface EdgeParts {
   readonly readiness: Readiness;
   readonly statistics: Statistics;
   readonly management: SharedManagement | undefined;
-  /** Where the edges take turns with work on large messages. */
+  /** Divides the work on large messages of all edges into slices that take turns. */
   readonly slices: SliceQueue;
   readonly onError: (error: unknown) => void;
 }
 
-/** What every edge of the Open Inference Protocol is given alike. */
+/** The parts that every edge of the Open Inference Protocol gets. */
 function edgeBase({ config, callers, assembly, readiness, statistics, management, slices, onError }: EdgeParts) {
   return {
     dataPlane: assembly.dataPlane.inference,
-    catalogue: assembly.contexts,
+    catalogue: assembly.catalogue,
     health: readiness,
     statistics,
     management: management?.management,
@@ -240,8 +240,8 @@ class ComposedServer implements RunningServer {
   }
 
   /**
-   * The listeners finish their exchanges, and what was on its way to them is still served; then the data plane has
-   * nothing left but what its callers have given up. Workers end last.
+   * The listeners finish their exchanges, requests that are still arriving included; then the data plane has nothing left
+   * but requests that their callers have cancelled. Workers end last.
    */
   drain(): Promise<void> {
     return this.#parts.components.drain();

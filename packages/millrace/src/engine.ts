@@ -23,11 +23,11 @@ import { version } from './version.ts';
 export interface EngineOptions extends Pick<Options, 'cache' | 'queue' | 'shadow' | 'store' | 'worker'> {
   /** Model repositories and single `.onnx` files. */
   readonly models: string | readonly string[];
-  /** Who decides what is served, and how much memory it may take: as `models` in the server's configuration. */
+  /** Which models are served and how much memory they may take: as `models` in the server's configuration. */
   readonly control?: Omit<NonNullable<Options['models']>, 'paths' | 'exitOnError' | 'strictReadiness'>;
-  /** Serve the models that load although others do not; otherwise one that fails rejects `createEngine`. */
+  /** Serve the models that load although others fail; otherwise one failure rejects `createEngine`. */
   readonly allowFailures?: boolean;
-  /** Let `handler` serve management too: whoever reaches it may load, unload and move labels. Not unless asked. */
+  /** Let `handler` serve management too: anyone who can call it may load, unload and move labels. Off by default. */
   readonly serveManagement?: boolean;
 }
 
@@ -41,18 +41,18 @@ export interface InferResult {
 export interface EmbeddedEngine {
   /** Rejects with an `InferenceError` whose `code` is in docs/reference/errors.md. */
   infer(model: string, inputs: Readonly<Record<string, InputValue>>, options?: InferOptions): Promise<InferResult>;
-  /** What a model takes and gives. Names may have a version (`name:1`) or a label (`name@stable`), here and in `infer`. */
+  /** The inputs and outputs of a model. Names may have a version (`name:1`) or a label (`name@stable`), here and in `infer`. */
   model(name: string, version?: string): ModelView;
   statuses(): readonly ModelStatus[];
   /** Labels, split and shadows of a model. */
   traffic(model: string): TrafficPolicy;
-  /** Resolves when the change is in the store and in effect. Rejects with `conflict` when the revision is another one by now. */
+  /** Resolves when the change is in the store and in effect. Rejects with `conflict` when the revision has changed. */
   changeTraffic(model: string, change: TrafficChange, expectedRevision?: number): Promise<TrafficPolicy>;
-  /** What is in memory, and to change it: loads and unloads need `control: { controlMode: 'explicit' }`. */
+  /** Shows and changes which models are in memory: loads and unloads need `control: { controlMode: 'explicit' }`. */
   readonly library: Pick<Management, 'index' | 'load' | 'unload' | 'setPinned' | 'contexts'>;
-  /** Forgets the results that are kept, of one model or of all; how many there were. */
+  /** Removes cached results of one model or of all; returns how many there were. */
   flushCache(model?: string): number;
-  /** All that operators of a server may see and change. */
+  /** Everything that operators of a server may see and change. */
   readonly management: Management;
   /** The REST protocol as a function from request to response, to mount in a server of your own. */
   readonly handler: HttpHandler;
@@ -62,14 +62,14 @@ export interface EmbeddedEngine {
 
 /** Resolves when every model is ready or has failed. */
 export async function createEngine(options: EngineOptions): Promise<EmbeddedEngine> {
-  const { cache, control, queue, shadow, store: place, worker } = options;
+  const { cache, control, queue, shadow, store, worker } = options;
   const config = resolveConfig({
     options: {
       ...(cache && { cache }),
       ...(control && { models: control }),
       ...(queue && { queue }),
       ...(shadow && { shadow }),
-      ...(place && { store: place }),
+      ...(store && { store }),
       ...(worker && { worker }),
     },
     cwd: process.cwd(),
@@ -120,7 +120,7 @@ class AssembledEngine implements EmbeddedEngine {
   constructor(components: Components, assembly: Assembly, servesManagement: boolean) {
     this.#components = components;
     this.#assembly = assembly;
-    const { models, contexts, dataPlane } = assembly;
+    const { models, catalogue, dataPlane } = assembly;
     this.library = assembly.library;
     const engine = this;
     const health = {
@@ -133,7 +133,7 @@ class AssembledEngine implements EmbeddedEngine {
     this.management = management;
     this.handler = createRestEdge({
       dataPlane: dataPlane.inference,
-      catalogue: contexts,
+      catalogue,
       health,
       server: { name: 'millrace', version },
       ...(servesManagement ? { management, routes: createManagementEdge({ management }).routes } : {}),
@@ -145,7 +145,7 @@ class AssembledEngine implements EmbeddedEngine {
     inputs: Readonly<Record<string, InputValue>>,
     options: InferOptions = {},
   ): Promise<InferResult> {
-    const { contexts } = this.#assembly;
+    const { catalogue } = this.#assembly;
     const { inference } = this.#assembly.dataPlane;
     const { timeoutMs, sequence, ...conditions } = schedulingFrom(options);
     const request = inference.resolved({
@@ -160,11 +160,11 @@ class AssembledEngine implements EmbeddedEngine {
       inputs: [],
       origin: { ...conditions, deadlineAt: inference.deadlineAfter(timeoutMs), trail: noTrail },
     });
-    // Inputs are read as the version wants them that will answer.
-    const view = contexts.mustFind(request.target.model, request.target.version);
+    // Inputs are converted to the datatypes of the version that will answer.
+    const view = catalogue.mustFind(request.target.model, request.target.version);
     const tensors = Object.entries(inputs).map(([name, value]): Tensor => {
       const datatype = value.datatype ?? view.inputs.find((input) => input.name === name)?.datatype;
-      // An input the model does not have is refused by its name, whatever its values are.
+      // An input that the model does not have is refused by its name, not by its values.
       if (datatype === undefined) return { name, datatype: 'BYTES', shape: [], data: new Uint8Array() };
       return tensorFrom(name, value, datatype);
     });
@@ -181,7 +181,7 @@ class AssembledEngine implements EmbeddedEngine {
   }
 
   model(name: string, modelVersion = ''): ModelView {
-    return this.#assembly.contexts.mustFind(name, modelVersion);
+    return this.#assembly.catalogue.mustFind(name, modelVersion);
   }
 
   statuses(): readonly ModelStatus[] {

@@ -86,7 +86,7 @@ test('workers are counted by state, and forgotten when they are gone', () => {
   expect(metric('millrace_worker_restarts_total')).toBe(0);
 });
 
-test('a worker that is lost is a warning with its reason and counted as a restart; one that is stopped is neither', () => {
+test('a worker that exits is a warning with its reason and counted as a restart; one that is stopped is neither', () => {
   watch.workerStarted('g', 1, 100);
   watch.workerReady('g', 1, 100);
   expect(logged()).toEqual([
@@ -97,7 +97,7 @@ test('a worker that is lost is a warning with its reason and counted as a restar
   expect(logged()).toEqual([
     {
       level: 'warn',
-      message: 'worker lost; another takes its place',
+      message: 'worker exited; restarting',
       group: 'g',
       worker: 1,
       reason: 'ended by SIGKILL',
@@ -117,7 +117,7 @@ test('a worker that cannot serve a model which others serve is a warning, and th
   expect(logged()).toEqual([
     {
       level: 'warn',
-      message: 'a worker cannot serve a model; others do',
+      message: 'worker cannot serve the model; other workers do',
       model: 'm',
       version: '2',
       worker: 2,
@@ -127,7 +127,7 @@ test('a worker that cannot serve a model which others serve is a warning, and th
   expect(metric('millrace_model_ready{model="m",version="2"}')).toBe(1);
 });
 
-test('who shares the runs of a model is logged once, and a warning tells when that ends', () => {
+test('whether requests share runs of a model is logged once, and a warning is logged when that ends', () => {
   const verdict = { kind: 'unknown', node: 'Custom_1', reason: 'not known' } as const;
   const sharing = {
     sharesRuns: true,
@@ -144,7 +144,7 @@ test('who shares the runs of a model is logged once, and a warning tells when th
   const found = { verdict: 'unknown', node: 'Custom_1', sharesRuns: true, reason: 'so it says' };
   expect(logged()).toEqual([{ level: 'info', message: 'requests of this model share runs', ...of, ...found }]);
   watch.sharingStopped(shared, 'output y has 1 row');
-  const stopped = 'a shared run could not be divided; requests now run alone';
+  const stopped = 'outputs of a shared run could not be divided; requests now run alone';
   expect(logged()).toEqual([{ level: 'warn', message: stopped, ...of, reason: 'output y has 1 row' }]);
   const alone = { ...sharing, sharesRuns: false, verdict: { kind: 'independent' } as const };
   watch.modelReady(new ServedModel({ ...view, sharing: alone }, policy, 3));

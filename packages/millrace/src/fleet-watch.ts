@@ -1,4 +1,4 @@
-/** Tells log, metrics and start-up screen what becomes of models and workers. */
+/** Reports changes of models and workers to the log, the metrics and the start screen. */
 import type { WorkerId } from '@millrace/core';
 import { type ConfigProblem, formatConfigProblem } from '@millrace/protocol';
 import type {
@@ -17,8 +17,8 @@ export class FleetWatch implements LibraryListener {
   readonly #observer: DataPlaneObserver;
   readonly #metrics: LifeCycleMetrics | undefined;
   readonly #loadMs = new WeakMap<ServedModel, number>();
-  /** What was logged. */
-  readonly #said = new WeakSet<object>();
+  /** Sharing decisions that have been logged. */
+  readonly #logged = new WeakSet<object>();
   readonly #workers = new Map<WorkerId, WorkerState>();
   readonly #listeners = new Set<() => void>();
 
@@ -57,7 +57,7 @@ export class FleetWatch implements LibraryListener {
 
   modelEvicted(model: ServedModel): void {
     const { name, version } = model.view;
-    this.#logger.info({ model: name, version }, 'model unloaded to make room; it comes back when asked for');
+    this.#logger.info({ model: name, version }, 'model evicted; it is loaded again on demand');
     this.#observerOf(model).readinessChanged(false);
     this.#metrics?.modelEvicted(model);
     this.#tell();
@@ -65,7 +65,7 @@ export class FleetWatch implements LibraryListener {
 
   modelRetired(model: ServedModel, why: 'replaced' | 'unwanted'): void {
     const { name, version } = model.view;
-    this.#logger.info({ model: name, version, revision: model.key, why }, 'model finishes its requests and goes');
+    this.#logger.info({ model: name, version, revision: model.key, why }, 'draining model before unload');
     this.#tell();
   }
 
@@ -77,17 +77,20 @@ export class FleetWatch implements LibraryListener {
 
   sharingStopped(model: ServedModel, reason: string): void {
     const { name, version } = model.view;
-    this.#logger.warn({ model: name, version, reason }, 'a shared run could not be divided; requests now run alone');
+    this.#logger.warn(
+      { model: name, version, reason },
+      'outputs of a shared run could not be divided; requests now run alone',
+    );
     this.#metrics?.sharingKnown(name, version, model.view.sharing?.verdict.kind ?? 'unknown', false);
   }
 
-  /** Once for each load, however often the model comes back. */
+  /** Logs once for each definition, however often the model is evicted and loaded again. */
   #noteSharing({ view, sharesRuns }: ServedModel): void {
     const { name, version, sharing } = view;
     if (sharing === undefined) return;
     this.#metrics?.sharingKnown(name, version, sharing.verdict.kind, sharesRuns);
-    if (this.#said.has(sharing)) return;
-    this.#said.add(sharing);
+    if (this.#logged.has(sharing)) return;
+    this.#logged.add(sharing);
     const { verdict, reason } = sharing;
     const node = verdict.kind === 'independent' ? {} : { node: verdict.node };
     this.#logger.info(
@@ -97,13 +100,13 @@ export class FleetWatch implements LibraryListener {
   }
 
   loadStarted(context: string): void {
-    this.#logger.debug({ context }, 'loading');
+    this.#logger.debug({ context }, 'load started');
     this.#metrics?.loadStarted();
   }
 
   loadFailed({ context, reason, isOldServing, retryInMs }: LoadFailure): void {
     this.#metrics?.loadFailed();
-    const text = isOldServing ? 'a new load failed; what served before goes on' : 'a load failed';
+    const text = isOldServing ? 'load failed; the previous revision keeps serving' : 'load failed';
     this.#logger.error({ context, reason, retryInMs }, text);
   }
 
@@ -121,7 +124,7 @@ export class FleetWatch implements LibraryListener {
       const reason = problems.map(formatConfigProblem).join('; ');
       this.#logger.error(
         { model: name, version, reason },
-        'a changed version cannot be read; what served before goes on',
+        'changed version cannot be read; the previous revision keeps serving',
       );
     }
     this.#tell();
@@ -133,7 +136,7 @@ export class FleetWatch implements LibraryListener {
 
   modelShortOfWorker(model: ServedModel, worker: WorkerId, reason: string): void {
     const { name, version } = model.view;
-    this.#logger.warn({ model: name, version, worker, reason }, 'a worker cannot serve a model; others do');
+    this.#logger.warn({ model: name, version, worker, reason }, 'worker cannot serve the model; other workers do');
   }
 
   workerStarted(group: string, worker: WorkerId, pid: number | undefined): void {
@@ -157,7 +160,7 @@ export class FleetWatch implements LibraryListener {
       return;
     }
     this.#observer.workerRestarted();
-    this.#logger.warn({ group, worker, reason, restartInMs }, 'worker lost; another takes its place');
+    this.#logger.warn({ group, worker, reason, restartInMs }, 'worker exited; restarting');
   }
 
   #setState(worker: WorkerId, state: WorkerState | undefined): void {

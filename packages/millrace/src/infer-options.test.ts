@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { type InferOptions, schedulingFrom } from './infer-options.ts';
 
-test('nothing said is no limit, no priority and no sequence', () => {
+test('without options there is no limit, no priority and no sequence', () => {
   expect(schedulingFrom({})).toEqual({
     timeoutMs: undefined,
     queueTimeoutMs: Number.POSITIVE_INFINITY,
@@ -28,7 +28,7 @@ test('limits, priority and a step of a sequence are passed on', () => {
   expect(schedulingFrom({ sequence: { id: 2n ** 64n - 1n } }).sequence?.id).toBe(2n ** 64n - 1n);
 });
 
-test('an id of 0 or of no letters is none', () => {
+test('a sequence id of 0 or an empty one means no sequence', () => {
   for (const id of [0, 0n, '']) expect(schedulingFrom({ sequence: { id, isStart: true } }).sequence).toBeUndefined();
 });
 
@@ -44,6 +44,6 @@ test.each<[unknown, RegExp]>([
   [{ sequence: {} }, /sequence.id is undefined/],
   [{ sequence: { id: 1, isStart: 1 } }, /must be true or false/],
   [{ sequence: { id: 'x'.repeat(129) } }, /has 129 bytes; it may have 128/],
-])('%o is refused', (options, words) => {
-  expect(() => schedulingFrom(options as InferOptions)).toThrow(words);
+])('%o is refused', (options, message) => {
+  expect(() => schedulingFrom(options as InferOptions)).toThrow(message);
 });

@@ -1,4 +1,4 @@
-/** What a caller of the embedding API may say of a request besides its inputs; checked, for not every caller writes TypeScript. */
+/** Options of a request in the embedding API, besides its inputs; checked at run time, because not every caller uses TypeScript. */
 import { InferenceError } from '@millrace/protocol';
 import type { Origin, SequenceStep } from '@millrace/router';
 import { sequenceIdMax, sequenceStepFrom, takeSequenceId } from '@millrace/router/internal';
@@ -12,21 +12,21 @@ export interface InferOptions {
   readonly timeoutMs?: number;
   /** Shortens the queue timeout of a model whose queue has one and allows that; ignored for other models. */
   readonly queueTimeoutMs?: number;
-  /** From 1, the most urgent; 0 or left out: the model's default. */
+  /** From 1, the most urgent; 0 or undefined: the model's default. */
   readonly priority?: number;
   /** For models that keep state from one request to the next. */
   readonly sequence?: SequenceOptions;
-  /** On whose behalf, for limits and fairness between callers. */
+  /** The caller that the request counts for, in limits and fairness. */
   readonly caller?: string;
   readonly signal?: AbortSignal;
 }
 
 export interface SequenceOptions {
-  /** Which of the sequences that run at the same time; a number and its digits as text are different ones. */
+  /** Identifies a sequence among those of the model; a number and the same digits as text are different ids. */
   readonly id: number | bigint | string;
   /** The first request of a sequence, or of a new one under the same id. */
   readonly isStart?: boolean;
-  /** The last one: its state is forgotten. */
+  /** The last request of a sequence: its state is dropped. */
   readonly isEnd?: boolean;
 }
 
@@ -35,7 +35,7 @@ interface Scheduling extends Pick<Origin, 'queueTimeoutMs' | 'priority' | 'calle
   readonly sequence: SequenceStep | undefined;
 }
 
-/** Throws `invalid-request` with the first thing that is wrong. */
+/** Throws `invalid-request` for the first invalid option. */
 export function schedulingFrom(options: InferOptions): Scheduling {
   const { timeoutMs, queueTimeoutMs, priority = 0, caller = '' } = options;
   for (const [name, value] of Object.entries({ timeoutMs, queueTimeoutMs })) {

@@ -1,4 +1,4 @@
-/** The inner door: parts that benches and tests put together their own way. No promise of stability. */
+/** Internal entry point: parts for benches and tests of this repository. Not a stable API. */
 export * from './assemble.ts';
 export * from './fleet-watch.ts';
 export { createLogger } from './logging/logger.ts';

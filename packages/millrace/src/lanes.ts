@@ -1,4 +1,4 @@
-/** The lanes of a server, and the one place that says which worker program is behind which of them. */
+/** The lanes of a server, each with its worker program. */
 import type { Lane } from '@millrace/protocol';
 import { createLocalLane, type LaneName, type LocalLaneOptions } from '@millrace/router/internal';
 import { createInlineLane, inlineEngines } from '@millrace/worker/inline';

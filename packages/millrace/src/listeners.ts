@@ -33,53 +33,53 @@ export interface ListenerParts {
   readonly metrics: WireHandler;
   /** Left out, management has no port or socket of its own. */
   readonly management?: WireHandler | undefined;
-  /** What the requests of all ports may hold together. */
+  /** Memory that the requests of all ports share. */
   readonly memory: ServerMemory;
-  /** Whose request it is, where that is not told by the address of its connection. */
+  /** The owner of a request, where the address of its connection does not determine it. */
   readonly ownerOf: OwnerOf | undefined;
   /** Counts the connections of all ports. */
-  readonly door: ConnectionLimiter;
-  /** Hears of connections that could not be accepted. */
+  readonly limiter: ConnectionLimiter;
+  /** Called for connections that could not be accepted. */
   readonly onAcceptError: (error: Error) => void;
-  /** Hears of requests that were refused because of the host they name or the page that sent them. */
+  /** Called for requests that were refused because of the host they name or the page that sent them. */
   readonly onForbidden: (message: string) => void;
 }
 
-/** Opens all of them, or none. */
+/** Opens all listeners, or none. */
 export async function openListeners(parts: ListenerParts): Promise<Listeners> {
-  const { config, api, metrics, management, memory, ownerOf, door, onAcceptError, onForbidden } = parts;
+  const { config, api, metrics, management, memory, ownerOf, limiter, onAcceptError, onForbidden } = parts;
   const { host, httpPort, grpcPort, metricsPort, allowedHosts } = config.server;
   const tls = tlsFrom(config);
   const open: HttpServer[] = [];
-  const serve = async (handler: WireHandler, gate: Omit<GateOptions, 'onRefused'>, place: HttpServerOptions) => {
+  const serve = async (handler: WireHandler, gate: Omit<GateOptions, 'onRefused'>, own: HttpServerOptions) => {
     const server = await serveWire(handler, {
       ...optionsFrom(config),
-      ...place,
+      ...own,
       gate: createGate({ ...gate, onRefused: onForbidden }),
       memory,
       ownerOf,
-      limiter: door,
+      limiter,
       onAcceptError,
     });
     open.push(server);
     return server;
   };
-  const listen = async (handler: WireHandler, pages: PagesRule, place: Place) => {
-    const bound = await addressOf(place.host);
-    const hosts = new AllowedHosts({ listed: allowedHosts, written: place.host, bound });
-    return serve(handler, { hosts, ...pages }, { ...place, host: bound });
+  const listen = async (handler: WireHandler, pages: PagesRule, address: ListenerAddress) => {
+    const bound = await addressOf(address.host);
+    const hosts = new AllowedHosts({ listed: allowedHosts, written: address.host, bound });
+    return serve(handler, { hosts, ...pages }, { ...address, host: bound });
   };
   const pages = {
     origins: config.http.corsOrigins.includes('*') ? ('*' as const) : config.http.corsOrigins,
     managementRefusal: managementRefusalOf(config),
   };
   const openManagement = async (handler: WireHandler): Promise<HttpServer | undefined> => {
-    const place = managementListenerOf(config);
-    if (place.kind === 'port') {
-      return listen(handler, noPages, { host: place.host, port: place.port, tls, isForOperators: true });
+    const listener = managementListenerOf(config);
+    if (listener.kind === 'port') {
+      return listen(handler, noPages, { host: listener.host, port: listener.port, tls, isForOperators: true });
     }
-    if (place.kind !== 'socket') return undefined;
-    return openManagementSocket(place.path, (socketPath) =>
+    if (listener.kind !== 'socket') return undefined;
+    return openManagementSocket(listener.path, (socketPath) =>
       serve(handler, { hosts: everyHost, ...noPages }, { socketPath, isForOperators: true }),
     );
   };
@@ -107,17 +107,17 @@ export async function closeListeners({ http, grpc, metrics, management }: Listen
 
 type PagesRule = Pick<GateOptions, 'origins' | 'managementRefusal'>;
 
-/** What operators use is for no page of another origin, whatever pages may infer. */
+/** Pages of other origins may never call the ports of operators, even where they may run inference. */
 const noPages: PagesRule = { origins: [] };
 
-interface Place {
+interface ListenerAddress {
   readonly host: string;
   readonly port: number;
   readonly tls?: HttpTlsOptions | undefined;
   readonly isForOperators?: boolean;
 }
 
-/** Looked up before anything listens: which hosts requests may name depends on the address. */
+/** Resolved before anything listens: which hosts requests may name depends on the address. */
 async function addressOf(host: string): Promise<string> {
   return isIP(host) === 0 ? (await lookup(host)).address : host;
 }
@@ -138,7 +138,7 @@ function optionsFrom({ http, memory }: Config): HttpServerOptions {
   };
 }
 
-/** Read here, once, so that a file that cannot be used is told before anything listens. */
+/** Read once, so that a file that cannot be used is reported before anything listens. */
 function tlsFrom({ tls }: Config): HttpTlsOptions | undefined {
   if (tls.certificateFile === '') return undefined;
   const problems: ConfigProblem[] = [];

@@ -1,10 +1,10 @@
-/** The command: the one place that reads the process's arguments, environment and signals. */
+/** The command: the only file that reads the process's arguments, environment and signals. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { runCommand } from './cli/run-command.ts';
 import { mustAllowStart, readOpenFiles } from './open-file-limit.ts';
 import { version } from './version.ts';
 
-// Whoever reads the output may go away (`millrace serve | head`): that ends no server.
+// The reader of the output may close the pipe (`millrace serve | head`): that must not end the server.
 for (const stream of [process.stdout, process.stderr]) {
   stream.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code !== 'EPIPE') throw error;
@@ -12,7 +12,7 @@ for (const stream of [process.stdout, process.stderr]) {
 }
 
 const exitCode = await runCommand({
-  words: process.argv.slice(2),
+  args: process.argv.slice(2),
   environment: process.env,
   cwd: process.cwd(),
   version,
@@ -20,7 +20,7 @@ const exitCode = await runCommand({
   stdout: process.stdout,
   stderr: process.stderr,
   signals: process,
-  // Loaded when it is needed: the other commands start quicker without the server.
+  // Imported on demand: the other commands start faster without the server.
   startServer: async (config, logger) => {
     mustAllowStart(readOpenFiles());
     const { startServer } = await import('./compose.ts');
@@ -35,5 +35,5 @@ const exitCode = await runCommand({
   exitNow: (code) => process.exit(code),
 });
 
-// Whatever still lingers must not keep a stopped server alive; what was written goes out first.
+// Remaining handles must not keep a stopped server alive; pending output is written first.
 process.stdout.write('', () => process.exit(exitCode));

@@ -1,4 +1,4 @@
-/** Where management is served, as the configuration has it; and where it is not, how to switch it on. */
+/** Where management is served according to the configuration, and the error where it is not. */
 import { isLoopbackName } from '@millrace/protocol';
 import type { Config } from './config/fields.ts';
 
@@ -9,9 +9,9 @@ export type ManagementListener =
   | { readonly kind: 'port'; readonly host: string; readonly port: number }
   | { readonly kind: 'socket'; readonly path: string };
 
-type PlaceConfig = Pick<Config, 'management' | 'server'>;
+type ListenerConfig = Pick<Config, 'management' | 'server'>;
 
-export function managementListenerOf({ management, server }: PlaceConfig): ManagementListener {
+export function managementListenerOf({ management, server }: ListenerConfig): ManagementListener {
   const { enabled, socket, port, host } = management;
   if (enabled === false) return { kind: 'off' };
   if (socket !== '') return { kind: 'socket', path: socket };
@@ -19,8 +19,8 @@ export function managementListenerOf({ management, server }: PlaceConfig): Manag
   return enabled === true || isLoopbackName(server.host) ? { kind: 'shared' } : { kind: 'off' };
 }
 
-/** What a management call on the inference ports is answered with; undefined: they serve it. */
-export function managementRefusalOf(config: PlaceConfig): string | undefined {
+/** The error for a management call on the inference ports; undefined: they serve management. */
+export function managementRefusalOf(config: ListenerConfig): string | undefined {
   const { kind } = managementListenerOf(config);
   if (kind === 'shared') return undefined;
   if (kind === 'port') return 'management is served on a port of its own (management.port), not on this one';

@@ -31,7 +31,7 @@ async function start(): Promise<HttpServer> {
 
 const ask = async () => (await socketFetch(path)(`unix:${path}/v2`)).headers.get('x-path');
 
-test('it is for its user alone, and nothing else is left beside it', async () => {
+test('the socket is accessible to its user only, and no other file is left beside it', async () => {
   await start();
   expect(lstatSync(path).mode & 0o777).toBe(0o600);
   expect(readdirSync(folder)).toEqual(['manage.sock']);
@@ -44,14 +44,14 @@ test.each(['drain', 'close'] as const)('%s removes it', async (end) => {
   expect(existsSync(path)).toBe(false);
 });
 
-test('what a dead server left is replaced', async () => {
+test('the socket of a dead server is replaced', async () => {
   await leaveSocketBehind(path);
   expect(lstatSync(path).isSocket()).toBe(true);
   await start();
   expect(await ask()).toBe('/v2');
 });
 
-test('a server that listens there is an error, and goes on', async () => {
+test('a server that listens there is an error, and it keeps serving', async () => {
   await start();
   await expect(start()).rejects.toMatchObject({
     code: 'EADDRINUSE',
@@ -61,13 +61,13 @@ test('a server that listens there is an error, and goes on', async () => {
   expect(await ask()).toBe('/v2');
 });
 
-test('a file that is no socket is left alone', async () => {
+test('a file that is not a socket is not touched', async () => {
   writeFileSync(path, 'precious');
-  await expect(start()).rejects.toThrow('there is a file that is no socket');
+  await expect(start()).rejects.toThrow('there is a file that is not a socket');
   expect(lstatSync(path).size).toBe(8);
 });
 
-test('a folder that is not there is named', async () => {
+test('the error for a folder that does not exist has its path', async () => {
   path = join(folder, 'nowhere', 'manage.sock');
   await expect(start()).rejects.toThrow(`${join(folder, 'nowhere')} does not exist`);
 });

@@ -1,17 +1,17 @@
-/** The Unix socket of management: for the server's user alone from its first moment, and never a leftover in the way. */
+/** The Unix socket of management: accessible to the server's user only, from its creation on; a stale socket is replaced. */
 import { chmod, lstat, mkdtemp, rename, rm, unlink } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { dirname, join } from 'node:path';
 import type { HttpServer } from '@millrace/http';
 import { messageFromFileError } from '@millrace/protocol';
 
-/** Rejects when a server listens there, something else than a socket lies there, or the folder cannot be used. */
+/** Rejects when a server listens there, when the path is not a socket, or when the folder cannot be used. */
 export async function openManagementSocket(
   path: string,
   listen: (path: string) => Promise<HttpServer>,
 ): Promise<HttpServer> {
   await mustBeFree(path);
-  // Made where nobody else can get, and moved when it has its mode: the mode at birth would depend on the umask.
+  // Created in a private folder and moved when it has its mode: the initial mode depends on the umask.
   const folder = await mkdtemp(join(dirname(path), '.m-')).catch((error: unknown) => {
     throw unusable(path, `${dirname(path)} ${messageFromFileError(error, 'written')}`);
   });
@@ -53,7 +53,7 @@ class SocketServer implements HttpServer {
     await this.#server.close();
   }
 
-  /** Unless another server has put its own there meanwhile. */
+  /** Unless another server has created its own socket there in the meantime. */
   async #remove(): Promise<void> {
     const found = await lstat(this.host).catch(() => undefined);
     if (found?.ino === this.#inode) await unlink(this.host).catch(() => {});
@@ -66,9 +66,9 @@ async function mustBeFree(path: string): Promise<void> {
     throw error;
   });
   if (found === undefined) return;
-  if (!found.isSocket()) throw unusable(path, 'there is a file that is no socket; name another management.socket');
+  if (!found.isSocket()) throw unusable(path, 'there is a file that is not a socket; give another management.socket');
   if (await isAnswered(path))
-    throw unusable(path, 'another server listens there; stop it, or name another management.socket');
+    throw unusable(path, 'another server listens there; stop it, or give another management.socket');
 }
 
 function isAnswered(path: string): Promise<boolean> {
@@ -78,7 +78,7 @@ function isAnswered(path: string): Promise<boolean> {
       socket.destroy();
       resolve(true);
     });
-    // Only a refusal says that nobody listens; whoever may not look must not replace it either.
+    // Only a refused connection shows that nobody listens; without permission to connect the socket is not replaced.
     socket.once('error', (error: NodeJS.ErrnoException) => resolve(error.code !== 'ECONNREFUSED'));
   });
 }

@@ -4,7 +4,7 @@ import { findGpuSupport } from '@millrace/worker/gpu-support';
 import type { Config } from './config/fields.ts';
 import { workerEnvironment } from './worker-environment.ts';
 
-/** What a model gets that says nothing itself. */
+/** The settings of a model that does not set them itself. */
 export function modelDefaultsFrom(config: Pick<Config, 'queue' | 'worker'>): ModelDefaults {
   return {
     lane: config.worker.lane,

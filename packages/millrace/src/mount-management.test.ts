@@ -22,14 +22,14 @@ function mount(management: NonNullable<Options['management']>, http: NonNullable
   });
 }
 
-test('by default it is for the edges of the inference ports', () => {
+test('by default management is served by the edges of the inference ports', () => {
   const { shared, own } = mount({});
   expect(own).toBeUndefined();
   expect(shared?.services.map(({ service }) => service.name)).toEqual(['millrace.v1.Management']);
   expect(shared?.routes.every(({ path }) => path.startsWith('/v1/management/'))).toBe(true);
 });
 
-test('on an address of the network it is nowhere unless asked for', () => {
+test('on an address of the network management is off by default', () => {
   const at = (options: Options) =>
     mountManagement({
       management: new ManagementDouble(),
@@ -44,11 +44,11 @@ test('on an address of the network it is nowhere unless asked for', () => {
   expect(at({ management: { socket: '/run/m.sock' } }).own).toBeDefined();
 });
 
-test('turned off, it is nowhere', () => {
+test('management can be turned off', () => {
   expect(mount({ enabled: false })).toEqual({ shared: undefined, own: undefined });
 });
 
-test('on a port of its own it is whole, and there is nothing else', async () => {
+test('a management port serves all of management and nothing else', async () => {
   const { shared, own } = mount({ port: 0 }, { bodyBytesMax: 65_536, jsonBytesMax: 65_536 });
   expect(shared).toBeUndefined();
   server = await serveWire(own?.handler ?? (() => {}));
@@ -63,7 +63,7 @@ test('on a port of its own it is whole, and there is nothing else', async () => 
   expect(await statusOf('/v2/models/mill/infer', { method: 'POST', body: '{}' })).toBe(404);
 });
 
-test('the limit of bodies is the limit of what a load brings, by REST and by gRPC', async () => {
+test('http.bodyBytesMax limits the files of a load, over REST and gRPC', async () => {
   const { own } = mount({ port: 0 }, { bodyBytesMax: 65_536, jsonBytesMax: 65_536 });
   server = await serveWire(own?.handler ?? (() => {}));
   const url = `http://127.0.0.1:${server.port}`;

@@ -20,7 +20,7 @@ import { managementListenerOf } from './management-listener.ts';
 import { version } from './version.ts';
 
 export interface ManagementMount {
-  /** For the edges of the inference ports; undefined: they have none of it. */
+  /** For the edges of the inference ports; undefined: they do not serve management. */
   readonly shared: SharedManagement | undefined;
   /** For a port or socket of its own. */
   readonly own: OwnManagement | undefined;
@@ -35,29 +35,29 @@ export interface SharedManagement {
 
 export interface OwnManagement {
   readonly handler: WireHandler;
-  /** Ends the calls that would last as long as the server. */
+  /** Ends calls that stay open as long as the server, such as watches. */
   end(): void;
 }
 
 export interface MountParts {
   readonly management: Management;
   readonly config: Pick<Config, 'http' | 'management' | 'server'>;
-  /** As for the inference ports. What lets pages of other origins call is for those alone. */
+  /** As for the inference ports, except that pages of other origins may not call. */
   readonly rpc: Pick<RpcHandlerOptions, 'interceptors'>;
   /** Around every REST call, as on the inference ports. */
   readonly withLog: (handler: HttpHandler) => HttpHandler;
-  /** Where the edges take turns with work on large bodies. */
+  /** Divides the work on large bodies of all edges into slices that take turns. */
   readonly slices: SliceQueue;
   readonly onError: (error: unknown) => void;
 }
 
 export function mountManagement(parts: MountParts): ManagementMount {
   const { management, config, slices, onError } = parts;
-  const place = managementListenerOf(config);
-  if (place.kind === 'off') return { shared: undefined, own: undefined };
+  const listener = managementListenerOf(config);
+  if (listener.kind === 'off') return { shared: undefined, own: undefined };
   const { bodyBytesMax, jsonBytesMax } = config.http;
   const limits: ManagementOptions = { loadBytesMax: bodyBytesMax };
-  if (place.kind === 'shared') {
+  if (listener.kind === 'shared') {
     const { routes, service } = createManagementEdge({ management, limits, slices, onError });
     return { shared: { management, routes, services: [service] }, own: undefined };
   }

@@ -8,38 +8,38 @@ import type { OpenFiles } from './open-file-limit.ts';
 let server: HttpServer | undefined;
 afterEach(() => server?.close());
 
-function doorWith(openFiles: OpenFiles, workers = 0) {
+function limiterWith(openFiles: OpenFiles, workers = 0) {
   const lines: string[] = [];
   const config = resolveConfig({ options: { log: { format: 'json' } }, cwd: '/' });
   const write = (text: string) => {
     lines.push(text);
   };
   const logger = createLogger({ config, isTerminal: false, paint: (_, text) => text, write });
-  const door = openConnectionLimiter({
+  const limiter = openConnectionLimiter({
     config,
     trustedProxies: new AddressRanges([]),
     workers: () => workers,
     logger,
     openFiles,
   });
-  return { door, records: () => lines.map((line) => JSON.parse(line) as Record<string, unknown>) };
+  return { limiter, records: () => lines.map((line) => JSON.parse(line) as Record<string, unknown>) };
 }
 
 test('one line says that the limit of connections was lowered, and to what', () => {
-  expect(doorWith({ max: 20_000, open: 30 }).records()).toEqual([]);
-  expect(doorWith({ max: 1024, open: 30 }).records()).toMatchObject([
+  expect(limiterWith({ max: 20_000, open: 30 }).records()).toEqual([]);
+  expect(limiterWith({ max: 1024, open: 30 }).records()).toMatchObject([
     { level: 'warn', openFilesMax: 1024, wanted: 10_000, connectionsMax: expect.any(Number) },
   ]);
 });
 
 test('the start fails where the limit of open files leaves no room', () => {
-  expect(() => doorWith({ max: 64, open: 30 })).toThrow(/http.connectionsMax: needs \d+ open files or more/);
+  expect(() => limiterWith({ max: 64, open: 30 })).toThrow(/http.connectionsMax: needs \d+ open files or more/);
 });
 
-test('connections give way to workers that come later', async () => {
+test('workers added later lower the number of connections', async () => {
   const status = async (workers: number) => {
-    const { door } = doorWith({ max: 4096, open: 30 }, workers);
-    server = await serveHttp(() => ({ status: 204, headers: [] }), { limiter: door });
+    const { limiter } = limiterWith({ max: 4096, open: 30 }, workers);
+    server = await serveHttp(() => ({ status: 204, headers: [] }), { limiter });
     const answered = await fetch(`http://127.0.0.1:${server.port}`).then(
       (response) => response.status,
       () => 'refused',

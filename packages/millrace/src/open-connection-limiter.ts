@@ -1,4 +1,4 @@
-/** The door of the process: one limit of connections for all ports, within the limit of open files. */
+/** The connection limiter of the process: one limit for all ports, within the limit of open files. */
 import { type AddressRanges, ConnectionLimiter, resolveHttpLimits } from '@millrace/http';
 import type { Config } from './config/fields.ts';
 import type { Logger } from './logging/logger.ts';
@@ -40,14 +40,14 @@ export function openConnectionLimiter({
       'http.connectionsMax lowered to fit the limit of open files; raise ulimit -n to serve more connections',
     );
   }
-  // Few connections are for many addresses all the same.
+  // A low limit is shared by many addresses too.
   const perAddressMax = Math.min(limits.connectionsPerAddressMax, Math.max(1, Math.floor(connectionsMax / 4)));
   return new ConnectionLimiter(
     { ...limits, connectionsMax, connectionsPerAddressMax: perAddressMax },
     {
       trustedProxies,
       onRefused: refusedConnectionLog(logger, () => performance.now()),
-      // Ports of operators go further than this, by as many descriptors as connections are kept for them.
+      // Ports of operators may exceed this by the connections that are reserved for them.
       descriptorsMax: () => filesMax - reservedDescriptors(workers()) - limits.operatorConnections,
     },
   );

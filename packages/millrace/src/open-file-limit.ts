@@ -19,13 +19,13 @@ const descriptorsPerWorkerStart = 8;
 const descriptorsPerWorker = 3;
 /** For model files, the store, the graph analysis process, reads of /proc, and descriptors that Node opens on its own. */
 const descriptorsForFiles = 32;
-/** Workers that the check at the start leaves room for. For further ones the door admits fewer connections as they are added. */
+/** Workers that the check at the start leaves room for. For further ones the connection limiter admits fewer connections as they are added. */
 const workersAtStart = 4;
 const advice = 'raise it (ulimit -n, LimitNOFILE= in systemd, --ulimit nofile= in Docker)';
 /** With fewer connections than this the start fails. */
 const connectionsMin = 8;
 
-/** What is kept free of connections for files, and for every worker to be started anew. */
+/** Descriptors that connections may not use: for files, and for the restart of every worker. */
 export function reservedDescriptors(workers: number): number {
   return descriptorsForFiles + workers * descriptorsPerWorkerStart;
 }
@@ -33,7 +33,7 @@ export function reservedDescriptors(workers: number): number {
 /** Node opens many module files at the same time while it loads a program; with fewer descriptors the load fails with EMFILE. */
 const openFilesMin = 256;
 
-/** Throws a `ConfigError` where the server could not even be loaded. */
+/** Throws a `ConfigError` if the limit is too low to load the server's modules. */
 export function mustAllowStart(files: OpenFiles | undefined): void {
   if (files === undefined || files.max >= openFilesMin) return;
   const message = `the server needs ${openFilesMin} open files or more, and the limit of open files is ${files.max}`;
@@ -67,7 +67,7 @@ function readMax(): number | undefined {
   }
 }
 
-/** A shell inherits the limit of this process. */
+/** Reads the limit from a shell, which inherits it from this process. */
 function readShellMax(): number | undefined {
   if (process.platform === 'win32') return undefined;
   try {
@@ -90,7 +90,7 @@ function countOpen(): number {
     try {
       return readdirSync(folder).length;
     } catch {
-      // Not this system's.
+      // This system has no such folder.
     }
   }
   return openAtStart;

@@ -1,4 +1,4 @@
-/** Opens what serves models, from the private folder up to labels and splits. Both the server and the embedding API stand on it. */
+/** Opens what serves models, from the private folder up to labels and splits. The server and the embedding API both use it. */
 import type { DataPlaneObserver, LibraryListener } from '@millrace/router/internal';
 import { type Assembly, type AssemblyParts, assemble } from './assemble.ts';
 import { ChildProcesses } from './children/child-processes.ts';
@@ -12,9 +12,9 @@ export interface ServingParts extends Pick<AssemblyParts, 'onShadow' | 'onUnread
   readonly config: Config;
   readonly observer: DataPlaneObserver;
   readonly listener: LibraryListener;
-  /** Told why there is no private folder for temporary files. */
+  /** Called with the reason when there is no private folder for temporary files. */
   readonly onFolderUnavailable: (reason: string) => void;
-  /** Told why workers copy tensors through their socket although shared memory was asked for. */
+  /** Called with the reason when tensors are copied through the workers' sockets although shared memory is configured. */
   readonly onSharedMemoryUnavailable: (reason: string) => void;
 }
 
@@ -32,8 +32,8 @@ export async function openServing(components: Components, parts: ServingParts): 
 }
 
 /**
- * Read from the last line up: the library stops deciding first, so that nothing is loaded for requests that the data
- * plane still finishes; workers end when it has none left; the files that they read go last.
+ * Closed from the last line up: the library first, so that nothing is loaded for requests that the data plane still
+ * finishes; then the workers, when no request is left; the files that they read are removed last.
  */
 function addAssembly(components: Components, assembly: Assembly): void {
   const { library, fleet, dataPlane } = assembly;
@@ -43,7 +43,7 @@ function addAssembly(components: Components, assembly: Assembly): void {
   components.add({ drain: () => dataPlane.drain() });
   const stopDeciding = () => library.close();
   components.add({ drain: stopDeciding, close: stopDeciding });
-  // Copies for shadows must not hold up the end.
+  // Copies for shadows must not delay the shutdown.
   const endShadows = () => dataPlane.endShadows();
   components.add({ drain: endShadows, close: endShadows });
   components.add({ close: () => assembly.close() });

@@ -9,7 +9,7 @@ afterAll(() => rmSync(folder, { recursive: true }));
 
 const bytes = new TextEncoder().encode('kept');
 
-test('without a path what is kept ends with the store, with one it is there again', async () => {
+test('without a path data is lost when the store closes, with one it is kept', async () => {
   for (const path of ['', join(folder, 'kept')]) {
     const store = await openStore({ path, synced: false });
     await store.put('a', bytes);

@@ -15,7 +15,7 @@ export async function openStore({ path, synced }: Config['store'], temporaryFold
   }
 }
 
-/** Where model files that came with a load are kept, beside the store that says so; nowhere when that is in memory. */
+/** Where model files uploaded with a load are kept: in the folder of the store; nowhere for a store in memory. */
 export function stateFolderIn(storePath: string): { readonly stateFolder?: string } {
   return storePath === '' ? {} : { stateFolder: join(storePath, 'loads') };
 }

@@ -1,4 +1,4 @@
-/** What pipelines are written with. In a worker the same module stands behind this name, also where nothing is installed. */
+/** The API for pipelines. A worker resolves this module name itself, so pipelines need no installation beside them. */
 export {
   type Datatype,
   type DecodeOptions,

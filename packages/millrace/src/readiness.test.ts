@@ -9,10 +9,10 @@ function ready(statuses: readonly Partial<ModelStatus>[], isStrict: boolean): bo
 }
 
 test.each<[string, Partial<ModelStatus>[], boolean, boolean]>([
-  ['nothing is wanted', [], true, true],
+  ['no model is wanted', [], true, true],
   ['all are ready', [{}, { version: '2' }], true, true],
-  ['one is not in memory, and comes back on demand', [{ state: 'evicted' }], true, true],
-  ['one is on its way out', [{}, { version: '2', state: 'unloading' }], true, true],
+  ['one is evicted, and loaded again on demand', [{ state: 'evicted' }], true, true],
+  ['one is being unloaded', [{}, { version: '2', state: 'unloading' }], true, true],
   ['one loads', [{}, { version: '2', state: 'loading' }], false, false],
   ['a first load failed beside one that is ready', [{}, { version: '2', state: 'failed' }], false, true],
   ['an addition failed beside what serves', [{}, { version: '2', state: 'failed', isTolerated: true }], true, true],

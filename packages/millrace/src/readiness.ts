@@ -2,14 +2,14 @@ import type { ModelStatus, WatchedHealth } from '@millrace/router';
 import type { Assembly } from './assemble.ts';
 
 /**
- * Whether a model version is no reason to call the server unready: it serves, is loaded when a request comes, is on its
- * way out, or is an addition that failed beside what serves.
+ * Whether a model version does not keep the server from being ready: it serves, is loaded on demand, is being unloaded,
+ * or failed beside versions that keep serving.
  */
 export function isReadyFor({ state, isTolerated }: ModelStatus): boolean {
   return state === 'ready' || state === 'evicted' || state === 'unloading' || isTolerated === true;
 }
 
-/** Live from the start; ready once the models are, until the server is told to stop. */
+/** The server is live from the start, and ready from when its models are until it is told to stop. */
 export class Readiness implements WatchedHealth {
   readonly isLive = true;
   readonly #models: Assembly['models'];
@@ -30,7 +30,7 @@ export class Readiness implements WatchedHealth {
     if (this.#isEnding) return false;
     const statuses = this.#models.statuses();
     if (this.#isStrict) return statuses.every(isReadyFor);
-    // Nothing is wanted, so nothing is missing.
+    // Without models to serve the server is ready.
     if (statuses.length === 0) return true;
     const states = statuses.map(({ state }) => state);
     return (states.includes('ready') || states.includes('evicted')) && !states.includes('loading');

@@ -1,4 +1,4 @@
-/** Who shares a run, with a real engine: verdicts are given, graphs and requests are real. */
+/** Which requests share a run, with a real engine: verdicts are given, graphs and requests are real. */
 
 import type { RowVerdict } from '@millrace/onnx';
 import { copyOf, encodeBytesElements, InferenceError, neverCancelled, type Tensor } from '@millrace/protocol';
@@ -11,7 +11,7 @@ import { type Assembly, assemble } from './assemble.ts';
 import { resolveConfig } from './config/resolve-config.ts';
 
 const softmax = { kind: 'dependent', node: 'Softmax', reason: 'it sums over axis 0' } as const;
-const unknown = { kind: 'unknown', node: 'Softmax', reason: 'not looked at' } as const;
+const unknown = { kind: 'unknown', node: 'Softmax', reason: 'not analysed' } as const;
 const independent = { kind: 'independent' } as const;
 
 const rowsOf = (name: string, columns: number | string = 2) =>

@@ -1,11 +1,11 @@
-/** The seam between the command line and the composition root: what `serve` needs of a server that has begun to listen. */
+/** The seam between the command line and the composition root: what `serve` needs from a server that listens. */
 
 import type { TensorSpec } from '@millrace/protocol';
 import type { ModelStatus } from '@millrace/router';
 import type { Config } from './config/fields.ts';
 import type { Logger } from './logging/logger.ts';
 
-/** One version of a model, as far as it is known by now. */
+/** The state of one version of a model. */
 export interface ServedModelStatus extends ModelStatus {
   /** Undefined until it has been loaded. */
   readonly loadMs: number | undefined;
@@ -13,7 +13,7 @@ export interface ServedModelStatus extends ModelStatus {
   readonly outputs: readonly TensorSpec[];
 }
 
-/** Something of the server that the network can reach although nobody has to say who he is. */
+/** A part of the server that the network can reach without authentication. */
 export interface ExposureNotice {
   readonly message: string;
   readonly host: string;
@@ -22,30 +22,30 @@ export interface ExposureNotice {
 }
 
 export interface RunningServer {
-  /** As a person would paste it: see `serverUrl`. */
+  /** In the form of `serverUrl`. */
   readonly httpUrl: string;
-  /** The same API where gRPC clients look for it. */
+  /** The same API on the port of gRPC. */
   readonly grpcUrl: string;
   /** With its path. */
   readonly metricsUrl: string;
-  /** Where management has a port or socket of its own; undefined: at the other two, or nowhere. */
+  /** Where management has a port or socket of its own; undefined: on the other two, or nowhere. */
   readonly managementUrl: string | undefined;
-  /** Who can reach it that an operator may not expect. */
+  /** Warnings about parts that the network can reach. */
   readonly notices: readonly ExposureNotice[];
   /** Every model version found, loading ones included. */
   models(): readonly ServedModelStatus[];
-  /** Calls back after any model changed its state. Returns the way to stop. */
+  /** Calls the listener after any model changed its state. Returns a function that removes it. */
   onModelChange(listener: () => void): () => void;
-  /** From now on the server says it is not ready, and goes on serving. */
+  /** From now on the server reports that it is not ready, and keeps serving. */
   stopBeingReady(): void;
-  /** Takes nothing new and resolves when everything in progress has been answered. */
+  /** Accepts nothing new and resolves when everything in progress has been answered. */
   drain(): Promise<void>;
   /** Closes everything at once, workers included. May be called at any time, and more than once. */
   close(): Promise<void>;
 }
 
 /**
- * Resolves as soon as it listens; models load meanwhile. When it rejects it has closed what it had opened. It logs
- * what goes wrong later on; that models become ready is told by `serve`.
+ * Resolves as soon as the server listens; models are loaded in the background. When it rejects, everything it opened is
+ * closed. Later failures are logged here; `serve` reports models that become ready.
  */
 export type StartServer = (config: Config, logger: Logger) => Promise<RunningServer>;

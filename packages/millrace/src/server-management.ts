@@ -1,4 +1,4 @@
-/** Management of the server as it runs: each question goes to the part that knows, and what several know is put together. */
+/** Management of the running server: delegates each operation to the part that owns the data, and combines their answers. */
 import type { InstanceSnapshot } from '@millrace/core';
 import type {
   ContextStatus,
@@ -48,7 +48,7 @@ export class ServerManagement implements Management {
     return contexts.map((one) => ({ ...one, labels: this.#traffic.labelsOf(one.name, one.version) }));
   }
 
-  /** Of every worker that serves something; those that still load are not asked for anything. */
+  /** The instances of every worker that serves a model; workers that still load are left out. */
   instances(): readonly InstanceStatus[] {
     const { dataPlane, fleet } = this.#assembly;
     const snapshots = new Map(dataPlane.inspection.instances().map((one) => [instanceKey(one.worker, one.model), one]));

@@ -1,4 +1,4 @@
-/** The address a person can paste: one that listens everywhere is reached through loopback, a Unix socket by its path. */
+/** The URL of a listener: loopback for one that listens on all addresses, `unix:PATH` for a Unix socket. */
 export function serverUrl(host: string, port: number, scheme: 'http' | 'https' = 'http'): string {
   if (host.startsWith('/')) return `unix:${host}`;
   if (host === '0.0.0.0') return `${scheme}://127.0.0.1:${port}`;

@@ -2,12 +2,12 @@
 
 import type { ThreadShare } from '@millrace/router/internal';
 
-/** Enough cores that a spinning engine leaves one to the router. */
+/** With as many cores a spinning engine leaves one for the router. */
 const coresToSpinMin = 4;
 
 /**
- * Every instance gets an equal share, at least one thread. Spinning saves the only model on a roomy machine some
- * microseconds a run, and takes cores from everybody else's runs anywhere else.
+ * Every instance gets an equal share, at least one thread. Spinning saves some microseconds a run for the only
+ * model on a machine with free cores; elsewhere it takes cores from other runs.
  */
 export function shareThreads(
   models: readonly { readonly versions: readonly unknown[]; readonly instanceCount: number }[],

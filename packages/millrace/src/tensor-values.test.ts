@@ -77,7 +77,7 @@ test('BYTES come from text, from bytes, and encoded, and go back as text', () =>
   expect(outputValueFrom({ name: 't', datatype: 'BYTES', shape: [3], data }).data).toEqual(['grüße', '', 'x']);
 });
 
-test('a typed array is used as it lies, a part of a larger one too', () => {
+test('a typed array is used without a copy, also a view of part of a buffer', () => {
   const whole = Float32Array.of(1, 2, 3, 4);
   const { data } = tensorFrom('x', { shape: [2], data: whole.subarray(1, 3) }, 'FP32');
   expect(data.buffer).toBe(whole.buffer);

@@ -1,4 +1,4 @@
-/** Between the values a program has and the tensors the data plane moves. */
+/** Converts between the values of a program and the tensors of the data plane. */
 import {
   bf16From,
   type Datatype,
@@ -25,21 +25,21 @@ export type TypedArray =
   | Uint32Array
   | BigUint64Array;
 
-/** `Float16Array`, where the language has it. */
+/** `Float16Array`, where the JavaScript engine has it. */
 export interface HalfFloats extends ArrayBufferView {
   readonly [Symbol.toStringTag]: 'Float16Array';
   readonly length: number;
 }
 
 /**
- * An input as a program gives it. A typed array of the datatype is used as it lies; a list is converted to the datatype.
+ * An input as a program gives it. A typed array of the datatype is used without a copy; a list is converted to the datatype.
  * FP16 and BF16 take numbers in a list, a `Float32Array` or a `Float64Array`, rounded to nearest, or their bits in a
  * `Uint16Array`; FP16 also takes a `Float16Array`.
  */
 export interface InputValue {
   readonly shape: readonly number[];
   readonly data: TypedArray | HalfFloats | readonly (number | bigint | boolean | string | Uint8Array)[];
-  /** The model's own datatype unless said otherwise. */
+  /** The model's own datatype by default. */
   readonly datatype?: Datatype;
 }
 
@@ -56,7 +56,7 @@ export function tensorFrom(name: string, value: InputValue, datatype: Datatype):
   return { name, datatype, shape, data: bytesFrom(name, data, datatype) };
 }
 
-/** A copy that the program may keep, whatever happens to the memory of the answer. */
+/** A copy that stays valid after the memory of the answer is reused. */
 export function outputValueFrom(tensor: Tensor): OutputValue {
   const { name, datatype, shape } = tensor;
   if (datatype === 'FP16' || datatype === 'BF16') {
@@ -87,7 +87,7 @@ function textFrom(element: Uint8Array, index: number, name: string): string {
   }
 }
 
-/** Half of a character: UTF-8 has no bytes for it, and the encoder would put another one there. */
+/** Half of a character: UTF-8 cannot encode it, and the encoder would write a replacement character. */
 const loneSurrogate = /\p{Surrogate}/u;
 
 function bytesFrom(name: string, data: InputValue['data'], datatype: Datatype): Uint8Array {
@@ -123,7 +123,7 @@ const isFloat: ReadonlySet<Datatype> = new Set(['FP16', 'BF16', 'FP32', 'FP64'])
 
 type Element = number | bigint | boolean | string | Uint8Array;
 
-/** 16-bit floats from numbers; undefined when that is not what this is about. */
+/** 16-bit floats from numbers; undefined for other datatypes and arrays. */
 function halvesFrom(data: TypedArray | HalfFloats, datatype: Datatype): Uint8Array | undefined {
   if (datatype !== 'FP16' && datatype !== 'BF16') return undefined;
   if (!(data instanceof Float32Array || data instanceof Float64Array)) return undefined;
@@ -131,7 +131,7 @@ function halvesFrom(data: TypedArray | HalfFloats, datatype: Datatype): Uint8Arr
   return new Uint8Array(Uint16Array.from(data, bitsFrom).buffer);
 }
 
-/** A typed array is taken as it lies, so it must be of the datatype's kind. Bytes are right for all of them. */
+/** A typed array is used without conversion, so it must have the datatype's element type. A `Uint8Array` fits every datatype. */
 function bytesUnder(name: string, data: TypedArray | HalfFloats, datatype: Datatype): Uint8Array {
   const kind = data[Symbol.toStringTag];
   const wanted = elementsOf({ datatype, data: new Uint8Array() })[Symbol.toStringTag];

@@ -1,4 +1,4 @@
-/** The screen a command writes to, and whether it may use colours there. */
+/** The stream that a command writes to, and whether it may use colours there. */
 
 export interface Terminal {
   write(text: string): void;
@@ -11,7 +11,7 @@ export interface OutputStream {
   readonly isTTY?: boolean | undefined;
 }
 
-/** Colours only on a terminal, and not where NO_COLOR (https://no-color.org) or a dumb terminal says otherwise. */
+/** Colours are used only on a terminal, and not with NO_COLOR (https://no-color.org) or TERM=dumb. */
 export function terminalOf(stream: OutputStream, environment: Readonly<Record<string, string | undefined>>): Terminal {
   const isTerminal = stream.isTTY === true;
   const isColourRefused = (environment.NO_COLOR ?? '') !== '' || environment.TERM === 'dumb';

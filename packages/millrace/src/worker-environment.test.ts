@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { workerEnvironment } from './worker-environment.ts';
 
-test('workers see what the libraries of GPUs are set up with, and nothing else', () => {
+test('workers get the variables of GPU libraries, and nothing else', () => {
   const gpu = {
     LD_LIBRARY_PATH: '/opt/cuda/lib64',
     CUDA_VISIBLE_DEVICES: '1',

@@ -1,4 +1,4 @@
-/** The bystanders' process: what attackers do to their own event loop must not be measured as the server's. */
+/** The bystanders' process: separate, so that delays of the attackers' event loop are not measured as the server's. */
 import { Bystander } from './bystander.ts';
 import type { BystanderPorts } from './outcome.ts';
 
@@ -7,12 +7,12 @@ export type BystanderCommand =
   | { readonly do: 'stop' }
   | { readonly do: 'probe'; readonly address: string };
 
-const place = JSON.parse(process.argv[2] ?? '') as BystanderPorts;
+const ports = JSON.parse(process.argv[2] ?? '') as BystanderPorts;
 const bystanders = new Map<string, Bystander>();
 let running: readonly string[] = [];
 
 function at(address: string): Bystander {
-  const known = bystanders.get(address) ?? new Bystander(place, address);
+  const known = bystanders.get(address) ?? new Bystander(ports, address);
   bystanders.set(address, known);
   return known;
 }

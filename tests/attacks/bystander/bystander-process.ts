@@ -8,8 +8,8 @@ import type { BystanderPorts } from './outcome.ts';
 export class BystanderProcess {
   readonly #child: ChildProcess;
 
-  constructor(place: BystanderPorts) {
-    this.#child = fork(fileURLToPath(new URL('./bystander-main.js', import.meta.url)), [JSON.stringify(place)], {
+  constructor(ports: BystanderPorts) {
+    this.#child = fork(fileURLToPath(new URL('./bystander-main.js', import.meta.url)), [JSON.stringify(ports)], {
       execArgv: [],
     });
   }

@@ -1,6 +1,6 @@
 /**
  * Honest callers at one address while others attack: small and 600 KB requests over REST and gRPC, health and metrics probes. Calls
- * begin at fixed times, whether those before were answered or not: a server that stands still is felt by every one of them.
+ * begin at fixed times, whether or not earlier ones were answered, so that a server that hangs delays all of them.
  */
 import { GrpcCalls } from './grpc-calls.ts';
 import { tensorOf } from './numbers.ts';
@@ -8,7 +8,7 @@ import type { BystanderOutcome, BystanderPorts } from './outcome.ts';
 import { RestCalls } from './rest-calls.ts';
 
 const largeNumbers = 150_000;
-/** Calls that may be on their way at once: a bystander must not itself become a flood. */
+/** Calls that may be in progress at once: a bystander must not itself become a flood. */
 const outstandingMax = 300;
 const problemsMax = 6;
 
@@ -17,7 +17,7 @@ export interface BystanderReport {
   readonly refused: number;
   readonly failed: number;
   readonly wrong: number;
-  /** Calls not made because too many were on their way. */
+  /** Calls not made because too many were in progress. */
   readonly skipped: number;
   /** Of the small requests, in milliseconds. */
   readonly latenciesMs: readonly number[];
@@ -38,10 +38,10 @@ export class Bystander {
   #number = 0;
   #timers: NodeJS.Timeout[] = [];
 
-  constructor(place: BystanderPorts, address: string) {
+  constructor(ports: BystanderPorts, address: string) {
     this.#address = address;
-    this.#rest = new RestCalls(place, address);
-    this.#grpc = new GrpcCalls(place, address);
+    this.#rest = new RestCalls(ports, address);
+    this.#grpc = new GrpcCalls(ports, address);
   }
 
   start(): void {
@@ -69,7 +69,7 @@ export class Bystander {
     this.#timers.push(
       setInterval(
         () => {
-          // What a busy machine made late is caught up with, a little at a time.
+          // Calls that a busy machine delayed are caught up with gradually.
           for (let at = 0; at < 5 && performance.now() >= nextAt; at++) begin();
           if (performance.now() - nextAt > 5 * periodMs) nextAt = performance.now();
         },

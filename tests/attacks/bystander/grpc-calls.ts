@@ -17,14 +17,14 @@ interface Reply {
 }
 
 export class GrpcCalls {
-  readonly #place: BystanderPorts;
+  readonly #ports: BystanderPorts;
   readonly #address: string;
   #session: ClientHttp2Session | undefined;
   /** Why the server ended the session last. */
   #goodbye = '';
 
-  constructor(place: BystanderPorts, address: string) {
-    this.#place = place;
+  constructor(ports: BystanderPorts, address: string) {
+    this.#ports = ports;
     this.#address = address;
   }
 
@@ -102,14 +102,14 @@ export class GrpcCalls {
 
   #open(): ClientHttp2Session {
     if (this.#session !== undefined && !this.#session.closed && !this.#session.destroyed) return this.#session;
-    const place = { host: '127.0.0.1', port: this.#place.grpc, localAddress: this.#address };
-    const session = connect(`${this.#place.isTls ? 'https' : 'http'}://127.0.0.1:${this.#place.grpc}`, {
-      // In MB. Over its default Node resets streams by itself, as if the server had asked it to be calm.
+    const endpoint = { host: '127.0.0.1', port: this.#ports.grpc, localAddress: this.#address };
+    const session = connect(`${this.#ports.isTls ? 'https' : 'http'}://127.0.0.1:${this.#ports.grpc}`, {
+      // In MB. Above its default Node resets streams itself, with ENHANCE_YOUR_CALM.
       maxSessionMemory: 1000,
       settings: { initialWindowSize: 4 * 1024 * 1024 },
       createConnection: () => {
-        const socket = connectSocket(place);
-        return this.#place.isTls ? connectTls({ socket, rejectUnauthorized: false, ALPNProtocols: ['h2'] }) : socket;
+        const socket = connectSocket(endpoint);
+        return this.#ports.isTls ? connectTls({ socket, rejectUnauthorized: false, ALPNProtocols: ['h2'] }) : socket;
       },
     });
     session.once('connect', () => session.setLocalWindowSize(16 * 1024 * 1024));

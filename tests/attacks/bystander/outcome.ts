@@ -1,4 +1,4 @@
-/** What became of one call of a bystander. */
+/** The outcome of one call of a bystander. */
 export type BystanderOutcome =
   | { readonly kind: 'answered' }
   | { readonly kind: 'refused' | 'failed' | 'wrong'; readonly problem: string };

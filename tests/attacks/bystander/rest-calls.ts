@@ -14,14 +14,14 @@ interface Reply {
 }
 
 export class RestCalls {
-  readonly #place: BystanderPorts;
+  readonly #ports: BystanderPorts;
   readonly #address: string;
   readonly #agent: Agent;
 
-  constructor(place: BystanderPorts, address: string) {
-    this.#place = place;
+  constructor(ports: BystanderPorts, address: string) {
+    this.#ports = ports;
     this.#address = address;
-    this.#agent = place.isTls ? new TlsAgent({ keepAlive: true }) : new Agent({ keepAlive: true });
+    this.#agent = ports.isTls ? new TlsAgent({ keepAlive: true }) : new Agent({ keepAlive: true });
   }
 
   /** One number as JSON. */
@@ -63,7 +63,7 @@ export class RestCalls {
 
   metrics(): Promise<BystanderOutcome> {
     return this.#outcome(
-      () => this.#call({ path: '/metrics', agent: false, port: this.#place.metrics }, undefined, true),
+      () => this.#call({ path: '/metrics', agent: false, port: this.#ports.metrics }, undefined, true),
       ({ body }) => (body.includes('process_cpu_seconds_total') ? undefined : 'the metrics lack the processor time'),
     );
   }
@@ -88,11 +88,11 @@ export class RestCalls {
   #call(options: RequestOptions, body?: Buffer, isPlain = false): Promise<Reply> {
     return new Promise((resolve, reject) => {
       const all: RequestOptions = {
-        ...{ host: '127.0.0.1', port: this.#place.http, localAddress: this.#address, agent: this.#agent },
+        ...{ host: '127.0.0.1', port: this.#ports.http, localAddress: this.#address, agent: this.#agent },
         ...{ timeout: callMsMax, rejectUnauthorized: false },
         ...options,
       };
-      const make = this.#place.isTls && !isPlain ? requestTls : request;
+      const make = this.#ports.isTls && !isPlain ? requestTls : request;
       const call = make(all, (answer) => {
         const pieces: Buffer[] = [];
         answer.on('data', (piece: Buffer) => pieces.push(piece));

@@ -11,7 +11,7 @@ export const halfOpenHandshakes: Attack = {
   secondsMin: 6,
   run: (target, pressure) =>
     target.again(2500 * pressure, async (loop) => {
-      const socket = await target.dial(target.place.ports.http, false);
+      const socket = await target.dial(target.location.ports.http, false);
       if (socket === undefined) return target.sleep(500);
       socket.resume();
       if (loop % 3 !== 0) socket.write(beginning);

@@ -8,7 +8,7 @@ export const idleConnections: Attack = {
   row: 'Ten thousand connections from one address say nothing, and nobody else can connect.',
   expected: 'refused',
   isSharedInShort: true,
-  placedMin: 10_000,
+  establishedMin: 10_000,
   secondsMin: 6,
   run: async (target, pressure) => {
     let open = 0;
@@ -22,7 +22,7 @@ export const idleConnections: Attack = {
           const socket = await target.dial();
           if (socket === undefined) return;
           open++;
-          target.nowPlaced();
+          target.nowEstablished();
           socket.resume();
           socket.once('close', () => open--);
         }),

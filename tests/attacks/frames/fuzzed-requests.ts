@@ -50,7 +50,7 @@ export const fuzzedRequests: Attack = {
   expected: 'refused',
   run: async (target, pressure) => {
     const originals = seeds(target);
-    const random = new FuzzRandom(target.place.seed);
+    const random = new FuzzRandom(target.location.seed);
     await target.again(16 * pressure, async () => {
       const socket = await target.dial();
       if (socket === undefined) return target.sleep(50);

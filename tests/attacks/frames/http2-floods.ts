@@ -15,7 +15,7 @@ export const http2Floods: Attack = {
     let next = 0;
     return target.again(4 * pressure, async () => {
       const flood = floods[next++ % floods.length];
-      const connection = await Http2Attacker.open(target, target.place.ports.http);
+      const connection = await Http2Attacker.open(target, target.location.ports.http);
       if (flood === undefined || connection === undefined) return target.sleep(50);
       let bytes = hello.length;
       for (let round = 0; !target.isOver && bytes < bytesMax; round++) {

@@ -14,7 +14,7 @@ export const windowTricks: Attack = {
   secondsMin: 6,
   run: (target, pressure) =>
     target.again(6 * pressure, async (loop) => {
-      const connection = await Http2Attacker.open(target, target.place.ports.http, { windowBytes: 0 });
+      const connection = await Http2Attacker.open(target, target.location.ports.http, { windowBytes: 0 });
       if (connection === undefined) return target.sleep(100);
       const streams = Array.from({ length: 8 }, () =>
         connection.open(restFields(target, 'POST', inferPath(growModel))),

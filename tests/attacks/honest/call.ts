@@ -23,12 +23,12 @@ export interface PacedAnswer {
 
 const tickMs = 200;
 
-export function pacedCall(place: BystanderPorts, address: string, call: PacedCall): Promise<PacedAnswer> {
+export function pacedCall(ports: BystanderPorts, address: string, call: PacedCall): Promise<PacedAnswer> {
   return new Promise((resolve, reject) => {
     const { path, body } = call;
     const headers = { ...call.headers, connection: call.isLast === true ? 'close' : 'keep-alive' };
     const outgoing = request(
-      { host: '127.0.0.1', port: place.http, localAddress: address, method: 'POST', path, agent: false, headers },
+      { host: '127.0.0.1', port: ports.http, localAddress: address, method: 'POST', path, agent: false, headers },
       (answer) => {
         const pieces: Buffer[] = [];
         let taken = 0;

@@ -1,8 +1,8 @@
-/** A large but honest use of the server, that no limit may forbid. */
+/** A large but legitimate use of the server, which no limit may refuse. */
 import type { BystanderPorts } from '../bystander/outcome.ts';
 
 export interface HonestUse {
   readonly name: string;
   /** Resolves with what went wrong; empty when nothing did. `isLong` takes all the time it needs. */
-  run(place: BystanderPorts, address: string, isLong: boolean): Promise<string>;
+  run(ports: BystanderPorts, address: string, isLong: boolean): Promise<string>;
 }

@@ -19,14 +19,14 @@ const beside = values.long
 const pressure = 0.5;
 const attackStartMs = 1000;
 
-const stage = await AttackHarness.open({
+const harness = await AttackHarness.open({
   ...{ isShort: false, serve: [], isTls: false, descriptorsMax: undefined },
   attacks: attacks.filter(({ name }) => beside.includes(name)),
 });
 // However this ends, no server is left behind.
-process.once('exit', () => stage.server.child.kill());
+process.once('exit', () => harness.server.child.kill());
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130));
-const place = { ...stage.ports, isTls: false };
+const bystanderPorts = { ...harness.ports, isTls: false };
 let passed = 0;
 let failed = 0;
 
@@ -34,7 +34,7 @@ async function runAll(when: string): Promise<void> {
   const chosen = honestUses.filter(({ name }) => name.includes(values.only));
   for (const use of chosen) {
     const from = performance.now();
-    const problem = await use.run(place, honestAddress, values.long).catch((error: unknown) => String(error));
+    const problem = await use.run(bystanderPorts, honestAddress, values.long).catch((error: unknown) => String(error));
     if (problem === '') passed++;
     else failed++;
     const took = `${((performance.now() - from) / 1000).toFixed(1)} s`;
@@ -46,7 +46,7 @@ await runAll('alone');
 for (const name of beside) {
   const attack = attacks.find((one) => one.name === name);
   if (attack === undefined) throw new Error(`no such attack: ${name}`);
-  const { ports, routerPid, isTls } = stage;
+  const { ports, routerPid, isTls } = harness;
   const attacker = new AttackerProcess(attack, pressure, {
     ports,
     routerPid,
@@ -58,6 +58,6 @@ for (const name of beside) {
   await runAll(`beside ${name}`);
   await attacker.stop();
 }
-await stage.close();
+await harness.close();
 console.log(`${passed} passed, ${failed} failed`);
 process.exit(failed === 0 ? 0 : 1);

@@ -7,7 +7,7 @@ export const announcedMessages: Attack = {
   row: 'Six gRPC connections with 220 streams each announce a message of 1 MiB and send no more of it.',
   expected: 'refused',
   isSharedInShort: true,
-  placedMin: 6,
+  establishedMin: 6,
   secondsMin: 6,
   run: (target, pressure) =>
     target.again(6 * pressure, async () => {
@@ -15,7 +15,7 @@ export const announcedMessages: Attack = {
       if (connection === undefined) return target.sleep(100);
       const streams = Array.from({ length: 220 }, () => connection.open(grpcFields(target, inferMethod)));
       for (const id of streams) await connection.body(id, announcement(1 << 20), false);
-      target.nowPlaced();
+      target.nowEstablished();
       while (!target.isOver && !connection.isClosed && streams.some((id) => !connection.isOver(id))) {
         await target.sleep(50);
       }

@@ -11,7 +11,7 @@ export const chunkExtensions: Attack = {
   name: 'chunk-extensions',
   row: 'Twelve bodies of 40 MB stay unfinished, and only chunk extensions arrive: bytes that are no progress of the body.',
   expected: 'refused',
-  placedMin: 12,
+  establishedMin: 12,
   secondsMin: 8,
   run: (target, pressure) =>
     target.again(12 * pressure, async () => {
@@ -27,7 +27,7 @@ export const chunkExtensions: Attack = {
       for (let bytes = 0; bytes < partBytes && !target.isOver && !isOver; bytes += 1 << 20) {
         if (!(await sent(socket, chunk))) break;
       }
-      target.nowPlaced();
+      target.nowEstablished();
       while (!target.isOver && !isOver && !socket.destroyed) {
         await sent(socket, `1;${'e'.repeat(60)}\r\nx\r\n`);
         await target.sleep(200);

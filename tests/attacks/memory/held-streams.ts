@@ -17,7 +17,7 @@ export const heldStreams: Attack = {
   secondsMin: 6,
   run: (target, pressure) =>
     target.again(12 * pressure, async (loop) => {
-      const connection = await Http2Attacker.open(target, target.place.ports.grpc, { windowBytes: 1 });
+      const connection = await Http2Attacker.open(target, target.location.ports.grpc, { windowBytes: 1 });
       if (connection === undefined) return target.sleep(100);
       const method = methods[loop % methods.length] as string;
       for (let stream = 0; stream < 250 && !connection.isClosed; stream++) {

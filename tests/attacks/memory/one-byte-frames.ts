@@ -17,7 +17,7 @@ export const oneByteFrames: Attack = {
   run: (target, pressure) =>
     target.again(2 * pressure, async (loop) => {
       const isGrpc = loop % 2 === 1;
-      const { http, grpc } = target.place.ports;
+      const { http, grpc } = target.location.ports;
       const connection = await Http2Attacker.open(target, isGrpc ? grpc : http);
       if (connection === undefined) return target.sleep(100);
       const fields = isGrpc ? grpcFields(target, inferMethod) : restFields(target, 'POST', inferPath(doubleModel));

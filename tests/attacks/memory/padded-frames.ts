@@ -16,7 +16,7 @@ export const paddedFrames: Attack = {
   memoryPerBodyByteMax: 4,
   run: (target, pressure) =>
     target.again(4 * pressure, async () => {
-      const connection = await Http2Attacker.open(target, target.place.ports.http);
+      const connection = await Http2Attacker.open(target, target.location.ports.http);
       if (connection === undefined) return target.sleep(100);
       const streams = Array.from({ length: 100 }, () =>
         connection.open(restFields(target, 'POST', inferPath(doubleModel))),

@@ -11,17 +11,17 @@ export const silentBodies: Attack = {
   row: 'Nine HTTP/2 requests without a content-length fill the memory for bodies and then fall silent; every other REST request is refused.',
   expected: 'refused',
   isSharedInShort: true,
-  placedMin: 9,
+  establishedMin: 9,
   secondsMin: 8,
   run: (target, pressure) =>
     target.again(9 * pressure, async () => {
-      const connection = await Http2Attacker.open(target, target.place.ports.http);
+      const connection = await Http2Attacker.open(target, target.location.ports.http);
       if (connection === undefined) return target.sleep(100);
       const id = connection.open(restFields(target, 'POST', inferPath(doubleModel)));
       for (let bytes = 0; bytes < partBytes && !target.isOver; bytes += part.length) {
         if (!(await connection.body(id, part, false))) break;
       }
-      target.nowPlaced();
+      target.nowEstablished();
       while (!target.isOver && !connection.isClosed && !connection.isOver(id)) await target.sleep(50);
       target.hangUp(connection.socket);
     }),

@@ -6,7 +6,7 @@ export const trickledMessages: Attack = {
   name: 'trickled-messages',
   row: 'Six gRPC connections with 220 streams each announce a message of 1 MiB and send it a byte at a time, so that no stream is ever silent.',
   expected: 'refused',
-  placedMin: 6,
+  establishedMin: 6,
   secondsMin: 6,
   run: (target, pressure) =>
     target.again(6 * pressure, async () => {
@@ -14,7 +14,7 @@ export const trickledMessages: Attack = {
       if (connection === undefined) return target.sleep(100);
       const streams = Array.from({ length: 220 }, () => connection.open(grpcFields(target, inferMethod)));
       for (const id of streams) await connection.body(id, announcement(1 << 20), false);
-      target.nowPlaced();
+      target.nowEstablished();
       while (!target.isOver && !connection.isClosed) {
         const open = streams.filter((id) => !connection.isOver(id));
         if (open.length === 0) break;

@@ -13,10 +13,10 @@ export const uniqueTexts: Attack = {
   run: (target, pressure) => {
     let count = 0;
     return target.again(2 * pressure, async () => {
-      const connection = await Http2Attacker.open(target, target.place.ports.grpc, { isOpenWide: true });
+      const connection = await Http2Attacker.open(target, target.location.ports.grpc, { isOpenWide: true });
       if (connection === undefined) return target.sleep(100);
       for (let call = 0; call < 100 && !target.isOver && !connection.isClosed; call++) {
-        const unique = `${target.place.seed}-${process.pid}-${count++}`;
+        const unique = `${target.location.seed}-${process.pid}-${count++}`;
         const message = inferMessage({
           model: call % 3 === 1 ? `model-${unique}` : doubleModel,
           ...(call % 3 === 2 ? { version: unique.slice(0, 60) } : {}),

@@ -16,7 +16,7 @@ async function overHttp1(target: Target): Promise<void> {
 }
 
 async function overHttp2(target: Target, isGrpc: boolean): Promise<void> {
-  const { http, grpc } = target.place.ports;
+  const { http, grpc } = target.location.ports;
   const connection = await Http2Attacker.open(target, isGrpc ? grpc : http, { windowBytes: 1 });
   if (connection === undefined) return target.sleep(100);
   for (let call = 0; call < 8; call++) {

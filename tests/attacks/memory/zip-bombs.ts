@@ -10,7 +10,7 @@ import type { Target } from '../target.ts';
 const unpackedBytes = 250 * 1024 * 1024;
 
 async function overGrpc(target: Target, bomb: Buffer): Promise<void> {
-  const connection = await Http2Attacker.open(target, target.place.ports.grpc);
+  const connection = await Http2Attacker.open(target, target.location.ports.grpc);
   if (connection === undefined) return target.sleep(100);
   const id = connection.open(grpcFields(target, inferMethod, [['grpc-encoding', 'gzip']]));
   const finished = connection.finished(id);

@@ -10,7 +10,7 @@ export const crashLeftovers: Attack = {
   name: 'crash-leftovers',
   row: 'A server that is killed leaves temporary folders and sockets behind, more with every crash.',
   expected: 'harmless',
-  placedMin: 0,
+  establishedMin: 0,
   isAlone: true,
   isFinite: true,
   run: async (target) => {

@@ -14,7 +14,7 @@ function pageRequests(target: Target): readonly (readonly [what: string, bytes: 
   const index = '/v2/repository/index';
   const contexts = (fields: Record<string, string>): Buffer =>
     Buffer.from(requestHead(target, 'GET', '/v1/management/contexts', fields));
-  const rebound = `page.example:${target.place.ports.http}`;
+  const rebound = `page.example:${target.location.ports.http}`;
   // All of them succeed for a caller of this host.
   return [
     ['an index with a foreign Host', rawJsonRequest(target, index, '{}', { host: 'page.example' })],

@@ -5,9 +5,9 @@ export const killedWorkers: Attack = {
   name: 'killed-workers',
   row: 'Worker processes are killed under load; no request of anybody may fail for it.',
   expected: 'harmless',
-  placedMin: 0,
+  establishedMin: 0,
   run: async (target, pressure) => {
-    const random = new FuzzRandom(target.place.seed);
+    const random = new FuzzRandom(target.location.seed);
     await target.sleep(500);
     while (!target.isOver) {
       const pids = target.workerPids();

@@ -24,7 +24,7 @@ export const sequencesHeld: Attack = {
   isAlone: true,
   secondsMin: 12,
   run: async (target, pressure) => {
-    const victim = new Target({ ...target.place, address: victimAddress });
+    const victim = new Target({ ...target.location, address: victimAddress });
     const shared = 4242;
     await oneAnswer(victim, step(victim, shared, 1000, { sequence_start: true }));
     const stolen = await oneAnswer(target, step(target, shared, 1, {}));

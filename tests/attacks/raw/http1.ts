@@ -1,4 +1,4 @@
-/** HTTP/1.1 from an attacker's hand: bytes out as told, and only as much of the answers read as their names need. */
+/** HTTP/1.1 for attackers: sends any bytes, and reads of an answer only what its name needs. */
 import type { Socket } from 'node:net';
 import type { Target } from '../target.ts';
 
@@ -15,7 +15,7 @@ export function requestHead(
   method: string,
   path: string,
   fields: Readonly<Record<string, string | number>> = {},
-  port: number = target.place.ports.http,
+  port: number = target.location.ports.http,
 ): string {
   const all = { host: `${target.host}:${port}`, ...fields };
   const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}`);
@@ -25,7 +25,7 @@ export function requestHead(
 const textBytesMax = 4096;
 const headBytesMax = 65_536;
 
-/** Reads the answers on a connection and tallies their names; whoever wants more waits for `next`. */
+/** Reads the answers on a connection and counts them by name; `next` returns a whole answer. */
 export class Http1Answers {
   readonly #target: Target;
   #held = Buffer.alloc(0);
@@ -113,7 +113,7 @@ function refusalName(status: number, head: string): string {
 export async function oneAnswer(
   target: Target,
   bytes: string | Uint8Array,
-  port: number = target.place.ports.http,
+  port: number = target.location.ports.http,
 ): Promise<Http1Answer | undefined> {
   const socket = await target.dial(port);
   if (socket === undefined) return undefined;

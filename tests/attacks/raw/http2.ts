@@ -1,4 +1,4 @@
-/** HTTP/2 from an attacker's hand: frames out as told, answers read for their names, windows opened only when asked. */
+/** HTTP/2 for attackers: sends any frames, reads answers for their names, and opens windows only on request. */
 import type { Socket } from 'node:net';
 import {
   data,
@@ -60,7 +60,7 @@ export class Http2Attacker {
 
   static async open(
     target: Target,
-    port: number = target.place.ports.grpc,
+    port: number = target.location.ports.grpc,
     options: Http2Options = {},
   ): Promise<Http2Attacker | undefined> {
     const socket = await target.dial(port);
@@ -214,9 +214,9 @@ function nameOf(status: number, fieldOf: (name: string) => string | undefined): 
 export function grpcFields(target: Target, method: string, more: Fields = []): Fields {
   return [
     [':method', 'POST'],
-    [':scheme', target.place.isTls ? 'https' : 'http'],
+    [':scheme', target.location.isTls ? 'https' : 'http'],
     [':path', method],
-    [':authority', `${target.host}:${target.place.ports.grpc}`],
+    [':authority', `${target.host}:${target.location.ports.grpc}`],
     ['content-type', 'application/grpc'],
     ['te', 'trailers'],
     ...more,
@@ -226,9 +226,9 @@ export function grpcFields(target: Target, method: string, more: Fields = []): F
 export function restFields(target: Target, method: string, path: string, more: Fields = []): Fields {
   return [
     [':method', method],
-    [':scheme', target.place.isTls ? 'https' : 'http'],
+    [':scheme', target.location.isTls ? 'https' : 'http'],
     [':path', path],
-    [':authority', `${target.host}:${target.place.ports.http}`],
+    [':authority', `${target.host}:${target.location.ports.http}`],
     ...more,
   ];
 }

@@ -26,7 +26,7 @@ export const classifications: Attack = {
         await oneAnswer(target, request);
         return;
       }
-      const connection = await Http2Attacker.open(target, target.place.ports.grpc, { isOpenWide: true });
+      const connection = await Http2Attacker.open(target, target.location.ports.grpc, { isOpenWide: true });
       if (connection === undefined) return target.sleep(100);
       const id = connection.open(grpcFields(target, inferMethod));
       const finished = connection.finished(id);

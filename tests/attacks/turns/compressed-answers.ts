@@ -12,7 +12,7 @@ export const compressedAnswers: Attack = {
   expected: 'harmless',
   run: (target, pressure) =>
     target.again(4 * pressure, async () => {
-      const connection = await Http2Attacker.open(target, target.place.ports.grpc, { isOpenWide: true });
+      const connection = await Http2Attacker.open(target, target.location.ports.grpc, { isOpenWide: true });
       if (connection === undefined) return target.sleep(100);
       const fields = grpcFields(target, inferMethod, [
         ['grpc-encoding', 'gzip'],

@@ -22,8 +22,8 @@ export const costlyReads: Attack = {
   run: (target, pressure) =>
     target.again(8 * pressure, async (loop) => {
       const isScrape = loop % 4 === 3;
-      const port = isScrape ? target.place.ports.metrics : target.place.ports.http;
-      const socket = await target.dial(port, !isScrape && target.place.isTls);
+      const port = isScrape ? target.location.ports.metrics : target.location.ports.http;
+      const socket = await target.dial(port, !isScrape && target.location.isTls);
       if (socket === undefined) return target.sleep(100);
       const answers = new Http1Answers(target, socket);
       const [method, path] = isScrape ? ['GET', '/metrics'] : (reads[loop % reads.length] as [string, string]);

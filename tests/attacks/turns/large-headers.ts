@@ -24,7 +24,7 @@ export const largeHeaders: Attack = {
         target.hangUp(socket);
         return;
       }
-      const connection = await Http2Attacker.open(target, target.place.ports.http);
+      const connection = await Http2Attacker.open(target, target.location.ports.http);
       if (connection === undefined) return target.sleep(100);
       for (let call = 0; call < 50 && !target.isOver && !connection.isClosed; call++) {
         const id = connection.open(restFields(target, 'GET', '/v2/health/live', Object.entries(unique())), true);

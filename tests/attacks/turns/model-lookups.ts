@@ -17,7 +17,7 @@ export const modelLookups: Attack = {
       const answers = new Http1Answers(target, socket);
       while (!target.isOver) {
         const round = Array.from({ length: pipelined }, () => {
-          const name = `${target.place.seed}${process.pid}n${count++}`;
+          const name = `${target.location.seed}${process.pid}n${count++}`;
           if (count % 4 === 0) return Buffer.from(requestHead(target, 'GET', `/v2/models/${name}`));
           if (count % 4 === 1)
             return Buffer.from(requestHead(target, 'GET', `/v2/models/${doubleModel}/versions/${count}`));

@@ -19,7 +19,7 @@ export const serviceLists: Attack = {
   expected: 'harmless',
   run: (target, pressure) =>
     target.again(4 * pressure, async () => {
-      const connection = await Http2Attacker.open(target, target.place.ports.grpc, { isOpenWide: true });
+      const connection = await Http2Attacker.open(target, target.location.ports.grpc, { isOpenWide: true });
       if (connection === undefined) return target.sleep(100);
       for (let round = 0; !target.isOver && !connection.isClosed; round++) {
         const [method, message] = calls[round % calls.length] as (typeof calls)[number];

@@ -46,11 +46,11 @@ export class LoopWatch {
   async #run(): Promise<void> {
     while (!this.#isStopped) {
       await new Promise((resolve) => setTimeout(resolve, scrapeMs));
-      await this.#look();
+      await this.#sample();
     }
   }
 
-  async #look(): Promise<void> {
+  async #sample(): Promise<void> {
     try {
       const text = await scrape(this.#port);
       const thread = threadTime(this.#pid);
@@ -72,7 +72,7 @@ export class LoopWatch {
   async stop(): Promise<LoopReport> {
     this.#isStopped = true;
     await this.#running;
-    await this.#look();
+    await this.#sample();
     const histogram: Record<string, number> = {};
     for (const [bound, count] of differences(this.#before, this.#latest)) histogram[bound] = count;
     return { longestMs: this.#longestMs, longestHeldMs: this.#longestHeldMs, histogram };

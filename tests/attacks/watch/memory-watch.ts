@@ -1,4 +1,4 @@
-/** What the router holds, as the system counts it: its own pages, and its share of those it shares with workers. */
+/** The router's memory (PSS): its own pages, and its share of those it shares with workers. */
 import { readFileSync } from 'node:fs';
 
 const sampleMs = 100;

@@ -25,7 +25,7 @@ const request = await readRequest();
 const credentials = request.useTls ? request.serverCreds : undefined;
 const handler = createRpcHandler([conformanceService(registry)], {
   receiveBytesMax: request.messageReceiveLimit === 0 ? undefined : request.messageReceiveLimit,
-  // The suite's messages are small, and it looks whether they come as they should.
+  // The suite's messages are small, and it checks their compression.
   compressBytesMin: 0,
   onError: (error) => console.error(error),
 });

@@ -1,4 +1,4 @@
-/** The service the suite calls: does what each request says, and tells what it saw. */
+/** The service that the suite calls: does what each request says, and reports what it received. */
 import { create, type FileRegistry, type Message } from '@bufbuild/protobuf';
 import { anyPack } from '@bufbuild/protobuf/wkt';
 import {

@@ -28,14 +28,14 @@ export interface FaceUnderTest {
   readonly lacks: Readonly<Partial<Record<Ability, string>>>;
   /** Called when the tests run. */
   open(): InferenceFace;
-  backstage(): ServerHarness;
+  harness(): ServerHarness;
 }
 
-/** What the cases have in hand. */
+/** What the cases are given. */
 export interface FaceTools {
   readonly script: Script;
   readonly face: InferenceFace;
-  readonly backstage: ServerHarness;
+  readonly harness: ServerHarness;
   infer(request: FaceRequest): Promise<FaceOutcome>;
   /** A case that does not exist where the face lacks something. */
   testWith(ability: Ability | undefined, title: string, run: () => Promise<void>): void;
@@ -58,8 +58,8 @@ export function inferenceContract(subject: FaceUnderTest, script: Script): void 
       get face() {
         return face;
       },
-      get backstage() {
-        return subject.backstage();
+      get harness() {
+        return subject.harness();
       },
       infer: (request) => face.call(request).outcome,
       testWith: (ability, title, run) => {
@@ -72,7 +72,7 @@ export function inferenceContract(subject: FaceUnderTest, script: Script): void 
     testRefusals(tools);
     testGivingUp(tools);
     testLoad(tools);
-    test('what it is said to lack leaves out cases, each with its reason', () => {
+    test('features that the protocol lacks leave out cases, each with its reason', () => {
       // Cases ask for metrics themselves, and wait for something else where there are none.
       const { metrics: _, ...lacks } = subject.lacks;
       expect(new Set(Object.keys(lacks))).toEqual(leftOut);

@@ -1,4 +1,4 @@
-/** How faces end with what stands behind them: what is in progress is answered, what comes later is not taken. */
+/** How faces end with their server: requests in progress are answered, later ones are refused. */
 import { afterEach, describe, expect, test } from 'vitest';
 import { eventually } from '../../support/eventually.ts';
 import type { FaceUnderTest } from './contract.ts';
@@ -11,12 +11,12 @@ export interface FaceEnding {
   begin(): Promise<void>;
   /** Resolves when everything is over. */
   over(): Promise<void>;
-  backstage(): ServerHarness;
+  harness(): ServerHarness;
   /** What a new caller hears meanwhile. */
   readonly code: string;
 }
 
-/** To be the last that is asked of these faces. All of them have one thing behind them. */
+/** Must be the last test of these faces. All of them share one server. */
 export function endingContract(subjects: readonly FaceUnderTest[], script: Script, ending: FaceEnding): void {
   describe(`ending: ${subjects.map(({ name }) => name).join(', ')}`, () => {
     afterEach(() => script.releaseAll());
@@ -31,7 +31,7 @@ export function endingContract(subjects: readonly FaceUnderTest[], script: Scrip
       });
       await eventually('one runs and the others wait', async () => {
         const isRunning = calls.some(({ name }) => script.hasBegun(name));
-        return isRunning && (await ending.backstage().waiting('held')) === calls.length - 1;
+        return isRunning && (await ending.harness().waiting('held')) === calls.length - 1;
       });
       await ending.begin();
       for (const { subject } of calls) {

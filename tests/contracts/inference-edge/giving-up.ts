@@ -1,4 +1,4 @@
-/** Work that nobody waits for is not done: deadlines that pass and callers that go away, in the queue and in the run. */
+/** Work that nobody waits for is not done: expired deadlines and disconnected callers, in the queue and during a run. */
 import { describe, expect, test } from 'vitest';
 import { eventually } from '../../support/eventually.ts';
 import type { FaceTools } from './contract.ts';
@@ -30,12 +30,12 @@ export function testGivingUp(tools: FaceTools): void {
       await run();
       return true;
     }
-    const { backstage } = tools;
-    const [ofModel, ofAll] = [await backstage.failures(code, model), await backstage.failures(code)];
+    const { harness } = tools;
+    const [ofModel, ofAll] = [await harness.failures(code, model), await harness.failures(code)];
     await run();
-    await eventually(`${code} is counted`, async () => (await backstage.failures(code)) > ofAll);
-    expect(await backstage.failures(code)).toBe(ofAll + 1);
-    return (await backstage.failures(code, model)) === ofModel + 1;
+    await eventually(`${code} is counted`, async () => (await harness.failures(code)) > ofAll);
+    expect(await harness.failures(code)).toBe(ofAll + 1);
+    return (await harness.failures(code, model)) === ofModel + 1;
   }
 
   /**
@@ -68,7 +68,7 @@ export function testGivingUp(tools: FaceTools): void {
   }
 
   describe('giving up', () => {
-    test('a deadline that passes in the queue is answered as such, and the request never runs', async () => {
+    test('a deadline that expires in the queue is answered as such, and the request never runs', async () => {
       const model = decliningModel;
       const decline = (name: string) => tools.face.call({ model, inputs: saying('decline', name) }).outcome;
       const declined = (name: string) => ({ code: 'invalid-request', message: `${name} is declined` });
@@ -76,13 +76,13 @@ export function testGivingUp(tools: FaceTools): void {
       const running = decline(first);
       await script.begun(first);
       const late = await passDeadline(model, 'decline', () => true);
-      expect(await tools.backstage.waiting(model)).toBe(0);
+      expect(await tools.harness.waiting(model)).toBe(0);
       for (const name of [first, next]) script.release(name);
       expect([await running, await decline(next)]).toEqual([declined(first), declined(next)]);
       expect(script.hasBegun(late)).toBe(false);
     });
 
-    test('a deadline that passes in the run is answered as such, and the run is told', async () => {
+    test('a deadline that expires during the run is answered as such, and the run is cancelled', async () => {
       const late = await passDeadline('held', 'listen', async (name) => {
         // It has made room: otherwise the next one might be refused for its wait.
         await expectServed();
@@ -91,16 +91,16 @@ export function testGivingUp(tools: FaceTools): void {
       await script.told(late);
     });
 
-    test('a caller that goes away gives up its place in the queue, and its request never runs', async () => {
-      const { face, backstage } = tools;
+    test('the request of a caller that disconnects is removed from the queue and never runs', async () => {
+      const { face, harness } = tools;
       const holding = await hold();
       const left = script.name('left');
       const call = face.call({ model: 'held', inputs: saying('pass', left) });
-      await eventually('one waits', async () => (await backstage.waiting('held')) === 1);
+      await eventually('one waits', async () => (await harness.waiting('held')) === 1);
       const isCounted = await failsOnce('held', 'cancelled', async () => {
         call.hangUp();
         await expectGone(call);
-        await eventually('none waits', async () => (await backstage.waiting('held')) === 0);
+        await eventually('none waits', async () => (await harness.waiting('held')) === 0);
       });
       expect(isCounted).toBe(true);
       await holding.release();
@@ -108,7 +108,7 @@ export function testGivingUp(tools: FaceTools): void {
       expect(script.hasBegun(left)).toBe(false);
     });
 
-    test('a caller that goes away ends its run, and the next request has its place', async () => {
+    test('a caller that disconnects ends its run, and the next request runs', async () => {
       const left = script.name('left');
       const call = tools.face.call({ model: 'held', inputs: saying('listen', left) });
       await script.begun(left);

@@ -22,7 +22,7 @@ const served = (name: string, open: () => InferenceFace, lacks: FaceUnderTest['l
   name,
   open,
   lacks,
-  backstage: () => serverHarness(server),
+  harness: () => serverHarness(server),
 });
 
 const servedFaces: readonly FaceUnderTest[] = [
@@ -40,7 +40,7 @@ const servedFaces: readonly FaceUnderTest[] = [
 const embedded: FaceUnderTest = {
   name: 'createEngine',
   open: () => openEngineFace(engine),
-  backstage: () => engineHarness(engine),
+  harness: () => engineHarness(engine),
   lacks: {
     'bytes that are not text': 'BYTES outputs are given as strings',
     classification: 'a program sorts the numbers it has itself',
@@ -69,7 +69,7 @@ for (const subject of faces) inferenceContract(subject, script);
 
 endingContract(servedFaces, script, {
   code: noAnswer,
-  backstage: () => serverHarness(server),
+  harness: () => serverHarness(server),
   begin: async () => {
     server.child.kill('SIGTERM');
     for (const url of [server.url, server.grpcUrl])
@@ -80,7 +80,7 @@ endingContract(servedFaces, script, {
 
 endingContract([embedded], script, {
   code: 'draining',
-  backstage: () => engineHarness(engine),
+  harness: () => engineHarness(engine),
   begin: async () => void engine.close(),
   over: () => engine.close(),
 });

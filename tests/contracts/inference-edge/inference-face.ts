@@ -1,4 +1,4 @@
-/** One way of asking for inference, as its callers have it. The contract speaks to this; an adapter a face speaks the protocol. */
+/** One protocol for inference, from its callers' view. The contract calls this interface; an adapter for each face speaks the protocol. */
 import { type ErrorCode, errorCatalogue, type Tensor } from '@millrace/protocol';
 
 export interface InferenceFace {
@@ -11,7 +11,7 @@ export interface InferenceFace {
   close(): void;
 }
 
-/** What a caller may say, in the units of the embedding API; each protocol has its own place for it. */
+/** Options of a request, in the units of the embedding API; each protocol has its own field for each. */
 export interface FaceRequest {
   readonly model: string;
   readonly version?: string;
@@ -28,7 +28,7 @@ export interface FaceRequest {
 
 export interface WantedOutput {
   readonly name: string;
-  /** How many classes to name in place of the tensor. */
+  /** How many classes to return instead of the tensor. */
   readonly classes?: number;
 }
 
@@ -57,7 +57,7 @@ export interface FaceRefusal {
   readonly message: string;
 }
 
-/** In place of a code: the connection was refused, or ended before an answer. */
+/** Instead of a code: the connection was refused, or ended before an answer. */
 export const noAnswer = 'no answer';
 
 /** A refusal whose status must be the one that the catalogue has for its code. */

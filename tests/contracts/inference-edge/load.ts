@@ -27,7 +27,7 @@ export function testLoad(tools: FaceTools): void {
     });
 
     test('requests beyond the queue are refused at once as model-full, the others are answered, none is lost', async () => {
-      const { face, backstage } = tools;
+      const { face, harness } = tools;
       const holding = script.name('holding');
       const holder = face.call({ model: 'held', inputs: saying('hold', holding) });
       await script.begun(holding);
@@ -38,8 +38,8 @@ export function testLoad(tools: FaceTools): void {
         if ('code' in outcome) refused.add(name);
         return outcome;
       });
-      await eventually('those without a place are refused', () => refused.size >= names.length - queueRequestsMax);
-      expect(await backstage.waiting('held')).toBe(queueRequestsMax);
+      await eventually('requests over the limit are refused', () => refused.size >= names.length - queueRequestsMax);
+      expect(await harness.waiting('held')).toBe(queueRequestsMax);
       script.release(holding);
       expect(await holder.outcome).toHaveProperty('outputs', said(holding));
       for (const [index, outcome] of (await Promise.all(outcomes)).entries()) {

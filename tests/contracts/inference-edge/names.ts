@@ -12,13 +12,13 @@ export function testNames(tools: FaceTools): void {
   const product = exactTensor('output', 'FP32', [1, 2], [12, 30]);
 
   describe('names', () => {
-    beforeAll(() => tools.backstage.setLabel('calculator', 'stable', '1'));
+    beforeAll(() => tools.harness.setLabel('calculator', 'stable', '1'));
 
     test.each([
       ['the name alone is the highest version', { model: 'calculator' }, '2', product],
       ['a version beside the name', { model: 'calculator', version: '1' }, '1', sum],
       ['a version in the name', { model: 'calculator:1' }, '1', sum],
-      ['the same version in both places', { model: 'calculator:2', version: '2' }, '2', product],
+      ['the same version in name and field', { model: 'calculator:2', version: '2' }, '2', product],
       ['a label in the name', { model: 'calculator@stable' }, '1', sum],
     ])('%s', async (_, named, version, output) => {
       expect(await infer({ ...named, inputs: pair })).toEqual({
@@ -66,7 +66,7 @@ export function testNames(tools: FaceTools): void {
     });
 
     test('urgent requests run before others that came earlier', async () => {
-      const { face, backstage } = tools;
+      const { face, harness } = tools;
       const holding = script.name('holding');
       const calls = [face.call({ model: 'held', inputs: saying('hold', holding) })];
       await script.begun(holding);
@@ -75,7 +75,7 @@ export function testNames(tools: FaceTools): void {
         const name = script.name(`priority${priority}`);
         names.push(name);
         calls.push(face.call({ model: 'held', priority, inputs: saying('pass', name) }));
-        await eventually(`${name} waits`, async () => (await backstage.waiting('held')) === names.length);
+        await eventually(`${name} waits`, async () => (await harness.waiting('held')) === names.length);
       }
       script.release(holding);
       for (const { outcome } of calls) expect(await outcome).toHaveProperty('outputs');

@@ -38,9 +38,9 @@ function questionFrom(request: FaceRequest, form: Form): HttpQuestion {
     ...(outputs === undefined ? [] : [`"outputs":${JSON.stringify(outputs)}`]),
   ];
   const json = Buffer.from(`{${members.join(',')}}`);
-  const place = version === undefined ? '' : `/versions/${version}`;
+  const versionPath = version === undefined ? '' : `/versions/${version}`;
   return {
-    path: `/v2/models/${model}${place}/infer`,
+    path: `/v2/models/${model}${versionPath}/infer`,
     headers: {
       ...(isBinary
         ? { 'content-type': 'application/octet-stream', [headerLengthField]: String(json.length) }
@@ -67,7 +67,7 @@ function parametersText({ parameters, sequence, priority, queueTimeoutMs }: Face
   return `{${members.join(',')}}`;
 }
 
-/** JSON with the words for numbers that JSON does not have, as Triton writes them. */
+/** JSON with NaN and Infinity, which standard JSON does not have, as Triton writes them. */
 function jsonText(value: TensorValue): string {
   if (value instanceof Uint8Array) return JSON.stringify(new TextDecoder('utf-8', { fatal: true }).decode(value));
   if (typeof value === 'string') return JSON.stringify(value);

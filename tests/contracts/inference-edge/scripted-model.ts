@@ -27,9 +27,9 @@ export class Script {
   }
 
   /** Names are of one request each: what was noted for another one is not mistaken for it. */
-  name(word: string): string {
+  name(prefix: string): string {
     this.#names += 1;
-    const name = `${word}-${this.#names}`;
+    const name = `${prefix}-${this.#names}`;
     this.#held.add(name);
     return name;
   }

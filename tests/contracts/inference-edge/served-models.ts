@@ -1,4 +1,4 @@
-/** The models that the contract asks: each is small, and real. */
+/** The models of the contract: small, and real. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Datatype, datatypes } from '@millrace/protocol';
@@ -6,7 +6,7 @@ import { arithmeticModel, binaryModel, gatherModel, ModelRepository, onnxModelFr
 import { repositoryRoot } from '../../support/repository-root.ts';
 import type { Script } from './scripted-model.ts';
 
-/** ONNX Runtime has no BF16 at its door: a pipeline passes that on. */
+/** ONNX Runtime's API has no BF16: a pipeline returns that input. */
 export const onnxDatatypes = (Object.keys(datatypes) as Datatype[]).filter((datatype) => datatype !== 'BF16');
 
 export const queueRequestsMax = 8;

@@ -1,10 +1,10 @@
-/** What stands behind the faces: one real server, and the same models in an engine of this process. */
+/** What the faces call: one real server, and the same models in an engine of this process. */
 import { createEngine, type EmbeddedEngine } from 'millrace';
 import { ServerProcess } from '../../support/server-process.ts';
 
 export const bodyBytesMax = 256 * 1024;
 
-/** What can be seen of it from outside of the calls. */
+/** What can be observed of a server beside its calls. */
 export interface ServerHarness {
   /** Requests of the model that wait for a batch. */
   waiting(model: string): Promise<number>;

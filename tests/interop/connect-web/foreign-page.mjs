@@ -157,8 +157,8 @@ const attacks = {
   'frames of every port': async () => {
     const { tab, answers } = await open(evil);
     for (const port of ports) {
-      for (const place of ['/v2', '/metrics', '/v1/management/contexts']) {
-        const url = `http://127.0.0.1:${port}${place}`;
+      for (const target of ['/v2', '/metrics', '/v1/management/contexts']) {
+        const url = `http://127.0.0.1:${port}${target}`;
         const answered = tab.waitForResponse(url);
         await tab.evaluate((address) => {
           document.body.append(Object.assign(document.createElement('iframe'), { src: address }));
@@ -191,9 +191,9 @@ const attacks = {
       );
       await tab.goto(`${origin}/page`);
       const json = { 'content-type': 'application/json' };
-      for (const place of ['/v2/repository/models/evil/load', '/v2/repository/models/mlp/unload', '/metrics']) {
-        const learned = await fetchIn(tab, place, { method: 'POST', headers: json, body });
-        check(/^basic 403 .*server\.allowedHosts/.test(learned), `${port}${place}: ${learned}`);
+      for (const target of ['/v2/repository/models/evil/load', '/v2/repository/models/mlp/unload', '/metrics']) {
+        const learned = await fetchIn(tab, target, { method: 'POST', headers: json, body });
+        check(/^basic 403 .*server\.allowedHosts/.test(learned), `${port}${target}: ${learned}`);
       }
       const read = await fetchIn(tab, '/v1/management/contexts', {});
       check(/^basic 403 /.test(read), read);

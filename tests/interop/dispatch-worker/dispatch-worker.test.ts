@@ -1,4 +1,4 @@
-/** A worker in another language, written from docs/reference/dispatch.md alone, in the place of ours. */
+/** A worker in another language, written from docs/reference/dispatch.md alone, instead of ours. */
 import { execFileSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { dispatchVersions, errorCatalogue, type LoadSpec, type Tensor, type TensorSpec } from '@millrace/protocol';

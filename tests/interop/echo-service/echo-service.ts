@@ -26,8 +26,8 @@ export function noteService(): RpcService {
   };
 
   const speak = (text: string, call: RpcCall): string | undefined => {
-    const [word, ...rest] = text.split(' ');
-    switch (word) {
+    const [command, ...rest] = text.split(' ');
+    switch (command) {
       case 'hang':
         return hang(call);
       case 'cancelled?':
@@ -60,12 +60,12 @@ export function noteService(): RpcService {
         name: 'Split',
         ...codecs,
         handle: (text, call) => {
-          const [word, amount] = text.split(' ');
-          if (word === 'hang') {
+          const [command, amount] = text.split(' ');
+          if (command === 'hang') {
             call.send('hanging');
             return hang(call);
           }
-          if (word === 'count') return count(Number(amount), call);
+          if (command === 'count') return count(Number(amount), call);
           return words(text);
         },
       }),

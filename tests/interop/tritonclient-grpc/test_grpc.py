@@ -169,7 +169,7 @@ def test_a_large_tensor(client):
 
 
 @pytest.mark.parametrize(
-    ("run", "status", "words"),
+    ("run", "status", "message"),
     [
         (lambda c: c.infer("nobody", []), "NOT_FOUND", "Request for unknown model: 'nobody' is not found"),
         (lambda c: c.get_model_config("nobody"), "NOT_FOUND", "Request for unknown model: 'nobody' is not found"),
@@ -193,11 +193,11 @@ def test_a_large_tensor(client):
         (lambda c: c.get_trace_settings("mlp"), "UNIMPLEMENTED", "this server has no method"),
     ],
 )
-def test_refusals(client, run, status, words):
+def test_refusals(client, run, status, message):
     with pytest.raises(InferenceServerException) as caught:
         run(client)
     assert caught.value.status() == f"StatusCode.{status}"
-    assert words in caught.value.message()
+    assert message in caught.value.message()
 
 
 def test_a_deadline(client):

@@ -31,13 +31,13 @@ def output_of(result):
 
 
 def steps(values):
-    """Each value with the flags of its place."""
+    """Each value with the start and end flags of its position."""
     last = len(values) - 1
     return [(value, {"sequence_start": at == 0, "sequence_end": at == last}) for at, value in enumerate(values)]
 
 
 class Stream:
-    """A stream whose answers wait to be looked at."""
+    """A stream that collects its answers."""
 
     def __init__(self, client, **options):
         self.answers = queue.Queue()
@@ -90,7 +90,7 @@ def test_a_state_grows_and_the_id_is_text(client):
 
 
 @pytest.mark.parametrize(
-    "model, options, words",
+    "model, options, problem",
     [
         (
             "sequence_sum",
@@ -103,9 +103,9 @@ def test_a_state_grows_and_the_id_is_text(client):
         ("sequence_history", {"sequence_id": 5, "sequence_start": True}, "takes a string as correlation ID"),
     ],
 )
-def test_refusals(client, model, options, words):
+def test_refusals(client, model, options, problem):
     inputs = value_of(1, np.float32, "FP32") if model == "sequence_history" else value_of(1)
-    with pytest.raises(InferenceServerException, match=words) as failure:
+    with pytest.raises(InferenceServerException, match=problem) as failure:
         client.infer(model, inputs, **options)
     assert "INVALID_ARGUMENT" in failure.value.status()
 

@@ -38,7 +38,7 @@ export class ChunkServer {
       blamed: '',
       answers: 0,
       sharedRuns: 0,
-      failures: [{ kind: 'crash', words: 'the serving process ended' }],
+      failures: [{ kind: 'crash', message: 'the serving process ended' }],
     }));
   }
 

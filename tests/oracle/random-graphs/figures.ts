@@ -87,7 +87,7 @@ export class Figures {
   /** How often each reason occurs, numbers left out, with one seed as an example. */
   reasons(kind: FailureKind): readonly (readonly [string, number, number])[] {
     const found = this.results.flatMap(({ failures, seed }) =>
-      failures.filter((failure) => failure.kind === kind).map(({ words }) => [words, seed] as const),
+      failures.filter((failure) => failure.kind === kind).map(({ message }) => [message, seed] as const),
     );
     return grouped(found);
   }
@@ -108,7 +108,11 @@ export class Figures {
     const list = (title: string, rows: readonly (readonly [string, number, number])[]): string[] =>
       rows.length === 0
         ? []
-        : ['', title, ...rows.map(([words, times, seed]) => `${String(times).padStart(6)}  ${words}  (seed ${seed})`)];
+        : [
+            '',
+            title,
+            ...rows.map(([message, times, seed]) => `${String(times).padStart(6)}  ${message}  (seed ${seed})`),
+          ];
     lines.push(
       ...list('graphs independent by construction that were not proven so, by operator and reason:', unprovenReasons),
     );
@@ -132,8 +136,8 @@ export class Figures {
 
 function grouped(found: readonly (readonly [string, number])[]): readonly (readonly [string, number, number])[] {
   const groups = new Map<string, [number, number]>();
-  for (const [words, seed] of found) {
-    const key = words
+  for (const [message, seed] of found) {
+    const key = message
       .split('\n')[0]
       ?.slice(0, 300)
       .replace(/-?\d+(\.\d+)?(e[+-]?\d+)?/g, '#') as string;
@@ -141,7 +145,7 @@ function grouped(found: readonly (readonly [string, number])[]): readonly (reado
     group[0]++;
     groups.set(key, group);
   }
-  return [...groups].map(([words, [times, seed]]) => [words, times, seed] as const).sort((a, b) => b[1] - a[1]);
+  return [...groups].map(([message, [times, seed]]) => [message, times, seed] as const).sort((a, b) => b[1] - a[1]);
 }
 
 function sum(numbers: readonly number[]): number {

@@ -40,7 +40,7 @@ export class Judge {
     this.fail(status >= 500 ? 'five-hundred' : 'refused', `${status}: ${message}`);
   }
 
-  fail(kind: FailureKind, words: string): void {
-    if (!this.#failures.has(kind)) this.#failures.set(kind, { kind, words });
+  fail(kind: FailureKind, message: string): void {
+    if (!this.#failures.has(kind)) this.#failures.set(kind, { kind, message });
   }
 }

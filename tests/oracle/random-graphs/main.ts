@@ -56,10 +56,10 @@ function tellProgress(): void {
 async function keepSmallest({ order, server, freeGenerator }: ServedChunk, result: CaseResult): Promise<void> {
   if (shrunk >= shrinksMax) return;
   shrunk++;
-  const place = join(failuresFolder, String(result.seed));
-  rmSync(place, { recursive: true, force: true });
-  mkdirSync(place, { recursive: true });
-  const line = await shrink({ order, result, generator: await freeGenerator(), server, place });
+  const folder = join(failuresFolder, String(result.seed));
+  rmSync(folder, { recursive: true, force: true });
+  mkdirSync(folder, { recursive: true });
+  const line = await shrink({ order, result, generator: await freeGenerator(), server, failureFolder: folder });
   process.stdout.write(`${line}\n`);
 }
 

@@ -22,7 +22,7 @@ export type FailureKind =
 
 export interface Failure {
   readonly kind: FailureKind;
-  readonly words: string;
+  readonly message: string;
 }
 
 export interface CaseResult {

@@ -67,7 +67,7 @@ export async function serveChunk(order: ChunkOrder): Promise<readonly CaseResult
 
 function unsound({ kind }: RowVerdict, { stacked }: Case): readonly Failure[] {
   if (kind !== 'independent' || (stacked !== 'differs' && stacked !== 'fails')) return [];
-  return [{ kind: 'unsound', words: `proven independent; all requests in one run of ONNX Runtime: ${stacked}` }];
+  return [{ kind: 'unsound', message: `proven independent; all requests in one run of ONNX Runtime: ${stacked}` }];
 }
 
 function reasonOf(verdict: RowVerdict, { nodes }: Case): Pick<CaseResult, 'reason' | 'blamed'> {

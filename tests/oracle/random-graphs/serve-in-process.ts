@@ -55,7 +55,7 @@ export async function serveInProcess(
   isSharingForced: boolean,
 ): Promise<ReadonlyMap<string, ServedGraph>> {
   if (cases.length === 0) return new Map();
-  const paths = cases.map((graph) => placed(folder, graph, laneOf(graph), isSharingForced));
+  const paths = cases.map((graph) => writeModel(folder, graph, laneOf(graph), isSharingForced));
   const shared = new SharedRuns();
   const reasons = new Map<string, string>();
   const assembly = await assemble({
@@ -91,7 +91,7 @@ export async function serveInProcess(
 }
 
 /** What is served for a graph: its file, or a repository with it, where something is configured. Nothing is but where it runs. */
-function placed(folder: string, graph: Case, lane: OracleLane, isSharingForced: boolean): string {
+function writeModel(folder: string, graph: Case, lane: OracleLane, isSharingForced: boolean): string {
   const lines = [
     ...(isSharingForced ? ['max_batch_size: 64', 'dynamic_batching { }'] : []),
     ...(lane === 'local' ? [parameter('millrace.lane', 'local'), parameter('millrace.worker_group', 'oracle')] : []),

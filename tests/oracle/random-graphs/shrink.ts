@@ -14,7 +14,7 @@ interface ShrinkParts {
   readonly generator: Generator;
   readonly server: ChunkServer;
   /** Where the smallest case is kept. */
-  readonly place: string;
+  readonly failureFolder: string;
 }
 
 const severity: readonly FailureKind[] = [
@@ -32,16 +32,16 @@ function worstOf(failures: readonly Failure[]): Failure {
   return [...failures].sort((a, b) => severity.indexOf(a.kind) - severity.indexOf(b.kind))[0] as Failure;
 }
 
-/** What a smaller case must have in common with the case: the kind of failure and its words, without names and numbers. */
-function signatureOf({ kind, words }: Failure): string {
-  return `${kind} ${words
+/** What a smaller case must have in common with the case: the kind of failure and its message, without names and numbers. */
+function signatureOf({ kind, message }: Failure): string {
+  return `${kind} ${message
     .split(':')[0]
     ?.replace(/\b[vcgx]\d+\b/g, '')
     .replace(/\d+/g, '')}`;
 }
 
 /** What was kept, in one line. */
-export async function shrink({ order, result, generator, server, place }: ShrinkParts): Promise<string> {
+export async function shrink({ order, result, generator, server, failureFolder }: ShrinkParts): Promise<string> {
   let folder = order.folder;
   let smallest = result;
   const wanted = signatureOf(worstOf(result.failures));
@@ -56,13 +56,13 @@ export async function shrink({ order, result, generator, server, place }: Shrink
     folder = candidates;
     smallest = failing;
   }
-  copyFileSync(join(folder, `${smallest.name}.onnx`), join(place, 'model.onnx'));
+  copyFileSync(join(folder, `${smallest.name}.onnx`), join(failureFolder, 'model.onnx'));
   const text = join(folder, `${smallest.name}.txt`);
-  if (existsSync(text)) copyFileSync(text, join(place, 'case.txt'));
+  if (existsSync(text)) copyFileSync(text, join(failureFolder, 'case.txt'));
   const command = `node tests/dist/oracle/random-graphs/main.js --seed ${result.seed} --lane ${result.lane}`;
   writeFileSync(
-    join(place, 'README.md'),
-    `The smallest graph found for seed ${result.seed} that still fails is \`model.onnx\`; \`case.txt\` shows it with its requests.\n\nRepeat the whole case: \`${command}\`\n\n${smallest.failures.map(({ kind, words }) => `- ${kind}: ${words}`).join('\n')}\n`,
+    join(failureFolder, 'README.md'),
+    `The smallest graph found for seed ${result.seed} that still fails is \`model.onnx\`; \`case.txt\` shows it with its requests.\n\nRepeat the whole case: \`${command}\`\n\n${smallest.failures.map(({ kind, message }) => `- ${kind}: ${message}`).join('\n')}\n`,
   );
-  return `seed ${result.seed}: smallest graph in ${place}`;
+  return `seed ${result.seed}: smallest graph in ${failureFolder}`;
 }

@@ -17,24 +17,24 @@ type Spawn = typeof spawn;
 
 export interface ChildProcessesParts {
   readonly worker: Pick<Config['worker'], 'user' | 'group'>;
-  /** Told why there is no private folder, for instance because everything is mounted read-only. */
+  /** Called with the reason when there is no private folder, for instance because everything is mounted read-only. */
   readonly onFolderUnavailable: (reason: string) => void;
 }
 
 export class ChildProcesses {
   readonly user: WorkerUser | undefined;
   readonly #folder: PrivateFolder | undefined;
-  /** Of Node's child processes, and all that is said above. */
+  /** Node's `spawn` with the user, the folder for temporary files and the OOM score of this server's children. */
   readonly spawn: Spawn;
 
   private constructor(user: WorkerUser | undefined, folder: PrivateFolder | undefined) {
     this.user = user;
     this.#folder = folder;
-    const place = folder?.children ?? tmpdir();
+    const temporaryFolder = folder?.children ?? tmpdir();
     const options = user === undefined ? {} : { uid: user.uid, gid: user.gid };
-    const environment = { TMPDIR: place, HOME: place, ORT_DISABLE_TELEMETRY: '1' };
-    const start = (command: string, words: readonly string[], given: Parameters<Spawn>[2]): ChildProcess => {
-      const child = spawn(command, words, { ...given, ...options, env: { ...given.env, ...environment } });
+    const environment = { TMPDIR: temporaryFolder, HOME: temporaryFolder, ORT_DISABLE_TELEMETRY: '1' };
+    const start = (command: string, args: readonly string[], given: Parameters<Spawn>[2]): ChildProcess => {
+      const child = spawn(command, args, { ...given, ...options, env: { ...given.env, ...environment } });
       if (child.pid !== undefined) offerToOomKiller(child.pid);
       return child;
     };
@@ -53,14 +53,14 @@ export class ChildProcesses {
     return new ChildProcesses(user, folder);
   }
 
-  /** Temporary files of the router go there; undefined when there is no private folder. */
+  /** The folder for temporary files of the router; undefined when there is no private folder. */
   get folder(): string | undefined {
     return this.#folder?.path;
   }
 
   /**
-   * To be called when the store is open: model files that came with a load lie in its folder, and another user must be
-   * able to get there. Rejects with a `ConfigError` that lists what the user cannot reach.
+   * Must be called after the store is opened: model files uploaded with a load are in its folder, and the worker user must
+   * be able to reach them. Rejects with a `ConfigError` that lists the paths the user cannot reach.
    */
   async checkReach(paths: readonly string[], storePath: string): Promise<void> {
     if (this.user === undefined) return;
@@ -72,13 +72,13 @@ export class ChildProcesses {
     ]);
   }
 
-  /** When no child process is left. */
+  /** Must be called when no child process is left. */
   async close(): Promise<void> {
     await this.#folder?.remove();
   }
 }
 
-/** Whoever is in the group may pass through the folder, but neither list it nor read its files. */
+/** Members of the group may pass through the folder, but neither list it nor read its files. */
 async function letThrough(folder: string, gid: number): Promise<void> {
   const { mode } = await stat(folder);
   if ((mode & 0o001) !== 0) return;

@@ -1,12 +1,12 @@
 import { writeFileSync } from 'node:fs';
 
 /**
- * The most there is. The kernel ends the process with the highest sum of this and its share of memory in thousandths: with
- * anything less, a router that holds much would go before a small worker.
+ * The maximum. The kernel kills the process with the highest sum of this and its share of memory in thousandths: with
+ * less, a router that uses much memory would be killed before a small worker.
  */
 const childOomScore = 1000;
 
-/** When memory runs out the kernel is to end this process, which is replaced, and not the router. */
+/** Makes the kernel kill this process, which is replaced, and not the router when memory runs out. */
 export function offerToOomKiller(pid: number): void {
   try {
     // Raising it needs no privilege.

@@ -1,4 +1,4 @@
-/** Whether child processes that run as another user can reach what they need; otherwise each would fail in its own words. */
+/** Checks that child processes that run as another user can read the files they need, so that one error lists all of them. */
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { ConfigError } from '@millrace/protocol';
@@ -6,7 +6,7 @@ import type { WorkerUser } from './worker-user.ts';
 
 const checkMsMax = 60_000;
 
-/** Prints the paths that cannot be read; of a folder, that cannot be listed and entered. */
+/** Prints the files that cannot be read and the folders that cannot be listed and entered. */
 function program(paths: readonly string[]): string {
   return `
   const { accessSync, constants, statSync } = require('node:fs');

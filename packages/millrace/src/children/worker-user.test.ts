@@ -34,8 +34,8 @@ test('no user, or the one the server has already, changes nothing', () => {
 
 test('unknown users and groups are refused by name, both at once', () => {
   expect(problemsOf('nosuch', 'nosuchgroup', system)).toEqual([
-    'worker.user nosuch is not in /etc/passwd; make it (useradd --system nosuch) or give its number',
-    'worker.group nosuchgroup is not in /etc/group; make it (groupadd nosuchgroup) or give its number',
+    'worker.user nosuch is not in /etc/passwd; create it (useradd --system nosuch) or give its number',
+    'worker.group nosuchgroup is not in /etc/group; create it (groupadd nosuchgroup) or give its number',
   ]);
 });
 

@@ -80,7 +80,7 @@ function takeLine(table: string, column: number, value: string): readonly string
 }
 
 function unknown(field: string, name: string, table: string, command: string): ConfigProblem {
-  const message = `${name} is not in ${table}; make it (${command} ${name}) or give its number`;
+  const message = `${name} is not in ${table}; create it (${command} ${name}) or give its number`;
   return { source: name, field, message };
 }
 

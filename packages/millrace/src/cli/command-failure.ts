@@ -1,4 +1,4 @@
-/** A command could not do what it was asked: one line that says why and what to do, and exit code 1. */
+/** A command failed: its message is one line that says why and what to do; the exit code is 1. */
 export class CommandFailure extends Error {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options);

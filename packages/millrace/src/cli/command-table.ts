@@ -38,7 +38,7 @@ export interface CommandSpec {
   readonly argumentChoices?: readonly string[];
   readonly completesArguments?: 'directory';
   readonly groups: readonly FlagGroup[];
-  /** Commands below this one, named with it: `models list`. Words that name none of them are its own arguments. */
+  /** Commands below this one, such as `models list`. Arguments that name none of them are its own. */
   readonly subcommands?: readonly CommandSpec[];
 }
 
@@ -72,8 +72,12 @@ const groupTitles: Readonly<Record<string, string>> = {
   tls: 'TLS',
   log: 'Logs',
   shutdown: 'Shutdown',
-  http: 'Limits of HTTP',
+  http: 'HTTP limits',
+  memory: 'Memory for requests',
   queue: 'Queues',
+  shadow: 'Shadows',
+  store: 'Store',
+  cache: 'Result cache',
   worker: 'Workers',
 };
 
@@ -92,10 +96,10 @@ export const serveCommand: CommandSpec = {
   usage: '[PATH…] [flags]',
   summary: 'Serve the models of one or more folders, or single .onnx files.',
   details: [
-    'Starts answering at once and loads the models meanwhile; a model answers as soon as it is ready.',
-    'Every flag is also a MILLRACE_… variable and a field of the configuration file; flags win over variables,',
-    'variables over the file. docs/reference/config.md lists them all.',
-    'SIGTERM and SIGINT (Ctrl-C) let requests in progress finish; a second one ends the server at once.',
+    'Listens at once and loads the models in the background; each model answers as soon as it is ready.',
+    'Every flag is also a MILLRACE_… variable and a field of the configuration file; flags override variables,',
+    'and variables override the file. docs/reference/config.md lists them all.',
+    'SIGTERM and SIGINT (Ctrl-C) finish requests in progress, then stop; a second one ends the server at once.',
   ],
   examples: [
     'millrace serve ./models',
@@ -127,8 +131,8 @@ export const modelsCommand: CommandSpec = {
   usage: 'COMMAND … | PATH… [flags]',
   summary: 'See and change what a running server serves, or show what would be served from paths.',
   details: [
-    'All commands but scan ask a running server. A path in place of a command is scanned.',
-    'millrace models COMMAND --help says more about each of them.',
+    'All commands except scan call a running server. A path instead of a command is scanned.',
+    'millrace models COMMAND --help describes each command.',
   ],
   examples: [
     'millrace models list',
@@ -144,7 +148,7 @@ export const inferCommand: CommandSpec = {
   usage: 'MODEL [flags]',
   summary: 'Send one request to a running server and print the answer.',
   details: [
-    'Asks the server what the model takes, so values need no types: a flat list or a nested one will do.',
+    'Asks the server for the inputs of the model, so values need no types: a flat or nested list is enough.',
     'Inputs come from --input, from --random (for those not given), or as a whole request body from --data.',
   ],
   examples: [
@@ -160,7 +164,7 @@ export const inferCommand: CommandSpec = {
         {
           flag: 'url',
           placeholder: 'URL',
-          description: 'Where the server is.',
+          description: 'Address of the server.',
           defaultText: 'http://127.0.0.1:8000',
           synonyms: ['host', 'server', 'address'],
         },
@@ -180,7 +184,7 @@ export const inferCommand: CommandSpec = {
         {
           flag: 'shape',
           placeholder: 'NAME=N,N,…',
-          description: 'Shape of one input, where its values or the model leave it open.',
+          description: 'Shape of one input, if its values and the model do not determine it.',
           isList: true,
         },
         {
@@ -189,23 +193,23 @@ export const inferCommand: CommandSpec = {
           description: 'A whole JSON request body; - reads it from standard input.',
           completes: 'file',
         },
-        { flag: 'random', description: 'Make up the inputs that are not given.' },
+        { flag: 'random', description: 'Generate random values for the inputs that are not given.' },
         {
           flag: 'seed',
           placeholder: 'N',
-          description: 'Seed of --random; the same seed makes the same inputs.',
+          description: 'Seed of --random; the same seed gives the same inputs.',
           defaultText: '1',
         },
         {
           flag: 'rows',
           placeholder: 'N',
-          description: 'Rows that --random makes for a batched model.',
+          description: 'Rows that --random generates for a batched model.',
           defaultText: '1',
         },
         {
           flag: 'deadline-ms',
           placeholder: 'MS',
-          description: 'Milliseconds after which the server gives the request up.',
+          description: 'Milliseconds after which the server cancels the request.',
           defaultText: 'none',
         },
         { flag: 'binary', description: 'Send and receive tensors as bytes instead of JSON.' },
@@ -251,7 +255,7 @@ export const commands: readonly CommandSpec[] = [
   completionCommand,
 ];
 
-/** The commands below a command, by the word that names each there. */
+/** The commands below a command, by their names without its own. */
 export function subcommandsOf(command: CommandSpec): ReadonlyMap<string, CommandSpec> {
   return new Map((command.subcommands ?? []).map((one) => [one.name.slice(command.name.length + 1), one]));
 }

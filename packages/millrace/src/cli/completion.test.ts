@@ -8,16 +8,16 @@ function bash(script: string): { code: number | null; output: string } {
   return { code: status, output: stdout + stderr };
 }
 
-/** What bash would offer for the last of these words. */
-function offers(...words: string[]): string[] {
-  const list = words.map((word) => `'${word}'`).join(' ');
-  const call = `COMP_WORDS=(${list}); COMP_CWORD=${words.length - 1}; _millrace; printf '%s\\n' "\${COMPREPLY[@]}"`;
+/** What bash offers for the last of these arguments. */
+function offers(...args: string[]): string[] {
+  const list = args.map((arg) => `'${arg}'`).join(' ');
+  const call = `COMP_WORDS=(${list}); COMP_CWORD=${args.length - 1}; _millrace; printf '%s\\n' "\${COMPREPLY[@]}"`;
   const { code, output } = bash(`${completionScript('bash')}\n${call}\n`);
   expect(code, output).toBe(0);
   return output.split('\n').filter((line) => line !== '');
 }
 
-test('bash finds no mistake in the script for bash', () => {
+test('the script for bash has no syntax error', () => {
   const { status, stderr } = spawnSync('bash', ['-n'], { input: completionScript('bash'), encoding: 'utf8' });
   expect([status, stderr]).toEqual([0, '']);
 });
@@ -49,7 +49,7 @@ test.each(shells)('the script for %s names every command and every flag', (shell
   }
 });
 
-test('quotes and brackets in descriptions cannot end a word of the zsh or fish script early', () => {
+test('quotes and brackets in descriptions do not end a text of the zsh or fish script early', () => {
   for (const shell of ['zsh', 'fish'] as const) {
     const lines = completionScript(shell).split('\n');
     const odd = lines.filter((line) => (line.replaceAll("\\'", '').match(/'/g)?.length ?? 0) % 2 === 1);

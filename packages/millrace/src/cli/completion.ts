@@ -1,4 +1,4 @@
-/** Completion scripts, made from the command table; nothing is asked of the program while the user types. */
+/** Completion scripts, generated from the command table; they do not run the program while the user types. */
 import {
   type CommandSpec,
   commands,
@@ -53,25 +53,29 @@ function bashScript(): string {
   ].join('\n');
 }
 
-/** What is offered after a command; below it, after each of its commands. */
+/** What is offered after a command and after each of its subcommands. */
 function bashCommand(command: CommandSpec): string[] {
   const below = [...subcommandsOf(command)];
-  if (below.length === 0) return bashWords(command);
+  if (below.length === 0) return bashArguments(command);
   return [
     '    if (( COMP_CWORD == 2 )) && [[ "$current" != -* ]]; then',
     `      COMPREPLY=($(compgen -W "${below.map(([name]) => name).join(' ')}" -- "$current") $(compgen -d -- "$current"))`,
     '      return',
     '    fi',
     `    case "\${COMP_WORDS[2]}" in`,
-    ...below.flatMap(([name, one]) => [`      ${name})`, ...bashWords(one).map((line) => `    ${line}`), '        ;;']),
+    ...below.flatMap(([name, one]) => [
+      `      ${name})`,
+      ...bashArguments(one).map((line) => `    ${line}`),
+      '        ;;',
+    ]),
     '      *)',
-    ...bashWords(command).map((line) => `    ${line}`),
+    ...bashArguments(command).map((line) => `    ${line}`),
     '        ;;',
     '    esac',
   ];
 }
 
-function bashWords(command: CommandSpec): string[] {
+function bashArguments(command: CommandSpec): string[] {
   const values = flagsOf(command).flatMap((flag) =>
     flag.placeholder === undefined ? [] : [`      --${flag.flag}) ${bashValue(flag)}; return ;;`],
   );
@@ -138,10 +142,10 @@ function zshCommands(
 
 function zshCommand(command: CommandSpec): string[] {
   const below = [...subcommandsOf(command)];
-  return below.length === 0 ? zshWords(command) : zshCommands('subcommand', below, zshWords(command));
+  return below.length === 0 ? zshCommandLine(command) : zshCommands('subcommand', below, zshCommandLine(command));
 }
 
-function zshWords(command: CommandSpec): string[] {
+function zshCommandLine(command: CommandSpec): string[] {
   return [
     `      _arguments -s \\`,
     ...flagsOf(command).flatMap((flag) => zshFlag(flag).map((line) => `        ${line} \\`)),
@@ -187,21 +191,21 @@ function fishScript(): string {
     const inside = `__fish_seen_subcommand_from ${command.name}`;
     const below = [...subcommandsOf(command)];
     if (below.length === 0) {
-      lines.push(...fishWords(command, inside));
+      lines.push(...fishArguments(command, inside));
       continue;
     }
     const nowhere = `${inside}; and not __fish_seen_subcommand_from ${below.map(([name]) => name).join(' ')}`;
     for (const [name, one] of below) {
       lines.push(`complete -c millrace -n ${fishQuoted(nowhere)} -a ${name} -d ${fishQuoted(one.summary)}`);
     }
-    lines.push(...fishWords(command, nowhere));
+    lines.push(...fishArguments(command, nowhere));
     for (const [name, one] of below)
-      lines.push(...fishWords(one, `${inside}; and __fish_seen_subcommand_from ${name}`));
+      lines.push(...fishArguments(one, `${inside}; and __fish_seen_subcommand_from ${name}`));
   }
   return [...lines, ''].join('\n');
 }
 
-function fishWords(command: CommandSpec, condition: string): string[] {
+function fishArguments(command: CommandSpec, condition: string): string[] {
   const head = `complete -c millrace -n ${fishQuoted(condition)}`;
   const lines: string[] = [];
   if (command.completesArguments === 'directory') lines.push(`${head} -a '(__fish_complete_directories)'`);

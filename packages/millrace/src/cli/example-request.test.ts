@@ -11,7 +11,7 @@ function input(datatype: TensorSpec['datatype'], shape: number[], more: Partial<
 }
 
 /** The arguments as a shell splits them. */
-function shellWords(command: string): string[] {
+function shellArguments(command: string): string[] {
   const { stdout } = spawnSync('sh', [
     '-c',
     `for word in "$@"; do printf '%s\\0' "$word"; done; set -- ${command}; printf '%s\\0' "$@"`,
@@ -33,9 +33,9 @@ test('the smallest ready model is chosen, and its body is valid JSON for it', ()
       ],
     }),
   ];
-  const words = shellWords(exampleCommand(url, models) ?? '');
-  expect(words.slice(0, 4)).toEqual(['curl', '-s', `${url}/v2/models/it's/infer`, '-d']);
-  expect(JSON.parse(words[4] ?? '')).toEqual({
+  const args = shellArguments(exampleCommand(url, models) ?? '');
+  expect(args.slice(0, 4)).toEqual(['curl', '-s', `${url}/v2/models/it's/infer`, '-d']);
+  expect(JSON.parse(args[4] ?? '')).toEqual({
     inputs: [
       { name: 'x', shape: [1, 2], datatype: 'INT64', data: [1, 1] },
       { name: "o'clock", shape: [1], datatype: 'BYTES', data: ['hello'] },
@@ -61,7 +61,7 @@ test('there is nothing to paste while no model is ready', () => {
 test.each(['plain', 'two words', "it's", '$HOME', 'a"b', '', '*', 'back\\slash', 'semi;colon'])(
   '%j survives the shell',
   (text) => {
-    expect(shellWords(shellQuoted(text))).toEqual([text]);
+    expect(shellArguments(shellQuoted(text))).toEqual([text]);
   },
 );
 

@@ -1,11 +1,11 @@
 /**
- * A request that a person can paste: valid JSON for a small model that is ready, made from what it takes. One that gives
- * something other than what it was given is more fun to try.
+ * A request that a person can paste: valid JSON for a small model that is ready, made from its inputs. A model that does
+ * not return its inputs unchanged is preferred.
  */
 import type { Datatype, TensorSpec } from '@millrace/protocol';
 import type { ServedModelStatus } from '../running-server.ts';
 
-/** More numbers than this are nothing to paste. */
+/** A request with more numbers than this is too long to paste. */
 const exampleElementsMax = 128;
 
 const exampleValues: Readonly<Partial<Record<Datatype, unknown>>> = {
@@ -42,7 +42,7 @@ function hasNumbers(model: ServedModelStatus): boolean {
   return neededInputs(model).some(({ datatype }) => datatype !== 'BYTES');
 }
 
-/** The command line that tries the server out, or undefined when no model is ready. */
+/** A command line that sends one request to the server, or undefined when no model is ready. */
 export function exampleCommand(httpUrl: string, models: readonly ServedModelStatus[]): string | undefined {
   const ready = models.filter((model) => model.state === 'ready' && model.inputs.length > 0);
   const bySize = ready.toSorted((left, right) => elementsOf(left) - elementsOf(right));
@@ -51,7 +51,7 @@ export function exampleCommand(httpUrl: string, models: readonly ServedModelStat
       elementsOf(model) <= exampleElementsMax && neededInputs(model).every((input) => !binaryOnly.has(input.datatype)),
   );
   const telling = pasteable.filter((model) => !isEcho(model));
-  // Nothing but BYTES is often a file, of which a word on the command line is none.
+  // A model with only BYTES inputs often takes a file, and a text on the command line is not a valid one.
   const small = telling.find(hasNumbers) ?? telling[0] ?? pasteable[0];
   if (small !== undefined) {
     const url = `${httpUrl}/v2/models/${encodeURIComponent(small.name)}/infer`;

@@ -3,7 +3,7 @@ export const exitCodes = {
   ok: 0,
   failure: 1,
   configuration: 2,
-  /** 128 and the number of the signal, as shells expect. */
+  /** 128 plus the number of the signal, as shells expect. */
   interrupted: 130,
   terminated: 143,
 } as const;

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { commands, subcommandsOf } from './command-table.ts';
 import { commandHelp, generalHelp } from './help.ts';
 
-test('the general help reads as it should', async () => {
+test('the general help equals its file', async () => {
   await expect(generalHelp()).toMatchFileSnapshot('./help-texts/millrace.txt');
 });
 

@@ -5,8 +5,8 @@ import { wrapped } from './text-layout.ts';
 const widthMax = 100;
 
 const exitCodeHelp = [
-  ['0', 'done; a server that was told to stop has finished its requests'],
-  ['1', 'something failed: a start, a model, a request'],
+  ['0', 'success; a server that was told to stop has finished its requests'],
+  ['1', 'failure: of the start, a model or a request'],
   ['2', 'the configuration or the command line is wrong; nothing was opened'],
   ['130, 143', 'ended at once by a second SIGINT or SIGTERM'],
 ] as const;
@@ -28,7 +28,7 @@ export function generalHelp(): string {
     'Exit codes:',
     ...exitCodeHelp.map(([code, meaning]) => `  ${code.padEnd(8)}  ${meaning}`),
     '',
-    'millrace COMMAND --help says more about each command.',
+    'millrace COMMAND --help describes each command.',
     '',
   ].join('\n');
 }

@@ -1,4 +1,4 @@
-/** The configuration of one run of the command: flags, variables and file brought together, all problems at once. */
+/** The configuration of one run of the command: flags, variables and file combined, with all problems at once. */
 import { accessSync, constants, readFileSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { ConfigError, type ConfigProblem, messageFromFileError } from '@millrace/protocol';
@@ -21,11 +21,11 @@ export function loadConfig(parsed: ParsedArguments, environment: Environment, cw
       environment,
       flags: flagLayer(parsed, cwd),
       cwd,
-      // Behind a flag nobody knows, its value looks like a path; one problem is enough for that.
+      // The value of an unknown flag is taken for a path; only the flag is reported then.
       ...(parsed.problems.length === 0 ? { pathProblem } : {}),
     });
     if (config.models.paths.length === 0) {
-      const message = 'names no path; run millrace serve ./models, or set it in the configuration file';
+      const message = 'is empty; run millrace serve ./models, or set it in the configuration file';
       problems.push({ source: argumentsSource, field: 'models.paths', message });
     }
     if (problems.length === 0) return config;
@@ -80,7 +80,7 @@ export function pathProblem(modelPath: string): string | undefined {
   try {
     const isFolder = statSync(modelPath).isDirectory();
     if (!isFolder && !modelPath.endsWith('.onnx')) {
-      return `${modelPath} is neither a folder of models nor an .onnx file; name one of these`;
+      return `${modelPath} is neither a folder of models nor an .onnx file; give one of these`;
     }
     accessSync(modelPath, isFolder ? constants.R_OK | constants.X_OK : constants.R_OK);
     return undefined;

@@ -1,7 +1,7 @@
 import type { Logger } from '../logging/logger.ts';
 import type { RunningServer, ServedModelStatus } from '../running-server.ts';
 
-/** What the screen shows, as log lines. */
+/** Logs the state of models, where no start screen is shown. */
 export class LogTeller {
   readonly #logger: Logger;
   readonly #server: RunningServer;
@@ -25,7 +25,7 @@ export class LogTeller {
     for (const key of this.#told.keys()) if (!present.has(key)) this.#told.delete(key);
     for (const model of models) {
       const key = keyOf(model);
-      // A failure for another reason is another one.
+      // A failure for another reason is logged again.
       const told = model.state === 'failed' ? `failed: ${model.reason}` : model.state;
       if (this.#told.get(key) === told) continue;
       this.#told.set(key, told);
@@ -38,7 +38,7 @@ export class LogTeller {
 }
 
 function failedText({ isTolerated }: ServedModelStatus): string {
-  return isTolerated === true ? 'model failed; what served before goes on' : 'model failed';
+  return isTolerated === true ? 'model failed; versions served before keep serving' : 'model failed';
 }
 
 function keyOf({ name, version }: ServedModelStatus): string {

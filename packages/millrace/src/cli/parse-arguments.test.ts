@@ -3,8 +3,8 @@ import { expect, test } from 'vitest';
 import { completionCommand, inferCommand, serveCommand, versionCommand } from './command-table.ts';
 import { parseArguments } from './parse-arguments.ts';
 
-function given(words: string[]) {
-  const parsed = parseArguments(serveCommand, words);
+function given(args: string[]) {
+  const parsed = parseArguments(serveCommand, args);
   expect(parsed.problems).toEqual([]);
   return parsed.flags.given().map(({ spec, value }) => [spec.flag, value]);
 }
@@ -28,17 +28,17 @@ test.each<[string[], [string, string | boolean][]]>([
   [['--log-requests', 'x'], [['log-requests', true]]],
   [['-h'], [['help', true]]],
   [['-V'], [['version', true]]],
-])('%j is understood', (words, expected) => {
-  expect(given(words)).toEqual(expected);
+])('%j is understood', (args, expected) => {
+  expect(given(args)).toEqual(expected);
 });
 
-test('words that are no flags are arguments, and so is everything after two dashes', () => {
+test('arguments that are not flags are positional, and so is everything after two dashes', () => {
   const parsed = parseArguments(serveCommand, ['a', '--id', 'x', 'b', '-', '--', '--id', '-h']);
   expect(parsed.positionals).toEqual(['a', 'b', '-', '--id', '-h']);
   expect(parsed.flags.takeText('id')).toBe('x');
 });
 
-test('the last of several counts, unless all do', () => {
+test('the last of several values counts, unless the flag is a list', () => {
   const { flags } = parseArguments(inferCommand, [
     'm',
     '--seed',
@@ -80,11 +80,11 @@ test.each([
   [inferCommand, ['m', 'n'], 'n: is one argument too many for millrace infer'],
   [versionCommand, ['x'], 'x: is one argument too many for millrace version'],
   [completionCommand, ['bash', '--shell'], '--shell: is not a flag of millrace completion.'],
-])('%o %j is told', (command, words, problem) => {
-  expect(parseArguments(command, words).problems.map(formatConfigProblem)).toEqual([problem]);
+])('%o %j is reported', (command, args, problem) => {
+  expect(parseArguments(command, args).problems.map(formatConfigProblem)).toEqual([problem]);
 });
 
-test('every problem is told at once', () => {
+test('all problems are reported at once', () => {
   const { problems } = parseArguments(serveCommand, ['--a', '--http-port', '--b=1', '--id']);
   expect(problems).toHaveLength(4);
 });

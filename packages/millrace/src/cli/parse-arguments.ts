@@ -1,4 +1,4 @@
-/** Turns the words after a command into arguments and flags, telling every word it does not understand. */
+/** Splits the arguments of a command into positional ones and flags, and reports every one that is not valid. */
 import type { ConfigProblem } from '@millrace/protocol';
 import { didYouMean } from '../config/suggest.ts';
 import { type CommandSpec, type FlagSpec, flagsOf } from './command-table.ts';
@@ -9,7 +9,7 @@ export interface ParsedArguments {
   readonly problems: readonly ConfigProblem[];
 }
 
-/** What was given, in order; a switch has `true` or `false`, anything else the text after it. */
+/** The flags in the order given; a switch has `true` or `false`, any other flag its text. */
 export class FlagValues {
   readonly #given: { readonly spec: FlagSpec; readonly value: string | boolean }[] = [];
 
@@ -36,32 +36,32 @@ export class FlagValues {
   }
 }
 
-export function parseArguments(command: CommandSpec, words: readonly string[]): ParsedArguments {
+export function parseArguments(command: CommandSpec, args: readonly string[]): ParsedArguments {
   const specs = flagsOf(command);
   const positionals: string[] = [];
   const flags = new FlagValues();
   const problems: ConfigProblem[] = [];
 
-  for (let index = 0; index < words.length; index += 1) {
-    const word = words[index] as string;
-    if (word === '--') {
-      positionals.push(...words.slice(index + 1));
+  for (let index = 0; index < args.length; index += 1) {
+    const argument = args[index] as string;
+    if (argument === '--') {
+      positionals.push(...args.slice(index + 1));
       break;
     }
-    if (!word.startsWith('-') || word === '-') {
-      positionals.push(word);
+    if (!argument.startsWith('-') || argument === '-') {
+      positionals.push(argument);
       continue;
     }
-    const equals = word.indexOf('=');
-    const name = equals === -1 ? word : word.slice(0, equals);
-    const inline = equals === -1 ? undefined : word.slice(equals + 1);
+    const equals = argument.indexOf('=');
+    const name = equals === -1 ? argument : argument.slice(0, equals);
+    const inline = equals === -1 ? undefined : argument.slice(equals + 1);
     const match = matchFlag(specs, name);
     if (match === undefined) {
       problems.push({ source: name, message: `is not a flag of millrace ${command.name}.${suggestFlag(specs, name)}` });
     } else if (match.spec.placeholder === undefined) {
       addSwitch(match.spec, match.isNegated, inline, name, flags, problems);
     } else {
-      const next = words[index + 1];
+      const next = args[index + 1];
       const value = inline ?? (next !== undefined && isValue(next) ? next : undefined);
       if (value === undefined)
         problems.push({ source: name, message: `needs a value: ${name} ${match.spec.placeholder}` });
@@ -77,9 +77,9 @@ export function parseArguments(command: CommandSpec, words: readonly string[]): 
   return { positionals, flags, problems };
 }
 
-// A negative number is a value; anything else that looks like a flag is one, so a forgotten value is told where it is.
-function isValue(word: string): boolean {
-  return word === '-' || !word.startsWith('-') || /^-\d/.test(word);
+// A negative number is a value; anything else with a leading dash is a flag, so a missing value is reported at its own flag.
+function isValue(argument: string): boolean {
+  return argument === '-' || !argument.startsWith('-') || /^-\d/.test(argument);
 }
 
 function matchFlag(specs: readonly FlagSpec[], name: string): { spec: FlagSpec; isNegated: boolean } | undefined {
@@ -94,7 +94,7 @@ function matchFlag(specs: readonly FlagSpec[], name: string): { spec: FlagSpec; 
   return negated === undefined ? undefined : { spec: negated, isNegated: true };
 }
 
-const switchWords: Readonly<Record<string, boolean>> = { true: true, false: false };
+const switchValues: Readonly<Record<string, boolean>> = { true: true, false: false };
 
 function addSwitch(
   spec: FlagSpec,
@@ -104,7 +104,7 @@ function addSwitch(
   flags: FlagValues,
   problems: ConfigProblem[],
 ): void {
-  const value = inline === undefined ? true : Object.hasOwn(switchWords, inline) ? switchWords[inline] : undefined;
+  const value = inline === undefined ? true : Object.hasOwn(switchValues, inline) ? switchValues[inline] : undefined;
   if (value === undefined || (isNegated && inline !== undefined)) {
     problems.push({ source: name, message: `takes no value${spec.isNegatable === true ? ' but true or false' : ''}` });
   } else {

@@ -19,10 +19,10 @@ beforeAll(() => {
 
 afterAll(() => rmSync(folder, { recursive: true }));
 
-async function run(words: string[], environment: Record<string, string> = {}) {
+async function run(args: string[], environment: Record<string, string> = {}) {
   let config: Config | undefined;
   const written = await runArguments({
-    words,
+    args,
     environment,
     cwd: folder,
     signals: {
@@ -39,8 +39,8 @@ async function run(words: string[], environment: Record<string, string> = {}) {
   return { ...written, config };
 }
 
-test.each([[[]], [['--help']], [['-h']], [['help']]])('%j shows the general help', async (words) => {
-  expect(await run(words)).toMatchObject({
+test.each([[[]], [['--help']], [['-h']], [['help']]])('%j shows the general help', async (args) => {
+  expect(await run(args)).toMatchObject({
     code: 0,
     stderr: '',
     stdout: expect.stringContaining('Usage: millrace COMMAND'),
@@ -49,16 +49,16 @@ test.each([[[]], [['--help']], [['-h']], [['help']]])('%j shows the general help
 
 test.each([[['serve', '--help']], [['serve', '-h', '--nonsense']], [['help', 'serve']]])(
   '%j shows the help of serve',
-  async (words) => {
-    expect(await run(words)).toMatchObject({ code: 0, stdout: expect.stringContaining('Usage: millrace serve') });
+  async (args) => {
+    expect(await run(args)).toMatchObject({ code: 0, stdout: expect.stringContaining('Usage: millrace serve') });
   },
 );
 
-test.each([[['--version']], [['-V']], [['serve', '--version']]])('%j shows the version', async (words) => {
-  expect(await run(words)).toMatchObject({ code: 0, stdout: '0.1.0\n' });
+test.each([[['--version']], [['-V']], [['serve', '--version']]])('%j shows the version', async (args) => {
+  expect(await run(args)).toMatchObject({ code: 0, stdout: '0.1.0\n' });
 });
 
-test('version tells of Node.js too, and in JSON if asked', async () => {
+test('version shows the version of Node.js too, and prints JSON with --json', async () => {
   expect((await run(['version'])).stdout).toBe(`millrace 0.1.0 (Node.js ${process.version})\n`);
   expect(JSON.parse((await run(['version', '--json'])).stdout)).toEqual({ millrace: '0.1.0', node: process.version });
 });
@@ -68,9 +68,12 @@ test.each([
   [['--sreve'], 'millrace: --sreve is not a flag of millrace. Did you mean serve? millrace --help lists them.\n'],
   [['version', '--jsno'], 'millrace: --jsno: is not a flag of millrace version. Did you mean --json?\n'],
   [['completion'], 'millrace: millrace completion: needs the name of a shell: bash, zsh, fish\n'],
-  [['completion', 'tcsh'], 'millrace: millrace completion: knows no tcsh: bash, zsh, fish\n'],
-])('%j is refused with 2', async (words, stderr) => {
-  expect(await run(words)).toMatchObject({ code: 2, stdout: '', stderr });
+  [
+    ['completion', 'tcsh'],
+    'millrace: millrace completion: does not support tcsh; give one of these: bash, zsh, fish\n',
+  ],
+])('%j is refused with 2', async (args, stderr) => {
+  expect(await run(args)).toMatchObject({ code: 2, stdout: '', stderr });
 });
 
 test('serve gets its configuration from file, variables, flags and arguments', async () => {
@@ -95,18 +98,13 @@ test('serve gets its configuration from file, variables, flags and arguments', a
 });
 
 test.each<[string, string[], Record<string, string>, RegExp]>([
-  [
-    'no folder',
-    ['serve'],
-    {},
-    /^millrace: millrace serve: models\.paths: names no path; run millrace serve \.\/models/,
-  ],
+  ['no folder', ['serve'], {}, /^millrace: millrace serve: models\.paths: is empty; run millrace serve \.\/models/],
   ['a folder that is not there', ['serve', 'nope'], {}, /models\.paths: \S*nope does not exist\n$/],
   [
     'a file for a folder',
     ['serve', 'good.yaml'],
     {},
-    /good\.yaml is neither a folder of models nor an \.onnx file; name one of these\n$/,
+    /good\.yaml is neither a folder of models nor an \.onnx file; give one of these\n$/,
   ],
   [
     'a file that is not there',
@@ -133,14 +131,14 @@ test.each<[string, string[], Record<string, string>, RegExp]>([
     { MILLRACE_ID: '?' },
     /^(millrace: .*\n){4}$/,
   ],
-])('%s is refused with 2 before anything is opened', async (_title, words, environment, stderr) => {
-  const result = await run(words, environment);
+])('%s is refused with 2 before anything is opened', async (_title, args, environment, stderr) => {
+  const result = await run(args, environment);
   expect(result.code).toBe(2);
   expect(result.stderr).toMatch(stderr);
   expect(result.config).toBeUndefined();
 });
 
-test('a folder without permission is told as such', async () => {
+test('a folder without permission is reported as such', async () => {
   const closed = path.join(folder, 'closed');
   mkdirSync(closed);
   chmodSync(closed, 0o000);

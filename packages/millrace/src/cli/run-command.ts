@@ -1,4 +1,4 @@
-/** Finds the command that was asked for and runs it. Everything it touches of the process is handed in. */
+/** Finds the command and runs it. Everything it uses of the process is passed in. */
 import { ConfigError, formatConfigProblem } from '@millrace/protocol';
 import type { Environment } from '../config/environment-layer.ts';
 import { didYouMean } from '../config/suggest.ts';
@@ -17,8 +17,8 @@ import { type ParsedArguments, parseArguments } from './parse-arguments.ts';
 import { type Delay, type SignalSource, serve } from './serve.ts';
 
 export interface CommandEnvironment {
-  /** The words after `millrace`. */
-  readonly words: readonly string[];
+  /** The arguments after `millrace`. */
+  readonly args: readonly string[];
   readonly environment: Environment;
   readonly cwd: string;
   readonly version: string;
@@ -35,85 +35,85 @@ export interface CommandEnvironment {
 }
 
 /** Resolves with the exit code. */
-export async function runCommand(context: CommandEnvironment): Promise<number> {
-  const [name = '', ...words] = context.words;
-  if (name === '' || name === '--help' || name === '-h' || name === 'help') return help(context, words);
-  if (name === '--version' || name === '-V') return say(context, `${context.version}\n`);
+export async function runCommand(parts: CommandEnvironment): Promise<number> {
+  const [name = '', ...args] = parts.args;
+  if (name === '' || name === '--help' || name === '-h' || name === 'help') return help(parts, args);
+  if (name === '--version' || name === '-V') return say(parts, `${parts.version}\n`);
   const main = commands.find((one) => one.name === name);
   if (main === undefined) {
     const what = name.startsWith('-') ? 'flag' : 'command';
     const near = didYouMean(name, [...commands.map((one) => one.name), 'help']);
-    return complain(context, [`${name} is not a ${what} of millrace.${near} millrace --help lists them.`]);
+    return complain(parts, [`${name} is not a ${what} of millrace.${near} millrace --help lists them.`]);
   }
-  const below = subcommandsOf(main).get(words[0] ?? '');
+  const below = subcommandsOf(main).get(args[0] ?? '');
   const command = below ?? main;
-  const parsed = parseArguments(command, below === undefined ? words : words.slice(1));
-  if (parsed.flags.isOn('help')) return say(context, commandHelp(command));
-  if (parsed.flags.isOn('version')) return say(context, `${context.version}\n`);
+  const parsed = parseArguments(command, below === undefined ? args : args.slice(1));
+  if (parsed.flags.isOn('help')) return say(parts, commandHelp(command));
+  if (parsed.flags.isOn('version')) return say(parts, `${parts.version}\n`);
   try {
     if (command.name !== 'serve' && parsed.problems.length > 0) throw new ConfigError(parsed.problems);
-    return await dispatch(command, parsed, context);
+    return await dispatch(command, parsed, parts);
   } catch (error) {
-    if (error instanceof ConfigError) return complain(context, error.problems.map(formatConfigProblem));
+    if (error instanceof ConfigError) return complain(parts, error.problems.map(formatConfigProblem));
     if (!(error instanceof CommandFailure)) throw error;
-    complain(context, [error.message]);
+    complain(parts, [error.message]);
     return exitCodes.failure;
   }
 }
 
-async function dispatch(command: CommandSpec, parsed: ParsedArguments, context: CommandEnvironment): Promise<number> {
+async function dispatch(command: CommandSpec, parsed: ParsedArguments, parts: CommandEnvironment): Promise<number> {
   switch (command.name) {
     case 'serve':
       return serve({
-        config: loadConfig(parsed, context.environment, context.cwd),
-        version: context.version,
-        startServer: context.startServer,
-        terminal: terminalOf(context.stdout, context.environment),
-        complain: (text) => void context.stderr.write(`millrace: ${text}\n`),
-        signals: context.signals,
-        delay: context.delay,
-        exitNow: context.exitNow,
+        config: loadConfig(parsed, parts.environment, parts.cwd),
+        version: parts.version,
+        startServer: parts.startServer,
+        terminal: terminalOf(parts.stdout, parts.environment),
+        complain: (text) => void parts.stderr.write(`millrace: ${text}\n`),
+        signals: parts.signals,
+        delay: parts.delay,
+        exitNow: parts.exitNow,
       });
     case 'models':
     case 'models scan':
-      return scanModels(parsed, context);
+      return scanModels(parsed, parts);
     case 'infer':
-      return runInferCommand(parsed, context);
+      return runInferCommand(parsed, parts);
     case 'version':
-      return printVersion(parsed, context);
+      return printVersion(parsed, parts);
     case 'completion':
-      return printCompletion(parsed, context);
+      return printCompletion(parsed, parts);
     default:
-      return manage(command, parsed, context);
+      return manage(command, parsed, parts);
   }
 }
 
-function help(context: CommandEnvironment, about: readonly string[]): number {
+function help(parts: CommandEnvironment, about: readonly string[]): number {
   const main = commands.find((one) => one.name === about[0]);
   const command = main && (subcommandsOf(main).get(about[1] ?? '') ?? main);
-  return say(context, command === undefined ? generalHelp() : commandHelp(command));
+  return say(parts, command === undefined ? generalHelp() : commandHelp(command));
 }
 
-function printVersion(parsed: ParsedArguments, context: CommandEnvironment): number {
-  const versions = { millrace: context.version, node: process.version };
-  if (parsed.flags.isOn('json')) return say(context, `${JSON.stringify(versions)}\n`);
-  return say(context, `millrace ${versions.millrace} (Node.js ${versions.node})\n`);
+function printVersion(parsed: ParsedArguments, parts: CommandEnvironment): number {
+  const versions = { millrace: parts.version, node: process.version };
+  if (parsed.flags.isOn('json')) return say(parts, `${JSON.stringify(versions)}\n`);
+  return say(parts, `millrace ${versions.millrace} (Node.js ${versions.node})\n`);
 }
 
-function printCompletion(parsed: ParsedArguments, context: CommandEnvironment): number {
+function printCompletion(parsed: ParsedArguments, parts: CommandEnvironment): number {
   const written = parsed.positionals[0];
   const shell = shells.find((one): one is Shell => one === written);
-  if (shell !== undefined) return say(context, completionScript(shell));
-  const what = written === undefined ? 'needs the name of a shell' : `knows no ${written}`;
+  if (shell !== undefined) return say(parts, completionScript(shell));
+  const what = written === undefined ? 'needs the name of a shell' : `does not support ${written}; give one of these`;
   throw new ConfigError([{ source: 'millrace completion', message: `${what}: ${shells.join(', ')}` }]);
 }
 
-function say(context: CommandEnvironment, text: string): number {
-  context.stdout.write(text);
+function say(parts: CommandEnvironment, text: string): number {
+  parts.stdout.write(text);
   return exitCodes.ok;
 }
 
-function complain(context: CommandEnvironment, lines: readonly string[]): number {
-  context.stderr.write(lines.map((line) => `millrace: ${line}\n`).join(''));
+function complain(parts: CommandEnvironment, lines: readonly string[]): number {
+  parts.stderr.write(lines.map((line) => `millrace: ${line}\n`).join(''));
   return exitCodes.configuration;
 }

@@ -67,7 +67,7 @@ test('requests that take too long are cut off after the drain time, with a warni
   expect(entries().at(-1)).toMatchObject({ level: 'warn', drainSecondsMax: 2.5 });
 });
 
-test('a drain that ends early gives up the wait', async () => {
+test('a drain that ends before the limit cancels its timer', async () => {
   const server = new ServerDouble([servedModelStatus()]);
   let isAborted = false;
   const delay: ServeParts['delay'] = (_ms, signal) =>
@@ -133,7 +133,7 @@ test('a start that fails ends with 1 and one line that says what to do', async (
   expect(signals.listenerCount('SIGTERM')).toBe(0);
 });
 
-test('a configuration problem found during the start is told as one', async () => {
+test('a configuration problem found during the start is reported as one', async () => {
   const error = new ConfigError([{ source: 'models/mlp/config.pbtxt', line: 3, message: 'x' }]);
   const { exitCode } = serving(new ServerDouble([]), { startServer: () => Promise.reject(error) });
   await expect(exitCode).rejects.toBe(error);
@@ -150,7 +150,7 @@ test('Triton: a server without any model goes on running', async () => {
   expect(entries().map(({ message }) => message)).toEqual(['listening', 'stopping']);
 });
 
-test('models are told as they change', async () => {
+test('changes of models are logged', async () => {
   const loading = servedModelStatus({ state: 'loading', loadMs: undefined });
   const server = new ServerDouble([loading, { ...loading, name: 'bad' }]);
   const { exitCode, signals, entries } = serving(server, { options: { log: { level: 'debug' } } });
@@ -175,7 +175,7 @@ test('a model that fails stops the server only where the operator wants it', asy
     options: { models: { paths: ['/m'], exitOnError: true } },
   });
   expect(await strict.exitCode).toBe(1);
-  expect(strict.complaints).toEqual(['model bad failed to load, and models.exitOnError says to stop: not ONNX']);
+  expect(strict.complaints).toEqual(['model bad failed to load, and models.exitOnError is set: not ONNX']);
   const lenient = serving(new ServerDouble([servedModelStatus(), failed]));
   lenient.signals.emit('SIGTERM');
   expect(await lenient.exitCode).toBe(0);

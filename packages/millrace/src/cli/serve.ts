@@ -1,4 +1,4 @@
-/** `millrace serve`: start, tell how it goes, and stop when told: not ready, drained, closed. */
+/** `millrace serve`: starts the server, reports its state, and stops it on a signal: not ready, drained, closed. */
 import { ConfigError } from '@millrace/protocol';
 import type { Config } from '../config/fields.ts';
 import { createLogger, isPretty, type Logger } from '../logging/logger.ts';
@@ -11,13 +11,13 @@ import { StartScreen } from './start-screen.ts';
 
 export type StopSignal = 'SIGINT' | 'SIGTERM';
 
-/** The part of `process` that tells of signals. */
+/** The part of `process` that reports signals. */
 export interface SignalSource {
   on(signal: StopSignal, listener: () => void): unknown;
   off(signal: StopSignal, listener: () => void): unknown;
 }
 
-/** Resolves after so many milliseconds; rejects when the signal says that nobody waits any more. */
+/** Resolves after so many milliseconds; rejects when the signal is aborted. */
 export type Delay = (ms: number, signal?: AbortSignal) => Promise<void>;
 
 export interface ServeParts {
@@ -25,7 +25,7 @@ export interface ServeParts {
   readonly version: string;
   readonly startServer: StartServer;
   readonly terminal: Terminal;
-  /** Writes one line where people look for what went wrong. */
+  /** Writes one line to standard error. */
   readonly complain: (text: string) => void;
   readonly signals: SignalSource;
   readonly delay: Delay;
@@ -36,8 +36,8 @@ export interface ServeParts {
 type EndReason = { readonly kind: 'signal'; readonly signal: StopSignal } | { readonly kind: 'model-failed' };
 
 /** Resolves with the exit code when the server has stopped. */
-export async function serve(context: ServeParts): Promise<number> {
-  const { config, terminal, signals } = context;
+export async function serve(parts: ServeParts): Promise<number> {
+  const { config, terminal, signals } = parts;
   const logger = createLogger({
     config,
     isTerminal: terminal.isTerminal,
@@ -45,19 +45,19 @@ export async function serve(context: ServeParts): Promise<number> {
     write: (text) => terminal.write(text),
   });
   const end = deferred<EndReason>();
-  const unlisten = listenForSignals(signals, end.resolve, context.exitNow);
+  const unlisten = listenForSignals(signals, end.resolve, parts.exitNow);
   try {
     let server: RunningServer;
     try {
-      server = await context.startServer(config, logger);
+      server = await parts.startServer(config, logger);
     } catch (error) {
       if (error instanceof ConfigError) throw error;
-      context.complain(startFailureText(error, config));
-      logger.debug({ error: errorOf(error) }, 'the start failed');
+      parts.complain(startFailureText(error, config));
+      logger.debug({ error: errorOf(error) }, 'start failed');
       return exitCodes.failure;
     }
     try {
-      return await runUntilEnd(context, logger, server, end);
+      return await runUntilEnd(parts, logger, server, end);
     } finally {
       await server.close();
     }
@@ -67,12 +67,12 @@ export async function serve(context: ServeParts): Promise<number> {
 }
 
 async function runUntilEnd(
-  context: ServeParts,
+  parts: ServeParts,
   logger: Logger,
   server: RunningServer,
   end: Deferred<EndReason>,
 ): Promise<number> {
-  const { config, terminal } = context;
+  const { config, terminal } = parts;
   const hasScreen = terminal.isTerminal && isPretty({ config, isTerminal: true });
   const screen = hasScreen ? new StartScreen(terminal, server, config.models) : undefined;
   const teller = new LogTeller(logger, server);
@@ -83,8 +83,8 @@ async function runUntilEnd(
       end.resolve({ kind: 'model-failed' });
     }
   };
-  if (screen === undefined) teller.begin(context.version);
-  else screen.begin(context.version);
+  if (screen === undefined) teller.begin(parts.version);
+  else screen.begin(parts.version);
   const stopUpdates = server.onModelChange(update);
   update();
 
@@ -92,33 +92,33 @@ async function runUntilEnd(
   stopUpdates();
   if (reason.kind === 'model-failed') {
     const failed = server.models().find(isStartFailure);
-    context.complain(`model ${failed?.name} failed to load, and models.exitOnError says to stop: ${failed?.reason}`);
+    parts.complain(`model ${failed?.name} failed to load, and models.exitOnError is set: ${failed?.reason}`);
     return exitCodes.failure;
   }
   if (screen === undefined) logger.info({ signal: reason.signal }, 'stopping');
   else screen.stopping(reason.signal, config.shutdown.drainSecondsMax);
-  await stop(context, logger, server);
+  await stop(parts, logger, server);
   return exitCodes.ok;
 }
 
-async function stop(context: ServeParts, logger: Logger, server: RunningServer): Promise<void> {
-  const { noticeSeconds, drainSecondsMax } = context.config.shutdown;
+async function stop(parts: ServeParts, logger: Logger, server: RunningServer): Promise<void> {
+  const { noticeSeconds, drainSecondsMax } = parts.config.shutdown;
   server.stopBeingReady();
-  if (noticeSeconds > 0) await context.delay(noticeSeconds * 1000);
+  if (noticeSeconds > 0) await parts.delay(noticeSeconds * 1000);
   const isOver = new AbortController();
-  const timeLimit = context.delay(drainSecondsMax * 1000, isOver.signal).then(
+  const timeLimit = parts.delay(drainSecondsMax * 1000, isOver.signal).then(
     () => false,
     () => true,
   );
   const isDrained = await Promise.race([server.drain().then(() => true), timeLimit]);
   isOver.abort();
   if (!isDrained) {
-    const advice = 'requests were still in progress; raise shutdown.drainSecondsMax if they may take longer';
+    const advice = 'drain timed out with requests in progress; raise shutdown.drainSecondsMax if they may take longer';
     logger.warn({ drainSecondsMax }, advice);
   }
 }
 
-/** The first signal ends the server in order, the second at once. */
+/** The first signal stops the server in order, the second ends the process at once. */
 function listenForSignals(
   signals: SignalSource,
   end: (reason: EndReason) => void,
@@ -140,7 +140,7 @@ function listenForSignals(
   };
 }
 
-/** A failure beside what serves is reported, and no reason to stop serving. */
+/** A failure is not a reason to stop where other versions served before keep serving. */
 function isStartFailure({ state, isTolerated }: ServedModelStatus): boolean {
   return state === 'failed' && isTolerated !== true;
 }

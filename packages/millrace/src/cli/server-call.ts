@@ -1,4 +1,4 @@
-/** One call of a running server, and what can be said when it goes wrong. Nothing the server answers is trusted. */
+/** One call to a running server, and the error messages when it fails. Every answer is validated. */
 import { type ConfigProblem, type JsonObject, type JsonValue, parseJson } from '@millrace/protocol';
 import { takeSeconds } from '../config/units.ts';
 import { CommandFailure } from './command-failure.ts';
@@ -20,7 +20,7 @@ export interface ServerAnswer {
 
 const defaultUrl = 'http://127.0.0.1:8000';
 
-/** Throws a `CommandFailure` when nothing answers in time; any answer is handed back, whatever its status. */
+/** Throws a `CommandFailure` when nothing answers in time; returns every answer, whatever its status. */
 export async function callServer(
   address: ServerAddress,
   path: string,
@@ -45,7 +45,7 @@ function unreachable(url: string, timeoutMs: number, error: unknown): CommandFai
   const code = (cause as { code?: unknown } | undefined)?.code;
   const why = typeof code === 'string' ? code : cause instanceof Error ? cause.message : String(cause);
   return new CommandFailure(
-    `nothing answers at ${url} (${why}): start a server with millrace serve, or say where it is with --url`,
+    `nothing answers at ${url} (${why}): start a server with millrace serve, or give its address with --url`,
     { cause: error },
   );
 }
@@ -55,7 +55,7 @@ export function refusalText(status: number, body: Uint8Array): string {
     const { error } = objectFrom(body);
     if (typeof error === 'string') return `the server answered ${status}: ${error}`;
   } catch {
-    // Some other server, or a proxy: its status has to do.
+    // Some other server, or a proxy: only its status is known.
   }
   return `the server answered ${status}; is it an inference server?`;
 }
@@ -70,7 +70,7 @@ export function objectFrom(bytes: Uint8Array): JsonObject {
     });
   }
   if (isObject(value)) return value;
-  throw new CommandFailure('the server answered JSON that is no object; is it an inference server?');
+  throw new CommandFailure('the server answered JSON that is not an object; is it an inference server?');
 }
 
 export function isObject(value: JsonValue | undefined): value is JsonObject {

@@ -18,8 +18,8 @@ afterEach(() => {
 
 type LogEntry = { readonly message: string; readonly httpUrl?: string };
 
-function start(...words: string[]) {
-  const started = spawn(process.execPath, words, { stdio: ['ignore', 'pipe', 'pipe'] });
+function start(...args: string[]) {
+  const started = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'] });
   running.add(started);
   const exit = once(started, 'close') as Promise<[code: number | null, signal: string | null]>;
   let stderr = '';

@@ -3,7 +3,7 @@ import { request } from 'node:http';
 
 export const socketScheme = 'unix:';
 
-/** Takes addresses of paths below `unix:PATH`, as `callServer` makes them. */
+/** Takes addresses with a path after `unix:PATH`, as `callServer` makes them. */
 export function socketFetch(socketPath: string): typeof fetch {
   return (address, init = {}) =>
     new Promise((resolve, reject) => {
@@ -27,7 +27,7 @@ export function socketFetch(socketPath: string): typeof fetch {
           });
         },
       );
-      // What fetch throws for a time limit is the reason of the signal.
+      // `fetch` rejects with the reason of the signal.
       call.on('error', (error) => reject(signal?.aborted === true ? signal.reason : error));
       call.end(typeof body === 'string' || body instanceof Uint8Array ? body : undefined);
     });

@@ -8,37 +8,40 @@ const config = resolveConfig({ cwd: '/' });
 test.each([
   [
     { code: 'EADDRINUSE', port: 8000 },
-    'port 8000 on 127.0.0.1 is in use: stop what listens there, or take another one with --http-port (0 takes any free one)',
+    'port 8000 on 127.0.0.1 is in use: stop the program that listens there, or choose another port with --http-port (0 takes any free one)',
   ],
   [
     { code: 'EADDRINUSE', port: 8001 },
-    'port 8001 on 127.0.0.1 is in use: stop what listens there, or take another one with --grpc-port (0 takes any free one)',
+    'port 8001 on 127.0.0.1 is in use: stop the program that listens there, or choose another port with --grpc-port (0 takes any free one)',
   ],
   [
     { code: 'EADDRINUSE', port: 8002 },
-    'port 8002 on 127.0.0.1 is in use: stop what listens there, or take another one with --metrics-port (0 takes any free one)',
+    'port 8002 on 127.0.0.1 is in use: stop the program that listens there, or choose another port with --metrics-port (0 takes any free one)',
   ],
   [
     { code: 'EACCES', port: 80 },
-    'may not listen on port 80 on 127.0.0.1: ports below 1024 need privileges; take a higher one with --http-port',
+    'may not listen on port 80 on 127.0.0.1: ports below 1024 need privileges; choose a higher one with --http-port',
   ],
   [
     { code: 'EACCES', message: "open '/models'" },
     "permission denied: open '/models'; make the path readable for this user",
   ],
-  [{ code: 'ENOTFOUND' }, '127.0.0.1 is no address of this machine: give one with --host (0.0.0.0 means all of them)'],
+  [
+    { code: 'ENOTFOUND' },
+    '127.0.0.1 is not an address of this machine: give one with --host (0.0.0.0 means all of them)',
+  ],
   [
     { code: 'EADDRNOTAVAIL' },
-    '127.0.0.1 is no address of this machine: give one with --host (0.0.0.0 means all of them)',
+    '127.0.0.1 is not an address of this machine: give one with --host (0.0.0.0 means all of them)',
   ],
   [new Error('no space left'), 'no space left'],
   ['a string', 'a string'],
   [undefined, 'undefined'],
-])('%o is told in one line', (error, text) => {
+])('%o is reported in one line', (error, text) => {
   expect(startFailureText(error, config)).toBe(text);
 });
 
-test('a management port or socket that cannot be had is told with its own setting', () => {
+test('a management port or socket that cannot be used is reported with its own setting', () => {
   const options = { management: { port: 9000, host: '127.0.0.2' } };
   const text = startFailureText({ code: 'EADDRINUSE', port: 9000 }, resolveConfig({ options, cwd: '/' }));
   expect(text).toMatch(/^port 9000 on 127\.0\.0\.2 is in use: .*--management-port/);

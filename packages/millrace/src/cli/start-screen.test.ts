@@ -69,7 +69,7 @@ test('a management port of its own is shown with the others', () => {
   expect(taken()).toContain('8002/metrics\n  Manage   http://127.0.0.1:8003\n');
 });
 
-test('what the network can reach without saying who it is stands below the addresses', () => {
+test('warnings about parts the network can reach are shown below the addresses', () => {
   const server = new ServerDouble([servedModelStatus()]);
   server.notices = [{ message: 'inference is open to the network', host: '0.0.0.0', advice: 'use a proxy' }];
   const { screen, taken } = screenOf(server);
@@ -77,7 +77,7 @@ test('what the network can reach without saying who it is stands below the addre
   expect(taken()).toContain('8002/metrics\n\n  ! inference is open to the network (0.0.0.0): use a proxy\n\n');
 });
 
-test('a model that fails later, or comes back, is shown again', () => {
+test('a model that fails later, or becomes ready again, is shown again', () => {
   const server = new ServerDouble([servedModelStatus()]);
   const { screen, taken } = screenOf(server);
   screen.begin('0.1.0');

@@ -51,7 +51,7 @@ export class StartScreen {
     this.update();
   }
 
-  /** Shows the models that became ready or failed since the last call and, once none is loading, what to try. */
+  /** Shows the models that became ready or failed since the last call and, once none is loading, an example command. */
   update(): void {
     const models = this.#server.models();
     this.#nameWidth = Math.max(this.#nameWidth, ...models.map((model) => titleOf(model).length));
@@ -89,7 +89,7 @@ export class StartScreen {
     if (model.state === 'failed') return `  ${paint('red', '✗')} ${title}  ${paint('red', model.reason)}`;
     if (model.state === 'unloading') return `  ${paint('yellow', '–')} ${title}  ${paint('dim', 'unloading')}`;
     if (model.state === 'evicted')
-      return `  ${paint('yellow', '–')} ${title}  ${paint('dim', 'not in memory; loaded when asked for')}`;
+      return `  ${paint('yellow', '–')} ${title}  ${paint('dim', 'not in memory; loaded on demand')}`;
     const time = model.loadMs === undefined ? '' : loadTimeText(model.loadMs);
     const shapes = `${tensorsText(model.inputs)} ${paint('dim', '→')} ${tensorsText(model.outputs)}`;
     return `  ${paint('green', '✓')} ${title}  ${paint('dim', time.padStart(7))}  ${shapes}`;
@@ -104,9 +104,9 @@ export class StartScreen {
 function noModelsText({ paths, controlMode }: RepositoryChoice): readonly [string, string] {
   if (controlMode === 'explicit') return ['No model is loaded.', 'Load one with: millrace models load NAME'];
   const state = `There are no models in ${paths.join(', ')}.`;
-  const place = 'Put one at NAME/1/model.onnx';
-  if (controlMode === 'poll') return [state, `${place}; it is loaded as soon as it is there.`];
-  return [state, `${place} and restart the server, or start it with --model-control-mode poll.`];
+  const advice = 'Put one at NAME/1/model.onnx';
+  if (controlMode === 'poll') return [state, `${advice}; it is loaded as soon as it is there.`];
+  return [state, `${advice} and restart the server, or start it with --model-control-mode poll.`];
 }
 
 function namesText(names: readonly string[]): string {

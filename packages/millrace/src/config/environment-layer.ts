@@ -10,8 +10,8 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 const prefix = 'MILLRACE_';
 
 /**
- * Kubernetes describes every Service of the namespace to every pod in variables made from the Service's name. Next to a
- * Service called `millrace` or `millrace-metrics` these would be taken for settings.
+ * Kubernetes sets variables for every Service of the namespace in every pod, named after the Service. For a Service called
+ * `millrace` or `millrace-metrics` they would be taken for settings.
  */
 function isKubernetesServiceLink(name: string, value: string): boolean {
   if (/_SERVICE_(HOST|PORT)(_[A-Z0-9_]+)?$/.test(name)) return true;
@@ -28,7 +28,7 @@ export function readEnvironmentLayer(environment: Environment, cwd: string): Con
     if (isKubernetesServiceLink(name, value)) continue;
     const field = configFields.find((one) => one.variable === name);
     if (field === undefined) {
-      problems.push({ source: name, message: `is not a variable Millrace knows.${didYouMean(name, known)}` });
+      problems.push({ source: name, message: `is not a variable of Millrace.${didYouMean(name, known)}` });
       continue;
     }
     const written = field.field.isList ? value.split(path.delimiter).filter((part) => part !== '') : value;

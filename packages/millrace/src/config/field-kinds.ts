@@ -12,7 +12,7 @@ export interface FieldNaming {
   readonly flag: string;
   /** One line: what it is for. */
   readonly description: string;
-  /** Names people try instead; used to suggest this one. */
+  /** Names that people may try instead; used to suggest this one. */
   readonly synonyms?: readonly string[];
 }
 
@@ -20,7 +20,7 @@ export interface ConfigField<T> extends FieldNaming {
   readonly default: T;
   /** What may be written, for help and reference. */
   readonly takes: string;
-  /** What stands for the value in help; a boolean has none. */
+  /** Stands for the value in help; a boolean has none. */
   readonly placeholder: string | undefined;
   readonly choices?: readonly string[];
   readonly isList: boolean;
@@ -56,28 +56,28 @@ export function integer(
 export function integerOrAuto(
   naming: Naming<number | 'auto'> & { min: number; max: number },
 ): ConfigField<number | 'auto'> {
-  return orWord('auto', integer({ ...naming, default: naming.min }), naming.default);
+  return orKeyword('auto', integer({ ...naming, default: naming.min }), naming.default);
 }
 
 /** A port of its own, or `same`: the port of something else. */
 export function portOrSame(naming: Naming<number | 'same'>): ConfigField<number | 'same'> {
   const port = integer({ ...naming, default: 0, min: 0, max: 65_535, placeholder: 'PORT' });
-  return orWord('same', port, naming.default);
+  return orKeyword('same', port, naming.default);
 }
 
-/** What `whole` takes, or one word instead. */
-function orWord<Word extends string>(
-  word: Word,
+/** What `whole` takes, or a keyword instead. */
+function orKeyword<Keyword extends string>(
+  keyword: Keyword,
   whole: ConfigField<number>,
-  fallback: number | Word,
-): ConfigField<number | Word> {
-  const takes = `\`${word}\` or a ${whole.takes}`;
+  fallback: number | Keyword,
+): ConfigField<number | Keyword> {
+  const takes = `\`${keyword}\` or a ${whole.takes}`;
   return {
     ...whole,
     default: fallback,
     takes,
     parse(written, folder) {
-      if (written === word) return { value: word };
+      if (written === keyword) return { value: keyword };
       const parsed = whole.parse(written, folder);
       return 'value' in parsed ? parsed : { problem: `must be ${takes}, not ${quoted(written)}` };
     },
@@ -120,7 +120,7 @@ export function seconds(naming: Naming<number> & { min: number; max: number }): 
   };
 }
 
-const booleanWords: Readonly<Record<string, boolean>> = {
+const booleanTexts: Readonly<Record<string, boolean>> = {
   true: true,
   yes: true,
   on: true,
@@ -139,8 +139,8 @@ export function boolean(naming: Naming<boolean>): ConfigField<boolean> {
     isList: false,
     parse(written) {
       if (typeof written === 'boolean') return { value: written };
-      const word = typeof written === 'string' ? written.toLowerCase() : '';
-      const value = Object.hasOwn(booleanWords, word) ? booleanWords[word] : undefined;
+      const text = typeof written === 'string' ? written.toLowerCase() : '';
+      const value = Object.hasOwn(booleanTexts, text) ? booleanTexts[text] : undefined;
       return value === undefined ? { problem: `must be true or false, not ${quoted(written)}` } : { value };
     },
     format: String,
@@ -403,7 +403,7 @@ function textsBetweenCommas(naming: Naming<readonly string[]>, kind: TextsKind):
 
 const quotedCharsMax = 60;
 
-/** What was written, short enough to stand in a message. */
+/** The written value, shortened for a message. */
 function quoted(written: unknown): string {
   const text =
     typeof written === 'string' ? JSON.stringify(written) : inspect(written, { depth: 1, breakLength: Infinity });

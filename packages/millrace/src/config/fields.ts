@@ -61,7 +61,7 @@ export const fields = {
       flag: 'model-control-mode',
       synonyms: ['control-mode'],
       description:
-        'Who decides what is served: the repository as it is at the start (none), as it changes (poll), or requests (explicit).',
+        'What decides which models are served: the repository at the start (none), the repository as it changes (poll), or load requests (explicit).',
       default: 'none',
       choices: ['none', 'poll', 'explicit'],
       placeholder: 'MODE',
@@ -75,14 +75,15 @@ export const fields = {
     pollSeconds: seconds({
       flag: 'repository-poll-secs',
       synonyms: ['file-system-poll-wait-seconds', 'poll-seconds'],
-      description: 'In poll mode: how often to look at the repository, whatever the system tells of its changes.',
+      description:
+        'In poll mode: how often to scan the repository, in addition to the change notifications of the system.',
       default: 15,
       min: 0.1,
       max: daySeconds,
     }),
     settleSeconds: seconds({
       flag: 'repository-settle-secs',
-      description: 'In poll mode: how long files must have stayed as they are before they are loaded.',
+      description: 'In poll mode: how long files must be unchanged before they are loaded.',
       default: 1,
       min: 0,
       max: 3600,
@@ -91,7 +92,7 @@ export const fields = {
       flag: 'model-memory-budget',
       synonyms: ['memory-budget', 'memory-limit'],
       description:
-        'Memory for models together; what was used least recently is unloaded beyond it, and loaded again on demand. 0: no limit.',
+        'Memory for all models together; beyond it the least recently used models are unloaded, and loaded again on demand. 0: no limit.',
       default: 0,
       min: 0,
     }),
@@ -106,7 +107,7 @@ export const fields = {
     allowUploadedCode: boolean({
       flag: 'allow-uploaded-code',
       description:
-        'Let loads by request bring code: pipelines and other files that are executed. Whoever may load models then runs code as the server’s user.',
+        'Allow load requests to upload code: pipelines and other files that are executed. Anyone who may load models can then run code as the server’s user.',
       default: false,
     }),
     demandWaitersMax: integer({
@@ -127,14 +128,14 @@ export const fields = {
     callerHeader: fieldName({
       flag: 'caller-header',
       description:
-        'Header or metadata field that names the caller, for example millrace-caller. Set it only behind a gateway that writes it; without it callers are told apart by address.',
+        'Header or metadata field that names the caller, for example millrace-caller. Set it only behind a gateway that writes it; without it callers are distinguished by address.',
       default: '',
     }),
     trustedProxies: addressRanges({
       flag: 'trusted-proxies',
       synonyms: ['forwarded-allow-ips', 'trusted-hosts', 'proxy-protocol'],
       description:
-        'Proxies in front of this server: not limited by address, and believed in X-Forwarded-For or server.callerHeader, then from them alone.',
+        'Proxies in front of this server: not limited by address. X-Forwarded-For and server.callerHeader are then trusted from them only.',
       default: [],
     }),
     host: host({
@@ -161,7 +162,7 @@ export const fields = {
     }),
     grpcPort: integer({
       flag: 'grpc-port',
-      description: 'A second port of the same API, where gRPC clients look for it; 0 takes any free one and prints it.',
+      description: 'A second port of the same API, where gRPC clients expect it; 0 takes any free one and prints it.',
       default: 8001,
       min: 0,
       max: 65_535,
@@ -180,14 +181,14 @@ export const fields = {
     enabled: booleanOrAuto({
       flag: 'management',
       description:
-        'Let operators see and change the running server: /v1/management and loads and unloads. auto: on loopback addresses and Unix sockets only.',
+        'Allow operators to see and change the running server: /v1/management and loads and unloads. auto: on loopback addresses and Unix sockets only.',
       default: 'auto',
     }),
     port: portOrSame({
       flag: 'management-port',
       synonyms: ['admin-port', 'management-address'],
       description:
-        'Where that is: on the ports of the inference API, or only on a port of its own; 0 takes any free one and prints it.',
+        'Where management is served: on the ports of the inference API, or only on a port of its own; 0 takes any free one and prints it.',
       default: 'same',
     }),
     socket: socketPath({
@@ -199,7 +200,7 @@ export const fields = {
     host: host({
       flag: 'management-host',
       synonyms: ['admin-host'],
-      description: 'Address of the management port, where it has one of its own.',
+      description: 'Address of the management port, if management has a port of its own.',
       default: '127.0.0.1',
     }),
   },
@@ -219,7 +220,7 @@ export const fields = {
     clientAuthorityFile: file({
       flag: 'tls-client-authority-file',
       synonyms: ['tls-ca', 'client-ca', 'grpc-root-cert'],
-      description: 'Authorities in PEM. With it clients must show a certificate that one of them signed.',
+      description: 'Authorities in PEM. With it clients must present a certificate signed by one of them.',
       default: '',
     }),
   },
@@ -234,7 +235,7 @@ export const fields = {
     }),
     format: choice({
       flag: 'log-format',
-      description: 'JSON lines, or lines for people; auto means pretty on a terminal and JSON elsewhere.',
+      description: 'JSON lines, or lines for people (pretty); auto is pretty on a terminal and JSON elsewhere.',
       default: 'auto',
       choices: ['auto', 'json', 'pretty'],
       placeholder: 'FORMAT',
@@ -249,7 +250,8 @@ export const fields = {
   shutdown: {
     noticeSeconds: seconds({
       flag: 'shutdown-notice-seconds',
-      description: 'How long to go on serving, not ready, after SIGTERM, so that load balancers look away first.',
+      description:
+        'How long to keep serving, reported as not ready, after SIGTERM, so that load balancers stop sending requests first.',
       default: 0,
       min: 0,
       max: 600,
@@ -268,7 +270,7 @@ export const fields = {
       flag: 'json-bytes-max',
       synonyms: ['http-max-input-size'],
       description:
-        'Largest JSON part of a request, after decompression. Tensors beyond it are sent as binary data, which has no limit but that of the body.',
+        'Largest JSON part of a request, after decompression. Send larger tensors as binary data, which only `http.bodyBytesMax` limits.',
       default: 16 * MiB,
       min: KiB,
       max: 512 * MiB,
@@ -282,14 +284,14 @@ export const fields = {
     }),
     jsonElementsMax: integer({
       flag: 'json-elements-max',
-      description: 'Most elements of all tensors together that one request brings as JSON.',
+      description: 'Most elements of all tensors together in the JSON of one request.',
       default: 4_194_304,
       min: 1,
       max: 1_000_000_000,
     }),
     unpackingsMax: integer({
       flag: 'unpackings-max',
-      description: 'Most compressed request bodies that are decompressed at once; others wait, callers in turn.',
+      description: 'Most compressed request bodies that are decompressed at once; others wait, and callers take turns.',
       default: 2,
       min: 1,
       max: 1024,
@@ -363,7 +365,7 @@ export const fields = {
     stallSecondsMax: seconds({
       flag: 'stall-seconds-max',
       description:
-        'How long a client that is waited for may send next to nothing of a request, or take nothing of an answer.',
+        'How long a client may send next to nothing of a request, or read nothing of an answer, while the server waits for it.',
       default: 30,
       min: 0.1,
       max: daySeconds,
@@ -371,7 +373,7 @@ export const fields = {
     bodyBytesPerSecondMin: integer({
       flag: 'body-bytes-per-second-min',
       description:
-        'Least content a client must send of a body, or of a message of a stream, in each second on average between two looks `http.stallSecondsMax` apart; slower ones are ended.',
+        'Bytes of content per second that a client must send of a body, or of a message of a stream, on average between two checks `http.stallSecondsMax` apart; slower requests are ended.',
       default: 512,
       min: 0,
       max: GiB,
@@ -401,14 +403,14 @@ export const fields = {
     bytesMax: byteSize({
       flag: 'memory-bytes-max',
       description:
-        'Memory for requests: bodies and messages that arrive, what they unpack to, requests that wait, and answers that are not sent yet. Each caller has a fair share. 0: 2 GiB, or as much as `http.bodyBytesMax` needs.',
+        'Memory for requests: bodies and messages that arrive, their decompressed content, requests that wait, and answers that are not sent yet. Each caller has a fair share. 0: 2 GiB, or as much as `http.bodyBytesMax` needs.',
       default: 0,
       min: 0,
     }),
     waitSecondsMax: seconds({
       flag: 'memory-wait-seconds-max',
       description:
-        'How long a request of a caller that has its share of the memory waits; then it is refused as `caller-full`.',
+        'How long a request waits for memory when its caller already holds its share; then it is refused as `caller-full`.',
       default: 10,
       min: 0.1,
       max: daySeconds,
@@ -461,7 +463,7 @@ export const fields = {
   shadow: {
     requestsMax: integer({
       flag: 'shadow-requests-max',
-      description: 'Most copies of requests on their way to shadow versions; more are dropped and counted.',
+      description: 'Most copies of requests in progress for shadow versions; more are dropped and counted.',
       default: 64,
       min: 0,
       max: 100_000,
@@ -469,7 +471,7 @@ export const fields = {
     bytesMax: byteSize({
       flag: 'shadow-bytes-max',
       description:
-        'Most memory for the inputs of copies on their way to shadow versions; more are dropped and counted.',
+        'Most memory for the inputs of copies in progress for shadow versions; more are dropped and counted.',
       default: 128 * MiB,
       min: 0,
     }),
@@ -486,7 +488,7 @@ export const fields = {
       flag: 'store-synced',
       synonyms: ['fsync'],
       description:
-        'A change is on the disk before it is acknowledged, and survives a loss of power; without it, the death of the server.',
+        'Write each change to the disk before it is acknowledged, so that it survives a power failure; without it, a change survives only a crash of the server.',
       default: true,
     }),
   },
@@ -509,8 +511,7 @@ export const fields = {
     ageSecondsMax: seconds({
       flag: 'cache-age-seconds-max',
       synonyms: ['cache-max-age-seconds', 'cache-ttl'],
-      description:
-        'How long a result may be given out; 0: until it makes room for another, or its model is loaded anew.',
+      description: 'How long a result may be served; 0: until it makes room for another, or its model is loaded again.',
       default: 0,
       min: 0,
       max: 365 * daySeconds,
@@ -527,8 +528,7 @@ export const fields = {
     threads: integerOrAuto({
       flag: 'worker-threads',
       synonyms: ['threads', 'intra-op-threads'],
-      description:
-        'Threads a model may compute with when it sets no number itself; auto shares the cores among workers.',
+      description: 'Threads of a model that sets no number itself; auto divides the cores among the workers.',
       default: 'auto',
       min: 1,
       max: 1024,
@@ -536,7 +536,7 @@ export const fields = {
     gpusMax: integerOrAuto({
       flag: 'gpus-max',
       synonyms: ['gpus'],
-      description: 'GPUs that models may run on; auto: all that the system shows. 0 runs every model on the CPU.',
+      description: 'GPUs that models may run on; auto: all GPUs of the system. 0 runs every model on the CPU.',
       default: 'auto',
       min: 0,
       max: 64,
@@ -559,12 +559,12 @@ export const fields = {
     }),
     sharedMemory: boolean({
       flag: 'shared-memory',
-      description: 'Hand tensors to worker processes through shared memory; without it they travel by socket.',
+      description: 'Pass tensors to worker processes in shared memory; without it they are sent over a socket.',
       default: true,
     }),
     sharedMemoryBytes: byteSize({
       flag: 'shared-memory-bytes',
-      description: 'Shared memory of each worker, taken as it is needed.',
+      description: 'Shared memory of each worker, allocated as it is needed.',
       default: 256 * MiB,
       min: MiB,
       max: 64 * GiB,
@@ -573,14 +573,14 @@ export const fields = {
       flag: 'worker-user',
       synonyms: ['user', 'run-as'],
       description:
-        'User that worker processes, and those that look at models, run as; needs a server that runs as root. Nothing: the user of the server.',
+        'User that worker processes, and processes that read models, run as; needs a server that runs as root. Empty: the user of the server.',
       default: '',
       placeholder: 'USER',
     }),
     group: account({
       flag: 'worker-group',
       synonyms: ['group'],
-      description: 'Group that they run as; nothing: the group of `worker.user`.',
+      description: 'Group that they run as; empty: the group of `worker.user`.',
       default: '',
       placeholder: 'GROUP',
     }),
@@ -599,7 +599,7 @@ export type Config = {
   };
 };
 
-/** What people write in code: any part of it. */
+/** Options given in code: any part of the configuration. */
 export type Options = {
   readonly [Group in keyof Config]?: { readonly [Name in keyof Config[Group]]?: Config[Group][Name] | undefined };
 };

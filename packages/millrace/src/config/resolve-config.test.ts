@@ -82,14 +82,14 @@ test('trusted proxies are addresses and CIDR ranges, between commas or as a list
 });
 
 test('management is left to the server, or on, on a port or socket of its own, or off', () => {
-  const places = { port: 'same', socket: '', host: '127.0.0.1' } as const;
-  expect(resolve({}).management).toEqual({ enabled: 'auto', ...places });
+  const listener = { port: 'same', socket: '', host: '127.0.0.1' } as const;
+  expect(resolve({}).management).toEqual({ enabled: 'auto', ...listener });
   const own = { flags: [flag('management-port', '9000'), flag('management-host', '::1')] };
-  expect(resolve(own).management).toEqual({ enabled: 'auto', ...places, port: 9000, host: '::1' });
+  expect(resolve(own).management).toEqual({ enabled: 'auto', ...listener, port: 9000, host: '::1' });
   const open = { flags: [...own.flags, flag('management-host', '0.0.0.0'), flag('management', true)] };
-  expect(resolve(open).management).toEqual({ enabled: true, ...places, port: 9000, host: '0.0.0.0' });
+  expect(resolve(open).management).toEqual({ enabled: true, ...listener, port: 9000, host: '0.0.0.0' });
   const socket = { yaml: 'management:\n  socket: run/m.sock\n  enabled: auto\n' };
-  expect(resolve(socket).management).toEqual({ enabled: 'auto', ...places, socket: '/home/me/etc/run/m.sock' });
+  expect(resolve(socket).management).toEqual({ enabled: 'auto', ...listener, socket: '/home/me/etc/run/m.sock' });
   expect(resolve({ yaml: 'management:\n  port: same\n  enabled: false\n' }).management.enabled).toBe(false);
 });
 
@@ -178,7 +178,11 @@ test('variables that are empty, of others, or made by Kubernetes are not setting
 const wholePort = 'must be a whole number, 0 to 65535';
 
 test.each<[string, Sources, string[]]>([
-  ['a word', { yaml: 'server:\n  httpPort: http\n' }, [`etc/m.yaml:2: server.httpPort: ${wholePort}, not "http"`]],
+  [
+    'text for a number',
+    { yaml: 'server:\n  httpPort: http\n' },
+    [`etc/m.yaml:2: server.httpPort: ${wholePort}, not "http"`],
+  ],
   ['a fraction', { yaml: 'server:\n  httpPort: 80.5\n' }, [`etc/m.yaml:2: server.httpPort: ${wholePort}, not 80.5`]],
   ['too low', { yaml: 'server:\n  httpPort: -1\n' }, [`etc/m.yaml:2: server.httpPort: ${wholePort}, not -1`]],
   ['too high', { yaml: 'server:\n  httpPort: 65536\n' }, [`etc/m.yaml:2: server.httpPort: ${wholePort}, not 65536`]],
@@ -261,7 +265,7 @@ test.each<[string, Sources, string[]]>([
   [
     'two documents',
     { yaml: 'server: {id: a}\n---\nserver: {id: b}\n' },
-    ['etc/m.yaml:2: a second document begins here; one file holds one'],
+    ['etc/m.yaml:2: a second document begins here; a configuration file holds only one'],
   ],
   [
     'an unknown alias',
@@ -277,7 +281,7 @@ test.each<[string, Sources, string[]]>([
     'client certificates without TLS',
     { environment: { MILLRACE_TLS_CLIENT_AUTHORITY_FILE: 'ca.pem' } },
     [
-      'MILLRACE_TLS_CLIENT_AUTHORITY_FILE: tls.clientAuthorityFile: needs tls.certificateFile and tls.keyFile: clients show certificates over TLS only',
+      'MILLRACE_TLS_CLIENT_AUTHORITY_FILE: tls.clientAuthorityFile: needs tls.certificateFile and tls.keyFile: clients present certificates over TLS only',
     ],
   ],
   [
@@ -326,7 +330,7 @@ test.each<[string, Sources, string[]]>([
     ['options: worker.runSecondsMax: must be seconds (or like 500ms, 2min), 0.001 to 86400, not 0'],
   ],
   [
-    'a word for a boolean',
+    'text for a boolean',
     { environment: { MILLRACE_SHARED_MEMORY: 'maybe' } },
     ['MILLRACE_SHARED_MEMORY: worker.sharedMemory: must be true or false, not "maybe"'],
   ],
@@ -336,7 +340,7 @@ test.each<[string, Sources, string[]]>([
     ['etc/m.yaml:2: log.requests: must be true or false, not 2'],
   ],
   [
-    'an inherited word for a boolean',
+    'an inherited property name for a boolean',
     { environment: { MILLRACE_LOG_REQUESTS: 'toString' } },
     ['MILLRACE_LOG_REQUESTS: log.requests: must be true or false, not "toString"'],
   ],
@@ -402,12 +406,12 @@ test.each<[string, Sources, string[]]>([
   [
     'an unknown variable',
     { environment: { MILLRACE_HTTP_PROT: '1' } },
-    ['MILLRACE_HTTP_PROT: is not a variable Millrace knows. Did you mean MILLRACE_HTTP_PORT?'],
+    ['MILLRACE_HTTP_PROT: is not a variable of Millrace. Did you mean MILLRACE_HTTP_PORT?'],
   ],
   [
     'a variable from nowhere',
     { environment: { MILLRACE_ZEBRA: '1' } },
-    ['MILLRACE_ZEBRA: is not a variable Millrace knows.'],
+    ['MILLRACE_ZEBRA: is not a variable of Millrace.'],
   ],
   [
     'an unknown option',
@@ -465,7 +469,7 @@ test.each<[string, Sources, string[]]>([
     'a management port on the network that nobody asked for',
     { flags: [flag('management-port', '9000'), flag('management-host', '0.0.0.0')] },
     [
-      '--management-host: management.host: is no loopback address: set management.enabled to true to serve management there',
+      '--management-host: management.host: is not a loopback address: set management.enabled to true to serve management there',
     ],
   ],
   [
@@ -544,7 +548,7 @@ test.each<[string, Sources, string[]]>([
       '--lane: worker.lane: must be one of local, inline, not "x"',
     ],
   ],
-])('%s is told', (_title, sources, problems) => {
+])('%s is reported', (_title, sources, problems) => {
   expect(problemsOf(sources)).toEqual(problems);
 });
 

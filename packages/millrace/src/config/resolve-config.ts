@@ -1,6 +1,6 @@
 /**
- * From what people wrote to what code reads: defaults, then options given in code, the file, the variables, the flags,
- * each over the one before. Every value is checked, also one that a later layer overrides, and every problem is told.
+ * Resolves the configuration from its layers: defaults, options given in code, the file, the variables, the flags. Each
+ * overrides the one before. Every value is checked, overridden ones included, and every problem is reported.
  */
 import { memoryBytesMinFor } from '@millrace/core';
 import { ConfigError, type ConfigProblem, isLoopbackName } from '@millrace/protocol';
@@ -14,11 +14,11 @@ export interface ConfigSources {
   readonly options?: Options;
   readonly file?: ConfigFile;
   readonly environment?: Environment;
-  /** From the command line; the flags have been matched with fields there. */
+  /** From the command line, where flags were matched with fields. */
   readonly flags?: readonly WrittenValue[];
   /** Where relative paths start. */
   readonly cwd: string;
-  /** Says what is wrong with a path of models, if anything; where this is absent, paths are not looked at. */
+  /** Returns what is wrong with a path of models, if anything; without this function paths are not checked. */
   readonly pathProblem?: (path: string) => string | undefined;
 }
 
@@ -37,7 +37,7 @@ type Port = 'httpPort' | 'grpcPort' | 'metricsPort';
 class Resolution {
   readonly #problems: ConfigProblem[] = [];
   readonly #values = new Map<string, unknown>(configFields.map(({ path, field }) => [path, field.default]));
-  /** Who wrote the value that counts; nobody, for a default. */
+  /** The source of the value in effect; none for a default. */
   readonly #writers = new Map<string, WrittenValue>();
 
   add(layer: ConfigLayer): void {
@@ -78,7 +78,7 @@ class Resolution {
     return Object.freeze(config) as Config;
   }
 
-  /** What no field can see alone. */
+  /** Checks that concern more than one field. */
   #checkTogether(config: Config): void {
     const { http, server } = config;
     if (http.jsonBytesMax > http.bodyBytesMax) {
@@ -97,12 +97,12 @@ class Resolution {
     this.#checkWorkerUser(config.worker);
   }
 
-  /** Settings of a port that is not there would be without effect, and nobody would notice. */
+  /** Refuses settings of a port that does not exist: they would be ignored silently. */
   #checkManagement({ management, server }: Config): void {
-    for (const place of ['port', 'socket'] as const) {
-      const isGiven = place === 'port' ? management.port !== 'same' : management.socket !== '';
+    for (const listener of ['port', 'socket'] as const) {
+      const isGiven = listener === 'port' ? management.port !== 'same' : management.socket !== '';
       if (management.enabled !== false || !isGiven) continue;
-      this.#conflict(`management.${place}`, 'management.enabled', 'has no effect: management.enabled is false');
+      this.#conflict(`management.${listener}`, 'management.enabled', 'has no effect: management.enabled is false');
     }
     if (management.port === 'same') {
       if (this.#writers.has('management.host')) {
@@ -119,7 +119,7 @@ class Resolution {
       );
     }
     if (management.enabled === 'auto' && !isLoopbackName(management.host)) {
-      const message = 'is no loopback address: set management.enabled to true to serve management there';
+      const message = 'is not a loopback address: set management.enabled to true to serve management there';
       this.#conflict('management.host', 'management.host', message);
     }
     for (const other of ['httpPort', 'grpcPort', 'metricsPort'] as const) {
@@ -137,17 +137,17 @@ class Resolution {
     this.#conflict('memory.bytesMax', 'http.bodyBytesMax', message);
   }
 
-  /** A certificate and its key come together, and clients are asked for theirs only over TLS. */
+  /** A certificate needs its key, and client certificates need TLS. */
   #checkTls({ certificateFile, keyFile, clientAuthorityFile }: Config['tls']): void {
     if ((certificateFile === '') !== (keyFile === '')) {
       this.#conflict('tls.certificateFile', 'tls.keyFile', 'and tls.keyFile must be given together');
     } else if (clientAuthorityFile !== '' && certificateFile === '') {
-      const message = 'needs tls.certificateFile and tls.keyFile: clients show certificates over TLS only';
+      const message = 'needs tls.certificateFile and tls.keyFile: clients present certificates over TLS only';
       this.#conflict('tls.clientAuthorityFile', 'tls.clientAuthorityFile', message);
     }
   }
 
-  /** A model in the server process would run as the server's user, whatever was asked for. */
+  /** Models in the server process would run as the server's user in spite of `worker.user`. */
   #checkWorkerUser({ user, group, lane }: Config['worker']): void {
     if (user === '' && group !== '') {
       this.#conflict('worker.group', 'worker.user', 'has no effect without worker.user');
@@ -164,7 +164,7 @@ class Resolution {
     this.#conflict(`server.${name}`, `server.${other}`, message);
   }
 
-  /** Told where either was written: one of the two was, for the defaults agree. */
+  /** Reported where either value was written: at least one was, because the defaults do not conflict. */
   #conflict(path: string, other: string, message: string): void {
     const written = this.#writers.get(path) ?? this.#writers.get(other);
     if (written === undefined) return;

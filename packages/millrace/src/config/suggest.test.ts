@@ -7,6 +7,6 @@ test('a suggestion is a question, shown as the caller shows names', () => {
   expect(didYouMean('hots', known, (name) => `--${name}`)).toBe(' Did you mean --host?');
 });
 
-test('nothing is said where no name is near', () => {
+test('there is no suggestion where no name is similar', () => {
   expect(didYouMean('completely-else', known)).toBe('');
 });

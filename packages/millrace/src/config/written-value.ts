@@ -1,4 +1,4 @@
-/** One value somebody wrote for one field, and where: what every layer of configuration is made of. */
+/** One value that was written for one field, with its source. Every layer of the configuration is a list of these. */
 import type { ConfigProblem } from '@millrace/protocol';
 import type { NamedField } from './fields.ts';
 
@@ -17,7 +17,7 @@ export interface ConfigLayer {
   readonly problems: readonly ConfigProblem[];
 }
 
-/** A problem at the place where the value was written. */
+/** A problem with the source of the value. */
 export function problemAt(written: Pick<WrittenValue, 'field' | 'source' | 'line'>, message: string): ConfigProblem {
   const line = written.line === undefined ? {} : { line: written.line };
   return { source: written.source, ...line, field: written.field.path, message };

@@ -13,7 +13,7 @@ export interface ConfigFile {
   readonly text: string;
 }
 
-/** Far above any honest configuration; an operator who names a model file instead should not wait for it to be parsed. */
+/** Far above any real configuration; a model file given by mistake is refused before it is parsed. */
 export const configFileBytesMax = 1024 * 1024;
 
 const groups = Object.keys(fields);
@@ -50,7 +50,7 @@ class YamlReader implements ConfigLayer {
       this.#problemAt(
         error.pos[0],
         undefined,
-        isSeveral ? 'a second document begins here; one file holds one' : error.message,
+        isSeveral ? 'a second document begins here; a configuration file holds only one' : error.message,
       );
     }
     if (this.#document.errors.length > 0) return;

@@ -3,7 +3,7 @@ import { resolveConfig } from '../config/resolve-config.ts';
 import { acceptErrorLog, acceptErrorPauseMs } from './accept-error-log.ts';
 import { createLogger } from './logger.ts';
 
-test('connections that could not be accepted are told at once, then counted', () => {
+test('connections that could not be accepted are logged at once, then counted', () => {
   const lines: string[] = [];
   const config = resolveConfig({ options: { log: { format: 'json' } }, cwd: '/' });
   let nowMs = 0;

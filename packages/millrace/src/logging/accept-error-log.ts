@@ -1,9 +1,9 @@
 import type { Logger } from './logger.ts';
 
-/** A server at its limit refuses thousands a second; one line in this time tells as much. */
+/** A server at its limit may fail to accept thousands of connections a second; at most one line is logged in this time. */
 export const acceptErrorPauseMs = 10_000;
 
-/** Logs that connections could not be accepted: the first time at once, then how many it were, now and then. */
+/** Logs that connections could not be accepted: the first time at once, then their number at intervals. */
 export function acceptErrorLog(logger: Logger, now: () => number): (error: Error) => void {
   let count = 0;
   let saidAt = Number.NEGATIVE_INFINITY;

@@ -27,7 +27,7 @@ export function withAccessLog(handler: HttpHandler, logger: Logger, now: () => n
       throw error;
     }
     const { release } = response;
-    // The line is written when the answer has left, so that a long stream is timed to its end.
+    // Logged when the answer has been sent, so that the duration of a stream includes its end.
     return {
       ...response,
       release: () => {

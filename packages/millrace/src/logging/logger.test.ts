@@ -20,7 +20,7 @@ function logged(
   return text;
 }
 
-test('a machine gets one JSON object a line, with level and time as it likes them', () => {
+test('the JSON format has one object a line, with level names and ISO times', () => {
   const text = logged({}, false, (logger) => {
     logger.debug('not shown');
     logger.info({ model: 'mlp' }, 'model ready');
@@ -36,7 +36,7 @@ test('a machine gets one JSON object a line, with level and time as it likes the
   expect(second).toMatchObject({ level: 'error', error: { message: 'boom' } });
 });
 
-test('a person at a terminal gets short lines', () => {
+test('the pretty format has short lines', () => {
   const text = logged({}, true, (logger) => logger.warn({ model: 'mlp', path: 'a b' }, 'slow'));
   expect(text).toMatch(/^\d\d:\d\d:\d\d warn {2}slow {2}model=mlp {2}path="a b"\n$/);
 });

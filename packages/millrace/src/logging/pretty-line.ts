@@ -1,4 +1,4 @@
-/** One JSON log line as a person wants to read it: time, level, message, then what else is known. */
+/** Formats one JSON log line for people: time, level, message, then the other fields. */
 import type { Paint } from '../terminal.ts';
 
 const levelStyles: Readonly<Record<string, Parameters<Paint>[0]>> = {

@@ -4,7 +4,7 @@ import { acceptErrorPauseMs } from './accept-error-log.ts';
 import { createLogger } from './logger.ts';
 import { refusedConnectionLog } from './refused-connection-log.ts';
 
-test('connections refused at a limit are told at once, then counted, each limit on its own', () => {
+test('connections refused at a limit are logged at once, then counted, each limit separately', () => {
   const lines: string[] = [];
   const config = resolveConfig({ options: { log: { format: 'json' } }, cwd: '/' });
   let nowMs = 0;

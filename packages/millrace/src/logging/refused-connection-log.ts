@@ -2,7 +2,7 @@ import type { ConnectionRefusal } from '@millrace/http';
 import { acceptErrorPauseMs } from './accept-error-log.ts';
 import type { Logger } from './logger.ts';
 
-/** What an operator may change, by the limit that was met. */
+/** The setting an operator may change, by the limit that was reached. */
 const settings: Readonly<Record<ConnectionRefusal, string>> = {
   connectionsMax: 'http.connectionsMax',
   connectionsPerAddressMax: 'http.connectionsPerAddressMax',
@@ -12,8 +12,8 @@ const settings: Readonly<Record<ConnectionRefusal, string>> = {
 };
 
 /**
- * Logs that connections were refused at a limit: the first time at once, then how many it were, now and then. Each
- * limit is told on its own, with the last address that met it.
+ * Logs that connections were refused at a limit: the first time at once, then their number at intervals. Each
+ * limit is logged separately, with the last address that was refused.
  */
 export function refusedConnectionLog(
   logger: Logger,

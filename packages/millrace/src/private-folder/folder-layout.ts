@@ -1,4 +1,4 @@
-/** How private folders are named, and what lies in them. */
+/** The names of private folders and of their contents. */
 
 export const folderPrefix = 'millrace-server-';
 /** Prefix, process id, and what `mkdtemp` adds. */

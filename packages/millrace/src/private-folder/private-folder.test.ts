@@ -31,7 +31,7 @@ function permissionsOf(path: string): string {
   return (statSync(path).mode & 0o7777).toString(8);
 }
 
-/** As a server leaves it that was killed: files, folders, a lock that nobody holds. */
+/** The folder of a killed server: files, folders, a lock that nobody holds. */
 function leaveBehind(name: string): string {
   const folder = join(base, name);
   mkdirSync(join(folder, 'children', 'deep'), { recursive: true, mode: 0o700 });
@@ -57,7 +57,7 @@ test('the folder of a dead server is removed, also one without a lock file, and 
   await Promise.all([living.remove(), next.remove()]);
 });
 
-test('other names are left alone, however old', async () => {
+test('folders with other names are not removed, however old', async () => {
   const names = [
     'millrace-models-abcdef',
     'millrace-server-abcdef',
@@ -69,7 +69,7 @@ test('other names are left alone, however old', async () => {
   expect(readdirSync(base).sort()).toEqual(names.sort());
 });
 
-test('a link in place of a folder is not followed', async () => {
+test('a link with the name of a folder is not followed', async () => {
   const target = leaveBehind('target');
   symlinkSync(target, join(base, stale));
   await (await openPrivateFolder({ base })).remove();

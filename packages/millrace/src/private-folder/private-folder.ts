@@ -1,6 +1,6 @@
 /**
  * The one folder for temporary files of a server and its child processes, closed to other users. Its lock is held as long
- * as the server lives, so whoever starts next knows which folders belong to nobody any more.
+ * as the server lives, so that the next server can tell which folders are stale.
  */
 import { chmod, chown, mkdir, mkdtemp, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -10,19 +10,19 @@ import { childrenFolder, folderPrefix, lockFile } from './folder-layout.ts';
 import { removeFolder } from './remove-folder.ts';
 import { removeStaleFolders } from './stale-folders.ts';
 
-/** Another server may take a new folder for a stale one before it is locked; then the next is made. */
+/** Another server may remove a new folder as stale before it is locked; then another one is made. */
 const attemptsMax = 10;
 
 export interface PrivateFolderOptions {
-  /** Where the folder is made; the system's place for temporary files unless given. */
+  /** Where the folder is made; the system's folder for temporary files unless given. */
   readonly base?: string;
-  /** Who child processes run as, when that is not the user of this process. */
+  /** The user that child processes run as, when it is not the user of this process. */
   readonly user?: { readonly uid: number; readonly gid: number } | undefined;
 }
 
 export interface PrivateFolder {
   readonly path: string;
-  /** For child processes: where they may write, and their home. */
+  /** For child processes: their folder for temporary files, and their home. */
   readonly children: string;
   remove(): Promise<void>;
 }
@@ -42,7 +42,7 @@ export async function openPrivateFolder({ base = tmpdir(), user }: PrivateFolder
   }
 }
 
-/** Children may pass through the folder to theirs, and see nothing else of it. */
+/** Child processes may pass through the folder to theirs, and read nothing else in it. */
 async function letIn(path: string, children: string, { uid, gid }: { uid: number; gid: number }): Promise<void> {
   await chown(path, -1, gid);
   await chmod(path, 0o710);
@@ -55,7 +55,7 @@ async function takeLockOf(path: string): Promise<FileLock | undefined | 'lost'> 
     const lock = takeFileLock(join(path, lockFile));
     if (lock === 'unavailable') return undefined;
     if (lock === 'held') return 'lost';
-    // What was locked may have been removed between its making and its locking.
+    // The folder may have been removed after it was made and before it was locked.
     await stat(join(path, lockFile));
     return lock;
   } catch (error) {
@@ -68,7 +68,7 @@ async function removed(path: string, lock: FileLock | undefined): Promise<void> 
   try {
     await removeFolder(path);
   } catch {
-    // Something of it could not be removed: the next start tries again.
+    // Not all files could be removed: the next start tries again.
   } finally {
     lock?.release();
   }

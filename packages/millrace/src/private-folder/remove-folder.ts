@@ -8,7 +8,7 @@ const emptyMsMax = 60_000;
 
 /**
  * Removes a private folder. What belongs to another user, for whom child processes were started, is removed with the
- * rights of that user: a process of theirs that still runs could put a link in place of a folder at the right moment,
+ * rights of that user: a process of theirs that still runs could replace a folder by a link at the right moment,
  * and have files removed that only this process may remove.
  */
 export async function removeFolder(path: string): Promise<void> {

@@ -1,4 +1,4 @@
-/** Removes what servers left behind that could not do so themselves: they were killed, or the machine was reset. */
+/** Removes the folders of servers that could not do so themselves: they were killed, or the machine was reset. */
 import { lstat, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { takeFileLock } from '@millrace/shared-memory';
@@ -14,12 +14,12 @@ export async function removeStaleFolders(base: string): Promise<void> {
     try {
       if (await isOwnFolder(path)) await removeIfStale(path, Number(pid));
     } catch {
-      // Another server was quicker, or the folder is damaged.
+      // Another server has removed it already, or the folder is damaged.
     }
   }
 }
 
-/** Anybody can put something of this name into a shared folder: a link, or a folder of their own, is left alone. */
+/** Any user can create an entry of this name in a shared folder: links, and folders of other users, are not touched. */
 async function isOwnFolder(path: string): Promise<boolean> {
   const found = await lstat(path);
   return found.isDirectory() && found.uid === (process.geteuid?.() ?? found.uid);

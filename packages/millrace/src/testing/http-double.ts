@@ -10,7 +10,7 @@ export interface HttpDouble {
 
 export type AnswerRequest = (request: IncomingMessage, body: Buffer, response: ServerResponse) => void;
 
-/** Answers every request once its body is there. */
+/** Answers every request once its body has arrived. */
 export async function startHttpDouble(answer: AnswerRequest): Promise<HttpDouble> {
   const handle = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     answer(request, Buffer.concat((await request.toArray()) as Buffer[]), response);

@@ -1,4 +1,4 @@
-/** Runs the command with nothing of the process around it, and gives back what it wrote. */
+/** Runs the command without using the process around it, and returns what it wrote. */
 import { type CommandEnvironment, runCommand } from '../cli/run-command.ts';
 
 export interface Written {
@@ -7,9 +7,9 @@ export interface Written {
   readonly stderr: string;
 }
 
-type Given = Partial<CommandEnvironment> & Pick<CommandEnvironment, 'words' | 'cwd'>;
+type Given = Partial<CommandEnvironment> & Pick<CommandEnvironment, 'args' | 'cwd'>;
 
-/** What a test does not hand in is empty, does nothing or stands still. */
+/** Parts that a test does not pass are empty, do nothing, or are a clock that stands still. */
 export async function runArguments(given: Given): Promise<Written> {
   const stdout: string[] = [];
   const stderr: string[] = [];

@@ -7,7 +7,7 @@ import { serverUrl } from '../server-url.ts';
 import { ServerDouble, servedModelStatus } from './server-double.ts';
 
 /** `hangs` as the first argument: a request that never ends. */
-const [mode, ...words] = process.argv.slice(2);
+const [mode, ...args] = process.argv.slice(2);
 
 const startServer: StartServer = async (config) => {
   const listener = createServer();
@@ -30,7 +30,7 @@ const startServer: StartServer = async (config) => {
 };
 
 process.exitCode = await runCommand({
-  words,
+  args,
   environment: {},
   cwd: process.cwd(),
   version: '0.0.0',

@@ -1,4 +1,4 @@
-/** A server for tests of the command: listens to nobody, and does what the test tells it. */
+/** A server for tests of the command: it opens no port, and the test controls it. */
 import type { TensorSpec } from '@millrace/protocol';
 import type { ExposureNotice, RunningServer, ServedModelStatus } from '../running-server.ts';
 
@@ -23,7 +23,7 @@ export class ServerDouble implements RunningServer {
   readonly metricsUrl = 'http://127.0.0.1:8002/metrics';
   managementUrl: string | undefined;
   notices: readonly ExposureNotice[] = [];
-  /** What was asked of it, in order. */
+  /** The calls it got, in order. */
   readonly calls: string[] = [];
   #models: readonly ServedModelStatus[];
   readonly #listeners = new Set<() => void>();

@@ -1,4 +1,4 @@
-/** Turns what the person wrote into the tensors the model takes: values get their type from the model, shapes if they can. */
+/** Turns the values given on the command line into the tensors of the model: datatypes, and shapes if possible, come from the model. */
 import {
   InferenceError,
   JsonReader,
@@ -16,7 +16,7 @@ export interface WantedInputs {
   /** JSON text by input. */
   readonly values: ReadonlyMap<string, string>;
   readonly shapes: ReadonlyMap<string, readonly number[]>;
-  /** Make up the inputs without values. */
+  /** Generates the inputs without values. */
   readonly random: { readonly seed: number; readonly rows: number } | undefined;
 }
 
@@ -36,7 +36,7 @@ export function buildInputs(specs: readonly TensorSpec[], wanted: WantedInputs):
       const { seed, rows } = wanted.random;
       const shape =
         wanted.shapes.get(spec.name) ?? spec.shape.map((size, axis) => (size >= 0 ? size : axis === 0 ? rows : 1));
-      // Every input has its own sequence: adding one does not change the others.
+      // Every input has its own random sequence: adding an input does not change the others.
       inputs.push(randomTensor(spec, shape, seed + index));
     } else {
       throw new CommandFailure(`input ${tensorText(spec)} has no values; give --input '${spec.name}=[…]', or --random`);
@@ -53,7 +53,7 @@ function tensorFrom(spec: TensorSpec, text: string, wantedShape: readonly number
     const why = error instanceof Error ? error.message : String(error);
     throw new CommandFailure(`--input ${spec.name} is not JSON (${why}); write --input '${spec.name}=[1, 2]'`);
   }
-  const { shape, depth } = placed(spec, sizesOf(value), wantedShape);
+  const { shape, depth } = fitted(spec, sizesOf(value), wantedShape);
   const data = `${'['.repeat(depth)}${text}${']'.repeat(depth)}`;
   try {
     const bytes = readTensorData(
@@ -68,7 +68,7 @@ function tensorFrom(spec: TensorSpec, text: string, wantedShape: readonly number
   }
 }
 
-/** The length of every level of nesting, as the first element of each has it. */
+/** The length of every level of nesting, taken from the first element of each. */
 function sizesOf(value: JsonValue): number[] {
   const sizes: number[] = [];
   for (let level: JsonValue | undefined = value; Array.isArray(level); level = level[0]) sizes.push(level.length);
@@ -76,7 +76,7 @@ function sizesOf(value: JsonValue): number[] {
 }
 
 /** The shape the values stand for, and how many brackets are missing around them. */
-function placed(
+function fitted(
   spec: TensorSpec,
   sizes: readonly number[],
   wantedShape: readonly number[] | undefined,
@@ -98,6 +98,6 @@ function placed(
   }
   const written = `[${given.join(',')}]`;
   throw new CommandFailure(
-    `values of shape ${written} do not fit ${tensorText(spec)}; say how with --shape ${spec.name}=N,N`,
+    `values of shape ${written} do not fit ${tensorText(spec)}; give their shape with --shape ${spec.name}=N,N`,
   );
 }

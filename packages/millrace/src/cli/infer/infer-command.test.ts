@@ -8,7 +8,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { type HttpDouble, startHttpDouble } from '../../testing/http-double.ts';
 import { runArguments } from '../../testing/run-arguments.ts';
 
-/** A server of one model, `echo`, that gives every input back; it notes what it was sent. */
+/** A server with one model, `echo`, that returns every input; it records its requests. */
 let server: HttpDouble;
 let folder = '';
 let received: { path: string; headers: IncomingMessage['headers']; body: Buffer }[] = [];
@@ -60,10 +60,10 @@ beforeEach(() => {
   answerWith = undefined;
 });
 
-function infer(...words: string[]) {
+function infer(...args: string[]) {
   let time = 0;
   return runArguments({
-    words: ['infer', ...words, ...(words.includes('--url') ? [] : ['--url', server.url])],
+    args: ['infer', ...args, ...(args.includes('--url') ? [] : ['--url', server.url])],
     cwd: folder,
     stdin: (async function* () {
       yield Buffer.from('{"inputs":[{"name":"s","shape":[1],');
@@ -87,7 +87,7 @@ test('values get their types and shapes from the model', async () => {
   );
 });
 
-test('binary tensors travel as bytes both ways, and stay exact', async () => {
+test('--binary sends and receives tensors as bytes, without loss', async () => {
   const { code, stdout } = await infer('echo', '--binary', '--input', 'x=[[1, 2]]', '--input', 'n=[9007199254740993]');
   expect(code).toBe(0);
   expect(stdout).toContain('9007199254740993');
@@ -104,7 +104,7 @@ test('binary tensors travel as bytes both ways, and stay exact', async () => {
   expect(request?.body.length).toBe(jsonBytes + 16);
 });
 
-test('--deadline-ms tells the server when to give the request up', async () => {
+test('--deadline-ms sends the deadline to the server', async () => {
   expect((await infer('echo', '--random', '--deadline-ms', '250')).code).toBe(0);
   expect(received.at(-1)?.headers['millrace-timeout-ms']).toBe('250');
   await infer('echo', '--random');
@@ -113,7 +113,7 @@ test('--deadline-ms tells the server when to give the request up', async () => {
   expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining('--deadline-ms: must be a whole number')]);
 });
 
-test('--json prints an answer for programs, also when it came as bytes', async () => {
+test('--json prints the answer as JSON, also when it came as bytes', async () => {
   const { stdout } = await infer('echo', '--binary', '--json', '--input', 'x=[1,2]', '--input', 'n=[-1]');
   expect(JSON.parse(stdout)).toEqual({
     model_name: 'echo',
@@ -152,7 +152,7 @@ test('--random fills in only what is not given', async () => {
   expect(received[1]?.path).toBe('/v2/models/echo/versions/3/infer');
 });
 
-test('16-bit floats travel as bytes without being told', async () => {
+test('16-bit floats are sent as bytes without --binary', async () => {
   answerWith = (response) => {
     answerWith = undefined;
     response.end('{"name":"half","inputs":[{"name":"h","datatype":"FP16","shape":[2]}]}');
@@ -162,7 +162,7 @@ test('16-bit floats travel as bytes without being told', async () => {
   expect(received[1]?.headers['content-type']).toBe('application/octet-stream');
 });
 
-test('--data sends a file or standard input as it is', async () => {
+test('--data sends a file or standard input unchanged', async () => {
   const body = '{"inputs":[{"name":"f","shape":[1],"datatype":"BOOL","data":[true]}]}';
   writeFileSync(path.join(folder, 'request.json'), body);
   expect((await infer('echo', '--data', 'request.json')).stdout).toContain('f BOOL[1]\n    true');
@@ -175,23 +175,27 @@ test.each<[string, string[], RegExp]>([
   ['an input without a name', ['echo', '--input', '=1'], /^millrace: --input: must be NAME=JSON, not "=1"/],
   ['an input without a value', ['echo', '--input', 'x'], /^millrace: --input: must be NAME=JSON, not "x"/],
   [
-    'a shape of words',
+    'a shape of text',
     ['echo', '--shape', 'x=a'],
     /^millrace: --shape: must be NAME=N,N, like x=1,3,224,224, not "x=a"/,
   ],
   [
     'a file and inputs',
     ['echo', '--data', '-', '--random'],
-    /^millrace: --data: is a whole request; leave out --input/,
+    /^millrace: --data: is a complete request; remove --input/,
   ],
-  ['a seed of words', ['echo', '--random', '--seed', 'x'], /^millrace: --seed: must be a whole number from 0/],
-  ['a seed for nothing', ['echo', '--seed', '1'], /^millrace: --seed: has no meaning without --random/],
+  [
+    'a seed that is not a number',
+    ['echo', '--random', '--seed', 'x'],
+    /^millrace: --seed: must be a whole number from 0/,
+  ],
+  ['a seed for nothing', ['echo', '--seed', '1'], /^millrace: --seed: has no effect without --random/],
   ['no rows', ['echo', '--random', '--rows', '0'], /^millrace: --rows: must be a whole number from 1/],
   ['a url of another kind', ['echo', '--url', 'ftp://x'], /^millrace: --url: must be like http/],
   ['no url at all', ['echo', '--url', 'x'], /^millrace: --url: must be like http/],
   ['no time', ['echo', '--timeout', '0'], /^millrace: --timeout: must be seconds above 0/],
-])('%s is refused with 2 before anything is sent', async (_title, words, stderr) => {
-  const result = await infer(...words);
+])('%s is refused with 2 before anything is sent', async (_title, args, stderr) => {
+  const result = await infer(...args);
   expect(result.code).toBe(2);
   expect(result.stderr).toMatch(stderr);
   expect(received).toEqual([]);
@@ -217,11 +221,11 @@ test.each<[string, string[], RegExp]>([
   [
     'values that do not divide',
     ['echo', '--input', 'x=[1,2,3]', '--random'],
-    /values of shape \[3\] do not fit x FP32\[\?,2\]; say how with --shape x=N,N\n$/,
+    /values of shape \[3\] do not fit x FP32\[\?,2\]; give their shape with --shape x=N,N\n$/,
   ],
   ['values too deep', ['echo', '--input', 'x=[[[1]]]', '--random'], /values of shape \[1,1,1\] do not fit x/],
   ['ragged values', ['echo', '--input', 'x=[[1,2],[3]]', '--random'], /input 'x'/],
-  ['a word for a number', ['echo', '--input', 'x=["a","b"]', '--random'], /input 'x'/],
+  ['text for a number', ['echo', '--input', 'x=["a","b"]', '--random'], /input 'x'/],
   ['a shape that does not fit', ['echo', '--input', 'x=[1,2]', '--shape', 'x=3,3', '--random'], /input 'x'/],
   [
     'too much randomness',
@@ -229,8 +233,8 @@ test.each<[string, string[], RegExp]>([
     /more than 67108864; give a smaller --shape\n$/,
   ],
   ['a file that is not there', ['echo', '--data', 'no.json'], /no\.json does not exist\n$/],
-])('%s ends with 1 and one line', async (_title, words, stderr) => {
-  const result = await infer(...words);
+])('%s ends with 1 and one line', async (_title, args, stderr) => {
+  const result = await infer(...args);
   expect(result.code).toBe(1);
   expect(result.stderr).toMatch(/^millrace: [^\n]*\n$/);
   expect(result.stderr).toMatch(stderr);
@@ -239,19 +243,19 @@ test.each<[string, string[], RegExp]>([
 
 test.each<[string, (response: ServerResponse) => void, RegExp]>([
   ['HTML', (response) => response.end('<html>'), /not JSON; is it an inference server\?/],
-  ['a list', (response) => response.end('[]'), /no object; is it an inference server\?/],
+  ['a list', (response) => response.end('[]'), /not an object; is it an inference server\?/],
   ['no tensors', (response) => response.end('{}'), /listed no tensors/],
   [
     'odd tensors',
     (response) => response.end('{"inputs":[{"name":"x","datatype":"FP99","shape":[1]}]}'),
-    /does not understand: x/,
+    /cannot read: x/,
   ],
   [
     'an error of a proxy',
     (response) => response.writeHead(502).end('<html>'),
     /answered 502; is it an inference server\?/,
   ],
-])('a stranger that answers %s is told apart', async (_title, answer, stderr) => {
+])('an answer with %s is reported as that of another kind of server', async (_title, answer, stderr) => {
   answerWith = answer;
   const result = await infer('echo', '--random');
   expect(result.code).toBe(1);
@@ -260,7 +264,7 @@ test.each<[string, (response: ServerResponse) => void, RegExp]>([
 
 test.each<[string, string, string | undefined]>([
   ['a header length beyond the end', '{"outputs":[]}', '999'],
-  ['a header length that is none', '{"outputs":[]}', 'x'],
+  ['a header length that is not a number', '{"outputs":[]}', 'x'],
   [
     'a tensor beyond the end',
     '{"outputs":[{"name":"y","datatype":"FP32","shape":[9],"parameters":{"binary_data_size":36}}]}',
@@ -276,10 +280,10 @@ test.each<[string, string, string | undefined]>([
   };
   const result = await infer('echo', '--data', 'any.json');
   expect([result.code, result.stdout]).toEqual([1, '']);
-  expect(result.stderr).toMatch(/ends early|is broken/);
+  expect(result.stderr).toMatch(/is shorter than its header says|is invalid/);
 });
 
-test('where nobody listens, the person is told how to start a server', async () => {
+test('the error where nobody listens says how to start a server', async () => {
   const closed = createServer().listen(0, '127.0.0.1');
   await once(closed, 'listening');
   const { port } = closed.address() as AddressInfo;
@@ -292,7 +296,7 @@ test('where nobody listens, the person is told how to start a server', async () 
   );
 });
 
-test('a server that says nothing is given up on', async () => {
+test('a server that does not answer fails the command after --timeout', async () => {
   answerWith = () => {};
   const result = await infer('echo', '--random', '--timeout', '20ms');
   expect(result.stderr).toMatch(/no answer from .* within 0\.02 s; wait longer with --timeout/);

@@ -27,41 +27,41 @@ interface InferPlan {
   readonly isJson: boolean;
 }
 
-export async function runInferCommand(parsed: ParsedArguments, context: CommandEnvironment): Promise<number> {
+export async function runInferCommand(parsed: ParsedArguments, parts: CommandEnvironment): Promise<number> {
   const plan = planFrom(parsed);
-  const client = new InferenceClient({ url: plan.url, fetch: context.fetch, timeoutMs: plan.timeoutMs });
-  const request = await requestFrom(plan, client, context);
-  const startedAt = context.now();
+  const client = new InferenceClient({ url: plan.url, fetch: parts.fetch, timeoutMs: plan.timeoutMs });
+  const request = await requestFrom(plan, client, parts);
+  const startedAt = parts.now();
   const raw = await client.infer(plan.model, plan.version, request, plan.deadlineMs);
-  const durationMs = context.now() - startedAt;
+  const durationMs = parts.now() - startedAt;
   const answer = decodeInferAnswer(raw);
-  const paint = paintOf(terminalOf(context.stdout, context.environment));
-  context.stdout.write(plan.isJson ? answerJson(answer) : answerText(answer, durationMs, paint));
+  const paint = paintOf(terminalOf(parts.stdout, parts.environment));
+  parts.stdout.write(plan.isJson ? answerJson(answer) : answerText(answer, durationMs, paint));
   return exitCodes.ok;
 }
 
 async function requestFrom(
   plan: InferPlan,
   client: InferenceClient,
-  context: CommandEnvironment,
+  parts: CommandEnvironment,
 ): Promise<EncodedRequest> {
-  if (plan.dataFile !== undefined) return { body: await readData(plan.dataFile, context), jsonBytes: undefined };
+  if (plan.dataFile !== undefined) return { body: await readData(plan.dataFile, parts), jsonBytes: undefined };
   const { inputs } = await client.metadata(plan.model, plan.version);
   // Servers take 16-bit floats as bytes only.
   const isBinary = plan.isBinary || inputs.some(({ datatype }) => datatype === 'FP16' || datatype === 'BF16');
   return encodeInferRequest(buildInputs(inputs, plan.inputs), isBinary);
 }
 
-async function readData(file: string, context: CommandEnvironment): Promise<Uint8Array> {
+async function readData(file: string, parts: CommandEnvironment): Promise<Uint8Array> {
   if (file !== '-') {
     try {
-      return readFileSync(path.resolve(context.cwd, file));
+      return readFileSync(path.resolve(parts.cwd, file));
     } catch (error) {
       throw new CommandFailure(`${file} ${messageFromFileError(error)}`);
     }
   }
   const chunks: Uint8Array[] = [];
-  for await (const chunk of context.stdin) chunks.push(chunk);
+  for await (const chunk of parts.stdin) chunks.push(chunk);
   return Buffer.concat(chunks);
 }
 
@@ -92,12 +92,12 @@ function planFrom({ positionals, flags }: ParsedArguments): InferPlan {
     plan.dataFile !== undefined &&
     (plan.inputs.values.size > 0 || plan.inputs.random !== undefined || plan.isBinary)
   ) {
-    problems.push({ source: '--data', message: 'is a whole request; leave out --input, --random and --binary' });
+    problems.push({ source: '--data', message: 'is a complete request; remove --input, --random and --binary' });
   }
   if (plan.inputs.random === undefined) {
     for (const flag of ['seed', 'rows']) {
       if (flags.takeText(flag) !== undefined)
-        problems.push({ source: `--${flag}`, message: 'has no meaning without --random' });
+        problems.push({ source: `--${flag}`, message: 'has no effect without --random' });
     }
   }
   if (problems.length > 0) throw new ConfigError(problems);

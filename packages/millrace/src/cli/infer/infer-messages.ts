@@ -39,7 +39,8 @@ export interface DecodedAnswer {
 
 export function decodeInferAnswer(answer: InferenceAnswerBody): DecodedAnswer {
   const jsonBytes = answer.jsonBytes ?? answer.body.length;
-  if (!(jsonBytes >= 0 && jsonBytes <= answer.body.length)) throw new CommandFailure('the answer ends early');
+  if (!(jsonBytes >= 0 && jsonBytes <= answer.body.length))
+    throw new CommandFailure('the answer of the server is shorter than its header says');
   const json = objectFrom(answer.body.subarray(0, jsonBytes));
   const specs = tensorSpecsFrom(json.outputs);
   let offset = jsonBytes;
@@ -52,7 +53,7 @@ export function decodeInferAnswer(answer: InferenceAnswerBody): DecodedAnswer {
   });
   for (const output of outputs) {
     const problem = tensorProblem(output.datatype, output.shape, output.data);
-    if (problem !== undefined) throw new CommandFailure(`output ${output.name} of the answer is broken: ${problem}`);
+    if (problem !== undefined) throw new CommandFailure(`output ${output.name} of the answer is invalid: ${problem}`);
   }
   return { model: String(json.model_name ?? ''), version: String(json.model_version ?? ''), outputs };
 }
@@ -63,7 +64,7 @@ function dataFrom(spec: TensorSpec, data: JsonValue | undefined): Uint8Array {
     return readTensorData(reader, spec, { acceptsHalfPrecision: true });
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
-    throw new CommandFailure(`output ${spec.name} of the answer is broken: ${why}`);
+    throw new CommandFailure(`output ${spec.name} of the answer is invalid: ${why}`);
   }
 }
 
@@ -75,7 +76,7 @@ function headerOf({ name, datatype, shape }: TensorSpec): {
   return { name, datatype, shape: [...shape] };
 }
 
-/** The elements as JSON has them, flat. Throws an `InferenceError` for BYTES that are not text. */
+/** The elements as a flat list for JSON. Throws an `InferenceError` for BYTES that are not text. */
 export function jsonDataOf(tensor: Tensor): JsonValue[] {
   const writer = new JsonWriter();
   writeTensorData(writer, tensor);

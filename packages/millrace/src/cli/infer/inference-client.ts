@@ -1,4 +1,4 @@
-/** Speaks the Open Inference Protocol over HTTP to whatever server is there; trusts nothing it answers. */
+/** A client of the Open Inference Protocol over HTTP, for any server; every answer is validated. */
 import { isDatatype, type JsonValue, type TensorSpec } from '@millrace/protocol';
 import { CommandFailure } from '../command-failure.ts';
 import { callServer, isObject, objectFrom, refusalText, type ServerAddress } from '../server-call.ts';
@@ -35,7 +35,7 @@ export class InferenceClient {
     return { name: String(metadata.name ?? model), inputs: tensorSpecsFrom(metadata.inputs) };
   }
 
-  /** `deadlineMs`: after which the server gives the request up; undefined: never. */
+  /** `deadlineMs`: after which the server cancels the request; undefined: never. */
   infer(
     model: string,
     version: string | undefined,
@@ -71,7 +71,7 @@ export function tensorSpecsFrom(value: JsonValue | undefined): TensorSpec[] {
     const { name, datatype, shape } = isObject(entry) ? entry : {};
     const isShape = Array.isArray(shape) && shape.every((dimension) => Number.isSafeInteger(dimension));
     if (typeof name !== 'string' || typeof datatype !== 'string' || !isDatatype(datatype) || !isShape) {
-      throw new CommandFailure(`the server described a tensor that this command does not understand: ${String(name)}`);
+      throw new CommandFailure(`the server described a tensor that this command cannot read: ${String(name)}`);
     }
     return { name, datatype, shape: shape as number[] };
   });

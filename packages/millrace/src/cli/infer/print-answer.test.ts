@@ -13,7 +13,7 @@ function text(...outputs: Tensor[]): string[] {
   return answerText({ model: 'm', version: '', outputs }, 1, paint).trimEnd().split('\n').slice(1);
 }
 
-test('numbers are short and rows say where they stand', () => {
+test('numbers are shortened and rows have their position', () => {
   expect(text(floats([2, 1, 2], [1 / 3, -2, 1e-9, 12345678]))).toEqual([
     '  y FP32[2,1,2]',
     '    [0,0] 0.333333, -2',
@@ -29,7 +29,7 @@ test('long rows and many rows are cut short', () => {
   expect(tall.at(-1)).toBe('    … 2 more rows');
 });
 
-test('a scalar, nothing at all and what is no number are shown too', () => {
+test('a scalar, an empty tensor and values that are not finite are shown too', () => {
   expect(text(floats([], [7]))).toEqual(['  y FP32[]', '    7']);
   expect(text(floats([0, 3], []))).toEqual(['  y FP32[0,3]', '    (empty)']);
   expect(text(floats([3], [Number.NaN, Infinity, -Infinity]))[1]).toBe('    NaN, Infinity, -Infinity');

@@ -1,4 +1,4 @@
-/** An answer as a person reads it: every output with its shape and, of large ones, the beginning. */
+/** Formats an answer for people: every output with its shape; of large outputs only the beginning. */
 import { type JsonValue, stringifyJson, type Tensor, takeBytesElements } from '@millrace/protocol';
 import type { Paint } from '../../terminal.ts';
 import { tensorText } from '../start-screen.ts';

@@ -1,4 +1,4 @@
-/** Tensors made up from a seed: the same seed gives the same bytes, everywhere. */
+/** Random tensors from a seed: the same seed gives the same bytes on every machine. */
 import {
   type Datatype,
   elementCount,
@@ -30,7 +30,7 @@ export function randomTensor(spec: TensorSpec, shape: readonly number[], seed: n
   return { ...header, data: readTensorData(reader, header, { acceptsHalfPrecision: true }) };
 }
 
-/** Numbers around zero, small whole numbers that also serve as token ids, short words. */
+/** Numbers around zero, small whole numbers that are also valid token ids, short texts. */
 function valueFrom(datatype: Datatype, random: number): number | boolean | string {
   switch (datatype) {
     case 'BOOL':
@@ -47,7 +47,7 @@ function valueFrom(datatype: Datatype, random: number): number | boolean | strin
   }
 }
 
-/** Mulberry32: small, and good enough to look random. Numbers from 0 to below 1. */
+/** Mulberry32: small, and random enough for example inputs. Numbers from 0 to below 1. */
 function generatorOf(seed: number): () => number {
   let state = seed >>> 0;
   return () => {

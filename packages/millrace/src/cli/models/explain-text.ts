@@ -1,4 +1,4 @@
-/** Who shares the runs of each model that a scan found, why, and what to change. */
+/** Whether requests share runs of each model that a scan found, why, and what to change. */
 import type { ModelDefinition, ModelVersionDefinition, RepositoryScan } from '@millrace/router/internal';
 import type { Paint } from '../../terminal.ts';
 import { table, wrapped } from '../text-layout.ts';

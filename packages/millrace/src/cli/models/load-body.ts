@@ -1,4 +1,4 @@
-/** What `millrace models load` sends: files of this machine, read whole. */
+/** The body that `millrace models load` sends: files of this machine, read completely. */
 import { readFileSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { type ConfigProblem, type JsonObject, messageFromFileError, parseJson } from '@millrace/protocol';
@@ -24,13 +24,12 @@ export function loadBodyFrom(flags: FlagValues, cwd: string, problems: ConfigPro
   }
   if (Object.keys(files).length > 0) {
     body.files = files;
-    if (config === undefined)
-      problems.push({ source: '--file', message: 'needs --config: nothing else says what the files are' });
+    if (config === undefined) problems.push({ source: '--file', message: 'needs --config, which describes the files' });
   }
   return body;
 }
 
-/** Base64 of more does not fit into one text. */
+/** Base64 of a larger file does not fit into one JavaScript string. */
 const fileBytesMax = 256 * 1024 * 1024;
 
 function readNamed(file: string, cwd: string): Buffer {
@@ -38,8 +37,8 @@ function readNamed(file: string, cwd: string): Buffer {
   try {
     const { size } = statSync(fullPath);
     if (size > fileBytesMax) {
-      const advice = 'put it into the repository, or send it by gRPC';
-      throw new CommandFailure(`${file} has ${size} bytes, this command sends at most ${fileBytesMax}; ${advice}`);
+      const advice = 'put it into the repository, or send it over gRPC';
+      throw new CommandFailure(`${file} has ${size} bytes, and this command sends at most ${fileBytesMax}; ${advice}`);
     }
     return readFileSync(fullPath);
   } catch (error) {

@@ -7,7 +7,7 @@ import { type HttpDouble, startHttpDouble } from '../../testing/http-double.ts';
 import { runArguments } from '../../testing/run-arguments.ts';
 import { CommandFailure } from '../command-failure.ts';
 
-/** A server that notes what it was asked, and answers with what the test set. */
+/** A server that records its requests, and answers what the test has set. */
 let server: HttpDouble;
 let folder = '';
 let asked: string[] = [];
@@ -44,11 +44,11 @@ beforeEach(() => {
 
 type More = { readonly delay?: () => Promise<void>; readonly fetch?: typeof fetch };
 
-function models(words: readonly string[], more: More = {}) {
-  return run(['models', ...words, ...(words.includes('--url') ? [] : ['--url', server.url])], more);
+function models(args: readonly string[], more: More = {}) {
+  return run(['models', ...args, ...(args.includes('--url') ? [] : ['--url', server.url])], more);
 }
 
-const run = (words: readonly string[], more: More = {}) => runArguments({ words, cwd: folder, ...more });
+const run = (args: readonly string[], more: More = {}) => runArguments({ args, cwd: folder, ...more });
 
 const base = '/v1/management';
 const traffic = {
@@ -89,13 +89,13 @@ describe('each command is one call', () => {
     [['queues'], `GET ${base}/queues`],
     [['flush-cache'], `DELETE ${base}/cache`],
     [['flush-cache', 'mlp'], `DELETE ${base}/cache/mlp`],
-  ])('%j', async (words, call) => {
-    expect(await models(words)).toMatchObject({ code: 0, stderr: '' });
+  ])('%j', async (args, call) => {
+    expect(await models(args)).toMatchObject({ code: 0, stderr: '' });
     expect(asked).toEqual([call]);
   });
 });
 
-describe('what it prints', () => {
+describe('output', () => {
   const contexts = [
     {
       model: 'mlp',
@@ -113,7 +113,7 @@ describe('what it prints', () => {
     { model: 'new', version: '1', state: 'failed', reason: 'no such operator', labels: [], residentBytes: 0 },
   ];
 
-  test('a list is a table, with what failed and what is not loaded below it', async () => {
+  test('list prints a table, with failed models and models that are not loaded below it', async () => {
     answers = {
       [`GET ${base}/contexts`]: { contexts },
       [`GET ${base}/models`]: { models: [{ name: 'mlp', version: '2' }, { name: 'new' }, { name: 'spare' }] },
@@ -129,7 +129,7 @@ describe('what it prints', () => {
     });
   });
 
-  test('traffic is told in words', async () => {
+  test('traffic is printed as text', async () => {
     answers = { [`GET ${base}/models/mlp/traffic`]: traffic };
     expect((await models(['traffic', 'mlp'])).stdout).toBe(
       'mlp\n  labels    stable=2\n  split     1=90\n  shadows   3=5 %\n  revision  7\n',
@@ -163,14 +163,14 @@ describe('what it prints', () => {
       /\nmlp +2 +3 +2\.0 KiB +12 ms\n3 waiting \(2\.0 KiB\), 1 running\n$/,
     );
     answers = { [`DELETE ${base}/cache`]: { results: 12 } };
-    expect((await models(['flush-cache'])).stdout).toBe('12 results forgotten\n');
+    expect((await models(['flush-cache'])).stdout).toBe('12 results removed from the cache\n');
   });
 
-  test('a watch looks again until the server is gone', async () => {
-    let looks = 0;
+  test('a watch repeats the call until the server no longer answers', async () => {
+    let updates = 0;
     const delay = () => {
-      looks += 1;
-      return looks < 3 ? Promise.resolve() : Promise.reject(new CommandFailure('enough'));
+      updates += 1;
+      return updates < 3 ? Promise.resolve() : Promise.reject(new CommandFailure('enough'));
     };
     const { code, stdout } = await models(['queues', '--watch', '--interval', '0.5'], { delay });
     expect(asked).toHaveLength(3);
@@ -179,7 +179,7 @@ describe('what it prints', () => {
   });
 });
 
-describe('what it says when something is wrong', () => {
+describe('errors', () => {
   test.each([
     [['load'], 'millrace models load: needs MODEL: millrace models load MODEL [flags]'],
     [
@@ -192,13 +192,13 @@ describe('what it says when something is wrong', () => {
     [['load', 'mlp', '--file', '1/model.onnx=new.onnx'], '--file: needs --config'],
     [['load', 'mlp', '--config', 'new.onnx'], '--config: new.onnx is not JSON'],
     [['label', 'mlp', 'stable', '2', '--if-revision', 'x'], '--if-revision: must be a whole number, not "x"'],
-    [['queues', '--interval', '5'], '--interval: has no meaning without --watch'],
+    [['queues', '--interval', '5'], '--interval: has no effect without --watch'],
     [['queues', '--watch', '--interval', '0'], '--interval: must be seconds from 0.1 to 3600'],
     [['list', '--url', 'unix:m.sock'], '--url: must be like unix:/run/millrace.sock, not "unix:m.sock"'],
     [['list', '--url', 'server:8000'], '--url: must be like http://127.0.0.1:8000'],
     [['pin', 'mlp', '1', '2'], 'is one argument too many for millrace models pin'],
-  ])('%j is refused with 2, and nothing is sent', async (words, message) => {
-    const { code, stderr } = await models(words);
+  ])('%j is refused with 2, and nothing is sent', async (args, message) => {
+    const { code, stderr } = await models(args);
     expect(stderr).toContain(message);
     expect(code).toBe(2);
     expect(asked).toEqual([]);
@@ -217,7 +217,7 @@ describe('what it says when something is wrong', () => {
     [404, 'not-found', 'Not Found', /offers no management: .*management\.enabled.*management\.port.*--url/],
     [404, 'not-found', 'management is off; use --management', /offers no management: management is off; use --man/],
     [404, 'unknown-model', "no model 'x'", /the server answered 404: no model 'x'/],
-    [409, 'conflict', 'revision 8 now', /409: revision 8 now Look again with millrace models traffic/],
+    [409, 'conflict', 'revision 8 now', /409: revision 8 now Read the traffic again with millrace models traffic/],
     [503, 'model-not-ready', 'explicit model load / unload is not allowed', /503: explicit model load/],
   ])('an answer %d %s says what to do', async (status, code, error, message) => {
     const reply = await models(['traffic', 'mlp'], refusing(status, code, error));
@@ -225,20 +225,20 @@ describe('what it says when something is wrong', () => {
     expect(reply.code).toBe(1);
   });
 
-  test('a socket that is not there is named', async () => {
+  test('the error for a socket that does not exist has its path', async () => {
     const { code, stderr } = await models(['list', '--url', `unix:${folder}/none.sock`]);
     expect(stderr).toMatch(/nothing answers at unix:.*none\.sock \(ENOENT\)/);
     expect(code).toBe(1);
   });
 
-  test('a server that is not there is named', async () => {
+  test('the error where no server listens has its address', async () => {
     const { code, stderr } = await models(['list', '--url', 'http://127.0.0.1:9']);
     expect(stderr).toMatch(/nothing answers at http:\/\/127\.0\.0\.1:9 .*start a server with millrace serve/);
     expect(code).toBe(1);
   });
 });
 
-test('each command has its help, also by the word help', async () => {
+test('each command has its help, also as an argument of help', async () => {
   const direct = await models(['label', '--help']);
   expect(direct.stdout).toContain('Usage: millrace models label MODEL LABEL VERSION [flags]');
   expect(await run(['help', 'models', 'label'])).toEqual(direct);

@@ -1,4 +1,4 @@
-/** `millrace models …` over a running server: one call or two, a table or JSON. */
+/** `millrace models …` for a running server: one or two calls, printed as a table or as JSON. */
 import { ConfigError, type ConfigProblem, type JsonObject, type JsonValue, stringifyJson } from '@millrace/protocol';
 import { takeSeconds } from '../../config/units.ts';
 import { type Paint, paintOf, terminalOf } from '../../terminal.ts';
@@ -7,51 +7,51 @@ import { exitCodes } from '../exit-codes.ts';
 import type { FlagValues, ParsedArguments } from '../parse-arguments.ts';
 import type { CommandEnvironment } from '../run-command.ts';
 import { managedFrom, timeoutMsFrom } from '../server-call.ts';
+import { ArgumentReader } from './argument-reader.ts';
 import { loadBodyFrom } from './load-body.ts';
 import { type ManagementCall, ManagementClient } from './management-client.ts';
 import { contextsText, instancesText, queuesText, trafficText } from './management-text.ts';
 import { answerSeconds, loadSeconds } from './model-commands.ts';
-import { WordReader } from './word-reader.ts';
 
-/** What a command asks, and how its answer reads. Several calls have one answer of several members. */
+/** The calls of a command and how to format their answers. The answers of several calls are members of one object. */
 interface Plan {
   readonly calls: Readonly<Record<string, ManagementCall>>;
   text(answers: Readonly<Record<string, JsonObject>>, paint: Paint): string;
 }
 
-type MakePlan = (words: WordReader, flags: FlagValues, context: CommandEnvironment) => Plan;
+type MakePlan = (args: ArgumentReader, flags: FlagValues, parts: CommandEnvironment) => Plan;
 
 export async function manage(
   command: CommandSpec,
   parsed: ParsedArguments,
-  context: CommandEnvironment,
+  parts: CommandEnvironment,
 ): Promise<number> {
   const { flags, positionals } = parsed;
   const name = command.name.replace(/^models /, '');
   const makePlan = plans[name];
   if (makePlan === undefined) throw new Error(`no such command: ${command.name}`);
-  const words = new WordReader(command, positionals);
-  const plan = makePlan(words, flags, context);
+  const args = new ArgumentReader(command, positionals);
+  const plan = makePlan(args, flags, parts);
   const defaultSeconds = name === 'load' || name === 'unload' ? loadSeconds : answerSeconds;
   const address = {
-    ...managedFrom(flags, context.fetch, words.problems),
-    timeoutMs: timeoutMsFrom(flags, defaultSeconds, words.problems),
+    ...managedFrom(flags, parts.fetch, args.problems),
+    timeoutMs: timeoutMsFrom(flags, defaultSeconds, args.problems),
   };
-  const watch = watchFrom(flags, words.problems);
-  if (words.problems.length > 0) throw new ConfigError(words.problems);
+  const watch = watchFrom(flags, args.problems);
+  if (args.problems.length > 0) throw new ConfigError(args.problems);
   const client = new ManagementClient(address);
-  const paint = paintOf(terminalOf(context.stdout, context.environment));
-  const look = async (): Promise<void> => {
+  const paint = paintOf(terminalOf(parts.stdout, parts.environment));
+  const show = async (): Promise<void> => {
     const answers: Record<string, JsonObject> = {};
     for (const [member, call] of Object.entries(plan.calls)) answers[member] = await client.call(call);
-    context.stdout.write(flags.isOn('json') ? answersJson(answers) : plan.text(answers, paint));
+    parts.stdout.write(flags.isOn('json') ? answersJson(answers) : plan.text(answers, paint));
   };
-  await look();
-  // The user ends a watch, or the server that no longer answers.
+  await show();
+  // A watch ends when the user stops it or the server no longer answers.
   while (watch !== undefined) {
-    await context.delay(watch);
-    if (!flags.isOn('json')) context.stdout.write('\n');
-    await look();
+    await parts.delay(watch);
+    if (!flags.isOn('json')) parts.stdout.write('\n');
+    await show();
   }
   return exitCodes.ok;
 }
@@ -61,57 +61,57 @@ const plans: Readonly<Record<string, MakePlan>> = {
     calls: { contexts: get('contexts'), index: get('models') },
     text: ({ contexts = {}, index = {} }, paint) => contextsText(contexts, index, paint),
   }),
-  load: (words, flags, { cwd }) => {
-    const model = words.next('MODEL');
-    const body = loadBodyFrom(flags, cwd, words.problems);
+  load: (args, flags, { cwd }) => {
+    const model = args.next('MODEL');
+    const body = loadBodyFrom(flags, cwd, args.problems);
     return done({ method: 'POST', path: ['models', model, 'load'], body }, `${model} is loaded`);
   },
-  unload: (words, flags) => {
-    const model = words.next('MODEL');
+  unload: (args, flags) => {
+    const model = args.next('MODEL');
     const body = { withDependents: flags.isOn('with-dependents') };
     return done({ method: 'POST', path: ['models', model, 'unload'], body }, `${model} is unloaded`);
   },
-  traffic: (words) => {
-    const model = words.next('MODEL');
+  traffic: (args) => {
+    const model = args.next('MODEL');
     return { calls: { traffic: get('models', model, 'traffic') }, text: trafficOf(model) };
   },
-  label: (words, flags) => {
-    const [model, label, version] = [words.next('MODEL'), words.next('LABEL'), words.next('VERSION')];
-    return trafficChange(model, 'PUT', ['labels', label], { version }, flags, words);
+  label: (args, flags) => {
+    const [model, label, version] = [args.next('MODEL'), args.next('LABEL'), args.next('VERSION')];
+    return trafficChange(model, 'PUT', ['labels', label], { version }, flags, args);
   },
-  unlabel: (words, flags) => {
-    const [model, label] = [words.next('MODEL'), words.next('LABEL')];
-    return trafficChange(model, 'DELETE', ['labels', label], undefined, flags, words);
+  unlabel: (args, flags) => {
+    const [model, label] = [args.next('MODEL'), args.next('LABEL')];
+    return trafficChange(model, 'DELETE', ['labels', label], undefined, flags, args);
   },
-  split: (words, flags) => {
-    const model = words.next('MODEL');
-    return trafficChange(model, 'PUT', ['split'], { split: words.shares('WEIGHT', 'weight') }, flags, words);
+  split: (args, flags) => {
+    const model = args.next('MODEL');
+    return trafficChange(model, 'PUT', ['split'], { split: args.shares('WEIGHT', 'weight') }, flags, args);
   },
-  unsplit: (words, flags) => trafficChange(words.next('MODEL'), 'PUT', ['split'], { split: [] }, flags, words),
-  shadow: (words, flags) => {
-    const model = words.next('MODEL');
-    return trafficChange(model, 'PUT', ['shadows'], { shadows: words.shares('PERCENT', 'percent') }, flags, words);
+  unsplit: (args, flags) => trafficChange(args.next('MODEL'), 'PUT', ['split'], { split: [] }, flags, args),
+  shadow: (args, flags) => {
+    const model = args.next('MODEL');
+    return trafficChange(model, 'PUT', ['shadows'], { shadows: args.shares('PERCENT', 'percent') }, flags, args);
   },
-  unshadow: (words, flags) => trafficChange(words.next('MODEL'), 'PUT', ['shadows'], { shadows: [] }, flags, words),
-  pin: (words) => pinPlan(words, 'PUT', 'is pinned'),
-  unpin: (words) => pinPlan(words, 'DELETE', 'is not pinned'),
+  unshadow: (args, flags) => trafficChange(args.next('MODEL'), 'PUT', ['shadows'], { shadows: [] }, flags, args),
+  pin: (args) => pinPlan(args, 'PUT', 'is pinned'),
+  unpin: (args) => pinPlan(args, 'DELETE', 'is not pinned'),
   instances: () => ({
     calls: { instances: get('instances') },
     text: ({ instances = {} }, paint) => instancesText(instances, paint),
   }),
-  'close-breaker': (words) => {
-    const worker = words.next('WORKER');
+  'close-breaker': (args) => {
+    const worker = args.next('WORKER');
     return done(
       { method: 'POST', path: ['instances', worker, 'breaker', 'close'] },
-      `worker ${worker} is trusted again`,
+      `breakers of worker ${worker} are closed`,
     );
   },
   queues: () => ({ calls: { queues: get('queues') }, text: ({ queues = {} }, paint) => queuesText(queues, paint) }),
-  'flush-cache': (words) => {
-    const model = words.take();
+  'flush-cache': (args) => {
+    const model = args.take();
     return {
       calls: { flushed: { method: 'DELETE', path: ['cache', ...(model === undefined ? [] : [model])] } },
-      text: ({ flushed }) => `${String(flushed?.results ?? 0)} results forgotten\n`,
+      text: ({ flushed }) => `${String(flushed?.results ?? 0)} results removed from the cache\n`,
     };
   },
 };
@@ -131,30 +131,30 @@ function trafficOf(model: string): Plan['text'] {
 function trafficChange(
   model: string,
   method: ManagementCall['method'],
-  place: readonly string[],
+  resource: readonly string[],
   body: JsonValue | undefined,
   flags: FlagValues,
-  { problems }: WordReader,
+  { problems }: ArgumentReader,
 ): Plan {
   const written = flags.takeText('if-revision');
   if (written !== undefined && !/^\d{1,15}$/.test(written)) {
     problems.push({ source: '--if-revision', message: `must be a whole number, not "${written}"` });
   }
   const ifRevision = written === undefined ? undefined : Number(written);
-  const call = { method, path: ['models', model, ...place], ifRevision, ...(body === undefined ? {} : { body }) };
+  const call = { method, path: ['models', model, ...resource], ifRevision, ...(body === undefined ? {} : { body }) };
   return { calls: { traffic: call }, text: trafficOf(model) };
 }
 
-function pinPlan(words: WordReader, method: 'DELETE' | 'PUT', text: string): Plan {
-  const [model, version] = [words.next('MODEL'), words.next('VERSION')];
+function pinPlan(args: ArgumentReader, method: 'DELETE' | 'PUT', text: string): Plan {
+  const [model, version] = [args.next('MODEL'), args.next('VERSION')];
   return done({ method, path: ['models', model, 'versions', version, 'pin'] }, `${model}:${version} ${text}`);
 }
 
-/** Milliseconds between two looks; undefined without --watch. */
+/** Milliseconds between two updates; undefined without --watch. */
 function watchFrom(flags: FlagValues, problems: ConfigProblem[]): number | undefined {
   const written = flags.takeText('interval');
   if (!flags.isOn('watch')) {
-    if (written !== undefined) problems.push({ source: '--interval', message: 'has no meaning without --watch' });
+    if (written !== undefined) problems.push({ source: '--interval', message: 'has no effect without --watch' });
     return undefined;
   }
   const seconds = written === undefined ? 1 : takeSeconds(written);
@@ -163,7 +163,7 @@ function watchFrom(flags: FlagValues, problems: ConfigProblem[]): number | undef
   return undefined;
 }
 
-/** One answer as it is; several under their names. */
+/** A single answer unchanged; several as members by their names. */
 function answersJson(answers: Readonly<Record<string, JsonObject>>): string {
   const all = Object.values(answers);
   const value: JsonObject = all.length === 1 ? (all[0] as JsonObject) : Object.assign({}, ...all);

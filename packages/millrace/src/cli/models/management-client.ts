@@ -1,4 +1,4 @@
-/** Speaks the management API of a running server. */
+/** A client of the management API of a running server. */
 import { type JsonObject, type JsonValue, stringifyJson } from '@millrace/protocol';
 import { CommandFailure } from '../command-failure.ts';
 import { callServer, objectFrom, refusalText, type ServerAddress, type ServerAnswer } from '../server-call.ts';
@@ -7,7 +7,7 @@ const basePath = '/v1/management';
 
 export interface ManagementCall {
   readonly method: 'DELETE' | 'GET' | 'PATCH' | 'POST' | 'PUT';
-  /** Below the path of all management, each part as it is written by people. */
+  /** Below the path of the management API; each part before URL encoding. */
   readonly path: readonly string[];
   readonly body?: JsonValue;
   readonly ifRevision?: number | undefined;
@@ -20,7 +20,7 @@ export class ManagementClient {
     this.#address = address;
   }
 
-  /** What the server answered; an empty object where it answered with nothing. Throws a `CommandFailure`. */
+  /** The answer of the server; an empty object if it has no body. Throws a `CommandFailure`. */
   async call({ method, path, body, ifRevision }: ManagementCall): Promise<JsonObject> {
     const target = [basePath, ...path.map(encodeURIComponent)].join('/');
     const answer = await callServer(this.#address, target, {
@@ -39,20 +39,23 @@ export class ManagementClient {
     const { url } = this.#address;
     const code = headers.get('millrace-error-code');
     if (code === 'not-found') {
-      return new CommandFailure(`${url} offers no management: ${reasonIn(body)}; say where it is with --url`);
+      return new CommandFailure(`${url} offers no management: ${reasonIn(body)}; give its address with --url`);
     }
-    const hint = code === 'conflict' ? ' Look again with millrace models traffic, and decide anew.' : '';
+    const hint =
+      code === 'conflict'
+        ? ' Read the traffic again with millrace models traffic, then repeat the change with its new revision.'
+        : '';
     return new CommandFailure(`${refusalText(status, body)}${hint}`);
   }
 }
 
-/** What the server says of it: whether management is off, or elsewhere. */
+/** The reason the server gives: management is off, or served elsewhere. */
 function reasonIn(body: Uint8Array): string {
   try {
     const { error } = objectFrom(body);
     if (typeof error === 'string' && error.startsWith('management is')) return error;
   } catch {
-    // Some other server, or one that says nothing of it.
+    // Some other server, or one that gives no reason.
   }
   return 'it may be turned off (management.enabled) or on a port of its own (management.port)';
 }

@@ -1,4 +1,4 @@
-/** What a server tells of itself, as tables for people. Members that are missing are shown as a dash. */
+/** Formats answers of the management API as tables for people. Missing members are shown as a dash. */
 import type { JsonObject, JsonValue } from '@millrace/protocol';
 import type { Paint } from '../../terminal.ts';
 import { isObject } from '../server-call.ts';
@@ -40,7 +40,7 @@ export function trafficText(model: string, traffic: JsonObject): string {
   const labels = isObject(traffic.labels) ? Object.entries(traffic.labels) : [];
   const rows = [
     ['labels', labels.map(([label, version]) => `${label}=${text(version)}`).join(' ') || 'none'],
-    ['split', shares(traffic.split, 'weight', '') || 'none: the highest ready version takes all'],
+    ['split', shares(traffic.split, 'weight', '') || 'none: the highest ready version gets all requests'],
     ['shadows', shares(traffic.shadows, 'percent', ' %') || 'none'],
     ['revision', text(traffic.revision)],
   ];

@@ -5,7 +5,7 @@ const json: FlagSpec = { flag: 'json', description: 'Print JSON, for programs.' 
 
 const explain: FlagSpec = {
   flag: 'explain',
-  description: 'Say of each model whether requests share runs, why, and what to change.',
+  description: 'Show for each model whether requests share runs, why, and what to change.',
 };
 
 function serverGroup(timeoutSeconds: number): FlagGroup {
@@ -15,7 +15,7 @@ function serverGroup(timeoutSeconds: number): FlagGroup {
       {
         flag: 'url',
         placeholder: 'URL',
-        description: 'Where the server is managed; unix:PATH for its socket.',
+        description: 'Address of the management API; unix:PATH for a Unix socket.',
         defaultText: 'http://127.0.0.1:8000',
         synonyms: ['host', 'server', 'address'],
       },
@@ -30,7 +30,7 @@ function serverGroup(timeoutSeconds: number): FlagGroup {
 }
 
 export const answerSeconds = 60;
-/** A large model takes its time, and what it was asked before must be answered before it goes. */
+/** Loading a large model takes long, and a model that is replaced finishes its requests before it is unloaded. */
 export const loadSeconds = 600;
 
 const output: FlagGroup = { title: 'Output', flags: [json] };
@@ -43,7 +43,7 @@ const changing: readonly FlagGroup[] = [
       {
         flag: 'if-revision',
         placeholder: 'N',
-        description: 'Change nothing unless the traffic still has this revision.',
+        description: 'Apply the change only if the traffic still has this revision.',
       },
     ],
   },
@@ -67,10 +67,10 @@ function command(name: string, { details = [], ...said }: Said): CommandSpec {
 export const scanCommand: CommandSpec = {
   ...command('scan', {
     usage: 'PATH… [flags]',
-    summary: 'Show what would be served from these paths, and why something would not.',
+    summary: 'Show which models would be served from these paths, and why others would not.',
     details: [
-      'Reads folders and model configurations; loads and starts nothing, and asks no server.',
-      'Exits with 1 if something would not be served. `millrace models PATH…` is the same.',
+      'Reads folders and model configurations; loads nothing, starts nothing and calls no server.',
+      'Exits with 1 if a model would not be served. `millrace models PATH…` is the same.',
     ],
     examples: ['scan ./models', 'scan ./models --explain', 'scan ./models --json'],
     argumentsMax: 256,
@@ -79,7 +79,7 @@ export const scanCommand: CommandSpec = {
   completesArguments: 'directory',
 };
 
-/** Ask or change a running server. */
+/** Commands that call a running server. */
 const serverCommands = [
   command('list', {
     usage: '[flags]',
@@ -90,10 +90,10 @@ const serverCommands = [
   }),
   command('load', {
     usage: 'MODEL [flags]',
-    summary: 'Load a model, or load it anew beside the old one; done when it is served.',
+    summary: 'Load a model, or replace a loaded one; returns when it is ready.',
     details: [
-      'A load that fails leaves the old one serving. Files travel inside one request: the server’s',
-      'http.bodyBytesMax bounds them.',
+      'If the load fails, the loaded one keeps serving. Files are sent in one request, which the server’s',
+      'http.bodyBytesMax limits.',
     ],
     examples: ['load mlp', 'load mlp --config mlp.json', 'load mlp --config mlp.json --file 1/model.onnx=./new.onnx'],
     argumentsMax: 1,
@@ -121,63 +121,63 @@ const serverCommands = [
   }),
   command('unload', {
     usage: 'MODEL [flags]',
-    summary: 'Unload a model; what it was asked before is still answered.',
+    summary: 'Unload a model after its requests in progress have finished.',
     examples: ['unload mlp', 'unload pipeline --with-dependents'],
     argumentsMax: 1,
     groups: [
       serverGroup(loadSeconds),
       {
         title: 'Change',
-        flags: [{ flag: 'with-dependents', description: 'Also the models that this one is made of.' }],
+        flags: [{ flag: 'with-dependents', description: 'Also unload the models that this one consists of.' }],
       },
       output,
     ],
   }),
   command('traffic', {
     usage: 'MODEL [flags]',
-    summary: 'Show what labels stand for, and how requests without a version are spread.',
+    summary: 'Show the labels of a model, and how requests without a version are distributed.',
     examples: ['traffic mlp'],
     argumentsMax: 1,
     groups: asking,
   }),
   command('label', {
     usage: 'MODEL LABEL VERSION [flags]',
-    summary: 'Let a label stand for a version: MODEL@LABEL is that version from now on.',
+    summary: 'Set a label to a version: MODEL@LABEL names that version from now on.',
     examples: ['label mlp stable 2', 'label mlp canary 3 --if-revision 7'],
     argumentsMax: 3,
     groups: changing,
   }),
   command('unlabel', {
     usage: 'MODEL LABEL [flags]',
-    summary: 'Let a label stand for nothing.',
+    summary: 'Remove a label.',
     examples: ['unlabel mlp canary'],
     argumentsMax: 2,
     groups: changing,
   }),
   command('split', {
     usage: 'MODEL VERSION=WEIGHT… [flags]',
-    summary: 'Spread requests that name no version over versions, by weight.',
+    summary: 'Distribute requests that name no version over versions, by weight.',
     examples: ['split mlp 1=90 2=10'],
     argumentsMax: 65,
     groups: changing,
   }),
   command('unsplit', {
     usage: 'MODEL [flags]',
-    summary: 'End a split: the highest ready version takes all again.',
+    summary: 'Remove a split: the highest ready version gets all requests again.',
     examples: ['unsplit mlp'],
     argumentsMax: 1,
     groups: changing,
   }),
   command('shadow', {
     usage: 'MODEL VERSION=PERCENT… [flags]',
-    summary: 'Send copies of requests to versions whose answers nobody waits for.',
+    summary: 'Send copies of requests to shadow versions, whose answers are not returned.',
     examples: ['shadow mlp 3=5'],
     argumentsMax: 65,
     groups: changing,
   }),
   command('unshadow', {
     usage: 'MODEL [flags]',
-    summary: 'Send no copies any more.',
+    summary: 'Stop sending copies of requests to shadow versions.',
     examples: ['unshadow mlp'],
     argumentsMax: 1,
     groups: changing,
@@ -191,28 +191,28 @@ const serverCommands = [
   }),
   command('unpin', {
     usage: 'MODEL VERSION [flags]',
-    summary: 'Let a version be unloaded for the memory budget again.',
+    summary: 'Allow a version to be unloaded for the memory budget again.',
     examples: ['unpin mlp 2'],
     argumentsMax: 2,
     groups: asking,
   }),
   command('instances', {
     usage: '[flags]',
-    summary: 'Show the workers with what they serve, their breakers and their speed.',
+    summary: 'Show the workers with their models, breakers and speed.',
     examples: ['instances'],
     argumentsMax: 0,
     groups: asking,
   }),
   command('close-breaker', {
     usage: 'WORKER [flags]',
-    summary: 'Trust a worker again from now on.',
+    summary: 'Close the breakers of a worker, so that it gets requests again.',
     examples: ['close-breaker 3'],
     argumentsMax: 1,
     groups: asking,
   }),
   command('queues', {
     usage: '[flags]',
-    summary: 'Show what waits and runs now.',
+    summary: 'Show the requests that wait and run now.',
     examples: ['queues', 'queues --watch'],
     argumentsMax: 0,
     groups: [
@@ -220,8 +220,8 @@ const serverCommands = [
       {
         title: 'Watch',
         flags: [
-          { flag: 'watch', description: 'Show it again and again, until Ctrl-C.' },
-          { flag: 'interval', placeholder: 'SECONDS', description: 'Between two looks.', defaultText: '1' },
+          { flag: 'watch', description: 'Repeat until Ctrl-C.' },
+          { flag: 'interval', placeholder: 'SECONDS', description: 'Time between two updates.', defaultText: '1' },
         ],
       },
       output,
@@ -229,7 +229,7 @@ const serverCommands = [
   }),
   command('flush-cache', {
     usage: '[MODEL] [flags]',
-    summary: 'Forget cached results, of one model or of all.',
+    summary: 'Remove cached results of one model or of all.',
     examples: ['flush-cache', 'flush-cache mlp'],
     argumentsMax: 1,
     groups: asking,

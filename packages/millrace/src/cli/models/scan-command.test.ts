@@ -24,9 +24,9 @@ beforeAll(() => {
 
 afterAll(() => rmSync(folder, { recursive: true }));
 
-const models = (...words: string[]) => runArguments({ words: ['models', ...words], cwd: folder });
+const models = (...args: string[]) => runArguments({ args: ['models', ...args], cwd: folder });
 
-test('what would be served is a table', async () => {
+test('models that would be served are a table', async () => {
   const { code, stdout } = await models('good');
   const [head, row] = stdout.split('\n');
   expect(head).toMatch(/^MODEL +VERSION +ROWS +RUNS +INPUTS +OUTPUTS$/);
@@ -34,14 +34,14 @@ test('what would be served is a table', async () => {
   expect(code).toBe(0);
 });
 
-test('what would not be served is told with file, line and reason, and ends with 1', async () => {
+test('models that would not be served are reported with file, line and reason, and the exit code is 1', async () => {
   const { code, stdout } = await models('mixed');
   expect(stdout).toContain('fine');
   expect(stdout).toMatch(/✗ odd would not be served\n {2}.*config\.pbtxt:2: .*max_batch_sze/);
   expect(code).toBe(1);
 });
 
-test('--json says the same to programs', async () => {
+test('--json prints the same as JSON', async () => {
   const { code, stdout } = await models('mixed', 'good', '--json');
   const scan = JSON.parse(stdout) as { models: { name: string }[]; failures: { name: string; problems: unknown[] }[] };
   expect(scan.models.map((model) => model.name)).toEqual(['fine', 'sum']);
@@ -54,7 +54,7 @@ test('--json says the same to programs', async () => {
   expect(code).toBe(1);
 });
 
-test('--explain says who shares runs, why, and what to change', async () => {
+test('--explain shows whether requests share runs, why, and what to change', async () => {
   add('explained', 'sum', 'max_batch_size: 8\n');
   add('explained', 'guess', '');
   add('explained', 'alone', 'max_batch_size: 0\n');
@@ -104,8 +104,8 @@ test.each([
   [[], 'millrace: millrace models: needs a path or a command: millrace models ./models, or millrace models list\n'],
   [['lst'], /Did you mean millrace models list\?\n$/],
   [['nope', 'good'], /^millrace: millrace models: \S*nope does not exist\n$/],
-])('%j is refused with 2', async (words, expected) => {
-  const { code, stderr } = await models(...words);
+])('%j is refused with 2', async (args, expected) => {
+  const { code, stderr } = await models(...args);
   expect(code).toBe(2);
   expect(stderr).toMatch(expected);
 });

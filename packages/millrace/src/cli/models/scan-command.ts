@@ -1,4 +1,4 @@
-/** `millrace models scan`, or `millrace models PATH…`: what a server would serve from these paths and why not the rest; nothing is loaded. */
+/** `millrace models scan`, or `millrace models PATH…`: which models a server would serve from these paths, and why not the others; nothing is loaded. */
 import path from 'node:path';
 import { ConfigError, type ConfigProblem } from '@millrace/protocol';
 import { didYouMean } from '../../config/suggest.ts';
@@ -11,9 +11,9 @@ import type { CommandEnvironment } from '../run-command.ts';
 import { explainText } from './explain-text.ts';
 import { scanJson, scanText } from './scan-text.ts';
 
-export async function scanModels(parsed: ParsedArguments, context: CommandEnvironment): Promise<number> {
+export async function scanModels(parsed: ParsedArguments, parts: CommandEnvironment): Promise<number> {
   const source = 'millrace models';
-  const paths = parsed.positionals.map((written) => path.resolve(context.cwd, written));
+  const paths = parsed.positionals.map((written) => path.resolve(parts.cwd, written));
   if (paths.length === 0) {
     const message = 'needs a path or a command: millrace models ./models, or millrace models list';
     throw new ConfigError([{ source, message }]);
@@ -28,15 +28,15 @@ export async function scanModels(parsed: ParsedArguments, context: CommandEnviro
   const { pipelineDescriber } = await import('../../pipelines.ts');
   const gpu = gpuSupportFrom({ worker: { gpusMax: 'auto' } });
   const scan = await scanRepository(paths, { gpu, describePipeline: pipelineDescriber() });
-  const paint = paintOf(terminalOf(context.stdout, context.environment));
-  context.stdout.write(parsed.flags.isOn('json') ? scanJson(scan) : scanText(scan, paint));
-  if (parsed.flags.isOn('explain') && !parsed.flags.isOn('json')) context.stdout.write(explainText(scan, paint));
+  const paint = paintOf(terminalOf(parts.stdout, parts.environment));
+  parts.stdout.write(parsed.flags.isOn('json') ? scanJson(scan) : scanText(scan, paint));
+  if (parsed.flags.isOn('explain') && !parsed.flags.isOn('json')) parts.stdout.write(explainText(scan, paint));
   const isAllServed = scan.models.length > 0 && scan.failures.length === 0 && scan.problems.length === 0;
   return isAllServed ? exitCodes.ok : exitCodes.failure;
 }
 
-/** What is neither a path nor a command may be a command written wrong. */
-function mistakenCommand(word: string, source: string): readonly ConfigProblem[] {
-  const near = didYouMean(word, subcommandsOf(modelsCommand).keys(), (name) => `millrace models ${name}`);
-  return near === '' ? [] : [{ source, message: `${word} is no command of it either.${near}` }];
+/** An argument that is neither a path nor a command may be a misspelt command. */
+function mistakenCommand(argument: string, source: string): readonly ConfigProblem[] {
+  const near = didYouMean(argument, subcommandsOf(modelsCommand).keys(), (name) => `millrace models ${name}`);
+  return near === '' ? [] : [{ source, message: `${argument} is not a command of it either.${near}` }];
 }

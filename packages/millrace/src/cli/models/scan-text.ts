@@ -1,4 +1,4 @@
-/** What a scan of model folders found, as a table for people or JSON for programs. */
+/** Formats the result of a scan of model folders, as a table for people or JSON for programs. */
 import { type ConfigProblem, formatConfigProblem } from '@millrace/protocol';
 import type { ModelDefinition, ModelVersionDefinition, RepositoryScan } from '@millrace/router/internal';
 import type { Paint } from '../../terminal.ts';

@@ -116,7 +116,7 @@ export type ModelReadyRequest = Message<"inference.ModelReadyRequest"> & {
   name: string;
 
   /**
-   * Empty: whichever version the model prefers. The same holds for every request below.
+   * Empty: the preferred version of the model. The same holds for every request below.
    *
    * @generated from field: string version = 2;
    */
@@ -133,7 +133,7 @@ export type ModelReadyRequestJson = {
   name?: string;
 
   /**
-   * Empty: whichever version the model prefers. The same holds for every request below.
+   * Empty: the preferred version of the model. The same holds for every request below.
    *
    * @generated from field: string version = 2;
    */
@@ -527,7 +527,7 @@ export type ModelInferRequest_InferInputTensor = Message<"inference.ModelInferRe
   parameters: { [key: string]: InferParameter };
 
   /**
-   * Left out where the request has raw_input_contents.
+   * Absent where the request has raw_input_contents.
    *
    * @generated from field: inference.InferTensorContents contents = 5;
    */
@@ -559,7 +559,7 @@ export type ModelInferRequest_InferInputTensorJson = {
   parameters?: { [key: string]: InferParameterJson };
 
   /**
-   * Left out where the request has raw_input_contents.
+   * Absent where the request has raw_input_contents.
    *
    * @generated from field: inference.InferTensorContents contents = 5;
    */
@@ -881,7 +881,7 @@ export const InferParameterSchema: GenMessage<InferParameter, {jsonType: InferPa
   messageDesc(file_inference_grpc_service, 13);
 
 /**
- * Elements in row-major order, in the field that the datatype goes with. FP16 and BF16 have none: they travel raw.
+ * Elements in row-major order, in the field of their datatype. FP16 and BF16 have no field: they are sent raw.
  *
  * @generated from message inference.InferTensorContents
  */
@@ -944,7 +944,7 @@ export type InferTensorContents = Message<"inference.InferTensorContents"> & {
 };
 
 /**
- * Elements in row-major order, in the field that the datatype goes with. FP16 and BF16 have none: they travel raw.
+ * Elements in row-major order, in the field of their datatype. FP16 and BF16 have no field: they are sent raw.
  *
  * @generated from message inference.InferTensorContents
  */
@@ -1123,7 +1123,7 @@ export const ModelStatisticsRequestSchema: GenMessage<ModelStatisticsRequest, {j
   messageDesc(file_inference_grpc_service, 17);
 
 /**
- * How often something happened, and how long it took in all.
+ * How often something happened, and its total duration.
  *
  * @generated from message inference.StatisticDuration
  */
@@ -1140,7 +1140,7 @@ export type StatisticDuration = Message<"inference.StatisticDuration"> & {
 };
 
 /**
- * How often something happened, and how long it took in all.
+ * How often something happened, and its total duration.
  *
  * @generated from message inference.StatisticDuration
  */
@@ -1202,14 +1202,14 @@ export type InferStatistics = Message<"inference.InferStatistics"> & {
   computeOutput?: StatisticDuration | undefined;
 
   /**
-   * Requests answered from the result cache; they have no part in the three above.
+   * Requests answered from the result cache; they are not counted in the three above.
    *
    * @generated from field: inference.StatisticDuration cache_hit = 7;
    */
   cacheHit?: StatisticDuration | undefined;
 
   /**
-   * Requests that were looked up there in vain.
+   * Requests whose result was not in the cache.
    *
    * @generated from field: inference.StatisticDuration cache_miss = 8;
    */
@@ -1255,14 +1255,14 @@ export type InferStatisticsJson = {
   computeOutput?: StatisticDurationJson;
 
   /**
-   * Requests answered from the result cache; they have no part in the three above.
+   * Requests answered from the result cache; they are not counted in the three above.
    *
    * @generated from field: inference.StatisticDuration cache_hit = 7;
    */
   cacheHit?: StatisticDurationJson;
 
   /**
-   * Requests that were looked up there in vain.
+   * Requests whose result was not in the cache.
    *
    * @generated from field: inference.StatisticDuration cache_miss = 8;
    */
@@ -1895,7 +1895,7 @@ export type RepositoryModelUnloadRequest = Message<"inference.RepositoryModelUnl
   modelName: string;
 
   /**
-   * `unload_dependents`, in bool_param: also the models that this one is made of.
+   * `unload_dependents`, in bool_param: also the models that this one consists of.
    *
    * @generated from field: map<string, inference.ModelRepositoryParameter> parameters = 3;
    */
@@ -1917,7 +1917,7 @@ export type RepositoryModelUnloadRequestJson = {
   modelName?: string;
 
   /**
-   * `unload_dependents`, in bool_param: also the models that this one is made of.
+   * `unload_dependents`, in bool_param: also the models that this one consists of.
    *
    * @generated from field: map<string, inference.ModelRepositoryParameter> parameters = 3;
    */
@@ -1965,7 +1965,7 @@ export const GRPCInferenceService: GenService<{
     output: typeof ServerLiveResponseSchema;
   },
   /**
-   * Whether the server should be sent requests.
+   * Whether the server is ready for requests.
    *
    * @generated from rpc inference.GRPCInferenceService.ServerReady
    */
@@ -1993,7 +1993,7 @@ export const GRPCInferenceService: GenService<{
     output: typeof ServerMetadataResponseSchema;
   },
   /**
-   * What a model takes and gives.
+   * The inputs and outputs of a model.
    *
    * @generated from rpc inference.GRPCInferenceService.ModelMetadata
    */
@@ -2051,7 +2051,7 @@ export const GRPCInferenceService: GenService<{
     output: typeof RepositoryIndexResponseSchema;
   },
   /**
-   * Loads a model, or loads it anew; answered when it is served. A failure leaves what was served before.
+   * Loads or reloads a model; answered when it is ready. After a failure the previous one keeps serving.
    *
    * @generated from rpc inference.GRPCInferenceService.RepositoryModelLoad
    */
@@ -2061,7 +2061,7 @@ export const GRPCInferenceService: GenService<{
     output: typeof RepositoryModelLoadResponseSchema;
   },
   /**
-   * Answered when nothing of the model is served any more; what was accepted is still answered.
+   * Unloads a model; answered when its accepted requests have been answered and it is no longer served.
    *
    * @generated from rpc inference.GRPCInferenceService.RepositoryModelUnload
    */

@@ -316,7 +316,7 @@ export const ModelInstanceGroup_KindSchema: GenEnum<ModelInstanceGroup_Kind, Mod
   enumDesc(file_inference_model_config, 1, 0);
 
 /**
- * The shape the engine wants where it is not the one callers use.
+ * The shape of the engine, where it differs from the shape callers use.
  *
  * @generated from message inference.ModelTensorReshape
  */
@@ -328,7 +328,7 @@ export type ModelTensorReshape = Message<"inference.ModelTensorReshape"> & {
 };
 
 /**
- * The shape the engine wants where it is not the one callers use.
+ * The shape of the engine, where it differs from the shape callers use.
  *
  * @generated from message inference.ModelTensorReshape
  */
@@ -697,7 +697,7 @@ export const BatchInput_KindSchema: GenEnum<BatchInput_Kind, BatchInput_KindJson
   enumDesc(file_inference_model_config, 5, 0);
 
 /**
- * An output cut by what the batch was made of.
+ * An output that is divided by the requests of the batch.
  *
  * @generated from message inference.BatchOutput
  */
@@ -719,7 +719,7 @@ export type BatchOutput = Message<"inference.BatchOutput"> & {
 };
 
 /**
- * An output cut by what the batch was made of.
+ * An output that is divided by the requests of the batch.
  *
  * @generated from message inference.BatchOutput
  */
@@ -1339,7 +1339,7 @@ export const ModelOptimizationPolicy_ModelPrioritySchema: GenEnum<ModelOptimizat
   enumDesc(file_inference_model_config, 8, 0);
 
 /**
- * What becomes of requests that wait.
+ * Limits and timeouts of waiting requests.
  *
  * @generated from message inference.ModelQueuePolicy
  */
@@ -1366,7 +1366,7 @@ export type ModelQueuePolicy = Message<"inference.ModelQueuePolicy"> & {
 };
 
 /**
- * What becomes of requests that wait.
+ * Limits and timeouts of waiting requests.
  *
  * @generated from message inference.ModelQueuePolicy
  */
@@ -2415,7 +2415,7 @@ export const ModelRepositoryAgents_AgentSchema: GenMessage<ModelRepositoryAgents
   messageDesc(file_inference_model_config, 17, 0);
 
 /**
- * Whether answers may be kept and given again.
+ * Whether answers may be cached.
  *
  * @generated from message inference.ModelResponseCache
  */
@@ -2427,7 +2427,7 @@ export type ModelResponseCache = Message<"inference.ModelResponseCache"> & {
 };
 
 /**
- * Whether answers may be kept and given again.
+ * Whether answers may be cached.
  *
  * @generated from message inference.ModelResponseCache
  */
@@ -2574,7 +2574,7 @@ export const ModelMetrics_MetricControl_HistogramOptionsSchema: GenMessage<Model
   messageDesc(file_inference_model_config, 19, 0, 1);
 
 /**
- * Everything a config.pbtxt may say, as it reads after the server has completed it.
+ * All fields of config.pbtxt, with the values that the server has completed.
  *
  * @generated from message inference.ModelConfig
  */
@@ -2714,7 +2714,7 @@ export type ModelConfig = Message<"inference.ModelConfig"> & {
 };
 
 /**
- * Everything a config.pbtxt may say, as it reads after the server has completed it.
+ * All fields of config.pbtxt, with the values that the server has completed.
  *
  * @generated from message inference.ModelConfig
  */

@@ -59,7 +59,7 @@ export const ListContextsResponseSchema: GenMessage<ListContextsResponse, {jsonT
   messageDesc(file_millrace_v1_management, 1);
 
 /**
- * A model version and all that belongs to it.
+ * A model version and everything that belongs to it.
  *
  * @generated from message millrace.v1.Context
  */
@@ -129,7 +129,7 @@ export type Context = Message<"millrace.v1.Context"> & {
 };
 
 /**
- * A model version and all that belongs to it.
+ * A model version and everything that belongs to it.
  *
  * @generated from message millrace.v1.Context
  */
@@ -244,14 +244,14 @@ export type Traffic = Message<"millrace.v1.Traffic"> & {
   labels: { [key: string]: string };
 
   /**
-   * Of requests that name neither version nor label; empty: the highest ready version takes all.
+   * Of requests that name neither version nor label; empty: the highest ready version gets all requests.
    *
    * @generated from field: repeated millrace.v1.WeightedVersion split = 2;
    */
   split: WeightedVersion[];
 
   /**
-   * Versions that get copies of requests; nobody waits for their answers.
+   * Versions that get copies of requests; their answers are not returned.
    *
    * @generated from field: repeated millrace.v1.ShadowedVersion shadows = 3;
    */
@@ -277,14 +277,14 @@ export type TrafficJson = {
   labels?: { [key: string]: string };
 
   /**
-   * Of requests that name neither version nor label; empty: the highest ready version takes all.
+   * Of requests that name neither version nor label; empty: the highest ready version gets all requests.
    *
    * @generated from field: repeated millrace.v1.WeightedVersion split = 2;
    */
   split?: WeightedVersionJson[];
 
   /**
-   * Versions that get copies of requests; nobody waits for their answers.
+   * Versions that get copies of requests; their answers are not returned.
    *
    * @generated from field: repeated millrace.v1.ShadowedVersion shadows = 3;
    */
@@ -315,7 +315,7 @@ export type WeightedVersion = Message<"millrace.v1.WeightedVersion"> & {
   version: string;
 
   /**
-   * Its share is its part of the sum of all weights.
+   * Its share is its weight divided by the sum of all weights.
    *
    * @generated from field: double weight = 2;
    */
@@ -332,7 +332,7 @@ export type WeightedVersionJson = {
   version?: string;
 
   /**
-   * Its share is its part of the sum of all weights.
+   * Its share is its weight divided by the sum of all weights.
    *
    * @generated from field: double weight = 2;
    */
@@ -423,7 +423,7 @@ export type ChangeTrafficRequest = Message<"millrace.v1.ChangeTrafficRequest"> &
   shadows?: Shadows | undefined;
 
   /**
-   * Present: ABORTED unless this is the present revision.
+   * Present: refused with ABORTED unless this is the current revision.
    *
    * @generated from field: optional uint64 expected_revision = 6;
    */
@@ -466,7 +466,7 @@ export type ChangeTrafficRequestJson = {
   shadows?: ShadowsJson;
 
   /**
-   * Present: ABORTED unless this is the present revision.
+   * Present: refused with ABORTED unless this is the current revision.
    *
    * @generated from field: optional uint64 expected_revision = 6;
    */
@@ -729,7 +729,7 @@ export type RepositoryUnloadRequest = Message<"millrace.v1.RepositoryUnloadReque
   model: string;
 
   /**
-   * Also the models that this one is made of.
+   * Also the models that this one consists of.
    *
    * @generated from field: bool with_dependents = 2;
    */
@@ -746,7 +746,7 @@ export type RepositoryUnloadRequestJson = {
   model?: string;
 
   /**
-   * Also the models that this one is made of.
+   * Also the models that this one consists of.
    *
    * @generated from field: bool with_dependents = 2;
    */
@@ -940,7 +940,7 @@ export type Instance = Message<"millrace.v1.Instance"> & {
   outstandingBatches: number;
 
   /**
-   * What a row takes here, as measured lately; absent before the first batch.
+   * Time of one row on this instance, as measured recently; absent before the first batch.
    *
    * @generated from field: optional double row_ms = 9;
    */
@@ -1003,7 +1003,7 @@ export type InstanceJson = {
   outstandingBatches?: number;
 
   /**
-   * What a row takes here, as measured lately; absent before the first batch.
+   * Time of one row on this instance, as measured recently; absent before the first batch.
    *
    * @generated from field: optional double row_ms = 9;
    */
@@ -1094,7 +1094,7 @@ export const GetQueuesRequestSchema: GenMessage<GetQueuesRequest, {jsonType: Get
  */
 export type WatchQueuesRequest = Message<"millrace.v1.WatchQueuesRequest"> & {
   /**
-   * Between two messages; 0: 1000. The server's limits on it are in its answer to one that is out of them.
+   * Time between two messages; 0: 1000. A value out of range is refused with the range.
    *
    * @generated from field: uint32 interval_ms = 1;
    */
@@ -1106,7 +1106,7 @@ export type WatchQueuesRequest = Message<"millrace.v1.WatchQueuesRequest"> & {
  */
 export type WatchQueuesRequestJson = {
   /**
-   * Between two messages; 0: 1000. The server's limits on it are in its answer to one that is out of them.
+   * Time between two messages; 0: 1000. A value out of range is refused with the range.
    *
    * @generated from field: uint32 interval_ms = 1;
    */
@@ -1202,7 +1202,7 @@ export type ModelQueue = Message<"millrace.v1.ModelQueue"> & {
   waitingBytes: bigint;
 
   /**
-   * What a request that came now would wait, as estimated; absent when nothing is known yet.
+   * Estimated wait of a request that arrives now; absent while it is unknown.
    *
    * @generated from field: optional double wait_ms = 5;
    */
@@ -1234,7 +1234,7 @@ export type ModelQueueJson = {
   waitingBytes?: string;
 
   /**
-   * What a request that came now would wait, as estimated; absent when nothing is known yet.
+   * Estimated wait of a request that arrives now; absent while it is unknown.
    *
    * @generated from field: optional double wait_ms = 5;
    */
@@ -1284,7 +1284,7 @@ export const FlushCacheRequestSchema: GenMessage<FlushCacheRequest, {jsonType: F
  */
 export type FlushCacheResponse = Message<"millrace.v1.FlushCacheResponse"> & {
   /**
-   * Results that were forgotten.
+   * Results that were removed.
    *
    * @generated from field: uint64 results = 1;
    */
@@ -1296,7 +1296,7 @@ export type FlushCacheResponse = Message<"millrace.v1.FlushCacheResponse"> & {
  */
 export type FlushCacheResponseJson = {
   /**
-   * Results that were forgotten.
+   * Results that were removed.
    *
    * @generated from field: uint64 results = 1;
    */
@@ -1340,7 +1340,7 @@ export const ContextState = {
   FAILED: 4,
 
   /**
-   * Not in memory for the time being; a request brings it back.
+   * Not in memory now; loaded again on demand.
    *
    * @generated from enum value: CONTEXT_STATE_EVICTED = 5;
    */
@@ -1405,8 +1405,8 @@ export const BreakerSchema: GenEnum<Breaker, BreakerJson> = /*@__PURE__*/
   enumDesc(file_millrace_v1_management, 1);
 
 /**
- * What an operator may see and change of a running server. The same operations are there over REST, under /v1.
- * What a call changed is kept, also over a restart, before the call is answered.
+ * What an operator may see and change in a running server. The same operations exist over REST, under /v1.
+ * Changes are stored before the call is answered, and survive a restart.
  *
  * @generated from service millrace.v1.Management
  */
@@ -1422,7 +1422,7 @@ export const Management: GenService<{
     output: typeof ListContextsResponseSchema;
   },
   /**
-   * How requests that name no version are spread, and what labels stand for.
+   * How requests that name no version are distributed, and the versions of labels.
    *
    * @generated from rpc millrace.v1.Management.GetTraffic
    */
@@ -1432,7 +1432,7 @@ export const Management: GenService<{
     output: typeof TrafficSchema;
   },
   /**
-   * What is absent stays as it is; all of it takes effect at once.
+   * Absent fields stay unchanged; all changes take effect at once.
    *
    * @generated from rpc millrace.v1.Management.ChangeTraffic
    */
@@ -1452,7 +1452,7 @@ export const Management: GenService<{
     output: typeof RepositoryIndexResponseSchema;
   },
   /**
-   * Loads a model, or loads it anew beside the old one; answered when it is served. A failure leaves the old one.
+   * Loads a model, or replaces a loaded one; answered when it is ready. After a failure the old one keeps serving.
    *
    * @generated from rpc millrace.v1.Management.RepositoryLoad
    */
@@ -1462,7 +1462,7 @@ export const Management: GenService<{
     output: typeof RepositoryLoadResponseSchema;
   },
   /**
-   * Answered when nothing of the model is served any more; what was accepted is still answered.
+   * Unloads a model; answered when its accepted requests have been answered and it is no longer served.
    *
    * @generated from rpc millrace.v1.Management.RepositoryUnload
    */
@@ -1492,7 +1492,7 @@ export const Management: GenService<{
     output: typeof ListInstancesResponseSchema;
   },
   /**
-   * The workers are trusted again from now on.
+   * Closes the breakers of a worker, so that it gets requests again.
    *
    * @generated from rpc millrace.v1.Management.CloseBreaker
    */
@@ -1502,7 +1502,7 @@ export const Management: GenService<{
     output: typeof CloseBreakerResponseSchema;
   },
   /**
-   * What waits and runs now.
+   * Requests that wait and run now.
    *
    * @generated from rpc millrace.v1.Management.GetQueues
    */
@@ -1512,7 +1512,7 @@ export const Management: GenService<{
     output: typeof QueuesSchema;
   },
   /**
-   * The same, again and again, until the caller leaves.
+   * The same repeatedly, until the caller cancels.
    *
    * @generated from rpc millrace.v1.Management.WatchQueues
    */
@@ -1522,7 +1522,7 @@ export const Management: GenService<{
     output: typeof QueuesSchema;
   },
   /**
-   * Forgets cached results.
+   * Removes cached results.
    *
    * @generated from rpc millrace.v1.Management.FlushCache
    */

@@ -1,26 +1,26 @@
 import type { ConfigProblem, JsonObject } from '@millrace/protocol';
 import type { CommandSpec } from '../command-table.ts';
 
-/** The arguments in order; each that is missing is a problem with the usage line beside it. */
-export class WordReader {
+/** Reads positional arguments in order; a missing one is a problem whose message has the usage line. */
+export class ArgumentReader {
   readonly problems: ConfigProblem[] = [];
   readonly #source: string;
   readonly #usage: string;
-  readonly #words: string[];
+  readonly #args: string[];
 
-  constructor(command: CommandSpec, words: readonly string[]) {
+  constructor(command: CommandSpec, args: readonly string[]) {
     this.#source = `millrace ${command.name}`;
     this.#usage = command.usage;
-    this.#words = [...words];
+    this.#args = [...args];
   }
 
   take(): string | undefined {
-    return this.#words.shift();
+    return this.#args.shift();
   }
 
   next(what: string): string {
-    const word = this.take();
-    if (word !== undefined && word !== '') return word;
+    const argument = this.take();
+    if (argument !== undefined && argument !== '') return argument;
     if (this.problems.length === 0) {
       this.problems.push({ source: this.#source, message: `needs ${what}: ${this.#source} ${this.#usage}` });
     }
@@ -29,11 +29,11 @@ export class WordReader {
 
   /** The rest, as `VERSION=NUMBER`. */
   shares(what: string, member: string): JsonObject[] {
-    if (this.#words.length === 0) this.next(`VERSION=${what}`);
-    return this.#words.splice(0).map((word) => {
-      const match = /^([^=]+)=(\d+(?:\.\d+)?)$/.exec(word);
+    if (this.#args.length === 0) this.next(`VERSION=${what}`);
+    return this.#args.splice(0).map((argument) => {
+      const match = /^([^=]+)=(\d+(?:\.\d+)?)$/.exec(argument);
       if (match === null)
-        this.problems.push({ source: this.#source, message: `"${word}" must be VERSION=${what}, like 2=10` });
+        this.problems.push({ source: this.#source, message: `"${argument}" must be VERSION=${what}, like 2=10` });
       return { version: match?.[1] ?? '', [member]: Number(match?.[2] ?? 0) };
     });
   }
